@@ -1,0 +1,119 @@
+-- The statements that every collection shares. At start each `:name` is replaced from the collection's
+-- declaration, never from a request:
+--   :table      the collection's table
+--   :columns    `, email` ...       the columns of its own, after the four that all have
+--   :values     `, $4` ...          their parameters in create
+--   :changes    `, email = $5` ...  their assignments in replace
+--   :order      one of the orders that the declaration allows, and :keys the columns it compares
+--   :parent     the column that names the parent record
+--   :search     the text that a search looks through, lower-cased, and :search_column its column
+--   :source     the matches, joined to the table when they lack what the order compares
+-- An update writes `doc` up to the version and lets PostgreSQL end it, so that the version in the
+-- document is the row's without reading the row first.
+
+-- name: get ($1 id)
+select version, updated_at, doc
+from :table
+where id = $1;
+
+-- name: exists ($1 id)
+select 1 as found
+from :table
+where id = $1;
+
+-- name: create ($1 id, $2 updated_at, $3 doc, $4... own columns)
+insert into :table (id, updated_at, doc:columns)
+values ($1, $2, $3:values);
+
+-- name: replace ($1 id, $2 the version it must have, or null, $3 updated_at, $4 doc, $5... own columns)
+with found as (
+  select version from :table where id = $1
+), written as (
+  update :table
+  set version = version + 1,
+    updated_at = $3,
+    doc = $4::text || (version + 1)::text || '}':changes
+  where id = $1 and version = coalesce($2::integer, version)
+  returning version
+)
+select found.version as before, written.version as after
+from found
+left join written on true;
+
+-- name: remove ($1 id)
+delete from :table
+where id = $1;
+
+-- The total and the page are one statement, so they come from one snapshot. The ids of the page are
+-- found in the index alone; only the rows of the page itself are read.
+-- name: page ($1 limit, $2 offset)
+with total as (
+  select coalesce(sum(delta), 0)::bigint as total from counts where collection = ':table'
+), page as materialized (
+  select id from :table order by :order limit $1 offset $2
+)
+select total.total, record.doc
+from total
+left join (page join :table using (id)) as record on true
+order by :record_order;
+
+-- name: page_of_parent ($1 limit, $2 offset, $3 parent)
+with total as (
+  select count(*) as total from :table where :parent = $3
+), page as materialized (
+  select id from :table where :parent = $3 order by :order limit $1 offset $2
+)
+select total.total, record.doc
+from total
+left join (page join :table using (id)) as record on true
+order by :record_order;
+
+-- Matches first, then the order: left to choose, the planner walks the order's index for a term whose
+-- matches are all at its far end.
+-- name: page_matching ($1 limit, $2 offset, $3 pattern)
+with match as materialized (
+  select id:keys from :table where :search like lower($3)
+), total as (
+  select count(*) as total from match
+), page as materialized (
+  select id from match order by :order limit $1 offset $2
+)
+select total.total, record.doc
+from total
+left join (page join :table using (id)) as record on true
+order by :record_order;
+
+-- A pattern under three characters has no trigram: it is looked for in the index of the sorted names,
+-- which holds every name and is a fraction of the table.
+-- name: page_matching_short ($1 limit, $2 offset, $3 pattern)
+with match as materialized (
+  select id, :search_column from :table where :search like lower($3)
+), total as (
+  select count(*) as total from match
+), page as materialized (
+  select id from :source order by :order limit $1 offset $2
+)
+select total.total, record.doc
+from total
+left join (page join :table using (id)) as record on true
+order by :record_order;
+
+-- Whole lists leave by COPY: one statement, so one snapshot, and no row becomes an object on its way.
+-- A document has no control characters, so this CSV dialect passes it through untouched. COPY takes no
+-- parameters: what a stream is narrowed by is a setting of its transaction, never text of the statement.
+-- name: stream
+copy (select doc from :table order by :order)
+to stdout (format csv, quote e'\x01', delimiter e'\x02');
+
+-- name: stream_of_parent (plinth.parent)
+copy (select doc from :table where :parent = current_setting('plinth.parent')::uuid order by :order)
+to stdout (format csv, quote e'\x01', delimiter e'\x02');
+
+-- name: stream_matching (plinth.pattern)
+copy (
+  with match as materialized (
+    select id:keys from :table where :search like lower(current_setting('plinth.pattern'))
+  )
+  select record.doc from match join :table as record on record.id = match.id order by :match_order
+)
+to stdout (format csv, quote e'\x01', delimiter e'\x02');
