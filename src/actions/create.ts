@@ -1,0 +1,60 @@
+import type { Collection } from '../collection.js';
+import { absent, Problem } from '../errors.js';
+import { prefersMinimal } from '../http/prefer.js';
+import type { Reply } from '../http/reply.js';
+import { etagOf, hrefOf, JSON_TYPE, withLinks } from '../http/representation.js';
+import type { Action } from '../http/router.js';
+import { isObject, setMember } from '../json.js';
+import { parseUuid } from '../uuid.js';
+
+/** A new record: 201 with Location, 400, 409, 413, 415, 422. */
+export function create(collection: Collection): Action {
+  const { resource } = collection;
+  return {
+    takes: [JSON_TYPE],
+    run: async ({ body, headers }) => {
+      const stored = await collection.create(collection.check(body?.value));
+      const shown = prefersMinimal(headers.prefer)
+        ? minimal
+        : { body: withLinks(resource, stored), headers: ['Content-Type', JSON_TYPE] };
+      return {
+        ...shown,
+        status: 201,
+        headers: [...shown.headers, 'Location', hrefOf(resource, stored.id), 'ETag', etagOf(stored)],
+      };
+    },
+  };
+}
+
+const minimal: Omit<Reply, 'status'> = { headers: ['Preference-Applied', 'return=minimal'] };
+
+/**
+ * A new record below its parent, whose id in the path overrides the one in the body: 201 without Location,
+ * as the specification has it; 404 when there is no such parent.
+ */
+export function createNested(collection: Collection, parent: Collection): Action {
+  const { takes, run } = create(collection);
+  const { field } = collection.resource.parent!;
+  const noParent = () => absent(parent.resource.singular, parent.resource.absent);
+  return {
+    takes: takes!,
+    run: async (request) => {
+      const id = parseUuid(request.params.id ?? '');
+      if (id === undefined) throw noParent();
+      const value = request.body?.value;
+      if (isObject(value)) setMember(value, field, id);
+      try {
+        const reply = await run(request);
+        return { ...reply, headers: withoutLocation(reply.headers) };
+      } catch (error) {
+        // The statement's foreign key found no parent: there is no second look, so none that is out of date.
+        throw error instanceof Problem && error.code === 'USER_NOT_FOUND' ? noParent() : error;
+      }
+    },
+  };
+}
+
+function withoutLocation(headers: readonly string[]): string[] {
+  const at = headers.indexOf('Location');
+  return headers.toSpliced(at, 2);
+}

@@ -1,0 +1,115 @@
+import { isIP } from 'node:net';
+
+/** Every setting, parsed. Durations in milliseconds, sizes in bytes. */
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  readonly databaseUrl: string | undefined;
+  readonly dataDir: string;
+  readonly logLevel: string;
+  readonly bodyLimit: number;
+  readonly dbConnections: number;
+  readonly dbStreams: number;
+  readonly dbQueue: number;
+  readonly dbTimeoutMs: number;
+  readonly streamStallMs: number;
+  readonly headersTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  readonly keepAliveMs: number;
+  readonly maxConnections: number;
+  readonly shutdownMs: number;
+  readonly deprecation: Date | undefined;
+  readonly sunset: Date | undefined;
+  readonly successor: string | undefined;
+}
+
+/** What is wrong with the environment: one line a fault, each naming its variable. */
+export class ConfigError extends Error {
+  constructor(readonly faults: readonly string[]) {
+    super(faults.join('\n'));
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Reads the whole configuration, or throws one ConfigError that lists every fault. */
+export function readConfig(env: Env = process.env): Config {
+  const faults: string[] = [];
+  const read = <T>(name: string, fallback: T, takes: string, parse: (text: string) => T | undefined): T => {
+    const text = env[name];
+    if (text === undefined || text === '') return fallback;
+    const value = parse(text.trim());
+    if (value === undefined) faults.push(`${name} takes ${takes}`);
+    return value ?? fallback;
+  };
+  const integer = (name: string, fallback: number, min: number, max: number) =>
+    read(name, fallback, `an integer from ${min} to ${max}`, (text) => {
+      const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+      return value >= min && value <= max ? value : undefined;
+    });
+  const date = (name: string) =>
+    read<Date | undefined>(name, undefined, 'a date as in RFC 3339: 2026-12-31T00:00:00Z', parseDate);
+
+  const config: Config = {
+    host: read('HOST', '127.0.0.1', 'an IP address or a host name', (text) =>
+      HOST.test(text) || isIP(text) ? text : undefined,
+    ),
+    port: integer('PORT', 3000, 0, 65535),
+    databaseUrl: read<string | undefined>(
+      'DATABASE_URL',
+      undefined,
+      'a URL: postgres://user:password@host/database',
+      parseDatabaseUrl,
+    ),
+    dataDir: read('DATA_DIR', './data', 'a path', (text) => text),
+    logLevel: read('LOG_LEVEL', 'warn', `one of ${LEVELS.join(', ')}`, (text) =>
+      LEVELS.includes(text) ? text : undefined,
+    ),
+    bodyLimit: integer('BODY_LIMIT', 1_048_576, 1024, 104_857_600),
+    dbConnections: integer('DB_CONNECTIONS', 3, 1, 100),
+    dbStreams: integer('DB_STREAMS', 4, 1, 100),
+    dbQueue: integer('DB_QUEUE', 2000, 1, 100_000),
+    dbTimeoutMs: integer('DB_TIMEOUT_MS', 10_000, 10, 600_000),
+    streamStallMs: integer('STREAM_STALL_MS', 30_000, 50, 3_600_000),
+    headersTimeoutMs: integer('HEADERS_TIMEOUT_MS', 10_000, 100, 600_000),
+    requestTimeoutMs: integer('REQUEST_TIMEOUT_MS', 60_000, 100, 3_600_000),
+    keepAliveMs: integer('KEEP_ALIVE_MS', 65_000, 0, 3_600_000),
+    maxConnections: integer('MAX_CONNECTIONS', 16_384, 1, 1_000_000),
+    shutdownMs: integer('SHUTDOWN_MS', 10_000, 0, 600_000),
+    deprecation: date('V1_DEPRECATION'),
+    sunset: date('V1_SUNSET'),
+    successor: read<string | undefined>('V1_SUCCESSOR', undefined, 'a URL or a path', (text) =>
+      /^(https?:\/\/|\/)[\x21-\x7e]*$/.test(text) && !/[<>"]/.test(text) ? text : undefined,
+    ),
+  };
+  const auth = read<'none' | undefined>('AUTH', undefined, '`none`', (text) =>
+    text === 'none' ? text : undefined,
+  );
+  if (auth === undefined && !isLoopback(config.host) && env.AUTH === undefined) {
+    faults.push(
+      `HOST is ${config.host}, which others can reach: set AUTH=none to serve them all without authentication`,
+    );
+  }
+  if (faults.length > 0) throw new ConfigError(faults);
+  return Object.freeze(config);
+}
+
+const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
+const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
+
+function parseDate(text: string): Date | undefined {
+  const value = new Date(text);
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text) &&
+    !Number.isNaN(value.getTime())
+    ? value
+    : undefined;
+}
+
+function parseDatabaseUrl(text: string): string | undefined {
+  return /^postgres(ql)?:$/.test(URL.canParse(text) ? new URL(text).protocol : '') ? text : undefined;
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+
+/** Where the project's SQL lives, beside dist/. */
+export const SQL_DIR = new URL('../../../sql/', import.meta.url);
+
+/** Named statements of one file of sql/: name -> text, comments left out. Throws when a name stands twice. */
+export function readStatements(file: string): ReadonlyMap<string, string> {
+  const statements = new Map<string, string>();
+  const sections = readFileSync(new URL(file, SQL_DIR), 'utf8')
+    .split(/^-- name: /m)
+    .slice(1);
+  for (const section of sections) {
+    const [heading = '', ...lines] = section.split('\n');
+    const name = /^\w+/.exec(heading)?.[0] ?? '';
+    if (name === '' || statements.has(name))
+      throw new Error(`${file}: statement "${heading}" has no name of its own`);
+    const text = lines.filter((line) => !line.startsWith('--')).join('\n');
+    statements.set(name, text.trim().replace(/;$/, ''));
+  }
+  return statements;
+}
+
+/** A statement with each `:name` filled in. The parts are a declaration's, never a request's. */
+export function fill(text: string, parts: Readonly<Record<string, string>>): string {
+  return text.replace(/(?<!:):([a-z_]+)/g, (placeholder, name: string) => parts[name] ?? placeholder);
+}

@@ -1,0 +1,59 @@
+import { badRequest, type Problem, unavailable } from '../errors.js';
+
+/** What a failed statement reported; `code` is a SQLSTATE, or the driver's word for a lost connection. */
+export interface Fault {
+  readonly code: string;
+  readonly constraint_name?: string;
+}
+
+/** The fault in an error of the driver, or undefined when the error is something else. */
+export function faultOf(error: unknown): Fault | undefined {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === 'string' ? (error as Fault) : undefined;
+}
+
+export const UNIQUE_VIOLATION = '23505';
+export const FOREIGN_KEY_VIOLATION = '23503';
+
+/** The condition that a SQLSTATE or a connection fault means to a client, or undefined: a fault of ours. */
+export function problemOf(error: unknown): Problem | undefined {
+  const code = faultOf(error)?.code ?? '';
+  return TABLE[code]?.() ?? TABLE[code.slice(0, 2)]?.();
+}
+
+const away = () => unavailable('The database is not available.');
+const busy = () => unavailable('The database is busy.');
+const unfit = () => badRequest('The request holds a value that the database cannot store.');
+
+/** By whole code, or by class (its first two characters). */
+const TABLE: Readonly<Record<string, () => Problem>> = {
+  '08': away, // connection exceptions
+  '25006': away, // read-only: a standby, or a primary that was demoted
+  '40001': busy, // serialisation failure
+  '40P01': busy, // deadlock
+  '53': busy, // out of connections, memory, disk
+  '55P03': busy, // lock not available
+  '57014': busy, // statement timeout
+  '57P01': away, // shut down by an administrator
+  '57P02': away, // crashed
+  '57P03': away, // starting up
+  '57P05': away, // idle session timeout
+  '22003': unfit, // number out of range
+  '22021': unfit, // not in the encoding
+  '22P02': unfit, // not of the type
+  '22P05': unfit, // U+0000
+  '54001': unfit, // nested too deeply
+  CONNECT_TIMEOUT: away,
+  CONNECTION_CLOSED: away,
+  CONNECTION_DESTROYED: away,
+  CONNECTION_ENDED: away,
+  ECONNREFUSED: away,
+  ECONNRESET: away,
+  EHOSTUNREACH: away,
+  ENETUNREACH: away,
+  ENOENT: away,
+  ENOTFOUND: away,
+  EAI_AGAIN: away,
+  EPIPE: away,
+  ETIMEDOUT: away,
+};

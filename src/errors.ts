@@ -1,0 +1,231 @@
+import { STATUS_CODES } from 'node:http';
+
+/** One condition in a body that breaks the rules; `path` is a JSON Pointer (RFC 6901) into the body. */
+export interface Failure {
+  readonly path: string;
+  readonly message: string;
+  readonly keyword: string;
+}
+
+/** The stable codes a client may rely on. */
+export type Code =
+  | 'BAD_REQUEST'
+  | 'EMAIL_TAKEN'
+  | 'EXPECTATION_FAILED'
+  | 'HEADERS_TOO_LARGE'
+  | 'INTERNAL_ERROR'
+  | 'INVALID_PATCH'
+  | 'METHOD_NOT_ALLOWED'
+  | 'NOT_ACCEPTABLE'
+  | 'NOT_FOUND'
+  | 'NOT_IMPLEMENTED'
+  | 'PATCH_TEST_FAILED'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'REQUEST_TIMEOUT'
+  | 'SERVICE_UNAVAILABLE'
+  | 'UNPROCESSABLE_PATCH'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'UNSUPPORTED_VERSION'
+  | 'URI_TOO_LONG'
+  | 'USER_NOT_FOUND'
+  | 'VALIDATION_ERROR'
+  | 'VERSION_CONFLICT'
+  | 'VERSION_MISMATCH'
+  | 'VERSION_NOT_SUPPORTED'
+  | 'VERSION_SUNSET';
+
+/** How the body looks: the spec's envelope, its simple and validation forms, plain text, or none. */
+type Shape = 'envelope' | 'simple' | 'validation' | 'text' | 'empty';
+
+/** The one error class: a condition that has an answer. Everything else that is thrown is a 500. */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: Code,
+    message: string,
+    readonly more: { details?: unknown; headers?: readonly string[]; shape?: Shape } = {},
+  ) {
+    super(message);
+    // A condition of the request, not a fault of the program: its stack says nothing and costs a lot.
+    this.stack = `${code}: ${message}`;
+  }
+}
+
+Error.stackTraceLimit = 20;
+
+export const badRequest = (message: string) => new Problem(400, 'BAD_REQUEST', message);
+
+export const invalid = (failures: readonly Failure[]) =>
+  new Problem(400, 'VALIDATION_ERROR', 'The request body is not valid.', {
+    details: failures,
+    shape: 'validation',
+  });
+
+/** A body that is no usable JSON document, told as the one validation failure it is. */
+export const invalidBody = (message: string, keyword: string, path = '') =>
+  invalid([{ path, message, keyword }]);
+
+export const unsupportedVersion = (versions: readonly string[]) =>
+  new Problem(400, 'UNSUPPORTED_VERSION', 'API-Version names no version of this API.', {
+    details: { versions },
+  });
+
+export const versionMismatch = (inPath: string, inHeader: string) =>
+  new Problem(400, 'VERSION_MISMATCH', 'API-Version contradicts the version in the path.', {
+    details: { path: inPath, header: inHeader.slice(0, 20) },
+  });
+
+export const versionSunset = (version: string) =>
+  new Problem(410, 'VERSION_SUNSET', `Version ${version} of this API has been retired.`);
+
+export const noSuchPath = () => new Problem(404, 'NOT_FOUND', 'There is no such resource.');
+
+/** A record that is not there; `shape` as the collection declares it. */
+export const absent = (singular: string, shape: 'simple' | 'empty') =>
+  new Problem(404, singular === 'user' ? 'USER_NOT_FOUND' : 'NOT_FOUND', `No such ${singular}.`, { shape });
+
+/** RFC 9110 section 15.5.6: Allow lists what the resource takes. */
+export const methodNotAllowed = (allow: string) =>
+  new Problem(405, 'METHOD_NOT_ALLOWED', 'The resource does not take this method.', {
+    headers: ['Allow', allow],
+  });
+
+/** RFC 9110 section 15.6.2. */
+export const notImplemented = (what: string) =>
+  new Problem(501, 'NOT_IMPLEMENTED', `The server does not implement this ${what}.`);
+
+export const notAcceptable = (offers: readonly string[]) =>
+  new Problem(406, 'NOT_ACCEPTABLE', `Not acceptable. Available: ${offers.join(', ')}.`, {
+    details: { available: offers },
+    shape: 'text',
+  });
+
+export const unsupportedMediaType = (
+  field: 'Accept-Post' | 'Accept-Patch' | 'Accept',
+  types: readonly string[],
+) =>
+  new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', `The body's media type must be one of: ${types.join(', ')}.`, {
+    details: { supported: types },
+    headers: [field, types.join(', ')],
+  });
+
+/** RFC 9110 section 15.5.16: Accept-Encoding tells which content codings would have been taken. */
+export const unsupportedEncoding = () =>
+  new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must not be compressed.', {
+    headers: ['Accept-Encoding', 'identity'],
+  });
+
+export const payloadTooLarge = (limit: number) =>
+  new Problem(413, 'PAYLOAD_TOO_LARGE', `The body may have at most ${limit} bytes.`, { details: { limit } });
+
+export const uriTooLong = (limit: number) =>
+  new Problem(414, 'URI_TOO_LONG', `The request target may have at most ${limit} bytes.`, {
+    details: { limit },
+  });
+
+export const headersTooLarge = (limit: number) =>
+  new Problem(431, 'HEADERS_TOO_LARGE', `The header fields may have at most ${limit} bytes.`, {
+    details: { limit },
+  });
+
+export const expectationFailed = () =>
+  new Problem(417, 'EXPECTATION_FAILED', 'The only expectation the server meets is 100-continue.');
+
+export const requestTimeout = () =>
+  new Problem(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.');
+
+/** RFC 9110 section 15.6.6. */
+export const httpVersionNotSupported = () =>
+  new Problem(505, 'VERSION_NOT_SUPPORTED', 'The server speaks HTTP/1.1 and HTTP/1.0.');
+
+export const conflict = (code: 'EMAIL_TAKEN', field: string) =>
+  new Problem(409, code, `Another record has this ${field}.`, { details: { field } });
+
+export const versionConflict = (current: number) =>
+  new Problem(409, 'VERSION_CONFLICT', 'The record has changed: the _version sent is not the current one.', {
+    details: { current },
+  });
+
+export const unknownReference = (field: string) =>
+  new Problem(422, 'USER_NOT_FOUND', 'No such user exists.', { details: { path: `/${field}` } });
+
+/** A patch document that is not well-formed: RFC 5789 section 2.2 names 400 for it. */
+export const invalidPatch = (message: string, operation: number) =>
+  invalid([{ path: operation < 0 ? '' : `/${operation}`, message, keyword: 'json-patch' }]);
+
+/** A well-formed patch that cannot be applied to the record as it is: RFC 5789 section 2.2, 422. */
+export const unprocessablePatch = (message: string, operation: number) =>
+  new Problem(422, 'UNPROCESSABLE_PATCH', message, { details: { operation } });
+
+export const patchTestFailed = (operation: number) =>
+  new Problem(409, 'PATCH_TEST_FAILED', 'A test of the patch failed; nothing was changed.', {
+    details: { operation },
+  });
+
+/** RFC 9110 section 15.6.4. */
+export const unavailable = (message: string, retryAfterSeconds = 1) =>
+  new Problem(503, 'SERVICE_UNAVAILABLE', message, { headers: ['Retry-After', String(retryAfterSeconds)] });
+
+export const internal = () => new Problem(500, 'INTERNAL_ERROR', 'The server failed to answer this request.');
+
+/** An answer to a problem: the media type is in `headers`; no body where the shape has none. */
+export interface Rendered {
+  readonly status: number;
+  readonly headers: string[];
+  readonly body: string;
+}
+
+/**
+ * The only place that picks a body shape. `problemJson` (RFC 9457) is for a client whose Accept names it;
+ * `requestId` goes into a 500, so that its reader can find the log entry.
+ */
+export function render(problem: Problem, problemJson: boolean, requestId: string): Rendered {
+  const { status, more } = problem;
+  const headers = more.headers ? [...more.headers] : [];
+  const body = problemJson ? problemDocument(problem, requestId) : document(problem, requestId);
+  if (body !== '') {
+    const type = problemJson
+      ? 'application/problem+json'
+      : more.shape === 'text'
+        ? 'text/plain; charset=utf-8'
+        : JSON_TYPE;
+    headers.push('Content-Type', type);
+  }
+  return { status, headers, body };
+}
+
+const JSON_TYPE = 'application/json';
+
+function document(problem: Problem, requestId: string): string {
+  const { code, message, status, more } = problem;
+  const details = status === 500 ? { requestId } : more.details;
+  switch (more.shape ?? 'envelope') {
+    case 'empty':
+      return '';
+    case 'text':
+      return `${message}\n`;
+    case 'simple':
+      return JSON.stringify({ error: message });
+    case 'validation':
+      return JSON.stringify({ errors: details, error: { code, message, details } });
+    case 'envelope':
+      return JSON.stringify({
+        error: details === undefined ? { code, message } : { code, message, details },
+      });
+  }
+}
+
+function problemDocument(problem: Problem, requestId: string): string {
+  const { status, code, message, more } = problem;
+  const extra = more.shape === 'validation' ? { errors: more.details } : { details: more.details };
+  const request = status === 500 ? { requestId } : {};
+  return JSON.stringify({
+    type: 'about:blank',
+    title: STATUS_CODES[status],
+    status,
+    detail: message,
+    code,
+    ...extra,
+    ...request,
+  });
+}

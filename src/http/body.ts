@@ -1,0 +1,67 @@
+import type { IncomingMessage } from 'node:http';
+import { payloadTooLarge, unsupportedEncoding, unsupportedMediaType } from '../errors.js';
+import { readJson } from './json.js';
+import type { Body } from './request.js';
+
+/** The client went away while its body was read: there is nobody to answer. */
+export class BodyAborted extends Error {}
+
+/** Whether the request announces content (RFC 9112 section 6.3). */
+export function hasBody(req: IncomingMessage): boolean {
+  return req.headers['transfer-encoding'] !== undefined || (req.headers['content-length'] ?? '0') !== '0';
+}
+
+/**
+ * Reads the body of a request as one of the media types in `takes`. `proceed` is called right before the
+ * first byte is waited for, for a client that asked to be told (Expect: 100-continue). Throws 415, 413 or 400.
+ */
+export async function readBody(
+  req: IncomingMessage,
+  takes: readonly string[],
+  limit: number,
+  proceed: () => void,
+): Promise<Body | undefined> {
+  const type = mediaType(req, takes);
+  if (!hasBody(req)) return undefined;
+  if (Number(req.headers['content-length'] ?? 0) > limit) throw payloadTooLarge(limit);
+  proceed();
+  return { type, value: readJson(await collect(req, limit)) };
+}
+
+function mediaType(req: IncomingMessage, takes: readonly string[]): string {
+  const coding = req.headers['content-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'identity') throw unsupportedEncoding();
+  const header = req.headers['content-type'];
+  if (header === undefined && !hasBody(req)) return '';
+  const [type = '', ...parameters] = (header ?? '')
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim());
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  const utf8 = charset === undefined || /^charset="?utf-?8"?$/.test(charset);
+  if (!takes.includes(type) || !utf8) throw unsupportedMediaType(FIELDS[req.method ?? ''] ?? 'Accept', takes);
+  return type;
+}
+
+const FIELDS: Readonly<Record<string, 'Accept-Post' | 'Accept-Patch'>> = {
+  POST: 'Accept-Post',
+  PATCH: 'Accept-Patch',
+};
+
+function collect(req: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    req.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > limit) {
+        chunks.length = 0;
+        req.removeAllListeners('data').pause();
+        reject(payloadTooLarge(limit));
+      } else chunks.push(chunk);
+    });
+    req.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    req.once('error', () => reject(new BodyAborted()));
+    req.once('close', () => reject(new BodyAborted()));
+  });
+}

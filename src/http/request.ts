@@ -1,0 +1,25 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Json } from '../json.js';
+
+/** A body that was read: its media type without parameters, and the JSON in it. */
+export interface Body {
+  readonly type: string;
+  readonly value: Json;
+}
+
+/** One request as an action sees it. */
+export interface Request {
+  /** Identifies the request in the log and in a 500. */
+  readonly id: string;
+  readonly method: string;
+  /** The path without a version prefix, as links repeat it. */
+  readonly path: string;
+  readonly params: Readonly<Record<string, string | undefined>>;
+  /** The query without its question mark. */
+  readonly query: string;
+  readonly headers: IncomingHttpHeaders;
+  /** The media type negotiated among those the action offers. */
+  readonly type: string;
+  /** Only for actions that take a body; undefined when the request has none. */
+  readonly body: Body | undefined;
+}

@@ -1,0 +1,68 @@
+import FindMyWay from 'find-my-way';
+import { badRequest, noSuchPath } from '../errors.js';
+import type { Reply } from './reply.js';
+import type { Request } from './request.js';
+
+/** What one method does on one resource. */
+export interface Action {
+  readonly run: (request: Request) => Promise<Reply> | Reply;
+  /** Media types of its answer, the default first; more than one are negotiated. */
+  readonly offers?: readonly string[];
+  /** Media types of the body it reads; none: a body is left unread. */
+  readonly takes?: readonly string[];
+}
+
+/** A path with its actions by method; HEAD and OPTIONS follow from the others. */
+export interface Route {
+  readonly path: string;
+  readonly actions: Readonly<Record<string, Action>>;
+}
+
+/** A resource as it was found: its actions, and the Allow field that goes with them. */
+export interface Match {
+  readonly actions: ReadonlyMap<string, Action>;
+  readonly allow: string;
+  /** Accept-Post and Accept-Patch of an OPTIONS answer (RFC 5789 section 3.1). */
+  readonly takes: readonly string[];
+  readonly params: Readonly<Record<string, string | undefined>>;
+}
+
+export type Router = (path: string) => Match;
+
+type Compiled = Omit<Match, 'params'>;
+
+/** Registers each path once, with the table of its methods as what it stores. Throws 404, 400 when asked. */
+export function createRouter(routes: readonly Route[]): Router {
+  const router = FindMyWay({ maxParamLength: 200 });
+  for (const { path, actions } of routes) router.on('GET', path, () => undefined, compile(actions));
+  return (path) => {
+    const found = router.find('GET', path);
+    if (!found)
+      throw isDecodable(path) ? noSuchPath() : badRequest('The path has an invalid percent-encoding.');
+    return { ...(found.store as Compiled), params: found.params };
+  };
+}
+
+function compile(actions: Route['actions']): Compiled {
+  const table = new Map(Object.entries(actions));
+  const get = table.get('GET');
+  if (get) table.set('HEAD', get);
+  const allow = [...ORDER.filter((method) => table.has(method)), 'OPTIONS'].join(', ');
+  const takes = [
+    ['Accept-Post', table.get('POST')?.takes],
+    ['Accept-Patch', table.get('PATCH')?.takes],
+  ].flatMap(([field, types]) => (types ? [field as string, (types as string[]).join(', ')] : []));
+  return { actions: table, allow, takes };
+}
+
+/** The order in which Allow lists methods. */
+const ORDER = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,70 @@
+import type { IncomingMessage } from 'node:http';
+import { badRequest, headersTooLarge, notImplemented, uriTooLong } from '../errors.js';
+
+/** Bytes of a request target, and of the header fields with their separators. */
+export const MAX_TARGET = 8192;
+export const MAX_HEADERS = 16_384;
+
+/** The methods of RFC 9110 section 9.3, and PATCH of RFC 5789. Others are not implemented. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
+export const ALL_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+
+/** uri-host and an optional port (RFC 9110 section 7.2). */
+const AUTHORITY = /^(?:\[[0-9a-f:.]+\]|[a-z0-9\-._~!$&'()*+,;=%]+)(?::\d*)?$/i;
+
+/** A request target without its scheme and authority; path `*` is the server as a whole. */
+export interface Target {
+  readonly path: string;
+  readonly query: string;
+}
+
+/**
+ * What Node's parser lets through and RFC 9112 does not: throws 400 for a missing, repeated or malformed Host
+ * (section 3.2), for Transfer-Encoding from an HTTP/1.0 client (6.1) and for a malformed target; 414; 431;
+ * 501 for methods and transfer codings that are not known.
+ */
+export function readTarget(req: IncomingMessage): Target {
+  const { url = '', method = '', rawHeaders } = req;
+  if (url.length > MAX_TARGET) throw uriTooLong(MAX_TARGET);
+  let hosts = 0;
+  let bytes = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    bytes += name.length + rawHeaders[at + 1]!.length + 4;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  if (bytes > MAX_HEADERS) throw headersTooLarge(MAX_HEADERS);
+  if (!METHODS.has(method)) throw notImplemented('method');
+  requireHost(req, hosts);
+  requireFraming(req);
+  return splitTarget(url, method);
+}
+
+function requireHost(req: IncomingMessage, hosts: number): void {
+  if (hosts === 0 && req.httpVersionMinor === 0) return;
+  if (hosts !== 1 || !AUTHORITY.test(req.headers.host ?? ''))
+    throw badRequest('A request has one valid Host field.');
+}
+
+function requireFraming(req: IncomingMessage): void {
+  const coding = req.headers['transfer-encoding'];
+  if (coding === undefined) return;
+  if (req.httpVersionMinor === 0) throw badRequest('HTTP/1.0 has no Transfer-Encoding.');
+  if (coding.toLowerCase() !== 'chunked') throw notImplemented('transfer coding');
+}
+
+function splitTarget(url: string, method: string): Target {
+  if (url === '*' && method === 'OPTIONS') return { path: '*', query: '' };
+  const origin = url[0] === '/' ? url : originOf(url);
+  const mark = origin.indexOf('?');
+  return mark < 0
+    ? { path: origin, query: '' }
+    : { path: origin.slice(0, mark), query: origin.slice(mark + 1) };
+}
+
+/** The path and query of a target in absolute-form (RFC 9112 section 3.2.2). */
+function originOf(url: string): string {
+  const [, authority = '', rest = ''] = /^https?:\/\/([^/?#]*)([^#]*)$/i.exec(url) ?? [];
+  if (!AUTHORITY.test(authority)) throw badRequest('The request target is malformed.');
+  return rest[0] === '/' ? rest : `/${rest}`;
+}

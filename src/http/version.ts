@@ -1,0 +1,48 @@
+import { noSuchPath, unsupportedVersion, versionMismatch, versionSunset } from '../errors.js';
+
+/** The versions there are. */
+const VERSIONS = ['1'];
+const MOUNT = '/api/v1';
+
+/** When a version retires, as the operator dates it. */
+export interface Retirement {
+  readonly deprecation: Date | undefined;
+  readonly sunset: Date | undefined;
+  readonly successor: string | undefined;
+}
+
+/** Where a path leads once its version is taken off; `mounted`: the version stood in the path. */
+export interface Versioned {
+  readonly path: string;
+  readonly mounted: boolean;
+}
+
+/** Takes the version off a path: /api/v1/users and /users are one resource. Throws 404 for other versions. */
+export function splitVersion(path: string): Versioned {
+  if (!path.startsWith('/api/')) return { path, mounted: false };
+  if (!path.startsWith(`${MOUNT}/`)) throw noSuchPath();
+  return { path: path.slice(MOUNT.length), mounted: true };
+}
+
+/** Throws the 400 of an API-Version field that names another version than there is, or than the path does. */
+export function requireVersion(field: string | string[] | undefined, mounted: boolean): void {
+  if (field === undefined || field === '1') return;
+  const version = String(field).trim();
+  if (mounted) throw versionMismatch('1', version);
+  throw unsupportedVersion(VERSIONS);
+}
+
+/**
+ * The fields that every answer of a retiring version carries: Deprecation (RFC 9745), Sunset (RFC 8594) and
+ * a link to the successor, from the date of deprecation on. Throws 410 after the sunset.
+ */
+export function retirementFields(retirement: Retirement, now: number): string[] {
+  const { deprecation, sunset, successor } = retirement;
+  if (sunset && now >= sunset.getTime()) throw versionSunset('1');
+  if (deprecation && now < deprecation.getTime()) return [];
+  const fields: string[] = [];
+  if (deprecation) fields.push('Deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`);
+  if (sunset) fields.push('Sunset', sunset.toUTCString());
+  if (successor && (deprecation || sunset)) fields.push('Link', `<${successor}>; rel="successor-version"`);
+  return fields;
+}

@@ -1,0 +1,39 @@
+import { ConfigError, readConfig } from './config.js';
+import { EmbeddedError } from './db/embedded.js';
+import { DatabaseError } from './db/migrate.js';
+import { createLog } from './log.js';
+import { StartError, startService } from './service.js';
+
+/** sysexits.h: the configuration is at fault. */
+const EX_CONFIG = 78;
+
+async function main(): Promise<void> {
+  const config = readConfig();
+  const log = createLog(config.logLevel);
+  const service = await startService(config, log);
+  process.stdout.write(`Plinth is ready on ${service.url} (authentication: none)\n`);
+
+  let stopping = false;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) process.exit(1);
+      stopping = true;
+      service.stop().then(
+        () => process.exit(0),
+        (error) => {
+          log.error({ err: error }, 'the service did not stop in order');
+          process.exit(1);
+        },
+      );
+    });
+  }
+}
+
+main().catch((error: unknown) => {
+  const told =
+    error instanceof StartError || error instanceof DatabaseError || error instanceof EmbeddedError;
+  if (error instanceof ConfigError)
+    for (const fault of error.faults) process.stderr.write(`plinth: ${fault}\n`);
+  else process.stderr.write(`plinth: ${told ? error.message : ((error as Error)?.stack ?? String(error))}\n`);
+  process.exit(error instanceof ConfigError ? EX_CONFIG : 1);
+});

@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { problemOf } from './db/sqlstate.js';
+import { expectationFailed, internal, methodNotAllowed, notAcceptable, Problem, render } from './errors.js';
+import { negotiate, takesProblemJson } from './http/accept.js';
+import { BodyAborted, hasBody, readBody } from './http/body.js';
+import { lingerOnClose } from './http/linger.js';
+import { type Reply, send, sendHead } from './http/reply.js';
+import type { Request } from './http/request.js';
+import type { Action, Match, Router } from './http/router.js';
+import { ReaderGone, writeRows } from './http/stream.js';
+import { ALL_METHODS, readTarget } from './http/target.js';
+import { type Retirement, requireVersion, retirementFields, splitVersion } from './http/version.js';
+import type { Log } from './log.js';
+
+export interface PipelineOptions {
+  readonly router: Router;
+  readonly log: Log;
+  /** Bytes. */
+  readonly bodyLimit: number;
+  readonly streamStallMs: number;
+  readonly retirement: Retirement;
+}
+
+/** What the client expects before it sends its body: nothing, 100 Continue, or something we cannot meet. */
+export type Expectation = 'none' | 'continue' | 'unknown';
+
+export type Pipeline = (req: IncomingMessage, res: ServerResponse, expectation: Expectation) => Promise<void>;
+
+/** One request and its answer on their way through the steps. */
+interface Exchange {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly id: string;
+  readonly expectation: Expectation;
+  /** Fields that the answer carries whatever it is. */
+  common: readonly string[];
+}
+
+/** The steps of every request, each saying what it may refuse. This is the only place that catches to answer. */
+export function createPipeline(options: PipelineOptions): Pipeline {
+  return async (req, res, expectation) => {
+    const id = requestId(req);
+    const exchange: Exchange = { req, res, id, expectation, common: ['X-Request-Id', id, ...FIXED] };
+    try {
+      const target = readTarget(req); //                               400, 414, 431, 501
+      if (expectation === 'unknown') throw expectationFailed(); //     417
+      if (target.path === '*') return finish(exchange, SERVER_OPTIONS);
+      const { path, mounted } = splitVersion(target.path); //          404
+      const match = options.router(path); //                           404, 400
+      version(exchange, mounted, options.retirement); //               400, 410
+      const action = pick(match, req.method!); //                      405
+      if (!action) return finish(exchange, optionsReply(match));
+      const type = choose(action, req.headers.accept); //              406
+      const body = await bodyOf(exchange, action, options.bodyLimit); // 415, 413, 400
+      const request: Request = {
+        id,
+        method: req.method!,
+        path,
+        params: match.params,
+        query: target.query,
+        headers: req.headers,
+        type,
+        body,
+      };
+      await answer(exchange, await action.run(request), options.streamStallMs);
+    } catch (error) {
+      fail(exchange, error, options.log);
+    }
+  };
+}
+
+/** What each answer carries: flat and ready, so that an answer copies references and makes no strings. */
+const FIXED = ['X-Content-Type-Options', 'nosniff'];
+const MOUNTED = ['API-Version', '1', 'Vary', 'Accept'];
+const ROOT = ['API-Version', '1', 'Vary', 'Accept, API-Version'];
+const SERVER_OPTIONS: Reply = { status: 204, headers: ['Allow', ALL_METHODS] };
+
+function version(exchange: Exchange, mounted: boolean, retirement: Retirement): void {
+  exchange.common = [...exchange.common, ...(mounted ? MOUNTED : ROOT)];
+  requireVersion(exchange.req.headers['api-version'], mounted);
+  if (!retirement.deprecation && !retirement.sunset) return;
+  exchange.common = [...exchange.common, ...retirementFields(retirement, Date.now())];
+}
+
+/** The action of a method, undefined for OPTIONS, which every resource answers the same way. */
+function pick(match: Match, method: string): Action | undefined {
+  const action = match.actions.get(method);
+  if (!action && method !== 'OPTIONS') throw methodNotAllowed(match.allow);
+  return action;
+}
+
+function optionsReply(match: Match): Reply {
+  return { status: 204, headers: ['Allow', match.allow, ...match.takes] };
+}
+
+function choose({ offers }: Action, accept: string | undefined): string {
+  if (!offers) return '';
+  const type = negotiate(accept, offers);
+  if (type === undefined) throw notAcceptable(offers);
+  return type;
+}
+
+function bodyOf({ req, res, expectation }: Exchange, { takes }: Action, limit: number) {
+  if (!takes) return undefined;
+  return readBody(req, takes, limit, () => expectation === 'continue' && res.writeContinue());
+}
+
+function answer(exchange: Exchange, reply: Reply, stallMs: number): Promise<void> | void {
+  const { req, res, common } = exchange;
+  if (!reply.stream) return finish(exchange, reply);
+  if (req.method === 'HEAD') return sendHead(res, reply, common);
+  return reply.stream((rows) => writeRows(res, reply, common, rows, stallMs));
+}
+
+/** A body that nobody reads is not waited for: a short rest is skipped, a long one ends the connection. */
+const SKIPPED_BYTES = 65_536;
+
+function finish({ req, res, common, expectation }: Exchange, reply: Reply): void {
+  const unread =
+    !req.complete &&
+    hasBody(req) &&
+    (expectation === 'continue' || !(Number(req.headers['content-length']) <= SKIPPED_BYTES));
+  if (unread) lingerOnClose(req.socket);
+  send(res, reply, unread ? [...common, 'Connection', 'close'] : common);
+}
+
+function fail(exchange: Exchange, error: unknown, log: Log): void {
+  const { id, req, res } = exchange;
+  if (error instanceof BodyAborted || error instanceof ReaderGone) return void res.destroy();
+  const problem = error instanceof Problem ? error : problemOf(error);
+  if (!problem)
+    log.error({ err: error, requestId: id, method: req.method, target: req.url }, 'request failed');
+  else if (problem !== error && problem.status === 503)
+    log.warn({ err: error, requestId: id }, problem.message);
+  // Half an array must not look like a whole one.
+  if (res.headersSent) return void res.destroy();
+  finish(exchange, render(problem ?? internal(), takesProblemJson(req.headers.accept), id));
+}
+
+const PROCESS = randomBytes(6).toString('base64url');
+let requests = 0;
+
+/** The client's X-Request-Id when it is fit for a log, or one of our own. */
+function requestId(req: IncomingMessage): string {
+  const given = req.headers['x-request-id'];
+  if (typeof given === 'string' && /^[\w.:-]{1,64}$/.test(given)) return given;
+  return `${PROCESS}-${(++requests).toString(36)}`;
+}

@@ -1,0 +1,25 @@
+import type { Resource } from '../resource.js';
+
+/** People, known by a unique email address. */
+export const users: Resource = {
+  name: 'users',
+  singular: 'user',
+  schema: {
+    type: 'object',
+    required: ['email', 'name'],
+    properties: {
+      email: { type: 'string', maxLength: 254, format: 'email' },
+      name: { type: 'string', minLength: 1, maxLength: 100 },
+      age: { type: 'integer', minimum: 0, maximum: 150 },
+      password: { type: 'string', minLength: 8, maxLength: 256, writeOnly: true },
+    },
+  },
+  normalize: { email: ['trim', 'nfc', 'lower'], name: ['trim'], age: ['integer'] },
+  columns: { email: 'email' },
+  unique: { users_email_key: { code: 'EMAIL_TAKEN', field: 'email' } },
+  children: ['posts'],
+  list: 'array',
+  direction: 'asc',
+  sortable: {},
+  absent: 'simple',
+};

@@ -1,0 +1,130 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Config } from './config.js';
+import { connect, type Db } from './db/connect.js';
+import { foldCounts } from './db/counts.js';
+import { startEmbedded } from './db/embedded.js';
+import { migrate } from './db/migrate.js';
+import { createRouter, type Route } from './http/router.js';
+import type { Log } from './log.js';
+import { createPipeline } from './pipeline.js';
+import { type Collections, openCollections, routes } from './routes.js';
+import { createHttpServer } from './server.js';
+
+/** A service that answers. */
+export interface Service {
+  readonly url: string;
+  readonly db: Db;
+  readonly collections: Collections;
+  /** Stops accepting, lets what is in flight finish within the configured time, and closes everything. */
+  stop(): Promise<void>;
+}
+
+/** The service cannot start, told in one line. */
+export class StartError extends Error {}
+
+/** An open database with its schema in place, the service's own one or the configured one. */
+export interface Database {
+  readonly db: Db;
+  close(): Promise<void>;
+}
+
+/** Opens the database. Throws EmbeddedError or DatabaseError when it cannot be used. */
+export async function openDatabase(config: Config, log: Log): Promise<Database> {
+  const embedded =
+    config.databaseUrl === undefined
+      ? await startEmbedded({ dataDir: config.dataDir, onCrash: (message) => log.error(message) })
+      : undefined;
+  try {
+    const url = config.databaseUrl ?? embedded!.url;
+    await migrate(url, config.dbTimeoutMs);
+    const db = connect(url, {
+      connections: config.dbConnections,
+      streams: config.dbStreams,
+      queue: config.dbQueue,
+      timeoutMs: config.dbTimeoutMs,
+    });
+    return {
+      db,
+      close: async () => {
+        await db.close();
+        await embedded?.stop();
+      },
+    };
+  } catch (error) {
+    await embedded?.stop();
+    throw error;
+  }
+}
+
+/** Starts everything, in order; resolves when the service answers. `more` adds routes of other collections. */
+export async function startService(
+  config: Config,
+  log: Log,
+  more?: (db: Db) => Promise<Route[]>,
+): Promise<Service> {
+  const database = await openDatabase(config, log);
+  const { db } = database;
+  try {
+    const collections = await openCollections(db);
+    const table = [...routes(collections, config.bodyLimit), ...((await more?.(db)) ?? [])];
+    const pipeline = createPipeline({
+      router: createRouter(table),
+      log,
+      bodyLimit: config.bodyLimit,
+      streamStallMs: config.streamStallMs,
+      retirement: config,
+    });
+    const server = createHttpServer(pipeline, config);
+    await listen(server, config);
+    const stopFolding = foldCounts(db, log);
+    return {
+      url: urlOf(server, config),
+      db,
+      collections,
+      stop: async () => {
+        stopFolding();
+        await drain(server, config.shutdownMs);
+        await database.close();
+      },
+    };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+async function listen(server: Server, { host, port }: Config): Promise<void> {
+  server.listen({ host, port });
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const taken = (error as { code?: string }).code === 'EADDRINUSE';
+    throw new StartError(
+      taken
+        ? `port ${port} of ${host} is taken: set PORT to another`
+        : `cannot listen on ${host}: ${(error as Error).message}`,
+    );
+  }
+}
+
+function urlOf(server: Server, { host }: Config): string {
+  const { port } = server.address() as AddressInfo;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** New connections are refused, idle ones closed, busy ones closed after their answer. */
+async function drain(server: Server, shutdownMs: number): Promise<void> {
+  const closed = once(server, 'close');
+  server.prependListener('request', (_req, res) => {
+    res.shouldKeepAlive = false;
+  });
+  server.close();
+  server.closeIdleConnections();
+  const impatient = setTimeout(() => server.closeAllConnections(), shutdownMs);
+  const idle = setInterval(() => server.closeIdleConnections(), 100);
+  await closed;
+  clearTimeout(impatient);
+  clearInterval(idle);
+}
