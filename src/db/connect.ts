@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { unavailable } from '../errors.js';
+import { openLent, openShared } from './pool.js';
 
 export type Value = string | number | null;
 export type Row = Record<string, string | number | null>;
@@ -39,69 +40,80 @@ export interface DbOptions {
 
 const PREPARED = { prepare: true, simple: false } as never;
 
-/** Opens the two pools. Connects lazily: a database that is away shows in the first statement. */
+/** Opens the pools. Connects lazily: a database that is away shows in the first statement. */
 export function connect(url: string, options: DbOptions): Db {
-  const short = pool(url, options.connections, options.timeoutMs, options.timeoutMs);
-  const long = pool(url, options.streams, options.timeoutMs, 0);
-  let waiting = 0;
-
-  async function bounded<T>(work: () => Promise<T>): Promise<T> {
-    if (waiting >= options.queue) throw unavailable('The database queue is full.');
-    waiting++;
-    try {
-      return await work();
-    } finally {
-      waiting--;
-    }
-  }
+  const { connections, streams, timeoutMs } = options;
+  const limits = { url, connectMs: timeoutMs, statementMs: timeoutMs };
+  const shared = openShared({ ...limits, size: connections });
+  const transactions = openLent({ ...limits, size: connections });
+  const copies = openLent({ ...limits, size: streams, statementMs: 0 });
+  const bounded = bound(options.queue);
 
   return {
-    run: (text, args) => bounded(() => short.unsafe<Row[]>(text, args as Value[], PREPARED)),
-
-    transaction: (work) =>
-      bounded(() =>
-        short.begin((tx) => work((text, args) => tx.unsafe<Row[]>(text, args as Value[], PREPARED))),
-      ) as never,
-
+    run: (text, args) => bounded(() => shared.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
+    transaction: (work) => bounded(() => transactions.lend((use) => transact(use, work))),
     copy: (text, settings, consume) =>
-      bounded(() =>
-        long.begin('read only', async (tx) => {
-          for (const [name, value] of Object.entries(settings)) {
-            await tx.unsafe('select set_config($1, $2, true)', [name, value], PREPARED);
-          }
-          const query = tx.unsafe(text);
-          const rows = await query.readable();
-          try {
-            await consume(rows);
-          } catch (error) {
-            // The server may sit in a write to us, where a cancel is not seen: read on until it is.
-            query.cancel();
-            await finished(rows.resume()).catch(() => undefined);
-            throw error;
-          }
-        }),
-      ) as never,
-
+      bounded(() => copies.lend((use) => copy(use, text, settings, consume))),
     describe: async (text) => {
-      await short.unsafe(text).describe();
+      await shared.sql().unsafe(text).describe();
     },
-
     close: async () => {
-      await Promise.all([short.end({ timeout: 5 }), long.end({ timeout: 1 })]);
+      await Promise.all([shared.end(), transactions.end(), copies.end()]);
     },
   };
 }
 
-/** `timeoutMs` bounds a connection attempt, `statementMs` a statement (0: unbounded). */
-function pool(url: string, max: number, timeoutMs: number, statementMs: number): postgres.Sql {
-  return postgres(url, {
-    max,
-    connect_timeout: Math.max(1, Math.ceil(timeoutMs / 1000)),
-    backoff: (retries) => Math.min(0.05 * 2 ** retries, 0.5),
-    fetch_types: false,
-    onnotice: () => undefined,
-    // Times stay the server's text: no Date is made on the way.
-    types: { time: { to: 1184, from: [1082, 1114, 1184], serialize: String, parse: (text: string) => text } },
-    connection: { application_name: 'plinth', TimeZone: 'UTC', statement_timeout: statementMs },
-  });
+type Use = () => postgres.Sql;
+
+async function transact<T>(use: Use, work: (run: Run) => Promise<T>): Promise<T> {
+  const run: Run = async (text, args) => use().unsafe<Row[]>(text, args as Value[], PREPARED);
+  await run('begin', []);
+  try {
+    const result = await work(run);
+    await run('commit', []);
+    return result;
+  } catch (error) {
+    // On a connection that is lost the server has rolled back by itself, and the first error tells more.
+    await run('rollback', []).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function copy(
+  use: Use,
+  text: string,
+  settings: Readonly<Record<string, string>>,
+  consume: (rows: Readable) => Promise<void>,
+): Promise<void> {
+  for (const [name, value] of Object.entries(settings)) {
+    await use().unsafe('select set_config($1, $2, false)', [name, value], PREPARED);
+  }
+  const query = use().unsafe(text);
+  const rows = await query.readable();
+  try {
+    await consume(rows);
+  } catch (error) {
+    // The server may sit in a write to us, where a cancel is not seen: read on until it is.
+    query.cancel();
+    await finished(rows.resume()).catch(() => undefined);
+    throw error;
+  } finally {
+    // The driver pauses its socket when the stream is full and only a read resumes it; a stream that has
+    // its end reads no more, and what follows the rows would never arrive.
+    rows._read(0);
+  }
+}
+
+/** Lets so many run or wait at once, and refuses more with a 503. */
+function bound(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+  let count = 0;
+  return async (work) => {
+    if (count >= most) throw unavailable('The database queue is full.');
+    count++;
+    try {
+      return await work();
+    } finally {
+      count--;
+    }
+  };
 }

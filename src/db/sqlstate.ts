@@ -29,9 +29,12 @@ const unfit = () => badRequest('The request holds a value that the database cann
 const TABLE: Readonly<Record<string, () => Problem>> = {
   '08': away, // connection exceptions
   '25006': away, // read-only: a standby, or a primary that was demoted
+  '28': away, // the login is refused
+  '3D000': away, // the database is gone
   '40001': busy, // serialisation failure
   '40P01': busy, // deadlock
   '53': busy, // out of connections, memory, disk
+  '55000': away, // the database takes no connections
   '55P03': busy, // lock not available
   '57014': busy, // statement timeout
   '57P01': away, // shut down by an administrator

@@ -29,7 +29,8 @@ export async function writeRows(
   let parts: Buffer[] = [Buffer.from('[')];
   let bytes = 0;
   let any = false;
-  for await (const lines of rows as AsyncIterable<Buffer>) {
+  // Left open on an error: whoever opened the rows ends them.
+  for await (const lines of rows.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     if (bytes >= CHUNK_BYTES) {
       if (!res.write(Buffer.concat(parts))) await drained(res, stallMs);
       parts = [];

@@ -1,0 +1,600 @@
+import t, { type Test } from 'tap';
+import { type Answer, type SendOptions, type TestService, testService } from '../service.js';
+
+const ABSENT = '01890000-0000-7000-8000-000000000000';
+
+/** One line of the specification: a request, and what must come back. */
+interface Row {
+  readonly says: string;
+  readonly send: readonly [method: string, path: string, options?: SendOptions];
+  readonly status: number;
+  /** Header fields that must be there as they are; null: must not be there. */
+  readonly headers?: Readonly<Record<string, string | RegExp | null>>;
+  /** What the JSON body must hold. */
+  readonly json?: unknown;
+  readonly text?: string | RegExp;
+}
+
+t.test('the specification, line by line, at both addresses', async (t) => {
+  const service = await testService(t);
+  for (const base of ['', '/api/v1']) {
+    await t.test(base === '' ? 'at the root' : base, (t) => lines(t, service, base));
+  }
+});
+
+async function lines(t: Test, service: TestService, base: string): Promise<void> {
+  const make = async (path: string, body: object) => (await service.send('POST', base + path, { body })).json;
+  const user = await make('/users', {
+    email: `u${base.length}@example.org`,
+    name: 'Una',
+    age: 30,
+    extra: { a: [1, null] },
+  });
+  const item = await make('/items', { name: 'Lamp', price: 9.5, colour: 'red' });
+  const post = await make('/posts', { userId: user.id, title: 'Hello' });
+  const u = `/users/${user.id}`;
+  const vary = base === '' ? 'Accept, API-Version' : 'Accept';
+  const mail = (name: string) => `${name}${base.length}@example.org`;
+
+  const rows: Row[] = [
+    // Record operations
+    {
+      says: 'List all: 200, JSON array',
+      send: ['GET', '/users'],
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+    },
+    {
+      says: 'Get one: 200, the user record',
+      send: ['GET', u],
+      status: 200,
+      headers: { etag: '"1"', vary, 'api-version': '1' },
+      json: { id: user.id, email: user.email, name: 'Una', age: 30, extra: { a: [1, null] }, _version: 1 },
+    },
+    {
+      says: 'Get one, absent: 404 {error: string}',
+      send: ['GET', `/users/${ABSENT}`],
+      status: 404,
+      headers: { 'content-type': 'application/json' },
+      text: '{"error":"No such user."}',
+    },
+    {
+      says: 'Create: 201, Location, the created record',
+      send: ['POST', '/users', { body: { email: mail('new'), name: 'New' } }],
+      status: 201,
+      headers: { location: /^\/users\/[0-9a-f-]{36}$/, etag: '"1"' },
+      json: { name: 'New', _version: 1 },
+    },
+    {
+      says: 'Create: 400 on validation failure',
+      send: ['POST', '/users', { body: {} }],
+      status: 400,
+      json: {
+        errors: [
+          { path: '/email', keyword: 'required' },
+          { path: '/name', keyword: 'required' },
+        ],
+        error: { code: 'VALIDATION_ERROR' },
+      },
+    },
+    {
+      says: 'Create: a duplicate email is 409 EMAIL_TAKEN',
+      send: ['POST', '/users', { body: { email: ` ${user.email.toUpperCase()} `, name: 'Dup' } }],
+      status: 409,
+      json: { error: { code: 'EMAIL_TAKEN', details: { field: 'email' } } },
+    },
+    {
+      says: 'Replace: 404 {error: string} when absent',
+      send: ['PUT', `/users/${ABSENT}`, { body: { email: mail('x'), name: 'X' } }],
+      status: 404,
+      text: '{"error":"No such user."}',
+    },
+    {
+      says: 'Partial update: 404 {error: string} when absent',
+      send: ['PATCH', `/users/${ABSENT}`, { body: { name: 'X' } }],
+      status: 404,
+      text: '{"error":"No such user."}',
+    },
+    {
+      says: 'Partial update: untouched fields keep their values',
+      send: ['PATCH', u, { body: { age: 31 } }],
+      status: 200,
+      headers: { etag: '"2"' },
+      json: { name: 'Una', age: 31, extra: { a: [1, null] }, _version: 2 },
+    },
+    {
+      says: 'merge-patch: a key set to null deletes it, recursively',
+      send: [
+        'PATCH',
+        u,
+        { type: 'application/merge-patch+json', body: { extra: { a: null, b: { c: null, d: 1 } } } },
+      ],
+      status: 200,
+      json: { extra: { b: { d: 1 } }, _version: 3 },
+    },
+    {
+      says: 'json-patch: an array of operations',
+      send: [
+        'PATCH',
+        u,
+        {
+          type: 'application/json-patch+json',
+          body: [
+            { op: 'test', path: '/_version', value: 3 },
+            { op: 'add', path: '/tags', value: ['a'] },
+            { op: 'add', path: '/tags/-', value: 'b' },
+            { op: 'move', from: '/extra/b', path: '/extra2' },
+            { op: 'copy', from: '/tags/0', path: '/first' },
+            { op: 'replace', path: '/age', value: 32 },
+            { op: 'remove', path: '/extra' },
+          ],
+        },
+      ],
+      status: 200,
+      json: { tags: ['a', 'b'], extra2: { d: 1 }, first: 'a', age: 32, _version: 4 },
+    },
+    {
+      says: 'json-patch: a test that fails is 409 and changes nothing',
+      send: [
+        'PATCH',
+        u,
+        {
+          type: 'application/json-patch+json',
+          body: [
+            { op: 'replace', path: '/age', value: 1 },
+            { op: 'test', path: '/name', value: 'Nobody' },
+          ],
+        },
+      ],
+      status: 409,
+      json: { error: { code: 'PATCH_TEST_FAILED', details: { operation: 1 } } },
+    },
+    {
+      says: 'json-patch: one that cannot be applied is 422',
+      send: ['PATCH', u, { type: 'application/json-patch+json', body: [{ op: 'remove', path: '/nothing' }] }],
+      status: 422,
+      json: { error: { code: 'UNPROCESSABLE_PATCH' } },
+    },
+    {
+      says: 'json-patch: a malformed one is 400',
+      send: ['PATCH', u, { type: 'application/json-patch+json', body: [{ op: 'drop', path: '/age' }] }],
+      status: 400,
+      json: { errors: [{ path: '/0' }], error: { code: 'VALIDATION_ERROR' } },
+    },
+    {
+      says: 'plain JSON: an object replaces, null is stored for an extra field',
+      send: ['PATCH', u, { body: { extra2: { z: 1 }, nil: null } }],
+      status: 200,
+      json: { extra2: { z: 1 }, nil: null, age: 32, _version: 5 },
+    },
+    {
+      says: 'plain JSON: null clears a declared optional field',
+      send: ['PATCH', u, { body: { age: null } }],
+      status: 200,
+      json: { _version: 6 },
+    },
+    {
+      says: 'The result of a patch obeys the field rules',
+      send: ['PATCH', u, { type: 'application/merge-patch+json', body: { name: null } }],
+      status: 400,
+      json: { errors: [{ path: '/name', keyword: 'required' }] },
+    },
+    {
+      says: '_version that is not the current one is 409',
+      send: ['PUT', u, { body: { email: user.email, name: 'Old', _version: 1 } }],
+      status: 409,
+      json: { error: { code: 'VERSION_CONFLICT', details: { current: 6 } } },
+    },
+    {
+      says: 'Replace: omitted fields are cleared',
+      send: ['PUT', u, { body: { email: user.email, name: 'Ulla', _version: 6, id: 'x', created_at: 'y' } }],
+      status: 200,
+      headers: { etag: '"7"' },
+      text: new RegExp(
+        `^\\{"id":"${user.id}","email":"[^"]+","name":"Ulla","created_at":"${user.created_at}","updated_at":"[^"]+","_version":7,"_links":`,
+      ),
+    },
+    {
+      says: 'Prefer: return=minimal answers PUT with 204',
+      send: ['PUT', u, { body: { email: user.email, name: 'Ulla' }, headers: { prefer: 'return=minimal' } }],
+      status: 204,
+      headers: { 'preference-applied': 'return=minimal', etag: '"8"' },
+      text: '',
+    },
+    {
+      says: 'Prefer: return=minimal answers PATCH with 204',
+      send: ['PATCH', u, { body: { age: 3 }, headers: { prefer: 'return=minimal' } }],
+      status: 204,
+      headers: { 'preference-applied': 'return=minimal', etag: '"9"' },
+      text: '',
+    },
+    {
+      says: 'Prefer: return=minimal answers POST with 201 without body',
+      send: ['POST', '/items', { body: { name: 'M' }, headers: { prefer: 'return=minimal' } }],
+      status: 201,
+      headers: { 'preference-applied': 'return=minimal', location: /^\/items\//, 'content-length': '0' },
+      text: '',
+    },
+    {
+      says: '_links of a user',
+      send: ['GET', u],
+      status: 200,
+      json: {
+        _links: {
+          self: { href: u, method: 'GET' },
+          update: { href: u, method: 'PATCH' },
+          delete: { href: u, method: 'DELETE' },
+          posts: { href: `${u}/posts`, method: 'GET' },
+        },
+      },
+    },
+
+    // Nested collection
+    {
+      says: 'List posts of a user: 200, JSON array',
+      send: ['GET', `${u}/posts`],
+      status: 200,
+      text: new RegExp(`^\\[\\{"id":"${post.id}",.*\\}\\]$`),
+    },
+    {
+      says: 'Create post for a user: 201, no Location, userId from the path',
+      send: ['POST', `${u}/posts`, { body: { userId: ABSENT, title: 'Nested' } }],
+      status: 201,
+      headers: { location: null, etag: '"1"' },
+      json: { userId: user.id, title: 'Nested' },
+    },
+    {
+      says: 'Posts of an absent user: 404',
+      send: ['GET', `/users/${ABSENT}/posts`],
+      status: 404,
+      text: '{"error":"No such user."}',
+    },
+    {
+      says: 'Create post for an absent user: 404',
+      send: ['POST', `/users/${ABSENT}/posts`, { body: {} }],
+      status: 404,
+      text: '{"error":"No such user."}',
+    },
+    {
+      says: 'At /posts userId is required',
+      send: ['POST', '/posts', { body: { title: 'x' } }],
+      status: 400,
+      json: { errors: [{ path: '/userId', keyword: 'required' }] },
+    },
+    {
+      says: 'At /posts an unknown user is 422',
+      send: ['POST', '/posts', { body: { userId: ABSENT } }],
+      status: 422,
+      json: { error: { code: 'USER_NOT_FOUND' } },
+    },
+    {
+      says: 'At /posts a user id of the wrong form is an unknown user',
+      send: ['POST', '/posts', { body: { userId: 7 } }],
+      status: 422,
+      json: { error: { code: 'USER_NOT_FOUND' } },
+    },
+
+    // Single record with content negotiation
+    {
+      says: 'Accept: application/json',
+      send: ['GET', `/items/${item.id}`, { headers: { accept: 'application/json' } }],
+      status: 200,
+      headers: { 'content-type': 'application/json', vary, etag: '"1"' },
+      json: { name: 'Lamp', colour: 'red' },
+    },
+    {
+      says: 'Accept: text/html',
+      send: ['GET', `/items/${item.id}`, { headers: { accept: 'text/html' } }],
+      status: 200,
+      headers: {
+        'content-type': 'text/html; charset=utf-8',
+        etag: '"1-html"',
+        'content-security-policy': /default-src 'none'/,
+      },
+      text: /<h1>Lamp<\/h1>/,
+    },
+    {
+      says: 'Accept: text/csv',
+      send: ['GET', `/items/${item.id}`, { headers: { accept: 'text/csv' } }],
+      status: 200,
+      headers: { 'content-type': /^text\/csv/, etag: '"1-csv"' },
+      text: /^id,name,price,colour,created_at,updated_at,_version\r\n.*,Lamp,9.5,red,.*\r\n$/,
+    },
+    {
+      says: 'Accept: anything else is 406 in plain text',
+      send: ['GET', `/items/${item.id}`, { headers: { accept: 'image/png' } }],
+      status: 406,
+      headers: { 'content-type': 'text/plain; charset=utf-8' },
+      text: /application\/json, text\/html, text\/csv/,
+    },
+    {
+      says: 'q values and specificity',
+      send: [
+        'GET',
+        `/items/${item.id}`,
+        { headers: { accept: 'application/json;q=0.1, text/*;q=0.5, text/html;q=0' } },
+      ],
+      status: 200,
+      headers: { 'content-type': /^text\/csv/ },
+    },
+    {
+      says: 'An absent item: 404 with no body',
+      send: ['GET', `/items/${ABSENT}`],
+      status: 404,
+      headers: { 'content-length': '0', 'content-type': null },
+      text: '',
+    },
+    { says: 'An absent post: 404 with no body', send: ['GET', `/posts/${ABSENT}`], status: 404, text: '' },
+    {
+      says: 'An absent user as HTML: 404 with no body',
+      send: ['GET', `/users/${ABSENT}`, { headers: { accept: 'text/html' } }],
+      status: 404,
+      text: '',
+    },
+    {
+      says: 'problem+json for a client that names it',
+      send: [
+        'GET',
+        `/items/${ABSENT}`,
+        { headers: { accept: 'application/json, application/problem+json' } },
+      ],
+      status: 404,
+      headers: { 'content-type': 'application/problem+json' },
+      json: { type: 'about:blank', title: 'Not Found', status: 404, code: 'NOT_FOUND' },
+    },
+    {
+      says: 'Browsers get HTML for lists too',
+      send: ['GET', '/users', { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } }],
+      status: 200,
+      headers: { 'content-type': 'text/html; charset=utf-8' },
+      text: /<table>/,
+    },
+
+    // Generic method rules
+    {
+      says: 'OPTIONS: 204 with Allow (collection)',
+      send: ['OPTIONS', '/users'],
+      status: 204,
+      headers: { allow: 'GET, HEAD, POST, OPTIONS', 'accept-post': 'application/json' },
+      text: '',
+    },
+    {
+      says: 'OPTIONS: 204 with Allow (record)',
+      send: ['OPTIONS', u],
+      status: 204,
+      headers: {
+        allow: 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS',
+        'accept-patch': 'application/merge-patch+json, application/json-patch+json, application/json',
+      },
+    },
+    {
+      says: '405 with Allow (collection)',
+      send: ['DELETE', '/users'],
+      status: 405,
+      headers: { allow: 'GET, HEAD, POST, OPTIONS' },
+      json: { error: { code: 'METHOD_NOT_ALLOWED' } },
+    },
+    {
+      says: '405 with Allow (record)',
+      send: ['POST', u, { body: {} }],
+      status: 405,
+      headers: { allow: 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS' },
+    },
+    {
+      says: 'TRACE is 405',
+      send: ['TRACE', '/items'],
+      status: 405,
+      headers: { allow: 'GET, HEAD, POST, OPTIONS' },
+    },
+    {
+      says: 'A method the server does not implement: 501',
+      send: ['PROPFIND', '/items'],
+      status: 501,
+      json: { error: { code: 'NOT_IMPLEMENTED' } },
+    },
+    {
+      says: 'An unknown path: 404',
+      send: ['GET', '/nothing'],
+      status: 404,
+      json: { error: { code: 'NOT_FOUND' } },
+    },
+    {
+      says: '415 names what POST takes',
+      send: ['POST', '/users', { body: 'a=b', type: 'application/x-www-form-urlencoded' }],
+      status: 415,
+      headers: { 'accept-post': 'application/json' },
+      json: { error: { code: 'UNSUPPORTED_MEDIA_TYPE' } },
+    },
+    {
+      says: '415 names what PATCH takes',
+      send: ['PATCH', u, { body: '{}', type: 'text/plain' }],
+      status: 415,
+      headers: {
+        'accept-patch': 'application/merge-patch+json, application/json-patch+json, application/json',
+      },
+    },
+    {
+      says: 'JSON Patch is not for PUT',
+      send: ['PUT', u, { body: '[]', type: 'application/json-patch+json' }],
+      status: 415,
+    },
+
+    // Versioning
+    {
+      says: 'API-Version that is unknown, or contradicts the path: 400',
+      send: ['GET', '/items', { headers: { 'api-version': '9' } }],
+      status: 400,
+      json: { error: { code: base === '' ? 'UNSUPPORTED_VERSION' : 'VERSION_MISMATCH' } },
+    },
+    {
+      says: 'API-Version: 1',
+      send: ['GET', '/items', { headers: { 'api-version': '1' } }],
+      status: 200,
+      headers: { 'api-version': '1', vary },
+    },
+
+    // Delete
+    { says: 'Delete: 204, no body', send: ['DELETE', `/items/${item.id}`], status: 204, text: '' },
+    { says: 'Delete of what is gone: 204', send: ['DELETE', `/items/${item.id}`], status: 204 },
+    { says: 'A deleted record is 404', send: ['GET', `/items/${item.id}`], status: 404 },
+    { says: 'Deleting a user', send: ['DELETE', u], status: 204 },
+    { says: 'deletes its posts', send: ['GET', `/posts/${post.id}`], status: 404 },
+  ];
+
+  for (const { says, send, status, headers = {}, json, text } of rows) {
+    const [method, path, options] = send;
+    const answer = await service.send(method, base + path, options);
+    await t.test(says, async (t) => {
+      t.equal(answer.status, status, answer.text);
+      for (const [name, value] of Object.entries(headers)) matches(t, answer, name, value);
+      if (json !== undefined) t.match(answer.json, json);
+      if (text !== undefined) t[typeof text === 'string' ? 'equal' : 'match'](answer.text, text as string);
+    });
+  }
+}
+
+
+function matches(t: Test, answer: Answer, name: string, value: string | RegExp | null): void {
+  const field = answer.headers[name];
+  if (value === null) t.equal(field, undefined, name);
+  else if (typeof value === 'string') t.equal(field, value, name);
+  else t.match(String(field), value, name);
+}
+
+t.test('HEAD answers with the headers of GET and no body', async (t) => {
+  const { send } = await testService(t);
+  const { json } = await send('POST', '/users', { body: { email: 'h@example.org', name: 'H' } });
+  for (const path of [
+    `/users/${json.id}`,
+    '/items',
+    '/users?page=1',
+    '/users',
+    `/users/${ABSENT}`,
+    '/nothing',
+  ]) {
+    const get = await send('GET', path);
+    const head = await send('HEAD', path);
+    t.equal(head.status, get.status, path);
+    t.equal(head.text, '');
+    const comparable = ({
+      headers: { date, 'x-request-id': id, 'transfer-encoding': coding, ...rest },
+    }: Answer) => rest;
+    t.same(comparable(head), comparable(get));
+  }
+});
+
+t.test('fields of a user', async (t) => {
+  const { send } = await testService(t);
+  let n = 0;
+  const post = (fields: object) =>
+    send('POST', '/users', { body: { email: `f${n++}@example.org`, name: 'F', ...fields } });
+  const refused = async (fields: object, path: string, keyword: string) => {
+    const { status, json, text } = await post(fields);
+    t.equal(status, 400, JSON.stringify(fields));
+    t.match(json.errors, [{ path, keyword }]);
+    t.same(json.errors, json.error.details);
+    for (const value of Object.values(fields))
+      if (String(value).length > 3) t.notMatch(text, String(value), 'never the rejected value');
+  };
+  const kept = async (fields: object, want: object) => t.match((await post(fields)).json, want);
+
+  for (const email of ['nobody', 'a@', '@b.org', 'a b@c.org', 'a@b@c.org', 'a..b@c.org'])
+    await refused({ email }, '/email', 'format');
+  await refused({ email: 7 }, '/email', 'type');
+  await refused(
+    { email: `${'a'.repeat(64)}@${'b'.repeat(60)}.${'c'.repeat(60)}.${'d'.repeat(60)}.${'e'.repeat(60)}` },
+    '/email',
+    'maxLength',
+  );
+  await kept({ email: '  MiXed@Example.ORG\n' }, { email: 'mixed@example.org' });
+  await refused({ name: '' }, '/name', 'minLength');
+  await refused({ name: ' \t ' }, '/name', 'minLength');
+  await refused({ name: 'x'.repeat(101) }, '/name', 'maxLength');
+  await kept({ name: '😀'.repeat(100) }, { name: '😀'.repeat(100) });
+  await refused({ name: '😀'.repeat(101) }, '/name', 'maxLength');
+  for (const age of [1.5, true, {}, [], '', '1.5', 'x', ' 4', '1e1']) await refused({ age }, '/age', 'type');
+  for (const age of [-1, 151, '151', '-1'])
+    await refused({ age }, '/age', Number(age) < 0 ? 'minimum' : 'maximum');
+  await kept({ age: '42' }, { age: 42 });
+  await kept({ age: 0 }, { age: 0 });
+  t.notOk('age' in (await post({ age: null })).json, 'null: no age');
+  await refused({ password: 'short' }, '/password', 'minLength');
+  const secret = await post({ password: 'correct horse' });
+  t.equal(secret.status, 201);
+  t.notMatch(secret.text, /password|horse/);
+  t.notMatch((await send('GET', '/users')).text, /password|horse/);
+});
+
+t.test('fields of an item', async (t) => {
+  const { send } = await testService(t);
+  const post = (body: object) => send('POST', '/items', { body });
+  t.match((await post({ price: 1 })).json.errors, [{ path: '/name', keyword: 'required' }]);
+  t.match((await post({ name: 'x'.repeat(201) })).json.errors, [{ path: '/name', keyword: 'maxLength' }]);
+  t.match((await post({ name: 'x', price: '1' })).json.errors, [{ path: '/price', keyword: 'type' }]);
+  t.match((await post({ name: ' x ', price: -0.5 })).json, { name: 'x', price: -0.5 });
+  t.notOk('price' in (await post({ name: 'x', price: null })).json);
+});
+
+t.test('extra fields come back as they were sent', async (t) => {
+  const { send } = await testService(t);
+  const extra = {
+    deep: JSON.parse('[['.repeat(14) + ']]'.repeat(14)),
+    '': 1,
+    'a/b~c': 2,
+    constructor: { x: 1 },
+    n: 1e-7,
+    s: 'é\u2028😀"\\',
+    no: false,
+  };
+  const { json, status } = await send('POST', '/items', {
+    body: { name: 'x', ...extra, _links: 1, updated_at: 2 },
+  });
+  t.equal(status, 201);
+  const { id, name, created_at, updated_at, _version, _links, ...rest } = (
+    await send('GET', `/items/${json.id}`)
+  ).json;
+  t.equal(JSON.stringify(rest), JSON.stringify(extra));
+  t.match(created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  t.equal(updated_at, created_at);
+  t.match(_links, { self: { href: `/items/${id}` } });
+  t.same([name, _version], ['x', 1]);
+});
+
+t.test('a retiring version says so, and is gone after its sunset', async (t) => {
+  const dated = await testService(t, {
+    V1_DEPRECATION: '2026-01-01T00:00:00Z',
+    V1_SUNSET: '2999-01-01T00:00:00Z',
+    V1_SUCCESSOR: '/api/v2',
+  });
+  const { status, headers } = await dated.send('GET', '/items');
+  t.equal(status, 200);
+  t.match(headers, {
+    deprecation: '@1767225600',
+    sunset: 'Tue, 01 Jan 2999 00:00:00 GMT',
+    link: '</api/v2>; rel="successor-version"',
+  });
+  t.match((await dated.send('GET', `/users/${ABSENT}`)).headers, { deprecation: '@1767225600' });
+  const early = await testService(t, {
+    V1_DEPRECATION: '2998-01-01T00:00:00Z',
+    V1_SUNSET: '2999-01-01T00:00:00Z',
+  });
+  t.equal((await early.send('GET', '/items')).headers.sunset, undefined);
+  const gone = await testService(t, { V1_SUNSET: '2020-01-01T00:00:00Z' });
+  t.match(await gone.send('GET', '/api/v1/items'), {
+    status: 410,
+    json: { error: { code: 'VERSION_SUNSET' } },
+  });
+  t.equal((await gone.send('GET', '/api/v9/items')).status, 404);
+});
+
+t.test("the request id is the client's when it is fit for a log", async (t) => {
+  const { send } = await testService(t);
+  t.equal(
+    (await send('GET', '/items', { headers: { 'x-request-id': 'abc-123' } })).headers['x-request-id'],
+    'abc-123',
+  );
+  t.match(
+    (await send('GET', '/items', { headers: { 'x-request-id': 'a b\t' } })).headers['x-request-id'],
+    /^[\w-]{8}-\w+$/,
+  );
+});

@@ -1,0 +1,298 @@
+import http from 'node:http';
+import postgres from 'postgres';
+import t from 'tap';
+import { fill } from '../../bench/data.js';
+import { testDatabase, testService } from '../service.js';
+
+t.test('the item list in both forms', async (t) => {
+  const { send } = await testService(t);
+  const prices = [3, null, 1, 2, null, 2];
+  const names = ['beta', 'Alpha', 'gamma 100%', 'al_pha', 'Ünlü ALPHA', 'delta'];
+  const ids: string[] = [];
+  for (const [at, name] of names.entries())
+    ids.push((await send('POST', '/items', { body: { name, price: prices[at] } })).json.id);
+  const namesOf = async (query: string) => {
+    const { json } = await send('GET', `/items${query}`);
+    return (json.data ?? json).map((item: { name: string }) => item.name);
+  };
+  const newest = [...names].reverse();
+
+  t.same(await namesOf(''), newest, 'created_at, newest first');
+  t.same(await namesOf('?order=asc'), names);
+  t.same(await namesOf('?sort=name&order=asc'), [
+    'Alpha',
+    'al_pha',
+    'beta',
+    'delta',
+    'gamma 100%',
+    'Ünlü ALPHA',
+  ]);
+  t.same(
+    await namesOf('?sort=name'),
+    ['Ünlü ALPHA', 'gamma 100%', 'delta', 'beta', 'al_pha', 'Alpha'],
+    'desc is the default',
+  );
+  t.same(
+    await namesOf('?sort=price&order=asc'),
+    ['gamma 100%', 'al_pha', 'delta', 'beta', 'Alpha', 'Ünlü ALPHA'],
+    'absent last',
+  );
+  t.same(
+    await namesOf('?sort=price&order=desc'),
+    ['beta', 'delta', 'al_pha', 'gamma 100%', 'Ünlü ALPHA', 'Alpha'],
+    'absent last',
+  );
+  t.same(await namesOf('?sort=colour&order=up'), newest, 'any other value gives the default');
+  for (const search of ['alpha', 'ALPHA', ' alpha ', 'lph'])
+    t.same(await namesOf(`?search=${encodeURIComponent(search)}&order=asc`), ['Alpha', 'Ünlü ALPHA'], search);
+  t.same(await namesOf('?search=%C3%BC&order=asc'), ['Ünlü ALPHA'], 'any letter case');
+  t.same(await namesOf('?search=%25'), ['gamma 100%'], '% is literal');
+  t.same(await namesOf('?search=_'), ['al_pha'], '_ is literal');
+  t.same(await namesOf('?search=%'), ['gamma 100%'], 'a percent sign that encodes nothing is itself');
+  t.same(await namesOf('?search=a&sort=name&order=asc&page=1'), [
+    'Alpha',
+    'al_pha',
+    'beta',
+    'delta',
+    'gamma 100%',
+    'Ünlü ALPHA',
+  ]);
+  t.same(await namesOf('?search=al&sort=price&order=asc&limit=9'), ['al_pha', 'Alpha', 'Ünlü ALPHA']);
+  t.same(await namesOf('?search=zzz'), []);
+  t.same(await namesOf('?search=zzz&page=1'), []);
+  t.ok(
+    Array.isArray((await send('GET', '/items?search=')).json),
+    'search given, though empty: the filtered form',
+  );
+
+  const page = async (query: string) => (await send('GET', `/items?${query}`)).json;
+  t.match(await page('page=2&limit=2'), {
+    data: [{ name: 'al_pha' }, { name: 'gamma 100%' }],
+    meta: { page: 2, limit: 2, total: 6, totalPages: 3 },
+    links: {
+      self: '/items?page=2&limit=2',
+      next: '/items?page=3&limit=2',
+      prev: '/items?page=1&limit=2',
+      first: '/items?page=1&limit=2',
+      last: '/items?page=3&limit=2',
+    },
+  });
+  t.same((await page('page=1&limit=6')).links, {
+    self: '/items?page=1&limit=6',
+    next: null,
+    prev: null,
+    first: '/items?page=1&limit=6',
+    last: '/items?page=1&limit=6',
+  });
+  t.same(await page('page=9&limit=4'), {
+    data: [],
+    meta: { page: 9, limit: 4, total: 6, totalPages: 2 },
+    links: {
+      self: '/items?page=9&limit=4',
+      next: null,
+      prev: '/items?page=2&limit=4',
+      first: '/items?page=1&limit=4',
+      last: '/items?page=2&limit=4',
+    },
+  });
+  const suffix = '&sort=price&order=asc&search=al%20%26';
+  t.match((await page(`search=al+%26&limit=3&order=asc&sort=price`)).links, {
+    self: `/items?page=1&limit=3${suffix}`,
+    last: `/items?page=1&limit=3${suffix}`,
+  });
+  t.match(await page('search=zzz&page=3'), {
+    meta: { total: 0, totalPages: 0 },
+    links: {
+      next: null,
+      prev: '/items?page=1&limit=20&search=zzz',
+      last: '/items?page=1&limit=20&search=zzz',
+    },
+  });
+  t.match((await page(`page=1&search=${'x'.repeat(150)}`)).links.self, /search=x{100}$/);
+
+  const effective = async (query: string, meta: object) => t.match((await page(query)).meta, meta, query);
+  await effective('page=abc', { page: 1, limit: 20 });
+  await effective('page=0', { page: 1 });
+  await effective('page=-3', { page: 1 });
+  await effective('page=2abc', { page: 2 });
+  await effective('page=1e308', { page: 1 });
+  await effective('page=99999999999999999999999', { page: Number.MAX_SAFE_INTEGER });
+  await effective('limit=0', { limit: 20 });
+  await effective('limit=x', { limit: 20 });
+  await effective('limit=-5', { limit: 1 });
+  await effective('limit=101', { limit: 100 });
+  await effective('limit=3&limit=4&page=2&page=1', { page: 2, limit: 3 });
+
+  await send('DELETE', `/items/${ids[0]}`);
+  t.match(await page('page=1'), { meta: { total: 5 } }, 'the total follows a delete');
+  t.match((await send('GET', '/api/v1/items?page=1')).json.links.self, '/items?page=1&limit=20');
+});
+
+t.test('users and posts: arrays oldest first, and pages when asked', async (t) => {
+  const { send } = await testService(t);
+  const users = [];
+  for (let n = 0; n < 5; n++)
+    users.push((await send('POST', '/users', { body: { email: `l${n}@example.org`, name: `L${n}` } })).json);
+  for (let n = 0; n < 3; n++) await send('POST', `/users/${users[n % 2].id}/posts`, { body: { n } });
+  const listed = (await send('GET', '/users?sort=name&order=desc&search=zzz')).json;
+  t.same(
+    listed.map((user: { name: string }) => user.name),
+    ['L0', 'L1', 'L2', 'L3', 'L4'],
+  );
+  t.notOk('_links' in listed[0], 'no _links in lists');
+  t.match((await send('GET', '/users?page=2&limit=2')).json, {
+    data: [{ name: 'L2' }, { name: 'L3' }],
+    meta: { total: 5, totalPages: 3 },
+    links: { next: '/users?page=3&limit=2' },
+  });
+  t.match((await send('GET', '/posts')).json, [{ n: 0 }, { n: 1 }, { n: 2 }]);
+  const path = `/users/${users[0].id}/posts`;
+  t.match((await send('GET', path)).json, [{ n: 0 }, { n: 2 }]);
+  t.match((await send('GET', `${path}?limit=1`)).json, {
+    data: [{ n: 0 }],
+    meta: { total: 2 },
+    links: { next: `${path}?page=2&limit=1` },
+  });
+  t.same((await send('GET', `/users/${users[4].id}/posts`)).json, []);
+  await send('DELETE', `/users/${users[0].id}`);
+  t.match((await send('GET', '/posts?page=1')).json.meta, { total: 1 }, 'the total follows a cascade');
+});
+
+t.test('totals stay exact while many write and the deltas are added up', async (t) => {
+  const { send, db, databaseUrl } = await testService(t);
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const { readStatements } = await import('../../src/db/queries.js');
+  const fold = readStatements('counts.sql').get('fold')!;
+  let writing = true;
+  const checks = (async () => {
+    let seen = 0;
+    while (writing) {
+      const [row] =
+        await sql`select (select count(*) from items) as real, (select sum(delta) from counts where collection = 'items') as told`;
+      if (Number(row!.real) !== Number(row!.told ?? 0)) t.same(row, 'equal');
+      await db.run(fold, ['items']);
+      seen++;
+    }
+    return seen;
+  })();
+  await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      for (let n = 0; n < 20; n++) {
+        const { json } = await send('POST', '/items', { body: { name: `n${n}` } });
+        if (n % 3 === 0) await send('DELETE', `/items/${json.id}`);
+      }
+    }),
+  );
+  writing = false;
+  t.ok((await checks) > 5);
+  t.equal((await send('GET', '/items')).json.meta.total, 8 * 13);
+});
+
+t.test('a long array is streamed whole, from one snapshot', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  await fill(databaseUrl, 20_000, 0);
+  const { url, send } = await testService(t, { DATABASE_URL: databaseUrl });
+  const all = await new Promise<{ id: string }[]>((resolve, reject) => {
+    http.get(`${url}/users`, { agent: false }, async (response) => {
+      try {
+        response.pause();
+        // The rows were fixed when the statement began; what is written while the reader waits is not among them.
+        const before = (await send('POST', '/users', { body: { email: 'late@example.org', name: 'Late' } }))
+          .json;
+        t.equal((await send('GET', `/users/${before.id}`)).status, 200);
+        let text = '';
+        for await (const chunk of response) text += chunk;
+        resolve(JSON.parse(text));
+      } catch (error) {
+        reject(error as Error);
+      }
+    });
+  });
+  t.equal(all.length, 20_000);
+  t.equal(new Set(all.map(({ id }) => id)).size, 20_000);
+  t.same(
+    all.map(({ id }) => id),
+    all.map(({ id }) => id).sort(),
+  );
+});
+
+t.test('a reader that stalls is cut off and its connection is free again', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  await fill(databaseUrl, 60_000, 0);
+  const { url, send } = await testService(t, {
+    DATABASE_URL: databaseUrl,
+    STREAM_STALL_MS: '200',
+    DB_STREAMS: '1',
+  });
+  const stalled = await new Promise<string>((resolve) => {
+    http.get(`${url}/users`, { agent: false }, (response) => {
+      response.pause();
+      response.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+      response.on('end', () => resolve('complete'));
+      const poll = setInterval(async () => {
+        const sql = postgres(databaseUrl, { max: 1 });
+        const [row] =
+          await sql`select count(*) as n from pg_stat_activity where datname = current_database() and query like 'copy%' and state <> 'idle'`;
+        await sql.end();
+        if (Number(row!.n) > 0) return;
+        clearInterval(poll);
+        response.resume();
+      }, 50);
+    });
+  });
+  t.equal(stalled, 'ECONNRESET', 'aborted, not ended');
+  const again = await send('GET', '/users');
+  t.equal(again.json.length, 60_000, 'the only stream connection serves the next reader');
+});
+
+t.test('a reader that leaves frees its connection', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  await fill(databaseUrl, 60_000, 0);
+  const { url, send } = await testService(t, { DATABASE_URL: databaseUrl, DB_STREAMS: '1' });
+  for (let n = 0; n < 3; n++) {
+    await new Promise<void>((resolve) => {
+      const request = http.get(`${url}/users`, { agent: false }, (response) => {
+        response.once('data', () => request.destroy());
+        response.once('error', () => undefined);
+        response.once('close', () => resolve());
+      });
+    });
+  }
+  t.equal((await send('GET', '/users')).json.length, 60_000);
+});
+
+t.test('a database error half way aborts the connection', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  await fill(databaseUrl, 60_000, 0);
+  const { url, send } = await testService(t, { DATABASE_URL: databaseUrl });
+  const outcome = await new Promise<string>((resolve) => {
+    http.get(`${url}/users`, { agent: false }, async (response) => {
+      response.pause();
+      response.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+      response.on('end', () => resolve('complete'));
+      const sql = postgres(databaseUrl, { max: 1 });
+      await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like 'copy%' and pid <> pg_backend_pid()`;
+      await sql.end();
+      response.resume();
+    });
+  });
+  t.equal(outcome, 'ECONNRESET');
+  t.equal((await send('GET', '/users')).json.length, 60_000, 'and the service goes on');
+});
+
+t.test('a database that is away is 503 with Retry-After', async (t) => {
+  const { send, databaseUrl } = await testService(t);
+  const name = new URL(databaseUrl).pathname.slice(1);
+  const sql = postgres(databaseUrl.replace(/\/[^/]*$/, '/postgres'), { max: 1, onnotice: () => undefined });
+  await sql.unsafe(`alter database ${name} allow_connections false`);
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
+  const away = await send('GET', '/items');
+  t.equal(away.status, 503);
+  t.equal(away.headers['retry-after'], '1');
+  t.match(away.json, { error: { code: 'SERVICE_UNAVAILABLE' } });
+  t.equal((await send('GET', '/users')).status, 503, 'a stream that cannot begin');
+  await sql.unsafe(`alter database ${name} allow_connections true`);
+  await sql.end();
+  t.equal((await send('GET', '/items')).status, 200);
+});
