@@ -18,9 +18,9 @@ import {
   requestTimeout,
   uriTooLong,
 } from './errors.js';
-import { lingerOnClose } from './http/linger.js';
+import { isLingering, lingerOnClose } from './http/linger.js';
 import { ALL_METHODS, MAX_HEADERS, MAX_TARGET } from './http/target.js';
-import type { Pipeline } from './pipeline.js';
+import type { Expectation, Pipeline } from './pipeline.js';
 
 export interface ServerOptions {
   readonly headersTimeoutMs: number;
@@ -33,7 +33,7 @@ export interface ServerOptions {
 export function createHttpServer(pipeline: Pipeline, options: ServerOptions): Server {
   const server = createServer({
     // Our own checks answer in our own form; these bounds are only there to end what goes far beyond.
-    maxHeaderSize: MAX_HEADERS + MAX_TARGET + 1024,
+    maxHeaderSize: 2 * (MAX_HEADERS + MAX_TARGET),
     requireHostHeader: false,
     headersTimeout: options.headersTimeoutMs,
     requestTimeout: Math.max(options.requestTimeoutMs, options.headersTimeoutMs),
@@ -43,16 +43,25 @@ export function createHttpServer(pipeline: Pipeline, options: ServerOptions): Se
   });
   server.maxHeadersCount = 0;
   server.maxConnections = options.maxConnections;
-  server.on('request', (req, res) => void pipeline(req, res, 'none'));
-  server.on('checkContinue', (req, res) => void pipeline(req, res, 'continue'));
-  server.on('checkExpectation', (req, res) => void pipeline(req, res, 'unknown'));
-  server.on('connect', (_req, socket) => answerInTurn(socket as Socket, methodNotAllowed(ALL_METHODS)));
+  // Without it, Node drops the answers still owed to a client that has closed its sending half.
+  Object.assign(server, { httpAllowHalfOpen: true });
+  const take = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) =>
+    isLingering(req.socket) ? void req.resume() : void pipeline(req, res, expectation);
+  server.on('request', take('none'));
+  server.on('checkContinue', take('continue'));
+  server.on('checkExpectation', take('unknown'));
+  server.on('connect', (_req, socket) => {
+    // Node takes its own listener off, and a reset that nobody listens for ends the process.
+    socket.on('error', () => socket.destroy());
+    answerInTurn(socket as Socket, methodNotAllowed(ALL_METHODS));
+  });
   server.on('clientError', (error: ParserError, socket) => refuse(error, socket));
   return server;
 }
 
 interface ParserError extends Error {
   readonly code?: string;
+  readonly reason?: string;
   readonly bytesParsed?: number;
   readonly rawPacket?: Buffer;
 }
@@ -63,6 +72,8 @@ function refuse(error: ParserError, socket: Duplex): void {
     socket.destroy();
     return;
   }
+  // Bytes after a request that asked to close: its answer is the last one.
+  if (error.code === 'HPE_CLOSED_CONNECTION') return;
   answerInTurn(socket as Socket, problemOf(error));
 }
 
@@ -71,9 +82,11 @@ function problemOf(error: ParserError): Problem {
     case 'HPE_INVALID_METHOD':
       return startsWithToken(error) ? notImplemented('method') : badRequest('The request is malformed.');
     case 'HPE_HEADER_OVERFLOW':
-      return error.rawPacket?.includes('\n') ? headersTooLarge(MAX_HEADERS) : uriTooLong(MAX_TARGET);
+      return endsInTarget(error) ? uriTooLong(MAX_TARGET) : headersTooLarge(MAX_HEADERS);
     case 'HPE_INVALID_VERSION':
-      return httpVersionNotSupported();
+      return error.reason === 'Invalid HTTP version'
+        ? httpVersionNotSupported()
+        : badRequest('The request is malformed.');
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return requestTimeout();
     default:
@@ -81,11 +94,20 @@ function problemOf(error: ParserError): Problem {
   }
 }
 
-/** Whether a request line began where the parser stopped: an unknown method, not just any bytes. */
+/** Whether the parser stopped inside a request line, as far as the last packet shows. */
+function endsInTarget({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
+  return /(?:^|\n)[A-Z-]+ \S*$/.test(rawPacket?.toString('latin1', 0, bytesParsed) ?? '');
+}
+
+/** Letters that the parser may have taken for a method before it gave up. */
+const LONGEST_METHOD = 32;
+
+/** Whether a request line, or what came of it, stands where the parser stopped: not just any bytes. */
 function startsWithToken({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
-  const line = rawPacket?.toString('latin1', 0, bytesParsed + 256) ?? '';
-  const start = line.slice(0, bytesParsed).search(/[\w!#$%&'*+.^`|~-]*$/);
-  return /^[\w!#$%&'*+.^`|~-]+ \S+ HTTP\/\d/.test(line.slice(start));
+  const from = Math.max(0, bytesParsed - LONGEST_METHOD);
+  const line = rawPacket?.toString('latin1', from, bytesParsed + 256) ?? '';
+  const start = line.slice(0, bytesParsed - from).search(/[\w!#$%&'*+.^`|~-]*$/);
+  return /^[\w!#$%&'*+.^`|~-]+(?: \S+ HTTP\/\d|(?: \S*)?$)/.test(line.slice(start));
 }
 
 /** The answer in flight on a connection, where Node keeps it. */
@@ -99,8 +121,9 @@ function answerInTurn(socket: Socket, problem: Problem): void {
   refused.add(socket);
   const attempt = (): void => {
     const busy = (socket as Busy)._httpMessage;
-    if (busy?.req.complete && !busy.writableFinished) busy.once('close', attempt);
-    else if (busy?.headersSent && !busy.writableFinished) socket.destroy();
+    if (busy?.req.complete) busy.once('close', attempt);
+    // The request that is malformed was answered before that showed: it gets no second answer.
+    else if (busy?.headersSent) busy.once('close', () => socket.destroySoon());
     else if (socket.writable) write(socket, problem);
     else socket.destroy();
   };

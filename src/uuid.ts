@@ -43,9 +43,12 @@ export function parseUuid(text: string): string | undefined {
   return UUID.test(text) ? text.toLowerCase() : undefined;
 }
 
-/** created_at of a record, from its id. */
+/** The end of the year 9999, the last that RFC 3339 can write. */
+const LAST_MS = 253_402_300_799_999;
+
+/** created_at of a record, in milliseconds, from its id; for an id that no clock made, as late as can be. */
 export function createdAt(id: string): number {
-  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+  return Math.min(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16), LAST_MS);
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -8,7 +8,7 @@ export class BodyAborted extends Error {}
 
 /** Whether the request announces content (RFC 9112 section 6.3). */
 export function hasBody(req: IncomingMessage): boolean {
-  return req.headers['transfer-encoding'] !== undefined || (req.headers['content-length'] ?? '0') !== '0';
+  return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
 }
 
 /**
@@ -56,7 +56,8 @@ function collect(req: IncomingMessage, limit: number): Promise<Buffer> {
       bytes += chunk.length;
       if (bytes > limit) {
         chunks.length = 0;
-        req.removeAllListeners('data').pause();
+        // The rest is let through unread: a stopped parser would stop the connection with it.
+        req.removeAllListeners('data').resume();
         reject(payloadTooLarge(limit));
       } else chunks.push(chunk);
     });

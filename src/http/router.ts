@@ -2,6 +2,7 @@ import FindMyWay from 'find-my-way';
 import { badRequest, noSuchPath } from '../errors.js';
 import type { Reply } from './reply.js';
 import type { Request } from './request.js';
+import { MAX_TARGET } from './target.js';
 
 /** What one method does on one resource. */
 export interface Action {
@@ -33,7 +34,7 @@ type Compiled = Omit<Match, 'params'>;
 
 /** Registers each path once, with the table of its methods as what it stores. Throws 404, 400 when asked. */
 export function createRouter(routes: readonly Route[]): Router {
-  const router = FindMyWay({ maxParamLength: 200 });
+  const router = FindMyWay({ maxParamLength: MAX_TARGET });
   for (const { path, actions } of routes) router.on('GET', path, () => undefined, compile(actions));
   return (path) => {
     const found = router.find('GET', path);

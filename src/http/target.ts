@@ -1,5 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { badRequest, headersTooLarge, notImplemented, uriTooLong } from '../errors.js';
+import {
+  badRequest,
+  headersTooLarge,
+  httpVersionNotSupported,
+  notImplemented,
+  uriTooLong,
+} from '../errors.js';
 
 /** Bytes of a request target, and of the header fields with their separators. */
 export const MAX_TARGET = 8192;
@@ -21,10 +27,11 @@ export interface Target {
 /**
  * What Node's parser lets through and RFC 9112 does not: throws 400 for a missing, repeated or malformed Host
  * (section 3.2), for Transfer-Encoding from an HTTP/1.0 client (6.1) and for a malformed target; 414; 431;
- * 501 for methods and transfer codings that are not known.
+ * 501 for methods and transfer codings that are not known; 505 for HTTP/2.0 and HTTP/0.9 in a request line.
  */
 export function readTarget(req: IncomingMessage): Target {
   const { url = '', method = '', rawHeaders } = req;
+  if (req.httpVersionMajor !== 1) throw httpVersionNotSupported();
   if (url.length > MAX_TARGET) throw uriTooLong(MAX_TARGET);
   let hosts = 0;
   let bytes = 0;
@@ -56,6 +63,8 @@ function requireFraming(req: IncomingMessage): void {
 function splitTarget(url: string, method: string): Target {
   if (url === '*' && method === 'OPTIONS') return { path: '*', query: '' };
   const origin = url[0] === '/' ? url : originOf(url);
+  // A target has no fragment (section 3.2); the router would leave it out.
+  if (origin.includes('#')) throw badRequest('The request target is malformed.');
   const mark = origin.indexOf('?');
   return mark < 0
     ? { path: origin, query: '' }

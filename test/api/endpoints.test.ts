@@ -453,7 +453,6 @@ async function lines(t: Test, service: TestService, base: string): Promise<void>
   }
 }
 
-
 function matches(t: Test, answer: Answer, name: string, value: string | RegExp | null): void {
   const field = answer.headers[name];
   if (value === null) t.equal(field, undefined, name);
