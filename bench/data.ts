@@ -18,7 +18,7 @@ export async function fill(url: string, users: number, items: number): Promise<v
         from generate_series(1, ${users}) n) r`);
     await sql.unsafe(`insert into items (id, updated_at, name, price, doc)
       select r.id, r.at, r.name, r.price, pg_temp.document(r.id, r.at, format('"name":"%s","price":%s,"stock":%s', r.name, r.price, r.n % 1000))
-      from (select n, pg_temp.identity(n) as id, pg_temp.moment(n) as at, (n * 7919 % 100000) / 100.0 as price,
+      from (select n, pg_temp.identity(n) as id, pg_temp.moment(n) as at, (n::bigint * 7919 % 100000) / 100.0 as price,
           (array['${ADJECTIVES.join("','")}'])[1 + n % 10] || ' ' || (array['${NOUNS.join("','")}'])[1 + n / 10 % 10] || ' '
             || case when n % 1000 = 0 then 'Zirconium ' else '' end || n as name
         from generate_series(1, ${items}) n) r`);

@@ -6,8 +6,7 @@
 --   :changes    `, email = $5` ...  their assignments in replace
 --   :order      one of the orders that the declaration allows, and :keys the columns it compares
 --   :parent     the column that names the parent record
---   :search     the text that a search looks through, lower-cased, and :search_column its column
---   :source     the matches, joined to the table when they lack what the order compares
+--   :search     the text that a search looks through, lower-cased
 -- An update writes `doc` up to the version and lets PostgreSQL end it, so that the version in the
 -- document is the row's without reading the row first.
 
@@ -83,15 +82,15 @@ from total
 left join (page join :table using (id)) as record on true
 order by :record_order;
 
--- A pattern under three characters has no trigram: it is looked for in the index of the sorted names,
--- which holds every name and is a fraction of the table.
--- name: page_matching_short ($1 limit, $2 offset, $3 pattern)
+-- A term without a trigram is looked up by its first one or two characters.
+-- name: page_matching_short ($1 limit, $2 offset, $3 pattern, $4 term)
 with match as materialized (
-  select id, :search_column from :table where :search like lower($3)
+  select id:keys from :table
+  where grams(:search) @> array[left(lower($4), 2)] and :search like lower($3)
 ), total as (
   select count(*) as total from match
 ), page as materialized (
-  select id from :source order by :order limit $1 offset $2
+  select id from match order by :order limit $1 offset $2
 )
 select total.total, record.doc
 from total
@@ -113,6 +112,17 @@ to stdout (format csv, quote e'\x01', delimiter e'\x02');
 copy (
   with match as materialized (
     select id:keys from :table where :search like lower(current_setting('plinth.pattern'))
+  )
+  select record.doc from match join :table as record on record.id = match.id order by :match_order
+)
+to stdout (format csv, quote e'\x01', delimiter e'\x02');
+
+-- name: stream_matching_short (plinth.pattern, plinth.term)
+copy (
+  with match as materialized (
+    select id:keys from :table
+    where grams(:search) @> array[left(lower(current_setting('plinth.term')), 2)]
+      and :search like lower(current_setting('plinth.pattern'))
   )
   select record.doc from match join :table as record on record.id = match.id order by :match_order
 )

@@ -128,25 +128,14 @@ function collection(db: Db, resource: Resource, statements: ReadonlyMap<string, 
     },
 
     page: async (selection, limit, offset) => {
-      const { kind, argument } = narrow(selection);
+      const { kind, settings } = narrow(selection);
       const statement = text(`page${kind}:${selection.sort}:${selection.order}`);
-      return pageOf(await db.run(statement, [limit, offset, ...(argument === undefined ? [] : [argument])]));
+      return pageOf(await db.run(statement, [limit, offset, ...Object.values(settings)]));
     },
 
     stream: (selection, consume) => {
-      const { kind, argument = '' } = narrow(selection);
-      const setting =
-        kind === '_of_parent'
-          ? { 'plinth.parent': argument }
-          : kind === ''
-            ? {}
-            : { 'plinth.pattern': argument };
-      const shape = kind === '_matching_short' ? '_matching' : kind;
-      return db.copy(
-        text(`stream${shape}:${selection.sort}:${selection.order}`),
-        setting as Record<string, string>,
-        consume,
-      );
+      const { kind, settings } = narrow(selection);
+      return db.copy(text(`stream${kind}:${selection.sort}:${selection.order}`), settings, consume);
     },
   };
 }
@@ -176,15 +165,19 @@ function violationOf(error: unknown, resource: Resource): Error | undefined {
   return undefined;
 }
 
+interface Narrowed {
+  readonly kind: '' | '_of_parent' | '_matching' | '_matching_short';
+  /** What a page statement takes after limit and offset, and a stream statement by name. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
 /** Which statement a selection needs: trigrams serve a term that has three letters or digits in a row. */
-function narrow(selection: Selection): {
-  kind: '' | '_of_parent' | '_matching' | '_matching_short';
-  argument?: string;
-} {
-  if (selection.parent !== undefined) return { kind: '_of_parent', argument: selection.parent };
-  if (selection.search === '') return { kind: '' };
-  const argument = `%${selection.search.replace(/[\\%_]/g, '\\$&')}%`;
-  return { kind: /[\p{L}\p{N}]{3}/u.test(selection.search) ? '_matching' : '_matching_short', argument };
+function narrow({ parent, search }: Selection): Narrowed {
+  if (parent !== undefined) return { kind: '_of_parent', settings: { 'plinth.parent': parent } };
+  if (search === '') return { kind: '', settings: {} };
+  const pattern = { 'plinth.pattern': `%${search.replace(/[\\%_]/g, '\\$&')}%` };
+  if (/[\p{L}\p{N}]{3}/u.test(search)) return { kind: '_matching', settings: pattern };
+  return { kind: '_matching_short', settings: { ...pattern, 'plinth.term': search } };
 }
 
 function pageOf(rows: readonly Row[]): Page {
@@ -193,7 +186,7 @@ function pageOf(rows: readonly Row[]): Page {
 }
 
 /** Every statement of the collection, `page` and `stream` once for each order: `page:name:asc`. */
-function compileStatements(resource: Resource): ReadonlyMap<string, string> {
+export function compileStatements(resource: Resource): ReadonlyMap<string, string> {
   const columns = Object.values(resource.columns);
   const parts = {
     table: resource.name,
@@ -220,28 +213,21 @@ function applies(kind: string, resource: Resource): boolean {
 
 /** `$.` in an order stands for the relation that holds the column at that place of the statement. */
 function ordersOf(resource: Resource): [key: string, parts: Record<string, string>][] {
-  const search =
-    resource.searchable === undefined ? {} : { search_column: resource.columns[resource.searchable]! };
-  const parent = resource.parent === undefined ? {} : { parent: resource.columns[resource.parent.field]! };
+  const parts = {
+    search: `lower(${resource.columns[resource.searchable ?? '']})`,
+    parent: resource.columns[resource.parent?.field ?? ''] ?? '',
+  };
   return ['created_at', ...Object.keys(resource.sortable)].flatMap((sort) =>
     (['asc', 'desc'] as const).map((direction): [string, Record<string, string>] => {
       const expression = resource.sortable[sort]?.[direction];
       const order = expression === undefined ? `$.id ${direction}` : `${expression}, $.id ${direction}`;
-      const column = resource.columns[sort];
-      const inMatch = column === undefined || column === search.search_column;
-      return [
-        `${sort}:${direction}`,
-        {
-          ...search,
-          ...parent,
-          search: `lower(${search.search_column})`,
-          keys: column === undefined ? '' : `, ${column}`,
-          source: inMatch ? 'match' : `match join ${resource.name} using (id)`,
-          order: order.replaceAll('$.', ''),
-          record_order: order.replaceAll('$.', 'record.'),
-          match_order: order.replaceAll('$.', 'match.'),
-        },
-      ];
+      const orders = {
+        keys: expression === undefined ? '' : `, ${resource.columns[sort]}`,
+        order: order.replaceAll('$.', ''),
+        record_order: order.replaceAll('$.', 'record.'),
+        match_order: order.replaceAll('$.', 'match.'),
+      };
+      return [`${sort}:${direction}`, { ...parts, ...orders }];
     }),
   );
 }

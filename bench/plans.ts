@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import { compileStatements } from '../src/collection.js';
+import { startEmbedded } from '../src/db/embedded.js';
+import { migrate } from '../src/db/migrate.js';
+import { items } from '../src/resources/items.js';
+import { fill } from './data.js';
+
+/** Prints how PostgreSQL runs the list statements over many items: `node dist/bench/plans.js [rows]`. */
+const rows = Number(process.argv[2] ?? 1_000_000);
+const STATEMENTS: [title: string, name: string, args: string][] = [
+  ['first page', 'page:created_at:desc', '20, 0'],
+  ['page in the middle', 'page:created_at:desc', `20, ${rows / 2}`],
+  ['last page', 'page:created_at:desc', `20, ${rows - 20}`],
+  ['page in the middle by price', 'page:price:desc', `20, ${rows / 2}`],
+  ['search, rare word', 'page_matching:created_at:desc', `20, 0, '%zirconium%'`],
+  ['search, common word', 'page_matching:created_at:desc', `20, 0, '%lamp%'`],
+  ['search, one character', 'page_matching_short:created_at:desc', `20, 0, '%z%', 'z'`],
+  ['search, two characters', 'page_matching_short:created_at:desc', `20, 0, '%la%', 'la'`],
+];
+
+const dataDir = mkdtempSync(join(tmpdir(), 'plinth-bench-'));
+const embedded = await startEmbedded({
+  dataDir,
+  settings: ['fsync=off', 'max_wal_size=8GB', 'maintenance_work_mem=512MB'],
+});
+try {
+  await migrate(embedded.url, 10_000);
+  await fill(embedded.url, 0, rows);
+  await print(embedded.url);
+} finally {
+  await embedded.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+}
+
+async function print(url: string): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const statements = compileStatements(items);
+  for (const [title, name, args] of STATEMENTS) {
+    const statement = `prepare plan as ${statements.get(name)}`;
+    await sql.unsafe(statement);
+    const plan = await sql.unsafe(
+      `explain (analyze, costs off, timing off, summary on, buffers off) execute plan (${args})`,
+    );
+    await sql.unsafe('deallocate plan');
+    process.stdout.write(
+      `\n### ${title}\n\n\`\`\`\n${plan.map((row) => row['QUERY PLAN']).join('\n')}\n\`\`\`\n`,
+    );
+  }
+  await sql.end();
+}
