@@ -3,7 +3,8 @@
 --   :table      the collection's table
 --   :columns    `, email` ...       the columns of its own, after the four that all have
 --   :values     `, $4` ...          their parameters in create
---   :changes    `, email = $5` ...  their assignments in replace
+--   :changes    `, email = $7` ...  their assignments in replace
+--   :buried     with tombstones, version 0 for an id that was deleted
 --   :order      one of the orders that the declaration allows, and :keys the columns it compares
 --   :parent     the column that names the parent record
 --   :search     the text that a search looks through, lower-cased
@@ -11,9 +12,9 @@
 -- document is the row's without reading the row first.
 
 -- name: get ($1 id)
-select version, updated_at, doc
+select version, doc
 from :table
-where id = $1;
+where id = $1:buried;
 
 -- name: exists ($1 id)
 select 1 as found
@@ -24,24 +25,46 @@ where id = $1;
 insert into :table (id, updated_at, doc:columns)
 values ($1, $2, $3:values);
 
--- name: replace ($1 id, $2 the version it must have, or null, $3 updated_at, $4 doc, $5... own columns)
+-- The three parameters of a guard are null where nothing is asked: the versions of which it must have one,
+-- those of which it must have none, and the second after which it must not have been changed. What was found
+-- goes back only when nothing was written, to tell why.
+-- name: replace ($1 id, $2 $3 $4 guard, $5 updated_at, $6 doc up to the version, $7... own columns)
 with found as (
-  select version from :table where id = $1
+  select version, doc from :table where id = $1:buried
 ), written as (
   update :table
   set version = version + 1,
-    updated_at = $3,
-    doc = $4::text || (version + 1)::text || '}':changes
-  where id = $1 and version = coalesce($2::integer, version)
+    updated_at = $5,
+    doc = $6::text || (version + 1)::text || '}':changes
+  where id = $1
+    and version = any (coalesce($2::integer[], array[version]))
+    and version <> all (coalesce($3::integer[], '{}'))
+    and date_trunc('second', updated_at) <= coalesce($4::timestamptz, 'infinity')
   returning version
 )
-select found.version as before, written.version as after
+select found.version as before, written.version as after,
+  case when written.version is null then found.doc end as doc
 from found
 left join written on true;
 
 -- name: remove ($1 id)
 delete from :table
 where id = $1;
+
+-- name: remove_if ($1 id, $2 $3 $4 guard)
+with found as (
+  select version, doc from :table where id = $1
+), removed as (
+  delete from :table
+  where id = $1
+    and version = any (coalesce($2::integer[], array[version]))
+    and version <> all (coalesce($3::integer[], '{}'))
+    and date_trunc('second', updated_at) <= coalesce($4::timestamptz, 'infinity')
+  returning version
+)
+select found.version as before, removed.version as after, found.doc
+from found
+left join removed on true;
 
 -- The total and the page are one statement, so they come from one snapshot. The ids of the page are
 -- found in the index alone; only the rows of the page itself are read.
@@ -82,11 +105,12 @@ from total
 left join (page join :table using (id)) as record on true
 order by :record_order;
 
--- A term without a trigram is looked up by its first one or two characters.
--- name: page_matching_short ($1 limit, $2 offset, $3 pattern, $4 term)
+-- A term without a trigram is looked up by its first one or two characters. strpos, not like: like would
+-- have the planner read all of the trigram index too.
+-- name: page_matching_short ($1 limit, $2 offset, $3 term)
 with match as materialized (
   select id:keys from :table
-  where grams(:search) @> array[left(lower($4), 2)] and :search like lower($3)
+  where grams(:search) @> array[left(lower($3), 2)] and strpos(:search, lower($3)) > 0
 ), total as (
   select count(*) as total from match
 ), page as materialized (
@@ -117,12 +141,12 @@ copy (
 )
 to stdout (format csv, quote e'\x01', delimiter e'\x02');
 
--- name: stream_matching_short (plinth.pattern, plinth.term)
+-- name: stream_matching_short (plinth.term)
 copy (
   with match as materialized (
     select id:keys from :table
     where grams(:search) @> array[left(lower(current_setting('plinth.term')), 2)]
-      and :search like lower(current_setting('plinth.pattern'))
+      and strpos(:search, lower(current_setting('plinth.term'))) > 0
   )
   select record.doc from match join :table as record on record.id = match.id order by :match_order
 )

@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream';
 import type { Db, Row, Run, Value } from './db/connect.js';
-import { fill, readStatements } from './db/queries.js';
+import { readStatements } from './db/queries.js';
 import { FOREIGN_KEY_VIOLATION, faultOf, UNIQUE_VIOLATION } from './db/sqlstate.js';
 import { conflict, unknownReference } from './errors.js';
 import type { Json, JsonObject } from './json.js';
 import { hashPassword } from './password.js';
 import type { Resource } from './resource.js';
+import { compileStatements } from './statements.js';
 import { createdAt, nextIdentity, parseUuid } from './uuid.js';
 import { compileCheck } from './validate.js';
 
@@ -14,6 +15,12 @@ export interface Stored {
   readonly id: string;
   readonly version: number;
   readonly doc: string;
+}
+
+/** When a record was last changed, milliseconds: read where every document has it, before the version. */
+export function modifiedAt({ doc, version }: Stored): number {
+  const end = doc.length - '","_version":}'.length - String(version).length;
+  return Date.parse(doc.slice(end - '2026-01-01T00:00:00.000Z'.length, end));
 }
 
 /** What a client wants to store, checked: the record's fields, its columns, and a password apart. */
@@ -37,48 +44,73 @@ export interface Page {
   readonly docs: readonly string[];
 }
 
-/** A collection that is open: its check is compiled and its statements fit the schema. */
+/** Why there is no record: there never was one, or it was deleted and the service keeps tombstones. */
+export type Missing = 'absent' | 'gone';
+
+/** What a record must be for a write to take place; null asks nothing. It is looked at by the statement itself. */
+export interface Guard {
+  readonly versions: readonly number[] | null;
+  readonly notVersions: readonly number[] | null;
+  /** Milliseconds; compared by the second, as HTTP dates are. */
+  readonly unmodifiedSince: number | null;
+}
+
+export const UNGUARDED: Guard = { versions: null, notVersions: null, unmodifiedSince: null };
+
+/** A write that the guard held back, and the record as it was seen. */
+export interface Held {
+  readonly current: Stored;
+}
+
+/**
+ * A collection that is open: its check is compiled and its statements fit the schema. Where a `run` is given,
+ * the statements run in its transaction.
+ */
 export interface Collection {
   readonly resource: Resource;
   /** Throws the 400 with every failure, or the 422 of a reference that names no record. */
   check(input: Json | undefined): Draft;
-  get(id: string): Promise<Stored | undefined>;
-  exists(id: string): Promise<boolean>;
+  get(id: string, run?: Run): Promise<Stored | Missing>;
+  exists(id: string, run?: Run): Promise<boolean>;
   /** Throws the 409 of a duplicate, the 422 of an unknown reference. */
-  create(draft: Draft): Promise<Stored>;
-  /** Undefined: absent. A number: the current version, which is not the one expected. Throws as create. */
-  replace(id: string, draft: Draft, expected: number | null): Promise<Stored | number | undefined>;
-  remove(id: string): Promise<void>;
-  page(selection: Selection, limit: number, offset: number): Promise<Page>;
+  create(draft: Draft, run?: Run): Promise<Stored>;
+  /** Throws as create. */
+  replace(id: string, draft: Draft, guard: Guard, run?: Run): Promise<Stored | Held | Missing>;
+  /** Undefined when it is done. */
+  remove(id: string, guard: Guard, run?: Run): Promise<Held | 'absent' | undefined>;
+  page(selection: Selection, limit: number, offset: number, run?: Run): Promise<Page>;
   stream(selection: Selection, consume: (rows: Readable) => Promise<void>): Promise<void>;
 }
 
 /** Opens a declared collection. Throws when a statement does not fit the schema. */
-export async function openCollection(db: Db, resource: Resource): Promise<Collection> {
-  const statements = compileStatements(resource);
-  await Promise.all(
-    [...statements.values()].filter((text) => !text.startsWith('copy')).map((text) => db.describe(text)),
-  );
-  return collection(db, resource, statements);
+export async function openCollection(db: Db, resource: Resource, tombstones: boolean): Promise<Collection> {
+  const statements = compileStatements(resource, tombstones);
+  const described = [...statements.values()].filter((text) => !text.startsWith('copy'));
+  await Promise.all(described.map((text) => db.describe(text)));
+  return collection(db, resource, (name) => statements.get(name)!);
 }
 
-function collection(db: Db, resource: Resource, statements: ReadonlyMap<string, string>): Collection {
+function collection(db: Db, resource: Resource, text: (name: string) => string): Collection {
   const check = compileCheck(resource);
-  const text = (name: string) => statements.get(name)!;
-  const [get, exists, create, replace, remove] = ['get', 'exists', 'create', 'replace', 'remove'].map(
-    text,
-  ) as [string, string, string, string, string];
+  const get = text('get');
 
   /** One statement, or two in a transaction when a password goes with the record. */
-  async function write<T>(draft: Draft, id: string, record: (run: Run) => Promise<T>): Promise<T> {
+  async function write<T>(
+    draft: Draft,
+    id: string,
+    within: Run | undefined,
+    record: (run: Run) => Promise<T>,
+  ): Promise<T> {
+    const { password } = draft;
     try {
-      if (draft.password === undefined) return await record(db.run);
-      const hash = await hashPassword(draft.password);
-      return await db.transaction(async (run) => {
+      if (password === undefined) return await record(within ?? db.run);
+      const hash = await hashPassword(password);
+      const both = async (run: Run): Promise<T> => {
         const written = await record(run);
-        if (typeof written === 'object') await run(SET_PASSWORD, [id, hash]);
+        if (isStored(written)) await run(SET_PASSWORD, [id, hash]);
         return written;
-      });
+      };
+      return await (within ? both(within) : db.transaction(both));
     } catch (error) {
       throw violationOf(error, resource) ?? error;
     }
@@ -94,43 +126,52 @@ function collection(db: Db, resource: Resource, statements: ReadonlyMap<string, 
       return { fields, columns, password: writeOnly.password as string | undefined };
     },
 
-    get: async (id) => {
-      const [row] = await db.run(get, [id]);
-      return row && { id, version: row.version as number, doc: row.doc as string };
+    get: async (id, run = db.run) => {
+      const [row] = await run(get, [id]);
+      if (!row) return 'absent';
+      return row.version === 0 ? 'gone' : { id, version: row.version as number, doc: row.doc as string };
     },
 
-    exists: async (id) => (await db.run(exists, [id])).length > 0,
+    exists: async (id, run = db.run) => (await run(text('exists'), [id])).length > 0,
 
-    create: (draft) => {
+    create: (draft, within) => {
       const { id, ms } = nextIdentity();
       const now = new Date(ms).toISOString();
       const stored = { id, version: 1, doc: `${documentHead(id, draft.fields, now, now)}1}` };
-      return write(draft, id, async (run) => {
-        await run(create, [id, now, stored.doc, ...draft.columns]);
+      return write(draft, id, within, async (run) => {
+        await run(text('create'), [id, now, stored.doc, ...draft.columns]);
         return stored;
       });
     },
 
-    replace: (id, draft, expected) => {
+    replace: (id, draft, guard, within) => {
       const created = createdAt(id);
       const now = new Date(Math.max(Date.now(), created)).toISOString();
       const head = documentHead(id, draft.fields, new Date(created).toISOString(), now);
-      return write(draft, id, async (run) => {
-        const [row] = await run(replace, [id, expected, now, head, ...draft.columns]);
-        if (!row) return undefined;
-        if (row.after === null) return row.before as number;
-        return { id, version: row.after as number, doc: `${head}${row.after}}` };
+      return write(draft, id, within, async (run) => {
+        const [row] = await run(text('replace'), [id, ...guardArguments(guard), now, head, ...draft.columns]);
+        if (!row) return 'absent';
+        if (row.before === 0) return 'gone';
+        return row.after === null
+          ? heldBack(id, row)
+          : { id, version: row.after as number, doc: `${head}${row.after}}` };
       });
     },
 
-    remove: async (id) => {
-      await db.run(remove, [id]);
+    remove: async (id, guard, run = db.run) => {
+      if (guard === UNGUARDED) {
+        await run(text('remove'), [id]);
+        return undefined;
+      }
+      const [row] = await run(text('remove_if'), [id, ...guardArguments(guard)]);
+      if (!row) return 'absent';
+      return row.after === null ? heldBack(id, row) : undefined;
     },
 
-    page: async (selection, limit, offset) => {
+    page: async (selection, limit, offset, run = db.run) => {
       const { kind, settings } = narrow(selection);
       const statement = text(`page${kind}:${selection.sort}:${selection.order}`);
-      return pageOf(await db.run(statement, [limit, offset, ...Object.values(settings)]));
+      return pageOf(await run(statement, [limit, offset, ...Object.values(settings)]));
     },
 
     stream: (selection, consume) => {
@@ -138,6 +179,23 @@ function collection(db: Db, resource: Resource, statements: ReadonlyMap<string, 
       return db.copy(text(`stream${kind}:${selection.sort}:${selection.order}`), settings, consume);
     },
   };
+}
+
+/** Whether a write has taken place. */
+export function isStored(outcome: unknown): outcome is Stored {
+  return typeof outcome === 'object' && outcome !== null && 'doc' in outcome;
+}
+
+function heldBack(id: string, row: Row): Held {
+  return { current: { id, version: row.before as number, doc: row.doc as string } };
+}
+
+function guardArguments({ versions, notVersions, unmodifiedSince }: Guard): Value[] {
+  return [
+    versions && `{${versions.join(',')}}`,
+    notVersions && `{${notVersions.join(',')}}`,
+    unmodifiedSince === null ? null : new Date(unmodifiedSince).toISOString(),
+  ];
 }
 
 const SET_PASSWORD = readStatements('users.sql').get('set_password')!;
@@ -175,59 +233,12 @@ interface Narrowed {
 function narrow({ parent, search }: Selection): Narrowed {
   if (parent !== undefined) return { kind: '_of_parent', settings: { 'plinth.parent': parent } };
   if (search === '') return { kind: '', settings: {} };
-  const pattern = { 'plinth.pattern': `%${search.replace(/[\\%_]/g, '\\$&')}%` };
-  if (/[\p{L}\p{N}]{3}/u.test(search)) return { kind: '_matching', settings: pattern };
-  return { kind: '_matching_short', settings: { ...pattern, 'plinth.term': search } };
+  if (!/[\p{L}\p{N}]{3}/u.test(search))
+    return { kind: '_matching_short', settings: { 'plinth.term': search } };
+  return { kind: '_matching', settings: { 'plinth.pattern': `%${search.replace(/[\\%_]/g, '\\$&')}%` } };
 }
 
 function pageOf(rows: readonly Row[]): Page {
   const docs = rows.flatMap((row) => (row.doc === null ? [] : [row.doc as string]));
   return { total: Number(rows[0]?.total), docs };
-}
-
-/** Every statement of the collection, `page` and `stream` once for each order: `page:name:asc`. */
-export function compileStatements(resource: Resource): ReadonlyMap<string, string> {
-  const columns = Object.values(resource.columns);
-  const parts = {
-    table: resource.name,
-    columns: columns.map((column) => `, ${column}`).join(''),
-    values: columns.map((_, index) => `, $${index + 4}`).join(''),
-    changes: columns.map((column, index) => `,\n    ${column} = $${index + 5}`).join(''),
-  };
-  const compiled = new Map<string, string>();
-  for (const [name, template] of readStatements('collection.sql')) {
-    const kind = /^(?:page|stream)(.*)$/.exec(name)?.[1];
-    if (kind === undefined) compiled.set(name, fill(template, parts));
-    else if (applies(kind, resource)) {
-      for (const [key, order] of ordersOf(resource))
-        compiled.set(`${name}:${key}`, fill(template, { ...parts, ...order }));
-    }
-  }
-  return compiled;
-}
-
-function applies(kind: string, resource: Resource): boolean {
-  if (kind === '_of_parent') return resource.parent !== undefined;
-  return kind === '' || resource.searchable !== undefined;
-}
-
-/** `$.` in an order stands for the relation that holds the column at that place of the statement. */
-function ordersOf(resource: Resource): [key: string, parts: Record<string, string>][] {
-  const parts = {
-    search: `lower(${resource.columns[resource.searchable ?? '']})`,
-    parent: resource.columns[resource.parent?.field ?? ''] ?? '',
-  };
-  return ['created_at', ...Object.keys(resource.sortable)].flatMap((sort) =>
-    (['asc', 'desc'] as const).map((direction): [string, Record<string, string>] => {
-      const expression = resource.sortable[sort]?.[direction];
-      const order = expression === undefined ? `$.id ${direction}` : `${expression}, $.id ${direction}`;
-      const orders = {
-        keys: expression === undefined ? '' : `, ${resource.columns[sort]}`,
-        order: order.replaceAll('$.', ''),
-        record_order: order.replaceAll('$.', 'record.'),
-        match_order: order.replaceAll('$.', 'match.'),
-      };
-      return [`${sort}:${direction}`, { ...parts, ...orders }];
-    }),
-  );
 }

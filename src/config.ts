@@ -18,6 +18,10 @@ export interface Config {
   readonly keepAliveMs: number;
   readonly maxConnections: number;
   readonly shutdownMs: number;
+  readonly requireIfMatch: boolean;
+  readonly tombstones: boolean;
+  readonly tombstoneTtlSeconds: number;
+  readonly idempotencyTtlSeconds: number;
   readonly deprecation: Date | undefined;
   readonly sunset: Date | undefined;
   readonly successor: string | undefined;
@@ -36,9 +40,9 @@ type Env = Readonly<Record<string, string | undefined>>;
 export function readConfig(env: Env = process.env): Config {
   const faults: string[] = [];
   const read = <T>(name: string, fallback: T, takes: string, parse: (text: string) => T | undefined): T => {
-    const text = env[name];
-    if (text === undefined || text === '') return fallback;
-    const value = parse(text.trim());
+    const text = env[name]?.trim() ?? '';
+    if (text === '') return fallback;
+    const value = parse(text);
     if (value === undefined) faults.push(`${name} takes ${takes}`);
     return value ?? fallback;
   };
@@ -47,12 +51,14 @@ export function readConfig(env: Env = process.env): Config {
       const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
       return value >= min && value <= max ? value : undefined;
     });
+  const flag = (name: string) =>
+    read(name, false, '`on` or `off`', (text) => (text === 'on' ? true : text === 'off' ? false : undefined));
   const date = (name: string) =>
     read<Date | undefined>(name, undefined, 'a date as in RFC 3339: 2026-12-31T00:00:00Z', parseDate);
 
   const config: Config = {
     host: read('HOST', '127.0.0.1', 'an IP address or a host name', (text) =>
-      HOST.test(text) || isIP(text) ? text : undefined,
+      isIP(text) || (HOST.test(text) && !/(^|\.)\d+$/.test(text)) ? text : undefined,
     ),
     port: integer('PORT', 3000, 0, 65535),
     databaseUrl: read<string | undefined>(
@@ -76,19 +82,28 @@ export function readConfig(env: Env = process.env): Config {
     keepAliveMs: integer('KEEP_ALIVE_MS', 65_000, 0, 3_600_000),
     maxConnections: integer('MAX_CONNECTIONS', 16_384, 1, 1_000_000),
     shutdownMs: integer('SHUTDOWN_MS', 10_000, 0, 600_000),
+    requireIfMatch: flag('REQUIRE_IF_MATCH'),
+    tombstones: flag('TOMBSTONES'),
+    tombstoneTtlSeconds: integer('TOMBSTONE_TTL', 2_592_000, 1, 3_153_600_000),
+    idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL', 86_400, 1, 31_536_000),
     deprecation: date('V1_DEPRECATION'),
     sunset: date('V1_SUNSET'),
     successor: read<string | undefined>('V1_SUCCESSOR', undefined, 'a URL or a path', (text) =>
-      /^(https?:\/\/|\/)[\x21-\x7e]*$/.test(text) && !/[<>"]/.test(text) ? text : undefined,
+      /^(https?:\/\/|\/)[\x21-\x7e]*$/.test(text) && !/[<>"]/.test(text) && URL.canParse(text, 'http://host')
+        ? text
+        : undefined,
     ),
   };
   const auth = read<'none' | undefined>('AUTH', undefined, '`none`', (text) =>
     text === 'none' ? text : undefined,
   );
-  if (auth === undefined && !isLoopback(config.host) && env.AUTH === undefined) {
+  if (auth === undefined && !isLoopback(config.host) && !env.AUTH?.trim()) {
     faults.push(
       `HOST is ${config.host}, which others can reach: set AUTH=none to serve them all without authentication`,
     );
+  }
+  if (config.deprecation && config.sunset && config.sunset < config.deprecation) {
+    faults.push('V1_SUNSET takes a date that is not before V1_DEPRECATION'); // RFC 9745, section 4
   }
   if (faults.length > 0) throw new ConfigError(faults);
   return Object.freeze(config);
@@ -99,17 +114,28 @@ const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
 
 function parseDate(text: string): Date | undefined {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
   const value = new Date(text);
-  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text) &&
-    !Number.isNaN(value.getTime())
-    ? value
-    : undefined;
+  // Date takes 30 February for 2 March.
+  const local = text.slice(0, 19);
+  const read = new Date(`${local}Z`);
+  if (Number.isNaN(value.getTime()) || Number.isNaN(read.getTime())) return undefined;
+  return read.toISOString().startsWith(local) ? value : undefined;
 }
 
 function parseDatabaseUrl(text: string): string | undefined {
-  return /^postgres(ql)?:$/.test(URL.canParse(text) ? new URL(text).protocol : '') ? text : undefined;
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return undefined;
+  try {
+    // A `%` of a password that is not written as %25 would else end the driver.
+    decodeURIComponent(text);
+    return text;
+  } catch {
+    return undefined;
+  }
 }
 
 function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+  return (
+    host.toLowerCase() === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+  );
 }

@@ -12,7 +12,10 @@ export type Code =
   | 'BAD_REQUEST'
   | 'EMAIL_TAKEN'
   | 'EXPECTATION_FAILED'
+  | 'GONE'
   | 'HEADERS_TOO_LARGE'
+  | 'IDEMPOTENCY_KEY_IN_USE'
+  | 'IDEMPOTENCY_KEY_REUSED'
   | 'INTERNAL_ERROR'
   | 'INVALID_PATCH'
   | 'METHOD_NOT_ALLOWED'
@@ -21,6 +24,8 @@ export type Code =
   | 'NOT_IMPLEMENTED'
   | 'PATCH_TEST_FAILED'
   | 'PAYLOAD_TOO_LARGE'
+  | 'PRECONDITION_FAILED'
+  | 'PRECONDITION_REQUIRED'
   | 'REQUEST_TIMEOUT'
   | 'SERVICE_UNAVAILABLE'
   | 'UNPROCESSABLE_PATCH'
@@ -83,6 +88,40 @@ export const noSuchPath = () => new Problem(404, 'NOT_FOUND', 'There is no such 
 /** A record that is not there; `shape` as the collection declares it. */
 export const absent = (singular: string, shape: 'simple' | 'empty') =>
   new Problem(404, singular === 'user' ? 'USER_NOT_FOUND' : 'NOT_FOUND', `No such ${singular}.`, { shape });
+
+/** A record that was deleted, for services that keep tombstones. */
+export const gone = (singular: string) => new Problem(410, 'GONE', `The ${singular} has been deleted.`);
+
+/** RFC 9110 section 15.5.13, with the ETag that would have matched and, where there is one, the current record. */
+export const preconditionFailed = (etag?: string, current?: unknown) =>
+  new Problem(412, 'PRECONDITION_FAILED', 'The record is not in the state that the request asks for.', {
+    ...(current === undefined ? {} : { details: { current } }),
+    ...(etag === undefined ? {} : { headers: ['ETag', etag] }),
+  });
+
+/** RFC 6585 section 3. */
+export const preconditionRequired = () =>
+  new Problem(
+    428,
+    'PRECONDITION_REQUIRED',
+    'This write needs an If-Match field with the ETag of the record as it was read.',
+  );
+
+/** The first request with the key has not been answered yet. */
+export const keyInUse = () =>
+  new Problem(409, 'IDEMPOTENCY_KEY_IN_USE', 'A request with this Idempotency-Key is in progress.', {
+    headers: ['Retry-After', '1'],
+  });
+
+export const keyReused = () =>
+  new Problem(422, 'IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for a different request.');
+
+/** What one operation of a batch met, with its index; nothing of the batch took place. */
+export const batchFailed = (operation: number, problem: Problem) =>
+  new Problem(problem.status, problem.code, `Operation ${operation}: ${problem.message}`, {
+    details: { operation, ...(problem.more.details === undefined ? {} : { details: problem.more.details }) },
+    headers: problem.more.headers ?? [],
+  });
 
 /** RFC 9110 section 15.5.6: Allow lists what the resource takes. */
 export const methodNotAllowed = (allow: string) =>

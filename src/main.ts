@@ -2,7 +2,7 @@ import { ConfigError, readConfig } from './config.js';
 import { EmbeddedError } from './db/embedded.js';
 import { DatabaseError } from './db/migrate.js';
 import { createLog } from './log.js';
-import { StartError, startService } from './service.js';
+import { type Service, StartError, startService } from './service.js';
 
 /** sysexits.h: the configuration is at fault. */
 const EX_CONFIG = 78;
@@ -10,12 +10,12 @@ const EX_CONFIG = 78;
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLog(config.logLevel);
-  const service = await startService(config, log);
-  process.stdout.write(`Plinth is ready on ${service.url} (authentication: none)\n`);
-
+  let service: Service | undefined;
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
+      // Before there is anything to finish, the exit alone ends what was started.
+      if (!service) process.exit(0);
       if (stopping) process.exit(1);
       stopping = true;
       service.stop().then(
@@ -27,6 +27,8 @@ async function main(): Promise<void> {
       );
     });
   }
+  service = await startService(config, log);
+  process.stdout.write(`Plinth is ready on ${service.url} (authentication: none)\n`);
 }
 
 main().catch((error: unknown) => {

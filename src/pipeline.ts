@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { problemOf } from './db/sqlstate.js';
-import { expectationFailed, internal, methodNotAllowed, notAcceptable, Problem, render } from './errors.js';
-import { negotiate, takesProblemJson } from './http/accept.js';
+import { expectationFailed, internal, Problem, render } from './errors.js';
+import { takesProblemJson } from './http/accept.js';
 import { BodyAborted, hasBody, readBody } from './http/body.js';
 import { lingerOnClose } from './http/linger.js';
 import { type Reply, send, sendHead } from './http/reply.js';
 import type { Request } from './http/request.js';
-import type { Action, Match, Router } from './http/router.js';
+import { type Action, choose, type Match, pick, type Router } from './http/router.js';
 import { ReaderGone, writeRows } from './http/stream.js';
 import { ALL_METHODS, readTarget } from './http/target.js';
 import { type Retirement, requireVersion, retirementFields, splitVersion } from './http/version.js';
@@ -53,14 +53,17 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       if (!action) return finish(exchange, optionsReply(match));
       const type = choose(action, req.headers.accept); //              406
       const body = await bodyOf(exchange, action, options.bodyLimit); // 415, 413, 400
+      const { headers } = req;
       const request: Request = {
         id,
         method: req.method!,
         path,
         params: match.params,
         query: target.query,
-        headers: req.headers,
+        headers,
         type,
+        caller: '',
+        run: undefined,
         body,
       };
       await answer(exchange, await action.run(request), options.streamStallMs);
@@ -83,22 +86,8 @@ function version(exchange: Exchange, mounted: boolean, retirement: Retirement): 
   exchange.common = [...exchange.common, ...retirementFields(retirement, Date.now())];
 }
 
-/** The action of a method, undefined for OPTIONS, which every resource answers the same way. */
-function pick(match: Match, method: string): Action | undefined {
-  const action = match.actions.get(method);
-  if (!action && method !== 'OPTIONS') throw methodNotAllowed(match.allow);
-  return action;
-}
-
 function optionsReply(match: Match): Reply {
   return { status: 204, headers: ['Allow', match.allow, ...match.takes] };
-}
-
-function choose({ offers }: Action, accept: string | undefined): string {
-  if (!offers) return '';
-  const type = negotiate(accept, offers);
-  if (type === undefined) throw notAcceptable(offers);
-  return type;
 }
 
 function bodyOf({ req, res, expectation }: Exchange, { takes }: Action, limit: number) {

@@ -31,6 +31,8 @@ export interface Resource {
   readonly sortable: Readonly<Record<string, { readonly asc: string; readonly desc: string }>>;
   /** The field that `search` looks through. */
   readonly searchable?: string;
+  /** Whether PUT, PATCH and DELETE need If-Match; undefined: as the operator says. */
+  readonly requireIfMatch?: boolean;
   /** Body of a 404 for an absent record: `{error: string}`, or none. */
   readonly absent: 'simple' | 'empty';
 }

@@ -1,12 +1,15 @@
+import { BATCH_PATH, batch } from './actions/batch.js';
 import { create, createNested } from './actions/create.js';
 import { get } from './actions/get.js';
+import { idempotent } from './actions/idempotent.js';
 import { list, listNested } from './actions/list.js';
 import { patch } from './actions/patch.js';
 import { remove } from './actions/remove.js';
 import { replace } from './actions/replace.js';
+import type { WriteSettings } from './actions/write.js';
 import { type Collection, openCollection } from './collection.js';
 import type { Db } from './db/connect.js';
-import type { Route } from './http/router.js';
+import type { Action, Route, Router } from './http/router.js';
 import { items } from './resources/items.js';
 import { posts } from './resources/posts.js';
 import { users } from './resources/users.js';
@@ -18,37 +21,55 @@ export interface Collections {
   readonly posts: Collection;
 }
 
+/** What the operator decides about the API. */
+export interface ApiSettings extends WriteSettings {
+  /** Deleted ids are remembered and answered 410. */
+  readonly tombstones: boolean;
+  /** How long an answer is kept for a repeat with the same Idempotency-Key. */
+  readonly idempotencyTtlSeconds: number;
+}
+
 /** Opens all collections. Throws when one does not fit the schema. */
-export async function openCollections(db: Db): Promise<Collections> {
-  const [u, i, p] = await Promise.all([users, items, posts].map((resource) => openCollection(db, resource)));
+export async function openCollections(db: Db, tombstones: boolean): Promise<Collections> {
+  const [u, i, p] = await Promise.all(
+    [users, items, posts].map((resource) => openCollection(db, resource, tombstones)),
+  );
   return { users: u!, items: i!, posts: p! };
 }
 
-/** The whole API. Each path answers below /api/v1 and at the root. `bodyLimit` in bytes. */
-export function routes({ users, items, posts }: Collections, bodyLimit: number): Route[] {
+/** The whole API. Each path answers below /api/v1 and at the root. `router` gives the router of these routes. */
+export function routes(
+  db: Db,
+  { users, items, posts }: Collections,
+  settings: ApiSettings,
+  router: () => Router,
+): Route[] {
+  const once = (action: Action) => idempotent(db, settings.idempotencyTtlSeconds, action);
   return [
-    ...collectionRoutes(users, bodyLimit),
-    ...collectionRoutes(items, bodyLimit),
-    ...collectionRoutes(posts, bodyLimit),
+    ...collectionRoutes(db, users, settings),
+    ...collectionRoutes(db, items, settings),
+    ...collectionRoutes(db, posts, settings),
     {
       path: '/users/:id/posts',
-      actions: { GET: listNested(posts, users), POST: createNested(posts, users) },
+      actions: { GET: listNested(posts, users), POST: once(createNested(posts, users)) },
     },
+    { path: BATCH_PATH, actions: { POST: once(batch(db, router)) } },
   ];
 }
 
 /** The two paths of a collection, with the actions that every collection has. */
-export function collectionRoutes(collection: Collection, bodyLimit: number): Route[] {
+export function collectionRoutes(db: Db, collection: Collection, settings: ApiSettings): Route[] {
   const { name } = collection.resource;
+  const once = (action: Action) => idempotent(db, settings.idempotencyTtlSeconds, action);
   return [
-    { path: `/${name}`, actions: { GET: list(collection), POST: create(collection) } },
+    { path: `/${name}`, actions: { GET: list(collection), POST: once(create(collection)) } },
     {
       path: `/${name}/:id`,
       actions: {
         GET: get(collection),
-        PUT: replace(collection),
-        PATCH: patch(collection, bodyLimit),
-        DELETE: remove(collection),
+        PUT: replace(collection, settings),
+        PATCH: once(patch(collection, settings)),
+        DELETE: remove(collection, settings),
       },
     },
   ];

@@ -3,10 +3,10 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Config } from './config.js';
 import { connect, type Db } from './db/connect.js';
-import { foldCounts } from './db/counts.js';
 import { startEmbedded } from './db/embedded.js';
+import { keepHouse } from './db/housekeeping.js';
 import { migrate } from './db/migrate.js';
-import { createRouter, type Route } from './http/router.js';
+import { createRouter, type Route, type Router } from './http/router.js';
 import type { Log } from './log.js';
 import { createPipeline } from './pipeline.js';
 import { type Collections, openCollections, routes } from './routes.js';
@@ -44,6 +44,7 @@ export async function openDatabase(config: Config, log: Log): Promise<Database> 
       streams: config.dbStreams,
       queue: config.dbQueue,
       timeoutMs: config.dbTimeoutMs,
+      tombstones: config.tombstones,
     });
     return {
       db,
@@ -67,10 +68,11 @@ export async function startService(
   const database = await openDatabase(config, log);
   const { db } = database;
   try {
-    const collections = await openCollections(db);
-    const table = [...routes(collections, config.bodyLimit), ...((await more?.(db)) ?? [])];
+    const collections = await openCollections(db, config.tombstones);
+    const table = [...routes(db, collections, config, () => router), ...((await more?.(db)) ?? [])];
+    const router: Router = createRouter(table);
     const pipeline = createPipeline({
-      router: createRouter(table),
+      router,
       log,
       bodyLimit: config.bodyLimit,
       streamStallMs: config.streamStallMs,
@@ -78,13 +80,13 @@ export async function startService(
     });
     const server = createHttpServer(pipeline, config);
     await listen(server, config);
-    const stopFolding = foldCounts(db, log);
+    const stopHousekeeping = keepHouse(db, log, config);
     return {
       url: urlOf(server, config),
       db,
       collections,
       stop: async () => {
-        stopFolding();
+        stopHousekeeping();
         await drain(server, config.shutdownMs);
         await database.close();
       },

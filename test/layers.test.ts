@@ -15,8 +15,9 @@ const LAYERS = [
   ['actions/'],
   ['http/'],
   ['collection.ts', 'formats/', 'resources/'],
+  ['statements.ts'],
   ['db/', 'validate.ts'],
-  ['password.ts', 'errors.ts', 'config.ts', 'resource.ts', 'json.ts', 'uuid.ts', 'log.ts'],
+  ['password.ts', 'errors.ts', 'config.ts', 'resource.ts', 'json.ts', 'uuid.ts', 'log.ts', 'turns.ts'],
 ];
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));

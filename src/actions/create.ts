@@ -2,7 +2,7 @@ import type { Collection } from '../collection.js';
 import { absent, Problem } from '../errors.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
-import { etagOf, hrefOf, JSON_TYPE, withLinks } from '../http/representation.js';
+import { hrefOf, JSON_TYPE, validatorFields, withLinks } from '../http/representation.js';
 import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
 import { parseUuid } from '../uuid.js';
@@ -12,16 +12,13 @@ export function create(collection: Collection): Action {
   const { resource } = collection;
   return {
     takes: [JSON_TYPE],
-    run: async ({ body, headers }) => {
-      const stored = await collection.create(collection.check(body?.value));
+    run: async ({ body, headers, run }) => {
+      const stored = await collection.create(collection.check(body?.value), run);
       const shown = prefersMinimal(headers.prefer)
         ? minimal
         : { body: withLinks(resource, stored), headers: ['Content-Type', JSON_TYPE] };
-      return {
-        ...shown,
-        status: 201,
-        headers: [...shown.headers, 'Location', hrefOf(resource, stored.id), 'ETag', etagOf(stored)],
-      };
+      const location = ['Location', hrefOf(resource, stored.id)];
+      return { ...shown, status: 201, headers: [...shown.headers, ...location, ...validatorFields(stored)] };
     },
   };
 }

@@ -1,19 +1,20 @@
 import type { Collection } from '../collection.js';
-import { absent } from '../errors.js';
-import { JSON_TYPE, RECORD_TYPES, recordReply } from '../http/representation.js';
+import { readConditions } from '../http/conditional.js';
+import { RECORD_TYPES, recordReply } from '../http/representation.js';
 import type { Action } from '../http/router.js';
 import { parseUuid } from '../uuid.js';
+import { missing } from './missing.js';
 
-/** One record as JSON, HTML or CSV: 200, 404, 406. */
+/** One record as JSON, HTML or CSV: 200, 304, 404, 406, 410, 412. */
 export function get(collection: Collection): Action {
   const { resource } = collection;
   return {
     offers: RECORD_TYPES,
-    run: async ({ params, type }) => {
+    run: async ({ params, type, headers, run }) => {
       const id = parseUuid(params.id ?? '');
-      const stored = id === undefined ? undefined : await collection.get(id);
-      if (!stored) throw absent(resource.singular, type === JSON_TYPE ? resource.absent : 'empty');
-      return recordReply(resource, stored, type);
+      const found = id === undefined ? 'absent' : await collection.get(id, run);
+      if (typeof found === 'string') throw missing(resource, found, type);
+      return recordReply(resource, found, type, readConditions(headers));
     },
   };
 }

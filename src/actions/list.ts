@@ -1,20 +1,22 @@
 import type { Collection } from '../collection.js';
-import { absent } from '../errors.js';
 import { listPage } from '../formats/html.js';
+import { readConditions } from '../http/conditional.js';
 import { type ListQuery, readListQuery } from '../http/list-query.js';
 import type { Reply } from '../http/reply.js';
-import { HTML_HEADERS, HTML_TYPE, hrefOf, JSON_TYPE } from '../http/representation.js';
+import { HTML_TYPE, hashedReply, hrefOf, JSON_TYPE } from '../http/representation.js';
+import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { JsonObject } from '../json.js';
 import { parseUuid } from '../uuid.js';
+import { missing } from './missing.js';
 
 const LIST_TYPES = [JSON_TYPE, HTML_TYPE];
 
-/** The records of a collection, as a page or as one streamed array: 200, 406. */
+/** The records of a collection, as a page or as one streamed array: 200, 304, 406, 412. */
 export function list(collection: Collection): Action {
   return {
     offers: LIST_TYPES,
-    run: ({ path, query, type }) => answer(collection, path, readListQuery(query, collection.resource), type),
+    run: (request) => answer(collection, request, readListQuery(request.query, collection.resource)),
   };
 }
 
@@ -22,25 +24,19 @@ export function list(collection: Collection): Action {
 export function listNested(collection: Collection, parent: Collection): Action {
   return {
     offers: LIST_TYPES,
-    run: async ({ path, params, query, type }) => {
-      const id = parseUuid(params.id ?? '');
-      if (id === undefined || !(await parent.exists(id))) {
-        throw absent(parent.resource.singular, type === JSON_TYPE ? parent.resource.absent : 'empty');
-      }
-      return answer(collection, path, readListQuery(query, collection.resource, id), type);
+    run: async (request) => {
+      const id = parseUuid(request.params.id ?? '');
+      if (id === undefined || !(await parent.exists(id, request.run)))
+        throw missing(parent.resource, 'absent', request.type);
+      return answer(collection, request, readListQuery(request.query, collection.resource, id));
     },
   };
 }
 
 /** People get a page whatever was asked: a browser cannot show an array of a million rows. */
-function answer(
-  collection: Collection,
-  path: string,
-  query: ListQuery,
-  type: string,
-): Promise<Reply> | Reply {
+function answer(collection: Collection, request: Request, query: ListQuery): Promise<Reply> | Reply {
   const asPage = query.paged || (collection.resource.list === 'page' && !query.filtered);
-  if (asPage || type === HTML_TYPE) return page(collection, path, query, type);
+  if (asPage || request.type === HTML_TYPE) return page(collection, request, query);
   return {
     status: 200,
     headers: ['Content-Type', JSON_TYPE],
@@ -48,32 +44,25 @@ function answer(
   };
 }
 
-async function page(collection: Collection, path: string, query: ListQuery, type: string): Promise<Reply> {
-  const { page, limit, selection } = query;
-  const { total, docs } = await collection.page(
-    selection,
-    limit,
-    Math.min((page - 1) * limit, Number.MAX_SAFE_INTEGER),
-  );
+async function page({ resource, page }: Collection, request: Request, query: ListQuery): Promise<Reply> {
+  const { page: number, limit, selection } = query;
+  const offset = Math.min((number - 1) * limit, Number.MAX_SAFE_INTEGER);
+  const { total, docs } = await page(selection, limit, offset, request.run);
   const totalPages = Math.ceil(total / limit);
-  const links = linksOf(path, query, totalPages);
-  if (type === HTML_TYPE) {
+  const links = linksOf(request.path, query, totalPages);
+  const conditions = readConditions(request.headers);
+  if (request.type === HTML_TYPE) {
     const records = docs.map((doc) => JSON.parse(doc) as JsonObject);
-    const title = `${collection.resource.name}: page ${page} of ${Math.max(totalPages, 1)}, ${total} in all`;
-    return {
-      status: 200,
-      headers: HTML_HEADERS,
-      body: listPage(
-        title,
-        records,
-        (record) => hrefOf(collection.resource, String(record.id)),
-        given(links),
-      ),
-    };
+    const title = `${resource.name}: page ${number} of ${Math.max(totalPages, 1)}, ${total} in all`;
+    const body = listPage(title, records, (record) => hrefOf(resource, String(record.id)), given(links));
+    return hashedReply(HTML_TYPE, body, conditions);
   }
-  const meta = `{"page":${page},"limit":${limit},"total":${total},"totalPages":${totalPages}}`;
-  const body = `{"data":[${docs.join(',')}],"meta":${meta},"links":${JSON.stringify(links)}}`;
-  return { status: 200, headers: ['Content-Type', JSON_TYPE], body };
+  const meta = `{"page":${number},"limit":${limit},"total":${total},"totalPages":${totalPages}}`;
+  return hashedReply(
+    JSON_TYPE,
+    `{"data":[${docs.join(',')}],"meta":${meta},"links":${JSON.stringify(links)}}`,
+    conditions,
+  );
 }
 
 interface Links {

@@ -1,14 +1,29 @@
 import type { Collection } from '../collection.js';
+import { preconditionFailed, unavailable } from '../errors.js';
 import type { Action } from '../http/router.js';
 import { parseUuid } from '../uuid.js';
+import { explainHeld, readGuard, type WriteSettings } from './write.js';
 
-/** A record deleted, whether it existed or not: 204. */
-export function remove(collection: Collection): Action {
+const ATTEMPTS = 8;
+
+/** A record deleted: 204 whether it existed or not, 412, 428. */
+export function remove(collection: Collection, settings: WriteSettings): Action {
+  const { resource } = collection;
   return {
-    run: async ({ params }) => {
-      const id = parseUuid(params.id ?? '');
-      if (id !== undefined) await collection.remove(id);
-      return { status: 204, headers: [] };
+    run: async (request) => {
+      const guard = readGuard(collection, request, settings);
+      const id = parseUuid(request.params.id ?? '');
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const outcome = id === undefined ? 'absent' : await collection.remove(id, guard, request.run);
+        if (outcome === undefined) return { status: 204, headers: [] };
+        if (outcome === 'absent') {
+          // RFC 9110 section 13.1.1: If-Match is false, also with `*`, when there is no representation.
+          if (request.headers['if-match'] !== undefined) throw preconditionFailed();
+          return { status: 204, headers: [] };
+        }
+        explainHeld(resource, outcome, guard, undefined);
+      }
+      throw unavailable('The record is being changed by too many at once.');
     },
   };
 }

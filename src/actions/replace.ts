@@ -1,44 +1,39 @@
-import type { Collection, Draft, Stored } from '../collection.js';
-import { absent, versionConflict } from '../errors.js';
-import { prefersMinimal } from '../http/prefer.js';
-import type { Reply } from '../http/reply.js';
-import { etagOf, JSON_TYPE, recordReply } from '../http/representation.js';
-import type { Request } from '../http/request.js';
+import { type Collection, isStored } from '../collection.js';
+import { unavailable } from '../errors.js';
+import { JSON_TYPE } from '../http/representation.js';
 import type { Action } from '../http/router.js';
-import { isObject, type Json, member } from '../json.js';
-import type { Resource } from '../resource.js';
 import { parseUuid } from '../uuid.js';
+import { missing } from './missing.js';
+import {
+  expectedVersion,
+  explainHeld,
+  narrowed,
+  readGuard,
+  type WriteSettings,
+  writtenReply,
+} from './write.js';
 
-/** A record replaced whole, fields that are left out are cleared: 200, 204, 400, 404, 409, 413, 415, 422. */
-export function replace(collection: Collection): Action {
+/** Times that a write is tried while the record changes between what was seen and what was written. */
+const ATTEMPTS = 8;
+
+/** A record replaced whole, fields that are left out are cleared: 200, 204, 400, 404, 409, 410, 412, 413, 415, 422, 428. */
+export function replace(collection: Collection, settings: WriteSettings): Action {
   const { resource } = collection;
   return {
     takes: [JSON_TYPE],
     run: async (request) => {
+      const guard = readGuard(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
-      const draft: Draft = collection.check(request.body?.value);
-      if (id === undefined) throw absent(resource.singular, resource.absent);
+      const draft = collection.check(request.body?.value);
       const expected = expectedVersion(request.body?.value);
-      // A version that no integer column can hold is never the current one; null would mean "any".
-      const written = await collection.replace(id, draft, expected === undefined ? null : (expected ?? -1));
-      if (written === undefined) throw absent(resource.singular, resource.absent);
-      if (typeof written === 'number') throw versionConflict(written);
-      return writtenReply(resource, written, request);
+      if (id === undefined) throw missing(resource, 'absent');
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const outcome = await collection.replace(id, draft, narrowed(guard, expected), request.run);
+        if (isStored(outcome)) return writtenReply(resource, outcome, request);
+        if (typeof outcome === 'string') throw missing(resource, outcome);
+        explainHeld(resource, outcome, guard, expected);
+      }
+      throw unavailable('The record is being changed by too many at once.');
     },
   };
-}
-
-/** The `_version` in a body: undefined when there is none, null when it is nothing that a version can be. */
-export function expectedVersion(value: Json | undefined): number | null | undefined {
-  const version = isObject(value) ? member(value, '_version') : undefined;
-  if (version === undefined) return undefined;
-  return typeof version === 'number' && Number.isInteger(version) && version > 0 && version < 2 ** 31
-    ? version
-    : null;
-}
-
-/** 200 with the record, or 204 for a client that prefers none (RFC 7240 section 4.2). */
-export function writtenReply(resource: Resource, stored: Stored, request: Request): Reply {
-  if (!prefersMinimal(request.headers.prefer)) return recordReply(resource, stored, JSON_TYPE);
-  return { status: 204, headers: ['Preference-Applied', 'return=minimal', 'ETag', etagOf(stored)] };
 }

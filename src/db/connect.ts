@@ -5,7 +5,7 @@ import { unavailable } from '../errors.js';
 import { openLent, openShared } from './pool.js';
 
 export type Value = string | number | null;
-export type Row = Record<string, string | number | null>;
+export type Row = Record<string, string | number | boolean | null>;
 
 /** Runs one prepared statement; the same text is prepared once a connection. */
 export type Run = (text: string, args: readonly Value[]) => Promise<Row[]>;
@@ -36,14 +36,16 @@ export interface DbOptions {
   /** Statements and streams that may wait or run at once; one more is a 503. */
   readonly queue: number;
   readonly timeoutMs: number;
+  /** Whether what these sessions delete leaves a tombstone. */
+  readonly tombstones: boolean;
 }
 
 const PREPARED = { prepare: true, simple: false } as never;
 
 /** Opens the pools. Connects lazily: a database that is away shows in the first statement. */
 export function connect(url: string, options: DbOptions): Db {
-  const { connections, streams, timeoutMs } = options;
-  const limits = { url, connectMs: timeoutMs, statementMs: timeoutMs };
+  const { connections, streams, timeoutMs, tombstones } = options;
+  const limits = { url, connectMs: timeoutMs, statementMs: timeoutMs, tombstones };
   const shared = openShared({ ...limits, size: connections });
   const transactions = openLent({ ...limits, size: connections });
   const copies = openLent({ ...limits, size: streams, statementMs: 0 });

@@ -2,9 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, existsSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { type Binaries, findBinaries, reachable } from './binaries.js';
 
@@ -31,6 +32,8 @@ export class EmbeddedError extends Error {}
 const OWNER = 0x706c6e74;
 const START_MS = 30_000;
 const STOP_MS = 20_000;
+/** How long the lock of a service that was killed may outlive it. */
+const GRACE_MS = 1500;
 
 interface Cluster {
   readonly folder: string;
@@ -50,12 +53,20 @@ interface RunAs {
 
 /**
  * Starts the cluster in `dataDir`, initialising it when it is new. A server that a killed service left
- * behind is stopped first; one that a live service owns is left alone and an EmbeddedError is thrown.
+ * behind is stopped first; one that a live service owns is left alone. Throws EmbeddedError.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
-  const dataDir = resolve(options.dataDir);
+  try {
+    return await start(options);
+  } catch (error) {
+    if (error instanceof EmbeddedError) throw error;
+    throw new EmbeddedError(`the embedded PostgreSQL cannot be used: ${wordsOf(error)}`, { cause: error });
+  }
+}
+
+async function start(options: EmbeddedOptions): Promise<Embedded> {
   const binaries = await findBinaries();
-  await makeFolder(dataDir);
+  const dataDir = await makeFolder(resolve(options.dataDir));
   const runAs = await pickUser(dataDir, binaries);
   const folder = join(dataDir, 'postgres');
   if (!existsSync(join(folder, 'PG_VERSION'))) await initialise(dataDir, folder, binaries, runAs);
@@ -65,42 +76,48 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   const cluster: Cluster = { folder, binaries, settings: options.settings ?? [], password, runAs };
 
   let server = await claim(cluster);
+  const { port } = server;
   let stopping = false;
-  const url = () => urlOf(cluster, server.port);
 
   async function watch(): Promise<void> {
-    await server.exited;
-    if (stopping) return;
-    const last = server.lastWords();
-    try {
-      server = await claim(cluster, server.port);
-    } catch (error) {
-      options.onCrash?.(
-        `the embedded PostgreSQL ended and cannot be started: ${(error as Error).message}; ${last}`,
-        false,
-      );
-      return;
+    for (;;) {
+      await server.exited;
+      if (stopping) return;
+      const last = server.lastWords();
+      try {
+        server = await claim(cluster, port);
+      } catch (error) {
+        const why = `${wordsOf(error)}; ${last}`;
+        options.onCrash?.(`the embedded PostgreSQL ended and cannot be started: ${why}`, false);
+        return;
+      }
+      // Asked to stop meanwhile: what was started just now is not left behind.
+      if (stopping) return server.stop();
+      options.onCrash?.(`the embedded PostgreSQL ended and was started again; ${last}`, true);
     }
-    options.onCrash?.(`the embedded PostgreSQL ended and was started again; ${last}`, true);
-    void watch();
   }
-  void watch();
+  const watched = watch();
 
   return {
-    url: url(),
+    url: urlOf(cluster, port),
     stop: async () => {
       stopping = true;
       await server.stop();
+      await watched;
     },
   };
 }
 
-async function makeFolder(dataDir: string): Promise<void> {
+const wordsOf = (error: unknown) => (error as Error).message.replaceAll('\n', ' | ');
+
+/** Gives the folder's real path: one cluster has one name, by which its server is known. */
+async function makeFolder(dataDir: string): Promise<string> {
   try {
     await mkdir(dataDir, { recursive: true });
     const probe = join(dataDir, `.write-${process.pid}`);
     await writeFile(probe, '');
     await rm(probe);
+    return await realpath(dataDir);
   } catch (error) {
     throw new EmbeddedError(`DATA_DIR ${dataDir} cannot be written: ${(error as Error).message}`);
   }
@@ -167,9 +184,9 @@ function spawnAs(runAs: RunAs | undefined, program: string, args: readonly strin
     stdio: ['ignore', 'ignore', 'pipe'] as ['ignore', 'ignore', 'pipe'],
     env: { LANG: 'C.UTF-8', PATH: process.env.PATH },
   };
-  if (!runAs) return spawn(program, args, options);
+  if (!runAs) return endWithUs(spawn(program, args, options));
   const { uid, gid, passFolders } = runAs;
-  if (!passFolders) return spawn(program, args, { ...options, uid, gid });
+  if (!passFolders) return endWithUs(spawn(program, args, { ...options, uid, gid }));
   const drop = [
     `--reuid=${uid}`,
     `--regid=${gid}`,
@@ -177,7 +194,15 @@ function spawnAs(runAs: RunAs | undefined, program: string, args: readonly strin
     '--inh-caps=+dac_override',
     '--ambient-caps=+dac_override',
   ];
-  return spawn('setpriv', [...drop, program, ...args], options);
+  return endWithUs(spawn('setpriv', [...drop, program, ...args], options));
+}
+
+/** A service that exits in haste, out of order, still tells the server to end. */
+function endWithUs(child: ChildProcess): ChildProcess {
+  const end = () => child.kill('SIGINT');
+  process.once('exit', end);
+  child.once('close', () => process.off('exit', end));
+  return child;
 }
 
 /** The end of what a process wrote to its error output, kept to a bound. */
@@ -201,13 +226,17 @@ interface Server {
 
 /** Clears away what a killed service left, starts the server and takes the owner's lock. */
 async function claim(cluster: Cluster, port?: number): Promise<Server> {
+  const end = Date.now() + START_MS;
   for (let attempt = 1; ; attempt++) {
     await removeOrphan(cluster);
     try {
-      return await launch(cluster, attempt === 1 && port !== undefined ? port : await freePort());
+      return await launch(cluster, port ?? (await freePort()));
     } catch (error) {
+      // A session of a server that was killed works on until it ends, and nothing may start before.
+      const held = /shared memory block/.test((error as Error).message) && Date.now() < end;
       // The port was taken meanwhile, or another service started the cluster at the same moment.
-      if (attempt === 3 || error instanceof EmbeddedError) throw error;
+      if (!held && (attempt >= 3 || error instanceof EmbeddedError)) throw error;
+      await sleep(100);
     }
   }
 }
@@ -234,32 +263,55 @@ async function launch(cluster: Cluster, port: number): Promise<Server> {
   return { port, exited, lastWords, stop: () => stopServer(child, exited, owner) };
 }
 
-/** Waits until the server takes connections; gives the connection that holds the owner's lock. */
+/** Holds the owner's lock. */
+interface Owner {
+  end(): Promise<void>;
+}
+
+/** Waits until the server takes connections, and takes the owner's lock. */
 async function ready(
   cluster: Cluster,
   port: number,
   child: ChildProcess,
   lastWords: () => string,
-): Promise<postgres.Sql> {
+): Promise<Owner> {
+  const ended = () => child.exitCode !== null || child.signalCode !== null;
   const end = Date.now() + START_MS;
-  for (;;) {
-    if (child.exitCode !== null || child.signalCode !== null)
-      throw new Error(`PostgreSQL did not start: ${lastWords()}`);
+  let stopping = false;
+  const own = () => tryOwn(cluster, port, () => void ownAgain());
+  // A server drops every session when one of them crashes, the owner's too, and goes on.
+  async function ownAgain(): Promise<void> {
+    while (!stopping && !ended()) {
+      const again = await own();
+      if (again) {
+        owner = again;
+        return;
+      }
+      await sleep(50);
+    }
+  }
+
+  let owner = await own();
+  while (!owner) {
+    if (ended()) throw new Error(`PostgreSQL did not start: ${lastWords()}`);
+    if (owner === false) throw new EmbeddedError(inUse(cluster));
     if (Date.now() > end) {
       child.kill('SIGQUIT');
       throw new EmbeddedError(`PostgreSQL was not ready within ${START_MS / 1000} s: ${lastWords()}`);
     }
-    const owner = ownerConnection(cluster, port);
-    const owned = await tryOwn(owner).catch(() => undefined);
-    if (owned === true) return owner;
-    await owner.end({ timeout: 0 });
-    if (owned === false) throw new EmbeddedError(inUse(cluster));
-    await new Promise((wait) => setTimeout(wait, 20));
+    await sleep(20);
+    owner = await own();
   }
+  return {
+    end: async () => {
+      stopping = true;
+      if (owner) await owner.end({ timeout: 1 });
+    },
+  };
 }
 
-async function stopServer(child: ChildProcess, exited: Promise<void>, owner: postgres.Sql): Promise<void> {
-  await owner.end({ timeout: 1 });
+async function stopServer(child: ChildProcess, exited: Promise<void>, owner: Owner): Promise<void> {
+  await owner.end();
   child.kill('SIGINT'); // fast shutdown: sessions end, a checkpoint is written
   const impatient = setTimeout(() => child.kill('SIGQUIT'), STOP_MS);
   await exited;
@@ -271,39 +323,53 @@ const inUse = (cluster: Cluster) => `DATA_DIR is in use: another running service
 /** Stops a server whose service is gone. Throws EmbeddedError when its service lives. */
 async function removeOrphan(cluster: Cluster): Promise<void> {
   const pidFile = join(cluster.folder, 'postmaster.pid');
-  const end = Date.now() + START_MS;
+  const start = Date.now();
   for (;;) {
     const lines = (await readFile(pidFile, 'utf8').catch(() => '')).split('\n');
     const pid = Number(lines[0]);
-    if (!(pid > 0) || !isServer(pid, cluster.folder)) {
-      if (pid > 0) await rm(pidFile, { force: true });
-      return;
+    if (!(pid > 0)) return;
+    if (!isServer(pid, cluster.folder)) return disown(pidFile, pid, lines);
+    const owner = await tryOwn(cluster, Number(lines[3]) || 1);
+    if (owner) {
+      // Held until the end, so that no other service takes the server for a live one.
+      await stopOrphan(pid, cluster.folder);
+      return owner.end({ timeout: 0 });
     }
-    const connection = ownerConnection(cluster, Number(lines[3]) || 1);
-    const owned = await tryOwn(connection).catch(() => undefined);
-    await connection.end({ timeout: 0 });
-    if (owned === false) throw new EmbeddedError(inUse(cluster));
-    if (owned === true) return stopOrphan(pid, cluster.folder);
-    if (Date.now() > end)
+    const waited = Date.now() - start;
+    if (owner === false && waited > GRACE_MS) throw new EmbeddedError(inUse(cluster));
+    if (waited > START_MS)
       throw new EmbeddedError(`a PostgreSQL (process ${pid}) holds ${cluster.folder} and does not answer`);
-    await new Promise((wait) => setTimeout(wait, 100));
+    await sleep(50);
+  }
+}
+
+/**
+ * A number that another process was given since would keep PostgreSQL from starting; its parent's does not.
+ * The file stays, since by the rest of it PostgreSQL finds sessions that a killed server left behind.
+ */
+async function disown(pidFile: string, pid: number, lines: readonly string[]): Promise<void> {
+  if (isAlive(pid)) await writeFile(pidFile, [process.pid, ...lines.slice(1)].join('\n'));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as { code?: string }).code === 'EPERM';
   }
 }
 
 /** Whether the process is a live server of this cluster, and not one that was given its number since. */
 function isServer(pid: number, folder: string): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'EPERM') return false;
-  }
+  if (!isAlive(pid)) return false;
   if (process.platform !== 'linux') return true;
   try {
-    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-    // A server that is ending has an empty command line for a moment; a zombie has ended.
-    return command === ''
-      ? !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-      : command.includes(folder);
+    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+    if (command[0] !== '') return command[command.indexOf('-D') + 1] === folder;
+    // So it is for a moment in a server that is ending, but also in one that has ended, and in the kernel's own.
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return /^Name:\s+postgres$/m.test(status) && !/^State:\s+Z/m.test(status);
   } catch {
     return false;
   }
@@ -319,19 +385,36 @@ async function stopOrphan(pid: number, folder: string): Promise<void> {
   }
 }
 
-function ownerConnection(cluster: Cluster, port: number): postgres.Sql {
-  return postgres(urlOf(cluster, port), {
+/** A connection that holds the owner's lock; false: another holds it; undefined: the server does not answer. */
+async function tryOwn(
+  cluster: Cluster,
+  port: number,
+  onLost?: () => void,
+): Promise<postgres.Sql | false | undefined> {
+  let held = false;
+  const sql = postgres(urlOf(cluster, port), {
     max: 1,
     connect_timeout: 5,
+    // The lock ends with the connection, and the driver would end that within the hour.
+    max_lifetime: null,
     fetch_types: false,
     onnotice: () => undefined,
+    onclose: () => {
+      if (held) onLost?.();
+      held = false;
+    },
     connection: { application_name: 'plinth owner' },
   });
-}
-
-async function tryOwn(sql: postgres.Sql): Promise<boolean> {
-  const [row] = await sql<{ owned: boolean }[]>`select pg_try_advisory_lock(${OWNER}::bigint) as owned`;
-  return row?.owned === true;
+  try {
+    const [row] = await sql<{ owned: boolean }[]>`select pg_try_advisory_lock(${OWNER}::bigint) as owned`;
+    held = row?.owned === true;
+  } catch {
+    await sql.end({ timeout: 0 });
+    return undefined;
+  }
+  if (held) return sql;
+  await sql.end({ timeout: 0 });
+  return false;
 }
 
 function urlOf(cluster: Cluster, port: number): string {

@@ -19,7 +19,7 @@ const OLDEST = 150_000;
 /**
  * Brings the schema up to date: each file of sql/migrations once, in order, each in its own transaction,
  * under an advisory lock so that services that start together take turns. Throws DatabaseError when the
- * database is away or too old, or when a migration that was applied has since been changed.
+ * database is away or too old, when a migration cannot be applied, or when one that was has since been changed.
  */
 export async function migrate(url: string, timeoutMs: number): Promise<void> {
   const sql = postgres(url, {
@@ -33,6 +33,11 @@ export async function migrate(url: string, timeoutMs: number): Promise<void> {
     await requireVersion(sql);
     await sql`select pg_advisory_lock(${LOCK[0]!}::integer, ${LOCK[1]!}::integer)`;
     await applyMissing(sql);
+  } catch (error) {
+    if (error instanceof DatabaseError) throw error;
+    throw new DatabaseError(`the schema cannot be brought up to date: ${(error as Error).message}`, {
+      cause: error,
+    });
   } finally {
     await sql.end({ timeout: 5 });
   }
@@ -68,7 +73,9 @@ async function applyMissing(sql: postgres.Sql): Promise<void> {
     }
     if (before !== undefined) continue;
     await sql.begin(async (tx) => {
-      await tx.unsafe(text);
+      await tx.unsafe(text).catch((error: Error) => {
+        throw new DatabaseError(`migration ${name} cannot be applied: ${error.message}`, { cause: error });
+      });
       await tx`insert into migrations (name, checksum) values (${name}, ${checksum})`;
     });
   }

@@ -17,6 +17,7 @@ export interface PoolOptions {
   readonly connectMs: number;
   /** Time limit of a statement; 0: none. */
   readonly statementMs: number;
+  readonly tombstones: boolean;
 }
 
 /** Connections shared by whoever has a statement, pipelined. */
@@ -104,7 +105,12 @@ function openClient(options: PoolOptions, max: number, onLost: (client: Client) 
     types: {
       time: { to: 1184, from: [1082, 1114, 1184], serialize: String, parse: (text: string) => text },
     },
-    connection: { application_name: 'plinth', TimeZone: 'UTC', statement_timeout: options.statementMs },
+    connection: {
+      application_name: 'plinth',
+      TimeZone: 'UTC',
+      statement_timeout: options.statementMs,
+      'plinth.tombstones': options.tombstones ? 'on' : 'off',
+    },
   });
   const client: Client = { sql, lost: false };
   return client;

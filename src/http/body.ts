@@ -25,7 +25,8 @@ export async function readBody(
   if (!hasBody(req)) return undefined;
   if (Number(req.headers['content-length'] ?? 0) > limit) throw payloadTooLarge(limit);
   proceed();
-  return { type, value: readJson(await collect(req, limit)) };
+  const bytes = await collect(req, limit);
+  return { type, value: readJson(bytes), bytes };
 }
 
 function mediaType(req: IncomingMessage, takes: readonly string[]): string {

@@ -1,8 +1,11 @@
-import type { Stored } from '../collection.js';
+import { createHash } from 'node:crypto';
+import { modifiedAt, type Stored } from '../collection.js';
+import { preconditionFailed } from '../errors.js';
 import { csv } from '../formats/csv.js';
 import { CONTENT_SECURITY_POLICY, recordPage } from '../formats/html.js';
 import type { JsonObject } from '../json.js';
 import type { Resource } from '../resource.js';
+import { type Conditions, evaluate, type Validators } from './conditional.js';
 import type { Reply } from './reply.js';
 
 export const JSON_TYPE = 'application/json';
@@ -12,52 +15,89 @@ export const CSV_TYPE = 'text/csv';
 /** What one record can be had as. */
 export const RECORD_TYPES = [JSON_TYPE, HTML_TYPE, CSV_TYPE];
 
-export const HTML_HEADERS = [
-  'Content-Type',
-  'text/html; charset=utf-8',
-  'Content-Security-Policy',
-  CONTENT_SECURITY_POLICY,
-];
+/** The suffix of a representation's ETag, and its own header fields. */
+const REPRESENTATIONS: Readonly<
+  Record<string, { readonly suffix: string; readonly headers: readonly string[] }>
+> = {
+  [JSON_TYPE]: { suffix: '', headers: ['Content-Type', JSON_TYPE] },
+  [HTML_TYPE]: {
+    suffix: '-html',
+    headers: ['Content-Type', 'text/html; charset=utf-8', 'Content-Security-Policy', CONTENT_SECURITY_POLICY],
+  },
+  [CSV_TYPE]: { suffix: '-csv', headers: ['Content-Type', 'text/csv; charset=utf-8; header=present'] },
+};
+
+/** A cache may keep an answer but asks before it is used again. */
+const CACHE = ['Cache-Control', 'private, no-cache'];
+
+export function headersOf(type: string): readonly string[] {
+  return REPRESENTATIONS[type]!.headers;
+}
 
 /** The path of a record, in the form that Location and links have. */
 export function hrefOf(resource: Resource, id: string): string {
   return `/${resource.name}/${id}`;
 }
 
-/** A 200 with one record as `type`, and the ETag of that representation (RFC 9110 section 8.8.3). */
-export function recordReply(resource: Resource, stored: Stored, type: string): Reply {
-  if (type === HTML_TYPE) {
-    const record = JSON.parse(stored.doc) as JsonObject;
-    const links = Object.fromEntries(
-      [resource.name, ...resource.children].map((name, at) => [
-        name,
-        at === 0 ? `/${name}` : `${hrefOf(resource, stored.id)}/${name}`,
-      ]),
-    );
-    return {
-      status: 200,
-      headers: [...HTML_HEADERS, 'ETag', `"${stored.version}-html"`],
-      body: recordPage(titleOf(resource, record), record, links),
-    };
-  }
-  if (type === CSV_TYPE) {
-    const headers = [
-      'Content-Type',
-      'text/csv; charset=utf-8; header=present',
-      'ETag',
-      `"${stored.version}-csv"`,
-    ];
-    return { status: 200, headers, body: csv(JSON.parse(stored.doc) as JsonObject) };
-  }
-  return {
-    status: 200,
-    headers: ['Content-Type', JSON_TYPE, 'ETag', etagOf(stored)],
-    body: withLinks(resource, stored),
-  };
+/** ETag (RFC 9110 section 8.8.3) of one representation: the row's version, and which representation it is. */
+export function etagOf(stored: Stored, type = JSON_TYPE): string {
+  return `"${stored.version}${REPRESENTATIONS[type]!.suffix}"`;
 }
 
-export function etagOf(stored: Stored): string {
-  return `"${stored.version}"`;
+/** ETag and Last-Modified of a record. */
+export function validatorFields(stored: Stored, type = JSON_TYPE): string[] {
+  return ['ETag', etagOf(stored, type), 'Last-Modified', new Date(modifiedAt(stored)).toUTCString()];
+}
+
+/** The answer to a GET of one record as `type`: 200, 304, or the 412 that its preconditions make of it. */
+export function recordReply(
+  resource: Resource,
+  stored: Stored,
+  type: string,
+  conditions?: Conditions,
+): Reply {
+  const validators = [...validatorFields(stored, type), ...CACHE];
+  const kept =
+    conditions &&
+    revalidate(conditions, { etag: etagOf(stored, type), modified: modifiedAt(stored) }, validators);
+  return (
+    kept ?? {
+      status: 200,
+      headers: [...headersOf(type), ...validators],
+      body: bodyOf(resource, stored, type),
+    }
+  );
+}
+
+/** A 200 whose ETag is a hash of its body, so that it changes with anything in it; or its 304 or 412. */
+export function hashedReply(type: string, body: string, conditions?: Conditions): Reply {
+  const etag = `"${createHash('sha1').update(body).digest('base64url')}"`;
+  const validators = ['ETag', etag, ...CACHE];
+  const kept = conditions && revalidate(conditions, { etag, modified: undefined }, validators);
+  return kept ?? { status: 200, headers: [...headersOf(type), ...validators], body };
+}
+
+function revalidate(
+  conditions: Conditions,
+  validators: Validators,
+  headers: readonly string[],
+): Reply | undefined {
+  const outcome = evaluate(conditions, validators);
+  if (outcome === 412) throw preconditionFailed(validators.etag);
+  return outcome === 304 ? { status: 304, headers } : undefined;
+}
+
+function bodyOf(resource: Resource, stored: Stored, type: string): string {
+  if (type === JSON_TYPE) return withLinks(resource, stored);
+  const record = JSON.parse(stored.doc) as JsonObject;
+  return type === CSV_TYPE
+    ? csv(record)
+    : recordPage(titleOf(resource, record), record, linksOf(resource, stored.id));
+}
+
+function linksOf(resource: Resource, id: string): Record<string, string> {
+  const children = resource.children.map((name) => [name, `${hrefOf(resource, id)}/${name}`]);
+  return Object.fromEntries([[resource.name, `/${resource.name}`], ...children]);
 }
 
 /** The stored text with `_links` put before its last brace: no parse, no stringify. */

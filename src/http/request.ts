@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Run } from '../db/connect.js';
 import type { Json } from '../json.js';
 
 /** A body that was read: its media type without parameters, and the JSON in it. */
 export interface Body {
   readonly type: string;
   readonly value: Json;
+  readonly bytes: Buffer;
 }
 
 /** One request as an action sees it. */
@@ -20,6 +22,10 @@ export interface Request {
   readonly headers: IncomingHttpHeaders;
   /** The media type negotiated among those the action offers. */
   readonly type: string;
+  /** Who asks; what is kept for one caller is not seen by another. */
+  readonly caller: string;
+  /** The transaction that the action is part of; undefined: each statement is its own. */
+  readonly run: Run | undefined;
   /** Only for actions that take a body; undefined when the request has none. */
   readonly body: Body | undefined;
 }

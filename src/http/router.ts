@@ -1,5 +1,6 @@
 import FindMyWay from 'find-my-way';
-import { badRequest, noSuchPath } from '../errors.js';
+import { badRequest, methodNotAllowed, noSuchPath, notAcceptable } from '../errors.js';
+import { negotiate } from './accept.js';
 import type { Reply } from './reply.js';
 import type { Request } from './request.js';
 import { MAX_TARGET } from './target.js';
@@ -54,6 +55,21 @@ function compile(actions: Route['actions']): Compiled {
     ['Accept-Patch', table.get('PATCH')?.takes],
   ].flatMap(([field, types]) => (types ? [field as string, (types as string[]).join(', ')] : []));
   return { actions: table, allow, takes };
+}
+
+/** The action of a method, undefined for OPTIONS, which every resource answers the same way. Throws 405. */
+export function pick(match: Match, method: string): Action | undefined {
+  const action = match.actions.get(method);
+  if (!action && method !== 'OPTIONS') throw methodNotAllowed(match.allow);
+  return action;
+}
+
+/** The media type of an action's answer. Throws 406. */
+export function choose({ offers }: Action, accept: string | undefined): string {
+  if (!offers) return '';
+  const type = negotiate(accept, offers);
+  if (type === undefined) throw notAcceptable(offers);
+  return type;
 }
 
 /** The order in which Allow lists methods. */

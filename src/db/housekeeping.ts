@@ -1,0 +1,61 @@
+import type { Log } from '../log.js';
+import type { Db } from './connect.js';
+import { readStatements } from './queries.js';
+
+export interface HousekeepingOptions {
+  readonly idempotencyTtlSeconds: number;
+  readonly tombstoneTtlSeconds: number;
+}
+
+const FOLD_MS = 2000;
+const PRUNE_MS = 30_000;
+/** Batches of a thousand that one turn prunes at the most. */
+const MOST_BATCHES = 50;
+
+/** Adds up the totals' deltas and prunes what is past its time, now and then; gives the function that ends it. */
+export function keepHouse(db: Db, log: Log, options: HousekeepingOptions): () => void {
+  const ends = [every(FOLD_MS, log, () => fold(db)), every(PRUNE_MS, log, () => prune(db, options))];
+  return () => {
+    for (const end of ends) end();
+  };
+}
+
+const COUNTS = readStatements('counts.sql');
+const KEPT = readStatements('idempotency.sql');
+
+async function fold(db: Db): Promise<void> {
+  for (const { collection } of await db.run(COUNTS.get('unfolded')!, [])) {
+    await db.run(COUNTS.get('fold')!, [collection as string]);
+  }
+}
+
+/** Deletes answers and tombstones past their time, in batches small enough not to hold anybody up. */
+export async function prune(db: Db, options: HousekeepingOptions): Promise<void> {
+  const work: [statement: string, seconds: number][] = [
+    ['prune_keys', options.idempotencyTtlSeconds],
+    ['prune_tombstones', options.tombstoneTtlSeconds],
+  ];
+  for (const [statement, seconds] of work) {
+    for (let batch = 0; batch < MOST_BATCHES; batch++) {
+      if ((await db.run(KEPT.get(statement)!, [seconds])).length === 0) break;
+    }
+  }
+}
+
+/** Runs work again and again, one run at a time. Nothing depends on a single run: the next one does what it left. */
+function every(ms: number, log: Log, work: () => Promise<void>): () => void {
+  let busy = false;
+  const timer = setInterval(async () => {
+    if (busy) return;
+    busy = true;
+    try {
+      await work();
+    } catch (error) {
+      log.warn({ err: error }, 'housekeeping has to wait for the database');
+    } finally {
+      busy = false;
+    }
+  }, ms);
+  timer.unref();
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,228 @@
+import t from 'tap';
+import { ConfigError, readConfig } from '../src/config.js';
+
+type Env = Record<string, string>;
+
+function faultsOf(env: Env): readonly string[] {
+  try {
+    readConfig(env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+}
+
+const DEFAULTS = {
+  host: '127.0.0.1',
+  port: 3000,
+  databaseUrl: undefined,
+  dataDir: './data',
+  logLevel: 'warn',
+  bodyLimit: 1_048_576,
+  dbConnections: 3,
+  dbStreams: 4,
+  dbQueue: 2000,
+  dbTimeoutMs: 10_000,
+  streamStallMs: 30_000,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 60_000,
+  keepAliveMs: 65_000,
+  maxConnections: 16_384,
+  shutdownMs: 10_000,
+  deprecation: undefined,
+  sunset: undefined,
+  successor: undefined,
+};
+
+t.test('an empty environment gives the defaults', async (t) => {
+  t.match(readConfig({}), DEFAULTS);
+  t.ok(Object.isFrozen(readConfig({})));
+});
+
+t.test('an empty or blank variable is as one that is not set', async (t) => {
+  const names = [
+    'HOST',
+    'PORT',
+    'DATABASE_URL',
+    'DATA_DIR',
+    'LOG_LEVEL',
+    'V1_SUNSET',
+    'V1_SUCCESSOR',
+    'AUTH',
+  ];
+  for (const blank of ['', '  ', '\n']) {
+    t.match(readConfig(Object.fromEntries(names.map((name) => [name, blank]))), DEFAULTS);
+  }
+});
+
+t.test('space around a value is left out', async (t) => {
+  t.match(readConfig({ PORT: ' 80 ', DATA_DIR: ' /var/lib/plinth\n' }), {
+    port: 80,
+    dataDir: '/var/lib/plinth',
+  });
+});
+
+/** The variables that take an integer: the least and the most. */
+const INTEGERS: Record<string, [number, number]> = {
+  PORT: [0, 65_535],
+  BODY_LIMIT: [1024, 104_857_600],
+  DB_CONNECTIONS: [1, 100],
+  DB_STREAMS: [1, 100],
+  DB_QUEUE: [1, 100_000],
+  DB_TIMEOUT_MS: [10, 600_000],
+  STREAM_STALL_MS: [50, 3_600_000],
+  HEADERS_TIMEOUT_MS: [100, 600_000],
+  REQUEST_TIMEOUT_MS: [100, 3_600_000],
+  KEEP_ALIVE_MS: [0, 3_600_000],
+  MAX_CONNECTIONS: [1, 1_000_000],
+  SHUTDOWN_MS: [0, 600_000],
+};
+
+for (const [name, [min, max]] of Object.entries(INTEGERS)) {
+  t.test(`${name} takes an integer from ${min} to ${max}`, async (t) => {
+    for (const good of [min, max]) t.strictSame(faultsOf({ [name]: String(good) }), [], `${good}`);
+    const bad = [
+      '-1',
+      '1.5',
+      '1e3',
+      '0x10',
+      '+5',
+      'abc',
+      '12abc',
+      '1 2',
+      'NaN',
+      'Infinity',
+      '9'.repeat(13),
+      max + 1,
+    ];
+    if (min > 0) bad.push(min - 1);
+    for (const text of bad) {
+      const faults = faultsOf({ [name]: String(text) });
+      t.strictSame(faults, [`${name} takes an integer from ${min} to ${max}`], `not ${text}`);
+    }
+  });
+}
+
+const TEXTS: { name: string; good: string[]; bad: string[] }[] = [
+  {
+    name: 'HOST',
+    good: ['127.0.0.1', '127.1.2.3', '::1', 'localhost', 'LOCALHOST'],
+    bad: [
+      'a b',
+      '-a',
+      'a-',
+      'http://localhost',
+      'localhost:80',
+      '[::1]',
+      '256.0.0.1',
+      '1.2.3',
+      'a/b',
+      'é',
+      '*',
+    ],
+  },
+  {
+    name: 'DATABASE_URL',
+    good: [
+      'postgres://u:p@h/d',
+      'postgresql://u:p@h:5432/d?sslmode=require',
+      'postgres://u:a%25b@h/d',
+      'postgres://[::1]/d',
+    ],
+    bad: [
+      'h/d',
+      'mysql://u:p@h/d',
+      'http://h',
+      'postgres',
+      'postgres:d',
+      'postgres://h:port/d',
+      'postgres://u:100%@h/d',
+    ],
+  },
+  {
+    name: 'LOG_LEVEL',
+    good: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    bad: ['INFO', 'verbose', '30', 'toString'],
+  },
+  ...['V1_DEPRECATION', 'V1_SUNSET'].map((name) => ({
+    name,
+    good: ['2026-12-31T00:00:00Z', '2026-12-31T23:59:59.123Z', '2028-02-29T00:00:00+02:00'],
+    bad: [
+      '2026-12-31',
+      '2026-12-31T00:00:00',
+      'tomorrow',
+      '1798675200',
+      '2026-02-30T00:00:00Z',
+      '2026-02-29T00:00:00+02:00',
+      '2026-13-01T00:00:00Z',
+      '2026-12-31T24:00:00Z',
+      '2026-12-31T00:60:00Z',
+      'Thu, 31 Dec 2026 00:00:00 GMT',
+    ],
+  })),
+  {
+    name: 'V1_SUCCESSOR',
+    good: ['/api/v2', 'https://api.example.org/v2', 'http://localhost:3000/'],
+    bad: ['api/v2', 'ftp://a', 'https://', '/a b', '/a>b', '/"', '/a\nb', '/é', 'javascript:alert(1)'],
+  },
+  { name: 'AUTH', good: ['none'], bad: ['None', 'basic', '0'] },
+];
+
+for (const { name, good, bad } of TEXTS) {
+  t.test(`${name} takes what it says and nothing else`, async (t) => {
+    for (const text of good) t.strictSame(faultsOf({ [name]: text }), [], text);
+    for (const text of bad) {
+      const faults = faultsOf({ [name]: text });
+      t.equal(faults.length, 1, `not ${JSON.stringify(text)}`);
+      t.match(faults[0], new RegExp(`^${name} takes \\S`));
+    }
+  });
+}
+
+t.test('dates are read as the instant that they name', async (t) => {
+  const { deprecation, sunset } = readConfig({
+    V1_DEPRECATION: '2026-12-31T01:00:00+01:00',
+    V1_SUNSET: '2027-12-31T00:00:00Z',
+  });
+  t.equal(deprecation?.toISOString(), '2026-12-31T00:00:00.000Z');
+  t.equal(sunset?.toISOString(), '2027-12-31T00:00:00.000Z');
+});
+
+t.test('a sunset before the deprecation is a fault', async (t) => {
+  const faults = faultsOf({ V1_DEPRECATION: '2026-12-31T00:00:00Z', V1_SUNSET: '2026-12-30T00:00:00Z' });
+  t.strictSame(faults, ['V1_SUNSET takes a date that is not before V1_DEPRECATION']);
+  t.strictSame(faultsOf({ V1_DEPRECATION: '2026-12-31T00:00:00Z', V1_SUNSET: '2026-12-31T00:00:00Z' }), []);
+});
+
+t.test('every fault is reported at once, each with its variable and what that takes', async (t) => {
+  const bad: Env = { V1_DEPRECATION: 'soon', V1_SUNSET: 'late', V1_SUCCESSOR: 'v2', LOG_LEVEL: 'loud' };
+  for (const name of Object.keys(INTEGERS)) bad[name] = '-1';
+  Object.assign(bad, { HOST: 'a b', DATABASE_URL: 'mysql://root:secret@h/d', AUTH: 'basic' });
+  const faults = faultsOf(bad);
+  t.equal(faults.length, Object.keys(bad).length);
+  for (const name of Object.keys(bad)) {
+    t.equal(faults.filter((fault) => fault.startsWith(`${name} takes `)).length, 1, name);
+  }
+  t.notMatch(faults.join(), /secret/, 'values, which may be secret, are not repeated');
+  t.throws(() => readConfig(bad), { message: faults.join('\n') });
+});
+
+t.test('a HOST that others can reach needs AUTH=none', async (t) => {
+  for (const HOST of [
+    '0.0.0.0',
+    '::',
+    '10.0.0.1',
+    '::ffff:127.0.0.1',
+    'example.org',
+    'localhost.example.org',
+  ]) {
+    for (const AUTH of [undefined, '', ' ']) {
+      const faults = faultsOf({ HOST, ...(AUTH === undefined ? {} : { AUTH }) });
+      t.equal(faults.length, 1, `${HOST} with AUTH ${JSON.stringify(AUTH)}`);
+      t.match(faults[0], /^HOST is .*AUTH=none/);
+    }
+    t.strictSame(faultsOf({ HOST, AUTH: 'none' }), [], `${HOST} with AUTH=none`);
+    t.strictSame(faultsOf({ HOST, AUTH: 'basic' }), ['AUTH takes `none`'], 'one fault, not two');
+  }
+});

@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { DatabaseError, migrate } from '../../src/db/migrate.js';
+import { SQL_DIR } from '../../src/db/queries.js';
+import { startProcess } from '../process.js';
+import { SERVER_URL, testDatabase } from '../service.js';
+
+const TIMEOUT_MS = 10_000;
+const FOLDER = new URL('migrations/', SQL_DIR);
+const EXPECTED = readdirSync(FOLDER)
+  .sort()
+  .map((name) => ({
+    name,
+    checksum: createHash('sha256')
+      .update(readFileSync(new URL(name, FOLDER)))
+      .digest('hex'),
+  }));
+
+/** An empty database, and a connection to look into it. */
+async function emptyDatabase(t: Test): Promise<{ url: string; sql: postgres.Sql }> {
+  const url = await testDatabase(t, true);
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  return { url, sql };
+}
+
+const recorded = async (sql: postgres.Sql) =>
+  [...(await sql`select name, checksum from migrations order by applied_at, name`)].map((row) => ({
+    ...row,
+  }));
+
+const tables = async (sql: postgres.Sql) =>
+  (await sql`select tablename from pg_tables where schemaname = 'public' order by 1`).map(
+    (row) => row.tablename,
+  );
+
+/** Refused with a DatabaseError of one line. */
+async function isRefused(t: Test, url: string, message: RegExp, timeoutMs = TIMEOUT_MS): Promise<void> {
+  const error = await migrate(url, timeoutMs).then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  t.ok(error instanceof DatabaseError, 'a DatabaseError');
+  t.match(error?.message, message);
+  t.notMatch(error?.message, /\n|^$/, 'one line');
+}
+
+t.test('every migration is applied, in order, and recorded with its checksum', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  await migrate(url, TIMEOUT_MS);
+  t.strictSame(await recorded(sql), EXPECTED);
+  for (const table of ['counts', 'items', 'passwords', 'posts', 'users'])
+    t.ok((await tables(sql)).includes(table));
+});
+
+t.test('running again does nothing', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  await migrate(url, TIMEOUT_MS);
+  const before = [...(await sql`select * from migrations order by name`)];
+  await migrate(url, TIMEOUT_MS);
+  t.strictSame([...(await sql`select * from migrations order by name`)], before);
+});
+
+t.test('one that is missing is applied, the others are left alone', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  await migrate(url, TIMEOUT_MS);
+  await sql`delete from migrations where name = '0004_posts.sql'`;
+  await sql`drop table posts`;
+  await migrate(url, TIMEOUT_MS);
+  t.strictSame(
+    (await recorded(sql)).sort((a, b) => (String(a.name) < String(b.name) ? -1 : 1)),
+    EXPECTED,
+  );
+  t.ok((await tables(sql)).includes('posts'));
+});
+
+t.test('several at once take turns, and each migration is applied once', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  await Promise.all(Array.from({ length: 6 }, () => migrate(url, TIMEOUT_MS)));
+  t.strictSame(await recorded(sql), EXPECTED);
+});
+
+t.test('services that start at once on one empty database both answer', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  const services = [0, 1].map(() => startProcess(t, { DATABASE_URL: url }));
+  const urls = await Promise.all(services.map((service) => service.ready()));
+  for (const base of urls) t.equal((await fetch(`${base}/users`)).status, 200);
+  t.strictSame(await recorded(sql), EXPECTED);
+});
+
+t.test('a migration that was changed after it had been applied is refused', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  await migrate(url, TIMEOUT_MS);
+  await sql`update migrations set checksum = 'another' where name = '0002_users.sql'`;
+  await isRefused(t, url, /migration 0002_users\.sql was changed/);
+});
+
+t.test('a migration that fails is told by its name and leaves nothing behind', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  await sql`create table passwords (id integer)`;
+  await isRefused(t, url, /migration 0002_users\.sql cannot be applied: relation "passwords" already exists/);
+  t.strictSame(await recorded(sql), EXPECTED.slice(0, 1), 'those before it stay');
+  t.notOk((await tables(sql)).includes('users'), 'its first statements are rolled back');
+  await sql`drop table passwords`;
+  await migrate(url, TIMEOUT_MS);
+  t.equal((await recorded(sql)).length, EXPECTED.length);
+});
+
+t.test('a database that takes no tables is refused', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = on`);
+  await isRefused(t, url, /cannot be brought up to date: .*read-only/);
+});
+
+t.test('a database that cannot be reached is refused', async (t) => {
+  const closed = createServer().listen(0, '127.0.0.1');
+  await once(closed, 'listening');
+  const { port } = closed.address() as { port: number };
+  closed.close();
+  await once(closed, 'close');
+  await isRefused(t, `postgres://u:p@127.0.0.1:${port}/d`, /cannot be reached: .*ECONNREFUSED/);
+  await isRefused(t, `postgres://u:p@localhost:${port}/d`, /cannot be reached: .*ECONNREFUSED/);
+  await isRefused(
+    t,
+    SERVER_URL.replace(/\/[^/]*$/, '/no_such_database'),
+    /cannot be reached: .*no_such_database/,
+  );
+  await isRefused(
+    t,
+    SERVER_URL.replace(/:[^:@]*@/, ':wrong@'),
+    /cannot be reached: password authentication failed/,
+  );
+});
+
+t.test('a database that accepts and then says nothing is given up', async (t) => {
+  const silent = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
+  t.teardown(() => silent.close());
+  await once(silent, 'listening');
+  const { port } = silent.address() as { port: number };
+  await isRefused(t, `postgres://u:p@127.0.0.1:${port}/d`, /cannot be reached: .*CONNECT_TIMEOUT/, 500);
+});
+
+t.test('a database that is too old is refused before anything is made in it', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  await sql.unsafe(`create schema old`);
+  await sql.unsafe(
+    `create function old.current_setting(text) returns text language sql as $$ select '140012' $$`,
+  );
+  const name = new URL(url).pathname.slice(1);
+  await sql.unsafe(`alter database ${name} set search_path = old, pg_catalog, public`);
+  await isRefused(t, url, /^PostgreSQL 14 is too old: 15 or newer is needed$/);
+  t.strictSame(await tables(sql), []);
+});
