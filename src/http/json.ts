@@ -11,18 +11,40 @@ export const MAX_DEPTH = 32;
  * one counts. Throws invalidBody.
  */
 export function readJson(bytes: Buffer): Json {
+  const text = decode(bytes);
+  const value = parse(text);
+  const [inexact] = inexactNumbers(text);
+  if (inexact !== undefined)
+    throw invalidBody(`holds a number that does not fit a double: ${inexact.slice(0, 40)}`, 'number');
+  requireStorable(value, '', 1);
+  return value;
+}
+
+/**
+ * Reads a file of records, each of which is to be judged by itself with requireStorable: a number that a
+ * double cannot hold becomes a string that this refuses. Throws invalidBody when the whole is no JSON.
+ */
+export function readRecords(bytes: Buffer): Json {
+  const text = decode(bytes);
+  const inexact = new Set(inexactNumbers(text));
+  if (inexact.size === 0) return parse(text);
+  return parse(
+    text.replace(TOKEN, (token) => (inexact.has(token) ? JSON.stringify(`\u0000${token}`) : token)),
+  );
+}
+
+function decode(bytes: Buffer): string {
   if (bytes.length === 0) throw invalidBody('The body is empty.', 'json');
   if (!isUtf8(bytes)) throw invalidBody('The body is not UTF-8.', 'encoding');
-  const text = bytes.toString('utf8').replace(/^\uFEFF/, '');
-  let value: Json;
+  return bytes.toString('utf8').replace(/^\uFEFF/, '');
+}
+
+function parse(text: string): Json {
   try {
-    value = JSON.parse(text) as Json;
+    return JSON.parse(text) as Json;
   } catch {
     throw invalidBody('The body is not valid JSON.', 'json');
   }
-  requireExactNumbers(text);
-  requireStorable(value, '', 1);
-  return value;
 }
 
 /** Throws invalidBody for what PostgreSQL, or the next reader, cannot hold. */
@@ -48,15 +70,14 @@ export function requireStorable(value: Json, path: string, depth: number): void 
 const SUSPECT = /[\d.]{16}|\d[eE]/;
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 
-/** A number is refused when reading it as a double would change its value. */
-function requireExactNumbers(text: string): void {
-  if (!SUSPECT.test(text)) return;
-  for (const [token] of text.matchAll(TOKEN)) {
-    if (token[0] === '"' || (token.length < 16 && !/e/i.test(token))) continue;
-    if (decimal(token) !== decimal(String(Number(token)))) {
-      throw invalidBody(`holds a number that does not fit a double: ${token.slice(0, 40)}`, 'number');
-    }
-  }
+/** The numbers whose value reading them as a double would change. */
+function inexactNumbers(text: string): string[] {
+  if (!SUSPECT.test(text)) return [];
+  const numbers = [...text.matchAll(TOKEN)].map(([token]) => token).filter((token) => token[0] !== '"');
+  return numbers.filter((token) => {
+    const suspect = token.length >= 16 || /e/i.test(token);
+    return suspect && decimal(token) !== decimal(String(Number(token)));
+  });
 }
 
 /** The value of a number's text in one form: digits without zeros at either end, and their exponent. */

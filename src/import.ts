@@ -1,0 +1,158 @@
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { ConfigError, readConfig } from './config.js';
+import { EmbeddedError } from './db/embedded.js';
+import { DatabaseError } from './db/migrate.js';
+import { Problem } from './errors.js';
+import { readRecords } from './http/json.js';
+import { type Imported, importRecords } from './importer.js';
+import { isObject, type Json } from './json.js';
+import { createLog } from './log.js';
+import { openCollections } from './routes.js';
+import { openDatabase } from './service.js';
+
+const USAGE = `usage: npm run import -- FILE.json [--as COLLECTION] [--rename FROM=TO]... [--strict]
+
+FILE.json holds {"collection": [records], ...}. Ids are new; references between its records are kept.
+  --as COLLECTION   the file is one array of records, or an object with one, of this collection
+  --rename FROM=TO  a top-level field of every record has another name here; may be repeated
+  --strict          stop at the first record that is refused; what went in before it stays
+`;
+
+/** sysexits.h: wrong usage, bad configuration. */
+const EX_USAGE = 64;
+const EX_CONFIG = 78;
+
+/** The command is at fault, told in one line. */
+class UsageError extends Error {}
+
+interface Command {
+  readonly file: string;
+  readonly as: string | undefined;
+  readonly strict: boolean;
+  readonly rename: ReadonlyMap<string, string>;
+}
+
+async function main(): Promise<void> {
+  const command = readCommand(process.argv.slice(2));
+  if (!command) {
+    process.stdout.write(USAGE);
+    return;
+  }
+  const config = readConfig();
+  const records = recordsOf(command);
+  const log = createLog(config.logLevel);
+  const database = await openDatabase(config, log);
+  try {
+    const collections = Object.values(await openCollections(database.db, config.tombstones));
+    const names = collections.map(({ resource }) => resource.name);
+    const unknown = [...records.keys()].find((name) => !names.includes(name));
+    if (unknown !== undefined)
+      throw new UsageError(`there is no collection ${unknown}: there are ${names.join(', ')}`);
+    const { strict, rename } = command;
+    report(await importRecords(collections, records, { strict, rename, onRefused, onProgress }));
+  } finally {
+    await database.close();
+  }
+}
+
+function readCommand(args: string[]): Command | undefined {
+  let parsed: ReturnType<typeof parse>;
+  try {
+    parsed = parse(args);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+  const { values, positionals } = parsed;
+  if (values.help) return undefined;
+  const [file, ...rest] = positionals;
+  if (file === undefined || rest.length > 0) throw new UsageError('name one file');
+  const rename = new Map<string, string>();
+  for (const text of values.rename) {
+    const at = text.indexOf('=');
+    if (at < 1 || at === text.length - 1) throw new UsageError(`--rename takes FROM=TO, not ${text}`);
+    rename.set(text.slice(0, at), text.slice(at + 1));
+  }
+  return { file, as: values.as, strict: values.strict, rename };
+}
+
+function parse(args: string[]) {
+  return parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      as: { type: 'string' },
+      rename: { type: 'string', multiple: true, default: [] },
+      strict: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+}
+
+/** The records of a file by collection. The file is read whole: it takes a few times its size in memory. */
+function recordsOf({ file, as }: Command): Map<string, Json[]> {
+  const value = parseFile(file);
+  if (as !== undefined) {
+    const lists = isObject(value) ? Object.values(value).filter(Array.isArray) : [value];
+    if (lists.length !== 1 || !Array.isArray(lists[0]))
+      throw new UsageError(`${file} does not hold one array of records`);
+    return new Map([[as, lists[0]]]);
+  }
+  if (!isObject(value)) throw new UsageError(`${file} holds no {"collection": [records]}: is --as missing?`);
+  const entries = Object.entries(value);
+  const odd = entries.find(([, list]) => !Array.isArray(list));
+  if (odd) throw new UsageError(`${file}: ${odd[0]} is not an array of records`);
+  return new Map(entries as [string, Json[]][]);
+}
+
+function parseFile(file: string): Json {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(file);
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
+  }
+  try {
+    return readRecords(bytes);
+  } catch (error) {
+    const [failure] =
+      error instanceof Problem ? (error.more.details as { message: string; path: string }[]) : [];
+    throw new UsageError(`${file}: ${failure?.path ?? ''} ${failure?.message ?? String(error)}`);
+  }
+}
+
+function onRefused(place: string, reason: string): void {
+  clearProgress();
+  process.stderr.write(`${place}: ${reason}\n`);
+}
+
+let shown = 0;
+
+/** A line that is written over, on a terminal only. */
+function onProgress(collection: string, done: number, of: number): void {
+  if (!process.stderr.isTTY || (done < of && Date.now() - shown < 100)) return;
+  shown = Date.now();
+  process.stderr.write(`\r${collection}: ${done} of ${of}\x1b[K`);
+}
+
+function clearProgress(): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+}
+
+function report(results: readonly Imported[]): void {
+  clearProgress();
+  for (const { collection, stored, refused } of results) {
+    process.stdout.write(`${collection}: ${stored} stored, ${refused} refused\n`);
+  }
+  if (results.some(({ refused }) => refused > 0)) process.exitCode = 1;
+}
+
+main().catch((error: unknown) => {
+  if (error instanceof ConfigError)
+    for (const fault of error.faults) process.stderr.write(`import: ${fault}\n`);
+  else if (error instanceof UsageError) process.stderr.write(`import: ${error.message}\n${USAGE}`);
+  else if (error instanceof DatabaseError || error instanceof EmbeddedError)
+    process.stderr.write(`import: ${error.message}\n`);
+  else process.stderr.write(`import: ${(error as Error)?.stack ?? String(error)}\n`);
+  process.exit(error instanceof UsageError ? EX_USAGE : error instanceof ConfigError ? EX_CONFIG : 1);
+});
