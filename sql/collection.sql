@@ -21,6 +21,14 @@ select 1 as found
 from :table
 where id = $1;
 
+-- Whoever writes several records in one transaction locks them first, all in one order.
+-- name: lock ($1 ids)
+select id
+from :table
+where id = any ($1::uuid[])
+order by id
+for update;
+
 -- name: create ($1 id, $2 updated_at, $3 doc, $4... own columns)
 insert into :table (id, updated_at, doc:columns)
 values ($1, $2, $3:values);

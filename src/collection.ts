@@ -72,6 +72,8 @@ export interface Collection {
   check(input: Json | undefined): Draft;
   get(id: string, run?: Run): Promise<Stored | Missing>;
   exists(id: string, run?: Run): Promise<boolean>;
+  /** Locks records for the transaction of `run`, in the order of their ids. */
+  lock(ids: readonly string[], run: Run): Promise<void>;
   /** Throws the 409 of a duplicate, the 422 of an unknown reference. */
   create(draft: Draft, run?: Run): Promise<Stored>;
   /** Throws as create. */
@@ -133,6 +135,10 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     },
 
     exists: async (id, run = db.run) => (await run(text('exists'), [id])).length > 0,
+
+    lock: async (ids, run) => {
+      await run(text('lock'), [`{${ids.join(',')}}`]);
+    },
 
     create: (draft, within) => {
       const { id, ms } = nextIdentity();

@@ -53,7 +53,7 @@ export function routes(
       path: '/users/:id/posts',
       actions: { GET: listNested(posts, users), POST: once(createNested(posts, users)) },
     },
-    { path: BATCH_PATH, actions: { POST: once(batch(db, router)) } },
+    { path: BATCH_PATH, actions: { POST: once(batch(db, [users, items, posts], router)) } },
   ];
 }
 

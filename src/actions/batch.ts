@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Collection } from '../collection.js';
 import type { Db, Run } from '../db/connect.js';
 import { problemOf } from '../db/sqlstate.js';
 import { badRequest, batchFailed, type Failure, invalid, Problem, unsupportedMediaType } from '../errors.js';
@@ -8,6 +9,7 @@ import type { Body, Request } from '../http/request.js';
 import { type Action, choose, pick, type Router } from '../http/router.js';
 import { requireVersion, splitVersion } from '../http/version.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
+import { parseUuid } from '../uuid.js';
 
 export const BATCH_PATH = '/batch';
 export const MAX_OPERATIONS = 100;
@@ -26,12 +28,15 @@ interface Operation {
  * match, negotiation, check and action as a request of its own. `router` is asked when a batch comes, since
  * the batch is one of its routes.
  */
-export function batch(db: Db, router: () => Router): Action {
+export function batch(db: Db, collections: readonly Collection[], router: () => Router): Action {
   return {
     takes: [JSON_TYPE],
     run: async (request) => {
       const operations = readOperations(request.body?.value);
-      const work = (run: Run) => runAll(operations, router(), request, run);
+      const work = async (run: Run) => {
+        await lockAll(operations, collections, run);
+        return runAll(operations, router(), request, run);
+      };
       const replies = await (request.run ? work(request.run) : db.transaction(work));
       return {
         status: 200,
@@ -40,6 +45,25 @@ export function batch(db: Db, router: () => Router): Action {
       };
     },
   };
+}
+
+/** Locks every record that is written, so that batches with the same records in different orders take turns. */
+async function lockAll(
+  operations: readonly Operation[],
+  collections: readonly Collection[],
+  run: Run,
+): Promise<void> {
+  const written = operations.filter(
+    ({ method }) => method === 'PUT' || method === 'PATCH' || method === 'DELETE',
+  );
+  for (const collection of collections) {
+    const { name } = collection.resource;
+    const ids = written.flatMap(({ path }) => {
+      const [, first, id = ''] = /^(?:\/api\/v1)?\/([^/]+)\/([^/?]+)(?:\?|$)/.exec(path) ?? [];
+      return (first === name && parseUuid(id)) || [];
+    });
+    if (ids.length > 1) await collection.lock(ids, run);
+  }
 }
 
 async function runAll(

@@ -1,0 +1,254 @@
+import http from 'node:http';
+import postgres from 'postgres';
+import t from 'tap';
+import { connect } from '../../src/db/connect.js';
+import { prune } from '../../src/db/housekeeping.js';
+import { startProcess } from '../process.js';
+import { send, testDatabase, testService } from '../service.js';
+
+const keyed = (key: string) => ({ 'idempotency-key': key });
+
+t.test('a repeat gets the stored answer', async (t) => {
+  const { send } = await testService(t);
+  const post = () => send('POST', '/items', { headers: keyed('"a b"'), body: { name: 'once' } });
+  const first = await post();
+  t.equal(first.status, 201);
+  t.equal(first.headers['idempotency-replayed'], undefined);
+  for (let n = 0; n < 3; n++) {
+    const again = await post();
+    t.equal(again.status, 201);
+    t.equal(again.text, first.text);
+    for (const name of ['location', 'etag', 'content-type', 'last-modified'] as const)
+      t.equal(again.headers[name], first.headers[name]);
+    t.equal(again.headers['idempotency-replayed'], 'true');
+  }
+  t.equal((await send('GET', '/items')).json.meta.total, 1);
+
+  const path = first.headers.location!;
+  const patch = () =>
+    send('PATCH', path, {
+      headers: keyed('p'),
+      type: 'application/json-patch+json',
+      body: [{ op: 'add', path: '/list', value: [] }],
+    });
+  const patched = await patch();
+  t.match(patched.json, { _version: 2 });
+  t.equal((await patch()).text, patched.text);
+  t.equal((await send('GET', path)).json._version, 2, 'applied once');
+
+  const user = await send('POST', '/users', {
+    headers: keyed('u'),
+    body: { email: 'k@example.org', name: 'K', password: 'correct horse' },
+  });
+  const nested = () =>
+    send('POST', `/users/${user.json.id}/posts`, {
+      headers: { ...keyed('n'), prefer: 'return=minimal' },
+      body: { t: 1 },
+    });
+  t.match(await nested(), { status: 201, text: '' });
+  t.match(await nested(), {
+    status: 201,
+    text: '',
+    headers: { 'idempotency-replayed': 'true', 'preference-applied': 'return=minimal' },
+  });
+  t.equal((await send('GET', '/posts')).json.length, 1);
+});
+
+t.test('the key is a quoted string or a bare one', async (t) => {
+  const { send } = await testService(t);
+  const post = (key: string) => send('POST', '/items', { headers: keyed(key), body: { name: 'x' } });
+  const first = await post('8e03978e-40d5-43dd-bc93-6894a57f9324');
+  t.equal((await post('"8e03978e-40d5-43dd-bc93-6894a57f9324"')).text, first.text, 'one key in two forms');
+  for (const bad of ['""', '"a', 'a b', 'a"b', 'x'.repeat(256), '"\\x"']) {
+    t.match(await post(bad), { status: 400, json: { error: { code: 'BAD_REQUEST' } } }, bad.slice(0, 10));
+  }
+  t.equal((await post('x'.repeat(255))).status, 201);
+  t.equal(
+    (await send('GET', '/items', { headers: keyed('""') })).status,
+    200,
+    'of no concern to other methods',
+  );
+});
+
+t.test('a different request under the same key is 422', async (t) => {
+  const { send } = await testService(t);
+  const { headers } = await send('POST', '/items', { headers: keyed('k'), body: { name: 'x' } });
+  const refused = { status: 422, json: { error: { code: 'IDEMPOTENCY_KEY_REUSED' } } };
+  t.match(
+    await send('POST', '/items', { headers: keyed('k'), body: { name: 'y' } }),
+    refused,
+    'another body',
+  );
+  t.match(
+    await send('POST', '/posts', { headers: keyed('k'), body: { name: 'x' } }),
+    refused,
+    'another path',
+  );
+  t.match(
+    await send('PATCH', headers.location!, { headers: keyed('k'), body: { name: 'x' } }),
+    refused,
+    'another method',
+  );
+  t.equal(
+    (await send('POST', '/api/v1/items', { headers: keyed('k'), body: { name: 'x' } })).status,
+    201,
+    'the same resource',
+  );
+});
+
+t.test('what failed is not stored', async (t) => {
+  const { send } = await testService(t);
+  const post = (body: object) => send('POST', '/users', { headers: keyed('k'), body });
+  t.equal((await post({ name: 'No address' })).status, 400);
+  t.equal(
+    (await post({ email: 'a@example.org', name: 'A' })).status,
+    201,
+    'the key is free for the corrected request',
+  );
+  const taken = () =>
+    send('POST', '/users', { headers: keyed('t'), body: { email: 'a@example.org', name: 'B' } });
+  t.equal((await taken()).status, 409);
+  t.equal((await taken()).headers['idempotency-replayed'], undefined);
+});
+
+t.test('one still in flight is 409 with Retry-After', async (t) => {
+  const service = await testService(t);
+  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const { json } = await service.send('POST', '/items', { body: { name: 'x' } });
+  const patch = () =>
+    service.send('PATCH', `/items/${json.id}`, { headers: keyed('f'), body: { name: 'y' } });
+  let first: ReturnType<typeof patch> | undefined;
+  // While another session holds the record, the first request cannot end.
+  await sql.begin(async (tx) => {
+    await tx`select 1 from items for update`;
+    first = patch();
+    for (;;) {
+      const [row] = await tx`select count(*)::integer as n from pg_locks where not granted`;
+      if (row!.n > 0) break;
+    }
+    const second = await patch();
+    t.match(second, {
+      status: 409,
+      headers: { 'retry-after': '1' },
+      json: { error: { code: 'IDEMPOTENCY_KEY_IN_USE' } },
+    });
+  });
+  t.equal((await first!).status, 200);
+  t.match(await patch(), { status: 200, headers: { 'idempotency-replayed': 'true' } });
+});
+
+t.test('many at once through two services make one record', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const services = [
+    await testService(t, { DATABASE_URL: databaseUrl }),
+    await testService(t, { DATABASE_URL: databaseUrl }),
+  ];
+  const attempts = Array.from({ length: 30 }, (_, n) =>
+    services[n % 2]!.send('POST', '/items', { headers: keyed('same'), body: { name: 'x' } }),
+  );
+  const answers = await Promise.all(attempts);
+  const created = answers.filter(({ status }) => status === 201);
+  t.ok(created.length > 0);
+  t.equal(new Set(created.map(({ text }) => text)).size, 1);
+  t.equal(answers.filter(({ status }) => status === 409).length, answers.length - created.length);
+  t.equal((await services[0]!.send('GET', '/items')).json.meta.total, 1);
+});
+
+t.test('an answer that was lost in a crash after the commit is there for the retry', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const rounds = 6;
+  const survivor = await testService(t, { DATABASE_URL: databaseUrl });
+  for (let round = 0; round < rounds; round++) {
+    const service = startProcess(t, { DATABASE_URL: databaseUrl });
+    const { hostname, port } = new URL(await service.ready());
+    const body = JSON.stringify({ name: `round ${round}` });
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': body.length,
+      ...keyed(`r${round}`),
+    };
+    // The answer is never read: whether it was sent makes no difference to the client.
+    const request = http.request({ hostname, port, method: 'POST', path: '/items', headers, agent: false });
+    request.on('error', () => undefined);
+    request.end(body);
+    if (round % 2 === 0) {
+      for (;;) {
+        const [row] = await sql`select count(*)::integer as n from items where name = ${`round ${round}`}`;
+        if (row!.n > 0) break;
+      }
+    }
+    service.child.kill('SIGKILL');
+    await service.ended;
+    request.destroy();
+    let retry = await survivor.send('POST', '/items', {
+      headers: keyed(`r${round}`),
+      body: { name: `round ${round}` },
+    });
+    while (retry.status === 409)
+      retry = await survivor.send('POST', '/items', {
+        headers: keyed(`r${round}`),
+        body: { name: `round ${round}` },
+      });
+    t.equal(retry.status, 201);
+    if (round % 2 === 0) t.equal(retry.headers['idempotency-replayed'], 'true');
+  }
+  t.equal((await survivor.send('GET', '/items')).json.meta.total, rounds, 'one record a key');
+});
+
+t.test('an answer is kept for IDEMPOTENCY_TTL and cleaned up after', async (t) => {
+  const { send, databaseUrl } = await testService(t, { IDEMPOTENCY_TTL: '100' });
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const post = (key: string) => send('POST', '/items', { headers: keyed(key), body: { name: 'x' } });
+  const first = await post('a');
+  await post('b');
+  await sql`update idempotency_keys set created_at = now() - interval '101 seconds' where key = 'a'`;
+  const second = await post('a');
+  t.equal(second.status, 201);
+  t.not(second.text, first.text, 'past its time a key is new again');
+  await sql`update idempotency_keys set created_at = now() - interval '101 seconds' where key = 'a'`;
+  const db = connect(databaseUrl, {
+    connections: 1,
+    streams: 1,
+    queue: 10,
+    timeoutMs: 5000,
+    tombstones: false,
+  });
+  t.teardown(() => db.close());
+  await prune(db, { idempotencyTtlSeconds: 100, tombstoneTtlSeconds: 100 });
+  t.same(
+    (await sql`select key from idempotency_keys`).map(({ key }) => key),
+    ['b'],
+  );
+});
+
+t.test('tombstones answer 410, also for what a cascade deleted', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const { url, db } = await testService(t, { DATABASE_URL: databaseUrl, TOMBSTONES: 'on' });
+  const without = await testService(t, { DATABASE_URL: databaseUrl });
+  const user = (await send(url, 'POST', '/users', { body: { email: 'g@example.org', name: 'G' } })).json;
+  const post = (await send(url, 'POST', `/users/${user.id}/posts`, { body: {} })).json;
+  t.equal((await send(url, 'DELETE', `/users/${user.id}`)).status, 204);
+  const gone = { status: 410, json: { error: { code: 'GONE' } } };
+  for (const path of [`/users/${user.id}`, `/posts/${post.id}`]) {
+    t.match(await send(url, 'GET', path), gone);
+    t.match(
+      await send(url, 'PUT', path, { body: { email: 'g@example.org', name: 'G', userId: user.id } }),
+      gone,
+    );
+    t.match(await send(url, 'PATCH', path, { body: { a: 1 } }), gone);
+    t.equal((await send(url, 'DELETE', path)).status, 204);
+    t.equal((await send(without.url, 'GET', path)).status, 404, 'a service without them says 404');
+  }
+  t.equal((await send(url, 'HEAD', `/users/${user.id}`)).status, 410);
+  t.equal((await send(url, 'GET', '/users/01890000-0000-7000-8000-000000000000')).status, 404, 'never there');
+  await db.run(`update tombstones set deleted_at = now() - interval '2 days'`, []);
+  await prune(db, { idempotencyTtlSeconds: 1, tombstoneTtlSeconds: 86_400 });
+  t.equal((await send(url, 'GET', `/users/${user.id}`)).status, 404, 'forgotten after TOMBSTONE_TTL');
+  const item = (await send(without.url, 'POST', '/items', { body: { name: 'x' } })).json;
+  await send(without.url, 'DELETE', `/items/${item.id}`);
+  t.equal((await send(url, 'GET', `/items/${item.id}`)).status, 404, 'a service without them leaves none');
+});
