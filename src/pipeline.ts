@@ -20,6 +20,8 @@ export interface PipelineOptions {
   readonly bodyLimit: number;
   readonly streamStallMs: number;
   readonly retirement: Retirement;
+  /** Whether the service is stopping: then each answer closes its connection. */
+  readonly isDraining: () => boolean;
 }
 
 /** What the client expects before it sends its body: nothing, 100 Continue, or something we cannot meet. */
@@ -33,6 +35,7 @@ interface Exchange {
   readonly res: ServerResponse;
   readonly id: string;
   readonly expectation: Expectation;
+  readonly options: PipelineOptions;
   /** Fields that the answer carries whatever it is. */
   common: readonly string[];
 }
@@ -41,7 +44,7 @@ interface Exchange {
 export function createPipeline(options: PipelineOptions): Pipeline {
   return async (req, res, expectation) => {
     const id = requestId(req);
-    const exchange: Exchange = { req, res, id, expectation, common: ['X-Request-Id', id, ...FIXED] };
+    const exchange: Exchange = { req, res, id, expectation, options, common: ['X-Request-Id', id, ...FIXED] };
     try {
       const target = readTarget(req); //                               400, 414, 431, 501
       if (expectation === 'unknown') throw expectationFailed(); //     417
@@ -66,9 +69,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         run: undefined,
         body,
       };
-      await answer(exchange, await action.run(request), options.streamStallMs);
+      await answer(exchange, await action.run(request));
     } catch (error) {
-      fail(exchange, error, options.log);
+      fail(exchange, error);
     }
   };
 }
@@ -95,27 +98,34 @@ function bodyOf({ req, res, expectation }: Exchange, { takes }: Action, limit: n
   return readBody(req, takes, limit, () => expectation === 'continue' && res.writeContinue());
 }
 
-function answer(exchange: Exchange, reply: Reply, stallMs: number): Promise<void> | void {
-  const { req, res, common } = exchange;
+function answer(exchange: Exchange, reply: Reply): Promise<void> | void {
+  const { req, res, options } = exchange;
   if (!reply.stream) return finish(exchange, reply);
+  const common = closing(exchange, options.isDraining());
   if (req.method === 'HEAD') return sendHead(res, reply, common);
-  return reply.stream((rows) => writeRows(res, reply, common, rows, stallMs));
+  return reply.stream((rows) => writeRows(res, reply, common, rows, options.streamStallMs));
+}
+
+function closing({ common }: Exchange, closes: boolean): readonly string[] {
+  return closes ? [...common, 'Connection', 'close'] : common;
 }
 
 /** A body that nobody reads is not waited for: a short rest is skipped, a long one ends the connection. */
 const SKIPPED_BYTES = 65_536;
 
-function finish({ req, res, common, expectation }: Exchange, reply: Reply): void {
+function finish(exchange: Exchange, reply: Reply): void {
+  const { req, res, expectation, options } = exchange;
   const unread =
     !req.complete &&
     hasBody(req) &&
     (expectation === 'continue' || !(Number(req.headers['content-length']) <= SKIPPED_BYTES));
   if (unread) lingerOnClose(req.socket);
-  send(res, reply, unread ? [...common, 'Connection', 'close'] : common);
+  send(res, reply, closing(exchange, unread || options.isDraining()));
 }
 
-function fail(exchange: Exchange, error: unknown, log: Log): void {
-  const { id, req, res } = exchange;
+function fail(exchange: Exchange, error: unknown): void {
+  const { id, req, res, options } = exchange;
+  const { log } = options;
   if (error instanceof BodyAborted || error instanceof ReaderGone) return void res.destroy();
   const problem = error instanceof Problem ? error : problemOf(error);
   if (!problem)

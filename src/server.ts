@@ -45,8 +45,16 @@ export function createHttpServer(pipeline: Pipeline, options: ServerOptions): Se
   server.maxConnections = options.maxConnections;
   // Without it, Node drops the answers still owed to a client that has closed its sending half.
   Object.assign(server, { httpAllowHalfOpen: true });
-  const take = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) =>
-    isLingering(req.socket) ? void req.resume() : void pipeline(req, res, expectation);
+  const unused = new Set<Socket>();
+  server.on('connection', (socket) => {
+    unused.add(socket);
+    socket.once('close', () => unused.delete(socket));
+  });
+  const take = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) => {
+    unused.delete(req.socket);
+    if (isLingering(req.socket)) req.resume();
+    else void pipeline(req, res, expectation);
+  };
   server.on('request', take('none'));
   server.on('checkContinue', take('continue'));
   server.on('checkExpectation', take('unknown'));
@@ -56,6 +64,12 @@ export function createHttpServer(pipeline: Pipeline, options: ServerOptions): Se
     answerInTurn(socket as Socket, methodNotAllowed(ALL_METHODS));
   });
   server.on('clientError', (error: ParserError, socket) => refuse(error, socket));
+  // Node does not count a connection that has not sent a byte among the idle ones.
+  const closeIdle = server.closeIdleConnections.bind(server);
+  server.closeIdleConnections = () => {
+    closeIdle();
+    for (const socket of unused) if (socket.bytesRead === 0) socket.destroy();
+  };
   return server;
 }
 

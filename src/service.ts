@@ -77,6 +77,7 @@ export async function startService(
       bodyLimit: config.bodyLimit,
       streamStallMs: config.streamStallMs,
       retirement: config,
+      isDraining: () => !server.listening,
     });
     const server = createHttpServer(pipeline, config);
     await listen(server, config);
@@ -116,15 +117,12 @@ function urlOf(server: Server, { host }: Config): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** New connections are refused, idle ones closed, busy ones closed after their answer. */
+/** New connections are refused, idle ones closed, busy ones closed with their answer. */
 async function drain(server: Server, shutdownMs: number): Promise<void> {
   const closed = once(server, 'close');
-  server.prependListener('request', (_req, res) => {
-    res.shouldKeepAlive = false;
-  });
   server.close();
-  server.closeIdleConnections();
   const impatient = setTimeout(() => server.closeAllConnections(), shutdownMs);
+  // Not at once: a connection that is new may have its first request on the way.
   const idle = setInterval(() => server.closeIdleConnections(), 100);
   await closed;
   clearTimeout(impatient);
