@@ -6,7 +6,7 @@ import { conflict, unknownReference } from './errors.js';
 import type { Json, JsonObject } from './json.js';
 import { hashPassword } from './password.js';
 import type { Resource } from './resource.js';
-import { compileStatements } from './statements.js';
+import { compileStatements, narrow, type Selection } from './statements.js';
 import { createdAt, nextIdentity, parseUuid } from './uuid.js';
 import { compileCheck } from './validate.js';
 
@@ -28,15 +28,6 @@ export interface Draft {
   readonly fields: JsonObject;
   readonly columns: readonly Value[];
   readonly password: string | undefined;
-}
-
-/** Which records a list holds, and in which order. */
-export interface Selection {
-  readonly sort: string;
-  readonly order: 'asc' | 'desc';
-  readonly search: string;
-  /** The parent's id, when the list is nested. */
-  readonly parent?: string;
 }
 
 export interface Page {
@@ -227,21 +218,6 @@ function violationOf(error: unknown, resource: Resource): Error | undefined {
   if (fault?.code === FOREIGN_KEY_VIOLATION && resource.parent)
     return unknownReference(resource.parent.field);
   return undefined;
-}
-
-interface Narrowed {
-  readonly kind: '' | '_of_parent' | '_matching' | '_matching_short';
-  /** What a page statement takes after limit and offset, and a stream statement by name. */
-  readonly settings: Readonly<Record<string, string>>;
-}
-
-/** Which statement a selection needs: trigrams serve a term that has three letters or digits in a row. */
-function narrow({ parent, search }: Selection): Narrowed {
-  if (parent !== undefined) return { kind: '_of_parent', settings: { 'plinth.parent': parent } };
-  if (search === '') return { kind: '', settings: {} };
-  if (!/[\p{L}\p{N}]{3}/u.test(search))
-    return { kind: '_matching_short', settings: { 'plinth.term': search } };
-  return { kind: '_matching', settings: { 'plinth.pattern': `%${search.replace(/[\\%_]/g, '\\$&')}%` } };
 }
 
 function pageOf(rows: readonly Row[]): Page {

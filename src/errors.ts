@@ -1,5 +1,3 @@
-import { STATUS_CODES } from 'node:http';
-
 /** One condition in a body that breaks the rules; `path` is a JSON Pointer (RFC 6901) into the body. */
 export interface Failure {
   readonly path: string;
@@ -206,65 +204,3 @@ export const unavailable = (message: string, retryAfterSeconds = 1) =>
   new Problem(503, 'SERVICE_UNAVAILABLE', message, { headers: ['Retry-After', String(retryAfterSeconds)] });
 
 export const internal = () => new Problem(500, 'INTERNAL_ERROR', 'The server failed to answer this request.');
-
-/** An answer to a problem: the media type is in `headers`; no body where the shape has none. */
-export interface Rendered {
-  readonly status: number;
-  readonly headers: string[];
-  readonly body: string;
-}
-
-/**
- * The only place that picks a body shape. `problemJson` (RFC 9457) is for a client whose Accept names it;
- * `requestId` goes into a 500, so that its reader can find the log entry.
- */
-export function render(problem: Problem, problemJson: boolean, requestId: string): Rendered {
-  const { status, more } = problem;
-  const headers = more.headers ? [...more.headers] : [];
-  const body = problemJson ? problemDocument(problem, requestId) : document(problem, requestId);
-  if (body !== '') {
-    const type = problemJson
-      ? 'application/problem+json'
-      : more.shape === 'text'
-        ? 'text/plain; charset=utf-8'
-        : JSON_TYPE;
-    headers.push('Content-Type', type);
-  }
-  return { status, headers, body };
-}
-
-const JSON_TYPE = 'application/json';
-
-function document(problem: Problem, requestId: string): string {
-  const { code, message, status, more } = problem;
-  const details = status === 500 ? { requestId } : more.details;
-  switch (more.shape ?? 'envelope') {
-    case 'empty':
-      return '';
-    case 'text':
-      return `${message}\n`;
-    case 'simple':
-      return JSON.stringify({ error: message });
-    case 'validation':
-      return JSON.stringify({ errors: details, error: { code, message, details } });
-    case 'envelope':
-      return JSON.stringify({
-        error: details === undefined ? { code, message } : { code, message, details },
-      });
-  }
-}
-
-function problemDocument(problem: Problem, requestId: string): string {
-  const { status, code, message, more } = problem;
-  const extra = more.shape === 'validation' ? { errors: more.details } : { details: more.details };
-  const request = status === 500 ? { requestId } : {};
-  return JSON.stringify({
-    type: 'about:blank',
-    title: STATUS_CODES[status],
-    status,
-    detail: message,
-    code,
-    ...extra,
-    ...request,
-  });
-}

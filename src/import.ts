@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { ConfigError, readConfig } from './config.js';
-import { EmbeddedError } from './db/embedded.js';
+import { EmbeddedError } from './db/cluster.js';
 import { DatabaseError } from './db/migrate.js';
 import { Problem } from './errors.js';
 import { readRecords } from './http/json.js';

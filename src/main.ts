@@ -1,5 +1,5 @@
 import { ConfigError, readConfig } from './config.js';
-import { EmbeddedError } from './db/embedded.js';
+import { EmbeddedError } from './db/cluster.js';
 import { DatabaseError } from './db/migrate.js';
 import { createLog } from './log.js';
 import { type Service, StartError, startService } from './service.js';

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { problemOf } from './db/sqlstate.js';
-import { expectationFailed, internal, Problem, render } from './errors.js';
+import { expectationFailed, internal, Problem } from './errors.js';
 import { takesProblemJson } from './http/accept.js';
 import { BodyAborted, hasBody, readBody } from './http/body.js';
 import { lingerOnClose } from './http/linger.js';
+import { render } from './http/problem.js';
 import { type Reply, send, sendHead } from './http/reply.js';
 import type { Request } from './http/request.js';
 import { type Action, choose, type Match, pick, type Router } from './http/router.js';

@@ -14,11 +14,11 @@ import {
   methodNotAllowed,
   notImplemented,
   type Problem,
-  render,
   requestTimeout,
   uriTooLong,
 } from './errors.js';
 import { isLingering, lingerOnClose } from './http/linger.js';
+import { render } from './http/problem.js';
 import { ALL_METHODS, MAX_HEADERS, MAX_TARGET } from './http/target.js';
 import type { Expectation, Pipeline } from './pipeline.js';
 

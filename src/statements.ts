@@ -1,6 +1,30 @@
 import { fill, readStatements } from './db/queries.js';
 import type { Resource } from './resource.js';
 
+/** Which records a list holds, and in which order. */
+export interface Selection {
+  readonly sort: string;
+  readonly order: 'asc' | 'desc';
+  readonly search: string;
+  /** The parent's id, when the list is nested. */
+  readonly parent?: string;
+}
+
+interface Narrowed {
+  readonly kind: '' | '_of_parent' | '_matching' | '_matching_short';
+  /** What a page statement takes after limit and offset, and a stream statement by name. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** Which statement a selection needs: trigrams serve a term that has three letters or digits in a row. */
+export function narrow({ parent, search }: Selection): Narrowed {
+  if (parent !== undefined) return { kind: '_of_parent', settings: { 'plinth.parent': parent } };
+  if (search === '') return { kind: '', settings: {} };
+  if (!/[\p{L}\p{N}]{3}/u.test(search))
+    return { kind: '_matching_short', settings: { 'plinth.term': search } };
+  return { kind: '_matching', settings: { 'plinth.pattern': `%${search.replace(/[\\%_]/g, '\\$&')}%` } };
+}
+
 /** Every statement of the collection, `page` and `stream` once for each order: `page:name:asc`. */
 export function compileStatements(resource: Resource, tombstones = false): ReadonlyMap<string, string> {
   const columns = Object.values(resource.columns);

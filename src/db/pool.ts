@@ -94,6 +94,8 @@ function openClient(options: PoolOptions, max: number, onLost: (client: Client) 
   const sql = postgres(options.url, {
     max,
     connect_timeout: Math.max(1, Math.ceil(options.connectMs / 1000)),
+    // The driver would end a connection within the hour, also one that is lent and between two statements.
+    max_lifetime: null,
     fetch_types: false,
     onnotice: () => undefined,
     onclose: () => {

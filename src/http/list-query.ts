@@ -1,5 +1,5 @@
-import type { Selection } from '../collection.js';
 import type { Resource } from '../resource.js';
+import type { Selection } from '../statements.js';
 
 /** The parameters of a list, as the specification reads them. */
 export interface ListQuery {

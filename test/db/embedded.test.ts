@@ -1,12 +1,13 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { type Embedded, EmbeddedError, type EmbeddedOptions, startEmbedded } from '../../src/db/embedded.js';
+import { EmbeddedError } from '../../src/db/cluster.js';
+import { type Embedded, type EmbeddedOptions, startEmbedded } from '../../src/db/embedded.js';
 import { dataFolder, isAlive, serverPid, serverUrl, startNode, startProcess, until } from '../process.js';
 
 // What a cluster is like must not depend on who started it.
@@ -206,6 +207,7 @@ t.test('what a killed server still works on is waited for', async (t) => {
 t.test('a stale postmaster.pid does not keep it from starting', async (t) => {
   const folder = await seededFolder(t);
   const cluster = join(folder, 'postgres');
+  const owner = await stat(cluster);
   const dead = spawn(process.execPath, ['-e', '']);
   await once(dead, 'exit');
   // Its command line names the cluster, and it is no server of it.
@@ -224,6 +226,7 @@ t.test('a stale postmaster.pid does not keep it from starting', async (t) => {
     await writeFile(join(cluster, 'postmaster.pid'), Number.isNaN(pid) ? '' : lines.join('\n'), {
       mode: 0o600,
     });
+    await chown(join(cluster, 'postmaster.pid'), owner.uid, owner.gid);
     if (Number.isNaN(pid)) await rm(join(cluster, 'postmaster.pid'));
     const embedded = await startEmbedded({ dataDir: folder, settings: SETTINGS });
     await isKept(t, embedded.url);

@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chownSync, existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Binaries, reachable } from './binaries.js';
+
+/** A cluster that cannot be used, told in one line. */
+export class EmbeddedError extends Error {}
+
+/** A cluster on disk, and how its server is run. */
+export interface Cluster {
+  readonly folder: string;
+  readonly binaries: Binaries;
+  readonly settings: readonly string[];
+  readonly password: string;
+  readonly runAs: RunAs | undefined;
+}
+
+/** Who the server runs as when the service is root, which PostgreSQL refuses to be. */
+export interface RunAs {
+  readonly uid: number;
+  readonly gid: number;
+  /** The user cannot pass the folders above, so the server keeps the one capability that lets it. */
+  readonly passFolders: boolean;
+}
+
+/** The URL of its database while its server listens on `port`. */
+export function urlOf(cluster: Cluster, port: number): string {
+  return `postgres://plinth:${cluster.password}@127.0.0.1:${port}/postgres`;
+}
+
+/** Who is to run the server; undefined: the service's own user. Throws EmbeddedError. */
+export async function pickUser(dataDir: string, binaries: Binaries): Promise<RunAs | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const accounts = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
+  const account =
+    accounts.find(([name]) => name === 'postgres') ?? accounts.find(([name]) => name === 'nobody');
+  if (!account)
+    throw new EmbeddedError('PostgreSQL does not run as root, and there is no user postgres or nobody');
+  const uid = Number(account[2]);
+  const passFolders = !((await reachable(dataDir, uid)) && (await reachable(binaries.postgres, uid)));
+  return { uid, gid: Number(account[3]), passFolders };
+}
+
+/** Made aside and moved into place, so that a half-made cluster is never taken for a whole one. */
+export async function initialise(
+  dataDir: string,
+  folder: string,
+  binaries: Binaries,
+  runAs: RunAs | undefined,
+): Promise<void> {
+  const aside = await mkdtemp(join(dataDir, '.init-'));
+  const made = join(aside, 'postgres');
+  const passwordFile = join(aside, 'password');
+  const password = randomBytes(24).toString('base64url');
+  try {
+    await writeFile(passwordFile, password, { mode: 0o600 });
+    if (runAs) for (const path of [aside, passwordFile]) chownSync(path, runAs.uid, runAs.gid);
+    await runInitdb(binaries, made, passwordFile, runAs);
+    await writeFile(join(made, 'plinth.password'), password, { mode: 0o600 });
+    // Fails when another service was faster; then its cluster is the one.
+    await rename(made, folder).catch((error) => {
+      if (!existsSync(join(folder, 'PG_VERSION'))) throw error;
+    });
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+}
+
+async function runInitdb(
+  binaries: Binaries,
+  made: string,
+  passwordFile: string,
+  runAs: RunAs | undefined,
+): Promise<void> {
+  // The encoding is named, since initdb would else take it from the environment.
+  const locale = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
+  const login = ['--username=plinth', '--auth=scram-sha-256', `--pwfile=${passwordFile}`];
+  const child = spawnAs(runAs, binaries.initdb, ['-D', made, '--no-instructions', ...locale, ...login]);
+  const words = lastWordsOf(child);
+  const [code] = (await once(child, 'close')) as [number];
+  if (code !== 0) throw new EmbeddedError(`initdb failed: ${words()}`);
+}
+
+/** Runs a program of PostgreSQL. */
+export function spawnAs(runAs: RunAs | undefined, program: string, args: readonly string[]): ChildProcess {
+  // A group of its own: Ctrl-C in a terminal reaches the service, which then ends the server in order.
+  const options = {
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'] as ['ignore', 'ignore', 'pipe'],
+    env: { LANG: 'C.UTF-8', PATH: process.env.PATH },
+  };
+  if (!runAs) return endWithUs(spawn(program, args, options));
+  const { uid, gid, passFolders } = runAs;
+  if (!passFolders) return endWithUs(spawn(program, args, { ...options, uid, gid }));
+  const drop = [
+    `--reuid=${uid}`,
+    `--regid=${gid}`,
+    '--clear-groups',
+    '--inh-caps=+dac_override',
+    '--ambient-caps=+dac_override',
+  ];
+  return endWithUs(spawn('setpriv', [...drop, program, ...args], options));
+}
+
+/** A service that exits in haste, out of order, still tells the server to end. */
+function endWithUs(child: ChildProcess): ChildProcess {
+  const end = () => child.kill('SIGINT');
+  process.once('exit', end);
+  child.once('close', () => process.off('exit', end));
+  return child;
+}
+
+/** The end of what a process wrote to its error output, kept to a bound. */
+export function lastWordsOf(child: ChildProcess): () => string {
+  let text = '';
+  child.on('error', (error) => {
+    text += error.message;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (more: string) => {
+    text = (text + more).slice(-2000);
+  });
+  return () => text.trim().split('\n').slice(-3).join(' | ');
+}

@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
+import { type Cluster, EmbeddedError, urlOf } from './cluster.js';
+
+/** Advisory lock that says "a live service owns this cluster"; it ends with the service's connection. */
+const OWNER = 0x706c6e74;
+const ORPHAN_MS = 30_000;
+const STOP_MS = 20_000;
+/** How long the lock of a service that was killed may outlive it. */
+const GRACE_MS = 1500;
+
+/** A connection that holds the owner's lock; false: another holds it; undefined: the server does not answer. */
+export async function tryOwn(
+  cluster: Cluster,
+  port: number,
+  onLost?: () => void,
+): Promise<postgres.Sql | false | undefined> {
+  let held = false;
+  const sql = postgres(urlOf(cluster, port), {
+    max: 1,
+    connect_timeout: 5,
+    // The lock ends with the connection, and the driver would end that within the hour.
+    max_lifetime: null,
+    fetch_types: false,
+    onnotice: () => undefined,
+    onclose: () => {
+      if (held) onLost?.();
+      held = false;
+    },
+    connection: { application_name: 'plinth owner' },
+  });
+  try {
+    const [row] = await sql<{ owned: boolean }[]>`select pg_try_advisory_lock(${OWNER}::bigint) as owned`;
+    held = row?.owned === true;
+  } catch {
+    await sql.end({ timeout: 0 });
+    return undefined;
+  }
+  if (held) return sql;
+  await sql.end({ timeout: 0 });
+  return false;
+}
+
+export const inUse = (cluster: Cluster) =>
+  `DATA_DIR is in use: another running service owns ${cluster.folder}`;
+
+/** Stops a server whose service is gone. Throws EmbeddedError when its service lives. */
+export async function removeOrphan(cluster: Cluster): Promise<void> {
+  const pidFile = join(cluster.folder, 'postmaster.pid');
+  const start = Date.now();
+  for (;;) {
+    const lines = (await readFile(pidFile, 'utf8').catch(() => '')).split('\n');
+    const pid = Number(lines[0]);
+    if (!(pid > 0)) return;
+    if (!isServer(pid, cluster.folder)) return disown(pidFile, pid, lines);
+    const owner = await tryOwn(cluster, Number(lines[3]) || 1);
+    if (owner) {
+      // Held until the end, so that no other service takes the server for a live one.
+      await stopOrphan(pid, cluster.folder);
+      return owner.end({ timeout: 0 });
+    }
+    const waited = Date.now() - start;
+    if (owner === false && waited > GRACE_MS) throw new EmbeddedError(inUse(cluster));
+    if (waited > ORPHAN_MS)
+      throw new EmbeddedError(`a PostgreSQL (process ${pid}) holds ${cluster.folder} and does not answer`);
+    await sleep(50);
+  }
+}
+
+/**
+ * A number that another process was given since would keep PostgreSQL from starting; its parent's does not.
+ * The file stays, since by the rest of it PostgreSQL finds sessions that a killed server left behind.
+ */
+async function disown(pidFile: string, pid: number, lines: readonly string[]): Promise<void> {
+  if (isAlive(pid)) await writeFile(pidFile, [process.pid, ...lines.slice(1)].join('\n'));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as { code?: string }).code === 'EPERM';
+  }
+}
+
+/** Whether the process is a live server of this cluster, and not one that was given its number since. */
+function isServer(pid: number, folder: string): boolean {
+  if (!isAlive(pid)) return false;
+  if (process.platform !== 'linux') return true;
+  try {
+    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+    if (command[0] !== '') return command[command.indexOf('-D') + 1] === folder;
+    // So it is for a moment in a server that is ending, but also in one that has ended, and in the kernel's own.
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return /^Name:\s+postgres$/m.test(status) && !/^State:\s+Z/m.test(status);
+  } catch {
+    return false;
+  }
+}
+
+async function stopOrphan(pid: number, folder: string): Promise<void> {
+  const start = Date.now();
+  process.kill(pid, 'SIGINT');
+  while (isServer(pid, folder)) {
+    if (Date.now() - start > STOP_MS)
+      throw new EmbeddedError(`an orphaned PostgreSQL (process ${pid}) does not end`);
+    await sleep(20);
+  }
+}
