@@ -86,7 +86,7 @@ async function makeFolder(dataDir: string): Promise<string> {
     await mkdir(dataDir, { recursive: true });
     const probe = join(dataDir, `.write-${process.pid}`);
     await writeFile(probe, '');
-    await rm(probe);
+    await rm(probe, { force: true }); // another process of our number, in another container, may have been faster
     return await realpath(dataDir);
   } catch (error) {
     throw new EmbeddedError(`DATA_DIR ${dataDir} cannot be written: ${(error as Error).message}`);

@@ -22,9 +22,16 @@ export function jsonPatch(document: Json, patch: Json): Json {
   const root: JsonObject = { '': clone(document) };
   let copied = 0;
   operations.forEach((operation, index) => {
-    if (operation.op === 'copy') copied += JSON.stringify(find(root, operation.from, index)).length;
-    if (copied > MAX_COPIED) throw unprocessablePatch('The copies of the patch add up to too much.', index);
-    apply(root, operation, index);
+    try {
+      if (operation.op === 'copy') copied += JSON.stringify(find(root, operation.from, index)).length;
+      if (copied > MAX_COPIED) throw unprocessablePatch('The copies of the patch add up to too much.', index);
+      apply(root, operation, index);
+    } catch (error) {
+      // Moves can nest a value deeper than the stack reaches when it is next copied or compared.
+      throw error instanceof RangeError
+        ? unprocessablePatch('The value is nested too deeply.', index)
+        : error;
+    }
   });
   return root['']!;
 }

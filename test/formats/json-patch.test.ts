@@ -1,0 +1,302 @@
+import t from 'tap';
+import { Problem } from '../../src/errors.js';
+import { jsonPatch } from '../../src/formats/json-patch.js';
+import { clone, equal, type Json } from '../../src/json.js';
+
+const parse = (text: string) => JSON.parse(text) as Json;
+
+/** What a patch makes of a document: the result, or the status of its refusal. Never changes the document. */
+function outcome(document: Json, patch: Json): { result?: Json; status?: number } {
+  const given = clone(document);
+  try {
+    return { result: jsonPatch(given, patch) };
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    if (!equal(given, document)) throw new Error('the document was changed', { cause: error });
+    return { status: error.status };
+  }
+}
+
+t.test('RFC 6902 appendix A', async (t) => {
+  const rows: [says: string, document: string, patch: string, expected: string | number][] = [
+    [
+      'A.1 adding an object member',
+      '{"foo":"bar"}',
+      '[{"op":"add","path":"/baz","value":"qux"}]',
+      '{"foo":"bar","baz":"qux"}',
+    ],
+    [
+      'A.2 adding an array element',
+      '{"foo":["bar","baz"]}',
+      '[{"op":"add","path":"/foo/1","value":"qux"}]',
+      '{"foo":["bar","qux","baz"]}',
+    ],
+    [
+      'A.3 removing an object member',
+      '{"baz":"qux","foo":"bar"}',
+      '[{"op":"remove","path":"/baz"}]',
+      '{"foo":"bar"}',
+    ],
+    [
+      'A.4 removing an array element',
+      '{"foo":["bar","qux","baz"]}',
+      '[{"op":"remove","path":"/foo/1"}]',
+      '{"foo":["bar","baz"]}',
+    ],
+    [
+      'A.5 replacing a value',
+      '{"baz":"qux","foo":"bar"}',
+      '[{"op":"replace","path":"/baz","value":"boo"}]',
+      '{"baz":"boo","foo":"bar"}',
+    ],
+    [
+      'A.6 moving a value',
+      '{"foo":{"bar":"baz","waldo":"fred"},"qux":{"corge":"grault"}}',
+      '[{"op":"move","from":"/foo/waldo","path":"/qux/thud"}]',
+      '{"foo":{"bar":"baz"},"qux":{"corge":"grault","thud":"fred"}}',
+    ],
+    [
+      'A.7 moving an array element',
+      '{"foo":["all","grass","cows","eat"]}',
+      '[{"op":"move","from":"/foo/1","path":"/foo/3"}]',
+      '{"foo":["all","cows","eat","grass"]}',
+    ],
+    [
+      'A.8 testing a value: success',
+      '{"baz":"qux","foo":["a",2,"c"]}',
+      '[{"op":"test","path":"/baz","value":"qux"},{"op":"test","path":"/foo/1","value":2}]',
+      '{"baz":"qux","foo":["a",2,"c"]}',
+    ],
+    ['A.9 testing a value: error', '{"baz":"qux"}', '[{"op":"test","path":"/baz","value":"bar"}]', 409],
+    [
+      'A.10 adding a nested member object',
+      '{"foo":"bar"}',
+      '[{"op":"add","path":"/child","value":{"grandchild":{}}}]',
+      '{"foo":"bar","child":{"grandchild":{}}}',
+    ],
+    [
+      'A.11 ignoring unrecognized elements',
+      '{"foo":"bar"}',
+      '[{"op":"add","path":"/baz","value":"qux","xyz":123}]',
+      '{"foo":"bar","baz":"qux"}',
+    ],
+    [
+      'A.12 adding to a nonexistent target',
+      '{"foo":"bar"}',
+      '[{"op":"add","path":"/baz/bat","value":"qux"}]',
+      422,
+    ],
+    [
+      'A.14 ~ escape ordering',
+      '{"/":9,"~1":10}',
+      '[{"op":"test","path":"/~01","value":10}]',
+      '{"/":9,"~1":10}',
+    ],
+    [
+      'A.15 comparing strings and numbers',
+      '{"/":9,"~1":10}',
+      '[{"op":"test","path":"/~01","value":"10"}]',
+      409,
+    ],
+    [
+      'A.16 adding an array value',
+      '{"foo":["bar"]}',
+      '[{"op":"add","path":"/foo/-","value":["abc","def"]}]',
+      '{"foo":["bar",["abc","def"]]}',
+    ],
+  ];
+  for (const [says, document, patch, expected] of rows) {
+    const { result, status } = outcome(parse(document), parse(patch));
+    t.same(status ?? JSON.stringify(result), expected, says);
+  }
+});
+
+t.test('RFC 6901 section 5: every pointer of the example', async (t) => {
+  const document = parse(
+    '{"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\\\j":5,"k\\"l":6," ":7,"m~n":8}',
+  );
+  const pointers: Record<string, Json> = {
+    '': document,
+    '/foo': ['bar', 'baz'],
+    '/foo/0': 'bar',
+    '/': 0,
+    '/a~1b': 1,
+    '/c%d': 2,
+    '/e^f': 3,
+    '/g|h': 4,
+    '/i\\j': 5,
+    '/k"l': 6,
+    '/ ': 7,
+    '/m~0n': 8,
+  };
+  for (const [path, value] of Object.entries(pointers)) {
+    t.same(outcome(document, [{ op: 'test', path, value }]).status, undefined, path);
+    t.equal(outcome(document, [{ op: 'test', path, value: 'other' }]).status, 409, path);
+  }
+});
+
+t.test('a malformed patch is 400, and is seen before anything runs', async (t) => {
+  const bad: Json[] = [
+    {},
+    null,
+    'x',
+    7,
+    [null],
+    ['add'],
+    [[]],
+    [{}],
+    [{ op: 'drop', path: '/a' }],
+    [{ op: 'Add', path: '/a', value: 1 }],
+    [{ op: ['add'], path: '/a', value: 1 }],
+    [{ op: 1, path: '/a' }],
+    [{ op: 'toString', path: '/a' }],
+    [{ op: 'add', value: 1 }],
+    [{ op: 'add', path: 1, value: 1 }],
+    [{ op: 'add', path: null, value: 1 }],
+    [{ op: 'add', path: ['a'], value: 1 }],
+    [{ op: 'add', path: 'a', value: 1 }],
+    [{ op: 'add', path: ' /a', value: 1 }],
+    [{ op: 'add', path: '/a' }],
+    [{ op: 'replace', path: '/a' }],
+    [{ op: 'test', path: '/a' }],
+    [{ op: 'move', path: '/a' }],
+    [{ op: 'copy', path: '/a' }],
+    [{ op: 'copy', path: '/a', from: 1 }],
+    [{ op: 'move', from: 'a', path: '/b' }],
+    [{ op: 'remove', path: '/~' }],
+    [{ op: 'remove', path: '/~2' }],
+    [{ op: 'remove', path: '/a~' }],
+    [{ op: 'copy', from: '/~3', path: '/a' }],
+    [{ op: 'move', from: '/a', path: '/a/b' }],
+    [{ op: 'move', from: '', path: '/a' }],
+    Array.from({ length: 10_001 }, () => ({ op: 'remove', path: '/a' })),
+  ];
+  for (const patch of bad) {
+    t.equal(outcome({ a: { b: 1 } }, patch).status, 400, JSON.stringify(patch).slice(0, 80));
+    // A test that fails first would be 409: a patch is read whole before it runs.
+    if (Array.isArray(patch))
+      t.equal(outcome({ a: { b: 1 } }, [{ op: 'test', path: '/a', value: 0 }, ...patch]).status, 400);
+  }
+});
+
+t.test('an operation that cannot be applied is 422', async (t) => {
+  const document = { a: [1, 2], o: { x: null }, s: 'text', n: 5 };
+  const bad: Json[] = [
+    { op: 'remove', path: '/z' },
+    { op: 'replace', path: '/z', value: 1 },
+    { op: 'test', path: '/z', value: null },
+    { op: 'move', from: '/z', path: '/y' },
+    { op: 'copy', from: '/z', path: '/y' },
+    { op: 'add', path: '/a/3', value: 1 },
+    { op: 'add', path: '/a/01', value: 1 },
+    { op: 'add', path: '/a/+1', value: 1 },
+    { op: 'add', path: '/a/-1', value: 1 },
+    { op: 'add', path: '/a/1.0', value: 1 },
+    { op: 'add', path: '/a/1e0', value: 1 },
+    { op: 'add', path: '/a/', value: 1 },
+    { op: 'add', path: '/a/x', value: 1 },
+    { op: 'add', path: '/a/length', value: 1 },
+    { op: 'add', path: '/a/ 1', value: 1 },
+    { op: 'add', path: '/a/1 ', value: 1 },
+    { op: 'add', path: '/a/9007199254740993', value: 1 },
+    { op: 'remove', path: '/a/2' },
+    { op: 'remove', path: '/a/-' },
+    { op: 'remove', path: '/a/00' },
+    { op: 'replace', path: '/a/-', value: 1 },
+    { op: 'replace', path: '/a/2', value: 1 },
+    { op: 'test', path: '/a/-', value: 1 },
+    { op: 'copy', from: '/a/-', path: '/y' },
+    { op: 'move', from: '/a/0', path: '/a/2' },
+    { op: 'move', from: '/z', path: '/z' },
+    { op: 'add', path: '/s/0', value: 1 },
+    { op: 'add', path: '/n/x', value: 1 },
+    { op: 'add', path: '/o/x/y', value: 1 },
+    { op: 'test', path: '/s/length', value: 4 },
+    { op: 'test', path: '/toString', value: null },
+    { op: 'remove', path: '/constructor' },
+    { op: 'replace', path: '/__proto__', value: {} },
+    { op: 'add', path: '/__proto__/polluted', value: 1 },
+    { op: 'add', path: '/constructor/prototype/polluted', value: 1 },
+    { op: 'copy', from: '/hasOwnProperty', path: '/y' },
+  ];
+  for (const operation of bad) t.equal(outcome(document, [operation]).status, 422, JSON.stringify(operation));
+  t.equal(({} as Record<string, unknown>).polluted, undefined);
+});
+
+t.test('what each operation does at its edges', async (t) => {
+  const rows: [document: string, patch: string, expected: string][] = [
+    ['{"a":1}', '[{"op":"add","path":"/a","value":null}]', '{"a":null}'],
+    ['{"a":1}', '[{"op":"add","path":"","value":[1]}]', '[1]'],
+    [
+      '{"a":1}',
+      '[{"op":"replace","path":"","value":{"b":2}},{"op":"add","path":"/c","value":3}]',
+      '{"b":2,"c":3}',
+    ],
+    ['{"a":1}', '[{"op":"remove","path":""}]', 'null'],
+    ['{"a":1}', '[{"op":"copy","from":"","path":"/b"}]', '{"a":1,"b":{"a":1}}'],
+    ['{"a":{"b":2}}', '[{"op":"move","from":"/a/b","path":""}]', '2'],
+    ['{"a":{"b":2}}', '[{"op":"move","from":"/a","path":"/a"}]', '{"a":{"b":2}}'],
+    ['{"a":{"b":2}}', '[{"op":"move","from":"/a/b","path":"/a"}]', '{"a":2}'],
+    ['{"ab":1,"a":2}', '[{"op":"move","from":"/a","path":"/ab"}]', '{"ab":2}'],
+    [
+      '{"a":[1,2]}',
+      '[{"op":"add","path":"/a/2","value":3},{"op":"add","path":"/a/0","value":0}]',
+      '{"a":[0,1,2,3]}',
+    ],
+    [
+      '{"a":[1,[2]]}',
+      '[{"op":"add","path":"/a/1/-","value":3},{"op":"replace","path":"/a/0","value":0}]',
+      '{"a":[0,[2,3]]}',
+    ],
+    ['{"a":[1,2,3]}', '[{"op":"move","from":"/a/0","path":"/a/-"}]', '{"a":[2,3,1]}'],
+    [
+      '{"a":{"b":1}}',
+      '[{"op":"copy","from":"/a","path":"/c"},{"op":"add","path":"/c/d","value":2}]',
+      '{"a":{"b":1},"c":{"b":1,"d":2}}',
+    ],
+    ['{"":1}', '[{"op":"replace","path":"/","value":2}]', '{"":2}'],
+    ['{"":{"":1}}', '[{"op":"test","path":"//","value":1}]', '{"":{"":1}}'],
+    [
+      '{}',
+      '[{"op":"add","path":"/__proto__","value":{"x":1}},{"op":"add","path":"/__proto__/y","value":2}]',
+      '{"__proto__":{"x":1,"y":2}}',
+    ],
+    ['{"a":1.0}', '[{"op":"test","path":"/a","value":1}]', '{"a":1}'],
+    ['{"a":{"x":1,"y":[2]}}', '[{"op":"test","path":"/a","value":{"y":[2],"x":1}}]', '{"a":{"x":1,"y":[2]}}'],
+    ['{"a":1}', '[]', '{"a":1}'],
+    ['{"a":1,"-":2}', '[{"op":"remove","path":"/-"}]', '{"a":1}'],
+    ['{"1":1}', '[{"op":"add","path":"/01","value":2}]', '{"1":1,"01":2}'],
+  ];
+  for (const [document, patch, expected] of rows) {
+    const { result, status } = outcome(parse(document), parse(patch));
+    t.same(status ?? JSON.stringify(result), expected, `${document} ${patch}`);
+  }
+  const differs: [Json, Json][] = [
+    [{ a: [1, 2] }, [2, 1]],
+    [{ a: { x: 1 } }, {}],
+    [{ a: {} }, { x: 1 }],
+    [{ a: [] }, {}],
+    [{ a: null }, false],
+    [{ a: { x: 1 } }, { y: 1 }],
+  ];
+  for (const [document, value] of differs)
+    t.equal(outcome(document, [{ op: 'test', path: '/a', value }]).status, 409);
+});
+
+t.test('a patch shares nothing with its result, and cannot grow without bound', async (t) => {
+  const patch = [
+    { op: 'add', path: '/a', value: { b: 1 } },
+    { op: 'add', path: '/a/c', value: 2 },
+  ];
+  const before = clone(patch);
+  t.same(outcome({}, patch).result, { a: { b: 1, c: 2 } });
+  t.same(patch, before);
+  const doubling = Array.from({ length: 40 }, (_, n) => ({ op: 'copy', from: '', path: `/x${n}` }));
+  t.equal(outcome({ a: 'x'.repeat(100) }, doubling).status, 422);
+  const nesting = Array.from({ length: 4000 }, () => [
+    { op: 'add', path: '/c', value: [[[[[]]]]] },
+    { op: 'move', from: '/b', path: '/c/0/0/0/0/0' },
+    { op: 'move', from: '/c', path: '/b' },
+  ]).flat();
+  t.equal(outcome({ b: 1 }, [...nesting.slice(0, 9000), { op: 'copy', from: '/b', path: '/d' }]).status, 422);
+});
