@@ -103,6 +103,8 @@ export function spawnAs(runAs: RunAs | undefined, program: string, args: readonl
     '--clear-groups',
     '--inh-caps=+dac_override',
     '--ambient-caps=+dac_override',
+    // PostgreSQL asks access(2), which forgets capabilities of users other than root without this.
+    '--securebits=+no_setuid_fixup',
   ];
   return endWithUs(spawn('setpriv', [...drop, program, ...args], options));
 }
