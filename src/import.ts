@@ -23,8 +23,11 @@ FILE.json holds {"collection": [records], ...}. Ids are new; references between 
 const EX_USAGE = 64;
 const EX_CONFIG = 78;
 
-/** The command is at fault, told in one line. */
+/** The command line is at fault, told in one line and the usage. */
 class UsageError extends Error {}
+
+/** The file is at fault, told in one line. */
+class FileError extends Error {}
 
 interface Command {
   readonly file: string;
@@ -48,9 +51,16 @@ async function main(): Promise<void> {
     const names = collections.map(({ resource }) => resource.name);
     const unknown = [...records.keys()].find((name) => !names.includes(name));
     if (unknown !== undefined)
-      throw new UsageError(`there is no collection ${unknown}: there are ${names.join(', ')}`);
+      throw new FileError(`there is no collection ${unknown}: there are ${names.join(', ')}`);
     const { strict, rename } = command;
-    report(await importRecords(collections, records, { strict, rename, onRefused, onProgress }));
+    const { imported, fault } = await importRecords(collections, records, {
+      strict,
+      rename,
+      onRefused,
+      onProgress,
+    });
+    report(imported);
+    if (fault !== undefined) throw fault;
   } finally {
     await database.close();
   }
@@ -95,13 +105,13 @@ function recordsOf({ file, as }: Command): Map<string, Json[]> {
   if (as !== undefined) {
     const lists = isObject(value) ? Object.values(value).filter(Array.isArray) : [value];
     if (lists.length !== 1 || !Array.isArray(lists[0]))
-      throw new UsageError(`${file} does not hold one array of records`);
+      throw new FileError(`${file} does not hold one array of records`);
     return new Map([[as, lists[0]]]);
   }
-  if (!isObject(value)) throw new UsageError(`${file} holds no {"collection": [records]}: is --as missing?`);
+  if (!isObject(value)) throw new FileError(`${file} holds no {"collection": [records]}: is --as missing?`);
   const entries = Object.entries(value);
   const odd = entries.find(([, list]) => !Array.isArray(list));
-  if (odd) throw new UsageError(`${file}: ${odd[0]} is not an array of records`);
+  if (odd) throw new FileError(`${file}: ${odd[0]} is not an array of records`);
   return new Map(entries as [string, Json[]][]);
 }
 
@@ -110,14 +120,14 @@ function parseFile(file: string): Json {
   try {
     bytes = readFileSync(file);
   } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
+    throw new FileError(`${file} cannot be read: ${(error as Error).message}`);
   }
   try {
     return readRecords(bytes);
   } catch (error) {
     const [failure] =
-      error instanceof Problem ? (error.more.details as { message: string; path: string }[]) : [];
-    throw new UsageError(`${file}: ${failure?.path ?? ''} ${failure?.message ?? String(error)}`);
+      error instanceof Problem ? (error.more.details as { message: string }[]) : [];
+    throw new FileError(`${file}: ${failure?.message ?? (error as Error).message}`);
   }
 }
 
@@ -147,12 +157,26 @@ function report(results: readonly Imported[]): void {
   if (results.some(({ refused }) => refused > 0)) process.exitCode = 1;
 }
 
+/** The message alone for what is told in one line; the stack of a fault of ours. */
+function wordsOf(error: unknown): string {
+  const told = [UsageError, FileError, DatabaseError, EmbeddedError].some((type) => error instanceof type);
+  if (told) return (error as Error).message;
+  if (error instanceof Problem) return `the rest was not loaded: ${error.message}`;
+  return (error as Error)?.stack ?? String(error);
+}
+
+function codeOf(error: unknown): number {
+  if (error instanceof ConfigError) return EX_CONFIG;
+  return error instanceof UsageError || error instanceof FileError ? EX_USAGE : 1;
+}
+
+// An exit in order: it ends an embedded PostgreSQL, which a signal alone would leave behind.
+process.once('SIGINT', () => process.exit(130));
+process.once('SIGTERM', () => process.exit(143));
+
 main().catch((error: unknown) => {
-  if (error instanceof ConfigError)
-    for (const fault of error.faults) process.stderr.write(`import: ${fault}\n`);
-  else if (error instanceof UsageError) process.stderr.write(`import: ${error.message}\n${USAGE}`);
-  else if (error instanceof DatabaseError || error instanceof EmbeddedError)
-    process.stderr.write(`import: ${error.message}\n`);
-  else process.stderr.write(`import: ${(error as Error)?.stack ?? String(error)}\n`);
-  process.exit(error instanceof UsageError ? EX_USAGE : error instanceof ConfigError ? EX_CONFIG : 1);
+  const lines = error instanceof ConfigError ? error.faults : [wordsOf(error)];
+  for (const line of lines) process.stderr.write(`import: ${line}\n`);
+  if (error instanceof UsageError) process.stderr.write(USAGE);
+  process.exit(codeOf(error));
 });

@@ -1,7 +1,7 @@
 import type { Collection } from './collection.js';
 import { problemOf } from './db/sqlstate.js';
 import { type Failure, invalidBody, Problem } from './errors.js';
-import { requireStorable } from './http/json.js';
+import { MAX_DEPTH, requireStorable } from './http/json.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from './json.js';
 
 /** What to load and how. */
@@ -23,6 +23,13 @@ export interface Imported {
   readonly refused: number;
 }
 
+/** What a load came to. */
+export interface Load {
+  readonly imported: readonly Imported[];
+  /** What ended it early, a fault of no record; undefined when nothing did. Writes in flight were waited for. */
+  readonly fault: unknown;
+}
+
 /** Writes in flight at once. */
 const AT_ONCE = 16;
 
@@ -35,19 +42,20 @@ export async function importRecords(
   collections: readonly Collection[],
   records: ReadonlyMap<string, readonly Json[]>,
   options: ImportOptions,
-): Promise<Imported[]> {
-  const results: Imported[] = [];
+): Promise<Load> {
+  const imported: Imported[] = [];
   const ids = new Map<string, ReadonlyMap<string, string>>();
   for (const collection of parentsFirst(collections)) {
     const { name, parent } = collection.resource;
     const list = records.get(name);
     if (!list) continue;
-    const { result, newIds } = await importList(collection, list, ids.get(parent?.collection ?? ''), options);
-    ids.set(name, newIds);
-    results.push(result);
-    if (options.strict && result.refused > 0) break;
+    const tally = await importList(collection, list, ids.get(parent?.collection ?? ''), options);
+    ids.set(name, tally.newIds);
+    imported.push({ collection: name, stored: tally.stored, refused: tally.refused });
+    if (tally.fault !== undefined) return { imported, fault: tally.fault };
+    if (options.strict && tally.refused > 0) break;
   }
-  return results;
+  return { imported, fault: undefined };
 }
 
 function parentsFirst(collections: readonly Collection[]): Collection[] {
@@ -56,34 +64,49 @@ function parentsFirst(collections: readonly Collection[]): Collection[] {
   );
 }
 
+interface Tally {
+  readonly newIds: Map<string, string>;
+  stored: number;
+  refused: number;
+  fault: unknown;
+}
+
 async function importList(
   collection: Collection,
   list: readonly Json[],
   parents: ReadonlyMap<string, string> | undefined,
-  options: ImportOptions,
-): Promise<{ result: Imported; newIds: ReadonlyMap<string, string> }> {
+  { strict, rename, onRefused, onProgress }: ImportOptions,
+): Promise<Tally> {
   const { name } = collection.resource;
-  const newIds = new Map<string, string>();
+  const tally: Tally = { newIds: new Map(), stored: 0, refused: 0, fault: undefined };
   let next = 0;
-  let stored = 0;
-  let refused = 0;
   const worker = async (): Promise<void> => {
-    while (next < list.length && !(options.strict && refused > 0)) {
+    while (next < list.length && tally.fault === undefined && !(strict && tally.refused > 0)) {
       const at = next++;
       try {
-        const { oldId, id } = await importOne(collection, list[at]!, parents, options.rename);
-        if (oldId !== undefined) newIds.set(oldId, id);
-        stored++;
+        const { oldId, id } = await importOne(collection, list[at]!, parents, rename);
+        if (oldId !== undefined) tally.newIds.set(oldId, id);
+        tally.stored++;
       } catch (error) {
-        refused++;
-        for (const [path, reason] of reasonsOf(error)) options.onRefused(`${name}[${at}]${path}`, reason);
+        note(error, tally, (path, reason) => onRefused(`${name}[${at}]${path}`, reason));
       }
-      options.onProgress(name, stored + refused, list.length);
+      onProgress(name, tally.stored + tally.refused, list.length);
     }
   };
-  // One at a time keeps the file's order, which is the order of lists; with --strict nothing may overtake.
-  await Promise.all(Array.from({ length: options.strict ? 1 : AT_ONCE }, worker));
-  return { result: { collection: name, stored, refused }, newIds };
+  // An id is made as its write begins, so that lists keep the file's order. With --strict nothing may overtake.
+  await Promise.all(Array.from({ length: strict ? 1 : AT_ONCE }, worker));
+  return tally;
+}
+
+/** A fault of the record is told; any other ends the load. */
+function note(error: unknown, tally: Tally, tell: (path: string, reason: string) => void): void {
+  const problem = error instanceof Problem ? error : problemOf(error);
+  if (!problem || problem.status >= 500) {
+    tally.fault ??= problem ?? error;
+    return;
+  }
+  tally.refused++;
+  for (const [path, reason] of reasonsOf(problem)) tell(path, reason);
 }
 
 async function importOne(
@@ -92,7 +115,7 @@ async function importOne(
   parents: ReadonlyMap<string, string> | undefined,
   rename: ReadonlyMap<string, string>,
 ): Promise<{ oldId: string | undefined; id: string }> {
-  requireExact(record, '');
+  requireExact(record, '', 1);
   requireStorable(record, '', 1);
   const renamed = isObject(record) ? withNames(record, rename) : record;
   const parent = collection.resource.parent?.field;
@@ -101,30 +124,38 @@ async function importOne(
     if (followed !== undefined) setMember(renamed, parent, followed);
   }
   const created = await collection.create(collection.check(renamed));
-  const oldId = isObject(record) ? member(record, 'id') : undefined;
+  const oldId = isObject(renamed) ? member(renamed, 'id') : undefined;
   return { oldId: oldId === undefined ? undefined : JSON.stringify(oldId), id: created.id };
 }
 
 /** Tells a number that readRecords could not keep by what it is, not by the text it became. */
-function requireExact(value: Json, path: string): void {
+function requireExact(value: Json, path: string, depth: number): void {
   if (typeof value === 'string' && value.startsWith('\u0000') && /^-?\d/.test(value.slice(1))) {
     throw invalidBody(`a number that does not fit a double: ${value.slice(1, 41)}`, 'number', path);
   }
-  if (typeof value !== 'object' || value === null) return;
-  for (const [key, member] of Object.entries(value)) requireExact(member, `${path}/${escapeToken(key)}`);
+  // What is deeper is refused for that.
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return;
+  for (const [key, member] of Object.entries(value))
+    requireExact(member, `${path}/${escapeToken(key)}`, depth + 1);
 }
 
 function withNames(record: JsonObject, rename: ReadonlyMap<string, string>): JsonObject {
   const result: JsonObject = {};
-  for (const key of Object.keys(record)) setMember(result, rename.get(key) ?? key, record[key]!);
+  for (const key of Object.keys(record)) {
+    const name = rename.get(key) ?? key;
+    // One of the two values would be lost.
+    if (Object.hasOwn(result, name))
+      throw invalidBody('two fields have this name after --rename', 'rename', `/${escapeToken(name)}`);
+    setMember(result, name, record[key]!);
+  }
   return result;
 }
 
-/** Each reason with the path to the field; throws what is no fault of the record. */
-function reasonsOf(error: unknown): [path: string, reason: string][] {
-  const problem = error instanceof Problem ? error : problemOf(error);
-  if (!problem || problem.status >= 500) throw error;
-  const { details } = problem.more;
-  if (problem.code !== 'VALIDATION_ERROR') return [['', `${problem.code}: ${problem.message}`]];
-  return (details as readonly Failure[]).map(({ path, message }) => [path, message]);
+/** Each reason with the path to the field. */
+function reasonsOf({ code, message, more }: Problem): [path: string, reason: string][] {
+  if (code === 'VALIDATION_ERROR') {
+    return (more.details as readonly Failure[]).map(({ path, message }) => [path, message]);
+  }
+  const { path, field } = (more.details ?? {}) as { path?: string; field?: string };
+  return [[path ?? (field === undefined ? '' : `/${escapeToken(field)}`), `${code}: ${message}`]];
 }
