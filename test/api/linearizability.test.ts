@@ -1,0 +1,233 @@
+import http from 'node:http';
+import t, { type Test } from 'tap';
+import { faultOf, type Operation } from '../history.js';
+import { startProcess } from '../process.js';
+import { testDatabase } from '../service.js';
+
+const HISTORIES = 300;
+const CLIENTS = 6;
+const OPERATIONS = 7;
+const RECORDS = 2;
+
+/** Numbers from a seed (mulberry32), so that a failure can be run again. */
+function random(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below) | 0;
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly etag: number | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the service says
+  readonly json: any;
+}
+
+function requester(
+  url: string,
+): (method: string, path: string, headers?: Record<string, string>, body?: object) => Promise<Answer> {
+  const agent = new http.Agent({ keepAlive: true });
+  const { hostname, port } = new URL(url);
+  return (method, path, headers = {}, body) =>
+    new Promise((resolve, reject) => {
+      const bytes = body === undefined ? undefined : JSON.stringify(body);
+      const type =
+        bytes === undefined
+          ? {}
+          : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(bytes) };
+      const request = http.request(
+        { hostname, port, method, path, agent, headers: { ...type, ...headers } },
+        (response) => {
+          let text = '';
+          response.setEncoding('utf8').on('data', (chunk) => {
+            text += chunk;
+          });
+          response.on('end', () => {
+            const version = /^"(\d+)"$/.exec(response.headers.etag ?? '')?.[1];
+            resolve({
+              status: response.statusCode!,
+              etag: version === undefined ? undefined : Number(version),
+              json: text === '' ? undefined : JSON.parse(text),
+            });
+          });
+        },
+      );
+      request.on('error', reject);
+      request.end(bytes);
+    });
+}
+
+type Send = ReturnType<typeof requester>;
+
+/** Two services as they are run, on one database. */
+async function twoServices(t: Test): Promise<[Send, Send]> {
+  const databaseUrl = await testDatabase(t);
+  const processes = [
+    startProcess(t, { DATABASE_URL: databaseUrl }),
+    startProcess(t, { DATABASE_URL: databaseUrl }),
+  ];
+  const [a, b] = await Promise.all(processes.map((process) => process.ready()));
+  return [requester(a!), requester(b!)];
+}
+
+t.test('records behave as single copies, whoever asks which service', async (t) => {
+  const services = await twoServices(t);
+  const seed = Number(process.env.PLINTH_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  t.comment(`PLINTH_SEED=${seed}`);
+  const pick = random(seed);
+  let checked = 0;
+  for (let history = 0; history < HISTORIES; history++) {
+    const operations = await record(services, pick);
+    for (const id of new Set(operations.map((operation) => operation.id))) {
+      const fault = faultOf(operations.filter((operation) => operation.id === id));
+      if (fault !== undefined) t.fail(`history ${history} of seed ${seed}: ${fault}`);
+      checked++;
+    }
+    if (operations.length < CLIENTS * OPERATIONS) t.fail('operations are missing');
+  }
+  t.comment(`${HISTORIES} histories of ${CLIENTS * OPERATIONS} operations, ${checked} records`);
+  t.equal(checked, HISTORIES * RECORDS);
+});
+
+/** Lets clients loose on new records; gives what each asked and was told. */
+async function record(services: readonly Send[], pick: (below: number) => number): Promise<Operation[]> {
+  const operations: Operation[] = [];
+  let clock = 0;
+  let values = 0;
+
+  async function ask(
+    kind: Operation['kind'],
+    id: string,
+    send: () => Promise<Answer>,
+    more: Partial<Operation>,
+  ): Promise<Answer> {
+    const began = ++clock;
+    const answer = await send();
+    const current = answer.json?.error?.details?.current;
+    const version = answer.etag ?? (typeof current === 'number' ? current : undefined);
+    const value = answer.json?.value;
+    const ended = ++clock;
+    operations.push({
+      id: id || answer.json.id,
+      kind,
+      began,
+      ended,
+      status: answer.status,
+      ...(version === undefined ? {} : { version }),
+      ...(value === undefined ? {} : { value }),
+      ...more,
+    });
+    return answer;
+  }
+
+  const ids: string[] = [];
+  for (let n = 0; n < RECORDS; n++) {
+    const value = `v${values++}`;
+    const created = await ask(
+      'create',
+      '',
+      () => services[n % 2]!('POST', '/items', {}, { name: 'x', value }),
+      { value },
+    );
+    ids.push(created.json.id);
+  }
+
+  const client = async (number: number): Promise<void> => {
+    const known = new Map<string, number>();
+    for (let n = 0; n < OPERATIONS; n++) {
+      const id = ids[pick(RECORDS)]!;
+      const send = services[(number + n) % 2]!;
+      const path = `/items/${id}`;
+      const expected = known.get(id) ?? 1;
+      const ifMatch = { 'if-match': `"${expected}"` };
+      const value = `v${values++}`;
+      const choice = pick(40);
+      let answer: Answer;
+      if (choice < 14) answer = await ask('read', id, () => send('GET', path), {});
+      else if (choice < 18)
+        answer = await ask('read', id, () => send('GET', path, { 'if-none-match': `"${expected}"` }), {
+          expected,
+        });
+      else if (choice < 26)
+        answer = await ask('write', id, () => send('PATCH', path, ifMatch, { value }), { expected });
+      else if (choice < 33) answer = await ask('write', id, () => send('PATCH', path, {}, { value }), {});
+      else if (choice < 38)
+        answer = await ask(
+          'write',
+          id,
+          () => send('PUT', path, {}, { name: 'x', value, _version: expected }),
+          { expected },
+        );
+      else if (choice < 39)
+        answer = await ask('delete', id, () => send('DELETE', path, ifMatch), { expected });
+      else answer = await ask('delete', id, () => send('DELETE', path), {});
+      if (answer.etag !== undefined) known.set(id, answer.etag);
+    }
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, (_, number) => client(number)));
+  return operations;
+}
+
+t.test('what one service answered, the other shows', async (t) => {
+  const services = await twoServices(t);
+  const misses: string[] = [];
+  const expect = (holds: boolean, what: string) => void (holds || misses.push(what));
+  const client = async (number: number): Promise<void> => {
+    for (let n = 0; n < 8; n++) {
+      const [here, there] = [services[(number + n) % 2]!, services[(number + n + 1) % 2]!];
+      const name = `client${number} round${n} end`;
+      const { id } = (await here('POST', '/items', {}, { name })).json;
+      expect((await there('GET', `/items/${id}`)).json?.name === name, 'a record that was created');
+      const page = (await there('GET', `/items?page=1&search=${encodeURIComponent(name)}`)).json;
+      expect(page.meta.total === 1 && page.data[0].id === id, 'a search that finds it');
+      expect(
+        (await there('GET', '/items?sort=name')).json.some((item: { id: string }) => item.id === id),
+        'an array that holds it',
+      );
+      await here('PATCH', `/items/${id}`, {}, { n });
+      expect((await there('GET', `/items/${id}`)).json?.n === n, 'a record that was changed');
+      await here('DELETE', `/items/${id}`);
+      expect((await there('GET', `/items/${id}`)).status === 404, 'a record that was deleted');
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, (_, number) => client(number)));
+  t.same(misses, []);
+});
+
+t.test('64 clients that append 50 times each to one record lose nothing', async (t) => {
+  const services = await twoServices(t);
+  const clients = 64;
+  const rounds = 50;
+  for (const using of [1, 2]) {
+    const { id } = (await services[0]('POST', '/items', {}, { name: 'x', list: [] })).json;
+    const statuses = new Map<number, number>();
+    const append = async (number: number, n: number): Promise<void> => {
+      const patch = [{ op: 'add', path: '/list/-', value: `${number}-${n}` }];
+      const answer = await services[number % using]!(
+        'PATCH',
+        `/items/${id}`,
+        { 'content-type': 'application/json-patch+json', prefer: 'return=minimal' },
+        patch,
+      );
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+      if (answer.status === 503) await append(number, n);
+    };
+    const client = async (number: number): Promise<void> => {
+      for (let n = 0; n < rounds; n++) await append(number, n);
+    };
+    await Promise.all(Array.from({ length: clients }, (_, number) => client(number)));
+    const { list, _version } = (await services[1]('GET', `/items/${id}`)).json;
+    t.equal(new Set(list).size, clients * rounds, `through ${using}`);
+    t.equal(list.length, clients * rounds);
+    t.equal(_version, clients * rounds + 1);
+    t.same(
+      [...statuses.keys()].filter((status) => status !== 204 && status !== 503),
+      [],
+    );
+    t.comment(`through ${using}: ${JSON.stringify([...statuses])}`);
+  }
+});

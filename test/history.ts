@@ -1,0 +1,110 @@
+/** What a client asked of one record, and what it was told. Times are from one counter for all clients. */
+export interface Operation {
+  readonly id: string;
+  readonly kind: 'create' | 'read' | 'write' | 'delete';
+  readonly began: number;
+  readonly ended: number;
+  readonly status: number;
+  /** The version that the answer carried: of what was read or made, or the current one that a refusal named. */
+  readonly version?: number;
+  /** What was read or written at that version. */
+  readonly value?: string;
+  /** The version that the request demanded, by If-Match, `_version` or If-None-Match. */
+  readonly expected?: number;
+}
+
+/** A number later than every time in a history. */
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** When a state of a record may have come about and may have ended, as far as the operations tell. */
+interface Span {
+  readonly version: number;
+  readonly value: string | undefined;
+  /** Not before: its write had not begun. Not after: its write had been answered. */
+  readonly from: number;
+  readonly settled: number;
+}
+
+/**
+ * What is wrong with a history of one record, or undefined when it is linearisable: there is an order of all
+ * its operations, each at a moment between its request and its answer, in which a plain variable with
+ * versions 1, 2, 3 ... and a final deletion would have answered the same. Since every successful write tells
+ * its version, that order is known but for reads, and it is enough to check that each operation fits into it.
+ */
+export function faultOf(operations: readonly Operation[]): string | undefined {
+  const spans: Span[] = [];
+  for (const operation of operations) {
+    if (operation.kind !== 'create' && operation.kind !== 'write') continue;
+    if (operation.status < 200 || operation.status > 299) continue;
+    const { version, value, began, ended } = operation;
+    if (version === undefined || spans[version]) return tell(operation, 'version made twice, or none');
+    if (operation.expected !== undefined && version !== operation.expected + 1)
+      return tell(operation, 'not the one after the version demanded');
+    spans[version] = { version, value, from: began, settled: ended };
+  }
+  for (let version = 1; version < spans.length; version++) {
+    if (!spans[version]) return `version ${version} was never written, and ${spans.length - 1} was`;
+    if (version > 1 && spans[version]!.settled < spans[version - 1]!.from)
+      return `version ${version} was answered before ${version - 1} was asked for`;
+  }
+  const deletes = operations.filter(({ kind, status }) => kind === 'delete' && status === 204);
+  const firstDelete = {
+    from: Math.min(NEVER, ...deletes.map(({ began }) => began)),
+    settled: Math.min(NEVER, ...deletes.map(({ ended }) => ended)),
+  };
+  for (const operation of operations) {
+    const fault = misfit(operation, spans, firstDelete, operations);
+    if (fault) return tell(operation, fault);
+  }
+  return undefined;
+}
+
+type Moment = { readonly from: number; readonly settled: number };
+
+function misfit(
+  operation: Operation,
+  spans: readonly Span[],
+  deleted: Moment,
+  all: readonly Operation[],
+): string | undefined {
+  const { kind, status, began, ended, version, value, expected } = operation;
+  const seen = spans[version ?? 0];
+  const claimsState = status === 200 || status === 201 || status === 304 || status === 412 || status === 409;
+  if (status === 404) return deleted.from < ended ? undefined : 'absent before any delete began';
+  if (status === 412 && version === undefined)
+    return deleted.from < ended ? undefined : 'refused as absent before any delete began';
+  if (kind === 'delete' && status === 204) {
+    return expected !== undefined && later(spans, expected, began)
+      ? 'deleted a version that was no longer current'
+      : undefined;
+  }
+  if (!claimsState) return `status ${status}`;
+  if (deleted.settled < began) return 'there after a delete was answered';
+  if (!seen) return 'of a version that nobody wrote';
+  if (seen.from > ended) return 'of a version not yet asked for';
+  if ((status === 200 || status === 201) && value !== seen.value)
+    return 'not what was written at that version';
+  if ((status === 412 || status === 409) && version === expected)
+    return 'refused for the version that was demanded';
+  if (status === 304 && version !== expected) return 'not modified, and it was';
+  if (kind !== 'create' && later(spans, version!, began) && status !== 201)
+    return 'of a version that had been replaced before it began';
+  // Nobody who began after this was answered may be told of an earlier version.
+  return goesBack(operation, all);
+}
+
+/** Whether a later version had been answered before `began`. */
+function later(spans: readonly Span[], version: number, began: number): boolean {
+  return spans.slice(version + 1).some((span) => span.settled < began);
+}
+
+function goesBack({ ended, version }: Operation, all: readonly Operation[]): string | undefined {
+  const back = all.find(
+    (other) => other.began > ended && other.version !== undefined && other.version < version!,
+  );
+  return back && `followed by version ${back.version}`;
+}
+
+function tell(operation: Operation, fault: string): string {
+  return `${fault}: ${JSON.stringify(operation)}`;
+}
