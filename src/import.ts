@@ -52,10 +52,9 @@ async function main(): Promise<void> {
     const unknown = [...records.keys()].find((name) => !names.includes(name));
     if (unknown !== undefined)
       throw new FileError(`there is no collection ${unknown}: there are ${names.join(', ')}`);
-    const { strict, rename } = command;
     const { imported, fault } = await importRecords(collections, records, {
-      strict,
-      rename,
+      ...command,
+      recordLimit: config.bodyLimit,
       onRefused,
       onProgress,
     });
@@ -125,8 +124,7 @@ function parseFile(file: string): Json {
   try {
     return readRecords(bytes);
   } catch (error) {
-    const [failure] =
-      error instanceof Problem ? (error.more.details as { message: string }[]) : [];
+    const [failure] = error instanceof Problem ? (error.more.details as { message: string }[]) : [];
     throw new FileError(`${file}: ${failure?.message ?? (error as Error).message}`);
   }
 }

@@ -1,6 +1,6 @@
 import type { Collection } from './collection.js';
 import { problemOf } from './db/sqlstate.js';
-import { type Failure, invalidBody, Problem } from './errors.js';
+import { type Failure, invalidBody, Problem, payloadTooLarge } from './errors.js';
 import { MAX_DEPTH, requireStorable } from './http/json.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from './json.js';
 
@@ -10,6 +10,8 @@ export interface ImportOptions {
   readonly strict: boolean;
   /** Old name -> new name of top-level fields, for every record. */
   readonly rename: ReadonlyMap<string, string>;
+  /** Bytes that a record may have. */
+  readonly recordLimit: number;
   /** Told for each record that is refused: its place in the file, and why. */
   readonly onRefused: (place: string, reason: string) => void;
   /** Told after each record. */
@@ -75,16 +77,17 @@ async function importList(
   collection: Collection,
   list: readonly Json[],
   parents: ReadonlyMap<string, string> | undefined,
-  { strict, rename, onRefused, onProgress }: ImportOptions,
+  options: ImportOptions,
 ): Promise<Tally> {
   const { name } = collection.resource;
+  const { strict, onRefused, onProgress } = options;
   const tally: Tally = { newIds: new Map(), stored: 0, refused: 0, fault: undefined };
   let next = 0;
   const worker = async (): Promise<void> => {
     while (next < list.length && tally.fault === undefined && !(strict && tally.refused > 0)) {
       const at = next++;
       try {
-        const { oldId, id } = await importOne(collection, list[at]!, parents, rename);
+        const { oldId, id } = await importOne(collection, list[at]!, parents, options);
         if (oldId !== undefined) tally.newIds.set(oldId, id);
         tally.stored++;
       } catch (error) {
@@ -113,10 +116,11 @@ async function importOne(
   collection: Collection,
   record: Json,
   parents: ReadonlyMap<string, string> | undefined,
-  rename: ReadonlyMap<string, string>,
+  { rename, recordLimit }: ImportOptions,
 ): Promise<{ oldId: string | undefined; id: string }> {
   requireExact(record, '', 1);
   requireStorable(record, '', 1);
+  if (Buffer.byteLength(JSON.stringify(record)) > recordLimit) throw payloadTooLarge(recordLimit);
   const renamed = isObject(record) ? withNames(record, rename) : record;
   const parent = collection.resource.parent?.field;
   if (isObject(renamed) && parent !== undefined) {

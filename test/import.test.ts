@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { equal, type Json } from '../src/json.js';
-import { testDatabase, testService } from './service.js';
+import { dataFolder, isAlive, serverPid, startNode, startProcess, until } from './process.js';
+import { send, testDatabase, testService } from './service.js';
 
 const COMMAND = fileURLToPath(new URL('../src/import.js', import.meta.url));
 const fixture = (name: string) => fileURLToPath(new URL(`../../test/fixtures/${name}`, import.meta.url));
@@ -111,11 +112,11 @@ t.test('a record that is refused is told with its place and reason, and stops no
   t.same(
     err.trim().split('\n').sort(),
     [
-      'posts[1]: USER_NOT_FOUND: No such user exists.',
+      'posts[1]/userId: USER_NOT_FOUND: No such user exists.',
       'users[1]/age: must be <= 150',
       'users[1]/email: must match format "email"',
       'users[2]: must be an object',
-      'users[3]: EMAIL_TAKEN: Another record has this email.',
+      'users[3]/email: EMAIL_TAKEN: Another record has this email.',
       'users[4]/x/0: must not contain U+0000',
       'users[5]/n/deep: a number that does not fit a double: 12345678901234567890',
     ].sort(),
@@ -132,16 +133,17 @@ t.test('--strict stops at the first', async (t) => {
 
 t.test('what cannot be loaded at all is one clear line, and loads nothing', async (t) => {
   const env = { DATABASE_URL: await testDatabase(t) };
-  const fails = async (args: readonly string[], code: number, line: RegExp) => {
+  const fails = async (args: readonly string[], code: number, line: RegExp, usage = false) => {
     const outcome = await importFile(args, env);
     t.equal(outcome.code, code, args.join(' '));
     t.match(outcome.err.split('\n')[0], line);
+    t.equal(outcome.err.includes('usage:'), usage, 'the usage for wrong usage only');
     t.equal(outcome.out, '');
   };
   const good = fileOf(t, { items: [{ name: 'a' }] });
-  await fails([], 64, /name one file/);
-  await fails([good, '--what'], 64, /--what/);
-  await fails([good, '--rename', 'x'], 64, /FROM=TO/);
+  await fails([], 64, /name one file/, true);
+  await fails([good, '--what'], 64, /--what/, true);
+  await fails([good, '--rename', 'x'], 64, /FROM=TO/, true);
   await fails(['/nowhere.json'], 64, /cannot be read/);
   await fails([fileOf(t, '{"items": [')], 64, /not valid JSON/);
   await fails([fileOf(t, '[]')], 64, /--as/);
@@ -158,4 +160,23 @@ t.test('what cannot be loaded at all is one clear line, and loads nothing', asyn
     err: /cannot be reached/,
   });
   t.match(await importFile(['--help']), { code: 0, out: /^usage:/ });
+});
+
+t.test('an embedded database that a service uses is left alone', async (t) => {
+  const folder = await dataFolder(t);
+  const service = startProcess(t, { DATA_DIR: folder });
+  const url = await service.ready();
+  const outcome = await importFile([fileOf(t, { items: [{ name: 'a' }] })], { DATA_DIR: folder });
+  t.match(outcome, { code: 1, out: '', err: /^import: DATA_DIR is in use: [^\n]+\n$/ });
+  t.equal((await send(url, 'GET', '/items?order=asc')).json.length, 0);
+});
+
+t.test('a signal ends it with the embedded database', async (t) => {
+  const folder = await dataFolder(t);
+  const items = Array.from({ length: 200_000 }, (_, at) => ({ name: `item ${at}` }));
+  const { child, ended } = startNode(t, [COMMAND, fileOf(t, { items })], { DATA_DIR: folder });
+  const pid = await until('the server runs', () => serverPid(folder));
+  child.kill('SIGINT');
+  t.equal(await ended, 130);
+  await until('the server has ended', () => !isAlive(pid));
 });

@@ -15,7 +15,7 @@ export function readJson(bytes: Buffer): Json {
   const value = parse(text);
   const [inexact] = inexactNumbers(text);
   if (inexact !== undefined)
-    throw invalidBody(`holds a number that does not fit a double: ${inexact.slice(0, 40)}`, 'number');
+    throw invalidBody(`holds a number that does not fit a double: ${inexact.token.slice(0, 40)}`, 'number');
   requireStorable(value, '', 1);
   return value;
 }
@@ -26,11 +26,13 @@ export function readJson(bytes: Buffer): Json {
  */
 export function readRecords(bytes: Buffer): Json {
   const text = decode(bytes);
-  const inexact = new Set(inexactNumbers(text));
-  if (inexact.size === 0) return parse(text);
-  return parse(
-    text.replace(TOKEN, (token) => (inexact.has(token) ? JSON.stringify(`\u0000${token}`) : token)),
-  );
+  let marked = '';
+  let done = 0;
+  for (const { start, token } of inexactNumbers(text)) {
+    marked += text.slice(done, start) + JSON.stringify(`\u0000${token}`);
+    done = start + token.length;
+  }
+  return parse(marked + text.slice(done));
 }
 
 function decode(bytes: Buffer): string {
@@ -68,16 +70,40 @@ export function requireStorable(value: Json, path: string, depth: number): void 
 
 /** A run that may be a number of more than fifteen digits, or with an exponent; most bodies have none. */
 const SUSPECT = /[\d.]{16}|\d[eE]/;
-const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
+const NUMBER = /-?\d[\d.eE+-]*/y;
+
+interface Found {
+  readonly start: number;
+  readonly token: string;
+}
 
 /** The numbers whose value reading them as a double would change. */
-function inexactNumbers(text: string): string[] {
+function inexactNumbers(text: string): Found[] {
   if (!SUSPECT.test(text)) return [];
-  const numbers = [...text.matchAll(TOKEN)].map(([token]) => token).filter((token) => token[0] !== '"');
-  return numbers.filter((token) => {
-    const suspect = token.length >= 16 || /e/i.test(token);
-    return suspect && decimal(token) !== decimal(String(Number(token)));
-  });
+  const found: Found[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]!;
+    if (character === '"') at = endOfString(text, at);
+    else if (character === '-' || (character >= '0' && character <= '9')) {
+      NUMBER.lastIndex = at;
+      const token = NUMBER.exec(text)?.[0] ?? character;
+      if (isInexact(token)) found.push({ start: at, token });
+      at += token.length - 1;
+    }
+  }
+  return found;
+}
+
+/** Where a string ends: at the first quotation mark that is not escaped. A loop, since a regular expression overflows. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+  return at;
+}
+
+function isInexact(token: string): boolean {
+  const suspect = token.length >= 16 || /e/i.test(token);
+  return suspect && decimal(token) !== decimal(String(Number(token)));
 }
 
 /** The value of a number's text in one form: digits without zeros at either end, and their exponent. */
