@@ -4,7 +4,7 @@
 --   :columns    `, email` ...       the columns of its own, after the four that all have
 --   :values     `, $4` ...          their parameters in create
 --   :changes    `, email = $7` ...  their assignments in replace
---   :buried     with tombstones, version 0 for an id that was deleted
+--   :buried     with tombstones, version 0 for an id that was deleted; :buried_many for several ids
 --   :order      one of the orders that the declaration allows, and :keys the columns it compares
 --   :parent     the column that names the parent record
 --   :search     the text that a search looks through, lower-cased
@@ -15,6 +15,11 @@
 select version, doc
 from :table
 where id = $1:buried;
+
+-- name: get_many ($1 ids)
+select id, version, doc
+from :table
+where id = any ($1::uuid[]):buried_many;
 
 -- name: exists ($1 id)
 select 1 as found

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { coalesce } from './db/coalesce.js';
 import type { Db, Row, Run, Value } from './db/connect.js';
 import { readStatements } from './db/queries.js';
 import { FOREIGN_KEY_VIOLATION, faultOf, UNIQUE_VIOLATION } from './db/sqlstate.js';
@@ -86,6 +87,7 @@ export async function openCollection(db: Db, resource: Resource, tombstones: boo
 function collection(db: Db, resource: Resource, text: (name: string) => string): Collection {
   const check = compileCheck(resource);
   const get = text('get');
+  const read = coalesce(db.run, text('get_many'));
 
   /** One statement, or two in a transaction when a password goes with the record. */
   async function write<T>(
@@ -119,8 +121,8 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
       return { fields, columns, password: writeOnly.password as string | undefined };
     },
 
-    get: async (id, run = db.run) => {
-      const [row] = await run(get, [id]);
+    get: async (id, run) => {
+      const row = run ? (await run(get, [id]))[0] : await read(id);
       if (!row) return 'absent';
       return row.version === 0 ? 'gone' : { id, version: row.version as number, doc: row.doc as string };
     },

@@ -33,6 +33,9 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
     columns: columns.map((column) => `, ${column}`).join(''),
     values: columns.map((_, index) => `, $${index + 4}`).join(''),
     changes: columns.map((column, index) => `,\n    ${column} = $${index + 7}`).join(''),
+    buried_many: tombstones
+      ? '\nunion all select id, 0, null from tombstones where id = any ($1::uuid[])'
+      : '',
     buried: tombstones ? '\nunion all select 0, null from tombstones where id = $1' : '',
   };
   const compiled = new Map<string, string>();

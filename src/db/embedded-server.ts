@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, EmbeddedError, lastWordsOf, spawnAs } from './cluster.js';
 import { inUse, removeOrphan, tryOwn } from './owner.js';
+import { whileStarting } from './start-lock.js';
 
 const START_MS = 30_000;
 const STOP_MS = 20_000;
@@ -17,7 +18,11 @@ export interface Server {
 }
 
 /** Clears away what a killed service left, starts the server and takes the owner's lock. */
-export async function claim(cluster: Cluster, port?: number): Promise<Server> {
+export function claim(cluster: Cluster, port?: number): Promise<Server> {
+  return whileStarting(cluster.folder, () => clearAndLaunch(cluster, port));
+}
+
+async function clearAndLaunch(cluster: Cluster, port: number | undefined): Promise<Server> {
   const end = Date.now() + START_MS;
   for (let attempt = 1; ; attempt++) {
     await removeOrphan(cluster);
