@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Json, JsonObject } from '../json.js';
+import { type Json, type JsonObject, member } from '../json.js';
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.4rem .6rem;border-bottom:1px solid #d8dee4}
@@ -35,8 +35,8 @@ export function listPage(
   const rows = records.map((record) => {
     const cells = names.map((name) =>
       name === 'id'
-        ? `<a href="${escapeHtml(hrefOf(record))}">${show(record[name])}</a>`
-        : show(record[name]),
+        ? `<a href="${escapeHtml(hrefOf(record))}">${show(member(record, name))}</a>`
+        : show(member(record, name)),
     );
     return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
   });

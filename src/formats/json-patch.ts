@@ -8,7 +8,7 @@ interface Operation {
   readonly value: Json;
 }
 
-/** Operations in one patch, and bytes of JSON that its copies may add up to. */
+/** Operations in one patch, and characters of JSON that its copies may add up to. */
 const MAX_OPERATIONS = 10_000;
 const MAX_COPIED = 4 * 1024 * 1024;
 

@@ -1,6 +1,8 @@
 interface Range {
   readonly type: string;
   readonly subtype: string;
+  /** It has parameters, as `text/html;level=1`: it fits, but less well than the bare type. */
+  readonly narrowed: boolean;
   readonly q: number;
 }
 
@@ -40,16 +42,21 @@ function parseAccept(accept: string): Range[] {
     .map((text) => {
       const [range = '', ...parameters] = text.split(';').map((part) => part.trim());
       const [type = '', subtype = ''] = range.toLowerCase().split('/');
-      return { type, subtype, q: weightOf(parameters) };
+      const narrowed = parameters.length > 0 && !isWeight(parameters[0]!);
+      return { type, subtype, narrowed, q: weightOf(parameters) };
     })
     .filter(({ type, subtype }) => type !== '' && subtype !== '');
 }
 
 function weightOf(parameters: readonly string[]): number {
-  const weight = parameters.find((parameter) => /^q\s*=/i.test(parameter));
+  const weight = parameters.find(isWeight);
   if (weight === undefined) return 1;
   const value = weight.slice(weight.indexOf('=') + 1).trim();
   return /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(value) ? Number(value) : 1;
+}
+
+function isWeight(parameter: string): boolean {
+  return /^q\s*=/i.test(parameter);
 }
 
 /** The weight of the most specific range that fits. */
@@ -62,7 +69,7 @@ function qualityOf(offer: string, ranges: readonly Range[]): number {
       range.type === '*'
         ? range.subtype === '*'
         : range.type === type && (range.subtype === '*' || range.subtype === subtype);
-    const rank = range.type === '*' ? 0 : range.subtype === '*' ? 1 : 2;
+    const rank = range.type === '*' ? 0 : range.subtype === '*' ? 1 : range.narrowed ? 2 : 3;
     if (fits && rank > specificity) {
       specificity = rank;
       q = range.q;

@@ -70,7 +70,7 @@ export function requireStorable(value: Json, path: string, depth: number): void 
 
 /** A run that may be a number of more than fifteen digits, or with an exponent; most bodies have none. */
 const SUSPECT = /[\d.]{16}|\d[eE]/;
-const NUMBER = /-?\d[\d.eE+-]*/y;
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
 interface Found {
   readonly start: number;
@@ -109,10 +109,12 @@ function isInexact(token: string): boolean {
 /** The value of a number's text in one form: digits without zeros at either end, and their exponent. */
 function decimal(text: string): string {
   const [, whole = '', fraction = '', exponent = '0'] =
-    /^-?(\d+)\.?(\d*)(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
+    /^-?(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
   if (whole === '') return text; // Infinity
   const digits = (whole + fraction).replace(/^0+/, '');
-  const significant = digits.replace(/0+$/, '');
-  if (significant === '') return '0';
-  return `${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
+  if (digits === '') return '0';
+  // A loop, since /0+$/ takes quadratic time when the zeros are followed by another digit.
+  let end = digits.length;
+  while (digits[end - 1] === '0') end--;
+  return `${digits.slice(0, end)}e${Number(exponent) - fraction.length + digits.length - end}`;
 }

@@ -17,10 +17,63 @@ t.test('RFC 4180: quotes, commas and line ends', async (t) => {
 });
 
 t.test('a text that a spreadsheet would run is made harmless', async (t) => {
-  for (const text of ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '\n=1', '＝1']) {
+  for (const text of [
+    '=1+1',
+    '+1',
+    '-1',
+    '@SUM(A1)',
+    '\t=1',
+    '\r=1',
+    '\n=1',
+    '＝1',
+    '＋1',
+    '－1',
+    '＠A1',
+    '=1,"2"',
+  ]) {
     const cell = csv({ a: text }).split('\r\n').slice(1, -1).join('\r\n');
     t.match(cell, /^"?'/, JSON.stringify(text));
   }
   t.match(csv({ '=cmd': 1 }), /^'=cmd\r\n/, 'in a name too');
   t.equal(csv({ a: -1 }), 'a\r\n-1\r\n', 'a number is a number');
+  for (const text of ['a=1', "'=1", '1-1', 'a@b.c', '1+1'])
+    t.equal(csv({ a: text }), `a\r\n${text}\r\n`, text);
 });
+
+t.test('every cell is one that a reader of RFC 4180 gets back', async (t) => {
+  const texts = ['x"y', 'lone\rreturn', 'lone\nfeed', '"', ',', '\u00a0nbsp', 'tail ', '""', '\r\n,'];
+  const record = {
+    ...Object.fromEntries(Object.entries(texts)),
+    object: { k: 'v,"w"' },
+    array: [],
+    number: 1e21,
+    boolean: false,
+  };
+  const [names, cells] = readCsv(csv(record));
+  t.same(names, Object.keys(record));
+  t.same(cells, [
+    'x"y',
+    'lone\rreturn',
+    'lone\nfeed',
+    '"',
+    ',',
+    '\u00a0nbsp',
+    'tail ',
+    '""',
+    "'\r\n,",
+    '{"k":"v,\\"w\\""}',
+    '[]',
+    '1e+21',
+    'false',
+  ]);
+  t.equal(csv(JSON.parse('{"__proto__":"a","constructor":1}')), '__proto__,constructor\r\na,1\r\n');
+});
+
+function readCsv(text: string): string[][] {
+  const lines: string[][] = [[]];
+  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+    lines.at(-1)!.push(quoted?.replaceAll('""', '"') ?? plain ?? '');
+    if (end !== ',') lines.push([]);
+  }
+  return lines;
+}

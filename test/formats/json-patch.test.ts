@@ -6,16 +6,23 @@ import { clone, equal, type Json } from '../../src/json.js';
 const parse = (text: string) => JSON.parse(text) as Json;
 
 /** What a patch makes of a document: the result, or the status of its refusal. Never changes the document. */
-function outcome(document: Json, patch: Json): { result?: Json; status?: number } {
+function outcome(document: Json, patch: Json): { result?: Json; status?: number; more?: Problem['more'] } {
   const given = clone(document);
   try {
     return { result: jsonPatch(given, patch) };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     if (!equal(given, document)) throw new Error('the document was changed', { cause: error });
-    return { status: error.status };
+    if (CODES[error.status] !== error.code) throw error;
+    return { status: error.status, more: error.more };
   }
 }
+
+const CODES: Record<number, string> = {
+  400: 'VALIDATION_ERROR',
+  409: 'PATCH_TEST_FAILED',
+  422: 'UNPROCESSABLE_PATCH',
+};
 
 t.test('RFC 6902 appendix A', async (t) => {
   const rows: [says: string, document: string, patch: string, expected: string | number][] = [
@@ -87,6 +94,12 @@ t.test('RFC 6902 appendix A', async (t) => {
       422,
     ],
     [
+      'A.13 invalid JSON Patch document: the later op counts, and there is nothing to remove',
+      '{"foo":"bar"}',
+      '[{"op":"add","path":"/baz","value":"qux","op":"remove"}]',
+      422,
+    ],
+    [
       'A.14 ~ escape ordering',
       '{"/":9,"~1":10}',
       '[{"op":"test","path":"/~01","value":10}]',
@@ -149,6 +162,13 @@ t.test('a malformed patch is 400, and is seen before anything runs', async (t) =
     [{ op: 'Add', path: '/a', value: 1 }],
     [{ op: ['add'], path: '/a', value: 1 }],
     [{ op: 1, path: '/a' }],
+    [{ op: null, path: '/a' }],
+    [{ op: true, path: '/a' }],
+    [{ op: { op: 'add' }, path: '/a', value: 1 }],
+    [{ op: ' add', path: '/a', value: 1 }],
+    [{ op: '__proto__', path: '/a' }],
+    [{ path: '/a', value: 1 }],
+    [JSON.parse('{"__proto__":{"op":"remove","path":"/a"}}')],
     [{ op: 'toString', path: '/a' }],
     [{ op: 'add', value: 1 }],
     [{ op: 'add', path: 1, value: 1 }],
@@ -162,6 +182,14 @@ t.test('a malformed patch is 400, and is seen before anything runs', async (t) =
     [{ op: 'move', path: '/a' }],
     [{ op: 'copy', path: '/a' }],
     [{ op: 'copy', path: '/a', from: 1 }],
+    [{ op: 'copy', path: '/a', from: null }],
+    [{ op: 'move', path: '/b', from: ['a'] }],
+    [{ op: 'move', from: '/a' }],
+    [{ op: 'remove', path: '#/a' }],
+    [{ op: 'remove', path: '/a~2b' }],
+    [{ op: 'remove', path: '/a~~0' }],
+    [{ op: 'move', from: '/a', path: '/a/b/c' }],
+    [{ op: 'move', from: '/z~0', path: '/z~0/y' }],
     [{ op: 'move', from: 'a', path: '/b' }],
     [{ op: 'remove', path: '/~' }],
     [{ op: 'remove', path: '/~2' }],
@@ -199,6 +227,37 @@ t.test('an operation that cannot be applied is 422', async (t) => {
     { op: 'add', path: '/a/ 1', value: 1 },
     { op: 'add', path: '/a/1 ', value: 1 },
     { op: 'add', path: '/a/9007199254740993', value: 1 },
+    { op: 'add', path: `/a/${'9'.repeat(400)}`, value: 1 },
+    { op: 'add', path: '/a/-0', value: 1 },
+    { op: 'add', path: '/a/0x1', value: 1 },
+    { op: 'add', path: '/a/\u0661', value: 1 },
+    { op: 'add', path: '/a/1\n', value: 1 },
+    { op: 'add', path: '/a/--', value: 1 },
+    { op: 'add', path: '/a/-/b', value: 1 },
+    { op: 'add', path: '/a/0/0', value: 1 },
+    { op: 'add', path: '/a/__proto__', value: 1 },
+    { op: 'remove', path: '/a/length' },
+    { op: 'replace', path: '/a/length', value: 0 },
+    { op: 'test', path: '/a/length', value: 2 },
+    { op: 'test', path: `/a/${'9'.repeat(400)}`, value: null },
+    { op: 'test', path: '/a/01', value: 2 },
+    { op: 'copy', from: '/a/2', path: '/y' },
+    { op: 'copy', from: '/a/01', path: '/y' },
+    { op: 'copy', from: '/a/0', path: '/z/y' },
+    { op: 'move', from: '/a/-', path: '/a/-' },
+    { op: 'move', from: '/a/2', path: '/a/0' },
+    { op: 'move', from: '/a', path: '/z/y' },
+    { op: 'remove', path: '/o/x/y' },
+    { op: 'remove', path: '/o/X' },
+    { op: 'remove', path: '/' },
+    { op: 'remove', path: '/a~1' },
+    { op: 'remove', path: '/o%2fx' },
+    { op: 'test', path: '/__proto__', value: {} },
+    { op: 'copy', from: '/__proto__', path: '/y' },
+    { op: 'move', from: '/constructor', path: '/y' },
+    { op: 'test', path: '/constructor/name', value: 'Object' },
+    { op: 'test', path: '/s/constructor', value: null },
+    { op: 'add', path: '/x'.repeat(100_000), value: 1 },
     { op: 'remove', path: '/a/2' },
     { op: 'remove', path: '/a/-' },
     { op: 'remove', path: '/a/00' },
@@ -219,14 +278,72 @@ t.test('an operation that cannot be applied is 422', async (t) => {
     { op: 'add', path: '/constructor/prototype/polluted', value: 1 },
     { op: 'copy', from: '/hasOwnProperty', path: '/y' },
   ];
-  for (const operation of bad) t.equal(outcome(document, [operation]).status, 422, JSON.stringify(operation));
+  for (const operation of bad) {
+    const earlier = { op: 'add', path: '/fine', value: 1 };
+    const later = { op: 'test', path: '/n', value: 0 };
+    t.equal(
+      outcome(document, [earlier, operation, later]).status,
+      422,
+      JSON.stringify(operation).slice(0, 80),
+    );
+  }
   t.equal(({} as Record<string, unknown>).polluted, undefined);
 });
 
 t.test('what each operation does at its edges', async (t) => {
   const rows: [document: string, patch: string, expected: string][] = [
     ['{"a":1}', '[{"op":"add","path":"/a","value":null}]', '{"a":null}'],
+    ['{"a":1}', '[{"op":"replace","path":"/a","value":null}]', '{"a":null}'],
+    ['{"a":null}', '[{"op":"test","path":"/a","value":null},{"op":"remove","path":"/a"}]', '{}'],
     ['{"a":1}', '[{"op":"add","path":"","value":[1]}]', '[1]'],
+    ['{"a":1}', '[{"op":"replace","path":"","value":null}]', 'null'],
+    ['{"a":1}', '[{"op":"remove","path":""},{"op":"add","path":"","value":{}}]', '{}'],
+    ['{"a":1}', '[{"op":"move","from":"","path":""}]', '{"a":1}'],
+    ['{"a":1}', '[{"op":"copy","from":"","path":""}]', '{"a":1}'],
+    ['[]', '[{"op":"add","path":"/-","value":1},{"op":"add","path":"/0","value":0}]', '[0,1]'],
+    ['[1,2,3]', '[{"op":"replace","path":"/1","value":null}]', '[1,null,3]'],
+    ['[1,2,3]', '[{"op":"move","from":"/2","path":"/0"}]', '[3,1,2]'],
+    ['[1,2,3]', '[{"op":"move","from":"/1","path":"/1"}]', '[1,2,3]'],
+    ['[1,2,3]', '[{"op":"copy","from":"/2","path":"/0"}]', '[3,1,2,3]'],
+    ['[1,2,3]', '[{"op":"remove","path":"/0"},{"op":"remove","path":"/0"}]', '[3]'],
+    ['[[1],[2]]', '[{"op":"move","from":"/0","path":"/1"}]', '[[2],[1]]'],
+    ['{"a":{"b":1}}', '[{"op":"copy","from":"/a","path":"/a/c"}]', '{"a":{"b":1,"c":{"b":1}}}'],
+    ['{"a":1}', '[{"op":"remove","path":"/a","value":1,"from":7}]', '{}'],
+    ['{"a":1}', '[{"op":"add","path":"/b","value":2,"from":"not a pointer"}]', '{"a":1,"b":2}'],
+    ['{"a":1}', '[{"op":"copy","path":"/b","from":"/a","value":2}]', '{"a":1,"b":1}'],
+    ['{"a~b":1,"~01":2}', '[{"op":"remove","path":"/a~0b"},{"op":"remove","path":"/~001"}]', '{}'],
+    [
+      '{"a":1,"toString":2}',
+      '[{"op":"move","from":"/toString","path":"/constructor"}]',
+      '{"a":1,"constructor":2}',
+    ],
+    [
+      '{"__proto__":1,"a":2}',
+      '[{"op":"replace","path":"/__proto__","value":{"x":3}}]',
+      '{"__proto__":{"x":3},"a":2}',
+    ],
+    [
+      '{"__proto__":{"x":1}}',
+      '[{"op":"test","path":"/__proto__/x","value":1},{"op":"remove","path":"/__proto__"}]',
+      '{}',
+    ],
+    ['{"a":{"x":1}}', '[{"op":"move","from":"/a","path":"/__proto__"}]', '{"__proto__":{"x":1}}'],
+    [
+      '{"__proto__":{"x":1}}',
+      '[{"op":"copy","from":"/__proto__","path":"/a"}]',
+      '{"__proto__":{"x":1},"a":{"x":1}}',
+    ],
+    [
+      '{"a":{"__proto__":1}}',
+      '[{"op":"test","path":"","value":{"a":{"__proto__":1}}}]',
+      '{"a":{"__proto__":1}}',
+    ],
+    [
+      '{"a":100}',
+      '[{"op":"test","path":"/a","value":1e2},{"op":"test","path":"/a","value":100.0}]',
+      '{"a":100}',
+    ],
+    ['{"a":0}', '[{"op":"test","path":"/a","value":-0}]', '{"a":0}'],
     [
       '{"a":1}',
       '[{"op":"replace","path":"","value":{"b":2}},{"op":"add","path":"/c","value":3}]',
@@ -277,10 +394,49 @@ t.test('what each operation does at its edges', async (t) => {
     [{ a: {} }, { x: 1 }],
     [{ a: [] }, {}],
     [{ a: null }, false],
+    [{ a: 1 }, '1'],
+    [{ a: 1 }, true],
+    [{ a: 0 }, null],
+    [{ a: '' }, null],
+    [{ a: 'A' }, 'a'],
+    [{ a: '\u00e9' }, 'e\u0301'],
+    [{ a: [1] }, { 0: 1 }],
+    [{ a: [1, 2] }, [1]],
+    [{ a: { x: { y: 1 } } }, { x: { y: 2 } }],
+    [{ a: {} }, parse('{"__proto__":{}}')],
+    [{ a: { x: 1 } }, parse('{"toString":1}')],
     [{ a: { x: 1 } }, { y: 1 }],
   ];
   for (const [document, value] of differs)
     t.equal(outcome(document, [{ op: 'test', path: '/a', value }]).status, 409);
+});
+
+t.test('an operation before one that cannot be applied leaves nothing behind', async (t) => {
+  const document = { a: [1, { b: 2 }], c: 3 };
+  const patch = (last: Json): Json => [
+    { op: 'add', path: '/a/1/d', value: 4 },
+    { op: 'remove', path: '/a/0' },
+    { op: 'move', from: '/c', path: '/e' },
+    last,
+  ];
+  t.equal(outcome(document, patch({ op: 'test', path: '/e', value: 4 })).status, 409);
+  t.equal(outcome(document, patch({ op: 'remove', path: '/c' })).status, 422);
+  t.same(outcome(document, patch({ op: 'test', path: '/e', value: 3 })).result, {
+    a: [{ b: 2, d: 4 }],
+    e: 3,
+  });
+});
+
+t.test('a refusal tells the operation', async (t) => {
+  const rows: [last: Json, details: unknown][] = [
+    [{ op: 'test', path: '/a', value: 2 }, { operation: 1 }],
+    [{ op: 'remove', path: '/b' }, { operation: 1 }],
+    [{ op: 'add', path: '/b' }, [{ path: '/1', keyword: 'json-patch', message: 'add needs a value' }]],
+  ];
+  for (const [last, details] of rows) {
+    const { more } = outcome({ a: 1 }, [{ op: 'test', path: '/a', value: 1 }, last]);
+    t.same(more?.details, details, JSON.stringify(last));
+  }
 });
 
 t.test('a patch shares nothing with its result, and cannot grow without bound', async (t) => {
@@ -299,4 +455,11 @@ t.test('a patch shares nothing with its result, and cannot grow without bound', 
     { op: 'move', from: '/c', path: '/b' },
   ]).flat();
   t.equal(outcome({ b: 1 }, [...nesting.slice(0, 9000), { op: 'copy', from: '/b', path: '/d' }]).status, 422);
+  const most = Array.from({ length: 10_000 }, (_, n) => ({ op: 'add', path: '/a/-', value: n }));
+  t.equal((outcome({ a: [] }, most).result as { a: Json[] }).a.length, 10_000);
+  const half = 'x'.repeat(2 * 1024 * 1024 - 2);
+  const copies = (count: number): Json =>
+    Array.from({ length: count }, () => ({ op: 'copy', from: '/a', path: '/b' }));
+  t.equal(outcome({ a: half }, copies(2)).status, undefined);
+  t.equal(outcome({ a: half }, copies(3)).status, 422, 'also when a copy replaces another');
 });

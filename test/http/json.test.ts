@@ -1,10 +1,14 @@
 import t from 'tap';
 import { Problem } from '../../src/errors.js';
-import { readJson } from '../../src/http/json.js';
+import { readJson, readRecords, requireStorable } from '../../src/http/json.js';
 
 function refusal(bytes: string | Buffer): { path: string; keyword: string } | undefined {
+  return refusalOf(() => readJson(Buffer.from(bytes as string)));
+}
+
+function refusalOf(read: () => unknown): { path: string; keyword: string } | undefined {
   try {
-    readJson(Buffer.from(bytes as string));
+    read();
     return undefined;
   } catch (error) {
     if (!(error instanceof Problem) || error.status !== 400) throw error;
@@ -14,17 +18,49 @@ function refusal(bytes: string | Buffer): { path: string; keyword: string } | un
 }
 
 t.test('what is not JSON in UTF-8', async (t) => {
-  for (const text of ['', ' ', '{', '{"a":1,}', "{'a':1}", '[1]x', 'NaN', '01', '"\n"', 'undefined'])
+  for (const text of [
+    '',
+    ' ',
+    '{',
+    '{"a":1,}',
+    "{'a':1}",
+    '[1]x',
+    'NaN',
+    '01',
+    '"\n"',
+    'undefined',
+    '\ufeff',
+    '\ufeff\ufeff1',
+    '+1',
+    '.5',
+    '1.',
+    '1e',
+    '-',
+    '[1 2]',
+    '{"a"}',
+    '"\\x"',
+    '"\\u12"',
+    '// a\n1',
+    '\u00a01',
+    '\u0000',
+  ])
     t.same(refusal(text), { path: '', keyword: 'json' }, text);
   for (const bytes of [
     [0x22, 0xff, 0x22],
     [0x22, 0xc0, 0x80, 0x22],
     [0x22, 0xed, 0xa0, 0x80, 0x22],
+    [0x22, 0xf4, 0x90, 0x80, 0x80, 0x22],
+    [0x22, 0xe2, 0x82],
+    [0xff, 0xfe, 0x31, 0x00],
   ])
     t.same(refusal(Buffer.from(bytes)), { path: '', keyword: 'encoding' });
   t.same(readJson(Buffer.from('\ufeff{"a":1}')), { a: 1 }, 'a byte order mark is ignored');
   t.same(readJson(Buffer.from('{"a":1,"a":2}')), { a: 2 }, 'the last of two members counts');
-  t.same(Object.keys(readJson(Buffer.from('{"__proto__":{"a":1}}')) as object), ['__proto__']);
+  const own = readJson(Buffer.from('{"__proto__":{"a":1},"constructor":2}')) as object;
+  t.same(Object.keys(own), ['__proto__', 'constructor']);
+  t.equal(JSON.stringify(readJson(Buffer.from('{"a":{"b":1},"c":0,"a":{"d":2}}'))), '{"a":{"d":2},"c":0}');
+  for (const text of ['null', 'true', '"x"', '1', ' [ ] ', '\t{\r\n}'])
+    t.equal(refusal(text), undefined, text);
 });
 
 t.test('depth', async (t) => {
@@ -32,6 +68,10 @@ t.test('depth', async (t) => {
   t.equal(refusal(nested(32)), undefined);
   t.same(refusal(nested(33)), { path: '', keyword: 'depth' });
   t.same(refusal(nested(100_000)), { path: '', keyword: 'depth' });
+  t.equal(refusal(`${'{"a":'.repeat(32)}1${'}'.repeat(32)}`), undefined);
+  t.equal(refusal(`[${nested(31)},${nested(31)}]`), undefined, 'side by side is not nested');
+  t.equal(refusal(JSON.stringify(nested(100))), undefined, 'brackets in a text are not levels');
+  t.same(refusal('['.repeat(100_000)), { path: '', keyword: 'json' });
   t.same(refusal(`${'{"a":'.repeat(33)}1${'}'.repeat(33)}`), { path: '', keyword: 'depth' });
 });
 
@@ -40,6 +80,20 @@ t.test('what PostgreSQL cannot hold, with its place', async (t) => {
   t.same(refusal('{"a/b":{"~":"x\\ud800"}}'), { path: '/a~1b/~0', keyword: 'unicode' });
   t.same(refusal('{"\\udc00":1}'), { path: '', keyword: 'unicode' });
   t.same(refusal('{"a\\u0000":1}'), { path: '', keyword: 'unicode' });
+  t.same(refusal('"\\u0000"'), { path: '', keyword: 'unicode' });
+  t.same(refusal('{"a":[1,{"b":"\\udc00\\ud800"}]}'), { path: '/a/1/b', keyword: 'unicode' });
+  t.same(refusal('{"":{" ":"\\u0000"}}'), { path: '// ', keyword: 'unicode' });
+  t.same(refusal('{"__proto__":{"x":"\\u0000"}}'), { path: '/__proto__/x', keyword: 'unicode' });
+  t.same(
+    refusal('{"a":[{"b\\u0000":1}]}'),
+    { path: '/a/0', keyword: 'unicode' },
+    'of a key: where it stands',
+  );
+  t.equal(
+    refusal('"\\\\u0000 \\\\ud800 \\u0001 \\ufffe"'),
+    undefined,
+    'an escaped backslash begins no escape',
+  );
   t.equal(refusal('"\\ud83d\\ude00"'), undefined, 'a pair of surrogates is a character');
 });
 
@@ -62,6 +116,15 @@ t.test('numbers that a double cannot hold', async (t) => {
     '0e5',
     '0.0000000000000000000',
     '12e-1',
+    '1e-2',
+    '-1.50e+0003',
+    '0e-999999',
+    '-0.0e0',
+    '9007199254740994',
+    '0.00000000000000001',
+    `0.1${'0'.repeat(1000)}`,
+    `1${'0'.repeat(308)}`,
+    '2.2250738585072014e-308',
   ];
   for (const text of good) t.equal(refusal(text), undefined, text);
   const bad = [
@@ -73,7 +136,53 @@ t.test('numbers that a double cannot hold', async (t) => {
     '1e-400',
     '0.1000000000000000055511151231257827',
     '1.7976931348623159e308',
+    '-9007199254740993',
+    '9007199254740993.0',
+    '90071992547409930e-1',
+    '-1e-400',
+    '1e99999999999999999999',
+    '1e-99999999999999999999',
+    `1${'0'.repeat(309)}`,
   ];
   for (const text of bad) t.same(refusal(`{"a":[${text}]}`), { path: '', keyword: 'number' }, text);
   t.equal(refusal('{"a":"12345678901234567890 1e999","\\"1e999":"\\\\"}'), undefined, 'not in texts');
+  t.same(refusal('{"a":"\\\\","b":1e400}'), { path: '', keyword: 'number' }, 'after a text that ends in \\');
+});
+
+t.test('a long number is read in a time that grows no faster than its length', async (t) => {
+  const zeros = '0'.repeat(1_000_000);
+  const started = performance.now();
+  t.same(refusal(`1${zeros}1`), { path: '', keyword: 'number' });
+  t.same(refusal(`0.1${zeros}1`), { path: '', keyword: 'number' });
+  t.equal(refusal(`0.1${zeros}`), undefined);
+  t.same(refusal(`1${zeros}-`), { path: '', keyword: 'json' });
+  t.same(
+    refusalOf(() => readRecords(Buffer.from(`1${zeros}-`))),
+    { path: '', keyword: 'json' },
+  );
+  t.ok(performance.now() - started < 5000);
+});
+
+t.test('a file of records is read whole, with what is to be refused marked', async (t) => {
+  for (const text of [
+    '[01e400]',
+    '[1e400-]',
+    '[1e400 1]',
+    '[1e]',
+    '[-]',
+    '[1e400.5]',
+    '[1e4001e400]',
+    '1.e400',
+  ])
+    t.same(
+      refusalOf(() => readRecords(Buffer.from(text))),
+      { path: '', keyword: 'json' },
+      text,
+    );
+  const read = readRecords(Buffer.from('[{"a":1e400,"b":0.1},"1e400",12345678901234567890,[-1e400]]'));
+  t.strictSame(read, [{ a: '\u00001e400', b: 0.1 }, '1e400', '\u000012345678901234567890', ['\u0000-1e400']]);
+  t.same(
+    refusalOf(() => requireStorable(read, '', 1)),
+    { path: '/0/a', keyword: 'unicode' },
+  );
 });

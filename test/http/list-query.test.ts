@@ -1,0 +1,106 @@
+import t from 'tap';
+import { readListQuery } from '../../src/http/list-query.js';
+import { items } from '../../src/resources/items.js';
+import { posts } from '../../src/resources/posts.js';
+import { users } from '../../src/resources/users.js';
+
+t.test('page and limit are read as parseInt does, and have an effective value for any text', async (t) => {
+  const rows: [query: string, page: number, limit: number][] = [
+    ['', 1, 20],
+    ['page=3', 3, 20],
+    ['page=3&limit=50', 3, 50],
+    ['limit=100', 1, 100],
+    ['limit=101', 1, 100],
+    ['limit=1', 1, 1],
+    ['limit=0', 1, 20],
+    ['limit=-0', 1, 20],
+    ['limit=-1', 1, 1],
+    ['limit=abc', 1, 20],
+    ['limit=', 1, 20],
+    ['page=0', 1, 20],
+    ['page=-7', 1, 20],
+    ['page=abc', 1, 20],
+    ['page=', 1, 20],
+    ['page=2.9', 2, 20],
+    ['page=%202x', 2, 20],
+    ['page=%2B2', 2, 20],
+    ['page=1e3', 1, 20],
+    ['page=0x10', 1, 20],
+    ['page=NaN&limit=Infinity', 1, 20],
+    ['page=2&page=3&limit=5&limit=6', 2, 5],
+    ['page=99999999999999999999', Number.MAX_SAFE_INTEGER, 20],
+    [`page=${'9'.repeat(400)}&limit=${'9'.repeat(400)}`, Number.MAX_SAFE_INTEGER, 100],
+    ['page[]=2&Page=2', 1, 20],
+  ];
+  for (const [query, page, limit] of rows) {
+    const read = readListQuery(query, items);
+    t.same([read.page, read.limit], [page, limit], query.slice(0, 40));
+  }
+});
+
+t.test('which form a list has depends on what is given, not on its value', async (t) => {
+  const rows: [query: string, paged: boolean, filtered: boolean][] = [
+    ['', false, false],
+    ['x=1', false, false],
+    ['page', true, false],
+    ['limit=abc', true, false],
+    ['sort=', false, true],
+    ['order=up', false, true],
+    ['search=', false, true],
+    ['page=1&search=a', true, true],
+  ];
+  for (const [query, paged, filtered] of rows) {
+    const read = readListQuery(query, items);
+    t.same([read.paged, read.filtered], [paged, filtered], query);
+    for (const resource of [users, posts]) {
+      const plain = readListQuery(query, resource);
+      t.same([plain.paged, plain.filtered, plain.suffix], [paged, false, ''], `${resource.name} ${query}`);
+    }
+  }
+});
+
+t.test('sort, order and search have effective values, which links repeat', async (t) => {
+  const rows: [query: string, sort: string, order: string, search: string, suffix: string][] = [
+    ['', 'created_at', 'desc', '', ''],
+    ['sort=name', 'name', 'desc', '', '&sort=name'],
+    ['sort=price&order=asc', 'price', 'asc', '', '&sort=price&order=asc'],
+    ['order=asc&sort=price', 'price', 'asc', '', '&sort=price&order=asc'],
+    ['sort=created_at&order=desc', 'created_at', 'desc', '', '&sort=created_at&order=desc'],
+    ['sort=id', 'created_at', 'desc', '', '&sort=created_at'],
+    ['sort=toString', 'created_at', 'desc', '', '&sort=created_at'],
+    ['sort=__proto__', 'created_at', 'desc', '', '&sort=created_at'],
+    ['sort=name%3Bdrop', 'created_at', 'desc', '', '&sort=created_at'],
+    ['order=ASC', 'created_at', 'desc', '', '&order=desc'],
+    ['sort=name&sort=price&order=asc&order=desc', 'name', 'asc', '', '&sort=name&order=asc'],
+    ['search=+a%26b%3D%25+', 'created_at', 'desc', 'a&b=%', '&search=a%26b%3D%25'],
+    ['search=caf%C3%A9', 'created_at', 'desc', 'café', '&search=caf%C3%A9'],
+    ['search=%FF', 'created_at', 'desc', '\ufffd', '&search=%EF%BF%BD'],
+    ['search=a&search=b', 'created_at', 'desc', 'a', '&search=a'],
+    ['page=2&search=a&x=y', 'created_at', 'desc', 'a', '&search=a'],
+  ];
+  for (const [query, sort, order, search, suffix] of rows) {
+    const read = readListQuery(query, items);
+    t.same(read.selection, { sort, order, search }, query);
+    t.equal(read.suffix, suffix, query);
+  }
+});
+
+t.test('a search is cut to 100 code points, and no character in two', async (t) => {
+  const searchOf = (text: string) =>
+    readListQuery(`search=${encodeURIComponent(text)}`, items).selection.search;
+  t.equal(searchOf('a'.repeat(101)), 'a'.repeat(100));
+  t.equal(searchOf('😀'.repeat(100)), '😀'.repeat(100));
+  t.equal(searchOf(`a${'😀'.repeat(100)}`), `a${'😀'.repeat(99)}`);
+  t.equal(searchOf(`${' '.repeat(200)}a`), 'a', 'after it is trimmed');
+});
+
+t.test('a list that is not narrowed keeps its own order; a nested one has its parent', async (t) => {
+  const query = 'sort=name&order=desc&search=x&page=2';
+  t.same(readListQuery(query, users).selection, { sort: 'created_at', order: 'asc', search: '' });
+  t.same(readListQuery(query, posts, 'p').selection, {
+    sort: 'created_at',
+    order: 'asc',
+    search: '',
+    parent: 'p',
+  });
+});
