@@ -40,6 +40,19 @@ t.test('histories that one copy could have answered', async (t) => {
         at({ version: 1, value: 'a' }, 201, 203),
       ],
     ],
+    [
+      'a delete of the current version beside one without a condition',
+      [
+        create,
+        at({ kind: 'delete', status: 204 }, 500, 510),
+        at({ kind: 'delete', status: 204, expected: 1 }, 501, 509),
+        at({ kind: 'delete', status: 412, expected: 1 }, 511, 512),
+      ],
+    ],
+    [
+      'a refusal that shows the record',
+      [create, write, at({ kind: 'write', status: 412, expected: 1, version: 2, value: 'b' })],
+    ],
   ];
   for (const [says, operations] of good) t.equal(faultOf(operations), undefined, says);
 });
@@ -84,6 +97,54 @@ t.test('histories that no single copy could have answered', async (t) => {
       'a success after a delete',
       [create, at({ kind: 'delete', status: 204 }), at({ version: 1, value: 'a' })],
       /after a delete/,
+    ],
+    [
+      'absent, and there again, beside one delete',
+      [
+        create,
+        at({ kind: 'delete', status: 204 }, 600, 620),
+        at({ status: 404 }, 601, 602),
+        at({ version: 1, value: 'a' }, 603, 604),
+      ],
+      /after it was absent/,
+    ],
+    [
+      'one version deleted twice',
+      [
+        create,
+        at({ kind: 'delete', status: 204, expected: 1 }, 700, 710),
+        at({ kind: 'delete', status: 204, expected: 1 }, 701, 711),
+      ],
+      /another had deleted/,
+    ],
+    [
+      'one version deleted and written over',
+      [
+        create,
+        at({ kind: 'delete', status: 204, expected: 1 }, 800, 810),
+        at({ kind: 'write', version: 2, value: 'b', expected: 1 }, 801, 811),
+      ],
+      /no longer current/,
+    ],
+    [
+      'a version deleted after a delete',
+      [create, at({ kind: 'delete', status: 204 }), at({ kind: 'delete', status: 204, expected: 1 })],
+      /after a delete/,
+    ],
+    [
+      'a version deleted that nobody wrote',
+      [create, at({ kind: 'delete', status: 204, expected: 9 })],
+      /nobody had written/,
+    ],
+    [
+      'an answer that shows what another wrote',
+      [create, at({ kind: 'write', version: 2, value: 'a', sent: 'b' })],
+      /not what was written/,
+    ],
+    [
+      'a refusal that shows what nobody wrote',
+      [create, write, at({ kind: 'write', status: 412, expected: 1, version: 2, value: 'a' })],
+      /not what was written/,
     ],
     ['absent without a delete', [create, at({ status: 404 })], /before any delete/],
     ['not modified, and it was', [create, write, at({ status: 304, expected: 1, version: 2 })], /it was/],

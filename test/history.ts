@@ -7,8 +7,10 @@ export interface Operation {
   readonly status: number;
   /** The version that the answer carried: of what was read or made, or the current one that a refusal named. */
   readonly version?: number;
-  /** What was read or written at that version. */
+  /** What the answer showed at that version. */
   readonly value?: string;
+  /** What was sent to be written; without it, what the answer showed counts as that. */
+  readonly sent?: string;
   /** The version that the request demanded, by If-Match, `_version` or If-None-Match. */
   readonly expected?: number;
 }
@@ -36,7 +38,8 @@ export function faultOf(operations: readonly Operation[]): string | undefined {
   for (const operation of operations) {
     if (operation.kind !== 'create' && operation.kind !== 'write') continue;
     if (operation.status < 200 || operation.status > 299) continue;
-    const { version, value, began, ended } = operation;
+    const { version, began, ended } = operation;
+    const value = operation.sent ?? operation.value;
     if (version === undefined || spans[version]) return tell(operation, 'version made twice, or none');
     if (operation.expected !== undefined && version !== operation.expected + 1)
       return tell(operation, 'not the one after the version demanded');
@@ -50,16 +53,51 @@ export function faultOf(operations: readonly Operation[]): string | undefined {
   const deletes = operations.filter(({ kind, status }) => kind === 'delete' && status === 204);
   const firstDelete = {
     from: Math.min(NEVER, ...deletes.map(({ began }) => began)),
-    settled: Math.min(NEVER, ...deletes.map(({ ended }) => ended)),
   };
+  const doubtful = conditionalDeleteFault(operations, spans);
+  if (doubtful) return doubtful;
+  const firstAbsent = Math.min(NEVER, ...operations.filter(saysAbsent).map(({ ended }) => ended));
   for (const operation of operations) {
+    if (saysPresent(operation) && firstAbsent < operation.began)
+      return tell(operation, 'there after it was absent, or after a delete was answered');
     const fault = misfit(operation, spans, firstDelete, operations);
     if (fault) return tell(operation, fault);
   }
   return undefined;
 }
 
-type Moment = { readonly from: number; readonly settled: number };
+/** A delete with If-Match tells that it was the one that deleted, and which version: the last there ever is. */
+function conditionalDeleteFault(
+  operations: readonly Operation[],
+  spans: readonly Span[],
+): string | undefined {
+  const [first, second] = operations.filter(isConditionalDelete);
+  if (second) return tell(second, 'deleted what another had deleted');
+  if (!first) return undefined;
+  const last = spans[first.expected!];
+  if (!last || last.from > first.ended) return tell(first, 'deleted a version that nobody had written');
+  return spans.length - 1 > first.expected!
+    ? tell(first, 'deleted a version that was no longer current')
+    : undefined;
+}
+
+function isConditionalDelete({ kind, status, expected }: Operation): boolean {
+  return kind === 'delete' && status === 204 && expected !== undefined;
+}
+
+/** Whether the record was not there when the operation ended. */
+function saysAbsent({ kind, status, version }: Operation): boolean {
+  return status === 404 || (status === 412 && version === undefined) || (kind === 'delete' && status === 204);
+}
+
+/** Whether the record was there at some moment of the operation. */
+function saysPresent(operation: Operation): boolean {
+  const { status, version } = operation;
+  if (status === 412) return version !== undefined;
+  return [200, 201, 304, 409].includes(status) || isConditionalDelete(operation);
+}
+
+type Moment = { readonly from: number };
 
 function misfit(
   operation: Operation,
@@ -69,21 +107,15 @@ function misfit(
 ): string | undefined {
   const { kind, status, began, ended, version, value, expected } = operation;
   const seen = spans[version ?? 0];
-  const claimsState = status === 200 || status === 201 || status === 304 || status === 412 || status === 409;
   if (status === 404) return deleted.from < ended ? undefined : 'absent before any delete began';
   if (status === 412 && version === undefined)
     return deleted.from < ended ? undefined : 'refused as absent before any delete began';
-  if (kind === 'delete' && status === 204) {
-    return expected !== undefined && later(spans, expected, began)
-      ? 'deleted a version that was no longer current'
-      : undefined;
-  }
-  if (!claimsState) return `status ${status}`;
-  if (deleted.settled < began) return 'there after a delete was answered';
+  if (kind === 'delete' && status === 204) return undefined;
+  if (!saysPresent(operation)) return `status ${status}`;
   if (!seen) return 'of a version that nobody wrote';
   if (seen.from > ended) return 'of a version not yet asked for';
-  if ((status === 200 || status === 201) && value !== seen.value)
-    return 'not what was written at that version';
+  const shows = status === 200 || status === 201 || value !== undefined;
+  if (shows && value !== seen.value) return 'not what was written at that version';
   if ((status === 412 || status === 409) && version === expected)
     return 'refused for the version that was demanded';
   if (status === 304 && version !== expected) return 'not modified, and it was';
