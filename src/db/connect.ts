@@ -50,12 +50,15 @@ export function connect(url: string, options: DbOptions): Db {
   const transactions = openLent({ ...limits, size: connections });
   const copies = openLent({ ...limits, size: streams, statementMs: 0 });
   const bounded = bound(options.queue);
+  const cancel = async (pid: string): Promise<void> => {
+    await shared.sql().unsafe('select pg_cancel_backend($1)', [pid], PREPARED);
+  };
 
   return {
     run: (text, args) => bounded(() => shared.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
     transaction: (work) => bounded(() => transactions.lend((use) => transact(use, work))),
     copy: (text, settings, consume) =>
-      bounded(() => copies.lend((use) => copy(use, text, settings, consume))),
+      bounded(() => copies.lend((use) => copy(use, text, settings, consume, cancel))),
     describe: async (text) => {
       await shared.sql().unsafe(text).describe();
     },
@@ -86,7 +89,9 @@ async function copy(
   text: string,
   settings: Readonly<Record<string, string>>,
   consume: (rows: Readable) => Promise<void>,
+  cancel: (pid: string) => Promise<void>,
 ): Promise<void> {
+  const [backend] = await use().unsafe('select pg_backend_pid()::text as pid', [], PREPARED);
   for (const [name, value] of Object.entries(settings)) {
     await use().unsafe('select set_config($1, $2, false)', [name, value], PREPARED);
   }
@@ -95,9 +100,13 @@ async function copy(
   try {
     await consume(rows);
   } catch (error) {
-    // The server may sit in a write to us, where a cancel is not seen: read on until it is.
-    query.cancel();
+    // The server may sit in a write to us, where a cancel is not seen: read on until it is. When the cancel
+    // fails, the rows come to their end by themselves. (The driver's own `cancel` does nothing once a query
+    // has become a stream.)
+    const cancelled = cancel(backend!.pid as string).catch(() => undefined);
     await finished(rows.resume()).catch(() => undefined);
+    // A cancel that came late would hit the next statement of this connection.
+    await cancelled;
     throw error;
   } finally {
     // The driver pauses its socket when the stream is full and only a read resumes it; a stream that has

@@ -56,6 +56,7 @@ export function openLent(options: PoolOptions): Lent {
   const idle: Client[] = [];
   const waiting: (() => void)[] = [];
   let out = 0;
+  let ended = false;
 
   async function take(): Promise<Client> {
     if (out >= options.size) await new Promise<void>((free) => waiting.push(free));
@@ -65,7 +66,8 @@ export function openLent(options: PoolOptions): Lent {
 
   /** A place that is given back goes to who waited longest. */
   function giveBack(client: Client): void {
-    if (!client.lost) idle.push(client);
+    if (ended) void client.sql.end({ timeout: END_S });
+    else if (!client.lost) idle.push(client);
     const next = waiting.shift();
     if (next) next();
     else out--;
@@ -85,6 +87,7 @@ export function openLent(options: PoolOptions): Lent {
       }
     },
     end: async () => {
+      ended = true;
       await Promise.all(idle.map(({ sql }) => sql.end({ timeout: END_S })));
     },
   };

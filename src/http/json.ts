@@ -13,9 +13,8 @@ export const MAX_DEPTH = 32;
 export function readJson(bytes: Buffer): Json {
   const text = decode(bytes);
   const value = parse(text);
-  const [inexact] = inexactNumbers(text);
-  if (inexact !== undefined)
-    throw invalidBody(`holds a number that does not fit a double: ${inexact.token.slice(0, 40)}`, 'number');
+  if (inexactNumbers(text).length > 0)
+    throw invalidBody('holds a number that does not fit a double', 'number');
   requireStorable(value, '', 1);
   return value;
 }

@@ -2,6 +2,7 @@ import http from 'node:http';
 import postgres from 'postgres';
 import t from 'tap';
 import { fill } from '../../bench/data.js';
+import { testProxy } from '../proxy.js';
 import { testDatabase, testService } from '../service.js';
 
 t.test('the item list in both forms', async (t) => {
@@ -261,6 +262,37 @@ t.test('a reader that leaves frees its connection', async (t) => {
   }
   t.equal((await send('GET', '/users')).json.length, 60_000);
 });
+
+t.test(
+  'a reader that leaves while the database takes no connections, or is away, takes nothing with it',
+  async (t) => {
+    const databaseUrl = await testDatabase(t);
+    await fill(databaseUrl, 60_000, 0);
+    const proxy = await testProxy(t, databaseUrl);
+    const { url, send } = await testService(t, {
+      DATABASE_URL: proxy.url,
+      DB_CONNECTIONS: '1',
+      DB_STREAMS: '1',
+    });
+    const leave = (first: () => void): Promise<void> =>
+      new Promise((resolve) => {
+        const request = http.get(`${url}/users`, { agent: false }, (response) => {
+          response.once('data', () => {
+            first();
+            request.destroy();
+          });
+          response.once('error', () => undefined);
+          response.once('close', () => resolve());
+        });
+      });
+    await leave(() => proxy.refuse());
+    t.equal((await send('GET', '/users')).json.length, 60_000, 'the connections there are serve on');
+    await leave(() => proxy.cut());
+    t.equal((await send('GET', '/items')).status, 503);
+    await proxy.restore();
+    t.equal((await send('GET', '/users')).json.length, 60_000);
+  },
+);
 
 t.test('a database error half way aborts the connection', async (t) => {
   const databaseUrl = await testDatabase(t);

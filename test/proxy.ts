@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import type { Test } from 'tap';
+
+/** A database behind a network of the test's own. */
+export interface Proxy {
+  /** The database's URL by way of the proxy. */
+  readonly url: string;
+  /** Refuses new connections; those there are stay. */
+  refuse(): void;
+  /** Ends every connection and refuses new ones. */
+  cut(): void;
+  restore(): Promise<void>;
+}
+
+/** Stands between a service and the database at `url`. Closed when the test ends. */
+export async function testProxy(t: Test, url: string): Promise<Proxy> {
+  const target = new URL(url);
+  const open = new Set<net.Socket>();
+  const keep = (socket: net.Socket): net.Socket => {
+    open.add(socket);
+    // A connection that breaks is what this is for: both ends see it close.
+    return socket.on('error', () => undefined).on('close', () => open.delete(socket));
+  };
+  const server = net.createServer((near) => {
+    const far = keep(net.connect({ host: target.hostname, port: Number(target.port) }));
+    keep(near).pipe(far).pipe(near);
+    near.on('close', () => far.destroy());
+    far.on('close', () => near.destroy());
+  });
+  const listen = async (port: number): Promise<number> => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return (server.address() as net.AddressInfo).port;
+  };
+  const port = await listen(0);
+  const end = (): void => {
+    for (const socket of open) socket.destroy();
+  };
+  t.teardown(() => {
+    end();
+    server.close();
+  });
+  const near = new URL(url);
+  near.hostname = '127.0.0.1';
+  near.port = String(port);
+  return {
+    url: String(near),
+    refuse: () => {
+      server.close();
+    },
+    cut: () => {
+      if (server.listening) server.close();
+      end();
+    },
+    restore: async () => {
+      await listen(port);
+    },
+  };
+}
