@@ -2,6 +2,8 @@
 -- declaration, never from a request:
 --   :table      the collection's table
 --   :columns    `, email` ...       the columns of its own, after the four that all have
+--   :assigned   `, email = record.email` ... the same, taken from a row
+--   :unique     `email, ` ...       those that are unique
 --   :values     `, $4` ...          their parameters in create
 --   :changes    `, email = $7` ...  their assignments in replace
 --   :buried     with tombstones, version 0 for an id that was deleted; :buried_many for several ids
@@ -38,6 +40,19 @@ for update;
 insert into :table (id, updated_at, doc:columns)
 values ($1, $2, $3:values);
 
+-- Records that came together, as a JSON array of rows. One that conflicts is left out, and the caller sees by the
+-- keys that come back. In one order, so that two such statements wait for each other in one direction only.
+-- name: create_many ($1 rows)
+with record as materialized (
+  select * from json_populate_recordset(cast(null as :table), $1::text::json) with ordinality
+), created as (
+  insert into :table (id, version, updated_at, doc:columns)
+  select id, version, updated_at, doc:columns from record order by :unique id
+  on conflict do nothing
+  returning id
+)
+select ordinality::integer as key from created join record using (id);
+
 -- The three parameters of a guard are null where nothing is asked: the versions of which it must have one,
 -- those of which it must have none, and the second after which it must not have been changed. What was found
 -- goes back only when nothing was written, to tell why.
@@ -59,6 +74,14 @@ select found.version as before, written.version as after,
   case when written.version is null then found.doc end as doc
 from found
 left join written on true;
+
+-- Each row has the version that the record is to have after it; it is written if the record has the one before.
+-- name: replace_many ($1 rows, in the order of their ids)
+update :table as current
+set version = record.version, updated_at = record.updated_at, doc = record.doc:assigned
+from json_populate_recordset(cast(null as :table), $1::text::json) with ordinality as record
+where current.id = record.id and current.version = record.version - 1
+returning record.ordinality::integer as key;
 
 -- name: remove ($1 id)
 delete from :table

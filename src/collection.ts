@@ -1,57 +1,33 @@
 import type { Readable } from 'node:stream';
-import { coalesce } from './db/coalesce.js';
 import type { Db, Row, Run, Value } from './db/connect.js';
+import { group } from './db/group.js';
 import { readStatements } from './db/queries.js';
 import { FOREIGN_KEY_VIOLATION, faultOf, UNIQUE_VIOLATION } from './db/sqlstate.js';
+import { compileDraft, type Draft } from './draft.js';
 import { conflict, unknownReference } from './errors.js';
-import type { Json, JsonObject } from './json.js';
+import { groupWrites, type Write } from './grouped.js';
+import type { Json } from './json.js';
 import { hashPassword } from './password.js';
+import {
+  documentHead,
+  type Guard,
+  guardArguments,
+  type Held,
+  heldBack,
+  isStored,
+  type Missing,
+  onlyVersion,
+  type Stored,
+  storedOf,
+  UNGUARDED,
+} from './record.js';
 import type { Resource } from './resource.js';
 import { compileStatements, narrow, type Selection } from './statements.js';
-import { createdAt, nextIdentity, parseUuid } from './uuid.js';
-import { compileCheck } from './validate.js';
-
-/** A record as it is stored: `doc` is its JSON text, complete but for `_links`. */
-export interface Stored {
-  readonly id: string;
-  readonly version: number;
-  readonly doc: string;
-}
-
-/** When a record was last changed, milliseconds: read where every document has it, before the version. */
-export function modifiedAt({ doc, version }: Stored): number {
-  const end = doc.length - '","_version":}'.length - String(version).length;
-  return Date.parse(doc.slice(end - '2026-01-01T00:00:00.000Z'.length, end));
-}
-
-/** What a client wants to store, checked: the record's fields, its columns, and a password apart. */
-export interface Draft {
-  readonly fields: JsonObject;
-  readonly columns: readonly Value[];
-  readonly password: string | undefined;
-}
+import { createdAt, nextIdentity } from './uuid.js';
 
 export interface Page {
   readonly total: number;
   readonly docs: readonly string[];
-}
-
-/** Why there is no record: there never was one, or it was deleted and the service keeps tombstones. */
-export type Missing = 'absent' | 'gone';
-
-/** What a record must be for a write to take place; null asks nothing. It is looked at by the statement itself. */
-export interface Guard {
-  readonly versions: readonly number[] | null;
-  readonly notVersions: readonly number[] | null;
-  /** Milliseconds; compared by the second, as HTTP dates are. */
-  readonly unmodifiedSince: number | null;
-}
-
-export const UNGUARDED: Guard = { versions: null, notVersions: null, unmodifiedSince: null };
-
-/** A write that the guard held back, and the record as it was seen. */
-export interface Held {
-  readonly current: Stored;
 }
 
 /**
@@ -84,21 +60,74 @@ export async function openCollection(db: Db, resource: Resource, tombstones: boo
   return collection(db, resource, (name) => statements.get(name)!);
 }
 
-function collection(db: Db, resource: Resource, text: (name: string) => string): Collection {
-  const check = compileCheck(resource);
-  const get = text('get');
-  const read = coalesce(db.run, text('get_many'));
+/** A record's next state, and what its present one must be. */
+interface Replacement {
+  readonly id: string;
+  /** The document up to its version. */
+  readonly head: string;
+  readonly updatedAt: string;
+  readonly columns: readonly Value[];
+  readonly guard: Guard;
+}
 
-  /** One statement, or two in a transaction when a password goes with the record. */
+/** A statement's text and its arguments. */
+type Asked = readonly [text: string, ...args: Value[]];
+
+/** Keys in one statement, statements under way, and what may wait: more of any gained nothing when measured. */
+const READS = { most: 256, underWay: 3, waiting: 20_000, keyOf: (id: string) => id };
+const PAGES = { most: 1, underWay: 3, waiting: 2000, keyOf: (asked: Asked) => asked.join('\n') };
+
+function collection(db: Db, resource: Resource, text: (name: string) => string): Collection {
+  const check = compileDraft(resource);
+  const ownColumns = Object.values(resource.columns);
+
+  const read = group<string, Row | undefined>(READS, async (ids) => {
+    const rows = await db.run(text('get_many'), [`{${ids.join(',')}}`]);
+    const found = new Map(rows.map((row) => [row.id, row]));
+    return ids.map((id) => found.get(id));
+  });
+
+  const readPage = group<Asked, Row[]>(PAGES, async ([asked]) => {
+    const [statement, ...args] = asked!;
+    return [await db.run(statement, args)];
+  });
+
+  async function createAlone(run: Run, { stored, updatedAt, columns }: Write): Promise<Stored> {
+    await run(text('create'), [stored.id, updatedAt, stored.doc, ...columns]);
+    return stored;
+  }
+
+  const createGrouped = groupWrites<Write, Stored>(db.run, text('create_many'), ownColumns, (write) =>
+    createAlone(db.run, write),
+  );
+
+  async function replaceAlone(
+    run: Run,
+    { id, head, updatedAt, columns, guard }: Replacement,
+  ): Promise<Stored | Held | Missing> {
+    const [row] = await run(text('replace'), [id, ...guardArguments(guard), updatedAt, head, ...columns]);
+    if (!row) return 'absent';
+    if (row.before === 0) return 'gone';
+    return row.after === null ? heldBack(id, row) : storedOf(id, head, row.after as number);
+  }
+
+  const replaceGrouped = groupWrites<Write & Replacement, Stored | Held | Missing>(
+    db.run,
+    text('replace_many'),
+    ownColumns,
+    (replacement) => replaceAlone(db.run, replacement),
+  );
+
+  /** In a transaction of its own when a password goes with the record, in the given one, or else as `apart` has it. */
   async function write<T>(
-    draft: Draft,
     id: string,
+    { password }: Draft,
     within: Run | undefined,
+    apart: () => Promise<T>,
     record: (run: Run) => Promise<T>,
   ): Promise<T> {
-    const { password } = draft;
     try {
-      if (password === undefined) return await record(within ?? db.run);
+      if (password === undefined) return await (within ? record(within) : apart());
       const hash = await hashPassword(password);
       const both = async (run: Run): Promise<T> => {
         const written = await record(run);
@@ -114,15 +143,10 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
   return {
     resource,
 
-    check: (input) => {
-      const { fields, writeOnly } = check(input);
-      if (resource.parent) canonicalReference(fields, resource.parent.field);
-      const columns = Object.keys(resource.columns).map((field) => (fields[field] ?? null) as Value);
-      return { fields, columns, password: writeOnly.password as string | undefined };
-    },
+    check,
 
     get: async (id, run) => {
-      const row = run ? (await run(get, [id]))[0] : await read(id);
+      const row = run ? (await run(text('get'), [id]))[0] : await read(id);
       if (!row) return 'absent';
       return row.version === 0 ? 'gone' : { id, version: row.version as number, doc: row.doc as string };
     },
@@ -136,25 +160,24 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     create: (draft, within) => {
       const { id, ms } = nextIdentity();
       const now = new Date(ms).toISOString();
-      const stored = { id, version: 1, doc: `${documentHead(id, draft.fields, now, now)}1}` };
-      return write(draft, id, within, async (run) => {
-        await run(text('create'), [id, now, stored.doc, ...draft.columns]);
-        return stored;
-      });
+      const stored = storedOf(id, documentHead(id, draft.fields, now, now), 1);
+      const creation = { stored, updatedAt: now, columns: draft.columns };
+      const apart = () => createGrouped(creation);
+      return write(id, draft, within, apart, (run) => createAlone(run, creation));
     },
 
     replace: (id, draft, guard, within) => {
       const created = createdAt(id);
-      const now = new Date(Math.max(Date.now(), created)).toISOString();
-      const head = documentHead(id, draft.fields, new Date(created).toISOString(), now);
-      return write(draft, id, within, async (run) => {
-        const [row] = await run(text('replace'), [id, ...guardArguments(guard), now, head, ...draft.columns]);
-        if (!row) return 'absent';
-        if (row.before === 0) return 'gone';
-        return row.after === null
-          ? heldBack(id, row)
-          : { id, version: row.after as number, doc: `${head}${row.after}}` };
-      });
+      const updatedAt = new Date(Math.max(Date.now(), created)).toISOString();
+      const head = documentHead(id, draft.fields, new Date(created).toISOString(), updatedAt);
+      const replacement = { id, head, updatedAt, columns: draft.columns, guard };
+      const version = onlyVersion(guard);
+      // Who knows the version knows the whole document, and can be written together with others.
+      const apart = () =>
+        version === undefined
+          ? replaceAlone(db.run, replacement)
+          : replaceGrouped({ ...replacement, stored: storedOf(id, head, version + 1) });
+      return write(id, draft, within, apart, (run) => replaceAlone(run, replacement));
     },
 
     remove: async (id, guard, run = db.run) => {
@@ -167,10 +190,11 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
       return row.after === null ? heldBack(id, row) : undefined;
     },
 
-    page: async (selection, limit, offset, run = db.run) => {
+    page: async (selection, limit, offset, run) => {
       const { kind, settings } = narrow(selection);
       const statement = text(`page${kind}:${selection.sort}:${selection.order}`);
-      return pageOf(await run(statement, [limit, offset, ...Object.values(settings)]));
+      const args = [limit, offset, ...Object.values(settings)];
+      return pageOf(await (run ? run(statement, args) : readPage([statement, ...args])));
     },
 
     stream: (selection, consume) => {
@@ -180,36 +204,7 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
   };
 }
 
-/** Whether a write has taken place. */
-export function isStored(outcome: unknown): outcome is Stored {
-  return typeof outcome === 'object' && outcome !== null && 'doc' in outcome;
-}
-
-function heldBack(id: string, row: Row): Held {
-  return { current: { id, version: row.before as number, doc: row.doc as string } };
-}
-
-function guardArguments({ versions, notVersions, unmodifiedSince }: Guard): Value[] {
-  return [
-    versions && `{${versions.join(',')}}`,
-    notVersions && `{${notVersions.join(',')}}`,
-    unmodifiedSince === null ? null : new Date(unmodifiedSince).toISOString(),
-  ];
-}
-
 const SET_PASSWORD = readStatements('users.sql').get('set_password')!;
-
-/** A document up to its version: the fields in the client's order between what the service owns. */
-function documentHead(id: string, fields: JsonObject, created: string, updated: string): string {
-  const own = JSON.stringify(fields).slice(1, -1);
-  return `{"id":"${id}",${own}${own === '' ? '' : ','}"created_at":"${created}","updated_at":"${updated}","_version":`;
-}
-
-function canonicalReference(fields: JsonObject, field: string): void {
-  const id = parseUuid(String(fields[field]));
-  if (id === undefined) throw unknownReference(field);
-  fields[field] = id;
-}
 
 function violationOf(error: unknown, resource: Resource): Error | undefined {
   const fault = faultOf(error);

@@ -31,6 +31,10 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
   const parts = {
     table: resource.name,
     columns: columns.map((column) => `, ${column}`).join(''),
+    assigned: columns.map((column) => `, ${column} = record.${column}`).join(''),
+    unique: Object.values(resource.unique ?? {})
+      .map(({ field }) => `${resource.columns[field]}, `)
+      .join(''),
     values: columns.map((_, index) => `, $${index + 4}`).join(''),
     changes: columns.map((column, index) => `,\n    ${column} = $${index + 7}`).join(''),
     buried_many: tombstones

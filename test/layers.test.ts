@@ -15,7 +15,8 @@ const LAYERS = [
   ['actions/'],
   ['http/'],
   ['collection.ts', 'formats/', 'resources/'],
-  ['statements.ts'],
+  ['statements.ts', 'grouped.ts', 'draft.ts'],
+  ['record.ts'],
   ['db/', 'validate.ts'],
   ['password.ts', 'errors.ts', 'config.ts', 'resource.ts', 'json.ts', 'uuid.ts', 'log.ts', 'turns.ts'],
 ];

@@ -1,6 +1,6 @@
-import type { Missing } from '../collection.js';
 import { absent, gone, type Problem } from '../errors.js';
 import { JSON_TYPE } from '../http/representation.js';
+import type { Missing } from '../record.js';
 import type { Resource } from '../resource.js';
 
 /** What it means to a client that a record is missing; an absent one has no body when it was asked for as a page or CSV. */

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { type Collection, type Guard, isStored, type Stored } from '../collection.js';
+import type { Collection } from '../collection.js';
 import { invalid, payloadTooLarge, unavailable } from '../errors.js';
 import { jsonPatch } from '../formats/json-patch.js';
 import { assign, mergePatch } from '../formats/merge-patch.js';
@@ -9,6 +9,7 @@ import { JSON_TYPE, withLinks } from '../http/representation.js';
 import type { Body, Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
+import { type Guard, isStored, type Stored } from '../record.js';
 import type { Resource } from '../resource.js';
 import { createTurns } from '../turns.js';
 import { parseUuid } from '../uuid.js';

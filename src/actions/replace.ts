@@ -1,7 +1,8 @@
-import { type Collection, isStored } from '../collection.js';
+import type { Collection } from '../collection.js';
 import { unavailable } from '../errors.js';
 import { JSON_TYPE } from '../http/representation.js';
 import type { Action } from '../http/router.js';
+import { isStored } from '../record.js';
 import { parseUuid } from '../uuid.js';
 import { missing } from './missing.js';
 import {

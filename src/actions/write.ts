@@ -1,4 +1,4 @@
-import { type Collection, type Guard, type Held, modifiedAt, type Stored } from '../collection.js';
+import type { Collection } from '../collection.js';
 import { preconditionFailed, preconditionRequired, versionConflict } from '../errors.js';
 import { admits, guardOf, readConditions } from '../http/conditional.js';
 import { prefersMinimal } from '../http/prefer.js';
@@ -6,6 +6,7 @@ import type { Reply } from '../http/reply.js';
 import { etagOf, headersOf, JSON_TYPE, validatorFields, withLinks } from '../http/representation.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
+import { type Guard, type Held, modifiedAt, type Stored } from '../record.js';
 import type { Resource } from '../resource.js';
 
 /** What the operator decides about writes. */

@@ -15,6 +15,14 @@ export function faultOf(error: unknown): Fault | undefined {
 export const UNIQUE_VIOLATION = '23505';
 export const FOREIGN_KEY_VIOLATION = '23503';
 
+/**
+ * Whether the server refused a statement for what is in it, or for who else was writing: nothing of it has taken
+ * place, and another statement may. After a lost connection or a shutdown nobody knows.
+ */
+export function isRefusal(error: unknown): boolean {
+  return /^(?:22|23|40|54|55P03)/.test(faultOf(error)?.code ?? '');
+}
+
 /** The condition that a SQLSTATE or a connection fault means to a client, or undefined: a fault of ours. */
 export function problemOf(error: unknown): Problem | undefined {
   const code = faultOf(error)?.code ?? '';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Guard, UNGUARDED } from '../collection.js';
 import { badRequest } from '../errors.js';
+import { type Guard, UNGUARDED } from '../record.js';
 
 /** Preconditions of one request (RFC 9110 section 13.1), those that section 13.2.2 lets count. */
 export interface Conditions {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { modifiedAt, type Stored } from '../collection.js';
 import { preconditionFailed } from '../errors.js';
 import { csv } from '../formats/csv.js';
 import { CONTENT_SECURITY_POLICY, recordPage } from '../formats/html.js';
 import type { JsonObject } from '../json.js';
+import { modifiedAt, type Stored } from '../record.js';
 import type { Resource } from '../resource.js';
 import { type Conditions, evaluate, type Validators } from './conditional.js';
 import type { Reply } from './reply.js';

@@ -1,20 +1,18 @@
 import t from 'tap';
-import { coalesce } from '../../src/db/coalesce.js';
-import type { Row } from '../../src/db/connect.js';
+import { group } from '../../src/db/group.js';
 
 /** A database that answers when told to, and remembers what it was asked. */
 function database() {
-  const asked: { ids: string[]; answer: () => void; fail: (error: Error) => void }[] = [];
-  const run = (_text: string, [list]: readonly unknown[]) =>
-    new Promise<Row[]>((resolve, reject) => {
-      const ids = String(list).slice(1, -1).split(',');
-      asked.push({
-        ids,
-        answer: () => resolve(ids.filter((id) => !id.startsWith('no')).map((id) => ({ id }))),
-        fail: reject,
-      });
-    });
-  return { asked, read: coalesce(run, 'text') };
+  const asked: { ids: readonly string[]; answer: () => void; fail: (error: Error) => void }[] = [];
+  const read = group<string, { id: string } | undefined>(
+    { most: 256, underWay: 3, waiting: 20_000, keyOf: (id) => id },
+    (ids) =>
+      new Promise((resolve, reject) => {
+        const answer = () => resolve(ids.map((id) => (id.startsWith('no') ? undefined : { id })));
+        asked.push({ ids, answer, fail: reject });
+      }),
+  );
+  return { asked, read };
 }
 
 const turn = () => new Promise<void>((done) => setImmediate(() => setImmediate(done)));
@@ -76,7 +74,7 @@ t.test('an error reaches those whose statement it was, and no others', async (t)
 t.test('more waiting reads than the bound are refused', async (t) => {
   const { asked, read } = database();
   const reads = Array.from({ length: 20_001 }, (_, n) => read(`k${n}`));
-  await t.rejects(reads.at(-1)!, /are waiting for the database/);
+  await t.rejects(reads.at(-1)!, /is waiting for the database/);
   reads.pop();
   await turn();
   for (let done = 0; done < asked.length; done++) {
@@ -84,4 +82,41 @@ t.test('more waiting reads than the bound are refused', async (t) => {
     await turn();
   }
   t.equal((await Promise.all(reads)).length, 20_000);
+});
+
+t.test('items go by weight, in order, and one that weighs too much goes alone', async (t) => {
+  const batches: (readonly number[])[] = [];
+  const write = group<number, string>(
+    { most: 10, underWay: 1, waiting: 60, weigh: (item) => item },
+    async (items) => {
+      batches.push(items);
+      return items.map(String);
+    },
+  );
+  const done = [3, 3, 5, 30, 2, 8].map(write);
+  await t.rejects(write(10), /is waiting for the database/);
+  t.same(await Promise.all(done), ['3', '3', '5', '30', '2', '8']);
+  t.same(batches, [[3, 3], [5], [30], [2, 8]]);
+  t.equal(await write(60), '60', 'what went no longer counts as waiting');
+});
+
+t.test('an outcome that takes longer holds up nobody else', async (t) => {
+  let late = (_: string) => {};
+  const write = group<string, string>({ most: 9, underWay: 1, waiting: 9 }, async (items) =>
+    items.map((item) =>
+      item === 'late'
+        ? new Promise<string>((resolve) => {
+            late = resolve;
+          })
+        : item === 'bad'
+          ? Promise.reject(new Error('refused'))
+          : item,
+    ),
+  );
+  const [slow, bad, quick] = [write('late'), write('bad'), write('quick')];
+  await t.rejects(bad, /refused/);
+  t.equal(await quick, 'quick');
+  t.equal(await write('next'), 'next');
+  late('there');
+  t.equal(await slow, 'there');
 });

@@ -1,0 +1,93 @@
+import { unavailable } from '../errors.js';
+
+export interface GroupOptions<T> {
+  /** What a statement takes at most, by weight; an item that weighs more goes alone. */
+  readonly most: number;
+  /** Statements under way at once. */
+  readonly underWay: number;
+  /** What may wait for a statement, by weight; an item more is a 503. */
+  readonly waiting: number;
+  /** An item's weight; 1 when not given. */
+  readonly weigh?: (item: T) => number;
+  /** Items that wait under one key are one item, and its outcome goes to all who asked. */
+  readonly keyOf?: (item: T) => string;
+}
+
+interface Entry<T, R> {
+  readonly item: T;
+  readonly weight: number;
+  readonly settle: Settle<R>[];
+}
+
+interface Settle<R> {
+  readonly resolve: (outcome: R | Promise<R>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Gathers what is asked for in one turn of the event loop and hands it to `run` together: a statement costs
+ * more than a row. `run` gives an outcome for each item, in order; a promise for one that needs longer. An item
+ * joins only a statement that has not been sent yet, so it sees everything committed before it was asked for. An
+ * error of `run` reaches the items it was given, and no others.
+ */
+export function group<T, R>(
+  options: GroupOptions<T>,
+  run: (items: readonly T[]) => Promise<readonly (R | Promise<R>)[]>,
+): (item: T) => Promise<R> {
+  const { most, underWay, waiting, weigh = () => 1, keyOf } = options;
+  const byKey = new Map<string, Entry<T, R>>();
+  let queue: Entry<T, R>[] = [];
+  let weight = 0;
+  let scheduled = false;
+  let running = 0;
+
+  function schedule(): void {
+    if (scheduled || running >= underWay || queue.length === 0) return;
+    scheduled = true;
+    // The end of the turn; a microtask or nextTick would part what comes in one read of many sockets.
+    setImmediate(flush);
+  }
+
+  async function flush(): Promise<void> {
+    scheduled = false;
+    const batch = take();
+    running++;
+    schedule();
+    try {
+      const outcomes = await run(batch.map(({ item }) => item));
+      for (const [at, { settle }] of batch.entries())
+        for (const { resolve } of settle) resolve(outcomes[at] as R);
+    } catch (error) {
+      for (const { settle } of batch) for (const { reject } of settle) reject(error);
+    } finally {
+      running--;
+      schedule();
+    }
+  }
+
+  /** The oldest items, up to the bound; the others wait for the next statement. */
+  function take(): Entry<T, R>[] {
+    let count = 0;
+    let sum = 0;
+    while (count < queue.length && (count === 0 || sum + queue[count]!.weight <= most))
+      sum += queue[count++]!.weight;
+    const batch = queue.slice(0, count);
+    queue = queue.slice(count);
+    weight -= sum;
+    if (keyOf) for (const { item } of batch) byKey.delete(keyOf(item));
+    return batch;
+  }
+
+  return (item) =>
+    new Promise((resolve, reject) => {
+      const key = keyOf?.(item);
+      const same = key === undefined ? undefined : byKey.get(key);
+      if (same) return void same.settle.push({ resolve, reject });
+      const entry = { item, weight: weigh(item), settle: [{ resolve, reject }] };
+      if (weight + entry.weight > waiting) throw unavailable('Too much is waiting for the database.');
+      queue.push(entry);
+      weight += entry.weight;
+      if (key !== undefined) byKey.set(key, entry);
+      schedule();
+    });
+}

@@ -1,0 +1,68 @@
+import type { Row, Value } from './db/connect.js';
+import type { JsonObject } from './json.js';
+
+/** A record as it is stored: `doc` is its JSON text, complete but for `_links`. */
+export interface Stored {
+  readonly id: string;
+  readonly version: number;
+  readonly doc: string;
+}
+
+/** When a record was last changed, milliseconds: read where every document has it, before the version. */
+export function modifiedAt({ doc, version }: Stored): number {
+  const end = doc.length - '","_version":}'.length - String(version).length;
+  return Date.parse(doc.slice(end - '2026-01-01T00:00:00.000Z'.length, end));
+}
+
+/** Why there is no record: there never was one, or it was deleted and the service keeps tombstones. */
+export type Missing = 'absent' | 'gone';
+
+/** What a record must be for a write to take place; null asks nothing. It is looked at by the statement itself. */
+export interface Guard {
+  readonly versions: readonly number[] | null;
+  readonly notVersions: readonly number[] | null;
+  /** Milliseconds; compared by the second, as HTTP dates are. */
+  readonly unmodifiedSince: number | null;
+}
+
+export const UNGUARDED: Guard = { versions: null, notVersions: null, unmodifiedSince: null };
+
+/** A write that the guard held back, and the record as it was seen. */
+export interface Held {
+  readonly current: Stored;
+}
+
+/** The one version that a guard leaves, when it asks for nothing else. */
+export function onlyVersion({ versions, notVersions, unmodifiedSince }: Guard): number | undefined {
+  return notVersions === null && unmodifiedSince === null && versions?.length === 1 ? versions[0] : undefined;
+}
+
+/** Whether a write has taken place. */
+export function isStored(outcome: unknown): outcome is Stored {
+  return typeof outcome === 'object' && outcome !== null && 'doc' in outcome;
+}
+
+/** What a guarded statement gives back of a row it found and did not write. */
+export function heldBack(id: string, row: Row): Held {
+  return { current: { id, version: row.before as number, doc: row.doc as string } };
+}
+
+/** A guard as the parameters of a statement. */
+export function guardArguments({ versions, notVersions, unmodifiedSince }: Guard): Value[] {
+  return [
+    versions && `{${versions.join(',')}}`,
+    notVersions && `{${notVersions.join(',')}}`,
+    unmodifiedSince === null ? null : new Date(unmodifiedSince).toISOString(),
+  ];
+}
+
+/** A document up to its version: the fields in the client's order between what the service owns. */
+export function documentHead(id: string, fields: JsonObject, created: string, updated: string): string {
+  const own = JSON.stringify(fields).slice(1, -1);
+  return `{"id":"${id}",${own}${own === '' ? '' : ','}"created_at":"${created}","updated_at":"${updated}","_version":`;
+}
+
+/** A record with the version that ends its document. */
+export function storedOf(id: string, head: string, version: number): Stored {
+  return { id, version, doc: `${head}${version}}` };
+}
