@@ -106,12 +106,48 @@ left join removed on true;
 -- found in the index alone; only the rows of the page itself are read.
 -- name: page ($1 limit, $2 offset)
 with total as (
-  select coalesce(sum(delta), 0)::bigint as total from counts where collection = ':table'
+  select coalesce((select total from blocks where collection = ':table'), 0)
+    + coalesce((select sum(delta) from counts where collection = ':table'), 0)::bigint as total
 ), page as materialized (
   select id from :table order by :order limit $1 offset $2
 )
 select total.total, record.doc
 from total
+left join (page join :table using (id)) as record on true
+order by :record_order;
+
+-- A page deep inside the default order: it starts in the last counted block before it instead of at the list's
+-- end, so that a page costs the records of a block wherever it is. `position` is the place of its first record,
+-- oldest first. What has been written since the blocks were added up is in `delta`; a block that these leave in
+-- doubt is not used, and that page is counted from the start.
+-- name: page_counted ($1 limit, $2 offset)
+with delta as materialized (
+  select at, delta from counts where collection = ':table'
+), list as (
+  select coalesce(starts, '{0}') as starts, coalesce(before, '{0}') as before,
+    coalesce(total, 0) + (select coalesce(sum(delta), 0)::bigint from delta) as total
+  from (select) as always left join blocks on collection = ':table'
+), wanted as (
+  select starts, before, total, :position as position, :rows as rows from list
+), near as (
+  select *, greatest(width_bucket(position
+    - (select coalesce(sum(delta) filter (where delta > 0), 0)::bigint from delta), before), 1) as block
+  from wanted
+), place as materialized (
+  select total, rows, starts[block] as start,
+    position - before[block] - (select coalesce(sum(delta), 0)::bigint from delta where at < starts[block]) as skipped,
+    position
+  from near
+), page as materialized (
+  select id
+  from :table
+  where id >= (select first_id(case when skipped >= 0 then start else 0 end) from place)
+  order by id
+  limit (select rows from place)
+  offset (select case when skipped >= 0 then skipped else position end from place)
+)
+select place.total, record.doc
+from place
 left join (page join :table using (id)) as record on true
 order by :record_order;
 

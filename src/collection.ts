@@ -191,7 +191,7 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     },
 
     page: async (selection, limit, offset, run) => {
-      const { kind, settings } = narrow(selection);
+      const { kind, settings } = narrow(selection, offset);
       const statement = text(`page${kind}:${selection.sort}:${selection.order}`);
       const args = [limit, offset, ...Object.values(settings)];
       return pageOf(await (run ? run(statement, args) : readPage([statement, ...args])));

@@ -11,15 +11,22 @@ export interface Selection {
 }
 
 interface Narrowed {
-  readonly kind: '' | '_of_parent' | '_matching' | '_matching_short';
+  readonly kind: '' | '_counted' | '_of_parent' | '_matching' | '_matching_short';
   /** What a page statement takes after limit and offset, and a stream statement by name. */
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** Which statement a selection needs: trigrams serve a term that has three letters or digits in a row. */
-export function narrow({ parent, search }: Selection): Narrowed {
+/** Records that a page is cheaper to skip than to look up its block. */
+const SHALLOW = 400;
+
+/**
+ * Which statement a selection needs, for a page at an offset or the whole list: trigrams serve a term that has
+ * three letters or digits in a row.
+ */
+export function narrow({ parent, search, sort }: Selection, offset = 0): Narrowed {
   if (parent !== undefined) return { kind: '_of_parent', settings: { 'plinth.parent': parent } };
-  if (search === '') return { kind: '', settings: {} };
+  if (search === '')
+    return { kind: sort === 'created_at' && offset > SHALLOW ? '_counted' : '', settings: {} };
   if (!/[\p{L}\p{N}]{3}/u.test(search))
     return { kind: '_matching_short', settings: { 'plinth.term': search } };
   return { kind: '_matching', settings: { 'plinth.pattern': `%${search.replace(/[\\%_]/g, '\\$&')}%` } };
@@ -47,7 +54,7 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
     const kind = /^(?:page|stream)(.*)$/.exec(name)?.[1];
     if (kind === undefined) compiled.set(name, fill(template, parts));
     else if (applies(kind, resource)) {
-      for (const [key, order] of ordersOf(resource))
+      for (const [key, order] of ordersOf(kind, resource))
         compiled.set(`${name}:${key}`, fill(template, { ...parts, ...order }));
     }
   }
@@ -56,20 +63,31 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
 
 function applies(kind: string, resource: Resource): boolean {
   if (kind === '_of_parent') return resource.parent !== undefined;
-  return kind === '' || resource.searchable !== undefined;
+  return kind === '' || kind === '_counted' || resource.searchable !== undefined;
 }
 
+/** Where a page of `$1` records at offset `$2` is, oldest first. */
+const PLACES = {
+  asc: { position: '$2::bigint', rows: '$1::bigint' },
+  desc: {
+    position: 'greatest(total - $2::bigint - $1::bigint, 0)',
+    rows: 'greatest(least($1::bigint, total - $2::bigint), 0)',
+  },
+};
+
 /** `$.` in an order stands for the relation that holds the column at that place of the statement. */
-function ordersOf(resource: Resource): [key: string, parts: Record<string, string>][] {
+function ordersOf(kind: string, resource: Resource): [key: string, parts: Record<string, string>][] {
   const parts = {
     search: `lower(${resource.columns[resource.searchable ?? '']})`,
     parent: resource.columns[resource.parent?.field ?? ''] ?? '',
   };
-  return ['created_at', ...Object.keys(resource.sortable)].flatMap((sort) =>
+  const others = kind === '_counted' ? [] : Object.keys(resource.sortable);
+  return ['created_at', ...others].flatMap((sort) =>
     (['asc', 'desc'] as const).map((direction): [string, Record<string, string>] => {
       const expression = resource.sortable[sort]?.[direction];
       const order = expression === undefined ? `$.id ${direction}` : `${expression}, $.id ${direction}`;
       const orders = {
+        ...PLACES[direction],
         keys: expression === undefined ? '' : `, ${resource.columns[sort]}`,
         order: order.replaceAll('$.', ''),
         record_order: order.replaceAll('$.', 'record.'),

@@ -1,4 +1,5 @@
 import type { Log } from '../log.js';
+import { fold, unfolded } from './blocks.js';
 import type { Db } from './connect.js';
 import { readStatements } from './queries.js';
 
@@ -14,19 +15,16 @@ const MOST_BATCHES = 50;
 
 /** Adds up the totals' deltas and prunes what is past its time, now and then; gives the function that ends it. */
 export function keepHouse(db: Db, log: Log, options: HousekeepingOptions): () => void {
-  const ends = [every(FOLD_MS, log, () => fold(db)), every(PRUNE_MS, log, () => prune(db, options))];
+  const ends = [every(FOLD_MS, log, () => foldAll(db)), every(PRUNE_MS, log, () => prune(db, options))];
   return () => {
     for (const end of ends) end();
   };
 }
 
-const COUNTS = readStatements('counts.sql');
 const KEPT = readStatements('idempotency.sql');
 
-async function fold(db: Db): Promise<void> {
-  for (const { collection } of await db.run(COUNTS.get('unfolded')!, [])) {
-    await db.run(COUNTS.get('fold')!, [collection as string]);
-  }
+async function foldAll(db: Db): Promise<void> {
+  for (const collection of await unfolded(db.run)) await fold(db, collection);
 }
 
 /** Deletes answers and tombstones past their time, in batches small enough not to hold anybody up. */

@@ -1,0 +1,120 @@
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { fill } from '../../bench/data.js';
+import { fold, unfolded } from '../../src/db/blocks.js';
+import { items } from '../../src/resources/items.js';
+import { compileStatements } from '../../src/statements.js';
+import { testDatabase, testService } from '../service.js';
+
+const STATEMENTS = compileStatements(items);
+
+/** Compares, in one snapshot, the total and pages found by blocks with what counting every record gives. */
+async function compare(t: Test, sql: postgres.Sql): Promise<number> {
+  return sql.begin('isolation level repeatable read', async (tx) => {
+    const all = await tx`select id, doc from items order by id`;
+    for (const direction of ['asc', 'desc']) {
+      const docs = (direction === 'asc' ? all : all.toReversed()).map(({ doc }) => doc);
+      for (let n = 0; n < 6; n++) {
+        const offset = Math.floor(Math.random() * (docs.length + 8));
+        const text = STATEMENTS.get(`page_counted:created_at:${direction}`)!;
+        const rows = await tx.unsafe(text, [7, offset], { prepare: true });
+        const found = rows.filter(({ doc }) => doc !== null).map(({ doc }) => doc);
+        const wanted = docs.slice(offset, offset + 7);
+        if (Number(rows[0]!.total) !== docs.length || JSON.stringify(found) !== JSON.stringify(wanted))
+          t.same(
+            { total: Number(rows[0]!.total), found },
+            { total: docs.length, found: wanted },
+            `${direction} ${offset}`,
+          );
+      }
+    }
+    return all.length;
+  }) as Promise<number>;
+}
+
+/** Records with moments all over the list, in one statement; more than 300 are told by block. */
+const INSERT = `insert into items (id, updated_at, name, doc)
+  select overlay(gen_random_uuid()::text placing
+    overlay(lpad(to_hex(1700000000000 + (random() * 200000)::bigint), 12, '0') placing '-' from 9 for 0) from 1 for 13)::uuid,
+    now(), 'bulk', '{"n":' || n || '}'
+  from generate_series(1, $1::integer) n`;
+
+t.test('totals and deep pages are exact while many write and the deltas are added up', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  await fill(databaseUrl, 0, 2000);
+  const { send, db } = await testService(t, { DATABASE_URL: databaseUrl });
+  const sql = postgres(databaseUrl, { max: 8, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  let writing = true;
+  const until = async (work: () => Promise<unknown>): Promise<number> => {
+    let times = 0;
+    for (; writing; times++) await work();
+    return times;
+  };
+  const background = [
+    until(() => compare(t, sql)),
+    until(() => fold(db, 'items', 4)),
+    until(() => fold(db, 'items', 30)),
+  ];
+  const client = async (): Promise<void> => {
+    for (let n = 0; n < 15; n++) {
+      const { json } = await send('POST', '/items', { body: { name: `n${n}` } });
+      if (n % 3 === 0) await send('DELETE', `/items/${json.id}`);
+    }
+  };
+  const bulk = async (rows: number): Promise<void> => {
+    for (let n = 0; n < 8; n++) {
+      await sql.unsafe(INSERT, [rows]);
+      const rollback = sql.begin(async (tx) => {
+        await tx.unsafe(INSERT, [rows]);
+        await tx`delete from items where random() < 0.5`;
+        throw new Error('back');
+      });
+      await rollback.catch(() => undefined);
+      await sql`delete from items where random() < 0.1`;
+    }
+  };
+  await Promise.all([client(), client(), client(), bulk(3), bulk(40), bulk(500)]);
+  writing = false;
+  for (const times of await Promise.all(background)) t.ok(times >= 3, `${times} times`);
+  await fold(db, 'items', 4);
+  const left = await compare(t, sql);
+  const [row] =
+    await sql`select total::int, cardinality(starts) as blocks, (select count(*)::int from counts) as deltas from blocks where collection = 'items'`;
+  t.equal(row!.total, left);
+  t.equal(row!.deltas, 0, 'everything is added up');
+  t.ok(row!.blocks > 10, `${row!.blocks} blocks`);
+});
+
+t.test('blocks grow with a list, and go with it', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  await fill(databaseUrl, 0, 30_000);
+  const { send, db } = await testService(t, { DATABASE_URL: databaseUrl });
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const blocks = async () => {
+    const [row] =
+      await sql`select total::int, cardinality(starts) as starts, before from blocks where collection = 'items'`;
+    return row!;
+  };
+  t.same(await unfolded(db.run), ['items'], 'one statement, and much to add up');
+  await fold(db, 'items');
+  t.same(await unfolded(db.run), []);
+  const { total, starts, before } = await blocks();
+  t.equal(total, 30_000);
+  t.ok(starts >= 28 && starts <= 59, `${starts} blocks of 512 to 1024`);
+  t.same(
+    before,
+    before.toSorted((a: string, b: string) => Number(a) - Number(b)),
+  );
+  const { json } = await send('GET', '/items?page=1000&limit=20&order=asc&sort=created_at');
+  t.match(json.data[0].name, / 19981$/);
+  t.equal((await send('GET', '/items?page=1500')).json.data.length, 20);
+  t.equal((await send('GET', '/items?page=1500')).json.data[19].name, 'Large Lamp 1');
+  t.same((await send('GET', '/items?page=1501')).json.data, []);
+  t.equal((await send('GET', `/items?page=${Number.MAX_SAFE_INTEGER}&limit=100`)).json.meta.total, 30_000);
+  await sql`delete from items where name not like '% 1_'`;
+  await fold(db, 'items');
+  const few = await blocks();
+  t.same([few.total, few.starts], [10, 1]);
+});
