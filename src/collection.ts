@@ -75,7 +75,8 @@ type Asked = readonly [text: string, ...args: Value[]];
 
 /** Keys in one statement, statements under way, and what may wait: more of any gained nothing when measured. */
 const READS = { most: 256, underWay: 3, waiting: 20_000, keyOf: (id: string) => id };
-const PAGES = { most: 1, underWay: 3, waiting: 2000, keyOf: (asked: Asked) => asked.join('\n') };
+/** Who asks for the same page while it waits for its statement gets the same answer. */
+const PAGES = { most: 1, underWay: 2, waiting: 2000, keyOf: (asked: Asked) => asked.join('\n') };
 
 function collection(db: Db, resource: Resource, text: (name: string) => string): Collection {
   const check = compileDraft(resource);
@@ -87,10 +88,12 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     return ids.map((id) => found.get(id));
   });
 
-  const readPage = group<Asked, Row[]>(PAGES, async ([asked]) => {
-    const [statement, ...args] = asked!;
-    return [await db.run(statement, args)];
-  });
+  const pagesOf = (run: Run) =>
+    group<Asked, Row[]>(PAGES, async ([asked]) => {
+      const [statement, ...args] = asked!;
+      return [await run(statement, args)];
+    });
+  const [readPage, searchPage] = [pagesOf(db.run), pagesOf(db.search)];
 
   async function createAlone(run: Run, { stored, updatedAt, columns }: Write): Promise<Stored> {
     await run(text('create'), [stored.id, updatedAt, stored.doc, ...columns]);
@@ -191,10 +194,11 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     },
 
     page: async (selection, limit, offset, run) => {
-      const { kind, settings } = narrow(selection, offset);
+      const { kind, settings, long } = narrow(selection, offset);
       const statement = text(`page${kind}:${selection.sort}:${selection.order}`);
       const args = [limit, offset, ...Object.values(settings)];
-      return pageOf(await (run ? run(statement, args) : readPage([statement, ...args])));
+      if (run) return pageOf(await run(statement, args));
+      return pageOf(await (long ? searchPage : readPage)([statement, ...args]));
     },
 
     stream: (selection, consume) => {

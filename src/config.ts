@@ -9,6 +9,7 @@ export interface Config {
   readonly logLevel: string;
   readonly bodyLimit: number;
   readonly dbConnections: number;
+  readonly dbSearches: number;
   readonly dbStreams: number;
   readonly dbQueue: number;
   readonly dbTimeoutMs: number;
@@ -73,6 +74,7 @@ export function readConfig(env: Env = process.env): Config {
     ),
     bodyLimit: integer('BODY_LIMIT', 1_048_576, 1024, 104_857_600),
     dbConnections: integer('DB_CONNECTIONS', 3, 1, 100),
+    dbSearches: integer('DB_SEARCHES', 2, 1, 100),
     dbStreams: integer('DB_STREAMS', 4, 1, 100),
     dbQueue: integer('DB_QUEUE', 2000, 1, 100_000),
     dbTimeoutMs: integer('DB_TIMEOUT_MS', 10_000, 10, 600_000),

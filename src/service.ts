@@ -41,6 +41,7 @@ export async function openDatabase(config: Config, log: Log): Promise<Database> 
     await migrate(url, config.dbTimeoutMs);
     const db = connect(url, {
       connections: config.dbConnections,
+      searches: config.dbSearches,
       streams: config.dbStreams,
       queue: config.dbQueue,
       timeoutMs: config.dbTimeoutMs,

@@ -14,6 +14,8 @@ interface Narrowed {
   readonly kind: '' | '_counted' | '_of_parent' | '_matching' | '_matching_short';
   /** What a page statement takes after limit and offset, and a stream statement by name. */
   readonly settings: Readonly<Record<string, string>>;
+  /** It costs as much as what it finds or skips, which may be a lot. */
+  readonly long: boolean;
 }
 
 /** Records that a page is cheaper to skip than to look up its block. */
@@ -24,12 +26,18 @@ const SHALLOW = 400;
  * three letters or digits in a row.
  */
 export function narrow({ parent, search, sort }: Selection, offset = 0): Narrowed {
-  if (parent !== undefined) return { kind: '_of_parent', settings: { 'plinth.parent': parent } };
-  if (search === '')
-    return { kind: sort === 'created_at' && offset > SHALLOW ? '_counted' : '', settings: {} };
-  if (!/[\p{L}\p{N}]{3}/u.test(search))
-    return { kind: '_matching_short', settings: { 'plinth.term': search } };
-  return { kind: '_matching', settings: { 'plinth.pattern': `%${search.replace(/[\\%_]/g, '\\$&')}%` } };
+  if (parent !== undefined) return { kind: '_of_parent', settings: { 'plinth.parent': parent }, long: false };
+  if (search === '') {
+    const counted = sort === 'created_at' && offset > SHALLOW;
+    return { kind: counted ? '_counted' : '', settings: {}, long: !counted && offset > SHALLOW };
+  }
+  return /[\p{L}\p{N}]{3}/u.test(search)
+    ? {
+        kind: '_matching',
+        settings: { 'plinth.pattern': `%${search.replace(/[\\%_]/g, '\\$&')}%` },
+        long: true,
+      }
+    : { kind: '_matching_short', settings: { 'plinth.term': search }, long: true };
 }
 
 /** Every statement of the collection, `page` and `stream` once for each order: `page:name:asc`. */
@@ -38,6 +46,7 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
   const parts = {
     table: resource.name,
     columns: columns.map((column) => `, ${column}`).join(''),
+    record: `(select * from ${resource.name} as record where record.id = page.id limit 1)`,
     assigned: columns.map((column) => `, ${column} = record.${column}`).join(''),
     unique: Object.values(resource.unique ?? {})
       .map(({ field }) => `${resource.columns[field]}, `)

@@ -12,6 +12,8 @@ export type Run = (text: string, args: readonly Value[]) => Promise<Row[]>;
 
 export interface Db {
   readonly run: Run;
+  /** The same for statements whose plan and cost depend on what is asked for; they hold up no short ones. */
+  readonly search: Run;
   /** Runs `work` in one transaction, rolled back when it throws. */
   transaction<T>(work: (run: Run) => Promise<T>): Promise<T>;
   /**
@@ -31,6 +33,8 @@ export interface Db {
 export interface DbOptions {
   /** Connections for short statements; more than two or three are a loss on one machine. */
   readonly connections: number;
+  /** Connections for searches. */
+  readonly searches: number;
   /** Connections for whole lists, opened when needed. */
   readonly streams: number;
   /** Statements and streams that may wait or run at once; one more is a 503. */
@@ -42,13 +46,24 @@ export interface DbOptions {
 
 const PREPARED = { prepare: true, simple: false } as never;
 
+/**
+ * What short statements are given: one plan for all arguments, since each is found by an index whatever they are,
+ * and planning takes longer than running. A plan made while a table was small must not read it whole later.
+ */
+const SHORT = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off' };
+
+/** A search is planned for its term, and keeps the ids of a common one in memory: 1.2 to 1.4 times as fast. */
+const SEARCH = { plan_cache_mode: 'force_custom_plan', work_mem: '64MB', jit: 'off' };
+
 /** Opens the pools. Connects lazily: a database that is away shows in the first statement. */
 export function connect(url: string, options: DbOptions): Db {
-  const { connections, streams, timeoutMs, tombstones } = options;
-  const limits = { url, connectMs: timeoutMs, statementMs: timeoutMs, tombstones };
-  const shared = openShared({ ...limits, size: connections });
-  const transactions = openLent({ ...limits, size: connections });
-  const copies = openLent({ ...limits, size: streams, statementMs: 0 });
+  const { connections, searches, streams, timeoutMs } = options;
+  const limits = { url, connectMs: timeoutMs, statementMs: timeoutMs };
+  const writing = { ...SHORT, 'plinth.tombstones': options.tombstones ? 'on' : 'off' };
+  const shared = openShared({ ...limits, size: connections, settings: writing });
+  const searching = openShared({ ...limits, size: searches, settings: SEARCH });
+  const transactions = openLent({ ...limits, size: connections, settings: writing });
+  const copies = openLent({ ...limits, size: streams, statementMs: 0, settings: { jit: 'off' } });
   const bounded = bound(options.queue);
   const cancel = async (pid: string): Promise<void> => {
     await shared.sql().unsafe('select pg_cancel_backend($1)', [pid], PREPARED);
@@ -56,6 +71,7 @@ export function connect(url: string, options: DbOptions): Db {
 
   return {
     run: (text, args) => bounded(() => shared.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
+    search: (text, args) => bounded(() => searching.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
     transaction: (work) => bounded(() => transactions.lend((use) => transact(use, work))),
     copy: (text, settings, consume) =>
       bounded(() => copies.lend((use) => copy(use, text, settings, consume, cancel))),
@@ -63,7 +79,7 @@ export function connect(url: string, options: DbOptions): Db {
       await shared.sql().unsafe(text).describe();
     },
     close: async () => {
-      await Promise.all([shared.end(), transactions.end(), copies.end()]);
+      await Promise.all([shared.end(), searching.end(), transactions.end(), copies.end()]);
     },
   };
 }

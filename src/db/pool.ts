@@ -17,7 +17,8 @@ export interface PoolOptions {
   readonly connectMs: number;
   /** Time limit of a statement; 0: none. */
   readonly statementMs: number;
-  readonly tombstones: boolean;
+  /** Settings of its sessions. */
+  readonly settings: Readonly<Record<string, string>>;
 }
 
 /** Connections shared by whoever has a statement, pipelined. */
@@ -114,7 +115,7 @@ function openClient(options: PoolOptions, max: number, onLost: (client: Client) 
       application_name: 'plinth',
       TimeZone: 'UTC',
       statement_timeout: options.statementMs,
-      'plinth.tombstones': options.tombstones ? 'on' : 'off',
+      ...options.settings,
     },
   });
   const client: Client = { sql, lost: false };

@@ -212,6 +212,7 @@ t.test('an answer is kept for IDEMPOTENCY_TTL and cleaned up after', async (t) =
   await sql`update idempotency_keys set created_at = now() - interval '101 seconds' where key = 'a'`;
   const db = connect(databaseUrl, {
     connections: 1,
+    searches: 1,
     streams: 1,
     queue: 10,
     timeoutMs: 5000,

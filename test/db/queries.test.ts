@@ -55,7 +55,14 @@ t.test('a statement is filled in with the parts that there are', async (t) => {
 });
 
 t.test('every statement file parses, and PostgreSQL takes every statement', async (t) => {
-  const options = { connections: 1, streams: 1, queue: 100, timeoutMs: 10_000, tombstones: false };
+  const options = {
+    connections: 1,
+    searches: 1,
+    streams: 1,
+    queue: 100,
+    timeoutMs: 10_000,
+    tombstones: false,
+  };
   const db = connect(await testDatabase(t), options);
   t.teardown(() => db.close());
   const files = readdirSync(SQL_DIR).filter((name) => name.endsWith('.sql'));
