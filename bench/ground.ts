@@ -1,0 +1,63 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import { type Contestant, type Name, startContestant } from './contestant.js';
+import type { Loader } from './load.js';
+import type { Ground } from './measure.js';
+import type { Size, Stage } from './stage.js';
+
+export interface Wanted {
+  readonly names: readonly Name[];
+  readonly size: Size;
+  /** The table whose ids are drawn from. */
+  readonly ids: 'users' | 'items';
+  readonly rounds: number;
+  readonly seconds: number;
+}
+
+/** As many ids as random reads are spread over. */
+const MOST_IDS = 100_000;
+
+/** Starts the contestants, each on a database of its own, for as long as `work` takes. */
+export async function onGround<T>(
+  stage: Stage,
+  load: Loader,
+  wanted: Wanted,
+  work: (ground: Ground) => Promise<T>,
+): Promise<T> {
+  const { names, size, rounds, seconds } = wanted;
+  const folder = await mkdtemp(join(tmpdir(), 'plinth-bench-'));
+  const contestants = new Map<Name, Contestant>();
+  const databases = new Map<Name, string>();
+  try {
+    for (const name of names) {
+      if (name === 'bare') continue;
+      const url = await stage.copy(name === 'plinth' ? 'plinth' : 'plain', size, `${name}_${size.items}`);
+      databases.set(name, url);
+      await stage.settle(url);
+    }
+    const ids = await idsOf(databases.get('plinth')!, wanted.ids);
+    const idsFile = join(folder, 'ids.txt');
+    await writeFile(idsFile, `${ids.join('\n')}\n`);
+    for (const name of names) contestants.set(name, await startContestant(name, databases.get(name) ?? ''));
+    return await work({ stage, load, contestants, databases, ids, idsFile, rounds, seconds });
+  } finally {
+    for (const contestant of contestants.values()) await contestant.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function idsOf(url: string, table: 'users' | 'items'): Promise<string[]> {
+  const sql = postgres(url, { max: 1 });
+  try {
+    const [row] = await sql<{ total: number }[]>`select count(*)::integer as total from ${sql(table)}`;
+    const step = Math.max(1, Math.floor(row!.total / MOST_IDS));
+    const rows = await sql<{ id: string }[]>`
+      select id from (select id, row_number() over (order by id) as n from ${sql(table)}) numbered
+      where n % ${step}::integer = 0`;
+    return rows.map(({ id }) => id);
+  } finally {
+    await sql.end();
+  }
+}

@@ -1,0 +1,107 @@
+import type { Contestant, Name } from './contestant.js';
+import type { Loader, Outcome } from './load.js';
+import { probe } from './probe.js';
+import { cpuOf, cpuOfFamily } from './proc.js';
+import { type Entrant, type Row, statusOf } from './rows.js';
+import { measureIdle, measureWhole } from './special.js';
+import type { Stage } from './stage.js';
+import { type Figures, medians, shortened } from './stats.js';
+
+/** What all rows are measured on. */
+export interface Ground {
+  readonly stage: Stage;
+  readonly load: Loader;
+  readonly contestants: ReadonlyMap<Name, Contestant>;
+  readonly databases: ReadonlyMap<Name, string>;
+  readonly ids: readonly string[];
+  readonly idsFile: string;
+  readonly rounds: number;
+  readonly seconds: number;
+}
+
+/** A contestant's figures in one row. */
+export interface Measured {
+  readonly label: string;
+  readonly rounds: readonly Figures[];
+  readonly median: Figures;
+}
+
+/** Measures a row: its entrants by turns, round after round. Throws when one does not answer as it should. */
+export async function measureRow(row: Row, ground: Ground): Promise<Measured[]> {
+  const rounds = await roundsOf(row, ground);
+  if (row.writes) for (const { name } of row.entrants) await ground.stage.settle(ground.databases.get(name)!);
+  return row.entrants.map(({ label }) => {
+    const own = rounds.map((round) => shortened(round.get(label)!));
+    return { label, rounds: own, median: shortened(medians(own)) };
+  });
+}
+
+type Round = ReadonlyMap<string, Figures>;
+
+async function roundsOf(row: Row, ground: Ground): Promise<Round[]> {
+  if (row.kind === 'whole') return measureWhole(row, ground);
+  if (row.kind === 'idle') return measureIdle(row, ground);
+  await probe(row, ground);
+  const seconds = new Map<string, number>();
+  for (const entrant of row.entrants) {
+    const { rate } = await loadOnce(row, entrant, ground, ground.seconds / 2);
+    seconds.set(entrant.label, secondsFor(rate, ground.seconds));
+  }
+  const rounds: Round[] = [];
+  for (let round = 0; round < ground.rounds; round++) {
+    const figures = new Map<string, Figures>();
+    for (const entrant of row.entrants)
+      figures.set(entrant.label, await measureOnce(row, entrant, ground, seconds.get(entrant.label)!));
+    rounds.push(figures);
+  }
+  return rounds;
+}
+
+const ENOUGH_REQUESTS = 10;
+const MOST_TIMES_LONGER = 4;
+
+/** A round is longer for what is so slow that a few requests more or less would make the figure. */
+function secondsFor(rate: number, seconds: number): number {
+  const needed = Math.ceil(ENOUGH_REQUESTS / rate);
+  return Math.min(Math.max(seconds, needed), Math.ceil(seconds * MOST_TIMES_LONGER));
+}
+
+async function measureOnce(row: Row, entrant: Entrant, ground: Ground, seconds: number): Promise<Figures> {
+  const { pid } = ground.contestants.get(entrant.name)!;
+  const before = [cpuOf(pid), cpuOfFamily(ground.stage.pid)] as const;
+  const { requests, rate, p50, p99 } = await loadOnce(row, entrant, ground, seconds);
+  const after = [cpuOf(pid), cpuOfFamily(ground.stage.pid)] as const;
+  if (requests === 0) throw new Error(`${entrant.label} gave no answer within ${seconds} s`);
+  return {
+    rate,
+    p50,
+    p99,
+    ...perRequest('nodeUs', before[0], after[0], requests),
+    ...perRequest('pgUs', before[1], after[1], requests),
+  };
+}
+
+function perRequest(
+  name: 'nodeUs' | 'pgUs',
+  before: number | undefined,
+  after: number | undefined,
+  requests: number,
+): Figures {
+  if (before === undefined || after === undefined) return {};
+  return { [name]: ((after - before) * 1e6) / requests };
+}
+
+async function loadOnce(row: Row, entrant: Entrant, ground: Ground, seconds: number): Promise<Outcome> {
+  await ground.stage.calm();
+  const outcome = await ground.load({
+    url: ground.contestants.get(entrant.name)!.url,
+    connections: row.connections,
+    seconds,
+    request: entrant.request,
+    status: statusOf(row, entrant),
+    idsFile: ground.idsFile,
+  });
+  if (outcome.wrong > 0)
+    throw new Error(`${outcome.wrong} of ${outcome.requests} answers of ${entrant.label} are wrong`);
+  return outcome;
+}

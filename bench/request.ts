@@ -1,0 +1,38 @@
+/**
+ * A request with places to fill in, each time anew: `{id}` the id of a record that exists, `{unique}` a word
+ * never used before, `{number}` an integer from 0 to 149.
+ */
+export interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export type Place = 'id' | 'unique' | 'number';
+
+/** Splits a text at its places: texts and places by turns, beginning with a text. */
+export function split(template: string): { texts: string[]; places: Place[] } {
+  const parts = template.split(/\{(id|unique|number)\}/);
+  return {
+    texts: parts.filter((_, index) => index % 2 === 0),
+    places: parts.filter((_, index) => index % 2 === 1) as Place[],
+  };
+}
+
+/** A function that fills the places of a template; `tag` makes its unique words differ from any other's. */
+export function filler(template: string, ids: readonly string[], tag: string): () => string {
+  const { texts, places } = split(template);
+  let count = 0;
+  const values: Record<Place, () => string> = {
+    id: () => ids[Math.floor(Math.random() * ids.length)]!,
+    unique: () => `${tag}${++count}`,
+    number: () => String(Math.floor(Math.random() * 150)),
+  };
+  return () => texts.reduce((made, text, index) => made + values[places[index - 1]!]() + text);
+}
+
+let tags = 0;
+
+/** A word for `filler` that no other load of this or another run uses. */
+export const nextTag = () => `${Date.now().toString(36)}t${(++tags).toString(36)}n`;

@@ -1,0 +1,208 @@
+import type { Name } from './contestant.js';
+import { TERMS } from './data.js';
+import type { Request } from './request.js';
+import type { Metric } from './stats.js';
+
+/** What a row wants of Plinth: a figure of its own, or its quotient by, or what it is above, another's. */
+export interface Target {
+  readonly metric: Metric;
+  readonly op: '>' | '>=' | '<';
+  readonly bound: number;
+  readonly by?: string;
+  readonly above?: string;
+}
+
+/** One contestant of a row; `label` tells apart two that are the same server. */
+export interface Entrant {
+  readonly label: string;
+  readonly name: Name;
+  readonly request: Request;
+}
+
+export type Kind = 'load' | 'whole' | 'idle';
+
+/** A line of the benchmark. */
+export interface Row {
+  readonly name: string;
+  readonly kind: Kind;
+  readonly connections: number;
+  readonly status: number;
+  /** Whom the others are compared with. */
+  readonly base: string;
+  readonly entrants: readonly Entrant[];
+  readonly targets: readonly Target[];
+  /** Whether a quick run has it too. */
+  readonly quick: boolean;
+  readonly writes: boolean;
+}
+
+/** The status that an entrant has to answer with: the bare server knows only one. */
+export const statusOf = (row: Row, entrant: Entrant) => (entrant.name === 'bare' ? 200 : row.status);
+
+const JSON_BODY = { 'content-type': 'application/json' };
+const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' };
+const ABSENT = '018bcfe5-6800-7000-8000-000000000000';
+
+const get = (path: string, headers: Request['headers'] = {}): Request => ({ method: 'GET', path, headers });
+const search = (term: string) => get(`/items?page=1&limit=20&search=${term}`);
+
+const ONE = get('/users/{id}');
+const CREATE: Request = {
+  method: 'POST',
+  path: '/users',
+  headers: JSON_BODY,
+  body: '{"email":"{unique}@example.com","name":"New User","age":{number}}',
+};
+const PATCH: Request = {
+  method: 'PATCH',
+  path: '/users/{id}',
+  headers: MERGE_PATCH,
+  body: '{"age":{number}}',
+};
+
+const PAIR: readonly Name[] = ['plinth', 'handwritten'];
+const FRAMEWORKS: readonly Name[] = [...PAIR, 'fastify', 'express'];
+
+const by = (
+  bound: number,
+  metric: Metric = 'rate',
+  op: Target['op'] = '>',
+  other = 'handwritten',
+): Target => ({
+  metric,
+  op,
+  bound,
+  by: other,
+});
+const TAIL = by(1, 'p99', '<');
+const SHORT_TAIL = by(0.5, 'p99', '<');
+
+function row(
+  name: string,
+  connections: number,
+  request: Request,
+  names: readonly Name[],
+  targets: readonly Target[],
+  more: Partial<Row> = {},
+): Row {
+  const entrants = names.map((each) => ({ label: each, name: each, request }));
+  const usual = { kind: 'load', status: 200, base: 'handwritten', quick: true, writes: false } as const;
+  return { ...usual, name, connections, entrants, targets, ...more };
+}
+
+const overhead = (name: string, request: Request, status: number) =>
+  row(name, 64, request, ['plinth', 'handwritten', 'bare'], [by(0.85, 'rate', '>', 'bare'), TAIL], {
+    status,
+    base: 'bare',
+  });
+
+/** Every row, in the order in which they are measured: those that write come last. */
+export function rowsOf(items: number): Row[] {
+  const last = Math.ceil(items / 20);
+  const middle = Math.ceil(last / 2);
+  return [
+    row('get one', 1, ONE, [...PAIR, 'bare'], [by(2), TAIL]),
+    row('get one', 8, ONE, [...PAIR, 'bare'], [by(2), TAIL], { quick: false }),
+    row(
+      'get one',
+      64,
+      ONE,
+      [...FRAMEWORKS, 'bare'],
+      [by(2.5), SHORT_TAIL, by(1.5, 'nodeUs', '<', 'bare'), by(1 / 3, 'pgUs', '<')],
+    ),
+    row('get one', 256, ONE, [...PAIR, 'bare'], [by(2), TAIL], { quick: false }),
+    row('get one', 1000, ONE, [...PAIR, 'bare'], [by(2), TAIL], { quick: false }),
+    conditions(),
+    row('not modified', 64, get('/users/{id}', { 'if-none-match': '"1"' }), PAIR, [by(3.5), SHORT_TAIL], {
+      status: 304,
+    }),
+    row('absent id', 64, get(`/users/${ABSENT}`), PAIR, [by(2), SHORT_TAIL], { status: 404 }),
+    firstPage(),
+    row('middle page', 4, get(`/items?page=${middle}&limit=20`), PAIR, [by(150), TAIL]),
+    row('last page', 4, get(`/items?page=${last}&limit=20`), PAIR, [by(150), TAIL], { quick: false }),
+    row('search, common word', 4, search(TERMS.common), PAIR, [by(1.5), TAIL]),
+    row('search, rare word', 4, search(TERMS.rare), PAIR, [by(1), TAIL]),
+    row('search, no match', 4, search(TERMS.none), PAIR, [by(1), TAIL]),
+    row('search, oldest match', 4, search(TERMS.trap), PAIR, [by(8), TAIL]),
+    row('search, two letters', 1, search(TERMS.two), PAIR, [TAIL]),
+    row('search, one letter', 1, search(TERMS.one), PAIR, [TAIL], { quick: false }),
+    overhead('no such path', get('/nothing/here'), 404),
+    { ...overhead('no such method', { method: 'DELETE', path: '/items', headers: {} }, 405), quick: false },
+    overhead('broken body', { method: 'POST', path: '/users', headers: JSON_BODY, body: '{"email":' }, 400),
+    row(
+      'whole array',
+      1,
+      get('/users'),
+      PAIR,
+      [
+        by(8, 'mbPerSecond'),
+        { metric: 'aboveIdleMb', op: '<', bound: 48 },
+        { metric: 'firstByteMs', op: '<', bound: 20 },
+      ],
+      { kind: 'whole' },
+    ),
+    row(
+      'idle connections',
+      10_000,
+      ONE,
+      ['plinth', 'bare'],
+      [{ metric: 'idleKb', op: '<', bound: 8, above: 'bare' }],
+      { kind: 'idle', quick: false, base: 'bare' },
+    ),
+    row('patch', 1, PATCH, PAIR, [by(2.5), TAIL], { writes: true }),
+    row('patch', 64, PATCH, FRAMEWORKS, [by(2.5), TAIL], { writes: true }),
+    row('create', 1, CREATE, PAIR, [by(1, 'rate', '>='), TAIL], { writes: true, status: 201 }),
+    row('create', 64, CREATE, FRAMEWORKS, [by(2), TAIL], { writes: true, status: 201 }),
+  ];
+}
+
+/** What conditions that do not end in a 304 add to a read, of Plinth alone. */
+function conditions(): Row {
+  const conditional = (label: string, headers: Request['headers']): Entrant => ({
+    label: `plinth, ${label}`,
+    name: 'plinth',
+    request: get('/users/{id}', headers),
+  });
+  const plain = row('conditional read', 64, ONE, ['plinth'], [], { base: 'plinth', quick: false });
+  const entrants = [
+    conditional('If-None-Match', { 'if-none-match': '"999"' }),
+    conditional('If-Match', { 'if-match': '"1"', 'if-modified-since': 'Thu, 01 Jan 2015 00:00:00 GMT' }),
+  ];
+  return { ...plain, entrants: [...plain.entrants, ...entrants] };
+}
+
+function firstPage(): Row {
+  const uncounted = 'handwritten, no total';
+  const base = row('first page', 4, get('/items?page=1&limit=20'), FRAMEWORKS, [
+    by(300),
+    by(2, 'rate', '>', uncounted),
+    TAIL,
+  ]);
+  const [plinth, handwritten, ...others] = base.entrants;
+  const extra: Entrant = {
+    label: uncounted,
+    name: 'handwritten',
+    request: get('/items?page=1&limit=20&count=0'),
+  };
+  return { ...base, entrants: [plinth!, handwritten!, extra, ...others] };
+}
+
+const NEW_ITEM: Request = {
+  method: 'POST',
+  path: '/items',
+  headers: JSON_BODY,
+  body: '{"name":"New Item {unique}","price":{number}}',
+};
+
+/** The rows of the growth curve, of Plinth alone. */
+export function growthRows(items: number): Row[] {
+  const middle = Math.ceil(items / 40);
+  const alone: readonly Name[] = ['plinth'];
+  return [
+    row('get one', 64, get('/items/{id}'), alone, []),
+    row('first page', 4, get('/items?page=1&limit=20'), alone, []),
+    row('middle page', 4, get(`/items?page=${middle}&limit=20`), alone, []),
+    row('search, rare word', 4, search(TERMS.rare), alone, []),
+    row('create', 64, NEW_ITEM, alone, [], { writes: true, status: 201 }),
+  ];
+}
