@@ -48,13 +48,13 @@ export class Problem extends Error {
     message: string,
     readonly more: { details?: unknown; headers?: readonly string[]; shape?: Shape } = {},
   ) {
+    // A condition of the request, not a fault of the program: taking its stack was a sixth of what a 404 costs.
+    const limit = Error.stackTraceLimit;
+    Error.stackTraceLimit = 0;
     super(message);
-    // A condition of the request, not a fault of the program: its stack says nothing and costs a lot.
-    this.stack = `${code}: ${message}`;
+    Error.stackTraceLimit = limit;
   }
 }
-
-Error.stackTraceLimit = 20;
 
 export const badRequest = (message: string) => new Problem(400, 'BAD_REQUEST', message);
 

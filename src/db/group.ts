@@ -24,6 +24,10 @@ interface Settle<R> {
   readonly reject: (error: unknown) => void;
 }
 
+function settleAll<T, R>({ settle }: Entry<T, R>, outcome: R | Promise<R>): void {
+  for (let at = 0; at < settle.length; at++) settle[at]!.resolve(outcome);
+}
+
 /**
  * Gathers what is asked for in one turn of the event loop and hands it to `run` together: a statement costs
  * more than a row. `run` gives an outcome for each item, in order; a promise for one that needs longer. An item
@@ -55,8 +59,7 @@ export function group<T, R>(
     schedule();
     try {
       const outcomes = await run(batch.map(({ item }) => item));
-      for (const [at, { settle }] of batch.entries())
-        for (const { resolve } of settle) resolve(outcomes[at] as R);
+      for (let at = 0; at < batch.length; at++) settleAll(batch[at]!, outcomes[at] as R);
     } catch (error) {
       for (const { settle } of batch) for (const { reject } of settle) reject(error);
     } finally {
@@ -71,8 +74,8 @@ export function group<T, R>(
     let sum = 0;
     while (count < queue.length && (count === 0 || sum + queue[count]!.weight <= most))
       sum += queue[count++]!.weight;
-    const batch = queue.slice(0, count);
-    queue = queue.slice(count);
+    const batch = count === queue.length ? queue : queue.slice(0, count);
+    queue = count === queue.length ? [] : queue.slice(count);
     weight -= sum;
     if (keyOf) for (const { item } of batch) byKey.delete(keyOf(item));
     return batch;

@@ -63,7 +63,8 @@ function collect(req: IncomingMessage, limit: number): Promise<Buffer> {
       } else chunks.push(chunk);
     });
     req.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-    req.once('error', () => reject(new BodyAborted()));
-    req.once('close', () => reject(new BodyAborted()));
+    // An error that nobody needs is not made: it would cost as much as reading the body.
+    const abort = () => req.complete || reject(new BodyAborted());
+    req.once('error', abort).once('close', abort);
   });
 }

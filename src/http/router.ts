@@ -41,7 +41,8 @@ export function createRouter(routes: readonly Route[]): Router {
     const found = router.find('GET', path);
     if (!found)
       throw isDecodable(path) ? noSuchPath() : badRequest('The path has an invalid percent-encoding.');
-    return { ...(found.store as Compiled), params: found.params };
+    const { actions, allow, takes } = found.store as Compiled;
+    return { actions, allow, takes, params: found.params };
   };
 }
 
