@@ -110,7 +110,7 @@ t.test('blocks grow with a list, and go with it', async (t) => {
   const { json } = await send('GET', '/items?page=1000&limit=20&order=asc&sort=created_at');
   t.match(json.data[0].name, / 19981$/);
   t.equal((await send('GET', '/items?page=1500')).json.data.length, 20);
-  t.equal((await send('GET', '/items?page=1500')).json.data[19].name, 'Large Lamp 1');
+  t.match((await send('GET', '/items?page=1500')).json.data[19].name, / 1$/);
   t.same((await send('GET', '/items?page=1501')).json.data, []);
   t.equal((await send('GET', `/items?page=${Number.MAX_SAFE_INTEGER}&limit=100`)).json.meta.total, 30_000);
   await sql`delete from items where name not like '% 1_'`;
