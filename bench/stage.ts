@@ -96,8 +96,8 @@ async function makeTemplate(
   return name;
 }
 
-/** What a service does by itself within seconds. */
-async function addUp(url: string): Promise<void> {
+/** Adds up what the triggers counted, as a service does by itself within seconds. */
+export async function addUp(url: string): Promise<void> {
   const limits = { connections: 1, searches: 1, streams: 1, queue: 10, timeoutMs: 60_000, tombstones: false };
   const db = connect(url, limits);
   try {

@@ -4,7 +4,7 @@ import { group } from './db/group.js';
 import { readStatements } from './db/queries.js';
 import { FOREIGN_KEY_VIOLATION, faultOf, UNIQUE_VIOLATION } from './db/sqlstate.js';
 import { compileDraft, type Draft } from './draft.js';
-import { conflict, unknownReference } from './errors.js';
+import { conflict, type Problem, unknownReference } from './errors.js';
 import { groupWrites, type Write } from './grouped.js';
 import type { Json } from './json.js';
 import { hashPassword } from './password.js';
@@ -210,7 +210,7 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
 
 const SET_PASSWORD = readStatements('users.sql').get('set_password')!;
 
-function violationOf(error: unknown, resource: Resource): Error | undefined {
+function violationOf(error: unknown, resource: Resource): Problem | undefined {
   const fault = faultOf(error);
   if (fault?.code === UNIQUE_VIOLATION) {
     const taken = resource.unique?.[fault.constraint_name ?? ''];

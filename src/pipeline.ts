@@ -44,6 +44,8 @@ interface Exchange {
 /** The steps of every request, each saying what it may refuse. This is the only place that catches to answer. */
 export function createPipeline(options: PipelineOptions): Pipeline {
   return async (req, res, expectation) => {
+    // Node asks again, at the end of each answer, what to do about a body that nobody has read: 1.1 x the rate.
+    if (!hasBody(req)) req.resume();
     const id = requestId(req);
     const exchange: Exchange = { req, res, id, expectation, options, common: ['X-Request-Id', id, ...FIXED] };
     try {
