@@ -36,6 +36,12 @@ where id = any ($1::uuid[])
 order by id
 for update;
 
+-- name: belongs ($1 id, $2 parent)
+select id
+from :table
+where id = $1 and :parent = $2
+for update;
+
 -- name: create ($1 id, $2 updated_at, $3 doc, $4... own columns)
 insert into :table (id, updated_at, doc:columns)
 values ($1, $2, $3:values);

@@ -42,6 +42,8 @@ export interface Collection {
   exists(id: string, run?: Run): Promise<boolean>;
   /** Locks records for the transaction of `run`, in the order of their ids. */
   lock(ids: readonly string[], run: Run): Promise<void>;
+  /** Whether a record is below this parent; locks it for the transaction of `run`. */
+  belongs(id: string, parent: string, run: Run): Promise<boolean>;
   /** Throws the 409 of a duplicate, the 422 of an unknown reference. */
   create(draft: Draft, run?: Run): Promise<Stored>;
   /** Throws as create. */
@@ -159,6 +161,8 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     lock: async (ids, run) => {
       await run(text('lock'), [`{${ids.join(',')}}`]);
     },
+
+    belongs: async (id, parent, run) => (await run(text('belongs'), [id, parent])).length > 0,
 
     create: (draft, within) => {
       const { id, ms } = nextIdentity();

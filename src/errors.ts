@@ -14,6 +14,7 @@ export type Code =
   | 'HEADERS_TOO_LARGE'
   | 'IDEMPOTENCY_KEY_IN_USE'
   | 'IDEMPOTENCY_KEY_REUSED'
+  | 'INSUFFICIENT_SCOPE'
   | 'INTERNAL_ERROR'
   | 'INVALID_PATCH'
   | 'METHOD_NOT_ALLOWED'
@@ -24,8 +25,10 @@ export type Code =
   | 'PAYLOAD_TOO_LARGE'
   | 'PRECONDITION_FAILED'
   | 'PRECONDITION_REQUIRED'
+  | 'RATE_LIMITED'
   | 'REQUEST_TIMEOUT'
   | 'SERVICE_UNAVAILABLE'
+  | 'UNAUTHORIZED'
   | 'UNPROCESSABLE_PATCH'
   | 'UNSUPPORTED_MEDIA_TYPE'
   | 'UNSUPPORTED_VERSION'
@@ -77,6 +80,24 @@ export const versionMismatch = (inPath: string, inHeader: string) =>
 
 export const versionSunset = (version: string) =>
   new Problem(410, 'VERSION_SUNSET', `Version ${version} of this API has been retired.`);
+
+/** RFC 9110 section 15.5.2: one challenge for each scheme that is taken. */
+export const unauthorized = (message: string, challenges: readonly string[]) =>
+  new Problem(401, 'UNAUTHORIZED', message, {
+    headers: challenges.flatMap((challenge) => ['WWW-Authenticate', challenge]),
+  });
+
+/** RFC 6750 section 3.1: tells the scopes that would do, never what it is about. */
+export const forbidden = (scopes: readonly string[]) =>
+  new Problem(403, 'INSUFFICIENT_SCOPE', 'The credential does not permit this.', {
+    details: { scope: scopes.join(' ') },
+  });
+
+/** RFC 6585 section 4. `fields` tell of the limit, as pairs of names and values. */
+export const rateLimited = (retryAfterSeconds: number, fields: readonly string[] = []) =>
+  new Problem(429, 'RATE_LIMITED', 'Too many requests.', {
+    headers: ['Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))), ...fields],
+  });
 
 export const noSuchPath = () => new Problem(404, 'NOT_FOUND', 'There is no such resource.');
 

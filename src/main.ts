@@ -28,7 +28,8 @@ async function main(): Promise<void> {
     });
   }
   service = await startService(config, log);
-  process.stdout.write(`Plinth is ready on ${service.url} (authentication: none)\n`);
+  const schemes = config.auth.length > 0 ? config.auth.join(', ') : 'none';
+  process.stdout.write(`Plinth is ready on ${service.url} (authentication: ${schemes})\n`);
 }
 
 main().catch((error: unknown) => {

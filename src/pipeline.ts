@@ -1,18 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Authenticate } from './auth/authenticate.js';
+import type { Presented } from './auth/scheme.js';
 import { problemOf } from './db/sqlstate.js';
 import { expectationFailed, internal, Problem } from './errors.js';
 import { takesProblemJson } from './http/accept.js';
-import { BodyAborted, hasBody, readBody } from './http/body.js';
+import { BodyAborted, hasBody, readBody, readBytes } from './http/body.js';
 import { lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
 import { type Reply, send, sendHead } from './http/reply.js';
 import type { Request } from './http/request.js';
-import { type Action, choose, type Match, pick, type Router } from './http/router.js';
+import { choose, type Endpoint, type Match, pick, type Router } from './http/router.js';
 import { ReaderGone, writeRows } from './http/stream.js';
 import { ALL_METHODS, readTarget } from './http/target.js';
 import { type Retirement, requireVersion, retirementFields, splitVersion } from './http/version.js';
 import type { Log } from './log.js';
+import { NOBODY, type Principal, permit } from './principal.js';
 
 export interface PipelineOptions {
   readonly router: Router;
@@ -21,6 +24,12 @@ export interface PipelineOptions {
   readonly bodyLimit: number;
   readonly streamStallMs: number;
   readonly retirement: Retirement;
+  /** Undefined: nobody has to show a credential. */
+  readonly authenticate: Authenticate | undefined;
+  /** The fields that go with a 403. */
+  readonly challenge: (problem: Problem) => readonly string[];
+  /** What of a request may carry a credential. */
+  readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Presented;
   /** Whether the service is stopping: then each answer closes its connection. */
   readonly isDraining: () => boolean;
 }
@@ -39,6 +48,7 @@ interface Exchange {
   readonly options: PipelineOptions;
   /** Fields that the answer carries whatever it is. */
   common: readonly string[];
+  bytes?: Promise<Buffer>;
 }
 
 /** The steps of every request, each saying what it may refuse. This is the only place that catches to answer. */
@@ -57,18 +67,20 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       version(exchange, mounted, options.retirement); //               400, 410
       const action = pick(match, req.method!); //                      405
       if (!action) return finish(exchange, optionsReply(match));
+      const principal = await identify(exchange, action); //           400, 401, 413, 429, 503
+      const permission = permit(principal, action.needs, match.params); // 403
       const type = choose(action, req.headers.accept); //              406
-      const body = await bodyOf(exchange, action, options.bodyLimit); // 415, 413, 400
-      const { headers } = req;
+      const body = await bodyOf(exchange, action); //                  415, 413, 400
       const request: Request = {
         id,
         method: req.method!,
         path,
         params: match.params,
         query: target.query,
-        headers,
+        headers: req.headers,
         type,
-        caller: '',
+        principal,
+        permission,
         run: undefined,
         body,
       };
@@ -96,9 +108,26 @@ function optionsReply(match: Match): Reply {
   return { status: 204, headers: ['Allow', match.allow, ...match.takes] };
 }
 
-function bodyOf({ req, res, expectation }: Exchange, { takes }: Action, limit: number) {
-  if (!takes) return undefined;
-  return readBody(req, takes, limit, () => expectation === 'continue' && res.writeContinue());
+/** Not a promise where nobody has to show a credential: that would cost every request a turn of the microtasks. */
+function identify(exchange: Exchange, { needs }: Endpoint): Promise<Principal> | Principal {
+  const { authenticate, present } = exchange.options;
+  if (!authenticate || needs === 'nothing') return NOBODY;
+  return authenticate(present(exchange.req, () => bytesOf(exchange)));
+}
+
+function bodyOf(exchange: Exchange, { takes }: Endpoint) {
+  return takes && readBody(exchange.req, takes, () => bytesOf(exchange));
+}
+
+/** The body, read once, by whoever needs it first: the check of a signature, or the action's. */
+function bytesOf(exchange: Exchange): Promise<Buffer> {
+  const { req, res, expectation, options } = exchange;
+  exchange.bytes ??= readBytes(
+    req,
+    options.bodyLimit,
+    () => expectation === 'continue' && res.writeContinue(),
+  );
+  return exchange.bytes;
 }
 
 function answer(exchange: Exchange, reply: Reply): Promise<void> | void {
@@ -132,12 +161,17 @@ function fail(exchange: Exchange, error: unknown): void {
   if (error instanceof BodyAborted || error instanceof ReaderGone) return void res.destroy();
   const problem = error instanceof Problem ? error : problemOf(error);
   if (!problem)
-    log.error({ err: error, requestId: id, method: req.method, target: req.url }, 'request failed');
+    log.error(
+      { err: error, requestId: id, method: req.method, path: req.url?.split('?')[0] },
+      'request failed',
+    );
   else if (problem !== error && problem.status === 503)
     log.warn({ err: error, requestId: id }, problem.message);
   // Half an array must not look like a whole one.
   if (res.headersSent) return void res.destroy();
-  finish(exchange, render(problem ?? internal(), takesProblemJson(req.headers.accept), id));
+  const rendered = render(problem ?? internal(), takesProblemJson(req.headers.accept), id);
+  if (problem?.code === 'INSUFFICIENT_SCOPE') rendered.headers.push(...options.challenge(problem));
+  finish(exchange, rendered);
 }
 
 const PROCESS = randomBytes(6).toString('base64url');

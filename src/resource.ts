@@ -21,6 +21,8 @@ export interface Resource {
   readonly unique?: Readonly<Record<string, { readonly code: 'EMAIL_TAKEN'; readonly field: string }>>;
   /** The field that names the record's parent, and the parent's collection. */
   readonly parent?: { readonly field: string; readonly collection: string };
+  /** Whether its records are those who may authenticate: the scope `self` is about the caller's own. */
+  readonly owner?: boolean;
   /** Collections nested under a record: the names of their links. */
   readonly children: readonly string[];
   /** How a list without parameters looks: the first page, or an array of everything. */

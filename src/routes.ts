@@ -3,13 +3,16 @@ import { create, createNested } from './actions/create.js';
 import { get } from './actions/get.js';
 import { idempotent } from './actions/idempotent.js';
 import { list, listNested } from './actions/list.js';
+import { ownCreation, ownRecord } from './actions/own.js';
 import { patch } from './actions/patch.js';
 import { remove } from './actions/remove.js';
 import { replace } from './actions/replace.js';
+import { whoami } from './actions/whoami.js';
 import type { WriteSettings } from './actions/write.js';
 import { type Collection, openCollection } from './collection.js';
 import type { Db } from './db/connect.js';
-import type { Action, Route, Router } from './http/router.js';
+import { type Action, permitted, type Route, type Router } from './http/router.js';
+import type { Scope } from './principal.js';
 import { items } from './resources/items.js';
 import { posts } from './resources/posts.js';
 import { users } from './resources/users.js';
@@ -51,25 +54,46 @@ export function routes(
     ...collectionRoutes(db, posts, settings),
     {
       path: '/users/:id/posts',
-      actions: { GET: listNested(posts, users), POST: once(createNested(posts, users)) },
+      actions: {
+        GET: permitted({ scopes: ['posts:read', 'users:read'], own: 'path' }, listNested(posts, users)),
+        POST: permitted(
+          { scopes: ['posts:write', 'users:read'], own: 'path' },
+          once(createNested(posts, users)),
+        ),
+      },
     },
-    { path: BATCH_PATH, actions: { POST: once(batch(db, [users, items, posts], router)) } },
+    {
+      path: BATCH_PATH,
+      actions: { POST: permitted('credential', once(batch(db, [users, items, posts], router))) },
+    },
+    { path: '/whoami', actions: { GET: permitted('credential', whoami) } },
   ];
 }
 
 /** The two paths of a collection, with the actions that every collection has. */
 export function collectionRoutes(db: Db, collection: Collection, settings: ApiSettings): Route[] {
-  const { name } = collection.resource;
+  const { name, parent, owner } = collection.resource;
+  const own = owner ? 'path' : parent ? 'record' : undefined;
+  const read: Scope = { scopes: [`${name}:read`], own };
+  const write: Scope = { scopes: [`${name}:write`], own };
   const once = (action: Action) => idempotent(db, settings.idempotencyTtlSeconds, action);
+  const ofRecord = (action: Action) => (own === 'record' ? ownRecord(db, collection, action) : action);
+  const creation = own === 'record' ? ownCreation(collection, create(collection)) : create(collection);
   return [
-    { path: `/${name}`, actions: { GET: list(collection), POST: once(create(collection)) } },
+    {
+      path: `/${name}`,
+      actions: {
+        GET: permitted({ scopes: read.scopes }, list(collection)),
+        POST: permitted({ ...write, own: own === 'record' ? own : undefined }, once(creation)),
+      },
+    },
     {
       path: `/${name}/:id`,
       actions: {
-        GET: get(collection),
-        PUT: replace(collection, settings),
-        PATCH: once(patch(collection, settings)),
-        DELETE: remove(collection, settings),
+        GET: permitted(read, ofRecord(get(collection))),
+        PUT: permitted(write, ofRecord(replace(collection, settings))),
+        PATCH: permitted(write, once(ofRecord(patch(collection, settings)))),
+        DELETE: permitted(write, ofRecord(remove(collection, settings))),
       },
     },
   ];

@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { openAuth } from './auth/open.js';
 import type { Config } from './config.js';
 import { connect, type Db } from './db/connect.js';
 import { startEmbedded } from './db/embedded.js';
 import { keepHouse } from './db/housekeeping.js';
 import { migrate } from './db/migrate.js';
+import { present } from './http/client.js';
 import { createRouter, type Route, type Router } from './http/router.js';
 import type { Log } from './log.js';
 import { createPipeline } from './pipeline.js';
@@ -69,6 +71,7 @@ export async function startService(
   const database = await openDatabase(config, log);
   const { db } = database;
   try {
+    const auth = openAuth(config, db, log);
     const collections = await openCollections(db, config.tombstones);
     const table = [...routes(db, collections, config, () => router), ...((await more?.(db)) ?? [])];
     const router: Router = createRouter(table);
@@ -78,6 +81,9 @@ export async function startService(
       bodyLimit: config.bodyLimit,
       streamStallMs: config.streamStallMs,
       retirement: config,
+      authenticate: auth.authenticate,
+      challenge: auth.challenge,
+      present: (req, body) => present(req, body, config.trustProxy),
       isDraining: () => !server.listening,
     });
     const server = createHttpServer(pipeline, config);
@@ -90,6 +96,7 @@ export async function startService(
       stop: async () => {
         stopHousekeeping();
         await drain(server, config.shutdownMs);
+        await auth.close();
         await database.close();
       },
     };

@@ -56,13 +56,15 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
     buried_many: tombstones
       ? '\nunion all select id, 0, null from tombstones where id = any ($1::uuid[])'
       : '',
+    parent: parentColumn(resource),
     buried: tombstones ? '\nunion all select 0, null from tombstones where id = $1' : '',
   };
   const compiled = new Map<string, string>();
   for (const [name, template] of readStatements('collection.sql')) {
     const kind = /^(?:page|stream)(.*)$/.exec(name)?.[1];
-    if (kind === undefined) compiled.set(name, fill(template, parts));
-    else if (applies(kind, resource)) {
+    if (kind === undefined) {
+      if (name !== 'belongs' || resource.parent) compiled.set(name, fill(template, parts));
+    } else if (applies(kind, resource)) {
       for (const [key, order] of ordersOf(kind, resource))
         compiled.set(`${name}:${key}`, fill(template, { ...parts, ...order }));
     }
@@ -84,11 +86,15 @@ const PLACES = {
   },
 };
 
+function parentColumn({ columns, parent }: Resource): string {
+  return columns[parent?.field ?? ''] ?? '';
+}
+
 /** `$.` in an order stands for the relation that holds the column at that place of the statement. */
 function ordersOf(kind: string, resource: Resource): [key: string, parts: Record<string, string>][] {
   const parts = {
     search: `lower(${resource.columns[resource.searchable ?? '']})`,
-    parent: resource.columns[resource.parent?.field ?? ''] ?? '',
+    parent: parentColumn(resource),
   };
   const others = kind === '_counted' ? [] : Object.keys(resource.sortable);
   return ['created_at', ...others].flatMap((sort) =>

@@ -14,11 +14,22 @@ const LAYERS = [
   ['routes.ts'],
   ['actions/'],
   ['http/'],
+  ['auth/'],
   ['collection.ts', 'formats/', 'resources/'],
   ['statements.ts', 'grouped.ts', 'draft.ts'],
   ['record.ts'],
   ['db/', 'validate.ts'],
-  ['password.ts', 'errors.ts', 'config.ts', 'resource.ts', 'json.ts', 'uuid.ts', 'log.ts', 'turns.ts'],
+  [
+    'password.ts',
+    'errors.ts',
+    'config.ts',
+    'resource.ts',
+    'json.ts',
+    'uuid.ts',
+    'log.ts',
+    'turns.ts',
+    'principal.ts',
+  ],
 ];
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));

@@ -9,6 +9,7 @@ import type { Body, Request } from '../http/request.js';
 import { type Action, choose, pick, type Router } from '../http/router.js';
 import { requireVersion, splitVersion } from '../http/version.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
+import { permit } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 
 export const BATCH_PATH = '/batch';
@@ -94,6 +95,7 @@ async function runOne(operation: Operation, router: Router, request: Request, ru
   requireVersion(headers['api-version'], mounted);
   const action = pick(match, method);
   if (!action) return { status: 204, headers: ['Allow', match.allow] };
+  const permission = permit(request.principal, action.needs, match.params);
   const type = choose(action, headers.accept);
   const query = mark < 0 ? '' : operation.path.slice(mark + 1);
   const body = bodyOf(operation, action);
@@ -103,6 +105,7 @@ async function runOne(operation: Operation, router: Router, request: Request, ru
     path,
     query,
     params: match.params,
+    permission,
     headers,
     type,
     run,

@@ -39,7 +39,7 @@ async function once(
   request: Request,
   action: Action,
 ): Promise<Reply> {
-  const { caller } = request;
+  const caller = request.principal.subject;
   const fingerprint = fingerprintOf(request);
   const [lock] = await run(LOCK, [`${caller}\n${key}`]);
   if (lock?.locked !== true) throw keyInUse();

@@ -12,22 +12,31 @@ export function hasBody(req: IncomingMessage): boolean {
 }
 
 /**
- * Reads the body of a request as one of the media types in `takes`. `proceed` is called right before the
- * first byte is waited for, for a client that asked to be told (Expect: 100-continue). Throws 415, 413 or 400.
+ * Reads the body of a request as one of the media types in `takes`; `read` gives its bytes. Throws 415, 413 or 400.
  */
 export async function readBody(
   req: IncomingMessage,
   takes: readonly string[],
-  limit: number,
-  proceed: () => void,
+  read: () => Promise<Buffer>,
 ): Promise<Body | undefined> {
   const type = mediaType(req, takes);
   if (!hasBody(req)) return undefined;
-  if (Number(req.headers['content-length'] ?? 0) > limit) throw payloadTooLarge(limit);
-  proceed();
-  const bytes = await collect(req, limit);
+  const bytes = await read();
   return { type, value: readJson(bytes), bytes };
 }
+
+/**
+ * The bytes of a body. `proceed` is called right before the first one is waited for, for a client that asked to
+ * be told (Expect: 100-continue). Throws 413.
+ */
+export async function readBytes(req: IncomingMessage, limit: number, proceed: () => void): Promise<Buffer> {
+  if (!hasBody(req)) return NOTHING;
+  if (Number(req.headers['content-length'] ?? 0) > limit) throw payloadTooLarge(limit);
+  proceed();
+  return collect(req, limit);
+}
+
+const NOTHING = Buffer.alloc(0);
 
 function mediaType(req: IncomingMessage, takes: readonly string[]): string {
   const coding = req.headers['content-encoding'];

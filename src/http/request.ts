@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Run } from '../db/connect.js';
 import type { Json } from '../json.js';
+import type { Permission, Principal } from '../principal.js';
 
 /** A body that was read: its media type without parameters, and the JSON in it. */
 export interface Body {
@@ -22,8 +23,9 @@ export interface Request {
   readonly headers: IncomingHttpHeaders;
   /** The media type negotiated among those the action offers. */
   readonly type: string;
-  /** Who asks; what is kept for one caller is not seen by another. */
-  readonly caller: string;
+  readonly principal: Principal;
+  /** What the principal may do: with `own`, only what is its own, where the path does not tell. */
+  readonly permission: Permission;
   /** The transaction that the action is part of; undefined: each statement is its own. */
   readonly run: Run | undefined;
   /** Only for actions that take a body; undefined when the request has none. */

@@ -1,5 +1,6 @@
 import FindMyWay from 'find-my-way';
 import { badRequest, methodNotAllowed, noSuchPath, notAcceptable } from '../errors.js';
+import type { Need } from '../principal.js';
 import { negotiate } from './accept.js';
 import type { Reply } from './reply.js';
 import type { Request } from './request.js';
@@ -14,15 +15,20 @@ export interface Action {
   readonly takes?: readonly string[];
 }
 
+/** An action and who may run it. */
+export interface Endpoint extends Action {
+  readonly needs: Need;
+}
+
 /** A path with its actions by method; HEAD and OPTIONS follow from the others. */
 export interface Route {
   readonly path: string;
-  readonly actions: Readonly<Record<string, Action>>;
+  readonly actions: Readonly<Record<string, Endpoint>>;
 }
 
 /** A resource as it was found: its actions, and the Allow field that goes with them. */
 export interface Match {
-  readonly actions: ReadonlyMap<string, Action>;
+  readonly actions: ReadonlyMap<string, Endpoint>;
   readonly allow: string;
   /** Accept-Post and Accept-Patch of an OPTIONS answer (RFC 5789 section 3.1). */
   readonly takes: readonly string[];
@@ -59,10 +65,15 @@ function compile(actions: Route['actions']): Compiled {
 }
 
 /** The action of a method, undefined for OPTIONS, which every resource answers the same way. Throws 405. */
-export function pick(match: Match, method: string): Action | undefined {
+export function pick(match: Match, method: string): Endpoint | undefined {
   const action = match.actions.get(method);
   if (!action && method !== 'OPTIONS') throw methodNotAllowed(match.allow);
   return action;
+}
+
+/** The action for those who have what it needs. */
+export function permitted(needs: Need, action: Action): Endpoint {
+  return { ...action, needs };
 }
 
 /** The media type of an action's answer. Throws 406. */

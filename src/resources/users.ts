@@ -17,6 +17,7 @@ export const users: Resource = {
   normalize: { email: ['trim', 'nfc', 'lower'], name: ['trim'], age: ['integer'] },
   columns: { email: 'email' },
   unique: { users_email_key: { code: 'EMAIL_TAKEN', field: 'email' } },
+  owner: true,
   children: ['posts'],
   list: 'array',
   direction: 'asc',

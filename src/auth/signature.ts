@@ -1,0 +1,59 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Config } from '../config.js';
+import type { Db } from '../db/connect.js';
+import type { Principal } from '../principal.js';
+import { takeOnce } from './once.js';
+import { type Presented, quote, Refusal, type Scheme } from './scheme.js';
+
+/** How far a timestamp may be from the server's clock, in seconds. */
+const WINDOW = 300;
+
+/**
+ * A request signed with a shared secret: `X-Timestamp` in seconds since 1970, and `X-Signature`, the base64 of
+ * HMAC-SHA256 over timestamp, method, target and body as they are sent, joined by line feeds. Each is taken once.
+ * `X-Key-Id` names the secret; without it each is tried.
+ */
+export function signature(config: Config, db: Db): Scheme {
+  const secrets = config.signingSecrets.map(({ id, secret, subject, scopes }) => ({
+    id,
+    secret,
+    subject,
+    scopes: new Set(scopes),
+  }));
+
+  async function verify(presented: Presented, given: string): Promise<Principal> {
+    const { headers } = presented;
+    const timestamp = String(headers['x-timestamp'] ?? '');
+    if (!/^\d{1,12}$/.test(timestamp)) throw refusal('X-Timestamp takes seconds since 1970.');
+    if (Math.abs(Number(timestamp) - Date.now() / 1000) > WINDOW)
+      throw refusal('X-Timestamp is more than five minutes from now.');
+    const wanted = Buffer.from(given, 'base64');
+    if (wanted.length !== 32) throw refusal('X-Signature takes the base64 of an HMAC-SHA256.');
+    const id = headers['x-key-id'];
+    const candidates = id === undefined ? secrets : secrets.filter((secret) => secret.id === id);
+    const body = await presented.body();
+    const signer = candidates.find(({ secret }) =>
+      timingSafeEqual(hmac(secret, timestamp, presented, body), wanted),
+    );
+    if (!signer) throw refusal('The signature does not fit the request.');
+    const { subject, scopes } = signer;
+    if (!(await takeOnce(db, `signature\n${wanted.toString('base64')}`, Number(timestamp) + WINDOW)))
+      throw refusal('The signature has been used before.');
+    return { subject, scopes, scheme: 'signature', expiresAt: undefined };
+  }
+
+  return {
+    name: 'signature',
+    challenge: () => `HMAC-SHA256 realm=${quote(config.realm)}, headers="X-Timestamp X-Signature"`,
+    authenticate: (presented) => {
+      const given = presented.headers['x-signature'];
+      return given === undefined ? undefined : verify(presented, String(given));
+    },
+  };
+}
+
+const refusal = (description: string) => new Refusal('signature', description);
+
+function hmac(secret: string, timestamp: string, { method, target }: Presented, body: Buffer): Buffer {
+  return createHmac('sha256', secret).update(`${timestamp}\n${method}\n${target}\n`).update(body).digest();
+}

@@ -1,0 +1,67 @@
+import { forbidden } from './errors.js';
+
+/** The credentials that AUTH can name. */
+export const SCHEMES = ['bearer', 'basic', 'api-key', 'signature', 'mtls'] as const;
+export type SchemeName = (typeof SCHEMES)[number];
+
+/** Who asks, whatever the credential was. */
+export interface Principal {
+  readonly subject: string;
+  readonly scopes: ReadonlySet<string>;
+  /** What the credential was; `none` where nobody needs one. */
+  readonly scheme: SchemeName | 'none';
+  /** Seconds since 1970; undefined: the credential does not expire. */
+  readonly expiresAt: number | undefined;
+}
+
+/** What an action asks of its caller: nothing, any credential at all, or scopes. */
+export type Need = 'nothing' | 'credential' | Scope;
+
+export interface Scope {
+  /** All of these. */
+  readonly scopes: readonly string[];
+  /**
+   * What the scope `self` is good for besides: a path whose `:id` is the caller's own, or a record below the
+   * caller, which the action itself checks.
+   */
+  readonly own?: 'path' | 'record' | undefined;
+}
+
+/** Everybody, where AUTH is none. */
+export const NOBODY: Principal = {
+  subject: 'anonymous',
+  scopes: new Set(['admin']),
+  scheme: 'none',
+  expiresAt: undefined,
+};
+
+/** What a caller may do with an action: all of it, or only with what is the caller's own. */
+export type Permission = 'all' | 'own';
+
+/**
+ * Decides before anything is looked up, so that an answer tells nothing of what exists. `admin` includes every
+ * scope, and writing a collection includes reading it, since the answer to a write shows the record. Throws 403.
+ */
+export function permit(
+  { scopes, subject }: Principal,
+  need: Need,
+  params: Readonly<Record<string, string | undefined>>,
+): Permission {
+  if (typeof need === 'string' || scopes.has('admin')) return 'all';
+  if (need.scopes.every((scope) => includes(scopes, scope))) return 'all';
+  if (need.own && scopes.has('self')) {
+    if (need.own === 'record') return 'own';
+    if (params.id?.toLowerCase() === subject.toLowerCase()) return 'own';
+  }
+  throw forbidden(need.scopes);
+}
+
+function includes(scopes: ReadonlySet<string>, scope: string): boolean {
+  return scopes.has(scope) || (scope.endsWith(':read') && scopes.has(`${scope.slice(0, -5)}:write`));
+}
+
+/** Names of scopes, as a space-separated list (RFC 6749 section 3.3) or already apart. */
+export function scopesOf(value: unknown): ReadonlySet<string> {
+  const names = typeof value === 'string' ? value.split(' ') : Array.isArray(value) ? value : [];
+  return new Set(names.filter((name): name is string => typeof name === 'string' && name !== ''));
+}
