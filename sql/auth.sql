@@ -8,3 +8,12 @@ returning true as fresh;
 delete from taken
 where hash = any (array(select hash from taken where until < now() - interval '1 minute' limit 1000))
 returning true;
+
+-- name: passwords_of ($1 emails, as a JSON array)
+select email, user_id, hash
+from users
+join passwords on user_id = users.id
+where email = any (array(select json_array_elements_text($1::text::json)));
+
+-- name: rehash ($1 user id, $2 hash that was verified, $3 new hash)
+update passwords set hash = $3 where user_id = $1 and hash = $2;

@@ -29,7 +29,7 @@ export interface PipelineOptions {
   /** The fields that go with a 403. */
   readonly challenge: (problem: Problem) => readonly string[];
   /** What of a request may carry a credential. */
-  readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Presented;
+  readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Omit<Presented, 'admit'>;
   /** Whether the service is stopping: then each answer closes its connection. */
   readonly isDraining: () => boolean;
 }

@@ -3,7 +3,7 @@ import type { Principal } from '../principal.js';
 import type { FailureLimit } from './failures.js';
 import { type Presented, Refusal, type Scheme } from './scheme.js';
 
-export type Authenticate = (presented: Presented) => Promise<Principal>;
+export type Authenticate = (presented: Omit<Presented, 'admit'>) => Promise<Principal>;
 
 /**
  * One principal from whatever credential a request has. Throws 401 with a challenge for each scheme taken, 400
@@ -18,7 +18,8 @@ export function createAuthenticator(schemes: readonly Scheme[], failures: Failur
       ),
     );
 
-  return async (presented) => {
+  return async (request) => {
+    const presented: Presented = { ...request, admit: failures.admit };
     requireOneCredential(presented);
     await failures.admit(presented.address);
     try {

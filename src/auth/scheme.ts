@@ -15,6 +15,8 @@ export interface Presented {
   readonly loopback: boolean;
   /** SHA-256 of the client's certificate in DER, base64url (RFC 8705); undefined when it showed none that is good. */
   readonly certificate: string | undefined;
+  /** Throws 429 while the account that a credential claims has to wait after failures. */
+  readonly admit: (account: string) => Promise<void>;
   /** The whole body; throws 413. */
   readonly body: () => Promise<Buffer>;
 }

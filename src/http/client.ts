@@ -14,7 +14,7 @@ export function present(
   req: IncomingMessage,
   body: () => Promise<Buffer>,
   trusted: BlockList | undefined,
-): Presented {
+): Omit<Presented, 'admit'> {
   const { socket, headers } = req;
   const peer = plain(socket.remoteAddress ?? '');
   const throughProxy = trusted !== undefined && contains(trusted, peer);

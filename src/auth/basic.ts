@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import type { Config } from '../config.js';
+import type { Db, Row } from '../db/connect.js';
+import { group } from '../db/group.js';
+import { readStatements } from '../db/queries.js';
+import type { Log } from '../log.js';
+import { hashPassword, isOutdated, verifyPassword } from '../password.js';
+import type { Principal } from '../principal.js';
+import { Recent } from './recent.js';
+import { credentialsOf, type Presented, quote, Refusal, type Scheme } from './scheme.js';
+
+const STATEMENTS = readStatements('auth.sql');
+/** Passwords that have been found right, for so long; as long as the stored hash stays the same. */
+const MOST_KNOWN = 10_000;
+const KNOWN_MS = 60_000;
+const LONGEST_PASSWORD = 256;
+const LONGEST_EMAIL = 254;
+
+const READS = { most: 256, underWay: 2, waiting: 5000, keyOf: (email: string) => email };
+
+/**
+ * The email and password of a user (RFC 7617), over TLS only. A user who is not known costs what a wrong password
+ * does. Throws 503 when too many passwords are being checked, so that a flood leaves the other requests their cores.
+ */
+export function basic(config: Config, db: Db, log: Log): Scheme {
+  const scopes = new Set(config.basicScopes);
+  const known = new Recent<number>(MOST_KNOWN);
+
+  const find = group<string, Row | undefined>(READS, async (emails) => {
+    const rows = await db.run(STATEMENTS.get('passwords_of')!, [JSON.stringify(emails)]);
+    const byEmail = new Map(rows.map((row) => [row.email, row]));
+    return emails.map((email) => byEmail.get(email));
+  });
+
+  async function verify(presented: Presented, credentials: string): Promise<Principal> {
+    if (!presented.secure && !(config.basicInsecure && presented.loopback))
+      throw refusal('Basic credentials are taken over TLS only.');
+    const { email, password } = read(credentials);
+    await presented.admit(email);
+    const row = await find(email);
+    const hash = row?.hash as string | undefined;
+    if (!(await isRight(password, hash))) throw refusal('The email or the password is wrong.', email);
+    if (isOutdated(hash!)) {
+      rehash(row!.user_id as string, hash!, password).catch((err: unknown) =>
+        log.warn({ err }, 'a password keeps its old hash until it is next used'),
+      );
+    }
+    return { subject: row!.user_id as string, scopes, scheme: 'basic', expiresAt: undefined };
+  }
+
+  async function isRight(password: string, hash: string | undefined): Promise<boolean> {
+    // The hash with its salt is part of the key: a password that has been changed is not known any more.
+    const key = createHash('sha256').update(`${hash}\n${password}`).digest('base64');
+    if (hash !== undefined && (known.get(key) ?? 0) > Date.now()) return true;
+    if (!(await verifyPassword(password, hash))) return false;
+    known.set(key, Date.now() + KNOWN_MS);
+    return true;
+  }
+
+  /** Only over the hash that was verified: a password set meanwhile stays. */
+  async function rehash(userId: string, hash: string, password: string): Promise<void> {
+    await db.run(STATEMENTS.get('rehash')!, [userId, hash, await hashPassword(password)]);
+  }
+
+  return {
+    name: 'basic',
+    challenge: () => `Basic realm=${quote(config.realm)}, charset="UTF-8"`,
+    authenticate: (presented) => {
+      const credentials = credentialsOf(presented, 'basic');
+      return credentials === undefined ? undefined : verify(presented, credentials);
+    },
+  };
+}
+
+const refusal = (description: string, account?: string) => new Refusal('basic', description, account);
+
+function read(credentials: string): { email: string; password: string } {
+  const text = Buffer.from(credentials, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  if (colon < 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(credentials))
+    throw refusal('Basic takes the base64 of an email, a colon and a password.');
+  const email = text.slice(0, colon).trim().normalize('NFC').toLowerCase();
+  const password = text.slice(colon + 1);
+  // Longer ones, and U+0000, which PostgreSQL cannot hold, belong to nobody.
+  if (email.length > LONGEST_EMAIL || password.length > LONGEST_PASSWORD || email.includes('\0'))
+    throw refusal('The email or the password is wrong.');
+  return { email, password };
+}
