@@ -1,0 +1,205 @@
+import { createHmac } from 'node:crypto';
+import t, { type Test } from 'tap';
+import { readConfig } from '../../src/config.js';
+import { createRouter, type Endpoint, type Route } from '../../src/http/router.js';
+import { routes } from '../../src/routes.js';
+import { type Answer, type SendOptions, testService } from '../service.js';
+
+const SECRET = 'a secret of more than thirty-two characters ';
+const ABSENT = '01900000-0000-7000-8000-000000000000';
+
+/** Who signs: the subject and the scopes of each. */
+type Callers = Record<string, { readonly subject?: string; readonly scopes: readonly string[] }>;
+
+const SCOPES: Callers = {
+  nothing: { scopes: [] },
+  'users:read': { scopes: ['users:read'] },
+  'users:write': { scopes: ['users:write'] },
+  'items:read': { scopes: ['items:read'] },
+  'items:write': { scopes: ['items:write'] },
+  'posts:read': { scopes: ['posts:read'] },
+  'posts:write': { scopes: ['posts:write'] },
+  'posts:write users:read': { scopes: ['posts:write', 'users:read'] },
+  'events:read': { scopes: ['events:read'] },
+  admin: { scopes: ['admin'] },
+};
+
+/** A service with two users and a post of each, and a way to ask it as somebody. */
+async function setup(t: Test) {
+  const open = await testService(t, { AUTH: 'none' });
+  const user = async (name: string) => {
+    const body = { email: `${name}@example.org`, name };
+    return (await open.send('POST', '/users', { body })).json.id as string;
+  };
+  const [ada, eve] = [await user('ada'), await user('eve')];
+  const post = async (userId: string) =>
+    (await open.send('POST', '/posts', { body: { userId, title: 'mine' } })).json.id as string;
+  const ids = { ada, eve, adasPost: await post(ada), evesPost: await post(eve) };
+  const item = (await open.send('POST', '/items', { body: { name: 'lamp' } })).json.id as string;
+  const callers: Callers = {
+    ...SCOPES,
+    ada: { subject: ada, scopes: ['self'] },
+    client: { subject: 'a client', scopes: ['self'] },
+  };
+  const service = await testService(t, {
+    DATABASE_URL: open.databaseUrl,
+    AUTH: 'signature',
+    AUTH_FAILURES: '0',
+    SIGNING_SECRETS: JSON.stringify(
+      Object.entries(callers).map(([id, { subject = id, scopes }]) => ({
+        id,
+        secret: SECRET + id,
+        subject,
+        scopes,
+      })),
+    ),
+  });
+  let requests = 0;
+  /** Each with an address of its own, since a signature is taken once. */
+  const as = (caller: string, method: string, path: string, options: SendOptions = {}): Promise<Answer> => {
+    const body = options.body === undefined ? '' : JSON.stringify(options.body);
+    const unique = `${path}${path.includes('?') ? '&' : '?'}n=${requests++}`;
+    const time = String(Math.floor(Date.now() / 1000));
+    const signature = createHmac('sha256', SECRET + caller)
+      .update(`${time}\n${method}\n${unique}\n${body}`)
+      .digest('base64');
+    const headers = { ...options.headers, 'x-timestamp': time, 'x-signature': signature, 'x-key-id': caller };
+    return service.send(method, unique, { ...options, headers });
+  };
+  const table: Route[] = routes(service.db, service.collections, readConfig({}), () => createRouter(table));
+  return { ...service, open, as, ids, item, table, callers };
+}
+
+/** What the need of an endpoint means, in a test's own words. */
+function mayUse({ needs }: Endpoint, scopes: readonly string[]): boolean {
+  if (typeof needs === 'string' || scopes.includes('admin')) return true;
+  return needs.scopes.every(
+    (scope) => scopes.includes(scope) || scopes.includes(scope.replace(':read', ':write')),
+  );
+}
+
+t.test('every route and method, by what the credential permits', async (t) => {
+  const { send, as, table, ids, item } = await setup(t);
+  const existing: Record<string, string> = { users: ids.eve, items: item, posts: ids.evesPost };
+  for (const { path, actions } of table) {
+    const collection = /^\/(\w+)/.exec(path)![1]!;
+    const [there, absent] = [existing[collection] ?? ABSENT, ABSENT].map((id) => path.replace(':id', id)) as [
+      string,
+      string,
+    ];
+    for (const [method, endpoint] of Object.entries(actions)) {
+      for (const address of [there, `/api/v1${there}`]) {
+        const none = await send(method, address);
+        const other = await send(method, address, { headers: { authorization: 'Digest username="x"' } });
+        if (endpoint.needs === 'nothing')
+          t.notMatch([none.status, other.status], [401, 401], `${method} ${address}`);
+        else t.same([none.status, other.status], [401, 401], `${method} ${address} needs a credential`);
+      }
+      for (const [caller, { scopes }] of Object.entries(SCOPES)) {
+        if (mayUse(endpoint, scopes)) {
+          // A condition that no record fulfils: what may be done is tried, and nothing is done.
+          const headers = { 'if-match': '"0"', 'content-type': 'text/plain' };
+          const { status } = await as(caller, method, there, { headers });
+          t.notOk(
+            status === 401 || status === 403 || status >= 500,
+            `${caller} may ${method} ${path}: ${status}`,
+          );
+        } else {
+          const [one, two] = [await as(caller, method, there), await as(caller, method, absent)];
+          t.equal(one.status, 403, `${caller} may not ${method} ${path}`);
+          t.same([two.status, two.text], [one.status, one.text], 'whether there is one or not');
+          t.equal(one.json.error.code, 'INSUFFICIENT_SCOPE');
+        }
+      }
+    }
+  }
+});
+
+t.test('self: the own record and the own posts, and nothing of others', async (t) => {
+  const { as, ids, open } = await setup(t);
+  const { ada, eve, adasPost, evesPost } = ids;
+  const statusOf = async (method: string, path: string, body?: unknown) =>
+    (await as('ada', method, path, body === undefined ? {} : { body })).status;
+  t.equal(await statusOf('GET', `/users/${ada}`), 200);
+  t.equal(await statusOf('GET', `/users/${ada.toUpperCase()}`), 200);
+  t.equal(await statusOf('PATCH', `/users/${ada}`, { age: 36 }), 200);
+  t.equal(await statusOf('GET', `/users/${ada}/posts`), 200);
+  t.equal(await statusOf('POST', `/users/${ada}/posts`, { title: 'nested' }), 201);
+  t.equal(await statusOf('POST', '/posts', { userId: ada, title: 'mine too' }), 201);
+  t.equal(await statusOf('GET', `/posts/${adasPost}`), 200);
+  t.equal(await statusOf('PATCH', `/posts/${adasPost}`, { title: 'changed' }), 200);
+  t.equal(await statusOf('PUT', `/posts/${adasPost}`, { userId: ada, title: 'whole' }), 200);
+
+  const forbidden: [method: string, path: string, body?: unknown][] = [
+    ['GET', '/users'],
+    ['POST', '/users', { email: 'new@example.org', name: 'new' }],
+    ['GET', `/users/${eve}`],
+    ['PATCH', `/users/${eve}`, { age: 1 }],
+    ['DELETE', `/users/${eve}`],
+    ['GET', `/users/${ABSENT}`],
+    ['GET', `/users/${eve}/posts`],
+    ['POST', `/users/${eve}/posts`, { title: 'not mine' }],
+    ['GET', '/posts'],
+    ['POST', '/posts', { userId: eve }],
+    ['POST', '/posts', { userId: ABSENT }],
+    ['POST', '/posts', {}],
+    ['GET', `/posts/${evesPost}`],
+    ['GET', `/posts/${ABSENT}`],
+    ['GET', '/posts/none'],
+    ['PUT', `/posts/${evesPost}`, { userId: ada }],
+    ['PATCH', `/posts/${evesPost}`, { userId: ada }],
+    ['DELETE', `/posts/${evesPost}`],
+    ['PATCH', `/posts/${adasPost}`, { userId: eve }],
+    ['PUT', `/posts/${adasPost}`, { userId: eve }],
+    ['GET', '/items'],
+  ];
+  for (const [method, path, body] of forbidden)
+    t.equal(await statusOf(method, path, body), 403, `${method} ${path}`);
+  t.match(
+    (await open.send('GET', `/posts/${adasPost}`)).json,
+    { userId: ada, title: 'whole' },
+    'nothing moved',
+  );
+  t.match((await open.send('GET', `/posts/${evesPost}`)).json, { userId: eve, title: 'mine' });
+  t.equal(
+    (await as('client', 'GET', `/posts/${adasPost}`)).status,
+    403,
+    'a subject that is no user owns nothing',
+  );
+
+  t.equal(await statusOf('DELETE', `/posts/${adasPost}`), 204);
+  t.equal(await statusOf('DELETE', `/users/${ada}`), 204);
+});
+
+t.test('each operation of a batch needs what it needs alone', async (t) => {
+  const { as, ids, open } = await setup(t);
+  const operations = (method: string, path: string, body?: unknown) => ({
+    body: [
+      { method: 'GET', path: `/users/${ids.ada}` },
+      { method, path, body },
+    ],
+  });
+  t.equal((await as('ada', 'POST', '/batch', operations('GET', `/posts/${ids.adasPost}`))).status, 200);
+  const moved = await as(
+    'ada',
+    'POST',
+    '/batch',
+    operations('PATCH', `/posts/${ids.adasPost}`, { userId: ids.eve }),
+  );
+  t.equal(moved.status, 403);
+  t.equal((await open.send('GET', `/posts/${ids.adasPost}`)).json.userId, ids.ada);
+  t.equal((await as('ada', 'POST', '/batch', operations('GET', `/users/${ids.eve}`))).status, 403);
+  t.equal((await as('ada', 'POST', '/batch', operations('POST', '/items', { name: 'x' }))).status, 403);
+  t.equal((await open.send('GET', '/items?search=x&page=1')).json.meta.total, 0);
+});
+
+t.test('one key of two callers is two keys', async (t) => {
+  const { as, ids } = await setup(t);
+  const options = { headers: { 'idempotency-key': 'same' }, body: { name: 'once' } };
+  const first = await as('items:write', 'POST', '/items', options);
+  const second = await as('admin', 'POST', '/items', options);
+  t.same([first.status, second.status], [201, 201]);
+  t.not(first.json.id, second.json.id);
+  const mine = { ...options, body: { userId: ids.ada } };
+  t.equal((await as('ada', 'POST', '/posts', mine)).status, 201, 'and an own creation takes one');
+});
