@@ -22,7 +22,7 @@ const LAYERS = [
   [
     'password.ts',
     'errors.ts',
-    'config.ts',
+    'config',
     'resource.ts',
     'json.ts',
     'uuid.ts',

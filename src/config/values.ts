@@ -1,0 +1,55 @@
+import { BlockList, isIP } from 'node:net';
+
+export const SECURE_URL = 'an https URL, or an http URL of a loopback address';
+
+export function parseSecureUrl(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const { protocol, hostname } = new URL(text);
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname.replace(/^\[|\]$/g, '')))
+    ? text
+    : undefined;
+}
+
+export function namesIn(text: string): string[] {
+  return text.split(/[\s,]+/).filter((name) => name !== '');
+}
+
+export function parseNetworks(text: string): BlockList | undefined {
+  const list = new BlockList();
+  for (const network of namesIn(text)) {
+    const [address = '', bits] = network.split('/');
+    const family = isIP(address);
+    const most = family === 4 ? 32 : 128;
+    const prefix = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
+    if (family === 0 || !(prefix <= most)) return undefined;
+    list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}
+
+export function parseDate(text: string): Date | undefined {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
+  const value = new Date(text);
+  // Date takes 30 February for 2 March.
+  const local = text.slice(0, 19);
+  const read = new Date(`${local}Z`);
+  if (Number.isNaN(value.getTime()) || Number.isNaN(read.getTime())) return undefined;
+  return read.toISOString().startsWith(local) ? value : undefined;
+}
+
+export function parseDatabaseUrl(text: string): string | undefined {
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return undefined;
+  try {
+    // A `%` of a password that is not written as %25 would else end the driver.
+    decodeURIComponent(text);
+    return text;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isLoopback(host: string): boolean {
+  return (
+    host.toLowerCase() === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+  );
+}
