@@ -8,6 +8,7 @@ import type { Db } from '../src/db/connect.js';
 import type { Route } from '../src/http/router.js';
 import { createLog } from '../src/log.js';
 import { type Service, startService } from '../src/service.js';
+import { watchSecrets } from './secrets.js';
 
 /** The PostgreSQL that test/run.ts started; a superuser's URL. */
 export const SERVER_URL = process.env.PLINTH_TEST_URL ?? '';
@@ -52,12 +53,18 @@ export async function testService(
     ...env,
     DATABASE_URL: databaseUrl,
   });
-  const service = await startService(config, createLog(config.logLevel), more);
+  const watch = config.auth.length > 0 ? watchSecrets(t, env) : undefined;
+  const service = await startService(config, watch?.log ?? createLog(config.logLevel), more);
   t.teardown(() => service.stop());
   return {
     ...service,
     databaseUrl,
-    send: (method, path, options) => send(service.url, method, path, options),
+    send: async (method, path, options = {}) => {
+      watch?.sent(path, options);
+      const answer = await send(service.url, method, path, options);
+      watch?.answered(answer);
+      return answer;
+    },
     raw: (bytes, until) => raw(service.url, bytes, until),
   };
 }
