@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticate } from './auth/authenticate.js';
-import type { Presented } from './auth/scheme.js';
+import type { Sent } from './auth/scheme.js';
 import { problemOf } from './db/sqlstate.js';
 import { expectationFailed, internal, Problem } from './errors.js';
 import { takesProblemJson } from './http/accept.js';
@@ -29,7 +29,7 @@ export interface PipelineOptions {
   /** The fields that go with a 403. */
   readonly challenge: (problem: Problem) => readonly string[];
   /** What of a request may carry a credential. */
-  readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Presented;
+  readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Sent;
   /** Whether the service is stopping: then each answer closes its connection. */
   readonly isDraining: () => boolean;
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { openAuth } from './auth/open.js';
+import { openSharedCounts } from './auth/shared.js';
 import type { Config } from './config.js';
 import { connect, type Db } from './db/connect.js';
 import { startEmbedded } from './db/embedded.js';
@@ -71,7 +72,8 @@ export async function startService(
   const database = await openDatabase(config, log);
   const { db } = database;
   try {
-    const auth = openAuth(config, db, log);
+    const counts = config.rateLimitStore === 'postgres' ? openSharedCounts(db, log) : undefined;
+    const auth = openAuth(config, db, log, counts);
     const collections = await openCollections(db, config.tombstones);
     const table = [...routes(db, collections, config, () => router), ...((await more?.(db)) ?? [])];
     const router: Router = createRouter(table);

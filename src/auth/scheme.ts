@@ -17,7 +17,15 @@ export interface Presented {
   readonly certificate: string | undefined;
   /** The whole body; throws 413. */
   readonly body: () => Promise<Buffer>;
+  /**
+   * Before a credential that names its account is checked: throws 429 while that account has to wait after too many
+   * failures. The account as it is looked up, whatever the client's spelling.
+   */
+  readonly admit: (account: string) => Promise<void>;
 }
+
+/** The part of it that the request itself tells. */
+export type Sent = Omit<Presented, 'admit'>;
 
 /** One kind of credential. */
 export interface Scheme {
