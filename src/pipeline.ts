@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticate } from './auth/authenticate.js';
+import { partition } from './auth/partition.js';
 import type { Sent } from './auth/scheme.js';
 import { problemOf } from './db/sqlstate.js';
-import { expectationFailed, internal, Problem } from './errors.js';
+import { expectationFailed, internal, Problem, rateLimited } from './errors.js';
 import { takesProblemJson } from './http/accept.js';
 import { BodyAborted, hasBody, readBody, readBytes } from './http/body.js';
 import { lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
+import type { RateLimiter } from './http/rate-limit.js';
 import { type Reply, send, sendHead } from './http/reply.js';
 import type { Request } from './http/request.js';
 import { choose, type Endpoint, type Match, pick, type Router } from './http/router.js';
@@ -30,6 +32,8 @@ export interface PipelineOptions {
   readonly challenge: (problem: Problem) => readonly string[];
   /** What of a request may carry a credential. */
   readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Sent;
+  /** Undefined: nobody's requests are counted. */
+  readonly rateLimit: RateLimiter | undefined;
   /** Whether the service is stopping: then each answer closes its connection. */
   readonly isDraining: () => boolean;
 }
@@ -49,6 +53,8 @@ interface Exchange {
   /** Fields that the answer carries whatever it is. */
   common: readonly string[];
   bytes?: Promise<Buffer>;
+  sent?: Sent;
+  counted?: boolean;
 }
 
 /** The steps of every request, each saying what it may refuse. This is the only place that catches to answer. */
@@ -61,13 +67,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     try {
       const target = readTarget(req); //                               400, 414, 431, 501
       if (expectation === 'unknown') throw expectationFailed(); //     417
-      if (target.path === '*') return finish(exchange, SERVER_OPTIONS);
+      if (target.path === '*') return await finishCounted(exchange, SERVER_OPTIONS); // 429
       const { path, mounted } = splitVersion(target.path); //          404
       const match = options.router(path); //                           404, 400
       version(exchange, mounted, options.retirement); //               400, 410
       const action = pick(match, req.method!); //                      405
-      if (!action) return finish(exchange, optionsReply(match));
+      if (!action) return await finishCounted(exchange, optionsReply(match)); // 429
       const principal = await identify(exchange, action); //           400, 401, 413, 429, 503
+      if (options.rateLimit) await count(exchange, principal); //      429
       const permission = permit(principal, action.needs, match.params); // 403
       const type = choose(action, req.headers.accept); //              406
       const body = await bodyOf(exchange, action); //                  415, 413, 400
@@ -86,7 +93,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       };
       await answer(exchange, await action.run(request));
     } catch (error) {
-      fail(exchange, error);
+      if (!options.rateLimit || exchange.counted) fail(exchange, error);
+      else fail(exchange, await countFailure(exchange, error));
     }
   };
 }
@@ -110,9 +118,40 @@ function optionsReply(match: Match): Reply {
 
 /** Not a promise where nobody has to show a credential: that would cost every request a turn of the microtasks. */
 function identify(exchange: Exchange, { needs }: Endpoint): Promise<Principal> | Principal {
-  const { authenticate, present } = exchange.options;
+  const { authenticate } = exchange.options;
   if (!authenticate || needs === 'nothing') return NOBODY;
-  return authenticate(present(exchange.req, () => bytesOf(exchange)));
+  return authenticate(sentOf(exchange));
+}
+
+function sentOf(exchange: Exchange): Sent {
+  exchange.sent ??= exchange.options.present(exchange.req, () => bytesOf(exchange));
+  return exchange.sent;
+}
+
+/** Counts a request against its principal, or against its address where nobody showed a credential. Throws 429. */
+async function count(exchange: Exchange, { scheme, subject }: Principal): Promise<void> {
+  exchange.counted = true;
+  const key =
+    scheme === 'none' ? partition('address', sentOf(exchange).address) : partition('principal', subject);
+  const { fields, refusedFor } = await exchange.options.rateLimit!(key);
+  exchange.common = [...exchange.common, ...fields];
+  if (refusedFor !== undefined) throw rateLimited(refusedFor);
+}
+
+/** What answers a request that failed before it was counted: its problem, or the 429 of its address. */
+async function countFailure(exchange: Exchange, error: unknown): Promise<unknown> {
+  try {
+    await count(exchange, NOBODY);
+    return error;
+  } catch (limited) {
+    // A fault of ours has to reach the log, and a client that went away gets no answer.
+    return error instanceof Problem ? limited : error;
+  }
+}
+
+async function finishCounted(exchange: Exchange, reply: Reply): Promise<void> {
+  if (exchange.options.rateLimit) await count(exchange, NOBODY);
+  finish(exchange, reply);
 }
 
 function bodyOf(exchange: Exchange, { takes }: Endpoint) {

@@ -9,6 +9,7 @@ import { startEmbedded } from './db/embedded.js';
 import { keepHouse } from './db/housekeeping.js';
 import { migrate } from './db/migrate.js';
 import { present } from './http/client.js';
+import { rateLimiter } from './http/rate-limit.js';
 import { createRouter, type Route, type Router } from './http/router.js';
 import type { Log } from './log.js';
 import { createPipeline } from './pipeline.js';
@@ -85,6 +86,8 @@ export async function startService(
       retirement: config,
       authenticate: auth.authenticate,
       challenge: auth.challenge,
+      rateLimit:
+        config.rateLimit && rateLimiter(config.rateLimit, counts?.('requests', config.rateLimit.seconds)),
       present: (req, body) => present(req, body, config.trustProxy),
       isDraining: () => !server.listening,
     });
