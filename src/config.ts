@@ -212,9 +212,9 @@ export function readConfig(env: Env = process.env): Config {
     ),
     corsOrigins: read<readonly string[]>('CORS_ORIGINS', [], 'origins: https://app.example.org', (text) => {
       const origins = namesIn(text);
-      return origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin)
-        ? origins
-        : undefined;
+      const isExact = (origin: string) =>
+        URL.canParse(origin) && new URL(origin).origin === origin && !origin.includes('*');
+      return origins.every(isExact) ? origins : undefined;
     }),
   };
   faults.push(...authFaults(config, env.AUTH?.trim() ?? ''));

@@ -7,6 +7,7 @@ import { problemOf } from './db/sqlstate.js';
 import { expectationFailed, internal, Problem, rateLimited } from './errors.js';
 import { takesProblemJson } from './http/accept.js';
 import { BodyAborted, hasBody, readBody, readBytes } from './http/body.js';
+import type { Cors } from './http/cors.js';
 import { lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
 import type { RateLimiter } from './http/rate-limit.js';
@@ -32,6 +33,8 @@ export interface PipelineOptions {
   readonly challenge: (problem: Problem) => readonly string[];
   /** What of a request may carry a credential. */
   readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Sent;
+  /** Undefined: pages of other origins are not let in. */
+  readonly cors: Cors | undefined;
   /** Undefined: nobody's requests are counted. */
   readonly rateLimit: RateLimiter | undefined;
   /** Whether the service is stopping: then each answer closes its connection. */
@@ -63,7 +66,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     // Node asks again, at the end of each answer, what to do about a body that nobody has read: 1.1 x the rate.
     if (!hasBody(req)) req.resume();
     const id = requestId(req);
-    const exchange: Exchange = { req, res, id, expectation, options, common: ['X-Request-Id', id, ...FIXED] };
+    const { cors } = options;
+    const fixed = cors ? [...FIXED, ...cors.fields(req.headers.origin)] : FIXED;
+    const exchange: Exchange = { req, res, id, expectation, options, common: ['X-Request-Id', id, ...fixed] };
     try {
       const target = readTarget(req); //                               400, 414, 431, 501
       if (expectation === 'unknown') throw expectationFailed(); //     417
@@ -72,7 +77,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const match = options.router(path); //                           404, 400
       version(exchange, mounted, options.retirement); //               400, 410
       const action = pick(match, req.method!); //                      405
-      if (!action) return await finishCounted(exchange, optionsReply(match)); // 429
+      if (!action) return await finishCounted(exchange, optionsReply(exchange, match)); // 429
       const principal = await identify(exchange, action); //           400, 401, 413, 429, 503
       if (options.rateLimit) await count(exchange, principal); //      429
       const permission = permit(principal, action.needs, match.params); // 403
@@ -112,8 +117,10 @@ function version(exchange: Exchange, mounted: boolean, retirement: Retirement): 
   exchange.common = [...exchange.common, ...retirementFields(retirement, Date.now())];
 }
 
-function optionsReply(match: Match): Reply {
-  return { status: 204, headers: ['Allow', match.allow, ...match.takes] };
+/** A preflight (of CORS) needs no credential either: a browser sends none with it. */
+function optionsReply({ req, options }: Exchange, { allow, takes }: Match): Reply {
+  const preflight = options.cors?.preflight(req.headers, allow) ?? [];
+  return { status: 204, headers: ['Allow', allow, ...takes, ...preflight] };
 }
 
 /** Not a promise where nobody has to show a credential: that would cost every request a turn of the microtasks. */

@@ -9,6 +9,7 @@ import { startEmbedded } from './db/embedded.js';
 import { keepHouse } from './db/housekeeping.js';
 import { migrate } from './db/migrate.js';
 import { present } from './http/client.js';
+import { corsFor } from './http/cors.js';
 import { rateLimiter } from './http/rate-limit.js';
 import { createRouter, type Route, type Router } from './http/router.js';
 import type { Log } from './log.js';
@@ -86,6 +87,7 @@ export async function startService(
       retirement: config,
       authenticate: auth.authenticate,
       challenge: auth.challenge,
+      cors: corsFor(config.corsOrigins),
       rateLimit:
         config.rateLimit && rateLimiter(config.rateLimit, counts?.('requests', config.rateLimit.seconds)),
       present: (req, body) => present(req, body, config.trustProxy),
