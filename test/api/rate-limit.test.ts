@@ -83,8 +83,11 @@ const SECRETS = ['ann', 'bob'].map((subject) => ({
   scopes: ['items:read'],
 }));
 
+/** Seconds since 1970; one moment for all, so that no second that passes makes two signatures the same. */
+const STARTED = Math.floor(Date.now() / 1000);
+
 function signedBy(subject: string, nonce: number): Record<string, string> {
-  const timestamp = String(Math.floor(Date.now() / 1000) - nonce);
+  const timestamp = String(STARTED - nonce);
   const { secret } = SECRETS.find((known) => known.subject === subject)!;
   const signature = createHmac('sha256', secret).update(`${timestamp}\nGET\n/items\n`).digest('base64');
   return { 'x-timestamp': timestamp, 'x-signature': signature };

@@ -217,9 +217,12 @@ const SIGNED = {
   SIGNING_SECRETS: JSON.stringify([{ id: 'k', secret: SECRET, subject: 'svc', scopes: ['items:read'] }]),
 };
 
+/** Seconds since 1970; one moment for all, so that no second that passes makes two signatures the same. */
+const STARTED = Math.floor(Date.now() / 1000);
+
 /** The fields of a signed `GET /items`; each nonce makes another signature. */
 function signed(secret: string, nonce: number) {
-  const timestamp = String(Math.floor(Date.now() / 1000) - nonce);
+  const timestamp = String(STARTED - nonce);
   const signature = createHmac('sha256', secret).update(`${timestamp}\nGET\n/items\n`).digest('base64');
   return { 'x-timestamp': timestamp, 'x-signature': signature };
 }
