@@ -6,7 +6,21 @@ returning true as fresh;
 
 -- name: prune_taken
 delete from taken
-where hash = any (array(select hash from taken where until < now() - interval '1 minute' limit 1000))
+where hash = any (array(
+  select hash from taken
+  where until < now() - interval '1 minute'
+  order by until limit 1000 for update skip locked
+))
+returning true;
+
+-- Processes' clocks may be apart: what ended a minute ago has ended for all.
+-- name: prune_limits
+delete from limits
+where key = any (array(
+  select key from limits
+  where expire < extract(epoch from now() - interval '1 minute') * 1000
+  order by expire limit 1000 for update skip locked
+))
 returning true;
 
 -- name: passwords_of ($1 emails, as a JSON array)

@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticate } from './auth/authenticate.js';
-import type { Presented } from './auth/scheme.js';
+import { partition } from './auth/partition.js';
+import type { Sent } from './auth/scheme.js';
 import { problemOf } from './db/sqlstate.js';
-import { expectationFailed, internal, Problem } from './errors.js';
+import { expectationFailed, internal, Problem, rateLimited } from './errors.js';
 import { takesProblemJson } from './http/accept.js';
 import { BodyAborted, hasBody, readBody, readBytes } from './http/body.js';
+import type { Cors } from './http/cors.js';
 import { lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
+import type { RateLimiter } from './http/rate-limit.js';
 import { type Reply, send, sendHead } from './http/reply.js';
 import type { Request } from './http/request.js';
 import { choose, type Endpoint, type Match, pick, type Router } from './http/router.js';
@@ -29,7 +32,11 @@ export interface PipelineOptions {
   /** The fields that go with a 403. */
   readonly challenge: (problem: Problem) => readonly string[];
   /** What of a request may carry a credential. */
-  readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Omit<Presented, 'admit'>;
+  readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Sent;
+  /** Undefined: pages of other origins are not let in. */
+  readonly cors: Cors | undefined;
+  /** Undefined: nobody's requests are counted. */
+  readonly rateLimit: RateLimiter | undefined;
   /** Whether the service is stopping: then each answer closes its connection. */
   readonly isDraining: () => boolean;
 }
@@ -49,6 +56,8 @@ interface Exchange {
   /** Fields that the answer carries whatever it is. */
   common: readonly string[];
   bytes?: Promise<Buffer>;
+  sent?: Sent;
+  counted?: boolean;
 }
 
 /** The steps of every request, each saying what it may refuse. This is the only place that catches to answer. */
@@ -57,17 +66,20 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     // Node asks again, at the end of each answer, what to do about a body that nobody has read: 1.1 x the rate.
     if (!hasBody(req)) req.resume();
     const id = requestId(req);
-    const exchange: Exchange = { req, res, id, expectation, options, common: ['X-Request-Id', id, ...FIXED] };
+    const { cors } = options;
+    const fixed = cors ? [...FIXED, ...cors.fields(req.headers.origin)] : FIXED;
+    const exchange: Exchange = { req, res, id, expectation, options, common: ['X-Request-Id', id, ...fixed] };
     try {
       const target = readTarget(req); //                               400, 414, 431, 501
       if (expectation === 'unknown') throw expectationFailed(); //     417
-      if (target.path === '*') return finish(exchange, SERVER_OPTIONS);
+      if (target.path === '*') return await finishCounted(exchange, SERVER_OPTIONS); // 429
       const { path, mounted } = splitVersion(target.path); //          404
       const match = options.router(path); //                           404, 400
       version(exchange, mounted, options.retirement); //               400, 410
       const action = pick(match, req.method!); //                      405
-      if (!action) return finish(exchange, optionsReply(match));
+      if (!action) return await finishCounted(exchange, optionsReply(exchange, match)); // 429
       const principal = await identify(exchange, action); //           400, 401, 413, 429, 503
+      if (options.rateLimit) await count(exchange, principal); //      429
       const permission = permit(principal, action.needs, match.params); // 403
       const type = choose(action, req.headers.accept); //              406
       const body = await bodyOf(exchange, action); //                  415, 413, 400
@@ -86,7 +98,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       };
       await answer(exchange, await action.run(request));
     } catch (error) {
-      fail(exchange, error);
+      if (!options.rateLimit || exchange.counted) fail(exchange, error);
+      else fail(exchange, await countFailure(exchange, error));
     }
   };
 }
@@ -104,15 +117,48 @@ function version(exchange: Exchange, mounted: boolean, retirement: Retirement): 
   exchange.common = [...exchange.common, ...retirementFields(retirement, Date.now())];
 }
 
-function optionsReply(match: Match): Reply {
-  return { status: 204, headers: ['Allow', match.allow, ...match.takes] };
+/** A preflight (of CORS) needs no credential either: a browser sends none with it. */
+function optionsReply({ req, options }: Exchange, { allow, takes }: Match): Reply {
+  const preflight = options.cors?.preflight(req.headers, allow) ?? [];
+  return { status: 204, headers: ['Allow', allow, ...takes, ...preflight] };
 }
 
 /** Not a promise where nobody has to show a credential: that would cost every request a turn of the microtasks. */
 function identify(exchange: Exchange, { needs }: Endpoint): Promise<Principal> | Principal {
-  const { authenticate, present } = exchange.options;
+  const { authenticate } = exchange.options;
   if (!authenticate || needs === 'nothing') return NOBODY;
-  return authenticate(present(exchange.req, () => bytesOf(exchange)));
+  return authenticate(sentOf(exchange));
+}
+
+function sentOf(exchange: Exchange): Sent {
+  exchange.sent ??= exchange.options.present(exchange.req, () => bytesOf(exchange));
+  return exchange.sent;
+}
+
+/** Counts a request against its principal, or against its address where nobody showed a credential. Throws 429. */
+async function count(exchange: Exchange, { scheme, subject }: Principal): Promise<void> {
+  exchange.counted = true;
+  const key =
+    scheme === 'none' ? partition('address', sentOf(exchange).address) : partition('principal', subject);
+  const { fields, refusedFor } = await exchange.options.rateLimit!(key);
+  exchange.common = [...exchange.common, ...fields];
+  if (refusedFor !== undefined) throw rateLimited(refusedFor);
+}
+
+/** What answers a request that failed before it was counted: its problem, or the 429 of its address. */
+async function countFailure(exchange: Exchange, error: unknown): Promise<unknown> {
+  try {
+    await count(exchange, NOBODY);
+    return error;
+  } catch (limited) {
+    // A fault of ours has to reach the log, and a client that went away gets no answer.
+    return error instanceof Problem ? limited : error;
+  }
+}
+
+async function finishCounted(exchange: Exchange, reply: Reply): Promise<void> {
+  if (exchange.options.rateLimit) await count(exchange, NOBODY);
+  finish(exchange, reply);
 }
 
 function bodyOf(exchange: Exchange, { takes }: Endpoint) {

@@ -2,12 +2,15 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { openAuth } from './auth/open.js';
+import { openSharedCounts } from './auth/shared.js';
 import type { Config } from './config.js';
 import { connect, type Db } from './db/connect.js';
 import { startEmbedded } from './db/embedded.js';
 import { keepHouse } from './db/housekeeping.js';
 import { migrate } from './db/migrate.js';
 import { present } from './http/client.js';
+import { corsFor } from './http/cors.js';
+import { rateLimiter } from './http/rate-limit.js';
 import { createRouter, type Route, type Router } from './http/router.js';
 import type { Log } from './log.js';
 import { createPipeline } from './pipeline.js';
@@ -71,7 +74,8 @@ export async function startService(
   const database = await openDatabase(config, log);
   const { db } = database;
   try {
-    const auth = openAuth(config, db, log);
+    const counts = config.rateLimitStore === 'postgres' ? openSharedCounts(db, log) : undefined;
+    const auth = openAuth(config, db, log, counts);
     const collections = await openCollections(db, config.tombstones);
     const table = [...routes(db, collections, config, () => router), ...((await more?.(db)) ?? [])];
     const router: Router = createRouter(table);
@@ -83,6 +87,9 @@ export async function startService(
       retirement: config,
       authenticate: auth.authenticate,
       challenge: auth.challenge,
+      cors: corsFor(config.corsOrigins),
+      rateLimit:
+        config.rateLimit && rateLimiter(config.rateLimit, counts?.('requests', config.rateLimit.seconds)),
       present: (req, body) => present(req, body, config.trustProxy),
       isDraining: () => !server.listening,
     });

@@ -33,6 +33,12 @@ const DEFAULTS = {
   deprecation: undefined,
   sunset: undefined,
   successor: undefined,
+  jwtSkewSeconds: 5,
+  authFailures: 10,
+  rateLimit: undefined,
+  rateLimitStore: 'memory',
+  corsOrigins: [],
+  trustProxy: undefined,
 };
 
 t.test('an empty environment gives the defaults', async (t) => {
@@ -77,6 +83,8 @@ const INTEGERS: Record<string, [number, number]> = {
   KEEP_ALIVE_MS: [0, 3_600_000],
   MAX_CONNECTIONS: [1, 1_000_000],
   SHUTDOWN_MS: [0, 600_000],
+  JWT_SKEW: [0, 300],
+  AUTH_FAILURES: [0, 1_000_000],
 };
 
 for (const [name, [min, max]] of Object.entries(INTEGERS)) {
@@ -166,6 +174,38 @@ const TEXTS: { name: string; good: string[]; bad: string[] }[] = [
     good: ['/api/v2', 'https://api.example.org/v2', 'http://localhost:3000/'],
     bad: ['api/v2', 'ftp://a', 'https://', '/a b', '/a>b', '/"', '/a\nb', '/é', 'javascript:alert(1)'],
   },
+  {
+    name: 'RATE_LIMIT',
+    good: ['1/1', '100/60', '999999999/99999'],
+    bad: ['100', '100/', '/60', '0/60', '100/0', '-1/60', '1.5/60', '100/60s', '100 / 60', '1/100000', 'off'],
+  },
+  { name: 'RATE_LIMIT_STORE', good: ['memory', 'postgres'], bad: ['Memory', 'redis', 'off'] },
+  {
+    name: 'CORS_ORIGINS',
+    good: [
+      'https://app.example.org',
+      'http://localhost:8080, https://[::1]:3000',
+      'https://a.org\nhttps://b.org',
+    ],
+    bad: [
+      '*',
+      'null',
+      'app.example.org',
+      'https://app.example.org/',
+      'https://app.example.org/a',
+      'https://*.example.org',
+      'https://APP.example.org',
+      'https://app.example.org:443',
+      'https://user@app.example.org',
+      'https://app.example.org, *',
+      'file:///',
+    ],
+  },
+  {
+    name: 'TRUST_PROXY',
+    good: ['127.0.0.1', '10.0.0.0/8, ::1', '2001:db8::/32', '0.0.0.0/0'],
+    bad: ['localhost', '10.0.0.0/33', '10.0.0.0/', '::/129', '10.0.0', '*', '10.0.0.0/8, all', 'true'],
+  },
   { name: 'AUTH', good: ['none'], bad: ['None', 'digest', '0', 'bearer,none'] },
 ];
 
@@ -187,6 +227,13 @@ t.test('dates are read as the instant that they name', async (t) => {
   });
   t.equal(deprecation?.toISOString(), '2026-12-31T00:00:00.000Z');
   t.equal(sunset?.toISOString(), '2027-12-31T00:00:00.000Z');
+});
+
+t.test('a limit and the origins are read as what they name', async (t) => {
+  t.match(readConfig({ RATE_LIMIT: '100/60', CORS_ORIGINS: 'https://a.org,http://b.org:81' }), {
+    rateLimit: { requests: 100, seconds: 60 },
+    corsOrigins: ['https://a.org', 'http://b.org:81'],
+  });
 });
 
 t.test('a sunset before the deprecation is a fault', async (t) => {

@@ -1,14 +1,28 @@
 import { rateLimited } from '../errors.js';
+import { partition } from './partition.js';
 import { Recent } from './recent.js';
+import type { SharedCounts } from './shared.js';
 
-/** Credentials that were no good, by address and by account. */
+/** Credentials that were no good, by address (of IPv6 by /64) and by account. */
 export interface FailureLimit {
-  /** Throws 429 while `who`, an address or an account, has to wait. */
-  readonly admit: (who: string) => Promise<void>;
-  readonly count: (address: string, account: string | undefined) => Promise<void>;
+  /** One credential that is to be checked. Throws 429 while its address has to wait. */
+  readonly begin: (address: string) => Attempt;
 }
 
-const WINDOW_MS = 60_000;
+/** A credential on its way through its check. */
+export interface Attempt {
+  /** Before the check of a credential that names its account: throws 429 while that has to wait. */
+  readonly admit: (account: string) => Promise<void>;
+  /** Counts it as no good, against its address and the account that it claims. Throws 429 as `pass` does. */
+  readonly fail: (account: string | undefined) => Promise<void>;
+  /**
+   * Throws 429 when the limit was reached while the check ran: many guesses at once tell no more than as many one
+   * after the other, since those that come after the limit are refused whether they are good or not.
+   */
+  readonly pass: () => void;
+}
+
+export const FAILURE_WINDOW_S = 60;
 /** How long the longest wait is. */
 const LONGEST_MS = 15 * 60_000;
 /** Addresses and accounts that are remembered; the least recent are forgotten first. */
@@ -16,43 +30,79 @@ const MOST = 50_000;
 
 interface Tally {
   count: number;
-  /** When the window ends, and until when `who` has to wait; milliseconds of Date.now(). */
-  windowEnds: number;
+  /** Until when `who` has to wait, and until when the count is remembered; milliseconds since 1970. */
   waitsUntil: number;
-  /** How long the next wait is. */
-  wait: number;
+  endsAt: number;
 }
 
-/**
- * Lets `most` failures a minute pass; then `who` has to wait a second, and twice as long after each further one,
- * up to a quarter of an hour. Zero: no limit.
- */
-export function failureLimit(most: number, now: () => number = Date.now): FailureLimit {
-  const tallies = new Recent<Tally>(MOST);
+const UNLIMITED: Attempt = {
+  admit: () => Promise.resolve(),
+  fail: () => Promise.resolve(),
+  pass: () => undefined,
+};
 
-  const add = (who: string): void => {
+/**
+ * Lets `most` failures a minute pass; then the address or account has to wait a second, and twice as long after each
+ * further one, up to a quarter of an hour. It is forgotten when it has been quiet for as long as its next wait after
+ * the end of the last. Zero: no limit.
+ *
+ * With `shared`, each failure is counted for all processes. A process hears of the others' count with a failure of
+ * its own: each further process lets one more pass.
+ */
+export function failureLimit(
+  most: number,
+  shared?: SharedCounts,
+  now: () => number = Date.now,
+): FailureLimit {
+  const tallies = new Recent<Tally>(MOST);
+  const waitAfter = (count: number) => Math.min(1000 * 2 ** (count - most), LONGEST_MS);
+
+  const admit = (who: string): void => {
+    const left = (tallies.get(who)?.waitsUntil ?? 0) - now();
+    if (left > 0) throw rateLimited(left / 1000);
+  };
+
+  const count = async (who: string): Promise<void> => {
     const at = now();
     let tally = tallies.get(who);
-    if (!tally || (at >= tally.windowEnds && at >= tally.waitsUntil + tally.wait)) {
-      tally = { count: 0, windowEnds: at + WINDOW_MS, waitsUntil: 0, wait: 1000 };
+    if (!tally || at >= tally.endsAt) {
+      tally = { count: 0, waitsUntil: 0, endsAt: at + FAILURE_WINDOW_S * 1000 };
       tallies.set(who, tally);
     }
-    tally.count++;
-    if (tally.count < most) return;
-    tally.waitsUntil = at + tally.wait;
-    tally.wait = Math.min(2 * tally.wait, LONGEST_MS);
+    raise(tally, tally.count + 1, at);
+    const everywhere = await shared?.add(who);
+    if (!everywhere) return;
+    if (everywhere.count > tally.count) raise(tally, everywhere.count, at);
+    if (everywhere.count >= most) await shared!.keep(who, everywhere.count, (tally.endsAt - at) / 1000);
   };
 
-  return {
-    admit: async (who) => {
-      const tally = most > 0 ? tallies.get(who) : undefined;
-      const left = (tally?.waitsUntil ?? 0) - now();
-      if (left > 0) throw rateLimited(left / 1000);
-    },
-    count: async (address, account) => {
-      if (most === 0) return;
-      add(address);
-      if (account !== undefined) add(account);
-    },
+  const raise = (tally: Tally, count: number, at: number): void => {
+    tally.count = count;
+    if (count < most) return;
+    tally.waitsUntil = at + waitAfter(count);
+    tally.endsAt = Math.max(tally.endsAt, tally.waitsUntil + waitAfter(count + 1));
   };
+
+  const begin = (address: string): Attempt => {
+    const whose = new Set([partition('address', address)]);
+    const pass = (): void => {
+      for (const who of whose) admit(who);
+    };
+    pass();
+    return {
+      admit: async (account) => {
+        const who = partition('account', account);
+        whose.add(who);
+        admit(who);
+      },
+      fail: async (account) => {
+        if (account !== undefined) whose.add(partition('account', account));
+        pass();
+        await Promise.all([...whose].map(count));
+      },
+      pass,
+    };
+  };
+
+  return { begin: most === 0 ? () => UNLIMITED : begin };
 }

@@ -5,8 +5,9 @@ import type { Log } from '../log.js';
 import type { SchemeName } from '../principal.js';
 import { type Authenticate, createAuthenticator } from './authenticate.js';
 import { basic } from './basic.js';
-import { failureLimit } from './failures.js';
+import { FAILURE_WINDOW_S, failureLimit } from './failures.js';
 import { quote, type Scheme } from './scheme.js';
+import type { OpenCounts } from './shared.js';
 import { signature } from './signature.js';
 
 export interface Auth {
@@ -20,16 +21,16 @@ export interface Auth {
 /** The order of the challenges in a 401, and in which a request is looked through. */
 const ORDER: readonly SchemeName[] = ['bearer', 'api-key', 'basic', 'signature', 'mtls'];
 
-/** Opens the schemes that the configuration names. */
-export function openAuth(config: Config, db: Db, log: Log): Auth {
+/** Opens the schemes that the configuration names. With `counts`, failures are counted for all processes. */
+export function openAuth(config: Config, db: Db, log: Log, counts?: OpenCounts): Auth {
   const open: Partial<Record<SchemeName, () => Scheme>> = {
     basic: () => basic(config, db, log),
     signature: () => signature(config, db),
   };
   const schemes = ORDER.filter((name) => config.auth.includes(name)).map((name) => open[name]!());
+  const failures = failureLimit(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
   return {
-    authenticate:
-      schemes.length > 0 ? createAuthenticator(schemes, failureLimit(config.authFailures)) : undefined,
+    authenticate: schemes.length > 0 ? createAuthenticator(schemes, failures) : undefined,
     challenge: ({ more }) => {
       if (!config.auth.includes('bearer')) return [];
       const { scope } = more.details as { scope: string };

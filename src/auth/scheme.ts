@@ -15,11 +15,17 @@ export interface Presented {
   readonly loopback: boolean;
   /** SHA-256 of the client's certificate in DER, base64url (RFC 8705); undefined when it showed none that is good. */
   readonly certificate: string | undefined;
-  /** Throws 429 while the account that a credential claims has to wait after failures. */
-  readonly admit: (account: string) => Promise<void>;
   /** The whole body; throws 413. */
   readonly body: () => Promise<Buffer>;
+  /**
+   * Before a credential that names its account is checked: throws 429 while that account has to wait after too many
+   * failures. The account as it is looked up, whatever the client's spelling.
+   */
+  readonly admit: (account: string) => Promise<void>;
 }
+
+/** The part of it that the request itself tells. */
+export type Sent = Omit<Presented, 'admit'>;
 
 /** One kind of credential. */
 export interface Scheme {

@@ -126,9 +126,9 @@ export function readAuth({ read, integer }: Reader): AuthConfig {
     ),
     corsOrigins: read<readonly string[]>('CORS_ORIGINS', [], 'origins: https://app.example.org', (text) => {
       const origins = namesIn(text);
-      return origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin)
-        ? origins
-        : undefined;
+      const isExact = (origin: string) =>
+        URL.canParse(origin) && new URL(origin).origin === origin && !origin.includes('*');
+      return origins.every(isExact) ? origins : undefined;
     }),
   };
 }

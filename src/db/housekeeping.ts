@@ -1,6 +1,6 @@
 import type { Log } from '../log.js';
 import { fold, unfolded } from './blocks.js';
-import type { Db } from './connect.js';
+import type { Db, Value } from './connect.js';
 import { readStatements } from './queries.js';
 
 export interface HousekeepingOptions {
@@ -22,20 +22,23 @@ export function keepHouse(db: Db, log: Log, options: HousekeepingOptions): () =>
 }
 
 const KEPT = readStatements('idempotency.sql');
+const TAKEN = readStatements('auth.sql');
 
 async function foldAll(db: Db): Promise<void> {
   for (const collection of await unfolded(db.run)) await fold(db, collection);
 }
 
-/** Deletes answers and tombstones past their time, in batches small enough not to hold anybody up. */
+/** Deletes what is past its time, in batches small enough not to hold anybody up. */
 export async function prune(db: Db, options: HousekeepingOptions): Promise<void> {
-  const work: [statement: string, seconds: number][] = [
-    ['prune_keys', options.idempotencyTtlSeconds],
-    ['prune_tombstones', options.tombstoneTtlSeconds],
+  const work: [statement: string, args: Value[]][] = [
+    [KEPT.get('prune_keys')!, [options.idempotencyTtlSeconds]],
+    [KEPT.get('prune_tombstones')!, [options.tombstoneTtlSeconds]],
+    [TAKEN.get('prune_taken')!, []],
+    [TAKEN.get('prune_limits')!, []],
   ];
-  for (const [statement, seconds] of work) {
+  for (const [statement, args] of work) {
     for (let batch = 0; batch < MOST_BATCHES; batch++) {
-      if ((await db.run(KEPT.get(statement)!, [seconds])).length === 0) break;
+      if ((await db.run(statement, args)).length === 0) break;
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type BlockList, isIP, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import type { Presented } from '../auth/scheme.js';
+import type { Sent } from '../auth/scheme.js';
 
 /** Steps of X-Forwarded-For that are looked at, from the nearest proxy on. */
 const MOST_PROXIES = 16;
@@ -14,7 +14,7 @@ export function present(
   req: IncomingMessage,
   body: () => Promise<Buffer>,
   trusted: BlockList | undefined,
-): Omit<Presented, 'admit'> {
+): Sent {
   const { socket, headers } = req;
   const peer = plain(socket.remoteAddress ?? '');
   const throughProxy = trusted !== undefined && contains(trusted, peer);
