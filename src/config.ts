@@ -263,7 +263,8 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 
 const SECURE_URL = 'an https URL, or an http URL of a loopback address';
 
-function parseSecureUrl(text: string): string | undefined {
+/** An https URL, or an http URL of a loopback address; undefined for anything else. */
+export function parseSecureUrl(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
   const { protocol, hostname } = new URL(text);
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname.replace(/^\[|\]$/g, '')))

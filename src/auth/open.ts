@@ -4,6 +4,7 @@ import type { Problem } from '../errors.js';
 import type { Log } from '../log.js';
 import type { SchemeName } from '../principal.js';
 import { type Authenticate, createAuthenticator } from './authenticate.js';
+import { bearer } from './bearer.js';
 import { failureLimit } from './failures.js';
 import { quote, type Scheme } from './scheme.js';
 import { signature } from './signature.js';
@@ -20,8 +21,9 @@ export interface Auth {
 const ORDER: readonly SchemeName[] = ['bearer', 'api-key', 'basic', 'signature', 'mtls'];
 
 /** Opens the schemes that the configuration names. */
-export function openAuth(config: Config, db: Db, _log: Log): Auth {
+export function openAuth(config: Config, db: Db, log: Log): Auth {
   const open: Partial<Record<SchemeName, () => Scheme>> = {
+    bearer: () => bearer(config, db, log),
     signature: () => signature(config, db),
   };
   const schemes = ORDER.filter((name) => config.auth.includes(name)).map((name) => open[name]!());
