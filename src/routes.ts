@@ -5,6 +5,7 @@ import { idempotent } from './actions/idempotent.js';
 import { list, listNested } from './actions/list.js';
 import { ownCreation, ownRecord } from './actions/own.js';
 import { patch } from './actions/patch.js';
+import { METADATA_PATH, type ProtectedResource, protectedResource } from './actions/protected-resource.js';
 import { remove } from './actions/remove.js';
 import { replace } from './actions/replace.js';
 import { whoami } from './actions/whoami.js';
@@ -44,11 +45,11 @@ export async function openCollections(db: Db, tombstones: boolean): Promise<Coll
 export function routes(
   db: Db,
   { users, items, posts }: Collections,
-  settings: ApiSettings,
+  settings: ApiSettings & ProtectedResource,
   router: () => Router,
 ): Route[] {
   const once = (action: Action) => idempotent(db, settings.idempotencyTtlSeconds, action);
-  return [
+  const table: Route[] = [
     ...collectionRoutes(db, users, settings),
     ...collectionRoutes(db, items, settings),
     ...collectionRoutes(db, posts, settings),
@@ -68,6 +69,18 @@ export function routes(
     },
     { path: '/whoami', actions: { GET: permitted('credential', whoami) } },
   ];
+  return settings.auth.includes('bearer') ? [...table, metadataRoute(settings, table)] : table;
+}
+
+/** What a client needs to know to get an access token for these routes. */
+function metadataRoute(settings: ProtectedResource, table: readonly Route[]): Route {
+  const needs = table.flatMap(({ actions }) => Object.values(actions).map((action) => action.needs));
+  const named = needs.flatMap((need) => (typeof need === 'string' ? [] : need.scopes));
+  const scopes = new Set([...named, 'self', 'events:read', 'admin']);
+  return {
+    path: METADATA_PATH,
+    actions: { GET: permitted('nothing', protectedResource(settings, [...scopes])) },
+  };
 }
 
 /** The two paths of a collection, with the actions that every collection has. */

@@ -5,6 +5,7 @@ import type { Log } from '../log.js';
 import type { SchemeName } from '../principal.js';
 import { type Authenticate, createAuthenticator } from './authenticate.js';
 import { basic } from './basic.js';
+import { bearer } from './bearer.js';
 import { FAILURE_WINDOW_S, failureLimit } from './failures.js';
 import { quote, type Scheme } from './scheme.js';
 import type { OpenCounts } from './shared.js';
@@ -24,6 +25,7 @@ const ORDER: readonly SchemeName[] = ['bearer', 'api-key', 'basic', 'signature',
 /** Opens the schemes that the configuration names. With `counts`, failures are counted for all processes. */
 export function openAuth(config: Config, db: Db, log: Log, counts?: OpenCounts): Auth {
   const open: Partial<Record<SchemeName, () => Scheme>> = {
+    bearer: () => bearer(config, db, log),
     basic: () => basic(config, db, log),
     signature: () => signature(config, db),
   };

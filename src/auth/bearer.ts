@@ -1,0 +1,83 @@
+import type { Config } from '../config.js';
+import type { Db } from '../db/connect.js';
+import type { Log } from '../log.js';
+import type { Principal } from '../principal.js';
+import { introspection } from './introspection.js';
+import { IssuerKeys, type RemoteTiming } from './issuer.js';
+import { jwtVerifier } from './jwt.js';
+import { takeOnce } from './once.js';
+import { credentialsOf, type Presented, quote, type Scheme } from './scheme.js';
+import { refusal, requireHolder, type Token, TokenCache } from './token.js';
+
+const TIMING: RemoteTiming = { timeoutMs: 5000, now: Date.now };
+
+/** b64token of RFC 6750 section 2.1. */
+const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
+/** Header, claims and a signature that may be empty (RFC 7515 section 7.1). */
+const JWT = /^[\w-]+\.[\w-]*\.[\w-]*$/;
+/** What the keys of this service begin with. */
+const API_KEY = 'plinth_';
+
+/**
+ * An access token in Authorization (RFC 6750): a JWT of the issuer, which is verified here, or another one, which
+ * the introspection endpoint is asked about. Without an issuer that is asked about all.
+ */
+export function bearer(config: Config, db: Db, log: Log, timing: RemoteTiming = TIMING): Scheme {
+  const jwt = config.issuer === undefined ? undefined : jwtSource(config, config.issuer, log, timing);
+  const opaque = config.introspectionUri === undefined ? undefined : introspection(config, log, timing);
+  const takesKeys = config.auth.includes('api-key');
+
+  async function tokenOf(text: string): Promise<Token> {
+    if (!B64TOKEN.test(text)) throw refusal('The access token is malformed.');
+    if (jwt && JWT.test(text)) return jwt.token(text);
+    if (opaque) return opaque(text);
+    throw refusal('The access token is of a kind that is not taken.');
+  }
+
+  async function verify(presented: Presented, text: string): Promise<Principal> {
+    const token = await tokenOf(text);
+    requireHolder(token, presented);
+    const { principal, id } = token;
+    // Fits every token that an id is for: those have an end.
+    if (id !== undefined && !(await takeOnce(db, id, principal.expiresAt! + config.jwtSkewSeconds)))
+      throw refusal('The access token has been used before.');
+    return principal;
+  }
+
+  return {
+    name: 'bearer',
+    challenge: (presented, refused) =>
+      `Bearer realm=${quote(config.realm)}, error="invalid_token", error_description=${quote(
+        refused?.description ?? 'No access token was sent.',
+      )}${metadataOf(config, presented)}`,
+    authenticate: (presented) => {
+      const text = credentialsOf(presented, 'bearer');
+      if (text === undefined || (takesKeys && text.startsWith(API_KEY))) return undefined;
+      return verify(presented, text);
+    },
+    close: async () => jwt?.close(),
+  };
+}
+
+/** Verified JWTs. Those that are taken once are not worth remembering. */
+function jwtSource(config: Config, issuer: string, log: Log, timing: RemoteTiming) {
+  const cache = new TokenCache(timing.now);
+  const { jwksUri } = config;
+  const keys = new IssuerKeys({ issuer, jwksUri }, log, timing, () => cache.clear());
+  const verify = jwtVerifier(config, (header, input) => keys.find(header, input), timing.now);
+  return {
+    token: (text: string) => {
+      keys.refresh();
+      return config.jwtOnce ? verify(text) : cache.get(text, verify);
+    },
+    close: () => keys.close(),
+  };
+}
+
+/** Where the metadata of this resource is (RFC 9728 section 5.1). */
+function metadataOf({ publicUrl }: Config, { headers: { host }, secure }: Presented): string {
+  const base = publicUrl ?? (host === undefined ? undefined : `${secure ? 'https' : 'http'}://${host}`);
+  return base === undefined
+    ? ''
+    : `, resource_metadata=${quote(`${base}/.well-known/oauth-protected-resource`)}`;
+}

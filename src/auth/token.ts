@@ -1,0 +1,82 @@
+import type { Principal } from '../principal.js';
+import { Recent } from './recent.js';
+import { objectIn } from './remote.js';
+import { type Presented, Refusal } from './scheme.js';
+
+/** An access token that is good. */
+export interface Token {
+  readonly principal: Principal;
+  /** SHA-256 of the certificate whose holder alone may use it (RFC 8705 section 3). */
+  readonly certificate: string | undefined;
+  /** What it is told apart by when it is taken once only. */
+  readonly id: string | undefined;
+  /** Until when it need not be asked about again, in milliseconds since 1970. */
+  readonly goodUntil: number;
+}
+
+export const refusal = (description: string) => new Refusal('bearer', description);
+
+/** The latest second since 1970 that a Date can hold: what comes after is no time. */
+const LAST_SECOND = 8.64e12;
+
+/** A time in seconds since 1970; undefined when there is none. Throws a Refusal for anything else. */
+export function secondsIn(value: unknown): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === 'number' && Math.abs(value) <= LAST_SECOND) return value;
+  throw refusal('The access token has a time that is none.');
+}
+
+/**
+ * The certificate that a `cnf` claim names; undefined when there is no claim. Throws a Refusal for a token that is
+ * bound to anything else, which would not be checked (RFC 7800 section 3.1).
+ */
+export function certificateIn(cnf: unknown): string | undefined {
+  if (cnf === undefined) return undefined;
+  const members = objectIn(cnf);
+  const thumbprint = members?.['x5t#S256'];
+  if (typeof thumbprint === 'string' && Object.keys(members!).length === 1) return thumbprint;
+  throw refusal('The access token is bound to its holder in a way that is not taken.');
+}
+
+/** Throws a Refusal when the token is somebody else's (RFC 8705 section 3). */
+export function requireHolder({ certificate }: Token, presented: Presented): void {
+  if (certificate !== undefined && certificate !== presented.certificate)
+    throw refusal('The access token is bound to a client certificate that was not shown.');
+}
+
+/** Tokens in the cache, and characters of one that may be in it. */
+const MOST_TOKENS = 5000;
+export const MOST_CHARACTERS = 4096;
+
+/** Tokens that were found good. Of several requests with a new one, one finds out. */
+export class TokenCache {
+  readonly #tokens = new Recent<Token>(MOST_TOKENS);
+  /** At most one for each request in progress. */
+  readonly #pending = new Map<string, Promise<Token>>();
+  #cleared = 0;
+
+  constructor(readonly now: () => number) {}
+
+  /** The token, from the cache or by `verify`, whose errors are not remembered. */
+  get(text: string, verify: (text: string) => Promise<Token>): Promise<Token> | Token {
+    const known = this.#tokens.get(text);
+    if (known && this.now() < known.goodUntil) return known;
+    const pending = this.#pending.get(text);
+    if (pending) return pending;
+    const verified = this.#keep(text, verify(text)).finally(() => this.#pending.delete(text));
+    this.#pending.set(text, verified);
+    return verified;
+  }
+
+  clear(): void {
+    this.#cleared++;
+    this.#tokens.clear();
+  }
+
+  async #keep(text: string, verified: Promise<Token>): Promise<Token> {
+    const cleared = this.#cleared;
+    const token = await verified;
+    if (text.length <= MOST_CHARACTERS && cleared === this.#cleared) this.#tokens.set(text, token);
+    return token;
+  }
+}

@@ -1,0 +1,184 @@
+import type http from 'node:http';
+import { text } from 'node:stream/consumers';
+import t, { type Test } from 'tap';
+import { introspection } from '../../src/auth/introspection.js';
+import { Refusal } from '../../src/auth/scheme.js';
+import { readConfig } from '../../src/config.js';
+import { Problem } from '../../src/errors.js';
+import { createLog } from '../../src/log.js';
+import { testService } from '../service.js';
+import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from './issuer.js';
+
+const es = await signingKey('es');
+
+/** The introspection of an issuer that answers as `answer` says, with a clock that a test moves. */
+async function ask(t: Test, answer: object | Parameters<typeof answers>[1], timeoutMs = 5000) {
+  const issuer = await testIssuer(t);
+  const clock = { ms: Date.now() };
+  const seen: { body: string; authorization: string | undefined; type: string | undefined }[] = [];
+  answers(issuer.paths, typeof answer === 'function' ? (answer as never) : json(answer), seen);
+  const config = readConfig({
+    AUTH: 'bearer',
+    ISSUER: issuer.url,
+    AUDIENCE,
+    INTROSPECTION_URI: `${issuer.url}/introspect`,
+    INTROSPECTION_CLIENT_ID: 'plinth api',
+    INTROSPECTION_CLIENT_SECRET: 'a:b&c/ü',
+  });
+  const verify = introspection(config, createLog('silent'), { timeoutMs, now: () => clock.ms });
+  return { issuer, clock, seen, verify };
+}
+
+type Handler = (req: http.IncomingMessage, res: http.ServerResponse) => void;
+
+function answers(
+  paths: Map<string, Handler>,
+  handler: Handler,
+  seen: { body: string; authorization: string | undefined; type: string | undefined }[],
+): void {
+  paths.set('/introspect', async (req, res) => {
+    const { authorization, 'content-type': type } = req.headers;
+    seen.push({ body: await text(req), authorization, type });
+    handler(req, res);
+  });
+}
+
+const outcome = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'good',
+    (error: unknown) =>
+      error instanceof Refusal ? error.description : error instanceof Problem ? error.status : error,
+  );
+
+t.test('how it asks (RFC 7662 section 2.1, RFC 6749 section 2.3.1)', async (t) => {
+  const { seen, verify } = await ask(t, { active: true, sub: 'ada', scope: 'items:read self' });
+  const { principal } = await verify('a+b/c=');
+  t.same(principal, {
+    subject: 'ada',
+    scopes: new Set(['items:read', 'self']),
+    scheme: 'bearer',
+    expiresAt: undefined,
+  });
+  t.same(Object.fromEntries(new URLSearchParams(seen[0]!.body)), {
+    token: 'a+b/c=',
+    token_type_hint: 'access_token',
+  });
+  t.equal(seen[0]!.type, 'application/x-www-form-urlencoded');
+  const credentials = Buffer.from(seen[0]!.authorization!.slice('Basic '.length), 'base64').toString();
+  t.equal(credentials, 'plinth+api:a%3Ab%26c%2F%C3%BC');
+});
+
+t.test('what it makes of an answer', async (t) => {
+  const now = Math.floor(Date.now() / 1000);
+  const rows: [answer: object, outcome: string | RegExp | number][] = [
+    [{ active: true, sub: 'ada' }, 'good'],
+    [{ active: true, client_id: 'robot' }, 'good'],
+    [
+      { active: true, sub: 'ada', aud: ['x', AUDIENCE], exp: now + 60, nbf: now, token_type: 'Bearer' },
+      'good',
+    ],
+    [{ active: true, sub: 'ada', exp: now - 2 }, 'good'],
+    [{ active: false, sub: 'ada' }, /not active/],
+    [{ active: true }, /subject/],
+    [{ active: true, sub: '' }, /subject/],
+    [{ active: true, sub: 'ada', exp: now - 60 }, /expired/],
+    [{ active: true, sub: 'ada', exp: '9999999999' }, /time/],
+    [{ active: true, sub: 'ada', exp: 1e300 }, /time/],
+    [{ active: true, sub: 'ada', nbf: now + 60 }, /not good yet/],
+    [{ active: true, sub: 'ada', iss: 'https://evil.example.org' }, /another issuer/],
+    [{ active: true, sub: 'ada', aud: 'https://other.example.org' }, /another audience/],
+    [{ active: true, sub: 'ada', aud: [] }, /another audience/],
+    [{ active: true, sub: 'ada', cnf: { jkt: 'x' } }, /bound/],
+    [{ active: true, sub: 'ada', token_type: 'DPoP' }, /not an access token/],
+    [{ active: true, sub: 'ada', token_use: 'refresh_token' }, /not an access token/],
+    [{ active: 'true', sub: 'ada' }, 503],
+    [{ sub: 'ada' }, 503],
+    [[], 503],
+  ];
+  for (const [answer, expected] of rows) {
+    const { verify } = await ask(t, answer);
+    t.match(await outcome(verify('opaque')), expected, JSON.stringify(answer));
+  }
+});
+
+t.test('an authorization server that gives no answer is nobody’s fault', async (t) => {
+  const rows: [says: string, handler: Handler][] = [
+    ['our own credentials are wrong', json({ error: 'invalid_client' }, 401)],
+    ['so is our question', json({}, 400)],
+    ['down', json({}, 500)],
+    ['busy', json({}, 503)],
+    ['elsewhere', (_req, res) => res.writeHead(307, { Location: 'http://127.0.0.1:1/' }).end()],
+    ['no JSON', (_req, res) => res.end('active')],
+    ['a flood', (_req, res) => res.end(JSON.stringify({ active: true, sub: 'x'.repeat(2_000_000) }))],
+    ['silence', () => undefined],
+    ['cut off', (_req, res) => res.destroy()],
+  ];
+  for (const [says, handler] of rows) {
+    const { verify } = await ask(t, handler, says === 'silence' ? 200 : 5000);
+    t.equal(await outcome(verify('opaque')), 503, says);
+  }
+  const { issuer, verify } = await ask(t, {});
+  await issuer.leave();
+  t.equal(await outcome(verify('opaque')), 503, 'gone');
+});
+
+t.test('answers are remembered for a while', async (t) => {
+  const { issuer, clock, seen, verify } = await ask(t, { active: true, sub: 'ada' });
+  t.same(await Promise.all(Array.from({ length: 20 }, () => outcome(verify('a')))), Array(20).fill('good'));
+  t.equal(seen.length, 1, 'in flight it is asked about once');
+  answers(issuer.paths, json({ active: false }), seen);
+  clock.ms += 29_000;
+  t.equal(await outcome(verify('a')), 'good');
+  t.equal(seen.length, 1);
+  clock.ms += 2000;
+  t.match(await outcome(verify('a')), /not active/, 'revoked');
+  t.equal(seen.length, 2);
+  answers(issuer.paths, json({ active: true, sub: 'ada', exp: clock.ms / 1000 + 10 }), seen);
+  clock.ms += 4000;
+  t.match(await outcome(verify('a')), /not active/);
+  t.equal(seen.length, 2);
+  clock.ms += 2000;
+  t.equal(await outcome(verify('a')), 'good');
+  clock.ms += 5000;
+  t.equal(await outcome(verify('a')), 'good');
+  t.equal(seen.length, 4, 'not beyond its end, though within the skew');
+});
+
+t.test('64 questions at a time', async (t) => {
+  const waiting: http.ServerResponse[] = [];
+  const { issuer, verify } = await ask(
+    t,
+    (_req: unknown, res: http.ServerResponse) => void waiting.push(res),
+  );
+  const asked = Array.from({ length: 65 }, (_, index) => outcome(verify(`token-${index}`)));
+  t.equal(await asked[64], 503, 'one too many');
+  answers(issuer.paths, json({ active: true, sub: 'ada' }), []);
+  const done = Promise.all(asked.slice(0, 64));
+  const release = setInterval(() => {
+    for (const res of waiting.splice(0)) json({ active: true, sub: 'ada' })({} as never, res);
+  }, 5);
+  t.same(await done, Array(64).fill('good'));
+  clearInterval(release);
+  t.equal(await outcome(verify('token-64')), 'good', 'and then it goes on');
+});
+
+t.test('through the service', async (t) => {
+  const issuer = await testIssuer(t, es);
+  const seen: { body: string; authorization: string | undefined; type: string | undefined }[] = [];
+  answers(issuer.paths, json({ active: true, sub: 'ada', scope: 'items:read' }), seen);
+  const env = { AUTH: 'bearer', AUTH_FAILURES: '0', INTROSPECTION_URI: `${issuer.url}/introspect` };
+  const jwt = await sign(es, claims(issuer.url, { sub: 'bob' }));
+  const whoami = async (more: Record<string, string>, token: string) => {
+    const service = await testService(t, { ...env, ...more });
+    return service.send('GET', '/whoami', { headers: { authorization: `Bearer ${token}` } });
+  };
+  t.match((await whoami({}, jwt)).json, { subject: 'ada' }, 'without an issuer it is asked about JWTs too');
+  t.equal(seen[0]!.authorization, undefined, 'without a client id there is nothing to show');
+  t.match((await whoami({ ISSUER: issuer.url, AUDIENCE }, jwt)).json, { subject: 'bob' });
+  t.match((await whoami({ ISSUER: issuer.url, AUDIENCE }, 'opaque')).json, { subject: 'ada' });
+  await issuer.leave();
+  const away = await whoami({}, 'opaque');
+  t.equal(away.status, 503);
+  t.ok(away.headers['retry-after']);
+  t.equal(away.headers['www-authenticate'], undefined);
+});

@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
+import type { Test } from 'tap';
+
+export const AUDIENCE = 'https://api.example.org';
+
+export interface SigningKey {
+  readonly kid: string;
+  readonly alg: 'RS256' | 'ES256' | 'PS256' | 'EdDSA';
+  readonly privateKey: CryptoKey;
+  readonly publicKey: CryptoKey;
+  /** Public. */
+  readonly jwk: JWK;
+}
+
+export async function signingKey(kid: string, alg: SigningKey['alg'] = 'ES256'): Promise<SigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
+  return { kid, alg, privateKey, publicKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } };
+}
+
+type Handler = (req: http.IncomingMessage, res: http.ServerResponse) => void;
+
+/** An authorization server that does what a test says. */
+export interface TestIssuer {
+  readonly url: string;
+  /** How to answer a path; what is not here is 404. */
+  readonly paths: Map<string, Handler>;
+  /** Paths that were asked for. */
+  readonly asked: string[];
+  /** Publishes these keys, and no others. */
+  readonly publish: (...keys: SigningKey[]) => void;
+  /** Gives up its port, or takes it again. */
+  readonly leave: () => Promise<void>;
+  readonly comeBack: () => Promise<void>;
+}
+
+export const METADATA = '/.well-known/oauth-authorization-server';
+
+export const json =
+  (value: unknown, status = 200): Handler =>
+  (_req, res) =>
+    res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
+
+/** An issuer on a port of its own, with metadata by RFC 8414. */
+export async function testIssuer(t: Test, ...keys: SigningKey[]): Promise<TestIssuer> {
+  const paths = new Map<string, Handler>();
+  const asked: string[] = [];
+  const server = http.createServer((req, res) => {
+    asked.push(req.url!);
+    (paths.get(req.url!) ?? json({}, 404))(req, res);
+  });
+  const listen = async (port: number) => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return (server.address() as AddressInfo).port;
+  };
+  const leave = async () => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+  const port = await listen(0);
+  t.teardown(() => (server.listening ? leave() : undefined));
+  const url = `http://127.0.0.1:${port}`;
+  const publish = (...keys: SigningKey[]) => paths.set('/jwks', json({ keys: keys.map(({ jwk }) => jwk) }));
+  paths.set(METADATA, json({ issuer: url, jwks_uri: `${url}/jwks` }));
+  publish(...keys);
+  const comeBack = async () => void (await listen(port));
+  return { url, paths, asked, publish, leave, comeBack };
+}
+
+/** Claims that are good; those given count instead, undefined ones are left out. */
+export function claims(issuer: string, more: Record<string, unknown> = {}): JWTPayload {
+  const now = Math.floor(Date.now() / 1000);
+  return {
+    iss: issuer,
+    aud: AUDIENCE,
+    sub: 'ada',
+    iat: now,
+    exp: now + 600,
+    scope: 'items:read items:write',
+    ...more,
+  };
+}
+
+/** A token signed with `key`; `header` counts instead of what fits the key. */
+export function sign(key: SigningKey, payload: JWTPayload, header: object = {}): Promise<string> {
+  return new SignJWT(payload)
+    .setProtectedHeader({ alg: key.alg, kid: key.kid, typ: 'at+jwt', ...header })
+    .sign(key.privateKey);
+}
+
+/** A token whose parts are as they are given. */
+export function assemble(header: object, payload: object, signature: string): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  return `${part(header)}.${part(payload)}.${signature}`;
+}
