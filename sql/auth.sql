@@ -8,3 +8,42 @@ returning true as fresh;
 delete from taken
 where hash = any (array(select hash from taken where until < now() - interval '1 minute' limit 1000))
 returning true;
+
+-- name: find_credential ($1 hash in base64)
+-- Writes down the use of a credential that is good, at most once a minute.
+with used as (
+  update credentials set last_used_at = now()
+  where hash = decode($1, 'base64')
+    and (expires_at is null or expires_at > now())
+    and (last_used_at is null or last_used_at < now() - interval '1 minute')
+)
+select kind, subject, array_to_string(scopes, ' ') as scopes,
+  (extract(epoch from expires_at) * 1000)::float8 as expires
+from credentials
+where hash = decode($1, 'base64');
+
+-- name: create_credential ($1 id, $2 kind, $3 hash in base64, $4 label, $5 subject, $6 scopes, $7 expires, ms since 1970)
+insert into credentials (id, kind, hash, label, subject, scopes, expires_at)
+values ($1, $2, decode($3, 'base64'), $4, $5, string_to_array($6, ' '), to_timestamp($7::float8 / 1000))
+returning (extract(epoch from created_at) * 1000)::float8 as created;
+
+-- name: list_credentials ($1 id that the ids are below, $2 how many)
+select id::text, kind, encode(hash, 'base64') as hash, label, subject, array_to_string(scopes, ' ') as scopes,
+  (extract(epoch from created_at) * 1000)::float8 as created,
+  (extract(epoch from expires_at) * 1000)::float8 as expires,
+  (extract(epoch from last_used_at) * 1000)::float8 as used
+from credentials
+where id < $1
+order by id desc
+limit $2;
+
+-- name: get_credential ($1 id)
+select id::text, kind, encode(hash, 'base64') as hash, label, subject, array_to_string(scopes, ' ') as scopes,
+  (extract(epoch from created_at) * 1000)::float8 as created,
+  (extract(epoch from expires_at) * 1000)::float8 as expires,
+  (extract(epoch from last_used_at) * 1000)::float8 as used
+from credentials
+where id = $1;
+
+-- name: revoke_credential ($1 id)
+delete from credentials where id = $1 returning encode(hash, 'base64') as hash;

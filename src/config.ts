@@ -319,7 +319,8 @@ const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
 const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
 
-function parseDate(text: string): Date | undefined {
+/** A date and time as in RFC 3339; undefined for any other text, and for a day that there is not. */
+export function parseDate(text: string): Date | undefined {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
   const value = new Date(text);
   // Date takes 30 February for 2 March.

@@ -11,7 +11,7 @@ import { present } from './http/client.js';
 import { createRouter, type Route, type Router } from './http/router.js';
 import type { Log } from './log.js';
 import { createPipeline } from './pipeline.js';
-import { type Collections, openCollections, routes } from './routes.js';
+import { type Collections, keyRoutes, openCollections, routes } from './routes.js';
 import { createHttpServer } from './server.js';
 
 /** A service that answers. */
@@ -73,7 +73,11 @@ export async function startService(
   try {
     const auth = openAuth(config, db, log);
     const collections = await openCollections(db, config.tombstones);
-    const table = [...routes(db, collections, config, () => router), ...((await more?.(db)) ?? [])];
+    const table = [
+      ...routes(db, collections, config, () => router),
+      ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),
+      ...((await more?.(db)) ?? []),
+    ];
     const router: Router = createRouter(table);
     const pipeline = createPipeline({
       router,
