@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { openAuth } from './auth/open.js';
 import type { Config } from './config.js';
 import { connect, type Db } from './db/connect.js';
-import { startEmbedded } from './db/embedded.js';
+import { joinEmbedded, startEmbedded } from './db/embedded.js';
 import { keepHouse } from './db/housekeeping.js';
 import { migrate } from './db/migrate.js';
 import { present } from './http/client.js';
@@ -32,11 +32,19 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** Opens the database. Throws EmbeddedError or DatabaseError when it cannot be used. */
-export async function openDatabase(config: Config, log: Log): Promise<Database> {
+/**
+ * Opens the database, with `join` also one that a running service brought. Throws EmbeddedError or DatabaseError
+ * when it cannot be used.
+ */
+export async function openDatabase(
+  config: Config,
+  log: Log,
+  { join }: { readonly join: boolean } = { join: false },
+): Promise<Database> {
+  const open = join ? joinEmbedded : startEmbedded;
   const embedded =
     config.databaseUrl === undefined
-      ? await startEmbedded({ dataDir: config.dataDir, onCrash: (message) => log.error(message) })
+      ? await open({ dataDir: config.dataDir, onCrash: (message) => log.error(message) })
       : undefined;
   try {
     const url = config.databaseUrl ?? embedded!.url;
