@@ -31,3 +31,42 @@ where email = any (array(select json_array_elements_text($1::text::json)));
 
 -- name: rehash ($1 user id, $2 hash that was verified, $3 new hash)
 update passwords set hash = $3 where user_id = $1 and hash = $2;
+
+-- name: find_credential ($1 hash in base64)
+-- Writes down the use of a credential that is good, at most once a minute.
+with used as (
+  update credentials set last_used_at = now()
+  where hash = decode($1, 'base64')
+    and (expires_at is null or expires_at > now())
+    and (last_used_at is null or last_used_at < now() - interval '1 minute')
+)
+select kind, subject, array_to_string(scopes, ' ') as scopes,
+  (extract(epoch from expires_at) * 1000)::float8 as expires
+from credentials
+where hash = decode($1, 'base64');
+
+-- name: create_credential ($1 id, $2 kind, $3 hash in base64, $4 label, $5 subject, $6 scopes, $7 expires, ms since 1970)
+insert into credentials (id, kind, hash, label, subject, scopes, expires_at)
+values ($1, $2, decode($3, 'base64'), $4, $5, string_to_array($6, ' '), to_timestamp($7::float8 / 1000))
+returning (extract(epoch from created_at) * 1000)::float8 as created;
+
+-- name: list_credentials ($1 id that the ids are below, $2 how many)
+select id::text, kind, encode(hash, 'base64') as hash, label, subject, array_to_string(scopes, ' ') as scopes,
+  (extract(epoch from created_at) * 1000)::float8 as created,
+  (extract(epoch from expires_at) * 1000)::float8 as expires,
+  (extract(epoch from last_used_at) * 1000)::float8 as used
+from credentials
+where id < $1
+order by id desc
+limit $2;
+
+-- name: get_credential ($1 id)
+select id::text, kind, encode(hash, 'base64') as hash, label, subject, array_to_string(scopes, ' ') as scopes,
+  (extract(epoch from created_at) * 1000)::float8 as created,
+  (extract(epoch from expires_at) * 1000)::float8 as expires,
+  (extract(epoch from last_used_at) * 1000)::float8 as used
+from credentials
+where id = $1;
+
+-- name: revoke_credential ($1 id)
+delete from credentials where id = $1 returning encode(hash, 'base64') as hash;

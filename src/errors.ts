@@ -8,6 +8,7 @@ export interface Failure {
 /** The stable codes a client may rely on. */
 export type Code =
   | 'BAD_REQUEST'
+  | 'CERTIFICATE_TAKEN'
   | 'EMAIL_TAKEN'
   | 'EXPECTATION_FAILED'
   | 'GONE'
@@ -193,7 +194,7 @@ export const requestTimeout = () =>
 export const httpVersionNotSupported = () =>
   new Problem(505, 'VERSION_NOT_SUPPORTED', 'The server speaks HTTP/1.1 and HTTP/1.0.');
 
-export const conflict = (code: 'EMAIL_TAKEN', field: string) =>
+export const conflict = (code: 'EMAIL_TAKEN' | 'CERTIFICATE_TAKEN', field: string) =>
   new Problem(409, code, `Another record has this ${field}.`, { details: { field } });
 
 export const versionConflict = (current: number) =>

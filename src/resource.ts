@@ -7,10 +7,11 @@ export interface Resource {
   readonly name: string;
   /** One record, as a word for messages: `user`. */
   readonly singular: string;
-  /** JSON Schema of the client's fields; fields it does not name are kept as they are. */
+  /** JSON Schema of the client's fields; fields it does not name are kept as they are, unless it says otherwise. */
   readonly schema: {
     readonly type: 'object';
     readonly required: readonly string[];
+    readonly additionalProperties?: boolean;
     readonly properties: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   };
   /** What happens to a field before validation. */

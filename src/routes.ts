@@ -2,6 +2,7 @@ import { BATCH_PATH, batch } from './actions/batch.js';
 import { create, createNested } from './actions/create.js';
 import { get } from './actions/get.js';
 import { idempotent } from './actions/idempotent.js';
+import { createKey, getKey, listKeys, revokeKey } from './actions/keys.js';
 import { list, listNested } from './actions/list.js';
 import { ownCreation, ownRecord } from './actions/own.js';
 import { patch } from './actions/patch.js';
@@ -10,6 +11,7 @@ import { remove } from './actions/remove.js';
 import { replace } from './actions/replace.js';
 import { whoami } from './actions/whoami.js';
 import type { WriteSettings } from './actions/write.js';
+import type { Lookup } from './auth/lookup.js';
 import { type Collection, openCollection } from './collection.js';
 import type { Db } from './db/connect.js';
 import { type Action, permitted, type Route, type Router } from './http/router.js';
@@ -81,6 +83,21 @@ function metadataRoute(settings: ProtectedResource, table: readonly Route[]): Ro
     path: METADATA_PATH,
     actions: { GET: permitted('nothing', protectedResource(settings, [...scopes])) },
   };
+}
+
+/** Where keys and certificates are managed. */
+export function keyRoutes(db: Db, lookup: Lookup): Route[] {
+  const admin: Scope = { scopes: ['admin'] };
+  return [
+    {
+      path: '/keys',
+      actions: { GET: permitted(admin, listKeys(db)), POST: permitted(admin, createKey(db)) },
+    },
+    {
+      path: '/keys/:id',
+      actions: { GET: permitted(admin, getKey(db)), DELETE: permitted(admin, revokeKey(db, lookup)) },
+    },
+  ];
 }
 
 /** The two paths of a collection, with the actions that every collection has. */

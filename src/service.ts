@@ -5,7 +5,7 @@ import { openAuth } from './auth/open.js';
 import { openSharedCounts } from './auth/shared.js';
 import type { Config } from './config.js';
 import { connect, type Db } from './db/connect.js';
-import { startEmbedded } from './db/embedded.js';
+import { joinEmbedded, startEmbedded } from './db/embedded.js';
 import { keepHouse } from './db/housekeeping.js';
 import { migrate } from './db/migrate.js';
 import { present } from './http/client.js';
@@ -14,7 +14,7 @@ import { rateLimiter } from './http/rate-limit.js';
 import { createRouter, type Route, type Router } from './http/router.js';
 import type { Log } from './log.js';
 import { createPipeline } from './pipeline.js';
-import { type Collections, openCollections, routes } from './routes.js';
+import { type Collections, keyRoutes, openCollections, routes } from './routes.js';
 import { createHttpServer } from './server.js';
 
 /** A service that answers. */
@@ -35,11 +35,19 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** Opens the database. Throws EmbeddedError or DatabaseError when it cannot be used. */
-export async function openDatabase(config: Config, log: Log): Promise<Database> {
+/**
+ * Opens the database, with `join` also one that a running service brought. Throws EmbeddedError or DatabaseError
+ * when it cannot be used.
+ */
+export async function openDatabase(
+  config: Config,
+  log: Log,
+  { join }: { readonly join: boolean } = { join: false },
+): Promise<Database> {
+  const open = join ? joinEmbedded : startEmbedded;
   const embedded =
     config.databaseUrl === undefined
-      ? await startEmbedded({ dataDir: config.dataDir, onCrash: (message) => log.error(message) })
+      ? await open({ dataDir: config.dataDir, onCrash: (message) => log.error(message) })
       : undefined;
   try {
     const url = config.databaseUrl ?? embedded!.url;
@@ -77,7 +85,11 @@ export async function startService(
     const counts = config.rateLimitStore === 'postgres' ? openSharedCounts(db, log) : undefined;
     const auth = openAuth(config, db, log, counts);
     const collections = await openCollections(db, config.tombstones);
-    const table = [...routes(db, collections, config, () => router), ...((await more?.(db)) ?? [])];
+    const table = [
+      ...routes(db, collections, config, () => router),
+      ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),
+      ...((await more?.(db)) ?? []),
+    ];
     const router: Router = createRouter(table);
     const pipeline = createPipeline({
       router,

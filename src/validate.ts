@@ -14,7 +14,9 @@ export interface Checked {
 }
 
 /** Compiles a declaration to a check that gives the fields to store or throws the 400 with every failure. */
-export function compileCheck(resource: Resource): (input: Json | undefined) => Checked {
+export function compileCheck(
+  resource: Pick<Resource, 'schema' | 'normalize'>,
+): (input: Json | undefined) => Checked {
   const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });
   (formats as unknown as typeof formats.default)(ajv, { mode: 'full', formats: ['email'] });
   const validate = ajv.compile<JsonObject>(resource.schema);

@@ -3,10 +3,13 @@ import type { Db } from '../db/connect.js';
 import type { Problem } from '../errors.js';
 import type { Log } from '../log.js';
 import type { SchemeName } from '../principal.js';
+import { apiKey } from './api-key.js';
 import { type Authenticate, createAuthenticator } from './authenticate.js';
 import { basic } from './basic.js';
 import { bearer } from './bearer.js';
 import { FAILURE_WINDOW_S, failureLimit } from './failures.js';
+import { type Lookup, openLookup } from './lookup.js';
+import { mtls } from './mtls.js';
 import { quote, type Scheme } from './scheme.js';
 import type { OpenCounts } from './shared.js';
 import { signature } from './signature.js';
@@ -16,6 +19,8 @@ export interface Auth {
   readonly authenticate: Authenticate | undefined;
   /** The fields that go with a 403 (RFC 6750 section 3.1). */
   readonly challenge: (problem: Problem) => readonly string[];
+  /** Where keys and certificates are looked up; undefined when neither is taken. */
+  readonly lookup: Lookup | undefined;
   readonly close: () => Promise<void>;
 }
 
@@ -24,12 +29,17 @@ const ORDER: readonly SchemeName[] = ['bearer', 'api-key', 'basic', 'signature',
 
 /** Opens the schemes that the configuration names. With `counts`, failures are counted for all processes. */
 export function openAuth(config: Config, db: Db, log: Log, counts?: OpenCounts): Auth {
-  const open: Partial<Record<SchemeName, () => Scheme>> = {
+  const lookup = config.auth.some((name) => name === 'api-key' || name === 'mtls')
+    ? openLookup(db, log)
+    : undefined;
+  const open: Record<SchemeName, () => Scheme> = {
     bearer: () => bearer(config, db, log),
+    'api-key': () => apiKey(config.realm, lookup!),
     basic: () => basic(config, db, log),
     signature: () => signature(config, db),
+    mtls: () => mtls(config.realm, lookup!),
   };
-  const schemes = ORDER.filter((name) => config.auth.includes(name)).map((name) => open[name]!());
+  const schemes = ORDER.filter((name) => config.auth.includes(name)).map((name) => open[name]());
   const failures = failureLimit(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
   return {
     authenticate: schemes.length > 0 ? createAuthenticator(schemes, failures) : undefined,
@@ -41,6 +51,7 @@ export function openAuth(config: Config, db: Db, log: Log, counts?: OpenCounts):
         `Bearer realm=${quote(config.realm)}, error="insufficient_scope", scope=${quote(scope)}`,
       ];
     },
+    lookup,
     close: async () => {
       await Promise.all(schemes.map((scheme) => scheme.close?.()));
     },

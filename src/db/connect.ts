@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type postgres from 'postgres';
 import { unavailable } from '../errors.js';
+import { type Listening, listen } from './listen.js';
 import { openLent, openShared } from './pool.js';
 
 export type Value = string | number | null;
@@ -27,6 +28,8 @@ export interface Db {
   ): Promise<void>;
   /** Lets the server parse and describe a statement; throws when it does not fit the schema. */
   describe(text: string): Promise<void>;
+  /** Listens to a channel on a connection of its own; gives the function that ends it, as `close` does. */
+  listen(channel: string, listening: Listening): () => Promise<void>;
   close(): Promise<void>;
 }
 
@@ -65,6 +68,7 @@ export function connect(url: string, options: DbOptions): Db {
   const transactions = openLent({ ...limits, size: connections, settings: writing });
   const copies = openLent({ ...limits, size: streams, statementMs: 0, settings: { jit: 'off' } });
   const bounded = bound(options.queue);
+  const listeners: (() => Promise<void>)[] = [];
   const cancel = async (pid: string): Promise<void> => {
     await shared.sql().unsafe('select pg_cancel_backend($1)', [pid], PREPARED);
   };
@@ -78,8 +82,14 @@ export function connect(url: string, options: DbOptions): Db {
     describe: async (text) => {
       await shared.sql().unsafe(text).describe();
     },
+    listen: (channel, listening) => {
+      const end = listen(url, timeoutMs, channel, listening);
+      listeners.push(end);
+      return end;
+    },
     close: async () => {
-      await Promise.all([shared.end(), searching.end(), transactions.end(), copies.end()]);
+      const listening = listeners.map((end) => end());
+      await Promise.all([shared.end(), searching.end(), transactions.end(), copies.end(), ...listening]);
     },
   };
 }

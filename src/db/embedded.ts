@@ -4,6 +4,8 @@ import { join, resolve } from 'node:path';
 import { findBinaries } from './binaries.js';
 import { type Cluster, EmbeddedError, initialise, pickUser, urlOf } from './cluster.js';
 import { claim } from './embedded-server.js';
+import { ownedPort } from './owner.js';
+import { whileStarting } from './start-lock.js';
 
 /** A PostgreSQL of the service's own, running on a loopback port for as long as the service runs. */
 export interface Embedded {
@@ -25,16 +27,31 @@ export interface EmbeddedOptions {
  * Starts the cluster in `dataDir`, initialising it when it is new. A server that a killed service left
  * behind is stopped first; one that a live service owns is left alone. Throws EmbeddedError.
  */
-export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+export function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+  return inOneLine(async () => start(await openCluster(options), options));
+}
+
+/** The same, but a server that a live service owns is used as it is, and goes on when this is done. */
+export function joinEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+  return inOneLine(async () => {
+    const cluster = await openCluster(options);
+    const port = await whileStarting(cluster.folder, () => ownedPort(cluster));
+    if (port === undefined) return start(cluster, options);
+    return { url: urlOf(cluster, port), stop: async () => undefined };
+  });
+}
+
+async function inOneLine<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await start(options);
+    return await work();
   } catch (error) {
     if (error instanceof EmbeddedError) throw error;
     throw new EmbeddedError(`the embedded PostgreSQL cannot be used: ${wordsOf(error)}`, { cause: error });
   }
 }
 
-async function start(options: EmbeddedOptions): Promise<Embedded> {
+/** The cluster in a data folder, made when there is none. */
+async function openCluster(options: EmbeddedOptions): Promise<Cluster> {
   const binaries = await findBinaries();
   const dataDir = await makeFolder(resolve(options.dataDir));
   const runAs = await pickUser(dataDir, binaries);
@@ -43,8 +60,10 @@ async function start(options: EmbeddedOptions): Promise<Embedded> {
   const password = await readFile(join(folder, 'plinth.password'), 'utf8').catch(() => {
     throw new EmbeddedError(`${folder} holds no plinth.password: it is not a cluster of this service`);
   });
-  const cluster: Cluster = { folder, binaries, settings: options.settings ?? [], password, runAs };
+  return { folder, binaries, settings: options.settings ?? [], password, runAs };
+}
 
+async function start(cluster: Cluster, options: EmbeddedOptions): Promise<Embedded> {
   let server = await claim(cluster);
   const { port } = server;
   let stopping = false;

@@ -47,9 +47,21 @@ export async function tryOwn(
 export const inUse = (cluster: Cluster) =>
   `DATA_DIR is in use: another running service owns ${cluster.folder}`;
 
+/** The port of the cluster's server while a live service owns it. */
+export async function ownedPort(cluster: Cluster): Promise<number | undefined> {
+  const lines = (await readFile(pidFileOf(cluster), 'utf8').catch(() => '')).split('\n');
+  const [pid, port] = [Number(lines[0]), Number(lines[3])];
+  if (!(pid > 0) || !(port > 0) || !isServer(pid, cluster.folder)) return undefined;
+  const owner = await tryOwn(cluster, port);
+  if (owner) await owner.end({ timeout: 0 });
+  return owner === false ? port : undefined;
+}
+
+const pidFileOf = ({ folder }: Cluster) => join(folder, 'postmaster.pid');
+
 /** Stops a server whose service is gone. Throws EmbeddedError when its service lives. */
 export async function removeOrphan(cluster: Cluster): Promise<void> {
-  const pidFile = join(cluster.folder, 'postmaster.pid');
+  const pidFile = pidFileOf(cluster);
   const start = Date.now();
   for (;;) {
     const lines = (await readFile(pidFile, 'utf8').catch(() => '')).split('\n');

@@ -1,0 +1,33 @@
+import type { Principal } from '../principal.js';
+import { hashOf, isKey } from './key.js';
+import type { Lookup } from './lookup.js';
+import { credentialsOf, type Presented, quote, Refusal, type Scheme } from './scheme.js';
+
+/** `X-API-Key: <key>`, or the key as a Bearer token, which other tokens are told from by how it begins. */
+export function apiKey(realm: string, lookup: Lookup): Scheme {
+  async function verify(key: string): Promise<Principal> {
+    if (!isKey(key)) throw refusal('The API key is malformed.');
+    const principal = await lookup.find('key', hashOf(key));
+    if (!principal) throw refusal('The API key is unknown, expired or revoked.');
+    return principal;
+  }
+
+  return {
+    name: 'api-key',
+    challenge: () => `ApiKey realm=${quote(realm)}, header="X-API-Key"`,
+    authenticate: (presented) => {
+      const given = keyOf(presented);
+      return given === undefined ? undefined : verify(given);
+    },
+    close: lookup.close,
+  };
+}
+
+function keyOf(presented: Presented): string | undefined {
+  const field = presented.headers['x-api-key'];
+  if (field !== undefined) return String(field);
+  const token = credentialsOf(presented, 'bearer');
+  return token?.startsWith('plinth_') ? token : undefined;
+}
+
+const refusal = (description: string) => new Refusal('api-key', description);

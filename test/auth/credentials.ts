@@ -1,0 +1,11 @@
+import { createCredential } from '../../src/auth/credentials.js';
+import { readGrant } from '../../src/auth/grant.js';
+import type { Db } from '../../src/db/connect.js';
+import type { JsonObject } from '../../src/json.js';
+
+/** A key in the database, made without a service; with the scope admin, unless it is said otherwise. */
+export async function makeKey(db: Db, more: JsonObject = {}): Promise<{ id: string; key: string }> {
+  const { grant, key } = readGrant({ label: 'test', subject: 'tester', scopes: ['admin'], ...more });
+  const { id } = await createCredential(db, grant);
+  return { id, key: key ?? '' };
+}
