@@ -53,7 +53,13 @@ export class Problem {
     readonly status: number,
     readonly code: Code,
     readonly message: string,
-    readonly more: { details?: unknown; headers?: readonly string[]; shape?: Shape } = {},
+    readonly more: {
+      details?: unknown;
+      headers?: readonly string[];
+      shape?: Shape;
+      /** The scopes that a 403 lacks, for its challenge. */
+      scope?: string;
+    } = {},
   ) {}
 }
 
@@ -92,6 +98,7 @@ export const unauthorized = (message: string, challenges: readonly string[]) =>
 export const forbidden = (scopes: readonly string[]) =>
   new Problem(403, 'INSUFFICIENT_SCOPE', 'The credential does not permit this.', {
     details: { scope: scopes.join(' ') },
+    scope: scopes.join(' '),
   });
 
 /** RFC 6585 section 4. `fields` tell of the limit, as pairs of names and values. */
@@ -138,6 +145,7 @@ export const batchFailed = (operation: number, problem: Problem) =>
   new Problem(problem.status, problem.code, `Operation ${operation}: ${problem.message}`, {
     details: { operation, ...(problem.more.details === undefined ? {} : { details: problem.more.details }) },
     headers: problem.more.headers ?? [],
+    ...(problem.more.scope !== undefined && { scope: problem.more.scope }),
   });
 
 /** RFC 9110 section 15.5.6: Allow lists what the resource takes. */

@@ -30,7 +30,7 @@ export interface PipelineOptions {
   /** Undefined: nobody has to show a credential. */
   readonly authenticate: Authenticate | undefined;
   /** The fields that go with a 403. */
-  readonly challenge: (problem: Problem) => readonly string[];
+  readonly challenge: (scope: string) => readonly string[];
   /** What of a request may carry a credential. */
   readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Sent;
   /** Undefined: pages of other origins are not let in. */
@@ -216,7 +216,8 @@ function fail(exchange: Exchange, error: unknown): void {
   // Half an array must not look like a whole one.
   if (res.headersSent) return void res.destroy();
   const rendered = render(problem ?? internal(), takesProblemJson(req.headers.accept), id);
-  if (problem?.code === 'INSUFFICIENT_SCOPE') rendered.headers.push(...options.challenge(problem));
+  const scope = problem?.more.scope;
+  if (scope !== undefined) rendered.headers.push(...options.challenge(scope));
   finish(exchange, rendered);
 }
 

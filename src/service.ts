@@ -22,6 +22,7 @@ export interface Service {
   readonly url: string;
   readonly db: Db;
   readonly collections: Collections;
+  readonly routes: readonly Route[];
   /** Stops accepting, lets what is in flight finish within the configured time, and closes everything. */
   stop(): Promise<void>;
 }
@@ -112,6 +113,7 @@ export async function startService(
       url: urlOf(server, config),
       db,
       collections,
+      routes: table,
       stop: async () => {
         stopHousekeeping();
         await drain(server, config.shutdownMs);

@@ -1,6 +1,5 @@
 import type { Config } from '../config.js';
 import type { Db } from '../db/connect.js';
-import type { Problem } from '../errors.js';
 import type { Log } from '../log.js';
 import type { SchemeName } from '../principal.js';
 import { apiKey } from './api-key.js';
@@ -18,7 +17,7 @@ export interface Auth {
   /** Undefined: nobody has to show a credential. */
   readonly authenticate: Authenticate | undefined;
   /** The fields that go with a 403 (RFC 6750 section 3.1). */
-  readonly challenge: (problem: Problem) => readonly string[];
+  readonly challenge: (scope: string) => readonly string[];
   /** Where keys and certificates are looked up; undefined when neither is taken. */
   readonly lookup: Lookup | undefined;
   readonly close: () => Promise<void>;
@@ -43,14 +42,13 @@ export function openAuth(config: Config, db: Db, log: Log, counts?: OpenCounts):
   const failures = failureLimit(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
   return {
     authenticate: schemes.length > 0 ? createAuthenticator(schemes, failures) : undefined,
-    challenge: ({ more }) => {
-      if (!config.auth.includes('bearer')) return [];
-      const { scope } = more.details as { scope: string };
-      return [
-        'WWW-Authenticate',
-        `Bearer realm=${quote(config.realm)}, error="insufficient_scope", scope=${quote(scope)}`,
-      ];
-    },
+    challenge: (scope) =>
+      config.auth.includes('bearer')
+        ? [
+            'WWW-Authenticate',
+            `Bearer realm=${quote(config.realm)}, error="insufficient_scope", scope=${quote(scope)}`,
+          ]
+        : [],
     lookup,
     close: async () => {
       await Promise.all(schemes.map((scheme) => scheme.close?.()));

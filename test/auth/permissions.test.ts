@@ -1,9 +1,8 @@
 import { createHmac } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { readConfig } from '../../src/config.js';
-import { createRouter, type Endpoint, type Route } from '../../src/http/router.js';
-import { routes } from '../../src/routes.js';
+import type { Endpoint } from '../../src/http/router.js';
 import { type Answer, type SendOptions, testService } from '../service.js';
+import { makeKey } from './credentials.js';
 
 const SECRET = 'a secret of more than thirty-two characters ';
 const ABSENT = '01900000-0000-7000-8000-000000000000';
@@ -43,7 +42,9 @@ async function setup(t: Test) {
   };
   const service = await testService(t, {
     DATABASE_URL: open.databaseUrl,
-    AUTH: 'signature',
+    AUTH: 'signature, bearer, api-key',
+    ISSUER: 'http://127.0.0.1:1',
+    AUDIENCE: 'nobody',
     AUTH_FAILURES: '0',
     SIGNING_SECRETS: JSON.stringify(
       Object.entries(callers).map(([id, { subject = id, scopes }]) => ({
@@ -66,8 +67,7 @@ async function setup(t: Test) {
     const headers = { ...options.headers, 'x-timestamp': time, 'x-signature': signature, 'x-key-id': caller };
     return service.send(method, unique, { ...options, headers });
   };
-  const table: Route[] = routes(service.db, service.collections, readConfig({}), () => createRouter(table));
-  return { ...service, open, as, ids, item, table, callers };
+  return { ...service, open, as, ids, item };
 }
 
 /** What the need of an endpoint means, in a test's own words. */
@@ -79,21 +79,27 @@ function mayUse({ needs }: Endpoint, scopes: readonly string[]): boolean {
 }
 
 t.test('every route and method, by what the credential permits', async (t) => {
-  const { send, as, table, ids, item } = await setup(t);
+  const { send, as, routes, ids, item, db } = await setup(t);
+  const { id, key: expired } = await makeKey(db);
+  await db.run("update credentials set expires_at = now() - interval '1 second' where id = $1", [id]);
   const existing: Record<string, string> = { users: ids.eve, items: item, posts: ids.evesPost };
-  for (const { path, actions } of table) {
-    const collection = /^\/(\w+)/.exec(path)![1]!;
+  for (const { path, actions } of routes) {
+    const collection = path.split('/')[1]!;
     const [there, absent] = [existing[collection] ?? ABSENT, ABSENT].map((id) => path.replace(':id', id)) as [
       string,
       string,
     ];
     for (const [method, endpoint] of Object.entries(actions)) {
       for (const address of [there, `/api/v1${there}`]) {
-        const none = await send(method, address);
-        const other = await send(method, address, { headers: { authorization: 'Digest username="x"' } });
-        if (endpoint.needs === 'nothing')
-          t.notMatch([none.status, other.status], [401, 401], `${method} ${address}`);
-        else t.same([none.status, other.status], [401, 401], `${method} ${address} needs a credential`);
+        const credentials = [{}, { authorization: 'Digest username="x"' }, { 'x-api-key': expired }];
+        const statuses: number[] = [];
+        for (const headers of credentials) statuses.push((await send(method, address, { headers })).status);
+        const wanted = endpoint.needs === 'nothing' ? [200, 200, 200] : [401, 401, 401];
+        t.same(
+          statuses,
+          wanted,
+          `${method} ${address} with no credential, one of another scheme, an expired one`,
+        );
       }
       for (const [caller, { scopes }] of Object.entries(SCOPES)) {
         if (mayUse(endpoint, scopes)) {
@@ -109,6 +115,10 @@ t.test('every route and method, by what the credential permits', async (t) => {
           t.equal(one.status, 403, `${caller} may not ${method} ${path}`);
           t.same([two.status, two.text], [one.status, one.text], 'whether there is one or not');
           t.equal(one.json.error.code, 'INSUFFICIENT_SCOPE');
+          t.match(
+            one.headers['www-authenticate'],
+            /^Bearer realm="plinth", error="insufficient_scope", scope="[^"]+"$/,
+          );
         }
       }
     }
