@@ -21,10 +21,14 @@ export interface Contestant {
   stop(): Promise<void>;
 }
 
-/** Starts a server on a free port and a database; resolves when it answers. */
-export async function startContestant(name: Name, databaseUrl: string): Promise<Contestant> {
+/** Starts a server on a free port and a database; resolves when it answers. `settings` are variables besides. */
+export async function startContestant(
+  name: Name,
+  databaseUrl: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Contestant> {
   const child = spawn(process.execPath, [fileURLToPath(new URL(PROGRAMS[name], import.meta.url))], {
-    env: { PATH: process.env.PATH, NODE_ENV: 'production', DATABASE_URL: databaseUrl, PORT: '0' },
+    env: { PATH: process.env.PATH, NODE_ENV: 'production', DATABASE_URL: databaseUrl, PORT: "0", ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const end = () => child.kill('SIGKILL');

@@ -61,14 +61,16 @@ math.randomseed(os.time())
 function request()
   ${body === undefined ? `return ${expression(`${head}\r\n`)}` : withBody(head, body)}
 end
-function done(summary, latency)
+${REPORT}`;
+}
+
+const REPORT = `function done(summary, latency)
   local e = summary.errors
   print(string.format('{"requests":%d,"microseconds":%d,"p50":%.1f,"p99":%.1f,"refused":%d,"broken":%d}',
     summary.requests, summary.duration, latency:percentile(50), latency:percentile(99), e.status,
     e.connect + e.read + e.write + e.timeout))
 end
 `;
-}
 
 function withBody(head: string, body: string): string {
   return `local body = ${expression(body)}
@@ -95,4 +97,41 @@ function quote(text: string): string {
     [...Buffer.from(character)].map((byte) => `\\${String(byte).padStart(3, '0')}`).join(''),
   );
   return `"${escaped}"`;
+}
+
+/** Requests that were made before: one a line, its path and its header fields parted by tabs. */
+export interface Prepared {
+  readonly url: string;
+  readonly file: string;
+  readonly connections: number;
+  readonly seconds: number;
+  /** Each is sent once, and the load ends before the last ones; else they come again. */
+  readonly once: boolean;
+}
+
+/** Loads a server with requests of a file. */
+export async function loadPrepared({ url, file, connections, seconds, once }: Prepared): Promise<Outcome> {
+  const folder = await mkdtemp(join(tmpdir(), 'plinth-wrk-'));
+  const script = join(folder, 'request.lua');
+  try {
+    await writeFile(
+      script,
+      `local requests, count = {}, 0
+for line in io.lines(${quote(file)}) do
+  local path, fields = line:match('([^\\t]*)\\t?(.*)')
+  if fields ~= '' then fields = fields:gsub('\\t', '\\r\\n') .. '\\r\\n' end
+  requests[#requests + 1] = 'GET ' .. path .. ' HTTP/1.1\\r\\nhost: ${new URL(url).host}\\r\\n' .. fields .. '\\r\\n'
+end
+function request()
+  count = count + 1
+  ${once ? 'if count >= #requests - 200 then wrk.thread:stop() end' : 'if count > #requests then count = 1 end'}
+  return requests[count] or requests[#requests]
+end
+${REPORT}`,
+    );
+    const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, url];
+    return parseWrk(await outputOf('wrk', args), 200);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
