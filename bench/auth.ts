@@ -79,7 +79,12 @@ async function casesOf(issuer: Issuer, key: string): Promise<Case[]> {
   );
   return [
     { label: 'none', settings: {}, fields: () => '', once: false },
-    { label: 'JWT, seen before', settings: bearer, fields: () => `authorization: Bearer ${cached}`, once: false },
+    {
+      label: 'JWT, seen before',
+      settings: bearer,
+      fields: () => `authorization: Bearer ${cached}`,
+      once: false,
+    },
     ...uncached,
     { label: 'API key', settings: { AUTH: 'api-key' }, fields: () => `x-api-key: ${key}`, once: false },
     {
@@ -104,9 +109,16 @@ interface Result {
   readonly pgUs: number;
 }
 
-async function measure(cases: readonly Case[], databaseUrl: string, ids: readonly string[]): Promise<Result[]> {
+async function measure(
+  cases: readonly Case[],
+  databaseUrl: string,
+  ids: readonly string[],
+): Promise<Result[]> {
   const running = await Promise.all(
-    cases.map(async (each) => ({ each, service: await startContestant('plinth', databaseUrl, each.settings) })),
+    cases.map(async (each) => ({
+      each,
+      service: await startContestant('plinth', databaseUrl, each.settings),
+    })),
   );
   try {
     const rounds: Result[] = [];
@@ -131,7 +143,13 @@ async function measureOnce(each: Case, { url, pid }: Contestant, ids: readonly s
   const count = each.once ? ONCE / (ROUNDS + 1) : 5000;
   await write(file, each, count, ids);
   const before = [cpuOf(pid) ?? 0, cpuOfFamily(stage.pid) ?? 0] as const;
-  const { requests, rate, wrong } = await loadPrepared({ url, file, connections: CONNECTIONS, seconds: SECONDS, once: each.once });
+  const { requests, rate, wrong } = await loadPrepared({
+    url,
+    file,
+    connections: CONNECTIONS,
+    seconds: SECONDS,
+    once: each.once,
+  });
   if (wrong > 0) throw new Error(`${each.label}: ${wrong} of ${requests} requests were refused`);
   const spent = (now: number | undefined, then: number) => (((now ?? 0) - then) * 1e6) / requests;
   return {

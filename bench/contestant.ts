@@ -28,7 +28,13 @@ export async function startContestant(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<Contestant> {
   const child = spawn(process.execPath, [fileURLToPath(new URL(PROGRAMS[name], import.meta.url))], {
-    env: { PATH: process.env.PATH, NODE_ENV: 'production', DATABASE_URL: databaseUrl, PORT: "0", ...settings },
+    env: {
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      DATABASE_URL: databaseUrl,
+      PORT: '0',
+      ...settings,
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const end = () => child.kill('SIGKILL');

@@ -1,8 +1,10 @@
--- name: take ($1 hash in base64, $2 seconds since 1970 until which it counts)
+-- name: take ($1 a JSON array of {hash in base64, until in seconds since 1970})
 insert into taken (hash, until)
-values (decode($1, 'base64'), to_timestamp($2))
+select decode(hash, 'base64'), to_timestamp(until)
+from json_to_recordset($1::text::json) as asked (hash text, until float8)
+order by 1
 on conflict (hash) do nothing
-returning true as fresh;
+returning encode(hash, 'base64') as hash;
 
 -- name: prune_taken
 delete from taken

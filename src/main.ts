@@ -27,6 +27,13 @@ async function main(): Promise<void> {
       );
     });
   }
+  process.on('SIGHUP', () => {
+    try {
+      service?.reload();
+    } catch (error) {
+      log.error({ err: error }, 'the certificates stay what they were');
+    }
+  });
   service = await startService(config, log);
   const schemes = config.auth.length > 0 ? config.auth.join(', ') : 'none';
   process.stdout.write(`Plinth is ready on ${service.url} (authentication: ${schemes})\n`);

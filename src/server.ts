@@ -5,8 +5,10 @@ import {
   type ServerResponse,
   STATUS_CODES,
 } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { SecureContextOptions } from 'node:tls';
 import {
   badRequest,
   headersTooLarge,
@@ -17,6 +19,7 @@ import {
   requestTimeout,
   uriTooLong,
 } from './errors.js';
+import { followHandshakes } from './http/handshakes.js';
 import { isLingering, lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
 import { ALL_METHODS, MAX_HEADERS, MAX_TARGET } from './http/target.js';
@@ -29,27 +32,20 @@ export interface ServerOptions {
   readonly maxConnections: number;
 }
 
-/** The listener: what Node's HTTP leaves open of RFC 9112, closed, and everything else handed to the pipeline. */
-export function createHttpServer(pipeline: Pipeline, options: ServerOptions): Server {
-  const server = createServer({
-    // Our own checks answer in our own form; these bounds are only there to end what goes far beyond.
-    maxHeaderSize: 2 * (MAX_HEADERS + MAX_TARGET),
-    requireHostHeader: false,
-    headersTimeout: options.headersTimeoutMs,
-    requestTimeout: Math.max(options.requestTimeoutMs, options.headersTimeoutMs),
-    keepAliveTimeout: options.keepAliveMs,
-    connectionsCheckingInterval: Math.min(options.headersTimeoutMs, 5000),
-    noDelay: true,
-  });
+/**
+ * The listener: what Node's HTTP leaves open of RFC 9112, closed, and everything else handed to the pipeline. With
+ * `tls` it speaks HTTPS, and asks for a client's certificate when there are authorities to believe.
+ */
+export function createHttpServer(
+  pipeline: Pipeline,
+  options: ServerOptions,
+  tls?: SecureContextOptions,
+): Server | TlsServer {
+  const server = tls ? createTlsServer(tlsSettings(options, tls)) : createServer(settings(options));
   server.maxHeadersCount = 0;
   server.maxConnections = options.maxConnections;
   // Without it, Node drops the answers still owed to a client that has closed its sending half.
   Object.assign(server, { httpAllowHalfOpen: true });
-  const unused = new Set<Socket>();
-  server.on('connection', (socket) => {
-    unused.add(socket);
-    socket.once('close', () => unused.delete(socket));
-  });
   const take = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) => {
     unused.delete(req.socket);
     if (isLingering(req.socket)) req.resume();
@@ -58,19 +54,61 @@ export function createHttpServer(pipeline: Pipeline, options: ServerOptions): Se
   server.on('request', take('none'));
   server.on('checkContinue', take('continue'));
   server.on('checkExpectation', take('unknown'));
-  server.on('connect', (_req, socket) => {
+  server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
     // Node takes its own listener off, and a reset that nobody listens for ends the process.
     socket.on('error', () => socket.destroy());
     answerInTurn(socket as Socket, methodNotAllowed(ALL_METHODS));
   });
-  server.on('clientError', (error: ParserError, socket) => refuse(error, socket));
-  // Node does not count a connection that has not sent a byte among the idle ones.
-  const closeIdle = server.closeIdleConnections.bind(server);
+  server.on('clientError', (error: ParserError, socket: Duplex) => refuse(error, socket));
+  const unused = closeUnused(server);
+  return server;
+}
+
+function settings(options: ServerOptions) {
+  return {
+    // Our own checks answer in our own form; these bounds are only there to end what goes far beyond.
+    maxHeaderSize: 2 * (MAX_HEADERS + MAX_TARGET),
+    requireHostHeader: false,
+    headersTimeout: options.headersTimeoutMs,
+    requestTimeout: Math.max(options.requestTimeoutMs, options.headersTimeoutMs),
+    keepAliveTimeout: options.keepAliveMs,
+    connectionsCheckingInterval: Math.min(options.headersTimeoutMs, 5000),
+    noDelay: true,
+  };
+}
+
+function tlsSettings(options: ServerOptions, tls: SecureContextOptions) {
+  return {
+    ...settings(options),
+    ...tls,
+    ALPNProtocols: ['http/1.1'],
+    handshakeTimeout: options.headersTimeoutMs,
+    // A certificate that is not good is none: the connection may have other credentials.
+    requestCert: tls.ca !== undefined,
+    rejectUnauthorized: false,
+  };
+}
+
+/** Node does not count a connection that has not sent a byte among the idle ones. Gives those without a request. */
+function closeUnused(server: Server | TlsServer): Set<Socket> {
+  const encrypted = 'setSecureContext' in server;
+  const handshakes = encrypted ? followHandshakes(server) : undefined;
+  const unused = new Set<Socket>();
+  server.on(encrypted ? 'secureConnection' : 'connection', (socket: Socket) => {
+    unused.add(socket);
+    socket.once('close', () => unused.delete(socket));
+  });
+  const [closeIdle, closeAll] = [server.closeIdleConnections, server.closeAllConnections];
   server.closeIdleConnections = () => {
-    closeIdle();
+    closeIdle.call(server);
+    handshakes?.closeIdle();
     for (const socket of unused) if (socket.bytesRead === 0) socket.destroy();
   };
-  return server;
+  server.closeAllConnections = () => {
+    closeAll.call(server);
+    handshakes?.closeAll();
+  };
+  return unused;
 }
 
 interface ParserError extends Error {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
+import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { openAuth } from './auth/open.js';
 import { openSharedCounts } from './auth/shared.js';
@@ -16,6 +17,7 @@ import type { Log } from './log.js';
 import { createPipeline } from './pipeline.js';
 import { type Collections, keyRoutes, openCollections, routes } from './routes.js';
 import { createHttpServer } from './server.js';
+import { readTls, TlsError } from './tls.js';
 
 /** A service that answers. */
 export interface Service {
@@ -23,6 +25,11 @@ export interface Service {
   readonly db: Db;
   readonly collections: Collections;
   readonly routes: readonly Route[];
+  /**
+   * Reads the files of the TLS settings again: new connections get what they hold, those there are go on. Throws
+   * TlsError, and keeps what it has, when they cannot be used; does nothing without TLS.
+   */
+  reload(): void;
   /** Stops accepting, lets what is in flight finish within the configured time, and closes everything. */
   stop(): Promise<void>;
 }
@@ -80,6 +87,7 @@ export async function startService(
   log: Log,
   more?: (db: Db) => Promise<Route[]>,
 ): Promise<Service> {
+  const tls = tlsOf(config);
   const database = await openDatabase(config, log);
   const { db } = database;
   try {
@@ -106,7 +114,7 @@ export async function startService(
       present: (req, body) => present(req, body, config.trustProxy),
       isDraining: () => !server.listening,
     });
-    const server = createHttpServer(pipeline, config);
+    const server = createHttpServer(pipeline, config, tls);
     await listen(server, config);
     const stopHousekeeping = keepHouse(db, log, config);
     return {
@@ -114,6 +122,10 @@ export async function startService(
       db,
       collections,
       routes: table,
+      reload: () => {
+        const renewed = readTls(config);
+        if (renewed && 'setSecureContext' in server) server.setSecureContext(renewed);
+      },
       stop: async () => {
         stopHousekeeping();
         await drain(server, config.shutdownMs);
@@ -127,7 +139,16 @@ export async function startService(
   }
 }
 
-async function listen(server: Server, { host, port }: Config): Promise<void> {
+/** The TLS settings that are there at the start. */
+function tlsOf(config: Config) {
+  try {
+    return readTls(config);
+  } catch (error) {
+    throw error instanceof TlsError ? new StartError(error.message) : error;
+  }
+}
+
+async function listen(server: Server | TlsServer, { host, port }: Config): Promise<void> {
   server.listen({ host, port });
   try {
     await once(server, 'listening');
@@ -141,13 +162,13 @@ async function listen(server: Server, { host, port }: Config): Promise<void> {
   }
 }
 
-function urlOf(server: Server, { host }: Config): string {
+function urlOf(server: Server | TlsServer, { host, tlsCert }: Config): string {
   const { port } = server.address() as AddressInfo;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** New connections are refused, idle ones closed, busy ones closed with their answer. */
-async function drain(server: Server, shutdownMs: number): Promise<void> {
+async function drain(server: Server | TlsServer, shutdownMs: number): Promise<void> {
   const closed = once(server, 'close');
   server.close();
   const impatient = setTimeout(() => server.closeAllConnections(), shutdownMs);

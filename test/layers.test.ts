@@ -23,6 +23,7 @@ const LAYERS = [
     'password.ts',
     'errors.ts',
     'config',
+    'tls.ts',
     'resource.ts',
     'json.ts',
     'uuid.ts',

@@ -53,7 +53,7 @@ export function startNode(t: Test, args: readonly string[], env: Record<string, 
     ready: () =>
       until('the service is ready', () => {
         if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}: ${stderr}`);
-        return /http:\/\/\S+/.exec(stdout)?.[0];
+        return /https?:\/\/\S+/.exec(stdout)?.[0];
       }),
   };
 }

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import http from 'node:http';
+import https from 'node:https';
 import net from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
 import postgres from 'postgres';
 import type { Test } from 'tap';
 import { readConfig } from '../src/config.js';
@@ -74,6 +76,8 @@ export interface SendOptions {
   /** Text or bytes as they are; anything else as JSON with `type`, or application/json. */
   readonly body?: unknown;
   readonly type?: string;
+  /** Of an https service: the authority to believe, and the client's own certificate and key. */
+  readonly tls?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key'>;
 }
 
 export interface Answer {
@@ -93,9 +97,11 @@ export function send(base: string, method: string, path: string, options: SendOp
   const type = options.type ?? (body === undefined || Buffer.isBuffer(body) ? undefined : 'application/json');
   const length = bytes === undefined ? {} : { 'content-length': Buffer.byteLength(bytes) };
   const headers = { ...(type === undefined ? {} : { 'content-type': type }), ...length, ...options.headers };
-  const { hostname, port } = new URL(base);
+  const { protocol, hostname, port } = new URL(base);
+  const { request: open } = protocol === 'https:' ? https : http;
+  const where = { hostname, port, method, path, headers, agent: false as const, ...options.tls };
   return new Promise((resolve, reject) => {
-    const request = http.request({ hostname, port, method, path, headers, agent: false }, (response) => {
+    const request = open(where, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);

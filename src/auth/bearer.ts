@@ -1,11 +1,10 @@
 import type { Config } from '../config.js';
-import type { Db } from '../db/connect.js';
 import type { Log } from '../log.js';
 import type { Principal } from '../principal.js';
 import { introspection } from './introspection.js';
 import { IssuerKeys, type RemoteTiming } from './issuer.js';
 import { jwtVerifier } from './jwt.js';
-import { takeOnce } from './once.js';
+import type { TakeOnce } from './once.js';
 import { credentialsOf, type Presented, quote, type Scheme } from './scheme.js';
 import { refusal, requireHolder, type Token, TokenCache } from './token.js';
 
@@ -22,7 +21,7 @@ const API_KEY = 'plinth_';
  * An access token in Authorization (RFC 6750): a JWT of the issuer, which is verified here, or another one, which
  * the introspection endpoint is asked about. Without an issuer that is asked about all.
  */
-export function bearer(config: Config, db: Db, log: Log, timing: RemoteTiming = TIMING): Scheme {
+export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timing: RemoteTiming = TIMING): Scheme {
   const jwt = config.issuer === undefined ? undefined : jwtSource(config, config.issuer, log, timing);
   const opaque = config.introspectionUri === undefined ? undefined : introspection(config, log, timing);
   const takesKeys = config.auth.includes('api-key');
@@ -39,7 +38,7 @@ export function bearer(config: Config, db: Db, log: Log, timing: RemoteTiming = 
     requireHolder(token, presented);
     const { principal, id } = token;
     // Fits every token that an id is for: those have an end.
-    if (id !== undefined && !(await takeOnce(db, id, principal.expiresAt! + config.jwtSkewSeconds)))
+    if (id !== undefined && !(await takeOnce(id, principal.expiresAt! + config.jwtSkewSeconds)))
       throw refusal('The access token has been used before.');
     return principal;
   }

@@ -9,6 +9,7 @@ import { bearer } from './bearer.js';
 import { FAILURE_WINDOW_S, failureLimit } from './failures.js';
 import { type Lookup, openLookup } from './lookup.js';
 import { mtls } from './mtls.js';
+import { createTakeOnce } from './once.js';
 import { quote, type Scheme } from './scheme.js';
 import type { OpenCounts } from './shared.js';
 import { signature } from './signature.js';
@@ -31,11 +32,12 @@ export function openAuth(config: Config, db: Db, log: Log, counts?: OpenCounts):
   const lookup = config.auth.some((name) => name === 'api-key' || name === 'mtls')
     ? openLookup(db, log)
     : undefined;
+  const takeOnce = createTakeOnce(db);
   const open: Record<SchemeName, () => Scheme> = {
-    bearer: () => bearer(config, db, log),
+    bearer: () => bearer(config, takeOnce, log),
     'api-key': () => apiKey(config.realm, lookup!),
     basic: () => basic(config, db, log),
-    signature: () => signature(config, db),
+    signature: () => signature(config, takeOnce),
     mtls: () => mtls(config.realm, lookup!),
   };
   const schemes = ORDER.filter((name) => config.auth.includes(name)).map((name) => open[name]());

@@ -1,8 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Config } from '../config.js';
-import type { Db } from '../db/connect.js';
 import type { Principal } from '../principal.js';
-import { takeOnce } from './once.js';
+import type { TakeOnce } from './once.js';
 import { type Presented, quote, Refusal, type Scheme } from './scheme.js';
 
 /** How far a timestamp may be from the server's clock, in seconds. */
@@ -13,7 +12,7 @@ const WINDOW = 300;
  * HMAC-SHA256 over timestamp, method, target and body as they are sent, joined by line feeds. Each is taken once.
  * `X-Key-Id` names the secret; without it each is tried.
  */
-export function signature(config: Config, db: Db): Scheme {
+export function signature(config: Config, takeOnce: TakeOnce): Scheme {
   const secrets = config.signingSecrets.map(({ id, secret, subject, scopes }) => ({
     id,
     secret,
@@ -37,7 +36,7 @@ export function signature(config: Config, db: Db): Scheme {
     );
     if (!signer) throw refusal('The signature does not fit the request.');
     const { subject, scopes } = signer;
-    if (!(await takeOnce(db, `signature\n${wanted.toString('base64')}`, Number(timestamp) + WINDOW)))
+    if (!(await takeOnce(`signature\n${wanted.toString('base64')}`, Number(timestamp) + WINDOW)))
       throw refusal('The signature has been used before.');
     return { subject, scopes, scheme: 'signature', expiresAt: undefined };
   }

@@ -91,15 +91,25 @@ function isLoopback(address: string): boolean {
   return address === '::1' || address.startsWith('127.');
 }
 
-const thumbprints = new WeakMap<Socket, string>();
+/** What was verified when a connection was made, and until when it holds: milliseconds since 1970. */
+interface Verified {
+  readonly thumbprint: string;
+  readonly until: number;
+}
+
+const verified = new WeakMap<Socket, Verified>();
 
 function certificateOf(socket: TLSSocket): string | undefined {
   if (!socket.authorized) return undefined;
-  const known = thumbprints.get(socket);
-  if (known !== undefined) return known;
-  const fingerprint = socket.getPeerX509Certificate()?.fingerprint256;
-  if (fingerprint === undefined) return undefined;
-  const thumbprint = Buffer.from(fingerprint.replaceAll(':', ''), 'hex').toString('base64url');
-  thumbprints.set(socket, thumbprint);
-  return thumbprint;
+  let found = verified.get(socket);
+  if (!found) {
+    const certificate = socket.getPeerX509Certificate();
+    if (certificate === undefined) return undefined;
+    const { fingerprint256, validTo } = certificate;
+    const thumbprint = Buffer.from(fingerprint256.replaceAll(':', ''), 'hex').toString('base64url');
+    found = { thumbprint, until: Date.parse(validTo) };
+    verified.set(socket, found);
+  }
+  // A connection, or a session that is resumed, may outlive the certificate.
+  return Date.now() <= found.until ? found.thumbprint : undefined;
 }

@@ -4,7 +4,6 @@ import t, { type Test } from 'tap';
 import { bearer } from '../../src/auth/bearer.js';
 import { type Presented, Refusal } from '../../src/auth/scheme.js';
 import { readConfig } from '../../src/config.js';
-import type { Db } from '../../src/db/connect.js';
 import { Problem } from '../../src/errors.js';
 import { createLog } from '../../src/log.js';
 import { type TestService, testService } from '../service.js';
@@ -38,7 +37,10 @@ const whoami = (service: TestService, token: string) =>
 function schemeOf(t: Test, env: Record<string, string>, timeoutMs = 5000) {
   const clock = { ms: Date.now() };
   const config = readConfig({ LOG_LEVEL: 'silent', ...env });
-  const scheme = bearer(config, {} as Db, createLog('silent'), { timeoutMs, now: () => clock.ms });
+  const scheme = bearer(config, () => Promise.resolve(true), createLog('silent'), {
+    timeoutMs,
+    now: () => clock.ms,
+  });
   t.teardown(() => scheme.close?.());
   const use = async (token: string, more: Partial<Presented> = {}) => {
     const headers = { authorization: `Bearer ${token}`, host: 'localhost' };
