@@ -37,6 +37,9 @@ try {
   rmSync(dataDir, { recursive: true, force: true });
 }
 
+/** What tells nothing of how the rows are found. */
+const DETAIL = /^\s*(?:Heap Fetches|Index Searches|Storage|Sort Method|Heap Blocks):/;
+
 async function print(url: string): Promise<void> {
   // As the service has them: one plan for short statements, one for each term for searches.
   const sql = postgres(url, { max: 1, onnotice: () => undefined, connection: { jit: 'off' } });
@@ -48,12 +51,11 @@ async function print(url: string): Promise<void> {
     const statement = `prepare plan as ${statements.get(name)}`;
     await sql.unsafe(statement);
     const plan = await sql.unsafe(
-      `explain (analyze, costs off, timing off, summary on, buffers off) execute plan (${args})`,
+      `explain (analyze, costs off, timing off, summary off, buffers off) execute plan (${args})`,
     );
     await sql.unsafe('deallocate plan');
-    process.stdout.write(
-      `\n### ${title}\n\n\`\`\`\n${plan.map((row) => row['QUERY PLAN']).join('\n')}\n\`\`\`\n`,
-    );
+    const lines = plan.map((row) => row['QUERY PLAN'] as string).filter((line) => !DETAIL.test(line));
+    process.stdout.write(`\n### ${title}\n\n\`\`\`\n${lines.join('\n')}\n\`\`\`\n`);
   }
   await sql.end();
 }
