@@ -23,6 +23,8 @@ export interface Config extends AuthConfig {
   readonly maxConnections: number;
   readonly shutdownMs: number;
   readonly requireIfMatch: boolean;
+  /** Starts in maintenance. */
+  readonly maintenance: boolean;
   readonly tombstones: boolean;
   readonly tombstoneTtlSeconds: number;
   readonly idempotencyTtlSeconds: number;
@@ -71,6 +73,7 @@ export function readConfig(env: Env = process.env): Config {
     maxConnections: integer('MAX_CONNECTIONS', 16_384, 1, 1_000_000),
     shutdownMs: integer('SHUTDOWN_MS', 10_000, 0, 600_000),
     requireIfMatch: flag('REQUIRE_IF_MATCH'),
+    maintenance: flag('MAINTENANCE'),
     tombstones: flag('TOMBSTONES'),
     tombstoneTtlSeconds: integer('TOMBSTONE_TTL', 2_592_000, 1, 3_153_600_000),
     idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL', 86_400, 1, 31_536_000),

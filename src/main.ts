@@ -27,6 +27,11 @@ async function main(): Promise<void> {
       );
     });
   }
+  process.on('SIGUSR2', () => {
+    if (!service) return;
+    service.setMaintenance(!service.isInMaintenance());
+    log.warn(service.isInMaintenance() ? 'maintenance begins' : 'maintenance ends');
+  });
   process.on('SIGHUP', () => {
     try {
       service?.reload();

@@ -4,7 +4,7 @@ import type { Authenticate } from './auth/authenticate.js';
 import { partition } from './auth/partition.js';
 import type { Sent } from './auth/scheme.js';
 import { problemOf } from './db/sqlstate.js';
-import { expectationFailed, internal, Problem, rateLimited } from './errors.js';
+import { expectationFailed, internal, Problem, rateLimited, unavailable } from './errors.js';
 import { takesProblemJson } from './http/accept.js';
 import { BodyAborted, hasBody, readBody, readBytes } from './http/body.js';
 import type { Cors } from './http/cors.js';
@@ -37,6 +37,8 @@ export interface PipelineOptions {
   readonly cors: Cors | undefined;
   /** Undefined: nobody's requests are counted. */
   readonly rateLimit: RateLimiter | undefined;
+  /** Whether all but what watches the service is to be answered 503. */
+  readonly isInMaintenance: () => boolean;
   /** Whether the service is stopping: then each answer closes its connection. */
   readonly isDraining: () => boolean;
 }
@@ -78,8 +80,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       version(exchange, mounted, options.retirement); //               400, 410
       const action = pick(match, req.method!); //                      405
       if (!action) return await finishCounted(exchange, optionsReply(exchange, match)); // 429
+      if (options.isInMaintenance() && !action.always)
+        throw unavailable('The service is in maintenance.', 60); // 503
       const principal = await identify(exchange, action); //           400, 401, 413, 429, 503
-      if (options.rateLimit) await count(exchange, principal); //      429
+      if (options.rateLimit && !action.always) await count(exchange, principal); // 429
       const permission = permit(principal, action.needs, match.params); // 403
       const type = choose(action, req.headers.accept); //              406
       const body = await bodyOf(exchange, action); //                  415, 413, 400

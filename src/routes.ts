@@ -1,6 +1,7 @@
 import { BATCH_PATH, batch } from './actions/batch.js';
 import { create, createNested } from './actions/create.js';
 import { get } from './actions/get.js';
+import { healthz, readyz } from './actions/health.js';
 import { idempotent } from './actions/idempotent.js';
 import { createKey, getKey, listKeys, revokeKey } from './actions/keys.js';
 import { list, listNested } from './actions/list.js';
@@ -16,6 +17,7 @@ import { type Collection, openCollection } from './collection.js';
 import type { Db } from './db/connect.js';
 import { type Action, permitted, type Route, type Router } from './http/router.js';
 import type { Scope } from './principal.js';
+import type { Obstacle } from './readiness.js';
 import { items } from './resources/items.js';
 import { posts } from './resources/posts.js';
 import { users } from './resources/users.js';
@@ -83,6 +85,15 @@ function metadataRoute(settings: ProtectedResource, table: readonly Route[]): Ro
     path: METADATA_PATH,
     actions: { GET: permitted('nothing', protectedResource(settings, [...scopes])) },
   };
+}
+
+/** What watches the service asks; no credential is needed. */
+export function healthRoutes(obstacle: () => Promise<Obstacle>): Route[] {
+  const always = (action: Action) => ({ GET: { ...permitted('nothing', action), always: true } });
+  return [
+    { path: '/healthz', actions: always(healthz) },
+    { path: '/readyz', actions: always(readyz(obstacle)) },
+  ];
 }
 
 /** Where keys and certificates are managed. */

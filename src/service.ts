@@ -15,7 +15,8 @@ import { rateLimiter } from './http/rate-limit.js';
 import { createRouter, type Route, type Router } from './http/router.js';
 import type { Log } from './log.js';
 import { createPipeline } from './pipeline.js';
-import { type Collections, keyRoutes, openCollections, routes } from './routes.js';
+import { databaseObstacle, type Obstacle } from './readiness.js';
+import { type Collections, healthRoutes, keyRoutes, openCollections, routes } from './routes.js';
 import { createHttpServer } from './server.js';
 import { readTls, TlsError } from './tls.js';
 
@@ -25,6 +26,9 @@ export interface Service {
   readonly db: Db;
   readonly collections: Collections;
   readonly routes: readonly Route[];
+  /** In maintenance everything but /healthz and /readyz is 503. */
+  setMaintenance(on: boolean): void;
+  isInMaintenance(): boolean;
   /**
    * Reads the files of the TLS settings again: new connections get what they hold, those there are go on. Throws
    * TlsError, and keeps what it has, when they cannot be used; does nothing without TLS.
@@ -90,12 +94,19 @@ export async function startService(
   const tls = tlsOf(config);
   const database = await openDatabase(config, log);
   const { db } = database;
+  let maintenance = config.maintenance;
   try {
     const counts = config.rateLimitStore === 'postgres' ? openSharedCounts(db, log) : undefined;
     const auth = openAuth(config, db, log, counts);
     const collections = await openCollections(db, config.tombstones);
+    const ofDatabase = databaseObstacle(db);
+    const obstacle = async (): Promise<Obstacle> => {
+      if (!server.listening) return 'draining';
+      return maintenance ? 'maintenance' : ofDatabase();
+    };
     const table = [
       ...routes(db, collections, config, () => router),
+      ...healthRoutes(obstacle),
       ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),
       ...((await more?.(db)) ?? []),
     ];
@@ -112,6 +123,7 @@ export async function startService(
       rateLimit:
         config.rateLimit && rateLimiter(config.rateLimit, counts?.('requests', config.rateLimit.seconds)),
       present: (req, body) => present(req, body, config.trustProxy),
+      isInMaintenance: () => maintenance,
       isDraining: () => !server.listening,
     });
     const server = createHttpServer(pipeline, config, tls);
@@ -122,6 +134,10 @@ export async function startService(
       db,
       collections,
       routes: table,
+      setMaintenance: (on) => {
+        maintenance = on;
+      },
+      isInMaintenance: () => maintenance,
       reload: () => {
         const renewed = readTls(config);
         if (renewed && 'setSecureContext' in server) server.setSecureContext(renewed);

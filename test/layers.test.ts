@@ -15,7 +15,7 @@ const LAYERS = [
   ['actions/'],
   ['http/'],
   ['auth/'],
-  ['collection.ts', 'formats/', 'resources/'],
+  ['collection.ts', 'formats/', 'resources/', 'readiness.ts'],
   ['statements.ts', 'grouped.ts', 'draft.ts'],
   ['record.ts'],
   ['db/', 'validate.ts'],

@@ -81,6 +81,11 @@ async function applyMissing(sql: postgres.Sql): Promise<void> {
   }
 }
 
+/** The name of the last step that this version knows. */
+export function newestMigration(): string {
+  return readMigrations().at(-1)!.name;
+}
+
 function readMigrations(): Migration[] {
   const folder = new URL('migrations/', SQL_DIR);
   return readdirSync(folder)

@@ -18,6 +18,8 @@ export interface Action {
 /** An action and who may run it. */
 export interface Endpoint extends Action {
   readonly needs: Need;
+  /** Answers in maintenance as well, and counts for no limit. */
+  readonly always?: boolean;
 }
 
 /** A path with its actions by method; HEAD and OPTIONS follow from the others. */
