@@ -101,7 +101,7 @@ export async function addUp(url: string): Promise<void> {
   const limits = { connections: 1, searches: 1, streams: 1, queue: 10, timeoutMs: 60_000, tombstones: false };
   const db = connect(url, limits);
   try {
-    for (const collection of await unfolded(db.run)) await fold(db, collection);
+    for (const collection of await unfolded(db.run)) while (await fold(db, collection));
   } finally {
     await db.close();
   }

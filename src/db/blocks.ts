@@ -4,7 +4,7 @@ import { fill, readStatements } from './queries.js';
 const COUNTS = readStatements('counts.sql');
 /** Records in a block, at the least; the square root of their number when that is more. */
 export const BLOCK = 512;
-/** Blocks that one turn cuts; what is left is for the next. */
+/** Times that one turn cuts; what is left is for the next. */
 const MOST_CUTS = 20;
 
 /** Collections that have deltas to add up. */
@@ -13,15 +13,18 @@ export async function unfolded(run: Run): Promise<string[]> {
 }
 
 /**
- * Adds a collection's deltas up and cuts blocks that have become too large, in one transaction. Does nothing
- * when another process is at it. `table` is the name of a collection, never a client's text.
+ * Adds a collection's deltas up and cuts blocks that have become too large, in one transaction; gives whether there
+ * may be more to cut, as after many millions of records in one statement. Does nothing when another process is at
+ * it. `table` is the name of a collection, never a client's text.
  */
-export function fold(db: Db, table: string, block = BLOCK): Promise<void> {
+export function fold(db: Db, table: string, block = BLOCK): Promise<boolean> {
   return db.transaction(async (run) => {
     await run(COUNTS.get('open')!, [table]);
-    if ((await run(COUNTS.get('lock')!, [table])).length === 0) return;
+    if ((await run(COUNTS.get('lock')!, [table])).length === 0) return false;
     await run(COUNTS.get('fold')!, [table, block]);
     const split = fill(COUNTS.get('split')!, { table });
-    for (let cut = 0; cut < MOST_CUTS; cut++) if ((await run(split, [table, block])).length === 0) break;
+    for (let cut = 0; cut < MOST_CUTS; cut++)
+      if ((await run(split, [table, block])).length === 0) return false;
+    return true;
   });
 }

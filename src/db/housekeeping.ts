@@ -15,7 +15,7 @@ const MOST_BATCHES = 50;
 
 /** Adds up the totals' deltas and prunes what is past its time, now and then; gives the function that ends it. */
 export function keepHouse(db: Db, log: Log, options: HousekeepingOptions): () => void {
-  const ends = [every(FOLD_MS, log, () => foldAll(db)), every(PRUNE_MS, log, () => prune(db, options))];
+  const ends = [every(FOLD_MS, log, folding(db)), every(PRUNE_MS, log, () => prune(db, options))];
   return () => {
     for (const end of ends) end();
   };
@@ -24,8 +24,15 @@ export function keepHouse(db: Db, log: Log, options: HousekeepingOptions): () =>
 const KEPT = readStatements('idempotency.sql');
 const TAKEN = readStatements('auth.sql');
 
-async function foldAll(db: Db): Promise<void> {
-  for (const collection of await unfolded(db.run)) await fold(db, collection);
+/** Adds up what there is, and goes on with what the last turn left. */
+function folding(db: Db): () => Promise<void> {
+  const left = new Set<string>();
+  return async () => {
+    for (const collection of new Set([...left, ...(await unfolded(db.run))])) {
+      if (await fold(db, collection)) left.add(collection);
+      else left.delete(collection);
+    }
+  };
 }
 
 /** Deletes what is past its time, in batches small enough not to hold anybody up. */

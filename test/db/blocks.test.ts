@@ -2,6 +2,7 @@ import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { fill } from '../../bench/data.js';
 import { fold, unfolded } from '../../src/db/blocks.js';
+import { connect } from '../../src/db/connect.js';
 import { items } from '../../src/resources/items.js';
 import { compileStatements } from '../../src/statements.js';
 import { testDatabase, testService } from '../service.js';
@@ -117,4 +118,26 @@ t.test('blocks grow with a list, and go with it', async (t) => {
   await fold(db, 'items');
   const few = await blocks();
   t.same([few.total, few.starts], [10, 1]);
+});
+
+t.test('what one turn leaves to cut is told, and the next goes on', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const limits = { connections: 1, searches: 1, streams: 1, queue: 10, timeoutMs: 10_000, tombstones: false };
+  const db = connect(databaseUrl, limits);
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => Promise.all([db.close(), sql.end()]));
+  await sql.unsafe(INSERT, [2000]);
+  while (await fold(db, 'items', 4));
+  await sql.unsafe(INSERT, [20_000]);
+  t.equal(await fold(db, 'items', 4), true, 'every block has become too large');
+  while (await fold(db, 'items', 4));
+  const [largest] = await sql`
+    select max(next - passed)::int as records
+    from (
+      select passed, lead(passed, 1, total) over (order by start) as next
+      from blocks, unnest(starts, before) as block (start, passed)
+      where collection = 'items'
+    ) as block`;
+  t.ok(largest!.records <= 2 * Math.sqrt(22_000), `at the most ${largest!.records} records`);
+  t.equal(await compare(t, sql), 22_000);
 });
