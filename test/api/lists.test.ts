@@ -195,25 +195,18 @@ t.test('a reader that stalls is cut off and its connection is free again', async
     STREAM_STALL_MS: '200',
     DB_STREAMS: '1',
   });
-  const stalled = await new Promise<string>((resolve) => {
-    http.get(`${url}/users`, { agent: false }, (response) => {
-      response.pause();
-      response.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
-      response.on('end', () => resolve('complete'));
-      const poll = setInterval(async () => {
-        const sql = postgres(databaseUrl, { max: 1 });
-        const [row] =
-          await sql`select count(*) as n from pg_stat_activity where datname = current_database() and query like 'copy%' and state <> 'idle'`;
-        await sql.end();
-        if (Number(row!.n) > 0) return;
-        clearInterval(poll);
-        response.resume();
-      }, 50);
-    });
+  const stalled = await new Promise<http.IncomingMessage>((resolve) => {
+    http.get(`${url}/users`, { agent: false }, (response) => resolve(response.pause()));
   });
-  t.equal(stalled, 'ECONNRESET', 'aborted, not ended');
+  // Not what PostgreSQL says of the COPY: the kernel's buffers may have taken the whole of it.
   const again = await send('GET', '/users');
   t.equal(again.json.length, 60_000, 'the only stream connection serves the next reader');
+  const outcome = new Promise((resolve) => {
+    stalled.on('error', (error: NodeJS.ErrnoException) => resolve(error.code));
+    stalled.on('end', () => resolve('complete'));
+  });
+  stalled.resume();
+  t.equal(await outcome, 'ECONNRESET', 'aborted, not ended');
 });
 
 t.test('a reader that leaves frees its connection', async (t) => {
