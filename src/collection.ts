@@ -18,6 +18,7 @@ import {
   type Missing,
   onlyVersion,
   type Stored,
+  storedIn,
   storedOf,
   UNGUARDED,
 } from './record.js';
@@ -84,9 +85,13 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
   const check = compileDraft(resource);
   const ownColumns = Object.values(resource.columns);
 
-  const read = group<string, Row | undefined>(READS, async (ids) => {
-    const rows = await db.run(text('get_many'), [`{${ids.join(',')}}`]);
-    const found = new Map(rows.map((row) => [row.id, row]));
+  async function readMany(run: Run, ids: readonly string[]): Promise<ReadonlyMap<string, Stored>> {
+    const [row] = await run(text('get'), [`{${ids.join(',')}}`]);
+    return storedIn(row!.records as string | null);
+  }
+
+  const read = group<string, Stored | undefined>(READS, async (ids) => {
+    const found = await readMany(db.run, ids);
     return ids.map((id) => found.get(id));
   });
 
@@ -151,9 +156,9 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     check,
 
     get: async (id, run) => {
-      const row = run ? (await run(text('get'), [id]))[0] : await read(id);
-      if (!row) return 'absent';
-      return row.version === 0 ? 'gone' : { id, version: row.version as number, doc: row.doc as string };
+      const stored = run ? (await readMany(run, [id])).get(id) : await read(id);
+      if (!stored) return 'absent';
+      return stored.version === 0 ? 'gone' : stored;
     },
 
     exists: async (id, run = db.run) => (await run(text('exists'), [id])).length > 0,

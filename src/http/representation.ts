@@ -3,7 +3,7 @@ import { preconditionFailed } from '../errors.js';
 import { csv } from '../formats/csv.js';
 import { CONTENT_SECURITY_POLICY, recordPage } from '../formats/html.js';
 import type { JsonObject } from '../json.js';
-import { modifiedAt, type Stored } from '../record.js';
+import { lastModified, modifiedAt, type Stored } from '../record.js';
 import type { Resource } from '../resource.js';
 import { type Conditions, evaluate, type Validators } from './conditional.js';
 import type { Reply } from './reply.js';
@@ -46,7 +46,7 @@ export function etagOf(stored: Stored, type = JSON_TYPE): string {
 
 /** ETag and Last-Modified of a record. */
 export function validatorFields(stored: Stored, type = JSON_TYPE): string[] {
-  return ['ETag', etagOf(stored, type), 'Last-Modified', new Date(modifiedAt(stored)).toUTCString()];
+  return ['ETag', etagOf(stored, type), 'Last-Modified', lastModified(stored)];
 }
 
 /** The answer to a GET of one record as `type`: 200, 304, or the 412 that its preconditions make of it. */
