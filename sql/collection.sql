@@ -109,7 +109,8 @@ left join removed on true;
 
 -- The total and the page are one statement, so they come from one snapshot. The ids of the page are
 -- found in the index alone; only the rows of the page itself are read (:record), one by one, whatever the planner
--- thinks of their number: it takes a tenth of the table for a limit that it does not know.
+-- thinks of their number: it takes a tenth of the table for a limit that it does not know. Their documents come as
+-- one text, ready to go out.
 -- name: page ($1 limit, $2 offset)
 with total as (
   select coalesce((select total from blocks where collection = ':table'), 0)
@@ -117,11 +118,10 @@ with total as (
 ), page as materialized (
   select id from :table order by :order limit $1 offset $2
 )
-select total.total, record.doc
-from total
-left join page on true
-left join lateral :record as record on true
-order by :record_order;
+select total.total, (
+  select string_agg(record.doc, ',' order by :record_order) from page, lateral :record as record
+) as docs
+from total;
 
 -- A page deep inside the default order: it starts in the last counted block before it instead of at the list's
 -- end, so that a page costs the records of a block wherever it is. `position` is the place of its first record,
@@ -153,11 +153,10 @@ with delta as materialized (
   limit (select rows from place)
   offset (select case when skipped >= 0 then skipped else position end from place)
 )
-select place.total, record.doc
-from place
-left join page on true
-left join lateral :record as record on true
-order by :record_order;
+select place.total, (
+  select string_agg(record.doc, ',' order by :record_order) from page, lateral :record as record
+) as docs
+from place;
 
 -- name: page_of_parent ($1 limit, $2 offset, $3 parent)
 with total as (
@@ -165,11 +164,10 @@ with total as (
 ), page as materialized (
   select id from :table where :parent = $3 order by :order limit $1 offset $2
 )
-select total.total, record.doc
-from total
-left join page on true
-left join lateral :record as record on true
-order by :record_order;
+select total.total, (
+  select string_agg(record.doc, ',' order by :record_order) from page, lateral :record as record
+) as docs
+from total;
 
 -- Matches first, then the order: left to choose, the planner walks the order's index for a term whose
 -- matches are all at its far end.
@@ -181,11 +179,10 @@ with match as materialized (
 ), page as materialized (
   select id from match order by :order limit $1 offset $2
 )
-select total.total, record.doc
-from total
-left join page on true
-left join lateral :record as record on true
-order by :record_order;
+select total.total, (
+  select string_agg(record.doc, ',' order by :record_order) from page, lateral :record as record
+) as docs
+from total;
 
 -- A term without a trigram is looked up by its first one or two characters. strpos, not like: like would
 -- have the planner read all of the trigram index too.
@@ -198,11 +195,10 @@ with match as materialized (
 ), page as materialized (
   select id from match order by :order limit $1 offset $2
 )
-select total.total, record.doc
-from total
-left join page on true
-left join lateral :record as record on true
-order by :record_order;
+select total.total, (
+  select string_agg(record.doc, ',' order by :record_order) from page, lateral :record as record
+) as docs
+from total;
 
 -- Whole lists leave by COPY: one statement, so one snapshot, and no row becomes an object on its way.
 -- A document has no control characters, so this CSV dialect passes it through untouched. COPY takes no

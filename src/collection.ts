@@ -28,7 +28,7 @@ import { createdAt, nextIdentity } from './uuid.js';
 
 export interface Page {
   readonly total: number;
-  readonly docs: readonly string[];
+  readonly docs: string;
 }
 
 /**
@@ -230,7 +230,6 @@ function violationOf(error: unknown, resource: Resource): Problem | undefined {
   return undefined;
 }
 
-function pageOf(rows: readonly Row[]): Page {
-  const docs = rows.flatMap((row) => (row.doc === null ? [] : [row.doc as string]));
-  return { total: Number(rows[0]?.total), docs };
+function pageOf([row]: readonly Row[]): Page {
+  return { total: Number(row!.total), docs: (row!.docs as string | null) ?? '' };
 }

@@ -52,7 +52,7 @@ async function page({ resource, page }: Collection, request: Request, query: Lis
   const links = linksOf(request.path, query, totalPages);
   const conditions = readConditions(request.headers);
   if (request.type === HTML_TYPE) {
-    const records = docs.map((doc) => JSON.parse(doc) as JsonObject);
+    const records = JSON.parse(`[${docs}]`) as JsonObject[];
     const title = `${resource.name}: page ${number} of ${Math.max(totalPages, 1)}, ${total} in all`;
     const body = listPage(title, records, (record) => hrefOf(resource, String(record.id)), given(links));
     return hashedReply(HTML_TYPE, body, conditions);
@@ -60,7 +60,7 @@ async function page({ resource, page }: Collection, request: Request, query: Lis
   const meta = `{"page":${number},"limit":${limit},"total":${total},"totalPages":${totalPages}}`;
   return hashedReply(
     JSON_TYPE,
-    `{"data":[${docs.join(',')}],"meta":${meta},"links":${JSON.stringify(links)}}`,
+    `{"data":[${docs}],"meta":${meta},"links":${JSON.stringify(links)}}`,
     conditions,
   );
 }
