@@ -7,6 +7,7 @@ import { compileDraft, type Draft } from './draft.js';
 import { conflict, type Problem, unknownReference } from './errors.js';
 import { groupWrites, type Write } from './grouped.js';
 import type { Json } from './json.js';
+import { sharing } from './observe/metrics.js';
 import { hashPassword } from './password.js';
 import {
   documentHead,
@@ -84,26 +85,31 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
   const check = compileDraft(resource);
   const ownColumns = Object.values(resource.columns);
 
-  const read = group<string, Row | undefined>(READS, async (ids) => {
+  const shared = (operation: string) => sharing(db.metrics, operation, resource.name);
+  const read = group<string, Row | undefined>({ ...READS, sharing: shared('read') }, async (ids) => {
     const rows = await db.run(text('get_many'), [`{${ids.join(',')}}`]);
     const found = new Map(rows.map((row) => [row.id, row]));
     return ids.map((id) => found.get(id));
   });
 
-  const pagesOf = (run: Run) =>
-    group<Asked, Row[]>(PAGES, async ([asked]) => {
+  const pagesOf = (run: Run, operation: string) =>
+    group<Asked, Row[]>({ ...PAGES, sharing: shared(operation) }, async ([asked]) => {
       const [statement, ...args] = asked!;
       return [await run(statement, args)];
     });
-  const [readPage, searchPage] = [pagesOf(db.run), pagesOf(db.search)];
+  const [readPage, searchPage] = [pagesOf(db.run, 'page'), pagesOf(db.search, 'search')];
 
   async function createAlone(run: Run, { stored, updatedAt, columns }: Write): Promise<Stored> {
     await run(text('create'), [stored.id, updatedAt, stored.doc, ...columns]);
     return stored;
   }
 
-  const createGrouped = groupWrites<Write, Stored>(db.run, text('create_many'), ownColumns, (write) =>
-    createAlone(db.run, write),
+  const createGrouped = groupWrites<Write, Stored>(
+    db.run,
+    text('create_many'),
+    ownColumns,
+    (write) => createAlone(db.run, write),
+    shared('create'),
   );
 
   async function replaceAlone(
@@ -121,6 +127,7 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     text('replace_many'),
     ownColumns,
     (replacement) => replaceAlone(db.run, replacement),
+    shared('replace'),
   );
 
   /** In a transaction of its own when a password goes with the record, in the given one, or else as `apart` has it. */
