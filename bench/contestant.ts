@@ -21,13 +21,14 @@ export interface Contestant {
   stop(): Promise<void>;
 }
 
-/** Starts a server on a free port and a database; resolves when it answers. `settings` are variables besides. */
+/** Starts a server on a free port and a database; resolves when it answers. `settings` are variables besides, `program` another build. */
 export async function startContestant(
   name: Name,
   databaseUrl: string,
   settings: Readonly<Record<string, string>> = {},
+  program = fileURLToPath(new URL(PROGRAMS[name], import.meta.url)),
 ): Promise<Contestant> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL(PROGRAMS[name], import.meta.url))], {
+  const child = spawn(process.execPath, [program], {
     env: {
       PATH: process.env.PATH,
       NODE_ENV: 'production',

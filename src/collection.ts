@@ -2,11 +2,10 @@ import type { Readable } from 'node:stream';
 import type { Db, Row, Run, Value } from './db/connect.js';
 import { group } from './db/group.js';
 import { readStatements } from './db/queries.js';
-import { FOREIGN_KEY_VIOLATION, faultOf, UNIQUE_VIOLATION } from './db/sqlstate.js';
 import { compileDraft, type Draft } from './draft.js';
-import { conflict, type Problem, unknownReference } from './errors.js';
 import { groupWrites, type Write } from './grouped.js';
 import type { Json } from './json.js';
+import { sharing } from './observe/metrics.js';
 import { hashPassword } from './password.js';
 import {
   documentHead,
@@ -25,6 +24,7 @@ import {
 import type { Resource } from './resource.js';
 import { compileStatements, narrow, type Selection } from './statements.js';
 import { createdAt, nextIdentity } from './uuid.js';
+import { violationOf } from './violation.js';
 
 export interface Page {
   readonly total: number;
@@ -90,25 +90,30 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     return storedIn(row!.records as string | null);
   }
 
-  const read = group<string, Stored | undefined>(READS, async (ids) => {
+  const shared = (operation: string) => sharing(db.metrics, operation, resource.name);
+  const read = group<string, Stored | undefined>({ ...READS, sharing: shared('read') }, async (ids) => {
     const found = await readMany(db.run, ids);
     return ids.map((id) => found.get(id));
   });
 
-  const pagesOf = (run: Run) =>
-    group<Asked, Row[]>(PAGES, async ([asked]) => {
+  const pagesOf = (run: Run, operation: string) =>
+    group<Asked, Row[]>({ ...PAGES, sharing: shared(operation) }, async ([asked]) => {
       const [statement, ...args] = asked!;
       return [await run(statement, args)];
     });
-  const [readPage, searchPage] = [pagesOf(db.run), pagesOf(db.search)];
+  const [readPage, searchPage] = [pagesOf(db.run, 'page'), pagesOf(db.search, 'search')];
 
   async function createAlone(run: Run, { stored, updatedAt, columns }: Write): Promise<Stored> {
     await run(text('create'), [stored.id, updatedAt, stored.doc, ...columns]);
     return stored;
   }
 
-  const createGrouped = groupWrites<Write, Stored>(db.run, text('create_many'), ownColumns, (write) =>
-    createAlone(db.run, write),
+  const createGrouped = groupWrites<Write, Stored>(
+    db.run,
+    text('create_many'),
+    ownColumns,
+    (write) => createAlone(db.run, write),
+    shared('create'),
   );
 
   async function replaceAlone(
@@ -126,6 +131,7 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     text('replace_many'),
     ownColumns,
     (replacement) => replaceAlone(db.run, replacement),
+    shared('replace'),
   );
 
   /** In a transaction of its own when a password goes with the record, in the given one, or else as `apart` has it. */
@@ -218,17 +224,6 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
 }
 
 const SET_PASSWORD = readStatements('users.sql').get('set_password')!;
-
-function violationOf(error: unknown, resource: Resource): Problem | undefined {
-  const fault = faultOf(error);
-  if (fault?.code === UNIQUE_VIOLATION) {
-    const taken = resource.unique?.[fault.constraint_name ?? ''];
-    return taken && conflict(taken.code, taken.field);
-  }
-  if (fault?.code === FOREIGN_KEY_VIOLATION && resource.parent)
-    return unknownReference(resource.parent.field);
-  return undefined;
-}
 
 function pageOf([row]: readonly Row[]): Page {
   return { total: Number(row!.total), docs: (row!.docs as string | null) ?? '' };

@@ -1,15 +1,15 @@
 import { isIP } from 'node:net';
 import { type AuthConfig, authFaults, readAuth } from './config/auth.js';
+import { type ObserveConfig, readObserve } from './config/observe.js';
 import { createReader, type Env } from './config/reader.js';
 import { parseDatabaseUrl } from './config/values.js';
 
 /** Every setting, parsed. Durations in milliseconds, sizes in bytes. */
-export interface Config extends AuthConfig {
+export interface Config extends AuthConfig, ObserveConfig {
   readonly host: string;
   readonly port: number;
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
-  readonly logLevel: string;
   readonly bodyLimit: number;
   readonly dbConnections: number;
   readonly dbSearches: number;
@@ -57,9 +57,6 @@ export function readConfig(env: Env = process.env): Config {
       parseDatabaseUrl,
     ),
     dataDir: read('DATA_DIR', './data', 'a path', (text) => text),
-    logLevel: read('LOG_LEVEL', 'warn', `one of ${LEVELS.join(', ')}`, (text) =>
-      LEVELS.includes(text) ? text : undefined,
-    ),
     bodyLimit: integer('BODY_LIMIT', 1_048_576, 1024, 104_857_600),
     dbConnections: integer('DB_CONNECTIONS', 3, 1, 100),
     dbSearches: integer('DB_SEARCHES', 2, 1, 100),
@@ -85,6 +82,7 @@ export function readConfig(env: Env = process.env): Config {
         : undefined,
     ),
     ...readAuth(reader),
+    ...readObserve(reader),
   };
   faults.push(...authFaults(config, config.host, env.AUTH?.trim() ?? ''));
   if (config.deprecation && config.sunset && config.sunset < config.deprecation) {
@@ -93,7 +91,5 @@ export function readConfig(env: Env = process.env): Config {
   if (faults.length > 0) throw new ConfigError(faults);
   return Object.freeze(config);
 }
-
-const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
 const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;

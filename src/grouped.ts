@@ -1,6 +1,7 @@
 import type { Run, Value } from './db/connect.js';
 import { group } from './db/group.js';
 import { isRefusal } from './db/sqlstate.js';
+import type { Sharing } from './observe/metrics.js';
 import type { Stored } from './record.js';
 
 /** One record to be written, worked out whole. */
@@ -29,6 +30,7 @@ export function groupWrites<W extends Write, R>(
   text: string,
   ownColumns: readonly string[],
   alone: (write: W) => Promise<R>,
+  sharing: Sharing,
 ): (write: W) => Promise<R | Stored> {
   const rowOf = ({ stored, updatedAt, columns }: W) => {
     const row: Record<string, Value> = {
@@ -58,6 +60,7 @@ export function groupWrites<W extends Write, R>(
       most: MOST_BYTES,
       underWay: UNDER_WAY,
       waiting: MOST_WAITING_BYTES,
+      sharing,
       weigh: ({ stored }) => Math.max(LEAST_BYTES, stored.doc.length),
     },
     async (writes) => {

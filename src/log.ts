@@ -2,7 +2,12 @@ import { pino } from 'pino';
 
 export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'>;
 
-/** Lines of JSON on the standard error output; what a reader is to see at once goes to the standard output. */
-export function createLog(level: string): Log {
-  return pino({ level, base: null }, pino.destination({ dest: 2, sync: true }));
+/** Where lines go: each `line` is whole, its end included. */
+export interface Lines {
+  write(line: string): unknown;
+}
+
+/** Lines of JSON, of a command to the standard error output: what it gives goes to the standard output. */
+export function createLog(level: string, lines?: Lines): Log {
+  return pino({ level, base: null }, lines ?? pino.destination({ dest: 2, sync: true }));
 }

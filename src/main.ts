@@ -2,6 +2,7 @@ import { ConfigError, readConfig } from './config.js';
 import { EmbeddedError } from './db/cluster.js';
 import { DatabaseError } from './db/migrate.js';
 import { createLog } from './log.js';
+import { logLines } from './log-lines.js';
 import { type Service, StartError, startService } from './service.js';
 
 /** sysexits.h: the configuration is at fault. */
@@ -9,7 +10,7 @@ const EX_CONFIG = 78;
 
 async function main(): Promise<void> {
   const config = readConfig();
-  const log = createLog(config.logLevel);
+  const log = createLog(config.logLevel, logLines());
   let service: Service | undefined;
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

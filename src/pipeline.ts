@@ -1,88 +1,45 @@
-import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Authenticate } from './auth/authenticate.js';
 import { partition } from './auth/partition.js';
 import type { Sent } from './auth/scheme.js';
 import { problemOf } from './db/sqlstate.js';
 import { expectationFailed, internal, Problem, rateLimited, unavailable } from './errors.js';
+import type { Exchange, Expectation, PipelineOptions } from './exchange.js';
 import { takesProblemJson } from './http/accept.js';
 import { BodyAborted, hasBody, readBody, readBytes } from './http/body.js';
-import type { Cors } from './http/cors.js';
 import { lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
-import type { RateLimiter } from './http/rate-limit.js';
 import { type Reply, send, sendHead } from './http/reply.js';
 import type { Request } from './http/request.js';
-import { choose, type Endpoint, type Match, pick, type Router } from './http/router.js';
+import { requestId } from './http/request-id.js';
+import { choose, type Endpoint, type Match, pick } from './http/router.js';
 import { ReaderGone, writeRows } from './http/stream.js';
 import { ALL_METHODS, readTarget } from './http/target.js';
 import { type Retirement, requireVersion, retirementFields, splitVersion } from './http/version.js';
-import type { Log } from './log.js';
+import type { Abort } from './observe/observer.js';
+import { pathOf } from './observe/request-facts.js';
 import { NOBODY, type Principal, permit } from './principal.js';
-
-export interface PipelineOptions {
-  readonly router: Router;
-  readonly log: Log;
-  /** Bytes. */
-  readonly bodyLimit: number;
-  readonly streamStallMs: number;
-  readonly retirement: Retirement;
-  /** Undefined: nobody has to show a credential. */
-  readonly authenticate: Authenticate | undefined;
-  /** The fields that go with a 403. */
-  readonly challenge: (scope: string) => readonly string[];
-  /** What of a request may carry a credential. */
-  readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Sent;
-  /** Undefined: pages of other origins are not let in. */
-  readonly cors: Cors | undefined;
-  /** Undefined: nobody's requests are counted. */
-  readonly rateLimit: RateLimiter | undefined;
-  /** Whether all but what watches the service is to be answered 503. */
-  readonly isInMaintenance: () => boolean;
-  /** Whether the service is stopping: then each answer closes its connection. */
-  readonly isDraining: () => boolean;
-}
-
-/** What the client expects before it sends its body: nothing, 100 Continue, or something we cannot meet. */
-export type Expectation = 'none' | 'continue' | 'unknown';
 
 export type Pipeline = (req: IncomingMessage, res: ServerResponse, expectation: Expectation) => Promise<void>;
 
-/** One request and its answer on their way through the steps. */
-interface Exchange {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  readonly id: string;
-  readonly expectation: Expectation;
-  readonly options: PipelineOptions;
-  /** Fields that the answer carries whatever it is. */
-  common: readonly string[];
-  bytes?: Promise<Buffer>;
-  sent?: Sent;
-  counted?: boolean;
-}
-
 /** The steps of every request, each saying what it may refuse. This is the only place that catches to answer. */
 export function createPipeline(options: PipelineOptions): Pipeline {
-  return async (req, res, expectation) => {
-    // Node asks again, at the end of each answer, what to do about a body that nobody has read: 1.1 x the rate.
-    if (!hasBody(req)) req.resume();
-    const id = requestId(req);
-    const { cors } = options;
-    const fixed = cors ? [...FIXED, ...cors.fields(req.headers.origin)] : FIXED;
-    const exchange: Exchange = { req, res, id, expectation, options, common: ['X-Request-Id', id, ...fixed] };
+  const steps = async (exchange: Exchange): Promise<void> => {
+    const { req, id, expectation, observation } = exchange;
     try {
       const target = readTarget(req); //                               400, 414, 431, 501
       if (expectation === 'unknown') throw expectationFailed(); //     417
       if (target.path === '*') return await finishCounted(exchange, SERVER_OPTIONS); // 429
       const { path, mounted } = splitVersion(target.path); //          404
       const match = options.router(path); //                           404, 400
+      observation.route = match.template;
       version(exchange, mounted, options.retirement); //               400, 410
       const action = pick(match, req.method!); //                      405
       if (!action) return await finishCounted(exchange, optionsReply(exchange, match)); // 429
       if (options.isInMaintenance() && !action.always)
         throw unavailable('The service is in maintenance.', 60); // 503
+      observation.identifies();
       const principal = await identify(exchange, action); //           400, 401, 413, 429, 503
+      observation.identified(principal);
       if (options.rateLimit && !action.always) await count(exchange, principal); // 429
       const permission = permit(principal, action.needs, match.params); // 403
       const type = choose(action, req.headers.accept); //              406
@@ -105,6 +62,17 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       if (!options.rateLimit || exchange.counted) fail(exchange, error);
       else fail(exchange, await countFailure(exchange, error));
     }
+  };
+
+  return (req, res, expectation) => {
+    // Node asks again, at the end of each answer, what to do about a body that nobody has read: 1.1 x the rate.
+    if (!hasBody(req)) req.resume();
+    const id = requestId(req);
+    const { cors } = options;
+    const fixed = cors ? [...FIXED, ...cors.fields(req.headers.origin)] : FIXED;
+    const observation = options.observer(req, id);
+    const common = ['X-Request-Id', id, ...fixed];
+    return observation.run(steps, { req, res, id, expectation, options, observation, common });
   };
 }
 
@@ -171,66 +139,81 @@ function bodyOf(exchange: Exchange, { takes }: Endpoint) {
 
 /** The body, read once, by whoever needs it first: the check of a signature, or the action's. */
 function bytesOf(exchange: Exchange): Promise<Buffer> {
-  const { req, res, expectation, options } = exchange;
+  const { req, res, expectation, options, observation } = exchange;
   exchange.bytes ??= readBytes(
     req,
     options.bodyLimit,
     () => expectation === 'continue' && res.writeContinue(),
+    observation,
   );
   return exchange.bytes;
 }
 
 function answer(exchange: Exchange, reply: Reply): Promise<void> | void {
-  const { req, res, options } = exchange;
   if (!reply.stream) return finish(exchange, reply);
-  const common = closing(exchange, options.isDraining());
-  if (req.method === 'HEAD') return sendHead(res, reply, common);
-  return reply.stream((rows) => writeRows(res, reply, common, rows, options.streamStallMs));
+  if (exchange.req.method === 'HEAD') {
+    sendHead(exchange.res, reply, closing(exchange, exchange.options.isDraining()));
+    exchange.observation.end(reply.status);
+    return;
+  }
+  return stream(exchange, reply, reply.stream);
 }
 
-function closing({ common }: Exchange, closes: boolean): readonly string[] {
-  return closes ? [...common, 'Connection', 'close'] : common;
+async function stream(exchange: Exchange, reply: Reply, open: NonNullable<Reply['stream']>): Promise<void> {
+  const { res, options, observation } = exchange;
+  await open((rows) => {
+    const common = closing(exchange, options.isDraining());
+    return writeRows(res, reply, common, rows, options.streamStallMs, observation);
+  });
+  observation.end(reply.status);
+}
+
+/** What goes out with an answer that begins now. */
+function closing({ common, observation }: Exchange, closes: boolean): readonly string[] {
+  const timing = observation.timing();
+  if (!closes && timing.length === 0) return common;
+  return [...common, ...timing, ...(closes ? ['Connection', 'close'] : [])];
 }
 
 /** A body that nobody reads is not waited for: a short rest is skipped, a long one ends the connection. */
 const SKIPPED_BYTES = 65_536;
 
 function finish(exchange: Exchange, reply: Reply): void {
-  const { req, res, expectation, options } = exchange;
+  const { req, res, expectation, options, observation } = exchange;
   const unread =
     !req.complete &&
     hasBody(req) &&
     (expectation === 'continue' || !(Number(req.headers['content-length']) <= SKIPPED_BYTES));
   if (unread) lingerOnClose(req.socket);
-  send(res, reply, closing(exchange, unread || options.isDraining()));
+  const left = res.destroyed;
+  const bytes = send(res, reply, closing(exchange, unread || options.isDraining()));
+  if (left) return observation.abort('left');
+  if (req.method !== 'HEAD') observation.sent = bytes;
+  observation.end(reply.status);
 }
 
 function fail(exchange: Exchange, error: unknown): void {
-  const { id, req, res, options } = exchange;
+  const { id, req, res, options, observation } = exchange;
   const { log } = options;
-  if (error instanceof BodyAborted || error instanceof ReaderGone) return void res.destroy();
+  if (error instanceof BodyAborted) return breakOff(exchange, 'body');
+  if (error instanceof ReaderGone) return breakOff(exchange, error.how);
   const problem = error instanceof Problem ? error : problemOf(error);
-  if (!problem)
-    log.error(
-      { err: error, requestId: id, method: req.method, path: req.url?.split('?')[0] },
-      'request failed',
-    );
-  else if (problem !== error && problem.status === 503)
-    log.warn({ err: error, requestId: id }, problem.message);
+  if (!problem) {
+    const { method, url } = req;
+    log.error({ err: error, ...observation.identity(), method, path: pathOf(url) }, 'request failed');
+  } else if (problem !== error && problem.status === 503)
+    log.warn({ err: error, ...observation.identity() }, problem.message);
+  if (!(error instanceof Problem)) observation.fault(error);
   // Half an array must not look like a whole one.
-  if (res.headersSent) return void res.destroy();
+  if (res.headersSent) return breakOff(exchange, 'fault');
   const rendered = render(problem ?? internal(), takesProblemJson(req.headers.accept), id);
   const scope = problem?.more.scope;
   if (scope !== undefined) rendered.headers.push(...options.challenge(scope));
   finish(exchange, rendered);
 }
 
-const PROCESS = randomBytes(6).toString('base64url');
-let requests = 0;
-
-/** The client's X-Request-Id when it is fit for a log, or one of our own. */
-function requestId(req: IncomingMessage): string {
-  const given = req.headers['x-request-id'];
-  if (typeof given === 'string' && /^[\w.:-]{1,64}$/.test(given)) return given;
-  return `${PROCESS}-${(++requests).toString(36)}`;
+/** Ends an exchange without an answer, or within it. */
+function breakOff({ res, observation }: Exchange, why: Abort): void {
+  observation.abort(why, res.headersSent ? res.statusCode : undefined);
+  res.destroy();
 }

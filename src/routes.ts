@@ -5,6 +5,7 @@ import { healthz, readyz } from './actions/health.js';
 import { idempotent } from './actions/idempotent.js';
 import { createKey, getKey, listKeys, revokeKey } from './actions/keys.js';
 import { list, listNested } from './actions/list.js';
+import { showMetrics } from './actions/metrics.js';
 import { ownCreation, ownRecord } from './actions/own.js';
 import { patch } from './actions/patch.js';
 import { METADATA_PATH, type ProtectedResource, protectedResource } from './actions/protected-resource.js';
@@ -16,7 +17,8 @@ import type { Lookup } from './auth/lookup.js';
 import { type Collection, openCollection } from './collection.js';
 import type { Db } from './db/connect.js';
 import { type Action, permitted, type Route, type Router } from './http/router.js';
-import type { Scope } from './principal.js';
+import type { Metrics } from './observe/metrics.js';
+import type { Need, Scope } from './principal.js';
 import type { Obstacle } from './readiness.js';
 import { items } from './resources/items.js';
 import { posts } from './resources/posts.js';
@@ -94,6 +96,11 @@ export function healthRoutes(obstacle: () => Promise<Obstacle>): Route[] {
     { path: '/healthz', actions: always(healthz) },
     { path: '/readyz', actions: always(readyz(obstacle)) },
   ];
+}
+
+/** Where the metrics are scraped, in maintenance as well. */
+export function metricsRoute(metrics: Metrics, needs: Need): Route {
+  return { path: '/metrics', actions: { GET: { ...permitted(needs, showMetrics(metrics)), always: true } } };
 }
 
 /** Where keys and certificates are managed. */

@@ -19,11 +19,13 @@ import {
   requestTimeout,
   uriTooLong,
 } from './errors.js';
+import type { Expectation } from './exchange.js';
 import { followHandshakes } from './http/handshakes.js';
 import { isLingering, lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
 import { ALL_METHODS, MAX_HEADERS, MAX_TARGET } from './http/target.js';
-import type { Expectation, Pipeline } from './pipeline.js';
+import type { Cell, Labelled } from './observe/instruments.js';
+import type { Pipeline } from './pipeline.js';
 
 export interface ServerOptions {
   readonly headersTimeoutMs: number;
@@ -35,11 +37,13 @@ export interface ServerOptions {
 /**
  * The listener: what Node's HTTP leaves open of RFC 9112, closed, and everything else handed to the pipeline. With
  * `tls` it speaks HTTPS, and asks for a client's certificate when there are authorities to believe.
+ * `refused` counts what is answered without the pipeline, by status.
  */
 export function createHttpServer(
   pipeline: Pipeline,
   options: ServerOptions,
   tls?: SecureContextOptions,
+  refused?: Labelled<Cell>,
 ): Server | TlsServer {
   const server = tls ? createTlsServer(tlsSettings(options, tls)) : createServer(settings(options));
   server.maxHeadersCount = 0;
@@ -57,9 +61,9 @@ export function createHttpServer(
   server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
     // Node takes its own listener off, and a reset that nobody listens for ends the process.
     socket.on('error', () => socket.destroy());
-    answerInTurn(socket as Socket, methodNotAllowed(ALL_METHODS));
+    answerInTurn(socket as Socket, methodNotAllowed(ALL_METHODS), refused);
   });
-  server.on('clientError', (error: ParserError, socket: Duplex) => refuse(error, socket));
+  server.on('clientError', (error: ParserError, socket: Duplex) => refuse(error, socket, refused));
   const unused = closeUnused(server);
   return server;
 }
@@ -119,14 +123,14 @@ interface ParserError extends Error {
 }
 
 /** A message that the parser gives up on: it never becomes a request, so it is answered here. */
-function refuse(error: ParserError, socket: Duplex): void {
+function refuse(error: ParserError, socket: Duplex, refused: Labelled<Cell> | undefined): void {
   if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE') {
     socket.destroy();
     return;
   }
   // Bytes after a request that asked to close: its answer is the last one.
   if (error.code === 'HPE_CLOSED_CONNECTION') return;
-  answerInTurn(socket as Socket, problemOf(error));
+  answerInTurn(socket as Socket, problemOf(error), refused);
 }
 
 function problemOf(error: ParserError): Problem {
@@ -165,19 +169,21 @@ function startsWithToken({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
 /** The answer in flight on a connection, where Node keeps it. */
 type Busy = Socket & { _httpMessage?: (ServerResponse & { req: IncomingMessage }) | null };
 
-const refused = new WeakSet<Socket>();
+const answered = new WeakSet<Socket>();
 
 /** Writes an answer after those that are owed to earlier, whole requests of the same connection; then closes. */
-function answerInTurn(socket: Socket, problem: Problem): void {
-  if (refused.has(socket)) return;
-  refused.add(socket);
+function answerInTurn(socket: Socket, problem: Problem, refused: Labelled<Cell> | undefined): void {
+  if (answered.has(socket)) return;
+  answered.add(socket);
   const attempt = (): void => {
     const busy = (socket as Busy)._httpMessage;
     if (busy?.req.complete) busy.once('close', attempt);
     // The request that is malformed was answered before that showed: it gets no second answer.
     else if (busy?.headersSent) busy.once('close', () => socket.destroySoon());
-    else if (socket.writable) write(socket, problem);
-    else socket.destroy();
+    else if (socket.writable) {
+      write(socket, problem);
+      if (refused) refused.of(String(problem.status)).value++;
+    } else socket.destroy();
   };
   attempt();
 }

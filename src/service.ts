@@ -14,9 +14,20 @@ import { corsFor } from './http/cors.js';
 import { rateLimiter } from './http/rate-limit.js';
 import { createRouter, type Route, type Router } from './http/router.js';
 import type { Log } from './log.js';
+import { createMetrics, type DbMetrics, type Metrics } from './observe/metrics.js';
+import { createObserver } from './observe/observer.js';
+import { findTracer } from './observe/tracing.js';
 import { createPipeline } from './pipeline.js';
 import { databaseObstacle, type Obstacle } from './readiness.js';
-import { type Collections, healthRoutes, keyRoutes, openCollections, routes } from './routes.js';
+import {
+  type Collections,
+  healthRoutes,
+  keyRoutes,
+  metricsRoute,
+  openCollections,
+  routes,
+} from './routes.js';
+import { createScrapeServer } from './scrape.js';
 import { createHttpServer } from './server.js';
 import { readTls, TlsError } from './tls.js';
 
@@ -26,6 +37,9 @@ export interface Service {
   readonly db: Db;
   readonly collections: Collections;
   readonly routes: readonly Route[];
+  readonly metrics: Metrics;
+  /** Where they are scraped, when that is a listener of its own. */
+  readonly metricsUrl: string | undefined;
   /** In maintenance everything but /healthz and /readyz is 503. */
   setMaintenance(on: boolean): void;
   isInMaintenance(): boolean;
@@ -54,7 +68,7 @@ export interface Database {
 export async function openDatabase(
   config: Config,
   log: Log,
-  { join }: { readonly join: boolean } = { join: false },
+  { join = false, metrics }: { readonly join?: boolean; readonly metrics?: DbMetrics } = {},
 ): Promise<Database> {
   const open = join ? joinEmbedded : startEmbedded;
   const embedded =
@@ -64,14 +78,15 @@ export async function openDatabase(
   try {
     const url = config.databaseUrl ?? embedded!.url;
     await migrate(url, config.dbTimeoutMs);
-    const db = connect(url, {
+    const options = {
       connections: config.dbConnections,
       searches: config.dbSearches,
       streams: config.dbStreams,
       queue: config.dbQueue,
       timeoutMs: config.dbTimeoutMs,
       tombstones: config.tombstones,
-    });
+    };
+    const db = connect(url, options, metrics);
     return {
       db,
       close: async () => {
@@ -92,12 +107,16 @@ export async function startService(
   more?: (db: Db) => Promise<Route[]>,
 ): Promise<Service> {
   const tls = tlsOf(config);
-  const database = await openDatabase(config, log);
+  const metrics = createMetrics();
+  const database = await openDatabase(config, log, { metrics: metrics.db });
   const { db } = database;
+  const { metricsPort: port, metricsHost } = config;
+  const scrape = port === undefined ? undefined : createScrapeServer(metrics, config, log, db.peer);
   let maintenance = config.maintenance;
   try {
+    if (scrape) await listen(scrape, metricsHost, port!, 'METRICS_PORT');
     const counts = config.rateLimitStore === 'postgres' ? openSharedCounts(db, log) : undefined;
-    const auth = openAuth(config, db, log, counts);
+    const auth = openAuth(config, db, log, metrics.authFailures, counts);
     const collections = await openCollections(db, config.tombstones);
     const ofDatabase = databaseObstacle(db);
     const obstacle = async (): Promise<Obstacle> => {
@@ -107,6 +126,7 @@ export async function startService(
     const table = [
       ...routes(db, collections, config, () => router),
       ...healthRoutes(obstacle),
+      ...(config.metricsPort === undefined ? [metricsRoute(metrics, { scopes: ['admin'] })] : []),
       ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),
       ...((await more?.(db)) ?? []),
     ];
@@ -114,6 +134,14 @@ export async function startService(
     const pipeline = createPipeline({
       router,
       log,
+      observer: createObserver({
+        metrics: metrics.http,
+        log,
+        accessLog: config.accessLog,
+        serverTiming: config.serverTiming,
+        tracer: findTracer(),
+        database: db.peer,
+      }),
       bodyLimit: config.bodyLimit,
       streamStallMs: config.streamStallMs,
       retirement: config,
@@ -126,14 +154,16 @@ export async function startService(
       isInMaintenance: () => maintenance,
       isDraining: () => !server.listening,
     });
-    const server = createHttpServer(pipeline, config, tls);
-    await listen(server, config);
+    const server = createHttpServer(pipeline, config, tls, metrics.http.refused);
+    await listen(server, config.host, config.port, 'PORT');
     const stopHousekeeping = keepHouse(db, log, config);
     return {
-      url: urlOf(server, config),
+      url: urlOf(server, config.host),
       db,
       collections,
       routes: table,
+      metrics,
+      metricsUrl: scrape && urlOf(scrape, metricsHost),
       setMaintenance: (on) => {
         maintenance = on;
       },
@@ -147,12 +177,19 @@ export async function startService(
         await drain(server, config.shutdownMs);
         await auth.close();
         await database.close();
+        closeNow(scrape);
       },
     };
   } catch (error) {
+    closeNow(scrape);
     await database.close();
     throw error;
   }
+}
+
+function closeNow(server: Server | undefined): void {
+  server?.close();
+  server?.closeAllConnections();
 }
 
 /** The TLS settings that are there at the start. */
@@ -164,7 +201,13 @@ function tlsOf(config: Config) {
   }
 }
 
-async function listen(server: Server | TlsServer, { host, port }: Config): Promise<void> {
+/** `setting` names what decides the port. */
+async function listen(
+  server: Server | TlsServer,
+  host: string,
+  port: number,
+  setting: string,
+): Promise<void> {
   server.listen({ host, port });
   try {
     await once(server, 'listening');
@@ -172,15 +215,15 @@ async function listen(server: Server | TlsServer, { host, port }: Config): Promi
     const taken = (error as { code?: string }).code === 'EADDRINUSE';
     throw new StartError(
       taken
-        ? `port ${port} of ${host} is taken: set PORT to another`
+        ? `port ${port} of ${host} is taken: set ${setting} to another`
         : `cannot listen on ${host}: ${(error as Error).message}`,
     );
   }
 }
 
-function urlOf(server: Server | TlsServer, { host, tlsCert }: Config): string {
+function urlOf(server: Server | TlsServer, host: string): string {
   const { port } = server.address() as AddressInfo;
-  return `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `${'setSecureContext' in server ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** New connections are refused, idle ones closed, busy ones closed with their answer. */

@@ -1,4 +1,5 @@
 import { fill, readStatements } from './db/queries.js';
+import { nameStatement } from './observe/waits.js';
 import type { Resource } from './resource.js';
 
 /** Which records a list holds, and in which order. */
@@ -69,6 +70,7 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
         compiled.set(`${name}:${key}`, fill(template, { ...parts, ...order }));
     }
   }
+  for (const [name, text] of compiled) nameStatement(text, `${name.replace(/:.*/, '')} ${resource.name}`);
   return compiled;
 }
 

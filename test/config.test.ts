@@ -39,6 +39,10 @@ const DEFAULTS = {
   rateLimitStore: 'memory',
   corsOrigins: [],
   trustProxy: undefined,
+  accessLog: false,
+  serverTiming: false,
+  metricsPort: undefined,
+  metricsHost: '127.0.0.1',
 };
 
 t.test('an empty environment gives the defaults', async (t) => {
@@ -272,4 +276,25 @@ t.test('a HOST that others can reach needs AUTH=none', async (t) => {
     t.strictSame(faultsOf({ HOST, AUTH: 'none' }), [], `${HOST} with AUTH=none`);
     t.equal(faultsOf({ HOST, AUTH: 'digest' }).length, 1, 'one fault, not two');
   }
+});
+
+t.test('with an access log the level is info, unless it is said to be more', async (t) => {
+  t.match(readConfig({ ACCESS_LOG: 'on' }), { accessLog: true, logLevel: 'info' });
+  t.equal(readConfig({ ACCESS_LOG: 'on', LOG_LEVEL: 'trace' }).logLevel, 'trace');
+  for (const LOG_LEVEL of ['warn', 'error', 'silent'])
+    t.same(faultsOf({ ACCESS_LOG: 'on', LOG_LEVEL }), [
+      'LOG_LEVEL takes one of info, debug, trace with ACCESS_LOG',
+    ]);
+  t.same(faultsOf({ ACCESS_LOG: 'yes', SERVER_TIMING: '1' }), [
+    'ACCESS_LOG takes `on` or `off`',
+    'SERVER_TIMING takes `on` or `off`',
+  ]);
+});
+
+t.test('the listener of the metrics', async (t) => {
+  t.match(readConfig({ METRICS_PORT: '9464', METRICS_HOST: '::' }), { metricsPort: 9464, metricsHost: '::' });
+  t.equal(readConfig({ METRICS_PORT: '0' }).metricsPort, 0);
+  for (const METRICS_PORT of ['-1', '65536', 'on', '1.5', '123456'])
+    t.same(faultsOf({ METRICS_PORT }), ['METRICS_PORT takes an integer from 0 to 65535']);
+  t.same(faultsOf({ METRICS_HOST: 'localhost' }), ['METRICS_HOST takes an IP address']);
 });

@@ -9,6 +9,8 @@ const SHORTEST = 8;
 export interface Watch {
   /** At its most talkative. */
   readonly log: Log;
+  /** Its lines, and the errors that were answered. */
+  readonly printed: readonly string[];
   readonly sent: (path: string, options: SendOptions) => void;
   readonly answered: (answer: Answer) => void;
 }
@@ -31,6 +33,7 @@ export function watchSecrets(t: Test, env: Record<string, string>): Watch {
         if (text.includes(secret)) throw new Error(`a credential was printed: ${text}`);
   });
   return {
+    printed,
     log: pino({ level: 'trace', base: null }, { write: (line: string) => printed.push(line) }),
     sent: (path, { headers = {}, body }) => {
       const fields = Object.fromEntries(

@@ -35,6 +35,8 @@ export async function testDatabase(t: Test, empty = false): Promise<string> {
 
 export interface TestService extends Service {
   readonly databaseUrl: string;
+  /** The lines of its log, from the level that LOG_LEVEL names on. */
+  readonly logged: readonly string[];
   /** One request on a connection of its own. */
   readonly send: (method: string, path: string, options?: SendOptions) => Promise<Answer>;
   /** Bytes as they are, and everything that comes back until the server closes or `until` matches. */
@@ -56,11 +58,14 @@ export async function testService(
     DATABASE_URL: databaseUrl,
   });
   const watch = config.auth.length > 0 ? watchSecrets(t, env) : undefined;
-  const service = await startService(config, watch?.log ?? createLog(config.logLevel), more);
+  const logged: string[] = [];
+  const log = createLog(config.logLevel, { write: (line) => logged.push(line) });
+  const service = await startService(config, watch?.log ?? log, more);
   t.teardown(() => service.stop());
   return {
     ...service,
     databaseUrl,
+    logged: watch?.printed ?? logged,
     send: async (method, path, options = {}) => {
       watch?.sent(path, options);
       const answer = await send(service.url, method, path, options);

@@ -1,4 +1,5 @@
 import { badRequest, unauthorized } from '../errors.js';
+import type { Cell, Labelled } from '../observe/instruments.js';
 import type { Principal } from '../principal.js';
 import type { FailureLimit } from './failures.js';
 import { type Presented, Refusal, type Scheme, type Sent } from './scheme.js';
@@ -9,7 +10,11 @@ export type Authenticate = (sent: Sent) => Promise<Principal>;
  * One principal from whatever credential a request has. Throws 401 with a challenge for each scheme taken, 400
  * for two credentials or one in the query, 429 after too many that were no good. None at all is no failure.
  */
-export function createAuthenticator(schemes: readonly Scheme[], failures: FailureLimit): Authenticate {
+export function createAuthenticator(
+  schemes: readonly Scheme[],
+  failures: FailureLimit,
+  counted?: Labelled<Cell>,
+): Authenticate {
   const refuse = (presented: Presented, refusal: Refusal | undefined) =>
     unauthorized(
       refusal?.description ?? 'A credential is needed.',
@@ -29,6 +34,8 @@ export function createAuthenticator(schemes: readonly Scheme[], failures: Failur
       return principal;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
+      // The description is one of a few sentences of ours: it has nothing of the credential.
+      if (counted) counted.of(error.scheme, error.description).value++;
       await attempt.fail(error.account);
       throw refuse(presented, error);
     }

@@ -4,6 +4,7 @@ import type { Db, Row } from '../db/connect.js';
 import { group } from '../db/group.js';
 import { readStatements } from '../db/queries.js';
 import type { Log } from '../log.js';
+import { sharing } from '../observe/metrics.js';
 import { hashPassword, isOutdated, verifyPassword } from '../password.js';
 import type { Principal } from '../principal.js';
 import { Recent } from './recent.js';
@@ -26,7 +27,8 @@ export function basic(config: Config, db: Db, log: Log): Scheme {
   const scopes = new Set(config.basicScopes);
   const known = new Recent<number>(MOST_KNOWN);
 
-  const find = group<string, Row | undefined>(READS, async (emails) => {
+  const shared = sharing(db.metrics, 'read', 'passwords');
+  const find = group<string, Row | undefined>({ ...READS, sharing: shared }, async (emails) => {
     const rows = await db.run(STATEMENTS.get('passwords_of')!, [JSON.stringify(emails)]);
     const byEmail = new Map(rows.map((row) => [row.email, row]));
     return emails.map((email) => byEmail.get(email));

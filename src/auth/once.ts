@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Db } from '../db/connect.js';
 import { group } from '../db/group.js';
 import { readStatements } from '../db/queries.js';
+import { sharing } from '../observe/metrics.js';
 
 const TAKE = readStatements('auth.sql').get('take')!;
 
@@ -20,7 +21,8 @@ interface Taken {
 }
 
 export function createTakeOnce(db: Db): TakeOnce {
-  const take = group<Taken, boolean>(TAKES, async (asked) => {
+  const shared = sharing(db.metrics, 'take', 'credentials');
+  const take = group<Taken, boolean>({ ...TAKES, sharing: shared }, async (asked) => {
     const rows = await db.run(TAKE, [JSON.stringify(asked)]);
     const fresh = new Set(rows.map(({ hash }) => hash as string));
     // Of the same value twice in one statement, the first has it.

@@ -1,6 +1,7 @@
 import type { Config } from '../config.js';
 import type { Db } from '../db/connect.js';
 import type { Log } from '../log.js';
+import type { Cell, Labelled } from '../observe/instruments.js';
 import type { SchemeName } from '../principal.js';
 import { apiKey } from './api-key.js';
 import { type Authenticate, createAuthenticator } from './authenticate.js';
@@ -28,7 +29,13 @@ export interface Auth {
 const ORDER: readonly SchemeName[] = ['bearer', 'api-key', 'basic', 'signature', 'mtls'];
 
 /** Opens the schemes that the configuration names. With `counts`, failures are counted for all processes. */
-export function openAuth(config: Config, db: Db, log: Log, counts?: OpenCounts): Auth {
+export function openAuth(
+  config: Config,
+  db: Db,
+  log: Log,
+  failed: Labelled<Cell>,
+  counts?: OpenCounts,
+): Auth {
   const lookup = config.auth.some((name) => name === 'api-key' || name === 'mtls')
     ? openLookup(db, log)
     : undefined;
@@ -43,7 +50,7 @@ export function openAuth(config: Config, db: Db, log: Log, counts?: OpenCounts):
   const schemes = ORDER.filter((name) => config.auth.includes(name)).map((name) => open[name]());
   const failures = failureLimit(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
   return {
-    authenticate: schemes.length > 0 ? createAuthenticator(schemes, failures) : undefined,
+    authenticate: schemes.length > 0 ? createAuthenticator(schemes, failures, failed) : undefined,
     challenge: (scope) =>
       config.auth.includes('bearer')
         ? [

@@ -2,8 +2,12 @@ import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type postgres from 'postgres';
 import { unavailable } from '../errors.js';
+import { createDbMetrics, type DbMetrics, type PoolName } from '../observe/metrics.js';
+import { type Peer, peerOf } from '../observe/peer.js';
+import { nameOf, waitFor } from '../observe/waits.js';
 import { type Listening, listen } from './listen.js';
-import { openLent, openShared } from './pool.js';
+import { type Lent, openLent, openShared } from './pool.js';
+import { faultOf } from './sqlstate.js';
 
 export type Value = string | number | null;
 export type Row = Record<string, string | number | boolean | null>;
@@ -30,6 +34,9 @@ export interface Db {
   describe(text: string): Promise<void>;
   /** Listens to a channel on a connection of its own; gives the function that ends it, as `close` does. */
   listen(channel: string, listening: Listening): () => Promise<void>;
+  /** Where all of this is counted. */
+  readonly metrics: DbMetrics;
+  readonly peer: Peer;
   close(): Promise<void>;
 }
 
@@ -59,7 +66,7 @@ const SHORT = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', ji
 const SEARCH = { plan_cache_mode: 'force_custom_plan', work_mem: '64MB', jit: 'off' };
 
 /** Opens the pools. Connects lazily: a database that is away shows in the first statement. */
-export function connect(url: string, options: DbOptions): Db {
+export function connect(url: string, options: DbOptions, metrics = createDbMetrics()): Db {
   const { connections, searches, streams, timeoutMs } = options;
   const limits = { url, connectMs: timeoutMs, statementMs: timeoutMs };
   const writing = { ...SHORT, 'plinth.tombstones': options.tombstones ? 'on' : 'off' };
@@ -67,18 +74,30 @@ export function connect(url: string, options: DbOptions): Db {
   const searching = openShared({ ...limits, size: searches, settings: SEARCH });
   const transactions = openLent({ ...limits, size: connections, settings: writing });
   const copies = openLent({ ...limits, size: streams, statementMs: 0, settings: { jit: 'off' } });
-  const bounded = bound(options.queue);
+  const bounded = bound(options.queue, metrics);
+  const sizes = { short: connections, search: searches, transaction: connections, stream: streams };
+  for (const [pool, size] of Object.entries(sizes)) metrics.connections.of(pool).value = size;
+  const [short, search, transaction, stream] = [
+    bounded('short'),
+    bounded('search'),
+    bounded('transaction'),
+    bounded('stream'),
+  ];
   const listeners: (() => Promise<void>)[] = [];
+  const lend = lending(metrics);
   const cancel = async (pid: string): Promise<void> => {
     await shared.sql().unsafe('select pg_cancel_backend($1)', [pid], PREPARED);
   };
 
   return {
-    run: (text, args) => bounded(() => shared.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
-    search: (text, args) => bounded(() => searching.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
-    transaction: (work) => bounded(() => transactions.lend((use) => transact(use, work))),
+    run: (text, args) =>
+      short(nameOf(text), () => shared.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
+    search: (text, args) =>
+      search(nameOf(text), () => searching.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
+    transaction: (work) =>
+      transaction(undefined, () => lend(transactions, 'transaction', (use) => transact(use, work))),
     copy: (text, settings, consume) =>
-      bounded(() => copies.lend((use) => copy(use, text, settings, consume, cancel))),
+      stream(nameOf(text), () => lend(copies, 'stream', (use) => copy(use, text, settings, consume, cancel))),
     describe: async (text) => {
       await shared.sql().unsafe(text).describe();
     },
@@ -87,6 +106,8 @@ export function connect(url: string, options: DbOptions): Db {
       listeners.push(end);
       return end;
     },
+    metrics,
+    peer: peerOf(url),
     close: async () => {
       const listening = listeners.map((end) => end());
       await Promise.all([shared.end(), searching.end(), transactions.end(), copies.end(), ...listening]);
@@ -97,7 +118,8 @@ export function connect(url: string, options: DbOptions): Db {
 type Use = () => postgres.Sql;
 
 async function transact<T>(use: Use, work: (run: Run) => Promise<T>): Promise<T> {
-  const run: Run = async (text, args) => use().unsafe<Row[]>(text, args as Value[], PREPARED);
+  const send: Run = async (text, args) => use().unsafe<Row[]>(text, args as Value[], PREPARED);
+  const run: Run = (text, args) => waitFor(nameOf(text), () => send(text, args), undefined);
   await run('begin', []);
   try {
     const result = await work(run);
@@ -141,16 +163,51 @@ async function copy(
   }
 }
 
-/** Lets so many run or wait at once, and refuses more with a 503. */
-function bound(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+/** Lends a connection, counts who waits for one, and has the present request wait for it too. */
+function lending({ waiting }: DbMetrics) {
+  return <T>(pool: Lent, name: PoolName, work: (use: Use) => Promise<T>): Promise<T> => {
+    const cell = waiting.of(name);
+    let lent: () => void = () => undefined;
+    const waited = new Promise<void>((resolve) => {
+      lent = resolve;
+    });
+    cell.value++;
+    void waitFor('connect', () => waited, undefined);
+    return pool.lend((use) => {
+      cell.value--;
+      lent();
+      return work(use);
+    });
+  };
+}
+
+/** Runs work of one pool; the present request waits for what has a name. */
+type Bounded = <T>(name: string | undefined, work: () => Promise<T>) => Promise<T>;
+
+/** Lets so many run or wait at once, in all pools together, and refuses more with a 503. */
+function bound(most: number, metrics: DbMetrics): (pool: PoolName) => Bounded {
   let count = 0;
-  return async (work) => {
-    if (count >= most) throw unavailable('The database queue is full.');
-    count++;
-    try {
-      return await work();
-    } finally {
-      count--;
-    }
+  metrics.limit.value = most;
+  return (pool) => {
+    const [duration, failures, active] = [metrics.duration, metrics.failures, metrics.active];
+    const cells = { duration: duration.of(pool), failures: failures.of(pool), active: active.of(pool) };
+    const counted = async <T>(work: () => Promise<T>): Promise<T> => {
+      if (count >= most) throw unavailable('The database queue is full.');
+      const since = performance.now();
+      count++;
+      cells.active.value++;
+      try {
+        return await work();
+      } catch (error) {
+        // Not what the work itself decided: a Problem, a reader that is gone.
+        if (error instanceof Error && faultOf(error)) cells.failures.value++;
+        throw error;
+      } finally {
+        count--;
+        cells.active.value--;
+        cells.duration.observe((performance.now() - since) / 1000);
+      }
+    };
+    return (name, work) => (name === undefined ? counted(work) : waitFor(name, counted, work));
   };
 }

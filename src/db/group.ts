@@ -1,4 +1,6 @@
 import { unavailable } from '../errors.js';
+import type { Sharing } from '../observe/metrics.js';
+import { apart, waitFor } from '../observe/waits.js';
 
 export interface GroupOptions<T> {
   /** What a statement takes at most, by weight; an item that weighs more goes alone. */
@@ -11,6 +13,8 @@ export interface GroupOptions<T> {
   readonly weigh?: (item: T) => number;
   /** Items that wait under one key are one item, and its outcome goes to all who asked. */
   readonly keyOf?: (item: T) => string;
+  /** Where it is counted; a request waits under its name. */
+  readonly sharing: Sharing;
 }
 
 interface Entry<T, R> {
@@ -38,7 +42,7 @@ export function group<T, R>(
   options: GroupOptions<T>,
   run: (items: readonly T[]) => Promise<readonly (R | Promise<R>)[]>,
 ): (item: T) => Promise<R> {
-  const { most, underWay, waiting, weigh = () => 1, keyOf } = options;
+  const { most, underWay, waiting, weigh = () => 1, keyOf, sharing } = options;
   const byKey = new Map<string, Entry<T, R>>();
   let queue: Entry<T, R>[] = [];
   let weight = 0;
@@ -58,7 +62,8 @@ export function group<T, R>(
     running++;
     schedule();
     try {
-      const outcomes = await run(batch.map(({ item }) => item));
+      const items = batch.map(({ item }) => item);
+      const outcomes = await apart(() => run(items));
       for (let at = 0; at < batch.length; at++) settleAll(batch[at]!, outcomes[at] as R);
     } catch (error) {
       for (const { settle } of batch) for (const { reject } of settle) reject(error);
@@ -77,11 +82,13 @@ export function group<T, R>(
     const batch = count === queue.length ? queue : queue.slice(0, count);
     queue = count === queue.length ? [] : queue.slice(count);
     weight -= sum;
+    sharing.queued.value -= count;
+    sharing.size.observe(count);
     if (keyOf) for (const { item } of batch) byKey.delete(keyOf(item));
     return batch;
   }
 
-  return (item) =>
+  const ask = (item: T): Promise<R> =>
     new Promise((resolve, reject) => {
       const key = keyOf?.(item);
       const same = key === undefined ? undefined : byKey.get(key);
@@ -89,8 +96,11 @@ export function group<T, R>(
       const entry = { item, weight: weigh(item), settle: [{ resolve, reject }] };
       if (weight + entry.weight > waiting) throw unavailable('Too much is waiting for the database.');
       queue.push(entry);
+      sharing.queued.value++;
       weight += entry.weight;
       if (key !== undefined) byKey.set(key, entry);
       schedule();
     });
+
+  return (item) => waitFor(sharing.name, ask, item);
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { nameStatement } from '../observe/waits.js';
 
 /** Where the project's SQL lives, beside dist/. */
 export const SQL_DIR = new URL('../../../sql/', import.meta.url);
@@ -14,8 +15,13 @@ export function readStatements(file: string): ReadonlyMap<string, string> {
     const name = /^\w+/.exec(heading)?.[0] ?? '';
     if (name === '' || statements.has(name))
       throw new Error(`${file}: statement "${heading}" has no name of its own`);
-    const text = lines.filter((line) => !line.startsWith('--')).join('\n');
-    statements.set(name, text.trim().replace(/;$/, ''));
+    const text = lines
+      .filter((line) => !line.startsWith('--'))
+      .join('\n')
+      .trim()
+      .replace(/;$/, '');
+    nameStatement(text, name);
+    statements.set(name, text);
   }
   return statements;
 }

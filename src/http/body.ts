@@ -27,13 +27,23 @@ export async function readBody(
 
 /**
  * The bytes of a body. `proceed` is called right before the first one is waited for, for a client that asked to
- * be told (Expect: 100-continue). Throws 413.
+ * be told (Expect: 100-continue), and each piece is counted. Throws 413.
  */
-export async function readBytes(req: IncomingMessage, limit: number, proceed: () => void): Promise<Buffer> {
+export async function readBytes(
+  req: IncomingMessage,
+  limit: number,
+  proceed: () => void,
+  read: Read,
+): Promise<Buffer> {
   if (!hasBody(req)) return NOTHING;
   if (Number(req.headers['content-length'] ?? 0) > limit) throw payloadTooLarge(limit);
   proceed();
-  return collect(req, limit);
+  return collect(req, limit, read);
+}
+
+/** Bytes that were read, counted as they come. */
+export interface Read {
+  received: number;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -58,13 +68,12 @@ const FIELDS: Readonly<Record<string, 'Accept-Post' | 'Accept-Patch'>> = {
   PATCH: 'Accept-Patch',
 };
 
-function collect(req: IncomingMessage, limit: number): Promise<Buffer> {
+function collect(req: IncomingMessage, limit: number, read: Read): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    let bytes = 0;
     req.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes > limit) {
+      read.received += chunk.length;
+      if (read.received > limit) {
         chunks.length = 0;
         // The rest is let through unread: a stopped parser would stop the connection with it.
         req.removeAllListeners('data').resume();

@@ -13,16 +13,17 @@ export interface Reply {
 
 /**
  * Writes an answer whose body is known; `common` are the headers that every answer carries. A HEAD request
- * gets the headers and no body (RFC 9110 section 9.3.2).
+ * gets the headers and no body (RFC 9110 section 9.3.2). Gives the bytes of the body.
  */
-export function send(res: ServerResponse, reply: Reply, common: readonly string[]): void {
+export function send(res: ServerResponse, reply: Reply, common: readonly string[]): number {
   const { status, body } = reply;
   // 0.6 to 0.8 of the rate when headers go through an object or setHeader: one flat array it is.
   const headers = [...common, ...reply.headers];
-  if (status !== 204 && status !== 304)
-    headers.push('Content-Length', String(body === undefined ? 0 : Buffer.byteLength(body)));
+  const bytes = body === undefined ? 0 : Buffer.byteLength(body);
+  if (status !== 204 && status !== 304) headers.push('Content-Length', String(bytes));
   res.writeHead(status, headers as never);
   endInTurn(res, body);
+  return bytes;
 }
 
 interface Due {

@@ -30,6 +30,8 @@ export interface Route {
 
 /** A resource as it was found: its actions, and the Allow field that goes with them. */
 export interface Match {
+  /** The template that the path fits: `/users/:id`. */
+  readonly template: string;
   readonly actions: ReadonlyMap<string, Endpoint>;
   readonly allow: string;
   /** Accept-Post and Accept-Patch of an OPTIONS answer (RFC 5789 section 3.1). */
@@ -44,17 +46,17 @@ type Compiled = Omit<Match, 'params'>;
 /** Registers each path once, with the table of its methods as what it stores. Throws 404, 400 when asked. */
 export function createRouter(routes: readonly Route[]): Router {
   const router = FindMyWay({ maxParamLength: MAX_TARGET });
-  for (const { path, actions } of routes) router.on('GET', path, () => undefined, compile(actions));
+  for (const { path, actions } of routes) router.on('GET', path, () => undefined, compile(path, actions));
   return (path) => {
     const found = router.find('GET', path);
     if (!found)
       throw isDecodable(path) ? noSuchPath() : badRequest('The path has an invalid percent-encoding.');
-    const { actions, allow, takes } = found.store as Compiled;
-    return { actions, allow, takes, params: found.params };
+    const { template, actions, allow, takes } = found.store as Compiled;
+    return { template, actions, allow, takes, params: found.params };
   };
 }
 
-function compile(actions: Route['actions']): Compiled {
+function compile(template: string, actions: Route['actions']): Compiled {
   const table = new Map(Object.entries(actions));
   const get = table.get('GET');
   if (get) table.set('HEAD', get);
@@ -63,7 +65,7 @@ function compile(actions: Route['actions']): Compiled {
     ['Accept-Post', table.get('POST')?.takes],
     ['Accept-Patch', table.get('PATCH')?.takes],
   ].flatMap(([field, types]) => (types ? [field as string, (types as string[]).join(', ')] : []));
-  return { actions: table, allow, takes };
+  return { template, actions: table, allow, takes };
 }
 
 /** The action of a method, undefined for OPTIONS, which every resource answers the same way. Throws 405. */

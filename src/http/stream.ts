@@ -3,7 +3,16 @@ import type { Readable } from 'node:stream';
 import type { Reply } from './reply.js';
 
 /** The client left or stopped reading: there is nobody to answer. */
-export class ReaderGone extends Error {}
+export class ReaderGone extends Error {
+  constructor(readonly how: 'left' | 'stalled') {
+    super(`the reader ${how}`);
+  }
+}
+
+/** Bytes that were written, counted as they are. */
+export interface Written {
+  sent: number;
+}
 
 /** What is put together before it is written: small enough for memory, large enough for few writes. */
 const CHUNK_BYTES = 65_536;
@@ -23,15 +32,17 @@ export async function writeRows(
   common: readonly string[],
   rows: Readable,
   stallMs: number,
+  written: Written,
 ): Promise<void> {
-  if (res.destroyed) throw new ReaderGone();
+  if (res.destroyed) throw new ReaderGone('left');
   res.writeHead(reply.status, [...common, ...reply.headers] as never);
   let parts: Buffer[] = [Buffer.from('[')];
-  let bytes = 0;
+  let bytes = 1;
   let any = false;
   // Left open on an error: whoever opened the rows ends them.
   for await (const lines of rows.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     if (bytes >= CHUNK_BYTES) {
+      written.sent += bytes;
       if (!res.write(Buffer.concat(parts))) await drained(res, stallMs);
       parts = [];
       bytes = 0;
@@ -43,6 +54,7 @@ export async function writeRows(
   }
   const last = Buffer.concat(any ? parts : [...parts, Buffer.from(',')]);
   last[last.length - 1] = CLOSE;
+  written.sent += last.length;
   res.end(last);
   if (!res.writableFinished) await drained(res, stallMs);
 }
@@ -62,8 +74,8 @@ function drained(res: ServerResponse, stallMs: number): Promise<void> {
       else resolve();
     };
     const taken = () => done();
-    const left = () => done(res.writableFinished ? undefined : new ReaderGone());
-    const stalled = setTimeout(() => done(new ReaderGone()), stallMs);
+    const left = () => done(res.writableFinished ? undefined : new ReaderGone('left'));
+    const stalled = setTimeout(() => done(new ReaderGone('stalled')), stallMs);
     res.on('drain', taken).on('finish', taken).on('close', left);
     if (res.destroyed) left();
   });

@@ -1,11 +1,15 @@
 import t from 'tap';
 import { group } from '../../src/db/group.js';
+import { createDbMetrics, sharing } from '../../src/observe/metrics.js';
+
+const metrics = createDbMetrics();
+const shared = () => sharing(metrics, 'read', 'tests');
 
 /** A database that answers when told to, and remembers what it was asked. */
 function database() {
   const asked: { ids: readonly string[]; answer: () => void; fail: (error: Error) => void }[] = [];
   const read = group<string, { id: string } | undefined>(
-    { most: 256, underWay: 3, waiting: 20_000, keyOf: (id) => id },
+    { most: 256, underWay: 3, waiting: 20_000, keyOf: (id) => id, sharing: shared() },
     (ids) =>
       new Promise((resolve, reject) => {
         const answer = () => resolve(ids.map((id) => (id.startsWith('no') ? undefined : { id })));
@@ -87,7 +91,7 @@ t.test('more waiting reads than the bound are refused', async (t) => {
 t.test('items go by weight, in order, and one that weighs too much goes alone', async (t) => {
   const batches: (readonly number[])[] = [];
   const write = group<number, string>(
-    { most: 10, underWay: 1, waiting: 60, weigh: (item) => item },
+    { most: 10, underWay: 1, waiting: 60, weigh: (item) => item, sharing: shared() },
     async (items) => {
       batches.push(items);
       return items.map(String);
@@ -102,16 +106,18 @@ t.test('items go by weight, in order, and one that weighs too much goes alone', 
 
 t.test('an outcome that takes longer holds up nobody else', async (t) => {
   let late = (_: string) => {};
-  const write = group<string, string>({ most: 9, underWay: 1, waiting: 9 }, async (items) =>
-    items.map((item) =>
-      item === 'late'
-        ? new Promise<string>((resolve) => {
-            late = resolve;
-          })
-        : item === 'bad'
-          ? Promise.reject(new Error('refused'))
-          : item,
-    ),
+  const write = group<string, string>(
+    { most: 9, underWay: 1, waiting: 9, sharing: shared() },
+    async (items) =>
+      items.map((item) =>
+        item === 'late'
+          ? new Promise<string>((resolve) => {
+              late = resolve;
+            })
+          : item === 'bad'
+            ? Promise.reject(new Error('refused'))
+            : item,
+      ),
   );
   const [slow, bad, quick] = [write('late'), write('bad'), write('quick')];
   await t.rejects(bad, /refused/);

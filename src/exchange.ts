@@ -1,0 +1,51 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Authenticate } from './auth/authenticate.js';
+import type { Sent } from './auth/scheme.js';
+import type { Cors } from './http/cors.js';
+import type { RateLimiter } from './http/rate-limit.js';
+import type { Router } from './http/router.js';
+import type { Retirement } from './http/version.js';
+import type { Log } from './log.js';
+import type { Observation, Observer } from './observe/observer.js';
+
+/** One request and its answer on their way through the steps. */
+export interface Exchange {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly id: string;
+  readonly expectation: Expectation;
+  readonly options: PipelineOptions;
+  readonly observation: Observation;
+  /** Fields that the answer carries whatever it is. */
+  common: readonly string[];
+  bytes?: Promise<Buffer>;
+  sent?: Sent;
+  counted?: boolean;
+}
+
+/** What the client expects before it sends its body: nothing, 100 Continue, or something we cannot meet. */
+export type Expectation = 'none' | 'continue' | 'unknown';
+
+export interface PipelineOptions {
+  readonly router: Router;
+  readonly log: Log;
+  readonly observer: Observer;
+  /** Bytes. */
+  readonly bodyLimit: number;
+  readonly streamStallMs: number;
+  readonly retirement: Retirement;
+  /** Undefined: nobody has to show a credential. */
+  readonly authenticate: Authenticate | undefined;
+  /** The fields that go with a 403. */
+  readonly challenge: (scope: string) => readonly string[];
+  /** What of a request may carry a credential. */
+  readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Sent;
+  /** Undefined: pages of other origins are not let in. */
+  readonly cors: Cors | undefined;
+  /** Undefined: nobody's requests are counted. */
+  readonly rateLimit: RateLimiter | undefined;
+  /** Whether all but what watches the service is to be answered 503. */
+  readonly isInMaintenance: () => boolean;
+  /** Whether the service is stopping: then each answer closes its connection. */
+  readonly isDraining: () => boolean;
+}

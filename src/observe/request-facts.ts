@@ -1,0 +1,21 @@
+import type { IncomingMessage } from 'node:http';
+
+/** The methods of RFC 9110 section 9.3 and PATCH; any other is `_OTHER`, as OpenTelemetry's conventions have it. */
+export function methodOf({ method = '' }: IncomingMessage): string {
+  return METHODS.has(method) ? method : '_OTHER';
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
+const LONGEST = 2048;
+
+/** The path of a request target, for logs and traces: no query, and no authority, either of which may hold a secret. */
+export function pathOf(target = ''): string {
+  const end = target.search(/[?#]/);
+  const path = end < 0 ? target : target.slice(0, end);
+  const rest = path.startsWith('/') ? path : path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '');
+  return rest.slice(0, LONGEST);
+}
+
+export function schemeOf({ socket }: IncomingMessage): 'http' | 'https' {
+  return 'encrypted' in socket && socket.encrypted === true ? 'https' : 'http';
+}
