@@ -6,7 +6,7 @@ import type { Sent } from './auth/scheme.js';
 import { problemOf } from './db/sqlstate.js';
 import { expectationFailed, internal, Problem, rateLimited, unavailable } from './errors.js';
 import { takesProblemJson } from './http/accept.js';
-import { BodyAborted, hasBody, readBody, readBytes } from './http/body.js';
+import { BodyAborted, type BodyLimits, hasBody, readBody, readBytes, staysUnread } from './http/body.js';
 import type { Cors } from './http/cors.js';
 import { lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
@@ -20,11 +20,9 @@ import { type Retirement, requireVersion, retirementFields, splitVersion } from 
 import type { Log } from './log.js';
 import { NOBODY, type Principal, permit } from './principal.js';
 
-export interface PipelineOptions {
+export interface PipelineOptions extends BodyLimits {
   readonly router: Router;
   readonly log: Log;
-  /** Bytes. */
-  readonly bodyLimit: number;
   readonly streamStallMs: number;
   readonly retirement: Retirement;
   /** Undefined: nobody has to show a credential. */
@@ -172,11 +170,7 @@ function bodyOf(exchange: Exchange, { takes }: Endpoint) {
 /** The body, read once, by whoever needs it first: the check of a signature, or the action's. */
 function bytesOf(exchange: Exchange): Promise<Buffer> {
   const { req, res, expectation, options } = exchange;
-  exchange.bytes ??= readBytes(
-    req,
-    options.bodyLimit,
-    () => expectation === 'continue' && res.writeContinue(),
-  );
+  exchange.bytes ??= readBytes(req, res, options, () => expectation === 'continue' && res.writeContinue());
   return exchange.bytes;
 }
 
@@ -192,15 +186,9 @@ function closing({ common }: Exchange, closes: boolean): readonly string[] {
   return closes ? [...common, 'Connection', 'close'] : common;
 }
 
-/** A body that nobody reads is not waited for: a short rest is skipped, a long one ends the connection. */
-const SKIPPED_BYTES = 65_536;
-
 function finish(exchange: Exchange, reply: Reply): void {
   const { req, res, expectation, options } = exchange;
-  const unread =
-    !req.complete &&
-    hasBody(req) &&
-    (expectation === 'continue' || !(Number(req.headers['content-length']) <= SKIPPED_BYTES));
+  const unread = staysUnread(req, expectation === 'continue');
   if (unread) lingerOnClose(req.socket);
   send(res, reply, closing(exchange, unread || options.isDraining()));
 }

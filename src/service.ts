@@ -115,6 +115,7 @@ export async function startService(
       router,
       log,
       bodyLimit: config.bodyLimit,
+      bodyBytes: config.bodyBytes,
       streamStallMs: config.streamStallMs,
       retirement: config,
       authenticate: auth.authenticate,

@@ -68,6 +68,9 @@ export function connect(url: string, options: DbOptions): Db {
   const transactions = openLent({ ...limits, size: connections, settings: writing });
   const copies = openLent({ ...limits, size: streams, statementMs: 0, settings: { jit: 'off' } });
   const bounded = bound(options.queue);
+  // A place that is lent is taken for long: by a reader as slow as it likes, or by a batch.
+  const lentFor = (size: number) => bound(Math.min(options.queue, size * (1 + WAITING)));
+  const [boundedTransactions, boundedCopies] = [lentFor(connections), lentFor(streams)];
   const listeners: (() => Promise<void>)[] = [];
   const cancel = async (pid: string): Promise<void> => {
     await shared.sql().unsafe('select pg_cancel_backend($1)', [pid], PREPARED);
@@ -76,9 +79,9 @@ export function connect(url: string, options: DbOptions): Db {
   return {
     run: (text, args) => bounded(() => shared.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
     search: (text, args) => bounded(() => searching.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
-    transaction: (work) => bounded(() => transactions.lend((use) => transact(use, work))),
+    transaction: (work) => boundedTransactions(() => transactions.lend((use) => transact(use, work))),
     copy: (text, settings, consume) =>
-      bounded(() => copies.lend((use) => copy(use, text, settings, consume, cancel))),
+      boundedCopies(() => copies.lend((use) => copy(use, text, settings, consume, cancel))),
     describe: async (text) => {
       await shared.sql().unsafe(text).describe();
     },
@@ -140,6 +143,9 @@ async function copy(
     rows._read(0);
   }
 }
+
+/** Who may wait for each connection that is lent. */
+const WAITING = 32;
 
 /** Lets so many run or wait at once, and refuses more with a 503. */
 function bound(most: number): <T>(work: () => Promise<T>) => Promise<T> {
