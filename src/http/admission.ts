@@ -36,7 +36,7 @@ export function createAdmission({ maxRequests, answerBytes }: AdmissionOptions):
   return {
     begin: (req, res, expected) => {
       // What was held back is old, and taken only when there would be nothing else to do.
-      const room = pace.isLate(req.socket) ? maxRequests / 2 : maxRequests;
+      const room = pace.isLate(req.socket) ? maxRequests / 8 : maxRequests;
       if ((inFlight >= room || unreadBytes() > answerBytes) && !WATCH.test(req.url!)) {
         turnAway(req, res, expected, BUSY);
         pace.hold(req.socket);

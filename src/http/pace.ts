@@ -1,8 +1,10 @@
 import type { Socket } from 'node:net';
 
-/** Refusals within a tick of so many milliseconds that are given at once: 4000 a second are some 5 % of a core. */
-const PER_TICK = 20;
+/** Refusals that are given at once; so many a second are some 5 % of a core. */
+const PER_SECOND = 4000;
 const TICK_MS = 5;
+/** Also when a turn of the event loop took longer than a tick, it does not go on with refusals alone. */
+const MOST_PER_TICK = 100;
 
 /** Connections that were refused more than the service can refuse without doing less of its work. */
 export interface Pace {
@@ -20,9 +22,17 @@ export interface Pace {
 export function createPace(): Pace {
   let held: Socket[] = [];
   let refused: Socket[] = [];
-  let count = 0;
+  let left = 0;
   let ticking = false;
+  let tickedAt = 0;
   const late = new Set<Socket>();
+
+  function start(): void {
+    ticking = true;
+    left = (PER_SECOND * TICK_MS) / 1000;
+    tickedAt = performance.now();
+    setTimeout(tick, TICK_MS);
+  }
 
   /** At the end of the turn: Node reads on by itself when a request is over. */
   function stopReading(): void {
@@ -32,26 +42,23 @@ export function createPace(): Pace {
   }
 
   function tick(): void {
-    count = 0;
     ticking = held.length > 0;
     if (!ticking) return;
-    for (const socket of held.slice(0, PER_TICK)) {
+    const turns = Math.ceil(Math.min(((performance.now() - tickedAt) * PER_SECOND) / 1000, MOST_PER_TICK));
+    for (const socket of held.slice(0, turns)) {
       late.add(socket);
       socket.resume();
     }
-    held = held.slice(PER_TICK);
+    held = held.slice(turns);
     // What had been sent is read before that.
     setImmediate(() => late.clear());
-    setTimeout(tick, TICK_MS);
+    start();
   }
 
   return {
     hold: (socket) => {
-      if (!ticking) {
-        ticking = true;
-        setTimeout(tick, TICK_MS);
-      }
-      if (++count > PER_TICK && refused.push(socket) === 1) setImmediate(stopReading);
+      if (!ticking) start();
+      if (--left < 0 && refused.push(socket) === 1) setImmediate(stopReading);
     },
     isLate: (socket) => late.has(socket),
   };
