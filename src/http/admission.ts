@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { unavailable } from '../errors.js';
-import { hasBody, staysUnread } from './body.js';
+import { awaitedBodies, hasBody, staysUnread } from './body.js';
 import { lingerOnClose } from './linger.js';
 import { createPace } from './pace.js';
 import { render } from './problem.js';
@@ -37,7 +37,8 @@ export function createAdmission({ maxRequests, answerBytes }: AdmissionOptions):
     begin: (req, res, expected) => {
       // What was held back is old, and taken only when there would be nothing else to do.
       const room = pace.isLate(req.socket) ? maxRequests / 8 : maxRequests;
-      if ((inFlight >= room || unreadBytes() > answerBytes) && !WATCH.test(req.url!)) {
+      // A client that takes its time to send takes nobody's place; what it sends is bounded in bytes.
+      if ((inFlight - awaitedBodies() >= room || unreadBytes() > answerBytes) && !WATCH.test(req.url!)) {
         turnAway(req, res, expected, BUSY);
         pace.hold(req.socket);
         return false;

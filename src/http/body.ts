@@ -57,8 +57,18 @@ export async function readBytes(
   if (Number(req.headers['content-length'] ?? 0) > bodyLimit) throw payloadTooLarge(bodyLimit);
   if (held + Number(req.headers['content-length'] ?? 0) > bodyBytes) throw tooManyBytes();
   proceed();
-  return collect(req, res, limits);
+  awaited++;
+  try {
+    return await collect(req, res, limits);
+  } finally {
+    awaited--;
+  }
 }
+
+let awaited = 0;
+
+/** Requests, in this process, that wait for their clients to send the rest of a body. */
+export const awaitedBodies = (): number => awaited;
 
 /** Bytes of bodies that came and are not yet answered. */
 let held = 0;

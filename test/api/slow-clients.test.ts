@@ -60,6 +60,20 @@ t.test('a body that never ends: 408, however steadily it comes', async (t) => {
   t.same((await service.send('GET', '/users')).json, []);
 });
 
+t.test('bodies that are slow to come take no place from others', async (t) => {
+  const service = await testService(t, { MAX_REQUESTS: '2' });
+  const body = '{"name":"a"}';
+  const clients = await Promise.all(Array.from({ length: 10 }, () => connected(t, service)));
+  for (const { socket } of clients)
+    socket.write(
+      `POST /items HTTP/1.1\r\n${HOST}Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`,
+    );
+  await until('all are waited for', () => clients.every(({ text }) => text.startsWith('HTTP/1.1 100 ')));
+  t.equal((await service.send('GET', '/items')).status, 200);
+  for (const { socket } of clients) socket.write(body);
+  await until('all are answered', () => clients.every(({ text }) => text.includes('HTTP/1.1 201 ')));
+});
+
 t.test('a connection on which nothing comes is ended', async (t) => {
   const service = await testService(t, { HEADERS_TIMEOUT_MS: '200', KEEP_ALIVE_MS: '200' });
   const silent = await connected(t, service);
