@@ -53,6 +53,7 @@ async function measure(
   [label, path, ...args]: (typeof ATTACKS)[number],
 ): Promise<void> {
   const ratios: number[] = [];
+  const costs: number[] = [];
   const figures: string[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const before = await read(SECONDS);
@@ -78,12 +79,16 @@ async function measure(
     child.kill('SIGINT');
     await ended;
     const after = await read(SECONDS);
-    ratios.push(during / ((before + after) / 2));
-    figures.push(`${Math.round(before)} ${Math.round(during)} ${Math.round(after)}`);
+    const all = [before, during, after];
+    ratios.push(during.rate / ((before.rate + after.rate) / 2));
+    costs.push(during.us / ((before.us + after.us) / 2));
+    figures.push(all.map(({ rate }) => Math.round(rate)).join(' '));
   }
   const ratio = median(ratios);
+  const rates = `(${figures.join(', ')} a second before, during, after)`;
+  const cost = `a read costs ${median(costs).toFixed(2)} x the CPU time`;
   process.stdout.write(
-    `slow ${label}: ${ratio.toFixed(2)} of the reads (${figures.join(', ')} a second before, during, after): ${ratio >= 0.9 ? 'met' : 'MISSED'}\n`,
+    `slow ${label}: ${ratio.toFixed(2)} of the reads ${rates}, ${cost}: ${ratio >= 0.9 ? 'met' : 'MISSED'}\n`,
   );
 }
 

@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { startContestant } from './contestant.js';
 import { loadByWrk } from './load-wrk.js';
+import { cpuOf } from './proc.js';
 import { openStage } from './stage.js';
+
+/** Answers a second, and what one costs the service: CPU time in microseconds. */
+export interface Reads {
+  readonly rate: number;
+  readonly us: number;
+}
 
 /** A service on a filled database of its own. */
 export interface ReadBench {
@@ -15,8 +22,8 @@ export interface ReadBench {
   readonly idsFile: string;
   /** The path of a user. */
   readonly path: string;
-  /** Reads users by id over 64 connections; gives the answers a second. Throws when one is not a 200. */
-  read(seconds: number): Promise<number>;
+  /** Reads users by id over 64 connections. Throws when an answer is not a 200. */
+  read(seconds: number): Promise<Reads>;
   close(): Promise<void>;
 }
 
@@ -39,11 +46,12 @@ export async function openReadBench(settings: Readonly<Record<string, string>> =
     const service = await startContestant('plinth', databaseUrl, settings);
     const { url, pid } = service;
     const request = { method: 'GET', path: '/users/{id}', headers: {} };
-    const read = async (seconds: number): Promise<number> => {
+    const read = async (seconds: number): Promise<Reads> => {
+      const before = cpuOf(pid) ?? 0;
       const load = { url, connections: 64, seconds, request, status: 200, idsFile };
-      const { rate, wrong } = await loadByWrk(load);
+      const { rate, requests, wrong } = await loadByWrk(load);
       if (wrong > 0) throw new Error(`${wrong} reads were not answered 200`);
-      return rate;
+      return { rate, us: (((cpuOf(pid) ?? 0) - before) * 1e6) / requests };
     };
     const close = async () => {
       await service.stop();
