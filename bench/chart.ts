@@ -106,15 +106,16 @@ function drawGroup({ title, bars }: Group, y: number, { x }: Scale): string {
   return `<text x="${LEFT - 12}" y="${y + BAR - 2}" text-anchor="end">${escapeXml(title)}</text>${drawn.join('')}`;
 }
 
-const STYLE = `<style>
+/** How every chart looks, by day and by night. */
+export const STYLE = `<style>
 text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 .title { font-size: 14px; font-weight: 600 }
 .note { font-size: 10px; fill: #59636e }
-.own { fill: #0969da } .other { fill: #8c959f }
+.own { fill: #0969da } .other { fill: #8c959f } .line { fill: none; stroke: #0969da; stroke-width: 2 }
 .tick { stroke: #d1d9e0 } .base { stroke: #59636e }
 @media (prefers-color-scheme: dark) {
 text { fill: #f0f6fc } .note { fill: #9198a1 }
-.own { fill: #4493f8 } .other { fill: #656c76 }
+.own { fill: #4493f8 } .other { fill: #656c76 } .line { stroke: #4493f8 }
 .tick { stroke: #3d444d } .base { stroke: #9198a1 }
 }
 </style>`;

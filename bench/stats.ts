@@ -20,6 +20,12 @@ export function median(values: readonly number[]): number {
   return middle % 1 === 0 ? (sorted[middle - 1]! + sorted[middle]!) / 2 : sorted[Math.floor(middle)]!;
 }
 
+/** The value that this part of all is below; 0 when there is none. */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
+}
+
 /** The median of each figure over the rounds that have it. */
 export function medians(rounds: readonly Figures[]): Figures {
   const names = new Set(rounds.flatMap((round) => Object.keys(round) as Metric[]));

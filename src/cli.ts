@@ -5,6 +5,7 @@ import { shown } from './actions/keys.js';
 import { createCredential, listCredentials, PAGE, revokeCredential } from './auth/credentials.js';
 import { readGrant } from './auth/grant.js';
 import { ConfigError, readConfig } from './config.js';
+import { openDatabase } from './database.js';
 import { EmbeddedError } from './db/cluster.js';
 import type { Db } from './db/connect.js';
 import { DatabaseError } from './db/migrate.js';
@@ -12,7 +13,6 @@ import { problemOf } from './db/sqlstate.js';
 import { type Failure, Problem } from './errors.js';
 import type { JsonObject } from './json.js';
 import { createLog } from './log.js';
-import { openDatabase } from './service.js';
 import { parseUuid } from './uuid.js';
 
 const USAGE = `usage: plinth [start]

@@ -80,6 +80,8 @@ type Asked = readonly [text: string, ...args: Value[]];
 const READS = { most: 256, underWay: 3, waiting: 20_000, keyOf: (id: string) => id };
 /** Who asks for the same page while it waits for its statement gets the same answer. */
 const PAGES = { most: 1, underWay: 2, waiting: 2000, keyOf: (asked: Asked) => asked.join('\n') };
+/** A search may cost a thousand times what a read does: what waits is what can be done while its reader waits. */
+const SEARCHES = { ...PAGES, waiting: 16 };
 
 function collection(db: Db, resource: Resource, text: (name: string) => string): Collection {
   const check = compileDraft(resource);
@@ -96,12 +98,13 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     return ids.map((id) => found.get(id));
   });
 
-  const pagesOf = (run: Run, operation: string) =>
-    group<Asked, Row[]>({ ...PAGES, sharing: shared(operation) }, async ([asked]) => {
+  const pagesOf = (run: Run, operation: string, bounds: typeof PAGES) =>
+    group<Asked, Row[]>({ ...bounds, sharing: shared(operation) }, async ([asked]) => {
       const [statement, ...args] = asked!;
       return [await run(statement, args)];
     });
-  const [readPage, searchPage] = [pagesOf(db.run, 'page'), pagesOf(db.search, 'search')];
+  const readPage = pagesOf(db.run, 'page', PAGES);
+  const searchPage = pagesOf(db.search, 'search', SEARCHES);
 
   async function createAlone(run: Run, { stored, updatedAt, columns }: Write): Promise<Stored> {
     await run(text('create'), [stored.id, updatedAt, stored.doc, ...columns]);

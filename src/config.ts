@@ -1,16 +1,16 @@
 import { isIP } from 'node:net';
 import { type AuthConfig, authFaults, readAuth } from './config/auth.js';
+import { type LimitsConfig, readLimits } from './config/limits.js';
 import { type ObserveConfig, readObserve } from './config/observe.js';
 import { createReader, type Env } from './config/reader.js';
 import { parseDatabaseUrl } from './config/values.js';
 
 /** Every setting, parsed. Durations in milliseconds, sizes in bytes. */
-export interface Config extends AuthConfig, ObserveConfig {
+export interface Config extends AuthConfig, LimitsConfig, ObserveConfig {
   readonly host: string;
   readonly port: number;
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
-  readonly bodyLimit: number;
   readonly dbConnections: number;
   readonly dbSearches: number;
   readonly dbStreams: number;
@@ -20,7 +20,6 @@ export interface Config extends AuthConfig, ObserveConfig {
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly keepAliveMs: number;
-  readonly maxConnections: number;
   readonly shutdownMs: number;
   readonly requireIfMatch: boolean;
   /** Starts in maintenance. */
@@ -57,7 +56,6 @@ export function readConfig(env: Env = process.env): Config {
       parseDatabaseUrl,
     ),
     dataDir: read('DATA_DIR', './data', 'a path', (text) => text),
-    bodyLimit: integer('BODY_LIMIT', 1_048_576, 1024, 104_857_600),
     dbConnections: integer('DB_CONNECTIONS', 3, 1, 100),
     dbSearches: integer('DB_SEARCHES', 2, 1, 100),
     dbStreams: integer('DB_STREAMS', 4, 1, 100),
@@ -67,7 +65,6 @@ export function readConfig(env: Env = process.env): Config {
     headersTimeoutMs: integer('HEADERS_TIMEOUT_MS', 10_000, 100, 600_000),
     requestTimeoutMs: integer('REQUEST_TIMEOUT_MS', 60_000, 100, 3_600_000),
     keepAliveMs: integer('KEEP_ALIVE_MS', 65_000, 0, 3_600_000),
-    maxConnections: integer('MAX_CONNECTIONS', 16_384, 1, 1_000_000),
     shutdownMs: integer('SHUTDOWN_MS', 10_000, 0, 600_000),
     requireIfMatch: flag('REQUIRE_IF_MATCH'),
     maintenance: flag('MAINTENANCE'),
@@ -81,6 +78,7 @@ export function readConfig(env: Env = process.env): Config {
         ? text
         : undefined,
     ),
+    ...readLimits(reader),
     ...readAuth(reader),
     ...readObserve(reader),
   };

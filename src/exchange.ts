@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticate } from './auth/authenticate.js';
 import type { Sent } from './auth/scheme.js';
+import type { BodyLimits } from './http/body.js';
 import type { Cors } from './http/cors.js';
 import type { RateLimiter } from './http/rate-limit.js';
 import type { Router } from './http/router.js';
@@ -26,12 +27,10 @@ export interface Exchange {
 /** What the client expects before it sends its body: nothing, 100 Continue, or something we cannot meet. */
 export type Expectation = 'none' | 'continue' | 'unknown';
 
-export interface PipelineOptions {
+export interface PipelineOptions extends BodyLimits {
   readonly router: Router;
   readonly log: Log;
   readonly observer: Observer;
-  /** Bytes. */
-  readonly bodyLimit: number;
   readonly streamStallMs: number;
   readonly retirement: Retirement;
   /** Undefined: nobody has to show a credential. */

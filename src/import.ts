@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { ConfigError, readConfig } from './config.js';
+import { openDatabase } from './database.js';
 import { EmbeddedError } from './db/cluster.js';
 import { DatabaseError } from './db/migrate.js';
 import { Problem } from './errors.js';
@@ -9,7 +10,6 @@ import { type Imported, importRecords } from './importer.js';
 import { isObject, type Json } from './json.js';
 import { createLog } from './log.js';
 import { openCollections } from './routes.js';
-import { openDatabase } from './service.js';
 
 const USAGE = `usage: npm run import -- FILE.json [--as COLLECTION] [--rename FROM=TO]... [--strict]
 

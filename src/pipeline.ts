@@ -5,7 +5,7 @@ import { problemOf } from './db/sqlstate.js';
 import { expectationFailed, internal, Problem, rateLimited, unavailable } from './errors.js';
 import type { Exchange, Expectation, PipelineOptions } from './exchange.js';
 import { takesProblemJson } from './http/accept.js';
-import { BodyAborted, hasBody, readBody, readBytes } from './http/body.js';
+import { BodyAborted, hasBody, readBody, readBytes, staysUnread } from './http/body.js';
 import { lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
 import { type Reply, send, sendHead } from './http/reply.js';
@@ -140,12 +140,8 @@ function bodyOf(exchange: Exchange, { takes }: Endpoint) {
 /** The body, read once, by whoever needs it first: the check of a signature, or the action's. */
 function bytesOf(exchange: Exchange): Promise<Buffer> {
   const { req, res, expectation, options, observation } = exchange;
-  exchange.bytes ??= readBytes(
-    req,
-    options.bodyLimit,
-    () => expectation === 'continue' && res.writeContinue(),
-    observation,
-  );
+  const proceed = () => expectation === 'continue' && res.writeContinue();
+  exchange.bytes ??= readBytes(req, res, options, proceed, observation);
   return exchange.bytes;
 }
 
@@ -175,15 +171,9 @@ function closing({ common, observation }: Exchange, closes: boolean): readonly s
   return [...common, ...timing, ...(closes ? ['Connection', 'close'] : [])];
 }
 
-/** A body that nobody reads is not waited for: a short rest is skipped, a long one ends the connection. */
-const SKIPPED_BYTES = 65_536;
-
 function finish(exchange: Exchange, reply: Reply): void {
   const { req, res, expectation, options, observation } = exchange;
-  const unread =
-    !req.complete &&
-    hasBody(req) &&
-    (expectation === 'continue' || !(Number(req.headers['content-length']) <= SKIPPED_BYTES));
+  const unread = staysUnread(req, expectation === 'continue');
   if (unread) lingerOnClose(req.socket);
   const left = res.destroyed;
   const bytes = send(res, reply, closing(exchange, unread || options.isDraining()));

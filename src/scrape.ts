@@ -34,6 +34,7 @@ export function createScrapeServer(
       database,
     }),
     bodyLimit: 0,
+    bodyBytes: 0,
     streamStallMs: options.requestTimeoutMs,
     retirement: none,
     authenticate: undefined,

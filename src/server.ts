@@ -1,37 +1,26 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { SecureContextOptions } from 'node:tls';
-import {
-  badRequest,
-  headersTooLarge,
-  httpVersionNotSupported,
-  methodNotAllowed,
-  notImplemented,
-  type Problem,
-  requestTimeout,
-  uriTooLong,
-} from './errors.js';
+import { methodNotAllowed } from './errors.js';
 import type { Expectation } from './exchange.js';
+import { type AdmissionOptions, createAdmission, ready, turnAway } from './http/admission.js';
+import { type ConnectionLimits, limitConnections } from './http/connections.js';
 import { followHandshakes } from './http/handshakes.js';
+import { inTurn } from './http/in-turn.js';
 import { isLingering, lingerOnClose } from './http/linger.js';
-import { render } from './http/problem.js';
+import { answerInTurn, type Busy, type ParserError, type Refused, refuse } from './http/malformed.js';
+import type { Reply } from './http/reply.js';
 import { ALL_METHODS, MAX_HEADERS, MAX_TARGET } from './http/target.js';
-import type { Cell, Labelled } from './observe/instruments.js';
 import type { Pipeline } from './pipeline.js';
 
-export interface ServerOptions {
+export interface ServerOptions extends AdmissionOptions, ConnectionLimits {
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly keepAliveMs: number;
-  readonly maxConnections: number;
+  /** How long a reader may take nothing of its answer. */
+  readonly streamStallMs: number;
 }
 
 /**
@@ -43,17 +32,18 @@ export function createHttpServer(
   pipeline: Pipeline,
   options: ServerOptions,
   tls?: SecureContextOptions,
-  refused?: Labelled<Cell>,
+  refused?: Refused,
 ): Server | TlsServer {
   const server = tls ? createTlsServer(tlsSettings(options, tls)) : createServer(settings(options));
   server.maxHeadersCount = 0;
-  server.maxConnections = options.maxConnections;
   // Without it, Node drops the answers still owed to a client that has closed its sending half.
   Object.assign(server, { httpAllowHalfOpen: true });
+  server.timeout = options.streamStallMs;
+  server.on('timeout', endStalled);
+  const admit = admitting(pipeline, server, options, refused);
   const take = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) => {
     unused.delete(req.socket);
-    if (isLingering(req.socket)) req.resume();
-    else void pipeline(req, res, expectation);
+    admit(req, res, expectation);
   };
   server.on('request', take('none'));
   server.on('checkContinue', take('continue'));
@@ -66,6 +56,45 @@ export function createHttpServer(
   server.on('clientError', (error: ParserError, socket: Duplex) => refuse(error, socket, refused));
   const unused = closeUnused(server);
   return server;
+}
+
+const TOO_MANY_CONNECTIONS = ready('There are too many connections.');
+const TOO_MANY_WAITING = ready('Too many requests wait on this connection.');
+
+/** Runs those requests that there is room for, and answers the others 503. */
+function admitting(pipeline: Pipeline, server: Server | TlsServer, options: ServerOptions, refused: Refused) {
+  const connections = limitConnections(server, options);
+  const admission = createAdmission(options);
+  const begin = (req: IncomingMessage, res: ServerResponse, expectation: Expectation): void => {
+    const { socket } = req;
+    if (isLingering(socket)) return void req.resume();
+    if (connections.isSurplus(socket)) return sendAway(TOO_MANY_CONNECTIONS)(req, res, expectation);
+    if (connections.isLast(socket)) closeAfter(socket, res);
+    if (admission.begin(req, res, expectation === 'continue'))
+      void pipeline(req, res, expectation).then(admission.end);
+    else if (refused) refused.of('503').value++;
+  };
+  return inTurn(begin, sendAway(TOO_MANY_WAITING));
+}
+
+/** Gives an answer that is the last of its connection. */
+const sendAway = (reply: Reply) => (req: IncomingMessage, res: ServerResponse, expectation: Expectation) => {
+  closeAfter(req.socket, res);
+  turnAway(req, res, expectation === 'continue', reply);
+};
+
+function closeAfter(socket: Socket, res: ServerResponse): void {
+  res.shouldKeepAlive = false;
+  lingerOnClose(socket);
+}
+
+/**
+ * Ends a connection on which nothing moved: an idle one, or one whose reader stalls; not one that waits for us, nor one
+ * that has not sent a byte, which the time for header fields bounds.
+ */
+function endStalled(socket: Socket): void {
+  const waits = (socket as Busy)._httpMessage ? socket.writableLength === 0 : socket.bytesRead === 0;
+  if (!waits) socket.destroy();
 }
 
 function settings(options: ServerOptions) {
@@ -113,95 +142,4 @@ function closeUnused(server: Server | TlsServer): Set<Socket> {
     handshakes?.closeAll();
   };
   return unused;
-}
-
-interface ParserError extends Error {
-  readonly code?: string;
-  readonly reason?: string;
-  readonly bytesParsed?: number;
-  readonly rawPacket?: Buffer;
-}
-
-/** A message that the parser gives up on: it never becomes a request, so it is answered here. */
-function refuse(error: ParserError, socket: Duplex, refused: Labelled<Cell> | undefined): void {
-  if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE') {
-    socket.destroy();
-    return;
-  }
-  // Bytes after a request that asked to close: its answer is the last one.
-  if (error.code === 'HPE_CLOSED_CONNECTION') return;
-  answerInTurn(socket as Socket, problemOf(error), refused);
-}
-
-function problemOf(error: ParserError): Problem {
-  switch (error.code) {
-    case 'HPE_INVALID_METHOD':
-      return startsWithToken(error) ? notImplemented('method') : badRequest('The request is malformed.');
-    case 'HPE_HEADER_OVERFLOW':
-      return endsInTarget(error) ? uriTooLong(MAX_TARGET) : headersTooLarge(MAX_HEADERS);
-    case 'HPE_INVALID_VERSION':
-      return error.reason === 'Invalid HTTP version'
-        ? httpVersionNotSupported()
-        : badRequest('The request is malformed.');
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return requestTimeout();
-    default:
-      return badRequest('The request is malformed.');
-  }
-}
-
-/** Whether the parser stopped inside a request line, as far as the last packet shows. */
-function endsInTarget({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
-  return /(?:^|\n)[A-Z-]+ \S*$/.test(rawPacket?.toString('latin1', 0, bytesParsed) ?? '');
-}
-
-/** Letters that the parser may have taken for a method before it gave up. */
-const LONGEST_METHOD = 32;
-
-/** Whether a request line, or what came of it, stands where the parser stopped: not just any bytes. */
-function startsWithToken({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
-  const from = Math.max(0, bytesParsed - LONGEST_METHOD);
-  const line = rawPacket?.toString('latin1', from, bytesParsed + 256) ?? '';
-  const start = line.slice(0, bytesParsed - from).search(/[\w!#$%&'*+.^`|~-]*$/);
-  return /^[\w!#$%&'*+.^`|~-]+(?: \S+ HTTP\/\d|(?: \S*)?$)/.test(line.slice(start));
-}
-
-/** The answer in flight on a connection, where Node keeps it. */
-type Busy = Socket & { _httpMessage?: (ServerResponse & { req: IncomingMessage }) | null };
-
-const answered = new WeakSet<Socket>();
-
-/** Writes an answer after those that are owed to earlier, whole requests of the same connection; then closes. */
-function answerInTurn(socket: Socket, problem: Problem, refused: Labelled<Cell> | undefined): void {
-  if (answered.has(socket)) return;
-  answered.add(socket);
-  const attempt = (): void => {
-    const busy = (socket as Busy)._httpMessage;
-    if (busy?.req.complete) busy.once('close', attempt);
-    // The request that is malformed was answered before that showed: it gets no second answer.
-    else if (busy?.headersSent) busy.once('close', () => socket.destroySoon());
-    else if (socket.writable) {
-      write(socket, problem);
-      if (refused) refused.of(String(problem.status)).value++;
-    } else socket.destroy();
-  };
-  attempt();
-}
-
-function write(socket: Socket, problem: Problem): void {
-  const { status, headers, body } = render(problem, false, '');
-  const all = [
-    ...headers,
-    'Date',
-    new Date().toUTCString(),
-    'Content-Length',
-    String(Buffer.byteLength(body)),
-    'Connection',
-    'close',
-  ];
-  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
-  for (let at = 0; at < all.length; at += 2) head += `${all[at]}: ${all[at + 1]}\r\n`;
-  socket.write(`${head}\r\n${body}`);
-  lingerOnClose(socket);
-  socket.destroySoon();
 }

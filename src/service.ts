@@ -5,16 +5,15 @@ import type { AddressInfo } from 'node:net';
 import { openAuth } from './auth/open.js';
 import { openSharedCounts } from './auth/shared.js';
 import type { Config } from './config.js';
-import { connect, type Db } from './db/connect.js';
-import { joinEmbedded, startEmbedded } from './db/embedded.js';
+import { openDatabase } from './database.js';
+import type { Db } from './db/connect.js';
 import { keepHouse } from './db/housekeeping.js';
-import { migrate } from './db/migrate.js';
 import { present } from './http/client.js';
 import { corsFor } from './http/cors.js';
 import { rateLimiter } from './http/rate-limit.js';
 import { createRouter, type Route, type Router } from './http/router.js';
 import type { Log } from './log.js';
-import { createMetrics, type DbMetrics, type Metrics } from './observe/metrics.js';
+import { createMetrics, type Metrics } from './observe/metrics.js';
 import { createObserver } from './observe/observer.js';
 import { findTracer } from './observe/tracing.js';
 import { createPipeline } from './pipeline.js';
@@ -54,51 +53,6 @@ export interface Service {
 
 /** The service cannot start, told in one line. */
 export class StartError extends Error {}
-
-/** An open database with its schema in place, the service's own one or the configured one. */
-export interface Database {
-  readonly db: Db;
-  close(): Promise<void>;
-}
-
-/**
- * Opens the database, with `join` also one that a running service brought. Throws EmbeddedError or DatabaseError
- * when it cannot be used.
- */
-export async function openDatabase(
-  config: Config,
-  log: Log,
-  { join = false, metrics }: { readonly join?: boolean; readonly metrics?: DbMetrics } = {},
-): Promise<Database> {
-  const open = join ? joinEmbedded : startEmbedded;
-  const embedded =
-    config.databaseUrl === undefined
-      ? await open({ dataDir: config.dataDir, onCrash: (message) => log.error(message) })
-      : undefined;
-  try {
-    const url = config.databaseUrl ?? embedded!.url;
-    await migrate(url, config.dbTimeoutMs);
-    const options = {
-      connections: config.dbConnections,
-      searches: config.dbSearches,
-      streams: config.dbStreams,
-      queue: config.dbQueue,
-      timeoutMs: config.dbTimeoutMs,
-      tombstones: config.tombstones,
-    };
-    const db = connect(url, options, metrics);
-    return {
-      db,
-      close: async () => {
-        await db.close();
-        await embedded?.stop();
-      },
-    };
-  } catch (error) {
-    await embedded?.stop();
-    throw error;
-  }
-}
 
 /** Starts everything, in order; resolves when the service answers. `more` adds routes of other collections. */
 export async function startService(
@@ -143,6 +97,7 @@ export async function startService(
         database: db.peer,
       }),
       bodyLimit: config.bodyLimit,
+      bodyBytes: config.bodyBytes,
       streamStallMs: config.streamStallMs,
       retirement: config,
       authenticate: auth.authenticate,

@@ -29,6 +29,11 @@ const DEFAULTS = {
   requestTimeoutMs: 60_000,
   keepAliveMs: 65_000,
   maxConnections: 16_384,
+  bodyBytes: 134_217_728,
+  answerBytes: 268_435_456,
+  connectionsPerAddress: 0,
+  maxRequests: 512,
+  maxRequestsPerConnection: 0,
   shutdownMs: 10_000,
   deprecation: undefined,
   sunset: undefined,
@@ -86,10 +91,23 @@ const INTEGERS: Record<string, [number, number]> = {
   REQUEST_TIMEOUT_MS: [100, 3_600_000],
   KEEP_ALIVE_MS: [0, 3_600_000],
   MAX_CONNECTIONS: [1, 1_000_000],
+  ANSWER_BYTES: [1024, 17_179_869_184],
+  CONNECTIONS_PER_ADDRESS: [0, 1_000_000],
+  MAX_REQUESTS: [1, 100_000],
+  MAX_REQUESTS_PER_CONNECTION: [0, 1_000_000_000],
   SHUTDOWN_MS: [0, 600_000],
   JWT_SKEW: [0, 300],
   AUTH_FAILURES: [0, 1_000_000],
 };
+
+t.test('bodies in all may take no less than one may', async (t) => {
+  const fault = 'BODY_BYTES takes no less than BODY_LIMIT';
+  t.strictSame(faultsOf({ BODY_BYTES: '1048575' }), [fault]);
+  t.strictSame(faultsOf({ BODY_BYTES: '1024', BODY_LIMIT: '1025' }), [fault]);
+  t.strictSame(faultsOf({ BODY_BYTES: '1024', BODY_LIMIT: '1024' }), []);
+  const range = 'BODY_BYTES takes an integer from 1024 to 17179869184';
+  for (const text of ['1023', '17179869185', '1e6', '-1']) t.same(faultsOf({ BODY_BYTES: text }), [range]);
+});
 
 for (const [name, [min, max]] of Object.entries(INTEGERS)) {
   t.test(`${name} takes an integer from ${min} to ${max}`, async (t) => {

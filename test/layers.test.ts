@@ -8,7 +8,7 @@ const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 /** Top to bottom; a file imports from its own layer and those below. The first prefix that fits decides. */
 const LAYERS = [
   ['main.ts', 'import.ts', 'cli.ts'],
-  ['service.ts', 'importer.ts'],
+  ['service.ts', 'importer.ts', 'database.ts'],
   ['scrape.ts'],
   ['server.ts'],
   ['pipeline.ts'],

@@ -1,13 +1,11 @@
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import type postgres from 'postgres';
-import { unavailable } from '../errors.js';
-import { createDbMetrics, type DbMetrics, type PoolName } from '../observe/metrics.js';
+import { createDbMetrics, type DbMetrics } from '../observe/metrics.js';
 import { type Peer, peerOf } from '../observe/peer.js';
 import { nameOf, waitFor } from '../observe/waits.js';
+import { bound, lending } from './bounds.js';
 import { type Listening, listen } from './listen.js';
-import { type Lent, openLent, openShared } from './pool.js';
-import { faultOf } from './sqlstate.js';
+import { openLent, openShared, type Use } from './pool.js';
 
 export type Value = string | number | null;
 export type Row = Record<string, string | number | boolean | null>;
@@ -54,6 +52,9 @@ export interface DbOptions {
   readonly tombstones: boolean;
 }
 
+/** Who may wait for each connection that is lent. */
+const WAITING = 32;
+
 const PREPARED = { prepare: true, simple: false } as never;
 
 /**
@@ -77,12 +78,10 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const bounded = bound(options.queue, metrics);
   const sizes = { short: connections, search: searches, transaction: connections, stream: streams };
   for (const [pool, size] of Object.entries(sizes)) metrics.connections.of(pool).value = size;
-  const [short, search, transaction, stream] = [
-    bounded('short'),
-    bounded('search'),
-    bounded('transaction'),
-    bounded('stream'),
-  ];
+  const [short, search] = [bounded('short'), bounded('search')];
+  // A place that is lent is taken for long: by a reader as slow as it likes, or by a batch.
+  const transaction = bounded('transaction', connections * (1 + WAITING));
+  const stream = bounded('stream', streams * (1 + WAITING));
   const listeners: (() => Promise<void>)[] = [];
   const lend = lending(metrics);
   const cancel = async (pid: string): Promise<void> => {
@@ -114,8 +113,6 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
     },
   };
 }
-
-type Use = () => postgres.Sql;
 
 async function transact<T>(use: Use, work: (run: Run) => Promise<T>): Promise<T> {
   const send: Run = async (text, args) => use().unsafe<Row[]>(text, args as Value[], PREPARED);
@@ -161,53 +158,4 @@ async function copy(
     // its end reads no more, and what follows the rows would never arrive.
     rows._read(0);
   }
-}
-
-/** Lends a connection, counts who waits for one, and has the present request wait for it too. */
-function lending({ waiting }: DbMetrics) {
-  return <T>(pool: Lent, name: PoolName, work: (use: Use) => Promise<T>): Promise<T> => {
-    const cell = waiting.of(name);
-    let lent: () => void = () => undefined;
-    const waited = new Promise<void>((resolve) => {
-      lent = resolve;
-    });
-    cell.value++;
-    void waitFor('connect', () => waited, undefined);
-    return pool.lend((use) => {
-      cell.value--;
-      lent();
-      return work(use);
-    });
-  };
-}
-
-/** Runs work of one pool; the present request waits for what has a name. */
-type Bounded = <T>(name: string | undefined, work: () => Promise<T>) => Promise<T>;
-
-/** Lets so many run or wait at once, in all pools together, and refuses more with a 503. */
-function bound(most: number, metrics: DbMetrics): (pool: PoolName) => Bounded {
-  let count = 0;
-  metrics.limit.value = most;
-  return (pool) => {
-    const [duration, failures, active] = [metrics.duration, metrics.failures, metrics.active];
-    const cells = { duration: duration.of(pool), failures: failures.of(pool), active: active.of(pool) };
-    const counted = async <T>(work: () => Promise<T>): Promise<T> => {
-      if (count >= most) throw unavailable('The database queue is full.');
-      const since = performance.now();
-      count++;
-      cells.active.value++;
-      try {
-        return await work();
-      } catch (error) {
-        // Not what the work itself decided: a Problem, a reader that is gone.
-        if (error instanceof Error && faultOf(error)) cells.failures.value++;
-        throw error;
-      } finally {
-        count--;
-        cells.active.value--;
-        cells.duration.observe((performance.now() - since) / 1000);
-      }
-    };
-    return (name, work) => (name === undefined ? counted(work) : waitFor(name, counted, work));
-  };
 }

@@ -27,10 +27,13 @@ export interface Shared {
   end(): Promise<void>;
 }
 
+/** What a connection that is lent is used by; throws when it is lost. */
+export type Use = () => postgres.Sql;
+
 /** Connections lent to one at a time. */
 export interface Lent {
   /** Waits for a free connection; `use` throws when the connection is lost, and never moves to another. */
-  lend<T>(work: (use: () => postgres.Sql) => Promise<T>): Promise<T>;
+  lend<T>(work: (use: Use) => Promise<T>): Promise<T>;
   end(): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
-import { payloadTooLarge, unsupportedEncoding, unsupportedMediaType } from '../errors.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { payloadTooLarge, unavailable, unsupportedEncoding, unsupportedMediaType } from '../errors.js';
 import { readJson } from './json.js';
 import type { Body } from './request.js';
 
@@ -9,6 +9,16 @@ export class BodyAborted extends Error {}
 /** Whether the request announces content (RFC 9112 section 6.3). */
 export function hasBody(req: IncomingMessage): boolean {
   return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
+}
+
+/** A body that nobody reads is not waited for: a short rest is skipped, a long one ends the connection. */
+const SKIPPED_BYTES = 65_536;
+
+/** Whether a body stays unread that is too long to skip, or may never come: `expected` by 100 Continue. */
+export function staysUnread(req: IncomingMessage, expected: boolean): boolean {
+  return (
+    !req.complete && hasBody(req) && (expected || !(Number(req.headers['content-length']) <= SKIPPED_BYTES))
+  );
 }
 
 /**
@@ -25,26 +35,51 @@ export async function readBody(
   return { type, value: readJson(bytes), bytes };
 }
 
+export interface BodyLimits {
+  /** Bytes of one body. */
+  readonly bodyLimit: number;
+  /** Bytes of all that this process holds. */
+  readonly bodyBytes: number;
+}
+
 /**
- * The bytes of a body. `proceed` is called right before the first one is waited for, for a client that asked to
- * be told (Expect: 100-continue), and each piece is counted. Throws 413.
+ * The bytes of a body; they count among those that are held until the request is answered. `proceed` is called right
+ * before the first one is waited for, for a client that asked to be told (Expect: 100-continue), and each piece is counted. Throws 413 and 503.
  */
 export async function readBytes(
   req: IncomingMessage,
-  limit: number,
+  res: ServerResponse,
+  limits: BodyLimits,
   proceed: () => void,
   read: Read,
 ): Promise<Buffer> {
   if (!hasBody(req)) return NOTHING;
-  if (Number(req.headers['content-length'] ?? 0) > limit) throw payloadTooLarge(limit);
+  const { bodyLimit, bodyBytes } = limits;
+  if (Number(req.headers['content-length'] ?? 0) > bodyLimit) throw payloadTooLarge(bodyLimit);
+  if (held + Number(req.headers['content-length'] ?? 0) > bodyBytes) throw tooManyBytes();
   proceed();
-  return collect(req, limit, read);
+  awaited++;
+  try {
+    return await collect(req, res, limits, read);
+  } finally {
+    awaited--;
+  }
 }
 
 /** Bytes that were read, counted as they come. */
 export interface Read {
   received: number;
 }
+
+let awaited = 0;
+
+/** Requests, in this process, that wait for their clients to send the rest of a body. */
+export const awaitedBodies = (): number => awaited;
+
+/** Bytes of bodies that came and are not yet answered. */
+let held = 0;
+
+const tooManyBytes = () => unavailable('Too many bodies are being read.');
 
 const NOTHING = Buffer.alloc(0);
 
@@ -68,17 +103,31 @@ const FIELDS: Readonly<Record<string, 'Accept-Post' | 'Accept-Patch'>> = {
   PATCH: 'Accept-Patch',
 };
 
-function collect(req: IncomingMessage, limit: number, read: Read): Promise<Buffer> {
+function collect(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { bodyLimit, bodyBytes }: BodyLimits,
+  read: Read,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
+    let kept = 0;
+    const refuse = (problem: unknown) => {
+      chunks.length = 0;
+      // The rest is let through unread: a stopped parser would stop the connection with it.
+      req.removeAllListeners('data').resume();
+      reject(problem);
+    };
     req.on('data', (chunk: Buffer) => {
       read.received += chunk.length;
-      if (read.received > limit) {
-        chunks.length = 0;
-        // The rest is let through unread: a stopped parser would stop the connection with it.
-        req.removeAllListeners('data').resume();
-        reject(payloadTooLarge(limit));
-      } else chunks.push(chunk);
+      if (read.received > bodyLimit) return refuse(payloadTooLarge(bodyLimit));
+      if (held + chunk.length > bodyBytes) return refuse(tooManyBytes());
+      held += chunk.length;
+      kept = read.received;
+      chunks.push(chunk);
+    });
+    res.once('close', () => {
+      held -= kept;
     });
     req.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
     // An error that nobody needs is not made: it would cost as much as reading the body.

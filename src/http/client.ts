@@ -17,7 +17,7 @@ export function present(
 ): Sent {
   const { socket, headers } = req;
   const peer = plain(socket.remoteAddress ?? '');
-  const throughProxy = trusted !== undefined && contains(trusted, peer);
+  const throughProxy = isTrusted(peer, trusted);
   const steps = throughProxy ? stepsOf(req) : [];
   // From the nearest on: the first that is no proxy of ours is the client, whatever came before it.
   const client = steps.find(({ address }) => address === undefined || !contains(trusted!, address));
@@ -37,6 +37,11 @@ export function present(
     certificate: encrypted ? certificateOf(socket as TLSSocket) : undefined,
     body,
   };
+}
+
+/** Whether an address is that of a trusted proxy. */
+export function isTrusted(address: string, trusted: BlockList | undefined): boolean {
+  return trusted !== undefined && contains(trusted, plain(address));
 }
 
 interface Step {

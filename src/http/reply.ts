@@ -44,7 +44,24 @@ function endInTurn(res: ServerResponse, body: string | undefined): void {
 function endAll(): void {
   const answers = due;
   due = [];
-  for (const { res, body } of answers) res.end(body);
+  for (const { res, body } of answers) {
+    res.end(body);
+    if (res.writableLength > 0) follow(res);
+  }
+}
+
+let unread = 0;
+
+/** Bytes of answers, in this process, that their readers have not taken; whole lists are not among them. */
+export const unreadBytes = (): number => unread;
+
+/** Most answers go out at once and are none of these. */
+function follow(res: ServerResponse): void {
+  const bytes = res.writableLength;
+  unread += bytes;
+  res.once('close', () => {
+    unread -= bytes;
+  });
 }
 
 /** The headers of a streamed answer alone: HEAD. */

@@ -1,0 +1,69 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { unavailable } from '../errors.js';
+import { awaitedBodies, hasBody, staysUnread } from './body.js';
+import { lingerOnClose } from './linger.js';
+import { createPace } from './pace.js';
+import { render } from './problem.js';
+import { type Reply, send, unreadBytes } from './reply.js';
+
+export interface AdmissionOptions {
+  /** Requests in flight at once. */
+  readonly maxRequests: number;
+  /** Bytes of answers that nobody has read yet. */
+  readonly answerBytes: number;
+}
+
+/** Decides, before anything is done for a request, whether there is room for it. */
+export interface Admission {
+  /** Whether the request may run; `end` is then due. When not, it has been answered 503. */
+  begin(req: IncomingMessage, res: ServerResponse, expected: boolean): boolean;
+  readonly end: () => void;
+}
+
+/** The same answer for everybody who finds no room. */
+const BUSY = ready('The service is overloaded.');
+
+/** What watches the service is answered all the same. */
+const WATCH = /^(?:\/api\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
+
+/**
+ * Latency is what is in flight by what is done in a second, so a bound of the one bounds the other: what comes on top
+ * is refused, the newest first, since those that have waited are nearer to their answer.
+ */
+export function createAdmission({ maxRequests, answerBytes }: AdmissionOptions): Admission {
+  const pace = createPace();
+  let inFlight = 0;
+  return {
+    begin: (req, res, expected) => {
+      // What was held back is old, and taken only when there would be nothing else to do.
+      const room = pace.isLate(req.socket) ? maxRequests / 8 : maxRequests;
+      // A client that takes its time to send takes nobody's place; what it sends is bounded in bytes.
+      if ((inFlight - awaitedBodies() >= room || unreadBytes() > answerBytes) && !WATCH.test(req.url!)) {
+        turnAway(req, res, expected, BUSY);
+        pace.hold(req.socket);
+        return false;
+      }
+      inFlight++;
+      return true;
+    },
+    end: () => {
+      inFlight--;
+    },
+  };
+}
+
+/** Answers a request without having looked at it. */
+export function turnAway(req: IncomingMessage, res: ServerResponse, expected: boolean, reply: Reply): void {
+  if (!hasBody(req)) req.resume();
+  const unread = staysUnread(req, expected);
+  if (unread) lingerOnClose(req.socket);
+  send(res, reply, unread ? CLOSE : []);
+}
+
+const CLOSE = ['Connection', 'close'];
+
+/** A 503 that is made once. */
+export function ready(message: string): Reply {
+  const { status, headers, body } = render(unavailable(message), false, '');
+  return { status, headers: [...headers, 'X-Content-Type-Options', 'nosniff'], body };
+}

@@ -1,0 +1,65 @@
+import type { Socket } from 'node:net';
+
+/** Refusals that are given at once; so many a second are some 5 % of a core. */
+const PER_SECOND = 4000;
+const TICK_MS = 5;
+/** Also when a turn of the event loop took longer than a tick, it does not go on with refusals alone. */
+const MOST_PER_TICK = 100;
+
+/** Connections that were refused more than the service can refuse without doing less of its work. */
+export interface Pace {
+  /** Notes a refusal. When there are too many, the connection is not read until its turn comes. */
+  hold(socket: Socket): void;
+  /** Whether what a connection has sent may have waited for its turn, and so is no longer new. */
+  isLate(socket: Socket): boolean;
+}
+
+/**
+ * A refusal costs a third of the cheapest answer: at ten times what the service can do, saying so to everybody would
+ * leave it nothing to do its work with. So whoever asks again at once after a 503 is read again in its turn, and what
+ * it sent meanwhile waits where it costs nothing, with its sender. Who keeps to Retry-After never notices.
+ */
+export function createPace(): Pace {
+  let held: Socket[] = [];
+  let refused: Socket[] = [];
+  let left = 0;
+  let ticking = false;
+  let tickedAt = 0;
+  const late = new Set<Socket>();
+
+  function start(): void {
+    ticking = true;
+    left = (PER_SECOND * TICK_MS) / 1000;
+    tickedAt = performance.now();
+    setTimeout(tick, TICK_MS);
+  }
+
+  /** At the end of the turn: Node reads on by itself when a request is over. */
+  function stopReading(): void {
+    for (const socket of refused) socket.pause();
+    held = held.concat(refused);
+    refused = [];
+  }
+
+  function tick(): void {
+    ticking = held.length > 0;
+    if (!ticking) return;
+    const turns = Math.ceil(Math.min(((performance.now() - tickedAt) * PER_SECOND) / 1000, MOST_PER_TICK));
+    for (const socket of held.slice(0, turns)) {
+      late.add(socket);
+      socket.resume();
+    }
+    held = held.slice(turns);
+    // What had been sent is read before that.
+    setImmediate(() => late.clear());
+    start();
+  }
+
+  return {
+    hold: (socket) => {
+      if (!ticking) start();
+      if (--left < 0 && refused.push(socket) === 1) setImmediate(stopReading);
+    },
+    isLate: (socket) => late.has(socket),
+  };
+}

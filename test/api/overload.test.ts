@@ -1,0 +1,292 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { permitted, type Route } from '../../src/http/router.js';
+import { until } from '../process.js';
+import { type TestService, testService } from '../service.js';
+
+const GET = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+
+/** A route that answers when the test says so, and how many requests wait there. */
+function gate() {
+  const waiting: (() => void)[] = [];
+  const route: Route = {
+    path: '/gate',
+    actions: {
+      GET: permitted('nothing', {
+        run: async () => {
+          await new Promise<void>((open) => waiting.push(open));
+          return { status: 204, headers: [] };
+        },
+      }),
+    },
+  };
+  return {
+    routes: async () => [route],
+    waiting,
+    open: () => {
+      for (const open of waiting.splice(0)) open();
+    },
+  };
+}
+
+/** A connection, all that came on it, and whether it has ended. */
+async function connected(t: Test, { url }: TestService, localAddress = '127.0.0.1') {
+  const { hostname, port } = new URL(url);
+  const socket = net.connect({ host: hostname, port: Number(port), localAddress });
+  t.teardown(() => socket.destroy());
+  const state = { socket, text: '', ended: false, answers: () => state.text.split('HTTP/1.1 ').length - 1 };
+  socket.on('data', (bytes) => {
+    state.text += bytes.toString('latin1');
+  });
+  socket
+    .on('error', () => undefined)
+    .on('close', () => {
+      state.ended = true;
+    });
+  await once(socket, 'connect');
+  return state;
+}
+
+t.test('requests over MAX_REQUESTS are 503 at once, and the others are not touched', async (t) => {
+  const held = gate();
+  const service = await testService(t, { MAX_REQUESTS: '2', AUTH: 'api-key' }, held.routes);
+  const first = [service.send('GET', '/gate'), service.send('GET', '/gate')];
+  await until('both are in flight', () => held.waiting.length === 2);
+  const refused = await service.send('GET', '/items');
+  t.equal(refused.status, 503, 'before anybody asks for a credential');
+  t.equal(refused.json.error.code, 'SERVICE_UNAVAILABLE');
+  t.equal(refused.headers['retry-after'], '1');
+  const head = await service.send('HEAD', '/items');
+  t.same([head.status, head.text], [503, '']);
+  for (const path of ['/healthz', '/readyz', '/api/v1/healthz', '/healthz?a'])
+    t.equal((await service.send('GET', path)).status, 200, `${path} is answered`);
+  t.equal((await service.send('GET', '/healthz/more')).status, 503);
+  held.open();
+  for (const answer of await Promise.all(first)) t.equal(answer.status, 204);
+  t.equal((await service.send('GET', '/items')).status, 401, 'there is room again');
+});
+
+t.test('a refusal leaves the connection usable, unless a long body is on its way', async (t) => {
+  const held = gate();
+  const service = await testService(t, { MAX_REQUESTS: '1' }, held.routes);
+  const first = service.send('GET', '/gate');
+  await until('it is in flight', () => held.waiting.length === 1);
+  const post = (length: number) =>
+    `POST /items HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+  const client = await connected(t, service);
+  client.socket.write(`${post(13)}{"name": "a"}`);
+  await until('it is refused', () => client.answers() === 1);
+  t.notMatch(client.text, /Connection: close/);
+  const long = await connected(t, service);
+  long.socket.write(post(1_000_000));
+  await until('it is refused and closed', () => long.ended || /Connection: close/.test(long.text));
+  t.match(long.text, /^HTTP\/1\.1 503 /);
+  held.open();
+  await first;
+  client.socket.write(`${post(13)}{"name": "a"}`);
+  await until('it is taken', () => client.answers() === 2);
+  t.match(client.text, /HTTP\/1\.1 201 Created/);
+  t.equal((await service.send('GET', '/items')).json.meta.total, 1, 'what was refused was not done');
+});
+
+t.test(
+  'clients that ask again at once after a 503 are all answered, and served when there is room',
+  async (t) => {
+    const held = gate();
+    const service = await testService(t, { MAX_REQUESTS: '1' }, held.routes);
+    const first = service.send('GET', '/gate');
+    await until('it is in flight', () => held.waiting.length === 1);
+    const clients = await Promise.all(Array.from({ length: 150 }, () => connected(t, service)));
+    for (let round = 1; round <= 3; round++) {
+      for (const { socket } of clients) socket.write(GET('/users/1'));
+      await until('each is answered', () => clients.every(({ answers }) => answers() === round));
+    }
+    t.ok(clients.every(({ text }) => text.split('HTTP/1.1 503').length === 4));
+    held.open();
+    await first;
+    for (const client of clients.slice(0, 5)) {
+      client.socket.write(GET('/users/1'));
+      await until('it is answered', () => client.answers() === 4);
+      t.match(client.text, /HTTP\/1\.1 404/);
+    }
+  },
+);
+
+t.test('behind a database that is stuck nothing piles up', async (t) => {
+  const service = await testService(t, { MAX_REQUESTS: '40', DB_TIMEOUT_MS: '1000' });
+  const { json: user } = await service.send('POST', '/users', {
+    body: { email: 'a@example.org', name: 'A' },
+  });
+  const sql = postgres(service.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const answered: number[] = [];
+  let sent: Promise<unknown>[] = [];
+  await sql.begin(async (locked) => {
+    await locked`lock table users in access exclusive mode`;
+    sent = Array.from({ length: 200 }, async (_, at) => {
+      const path = at % 2 ? `/users/${user.id}` : '/users';
+      const body = at % 2 ? undefined : { email: `b${at}@example.org`, name: 'B' };
+      answered.push((await service.send(at % 2 ? 'GET' : 'POST', path, { body })).status);
+    });
+    await until('all but forty are answered', () => answered.length >= 160);
+    await until('none waits longer than the time limit', () => answered.length === 200);
+  });
+  await Promise.all(sent);
+  t.same([...new Set(answered)], [503]);
+  await until('it works again', async () => (await service.send('GET', `/users/${user.id}`)).status === 200);
+  t.equal((await service.send('GET', '/users?page=1')).json.meta.total, 1, 'what was 503 was not done');
+});
+
+t.test('searches wait in a short queue of their own: reads go on', async (t) => {
+  const service = await testService(t);
+  const { json: user } = await service.send('POST', '/users', {
+    body: { email: 'a@example.org', name: 'A' },
+  });
+  const sql = postgres(service.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const refused: number[] = [];
+  let searches: Promise<number>[] = [];
+  await sql.begin(async (locked) => {
+    await locked`lock table items in access exclusive mode`;
+    searches = Array.from({ length: 40 }, async (_, at) => {
+      const { status } = await service.send('GET', `/items?page=1&search=lamp${at}`);
+      if (status === 503) refused.push(status);
+      return status;
+    });
+    await until('those that find no room are refused', () => refused.length >= 20);
+    t.equal((await service.send('GET', `/users/${user.id}`)).status, 200);
+  });
+  const taken = (await Promise.all(searches)).filter((status) => status === 200);
+  t.equal(taken.length + refused.length, 40);
+  t.equal(taken.length, 18, 'two ran and sixteen waited');
+});
+
+t.test('bodies in all: BODY_BYTES', async (t) => {
+  const service = await testService(t, { BODY_LIMIT: '1024', BODY_BYTES: '2048' });
+  const body = JSON.stringify({ name: 'a'.repeat(100), x: 'a'.repeat(850) });
+  const head = (length: number) =>
+    `POST /items HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+  const clients = await Promise.all([connected(t, service), connected(t, service)]);
+  for (const { socket } of clients) socket.write(head(body.length) + body.slice(0, -1));
+  const small = () => service.send('POST', '/items', { body: { name: 'a'.repeat(180) } });
+  const refused = await until('there is no room for a third', async () => {
+    const answer = await small();
+    return answer.status === 503 ? answer : undefined;
+  });
+  t.equal(refused.headers['retry-after'], '1');
+  const fields = 'Content-Type: application/json\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n';
+  const chunks = `c8\r\n{"name":"${'a'.repeat(189)}"}\r\n0\r\n\r\n`;
+  const chunked = await service.raw(`POST /items HTTP/1.1\r\nHost: a\r\n${fields}\r\n${chunks}`);
+  t.match(chunked, /^HTTP\/1\.1 503 /, 'also when its length is not told');
+  for (const { socket } of clients) socket.write(body.slice(-1));
+  await until('both are taken', () => clients.every(({ text }) => /^HTTP\/1\.1 201 /.test(text)));
+  t.equal((await small()).status, 201, 'what is answered is held no more');
+  const gone = await connected(t, service);
+  gone.socket.write(head(body.length) + body.slice(0, -1));
+  gone.socket.destroy();
+  for (let count = 0; count < 5; count++)
+    await until('what a client left is held no more', async () => (await small()).status === 201);
+});
+
+t.test('answers that nobody reads, in all: ANSWER_BYTES', async (t) => {
+  const service = await testService(t, { ANSWER_BYTES: '1024' });
+  for (let count = 0; count < 20; count++)
+    await service.send('POST', '/items', { body: { name: 'a', x: 'a'.repeat(1_000_000) } });
+  const deaf = await connected(t, service);
+  deaf.socket.pause();
+  deaf.socket.write(GET('/items?page=1'));
+  await until('others are refused', async () => (await service.send('GET', '/items/1')).status === 503);
+  t.equal((await service.send('GET', '/healthz')).status, 200);
+  deaf.socket.destroy();
+  await until('there is room again', async () => (await service.send('GET', '/items/1')).status === 404);
+  t.equal((await service.send('GET', '/items?page=1')).json.data.length, 20, 'one that is read comes whole');
+});
+
+t.test('connections over MAX_CONNECTIONS are told, and those far beyond are closed', async (t) => {
+  const service = await testService(t, { MAX_CONNECTIONS: '2' });
+  const [first, second] = [await connected(t, service), await connected(t, service)];
+  const third = await connected(t, service);
+  for (const { socket } of [first, second, third]) socket.write(GET('/users/1'));
+  await until('the third is closed', () => third.ended);
+  t.match(third.text, /^HTTP\/1\.1 503 Service Unavailable\r\n/);
+  t.match(third.text, /\r\nRetry-After: 1\r\n/);
+  t.match(third.text, /\r\nConnection: close\r\n/);
+  await until('the others are answered', () => first.answers() === 1 && second.answers() === 1);
+  first.socket.destroy();
+  await until('there is room again', async () => (await service.send('GET', '/users/1')).status === 404);
+  const many = await Promise.all(
+    Array.from({ length: 100 }, () => connected(t, service).catch(() => undefined)),
+  );
+  await until('some are closed without a word', () =>
+    many.some((client) => client?.ended && client.text === ''),
+  );
+  second.socket.write(GET('/users/1'));
+  await until('who was there first goes on', () => second.answers() === 2);
+});
+
+t.test('CONNECTIONS_PER_ADDRESS', async (t) => {
+  const service = await testService(t, { CONNECTIONS_PER_ADDRESS: '2' });
+  const first = [await connected(t, service), await connected(t, service)];
+  const clients = [...first, await connected(t, service)];
+  for (const { socket } of clients) socket.write(GET('/users/1'));
+  await until('each is answered', () => clients.every(({ answers }) => answers() === 1));
+  t.same(
+    clients.map(({ text }) => text.slice(9, 12)),
+    ['404', '404', '503'],
+  );
+  const other = await connected(t, service, '127.0.0.2');
+  other.socket.write(GET('/users/1'));
+  await until('another address is answered', () => other.answers() === 1);
+  t.match(other.text, /^HTTP\/1\.1 404/);
+  clients[0]!.socket.destroy();
+  await until('there is room again', async () => (await service.send('GET', '/users/1')).status === 404);
+
+  const proxied = await testService(t, { CONNECTIONS_PER_ADDRESS: '1', TRUST_PROXY: '127.0.0.1' });
+  const through = [await connected(t, proxied), await connected(t, proxied)];
+  for (const { socket } of through) socket.write(GET('/users/1'));
+  await until('both are answered', () => through.every(({ answers }) => answers() === 1));
+  t.ok(
+    through.every(({ text }) => text.startsWith('HTTP/1.1 404')),
+    "a trusted proxy's are not counted",
+  );
+});
+
+t.test('MAX_REQUESTS_PER_CONNECTION: the last answer closes, and nothing runs after it', async (t) => {
+  const service = await testService(t, { MAX_REQUESTS_PER_CONNECTION: '3' });
+  const body = '{"name":"a"}';
+  const post = `POST /items HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n${body}`;
+  const client = await connected(t, service);
+  client.socket.write(post + post);
+  await until('two are answered', () => client.answers() === 2);
+  t.notMatch(client.text, /Connection: close/);
+  client.socket.write(post + post);
+  await until('it is closed', () => client.ended);
+  t.equal(client.answers(), 3);
+  t.equal(client.text.split('Connection: close').length, 2, 'said once');
+  t.equal((await service.send('GET', '/items')).json.meta.total, 3);
+});
+
+t.test('requests of one connection begin one after the other, and only so many wait', async (t) => {
+  const held = gate();
+  const service = await testService(t, {}, held.routes);
+  const client = await connected(t, service);
+  client.socket.write(GET('/gate') + GET('/gate') + GET('/users/1'));
+  await until('the first is in flight', () => held.waiting.length === 1);
+  await service.send('GET', '/users/1');
+  t.equal(held.waiting.length, 1, 'the second has not begun');
+  held.open();
+  await until('the second is in flight', () => held.waiting.length === 1);
+  held.open();
+  await until('all are answered', () => client.answers() === 3);
+
+  const flooding = await connected(t, service);
+  flooding.socket.write(GET('/gate') + GET('/users/1').repeat(300));
+  await until('the first is in flight', () => held.waiting.length === 1);
+  held.open();
+  await until('it is closed', () => flooding.ended);
+  const statuses = [...flooding.text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+  t.same(statuses, ['204', ...new Array(100).fill('404'), '503']);
+  t.match(flooding.text, /Connection: close/);
+});
