@@ -1,10 +1,11 @@
 import { isIP } from 'node:net';
 import { type AuthConfig, authFaults, readAuth } from './config/auth.js';
+import { type EventsConfig, readEventsConfig } from './config/events.js';
 import { createReader, type Env } from './config/reader.js';
 import { parseDatabaseUrl } from './config/values.js';
 
 /** Every setting, parsed. Durations in milliseconds, sizes in bytes. */
-export interface Config extends AuthConfig {
+export interface Config extends AuthConfig, EventsConfig {
   readonly host: string;
   readonly port: number;
   readonly databaseUrl: string | undefined;
@@ -85,6 +86,7 @@ export function readConfig(env: Env = process.env): Config {
         : undefined,
     ),
     ...readAuth(reader),
+    ...readEventsConfig(reader),
   };
   faults.push(...authFaults(config, config.host, env.AUTH?.trim() ?? ''));
   if (config.deprecation && config.sunset && config.sunset < config.deprecation) {

@@ -9,6 +9,7 @@ export interface Failure {
 export type Code =
   | 'BAD_REQUEST'
   | 'CERTIFICATE_TAKEN'
+  | 'CURSOR_GONE'
   | 'EMAIL_TAKEN'
   | 'EXPECTATION_FAILED'
   | 'GONE'
@@ -17,6 +18,7 @@ export type Code =
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'INSUFFICIENT_SCOPE'
   | 'INTERNAL_ERROR'
+  | 'INVALID_CURSOR'
   | 'INVALID_PATCH'
   | 'METHOD_NOT_ALLOWED'
   | 'NOT_ACCEPTABLE'
@@ -115,6 +117,13 @@ export const absent = (singular: string, shape: 'simple' | 'empty') =>
 
 /** A record that was deleted, for services that keep tombstones. */
 export const gone = (singular: string) => new Problem(410, 'GONE', `The ${singular} has been deleted.`);
+
+export const invalidCursor = () =>
+  new Problem(400, 'INVALID_CURSOR', 'The cursor is none that this service gives.');
+
+/** Events after the cursor are no longer there; the oldest that are come after `oldest`. */
+export const cursorGone = (oldest: string) =>
+  new Problem(410, 'CURSOR_GONE', 'Events after this cursor are no longer kept.', { details: { oldest } });
 
 /** RFC 9110 section 15.5.13, with the ETag that would have matched and, where there is one, the current record. */
 export const preconditionFailed = (etag?: string, current?: unknown) =>

@@ -11,7 +11,7 @@ import type { Cors } from './http/cors.js';
 import { lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
 import type { RateLimiter } from './http/rate-limit.js';
-import { type Reply, send, sendHead } from './http/reply.js';
+import { type Reply, send, sendHead, sendLive } from './http/reply.js';
 import type { Request } from './http/request.js';
 import { choose, type Endpoint, type Match, pick, type Router } from './http/router.js';
 import { ReaderGone, writeRows } from './http/stream.js';
@@ -39,6 +39,8 @@ export interface PipelineOptions {
   readonly rateLimit: RateLimiter | undefined;
   /** Whether all but what watches the service is to be answered 503. */
   readonly isInMaintenance: () => boolean;
+  /** Told after each request that may have written. */
+  readonly onWritten: (() => void) | undefined;
   /** Whether the service is stopping: then each answer closes its connection. */
   readonly isDraining: () => boolean;
 }
@@ -100,7 +102,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         run: undefined,
         body,
       };
-      await answer(exchange, await action.run(request));
+      const reply = await action.run(request);
+      if (options.onWritten && req.method !== 'GET' && req.method !== 'HEAD') options.onWritten();
+      await answer(exchange, reply);
     } catch (error) {
       if (!options.rateLimit || exchange.counted) fail(exchange, error);
       else fail(exchange, await countFailure(exchange, error));
@@ -182,10 +186,23 @@ function bytesOf(exchange: Exchange): Promise<Buffer> {
 
 function answer(exchange: Exchange, reply: Reply): Promise<void> | void {
   const { req, res, options } = exchange;
-  if (!reply.stream) return finish(exchange, reply);
+  if (reply.later) return answerLater(exchange, reply.later);
+  if (!reply.stream && !reply.live) return finish(exchange, reply);
   const common = closing(exchange, options.isDraining());
   if (req.method === 'HEAD') return sendHead(res, reply, common);
+  if (!reply.stream) return sendLive(res, reply, common);
   return reply.stream((rows) => writeRows(res, reply, common, rows, options.streamStallMs));
+}
+
+async function answerLater(exchange: Exchange, later: NonNullable<Reply['later']>): Promise<void> {
+  const { res } = exchange;
+  const gone = new AbortController();
+  const leave = () => gone.abort();
+  res.once('close', leave);
+  if (res.destroyed) leave();
+  const reply = await later(gone.signal);
+  res.off('close', leave);
+  if (!gone.signal.aborted) await answer(exchange, reply);
 }
 
 function closing({ common }: Exchange, closes: boolean): readonly string[] {

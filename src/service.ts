@@ -9,6 +9,7 @@ import { connect, type Db } from './db/connect.js';
 import { joinEmbedded, startEmbedded } from './db/embedded.js';
 import { keepHouse } from './db/housekeeping.js';
 import { migrate } from './db/migrate.js';
+import { type Feed, openFeed } from './events/feed.js';
 import { present } from './http/client.js';
 import { corsFor } from './http/cors.js';
 import { rateLimiter } from './http/rate-limit.js';
@@ -26,6 +27,8 @@ export interface Service {
   readonly db: Db;
   readonly collections: Collections;
   readonly routes: readonly Route[];
+  /** Undefined with EVENTS=off. */
+  readonly feed: Feed | undefined;
   /** In maintenance everything but /healthz and /readyz is 503. */
   setMaintenance(on: boolean): void;
   isInMaintenance(): boolean;
@@ -71,6 +74,7 @@ export async function openDatabase(
       queue: config.dbQueue,
       timeoutMs: config.dbTimeoutMs,
       tombstones: config.tombstones,
+      events: config.events,
     });
     return {
       db,
@@ -99,13 +103,15 @@ export async function startService(
     const counts = config.rateLimitStore === 'postgres' ? openSharedCounts(db, log) : undefined;
     const auth = openAuth(config, db, log, counts);
     const collections = await openCollections(db, config.tombstones);
+    const resources = Object.values(collections).map(({ resource }) => resource);
+    const feed = config.events ? await openFeed(db, log, resources, config) : undefined;
     const ofDatabase = databaseObstacle(db);
     const obstacle = async (): Promise<Obstacle> => {
       if (!server.listening) return 'draining';
       return maintenance ? 'maintenance' : ofDatabase();
     };
     const table = [
-      ...routes(db, collections, config, () => router),
+      ...routes(db, collections, config, () => router, feed),
       ...healthRoutes(obstacle),
       ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),
       ...((await more?.(db)) ?? []),
@@ -124,16 +130,18 @@ export async function startService(
         config.rateLimit && rateLimiter(config.rateLimit, counts?.('requests', config.rateLimit.seconds)),
       present: (req, body) => present(req, body, config.trustProxy),
       isInMaintenance: () => maintenance,
+      onWritten: feed?.tail.wrote,
       isDraining: () => !server.listening,
     });
     const server = createHttpServer(pipeline, config, tls);
     await listen(server, config);
-    const stopHousekeeping = keepHouse(db, log, config);
+    const stopHousekeeping = keepHouse(db, log, { ...config, horizon: feed?.tail.horizon });
     return {
       url: urlOf(server, config),
       db,
       collections,
       routes: table,
+      feed,
       setMaintenance: (on) => {
         maintenance = on;
       },
@@ -144,6 +152,7 @@ export async function startService(
       },
       stop: async () => {
         stopHousekeeping();
+        await feed?.close();
         await drain(server, config.shutdownMs);
         await auth.close();
         await database.close();

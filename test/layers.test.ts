@@ -14,7 +14,7 @@ const LAYERS = [
   ['routes.ts'],
   ['actions/'],
   ['http/'],
-  ['auth/'],
+  ['auth/', 'events/'],
   ['collection.ts', 'formats/', 'resources/', 'readiness.ts'],
   ['statements.ts', 'grouped.ts', 'draft.ts'],
   ['record.ts'],
