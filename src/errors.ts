@@ -1,47 +1,11 @@
+import type { Code } from './codes.js';
+
 /** One condition in a body that breaks the rules; `path` is a JSON Pointer (RFC 6901) into the body. */
 export interface Failure {
   readonly path: string;
   readonly message: string;
   readonly keyword: string;
 }
-
-/** The stable codes a client may rely on. */
-export type Code =
-  | 'BAD_REQUEST'
-  | 'CERTIFICATE_TAKEN'
-  | 'CURSOR_GONE'
-  | 'EMAIL_TAKEN'
-  | 'EXPECTATION_FAILED'
-  | 'GONE'
-  | 'HEADERS_TOO_LARGE'
-  | 'IDEMPOTENCY_KEY_IN_USE'
-  | 'IDEMPOTENCY_KEY_REUSED'
-  | 'INSUFFICIENT_SCOPE'
-  | 'INTERNAL_ERROR'
-  | 'INVALID_CURSOR'
-  | 'INVALID_PATCH'
-  | 'METHOD_NOT_ALLOWED'
-  | 'NOT_ACCEPTABLE'
-  | 'NOT_FOUND'
-  | 'NOT_IMPLEMENTED'
-  | 'PATCH_TEST_FAILED'
-  | 'PAYLOAD_TOO_LARGE'
-  | 'PRECONDITION_FAILED'
-  | 'PRECONDITION_REQUIRED'
-  | 'RATE_LIMITED'
-  | 'REQUEST_TIMEOUT'
-  | 'SERVICE_UNAVAILABLE'
-  | 'UNAUTHORIZED'
-  | 'UNPROCESSABLE_PATCH'
-  | 'UNSUPPORTED_MEDIA_TYPE'
-  | 'UNSUPPORTED_VERSION'
-  | 'URI_TOO_LONG'
-  | 'USER_NOT_FOUND'
-  | 'VALIDATION_ERROR'
-  | 'VERSION_CONFLICT'
-  | 'VERSION_MISMATCH'
-  | 'VERSION_NOT_SUPPORTED'
-  | 'VERSION_SUNSET';
 
 /** How the body looks: the spec's envelope, its simple and validation forms, plain text, or none. */
 type Shape = 'envelope' | 'simple' | 'validation' | 'text' | 'empty';

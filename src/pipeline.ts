@@ -8,6 +8,7 @@ import { expectationFailed, internal, Problem, rateLimited, unavailable } from '
 import { takesProblemJson } from './http/accept.js';
 import { BodyAborted, hasBody, readBody, readBytes } from './http/body.js';
 import type { Cors } from './http/cors.js';
+import { answerLater } from './http/later.js';
 import { lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
 import type { RateLimiter } from './http/rate-limit.js';
@@ -39,8 +40,6 @@ export interface PipelineOptions {
   readonly rateLimit: RateLimiter | undefined;
   /** Whether all but what watches the service is to be answered 503. */
   readonly isInMaintenance: () => boolean;
-  /** Told after each request that may have written. */
-  readonly onWritten: (() => void) | undefined;
   /** Whether the service is stopping: then each answer closes its connection. */
   readonly isDraining: () => boolean;
 }
@@ -102,9 +101,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         run: undefined,
         body,
       };
-      const reply = await action.run(request);
-      if (options.onWritten && req.method !== 'GET' && req.method !== 'HEAD') options.onWritten();
-      await answer(exchange, reply);
+      await answer(exchange, await action.run(request));
     } catch (error) {
       if (!options.rateLimit || exchange.counted) fail(exchange, error);
       else fail(exchange, await countFailure(exchange, error));
@@ -186,23 +183,12 @@ function bytesOf(exchange: Exchange): Promise<Buffer> {
 
 function answer(exchange: Exchange, reply: Reply): Promise<void> | void {
   const { req, res, options } = exchange;
-  if (reply.later) return answerLater(exchange, reply.later);
+  if (reply.later) return answerLater(res, reply.later, (late) => answer(exchange, late));
   if (!reply.stream && !reply.live) return finish(exchange, reply);
   const common = closing(exchange, options.isDraining());
   if (req.method === 'HEAD') return sendHead(res, reply, common);
   if (!reply.stream) return sendLive(res, reply, common);
   return reply.stream((rows) => writeRows(res, reply, common, rows, options.streamStallMs));
-}
-
-async function answerLater(exchange: Exchange, later: NonNullable<Reply['later']>): Promise<void> {
-  const { res } = exchange;
-  const gone = new AbortController();
-  const leave = () => gone.abort();
-  res.once('close', leave);
-  if (res.destroyed) leave();
-  const reply = await later(gone.signal);
-  res.off('close', leave);
-  if (!gone.signal.aborted) await answer(exchange, reply);
 }
 
 function closing({ common }: Exchange, closes: boolean): readonly string[] {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { toldTo } from './actions/told.js';
 import { openAuth } from './auth/open.js';
 import { openSharedCounts } from './auth/shared.js';
 import type { Config } from './config.js';
@@ -116,7 +117,7 @@ export async function startService(
       ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),
       ...((await more?.(db)) ?? []),
     ];
-    const router: Router = createRouter(table);
+    const router: Router = createRouter(feed ? toldTo(feed.tail, table) : table);
     const pipeline = createPipeline({
       router,
       log,
@@ -130,7 +131,6 @@ export async function startService(
         config.rateLimit && rateLimiter(config.rateLimit, counts?.('requests', config.rateLimit.seconds)),
       present: (req, body) => present(req, body, config.trustProxy),
       isInMaintenance: () => maintenance,
-      onWritten: feed?.tail.wrote,
       isDraining: () => !server.listening,
     });
     const server = createHttpServer(pipeline, config, tls);

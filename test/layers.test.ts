@@ -22,6 +22,7 @@ const LAYERS = [
   [
     'password.ts',
     'errors.ts',
+    'codes.ts',
     'config',
     'tls.ts',
     'resource.ts',

@@ -1,5 +1,5 @@
 import { cursorOf } from './cursor.js';
-import type { Event } from './outbox.js';
+import type { Event } from './event.js';
 
 /**
  * An event as a CloudEvents 1.0 envelope, JSON on one line; the document goes in as it is stored. `previous` is the

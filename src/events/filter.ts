@@ -2,7 +2,7 @@ import { badRequest, forbidden } from '../errors.js';
 import { includes, type Principal } from '../principal.js';
 import type { Resource } from '../resource.js';
 import { parseUuid } from '../uuid.js';
-import type { Event } from './outbox.js';
+import type { Event } from './event.js';
 
 /** Which events somebody may have, and asked for. */
 export interface Filter {

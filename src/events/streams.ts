@@ -3,8 +3,9 @@ import type { Run } from '../db/connect.js';
 import { unavailable } from '../errors.js';
 import { cursorOf } from './cursor.js';
 import { messageOf } from './envelope.js';
+import type { Event } from './event.js';
 import { admits, type Filter } from './filter.js';
-import { type Event, readEvents } from './outbox.js';
+import { readEvents } from './outbox.js';
 import type { Tail } from './tail.js';
 
 export interface StreamSettings {

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { Db } from '../db/connect.js';
 import { group } from '../db/group.js';
 import type { Log } from '../log.js';
+import type { Event } from './event.js';
 import { createHorizon, type Sight } from './horizon.js';
-import { type Event, readEvents, sightOf } from './outbox.js';
+import { readEvents, sightOf } from './outbox.js';
 
 /** Where the feed stands, for this process. */
 export interface Tail {
