@@ -27,7 +27,7 @@ with looked_at as materialized (
     coalesce(sum(octet_length(data)) over (order by seq rows between unbounded preceding and 1 preceding), 0) as before
   from matching
 )
-select floor, until, matching, seq, id, owner, record, time, version, type, data
+select floor, until, matching, seq, owner, record, time, version, type, data
 from events_floor
 cross join looked_at
 left join measured on before < $5

@@ -3,7 +3,6 @@
 -- sequence keeps no values back (cache 1). docs/events.md tells up to where it can be read.
 create table events (
   seq bigint generated always as identity (cache 1) primary key,
-  id uuid not null default gen_random_uuid(),
   -- The user whom the scope `self` lets read it.
   owner uuid,
   record uuid not null,

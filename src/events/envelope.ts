@@ -6,10 +6,14 @@ import type { Event } from './event.js';
  * version that was changed or deleted, `sequence` the cursor (extensions of ours, and of CloudEvents).
  * `source` is how the service is reached from outside, or `/`.
  */
-export function envelopeOf({ seq, id, type, record, time, version, data }: Event, source: string): string {
+export function envelopeOf({ seq, type, record, time, version, data }: Event, source: string): string {
+  const cursor = cursorOf(seq);
+  // With the time, since a database that was restored gives its numbers again. No column: to draw a UUID took a
+  // quarter of what an event costs.
+  const id = `${cursor}-${time.replace(/\D/g, '')}`;
   const collection = type.slice(0, type.indexOf('.'));
   const previous = data === null ? version : version - 1;
-  return `{"specversion":"1.0","id":"${id}","source":"${source}","type":"${type}","subject":"/${collection}/${record}","time":"${time}","sequence":"${cursorOf(seq)}"${
+  return `{"specversion":"1.0","id":"${id}","source":"${source}","type":"${type}","subject":"/${collection}/${record}","time":"${time}","sequence":"${cursor}"${
     previous > 0 ? `,"previous":${previous}` : ''
   }${data === null ? '' : `,"datacontenttype":"application/json","data":${data}`}}`;
 }

@@ -2,8 +2,6 @@
 export interface Event {
   /** Its place in the feed: the events of one record are in the order of its changes. */
   readonly seq: number;
-  /** A UUID, this event's alone. */
-  readonly id: string;
   /** `users.created`, `.updated` or `.deleted`. */
   readonly type: string;
   readonly record: string;

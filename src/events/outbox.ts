@@ -77,10 +77,9 @@ export async function lastNumber(run: Run): Promise<number> {
 }
 
 function eventOf(row: Row): Event {
-  const { seq, id, type, record, owner, time, version, data } = row;
+  const { seq, type, record, owner, time, version, data } = row;
   return {
     seq: Number(seq),
-    id: id as string,
     type: type as string,
     record: record as string,
     owner: owner as string | null,
