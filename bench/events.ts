@@ -30,7 +30,13 @@ const WRITES = {
     body: '{"email":"{unique}@example.org","name":"Ann Example","age":{number},"city":"Lisbon"}',
     status: 201,
   },
-  patch: { method: 'PATCH', path: '/users/{id}', headers: JSON_FIELDS, body: '{"age":{number}}', status: 200 },
+  patch: {
+    method: 'PATCH',
+    path: '/users/{id}',
+    headers: JSON_FIELDS,
+    body: '{"age":{number}}',
+    status: 200,
+  },
 } as const;
 
 const loader = pickLoader(undefined);
@@ -145,7 +151,11 @@ async function measureStreams({ url, pid }: Contestant): Promise<void> {
   );
 }
 
-function openStream(url: string, agent: http.Agent, onText: (text: string) => void): Promise<http.ClientRequest> {
+function openStream(
+  url: string,
+  agent: http.Agent,
+  onText: (text: string) => void,
+): Promise<http.ClientRequest> {
   return new Promise((resolve, reject) => {
     const request = http.get(url, { agent, headers: { accept: 'text/event-stream' } }, (response) => {
       response.setEncoding('utf8').once('data', () => resolve(request));

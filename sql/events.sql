@@ -1,8 +1,11 @@
--- The newest event that this snapshot shows, and between which transactions it was taken: see docs/events.md.
+-- The newest event that this snapshot shows; the transaction before which all had ended at it; and the next that will
+-- begin. A snapshot's own xmax is not that: it comes after the last that has *ended*, and others beyond it may run.
+-- age() counts from the next transaction, as it is after the snapshot was taken. See docs/events.md.
 -- name: snapshot
 select coalesce((select max(seq) from events), floor) as newest, floor,
-  pg_snapshot_xmin(pg_current_snapshot())::text as xmin, pg_snapshot_xmax(pg_current_snapshot())::text as xmax
-from events_floor;
+  pg_snapshot_xmin(snapshot)::text as xmin,
+  (pg_snapshot_xmax(snapshot)::text::bigint + age(pg_snapshot_xmax(snapshot)::xid))::text as next
+from events_floor, pg_current_snapshot() as snapshot;
 
 -- The last number that was ever taken: a cursor beyond it was given by another database.
 -- name: last_number

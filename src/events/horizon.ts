@@ -6,8 +6,8 @@ export interface Sight {
   readonly floor: number;
   /** Every transaction before it had ended. */
   readonly xmin: bigint;
-  /** None from it on had begun to write. */
-  readonly xmax: bigint;
+  /** None from it on had begun to write; not the snapshot's xmax, which others that run may be beyond. */
+  readonly next: bigint;
 }
 
 /** How far the feed can be read. */
@@ -28,19 +28,19 @@ export interface Horizon {
 export function createHorizon(): Horizon {
   let at = 0;
   let newest = 0;
-  let waiting: { readonly newest: number; readonly xmax: bigint } | undefined;
+  let waiting: { readonly newest: number; readonly next: bigint } | undefined;
   return {
     at: () => at,
     isBehind: () => newest > at,
     look: (sight) => {
       newest = Math.max(newest, sight.newest);
-      if (waiting && sight.xmin >= waiting.xmax) {
+      if (waiting && sight.xmin >= waiting.next) {
         at = Math.max(at, waiting.newest);
         waiting = undefined;
       }
       if (sight.newest <= at) return;
-      if (sight.xmin >= sight.xmax) at = sight.newest;
-      else waiting ??= { newest: sight.newest, xmax: sight.xmax };
+      if (sight.xmin >= sight.next) at = sight.newest;
+      else waiting ??= { newest: sight.newest, next: sight.next };
     },
   };
 }

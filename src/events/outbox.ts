@@ -62,12 +62,12 @@ export async function readEvents(run: Run, { after, horizon, limit, filter }: Sp
 /** The newest event there is, visible or not yet safe to read, and the transactions that decide it. */
 export async function sightOf(run: Run): Promise<Sight> {
   const [row] = await run(SNAPSHOT, []);
-  const { newest, floor, xmin, xmax } = row!;
+  const { newest, floor, xmin, next } = row!;
   return {
     newest: Number(newest),
     floor: Number(floor),
     xmin: BigInt(xmin as string),
-    xmax: BigInt(xmax as string),
+    next: BigInt(next as string),
   };
 }
 

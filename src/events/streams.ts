@@ -29,6 +29,8 @@ export interface Streams {
   admit(): () => void;
   /** Writes what follows into an answer until its reader leaves, or is too slow, or the time is over. */
   open(out: ServerResponse, following: Following, free: () => void): void;
+  /** Places that are taken. */
+  size(): number;
   isClosed(): boolean;
   /** Ends all of them; each reader comes again, elsewhere. */
   close(): void;
@@ -40,8 +42,9 @@ interface Stream extends Omit<Following, 'after'> {
   seq: number;
   /** Follows the tail; before, it reads what it has missed by itself. */
   live: boolean;
-  /** How much its connection had taken at the last heartbeat when more was waiting. */
-  taken: number | undefined;
+  /** Bytes that were written to it, and that its connection had taken at the last heartbeat. */
+  written: number;
+  taken: number;
 }
 
 /** Milliseconds after which a reader that lost its stream should come again. */
@@ -65,6 +68,7 @@ export function openStreams(run: Run, tail: Tail, settings: StreamSettings): Str
     if (out.destroyed || out.writableEnded) return;
     if (out.writableLength > eventsBuffer) return void out.destroy();
     if (expiresAt <= Date.now()) return void out.end();
+    stream.written += Buffer.byteLength(bytes);
     out.write(bytes);
   }
 
@@ -138,8 +142,8 @@ export function openStreams(run: Run, tail: Tail, settings: StreamSettings): Str
   function beat(): void {
     for (const stream of open) {
       const { out, live, seq } = stream;
-      const taken = out.writableLength > 0 ? (out.socket?.bytesWritten ?? 0) : undefined;
-      if (taken !== undefined && taken === stream.taken) out.destroy();
+      const taken = stream.written - out.writableLength;
+      if (out.writableLength > 0 && taken <= stream.taken) out.destroy();
       stream.taken = taken;
       write(stream, live ? `:\nid: ${cursorOf(Math.max(seq, tail.position()))}\n\n` : ':\n\n');
     }
@@ -166,9 +170,14 @@ export function openStreams(run: Run, tail: Tail, settings: StreamSettings): Str
         expiresAt: Math.min(expiresAt, until),
         seq: after,
         live: false,
-        taken: undefined,
+        written: 0,
+        taken: Number.NEGATIVE_INFINITY,
       };
+      const { socket } = out.req;
+      // A client that closes its sending half has most likely left.
+      const end = () => void out.end();
       const leave = () => {
+        socket.off('end', end);
         open.delete(stream);
         free();
         if (open.size > 0) return;
@@ -177,13 +186,15 @@ export function openStreams(run: Run, tail: Tail, settings: StreamSettings): Str
       };
       if (out.destroyed) return free();
       out.once('close', leave);
+      socket.once('end', end);
       out.on('error', () => out.destroy());
-      if (closed) return void out.end(RETRY);
+      if (closed || socket.readableEnded) return void out.end(RETRY);
       open.add(stream);
       unfollow ??= tail.follow({ onEvents, onMissed: endAll });
       out.write(RETRY);
       queue(stream);
     },
+    size: () => places,
     isClosed: () => closed,
     close: () => {
       closed = true;

@@ -1,17 +1,24 @@
 import type { ServerResponse } from 'node:http';
 import type { Reply } from './reply.js';
 
-/** Waits for an answer that is given later, and hands it to `answer`, unless the client has gone away meanwhile. */
+/**
+ * Waits for an answer that is given later, and hands it to `answer`. A client that closes its sending half has most
+ * likely left: it is answered at once, with what there is.
+ */
 export async function answerLater(
   res: ServerResponse,
   later: NonNullable<Reply['later']>,
   answer: (reply: Reply) => Promise<void> | void,
 ): Promise<void> {
+  const { socket } = res.req;
   const gone = new AbortController();
   const leave = () => gone.abort();
-  res.once('close', leave);
-  if (res.destroyed) leave();
-  const reply = await later(gone.signal);
-  res.off('close', leave);
-  if (!gone.signal.aborted) await answer(reply);
+  socket.once('end', leave).once('close', leave);
+  if (res.destroyed || socket.readableEnded) leave();
+  try {
+    const reply = await later(gone.signal);
+    if (!res.destroyed) await answer(reply);
+  } finally {
+    socket.off('end', leave).off('close', leave);
+  }
 }

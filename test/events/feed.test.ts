@@ -99,7 +99,11 @@ t.test('what cannot be asked for is told', async (t) => {
     t.equal(await codeOf(`types=${types}`), '400 BAD_REQUEST', types);
   t.equal(await codeOf('after=00000001000'), '410 CURSOR_GONE', 'a cursor of another database');
   for (const limit of ['x', '0', '-3', '99999'])
-    t.equal((await send('GET', `/events?limit=${limit}`)).status, 200, 'a limit that does not fit is as in lists');
+    t.equal(
+      (await send('GET', `/events?limit=${limit}`)).status,
+      200,
+      'a limit that does not fit is as in lists',
+    );
   t.equal((await send('GET', '/events?limit=0')).json.data.length, 1);
   t.equal((await send('POST', '/events', { body: {} })).status, 405);
   t.equal((await send('GET', '/events', { headers: { accept: 'text/html' } })).status, 406);
@@ -162,7 +166,11 @@ t.test('a wait that is over is answered without events', async (t) => {
 
 t.test('in a batch the feed is read and nothing waits', async (t) => {
   const { send } = await setup(t);
-  const operation = (headers: Record<string, string>) => ({ method: 'GET', path: '/events?after=now', headers });
+  const operation = (headers: Record<string, string>) => ({
+    method: 'GET',
+    path: '/events?after=now',
+    headers,
+  });
   const { json } = await send('POST', '/batch', { body: [operation({ prefer: 'wait=50' })] });
   t.match(json.results[0], { status: 200, body: { data: [] } });
   const stream = await send('POST', '/batch', { body: [operation({ accept: 'text/event-stream' })] });
