@@ -38,6 +38,13 @@ const DEFAULTS = {
   rateLimit: undefined,
   rateLimitStore: 'memory',
   corsOrigins: [],
+  events: true,
+  eventsKeepSeconds: 604_800,
+  eventsMax: 10_000_000,
+  eventsStreams: 5000,
+  eventsStreamMs: 900_000,
+  eventsHeartbeatMs: 15_000,
+  eventsBuffer: 262_144,
   trustProxy: undefined,
 };
 
@@ -85,6 +92,12 @@ const INTEGERS: Record<string, [number, number]> = {
   SHUTDOWN_MS: [0, 600_000],
   JWT_SKEW: [0, 300],
   AUTH_FAILURES: [0, 1_000_000],
+  EVENTS_KEEP: [1, 3_153_600_000],
+  EVENTS_MAX: [1, 999_999_999_999],
+  EVENTS_STREAMS: [1, 1_000_000],
+  EVENTS_STREAM_MS: [100, 86_400_000],
+  EVENTS_HEARTBEAT_MS: [50, 600_000],
+  EVENTS_BUFFER: [1024, 104_857_600],
 };
 
 for (const [name, [min, max]] of Object.entries(INTEGERS)) {
@@ -272,4 +285,13 @@ t.test('a HOST that others can reach needs AUTH=none', async (t) => {
     t.strictSame(faultsOf({ HOST, AUTH: 'none' }), [], `${HOST} with AUTH=none`);
     t.equal(faultsOf({ HOST, AUTH: 'digest' }).length, 1, 'one fault, not two');
   }
+});
+
+t.test('EVENTS takes on, as without it, or off', async (t) => {
+  for (const [text, events] of [
+    ['on', true],
+    ['off', false],
+  ] as const)
+    t.equal(readConfig({ EVENTS: text }).events, events);
+  t.strictSame(faultsOf({ EVENTS: 'no' }), ['EVENTS takes `on` or `off`']);
 });
