@@ -36,13 +36,13 @@ cross join looked_at
 left join measured on before < $5
 order by seq;
 
--- Deletes the oldest of those that are too old or too many, a thousand at a time, and says so. One process does it at
+-- Deletes the oldest of those that are too old or too many, five thousand at a time, and says so. One process does it at
 -- a time, and never beyond the horizon that it knows.
 -- name: prune ($1 seconds to keep, $2 most events, $3 horizon)
 with kept as materialized (
   select floor from events_floor for update skip locked
 ), oldest as materialized (
-  select seq, time from kept, events where seq > floor and seq <= $3 order by seq limit 1000
+  select seq, time from kept, events where seq > floor and seq <= $3 order by seq limit 5000
 ), past as materialized (
   select max(seq) as seq from oldest
   where time < now() - make_interval(secs => $1::double precision) or seq <= (select max(seq) from events) - $2

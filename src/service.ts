@@ -100,12 +100,13 @@ export async function startService(
   const database = await openDatabase(config, log);
   const { db } = database;
   let maintenance = config.maintenance;
+  let feed: Feed | undefined;
   try {
     const counts = config.rateLimitStore === 'postgres' ? openSharedCounts(db, log) : undefined;
     const auth = openAuth(config, db, log, counts);
     const collections = await openCollections(db, config.tombstones);
     const resources = Object.values(collections).map(({ resource }) => resource);
-    const feed = config.events ? await openFeed(db, log, resources, config) : undefined;
+    feed = config.events ? await openFeed(db, log, resources, config) : undefined;
     const ofDatabase = databaseObstacle(db);
     const obstacle = async (): Promise<Obstacle> => {
       if (!server.listening) return 'draining';
@@ -159,6 +160,7 @@ export async function startService(
       },
     };
   } catch (error) {
+    await feed?.close();
     await database.close();
     throw error;
   }

@@ -54,7 +54,8 @@ export async function readEvents(run: Run, { after, horizon, limit, filter }: Sp
   const cut = events.length > 0 && (events.length === limit || events.length < Number(matching));
   return {
     events,
-    until: cut ? events.at(-1)!.seq : Math.max(after, Number(until)),
+    // With none in between, the horizon is passed as well: it is final.
+    until: cut ? events.at(-1)!.seq : Math.max(after, Number(until ?? horizon)),
     floor: Number(floor),
   };
 }

@@ -100,7 +100,7 @@ export async function openTail(db: Db, log: Log): Promise<Tail> {
       if (away) log.warn('events are read again');
       away = false;
     } catch (err) {
-      if (!away) log.warn({ err }, 'events wait for the database');
+      if (!away && !closed) log.warn({ err }, 'events wait for the database');
       away = true;
     } finally {
       busy = false;

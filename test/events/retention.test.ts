@@ -76,7 +76,7 @@ t.test('pruning goes on batch after batch', async (t) => {
   const { db, left } = await setup(t);
   await db.run(
     `insert into items (id, updated_at, doc, name)
-      select id, now(), '{"id":"' || id || '"}', 'n' from (select gen_random_uuid() as id from generate_series(1, 2500)) as new`,
+      select id, now(), '{"id":"' || id || '"}', 'n' from (select gen_random_uuid() as id from generate_series(1, 6000)) as new`,
     [],
   );
   await prune(db, { ...KEPT, eventsMax: 5 });
