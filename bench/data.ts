@@ -51,7 +51,7 @@ export async function fillPlain(url: string, users: number, items: number): Prom
 }
 
 async function withFunctions(url: string, work: (sql: postgres.Sql) => Promise<void>): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const sql = postgres(url, { max: 1, onnotice: () => undefined, connection: { 'plinth.events': 'off' } });
   try {
     await sql.unsafe(FUNCTIONS);
     await work(sql);

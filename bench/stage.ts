@@ -98,7 +98,15 @@ async function makeTemplate(
 
 /** Adds up what the triggers counted, as a service does by itself within seconds. */
 export async function addUp(url: string): Promise<void> {
-  const limits = { connections: 1, searches: 1, streams: 1, queue: 10, timeoutMs: 60_000, tombstones: false };
+  const limits = {
+    connections: 1,
+    searches: 1,
+    streams: 1,
+    queue: 10,
+    timeoutMs: 60_000,
+    tombstones: false,
+    events: false,
+  };
   const db = connect(url, limits);
   try {
     for (const collection of await unfolded(db.run)) while (await fold(db, collection));

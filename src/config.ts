@@ -1,12 +1,13 @@
 import { isIP } from 'node:net';
 import { type AuthConfig, authFaults, readAuth } from './config/auth.js';
+import { type EventsConfig, readEventsConfig } from './config/events.js';
 import { type LimitsConfig, readLimits } from './config/limits.js';
 import { type ObserveConfig, readObserve } from './config/observe.js';
 import { createReader, type Env } from './config/reader.js';
 import { parseDatabaseUrl } from './config/values.js';
 
 /** Every setting, parsed. Durations in milliseconds, sizes in bytes. */
-export interface Config extends AuthConfig, LimitsConfig, ObserveConfig {
+export interface Config extends AuthConfig, EventsConfig, LimitsConfig, ObserveConfig {
   readonly host: string;
   readonly port: number;
   readonly databaseUrl: string | undefined;
@@ -81,6 +82,7 @@ export function readConfig(env: Env = process.env): Config {
     ...readLimits(reader),
     ...readAuth(reader),
     ...readObserve(reader),
+    ...readEventsConfig(reader),
   };
   faults.push(...authFaults(config, config.host, env.AUTH?.trim() ?? ''));
   if (config.deprecation && config.sunset && config.sunset < config.deprecation) {

@@ -35,6 +35,7 @@ export async function openDatabase(
       queue: config.dbQueue,
       timeoutMs: config.dbTimeoutMs,
       tombstones: config.tombstones,
+      events: config.events,
     };
     const db = connect(url, options, metrics);
     return {

@@ -1,45 +1,11 @@
+import type { Code } from './codes.js';
+
 /** One condition in a body that breaks the rules; `path` is a JSON Pointer (RFC 6901) into the body. */
 export interface Failure {
   readonly path: string;
   readonly message: string;
   readonly keyword: string;
 }
-
-/** The stable codes a client may rely on. */
-export type Code =
-  | 'BAD_REQUEST'
-  | 'CERTIFICATE_TAKEN'
-  | 'EMAIL_TAKEN'
-  | 'EXPECTATION_FAILED'
-  | 'GONE'
-  | 'HEADERS_TOO_LARGE'
-  | 'IDEMPOTENCY_KEY_IN_USE'
-  | 'IDEMPOTENCY_KEY_REUSED'
-  | 'INSUFFICIENT_SCOPE'
-  | 'INTERNAL_ERROR'
-  | 'INVALID_PATCH'
-  | 'METHOD_NOT_ALLOWED'
-  | 'NOT_ACCEPTABLE'
-  | 'NOT_FOUND'
-  | 'NOT_IMPLEMENTED'
-  | 'PATCH_TEST_FAILED'
-  | 'PAYLOAD_TOO_LARGE'
-  | 'PRECONDITION_FAILED'
-  | 'PRECONDITION_REQUIRED'
-  | 'RATE_LIMITED'
-  | 'REQUEST_TIMEOUT'
-  | 'SERVICE_UNAVAILABLE'
-  | 'UNAUTHORIZED'
-  | 'UNPROCESSABLE_PATCH'
-  | 'UNSUPPORTED_MEDIA_TYPE'
-  | 'UNSUPPORTED_VERSION'
-  | 'URI_TOO_LONG'
-  | 'USER_NOT_FOUND'
-  | 'VALIDATION_ERROR'
-  | 'VERSION_CONFLICT'
-  | 'VERSION_MISMATCH'
-  | 'VERSION_NOT_SUPPORTED'
-  | 'VERSION_SUNSET';
 
 /** How the body looks: the spec's envelope, its simple and validation forms, plain text, or none. */
 type Shape = 'envelope' | 'simple' | 'validation' | 'text' | 'empty';
@@ -115,6 +81,13 @@ export const absent = (singular: string, shape: 'simple' | 'empty') =>
 
 /** A record that was deleted, for services that keep tombstones. */
 export const gone = (singular: string) => new Problem(410, 'GONE', `The ${singular} has been deleted.`);
+
+export const invalidCursor = () =>
+  new Problem(400, 'INVALID_CURSOR', 'The cursor is none that this service gives.');
+
+/** Events after the cursor are no longer there; the oldest that are come after `oldest`. */
+export const cursorGone = (oldest: string) =>
+  new Problem(410, 'CURSOR_GONE', 'Events after this cursor are no longer kept.', { details: { oldest } });
 
 /** RFC 9110 section 15.5.13, with the ETag that would have matched and, where there is one, the current record. */
 export const preconditionFailed = (etag?: string, current?: unknown) =>

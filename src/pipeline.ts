@@ -6,9 +6,10 @@ import { expectationFailed, internal, Problem, rateLimited, unavailable } from '
 import type { Exchange, Expectation, PipelineOptions } from './exchange.js';
 import { takesProblemJson } from './http/accept.js';
 import { BodyAborted, hasBody, readBody, readBytes, staysUnread } from './http/body.js';
+import { answerLater } from './http/later.js';
 import { lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
-import { type Reply, send, sendHead } from './http/reply.js';
+import { type Reply, send, sendHead, sendLive } from './http/reply.js';
 import type { Request } from './http/request.js';
 import { requestId } from './http/request-id.js';
 import { choose, type Endpoint, type Match, pick } from './http/router.js';
@@ -146,13 +147,20 @@ function bytesOf(exchange: Exchange): Promise<Buffer> {
 }
 
 function answer(exchange: Exchange, reply: Reply): Promise<void> | void {
-  if (!reply.stream) return finish(exchange, reply);
-  if (exchange.req.method === 'HEAD') {
-    sendHead(exchange.res, reply, closing(exchange, exchange.options.isDraining()));
-    exchange.observation.end(reply.status);
-    return;
-  }
-  return stream(exchange, reply, reply.stream);
+  const { req, res, options, observation } = exchange;
+  if (reply.later) return wait(exchange, reply.later);
+  if (!reply.stream && !reply.live) return finish(exchange, reply);
+  if (reply.stream && req.method !== 'HEAD') return stream(exchange, reply, reply.stream);
+  const write = req.method === 'HEAD' ? sendHead : sendLive;
+  write(res, reply, closing(exchange, options.isDraining()));
+  observation.end(reply.status);
+}
+
+/** A request that waits for something to happen takes nobody's place: those that wait have a bound of their own. */
+function wait(exchange: Exchange, later: NonNullable<Reply['later']>): void {
+  answerLater(exchange.res, later, (reply) => answer(exchange, reply)).catch((error: unknown) =>
+    fail(exchange, error),
+  );
 }
 
 async function stream(exchange: Exchange, reply: Reply, open: NonNullable<Reply['stream']>): Promise<void> {

@@ -56,7 +56,8 @@ export function permit(
   throw forbidden(need.scopes);
 }
 
-function includes(scopes: ReadonlySet<string>, scope: string): boolean {
+/** Whether scopes have this one, or one that includes it. */
+export function includes(scopes: ReadonlySet<string>, scope: string): boolean {
   return scopes.has(scope) || (scope.endsWith(':read') && scopes.has(`${scope.slice(0, -5)}:write`));
 }
 

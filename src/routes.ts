@@ -1,5 +1,6 @@
 import { BATCH_PATH, batch } from './actions/batch.js';
 import { create, createNested } from './actions/create.js';
+import { listEvents } from './actions/events.js';
 import { get } from './actions/get.js';
 import { healthz, readyz } from './actions/health.js';
 import { idempotent } from './actions/idempotent.js';
@@ -16,6 +17,7 @@ import type { WriteSettings } from './actions/write.js';
 import type { Lookup } from './auth/lookup.js';
 import { type Collection, openCollection } from './collection.js';
 import type { Db } from './db/connect.js';
+import type { Feed } from './events/feed.js';
 import { type Action, permitted, type Route, type Router } from './http/router.js';
 import type { Metrics } from './observe/metrics.js';
 import type { Need, Scope } from './principal.js';
@@ -53,16 +55,17 @@ export function routes(
   { users, items, posts }: Collections,
   settings: ApiSettings & ProtectedResource,
   router: () => Router,
+  feed?: Feed,
 ): Route[] {
   const once = (action: Action) => idempotent(db, settings.idempotencyTtlSeconds, action);
   const table: Route[] = [
-    ...collectionRoutes(db, users, settings),
-    ...collectionRoutes(db, items, settings),
-    ...collectionRoutes(db, posts, settings),
+    ...collectionRoutes(db, users, settings, feed),
+    ...collectionRoutes(db, items, settings, feed),
+    ...collectionRoutes(db, posts, settings, feed),
     {
       path: '/users/:id/posts',
       actions: {
-        GET: permitted({ scopes: ['posts:read', 'users:read'], own: 'path' }, listNested(posts, users)),
+        GET: permitted({ scopes: ['posts:read', 'users:read'], own: 'path' }, listNested(posts, users, feed)),
         POST: permitted(
           { scopes: ['posts:write', 'users:read'], own: 'path' },
           once(createNested(posts, users)),
@@ -74,6 +77,7 @@ export function routes(
       actions: { POST: permitted('credential', once(batch(db, [users, items, posts], router))) },
     },
     { path: '/whoami', actions: { GET: permitted('credential', whoami) } },
+    ...(feed ? [eventRoute(feed)] : []),
   ];
   return settings.auth.includes('bearer') ? [...table, metadataRoute(settings, table)] : table;
 }
@@ -86,6 +90,14 @@ function metadataRoute(settings: ProtectedResource, table: readonly Route[]): Ro
   return {
     path: METADATA_PATH,
     actions: { GET: permitted('nothing', protectedResource(settings, [...scopes])) },
+  };
+}
+
+/** The feed of changes; with `self` alone of one's own records. */
+function eventRoute(feed: Feed): Route {
+  return {
+    path: '/events',
+    actions: { GET: permitted({ scopes: ['events:read'], own: 'record' }, listEvents(feed)) },
   };
 }
 
@@ -119,7 +131,12 @@ export function keyRoutes(db: Db, lookup: Lookup): Route[] {
 }
 
 /** The two paths of a collection, with the actions that every collection has. */
-export function collectionRoutes(db: Db, collection: Collection, settings: ApiSettings): Route[] {
+export function collectionRoutes(
+  db: Db,
+  collection: Collection,
+  settings: ApiSettings,
+  feed?: Feed,
+): Route[] {
   const { name, parent, owner } = collection.resource;
   const own = owner ? 'path' : parent ? 'record' : undefined;
   const read: Scope = { scopes: [`${name}:read`], own };
@@ -131,7 +148,7 @@ export function collectionRoutes(db: Db, collection: Collection, settings: ApiSe
     {
       path: `/${name}`,
       actions: {
-        GET: permitted({ scopes: read.scopes }, list(collection)),
+        GET: permitted({ scopes: read.scopes }, list(collection, feed)),
         POST: permitted({ ...write, own: own === 'record' ? own : undefined }, once(creation)),
       },
     },

@@ -2,12 +2,14 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { toldTo } from './actions/told.js';
 import { openAuth } from './auth/open.js';
 import { openSharedCounts } from './auth/shared.js';
 import type { Config } from './config.js';
 import { openDatabase } from './database.js';
 import type { Db } from './db/connect.js';
 import { keepHouse } from './db/housekeeping.js';
+import { type Feed, openFeed } from './events/feed.js';
 import { present } from './http/client.js';
 import { corsFor } from './http/cors.js';
 import { rateLimiter } from './http/rate-limit.js';
@@ -39,6 +41,8 @@ export interface Service {
   readonly metrics: Metrics;
   /** Where they are scraped, when that is a listener of its own. */
   readonly metricsUrl: string | undefined;
+  /** Undefined with EVENTS=off. */
+  readonly feed: Feed | undefined;
   /** In maintenance everything but /healthz and /readyz is 503. */
   setMaintenance(on: boolean): void;
   isInMaintenance(): boolean;
@@ -67,24 +71,27 @@ export async function startService(
   const { metricsPort: port, metricsHost } = config;
   const scrape = port === undefined ? undefined : createScrapeServer(metrics, config, log, db.peer);
   let maintenance = config.maintenance;
+  let feed: Feed | undefined;
   try {
     if (scrape) await listen(scrape, metricsHost, port!, 'METRICS_PORT');
     const counts = config.rateLimitStore === 'postgres' ? openSharedCounts(db, log) : undefined;
     const auth = openAuth(config, db, log, metrics.authFailures, counts);
     const collections = await openCollections(db, config.tombstones);
+    const resources = Object.values(collections).map(({ resource }) => resource);
+    feed = config.events ? await openFeed(db, log, resources, config) : undefined;
     const ofDatabase = databaseObstacle(db);
     const obstacle = async (): Promise<Obstacle> => {
       if (!server.listening) return 'draining';
       return maintenance ? 'maintenance' : ofDatabase();
     };
     const table = [
-      ...routes(db, collections, config, () => router),
+      ...routes(db, collections, config, () => router, feed),
       ...healthRoutes(obstacle),
       ...(config.metricsPort === undefined ? [metricsRoute(metrics, { scopes: ['admin'] })] : []),
       ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),
       ...((await more?.(db)) ?? []),
     ];
-    const router: Router = createRouter(table);
+    const router: Router = createRouter(feed ? toldTo(feed.tail, table) : table);
     const pipeline = createPipeline({
       router,
       log,
@@ -111,7 +118,7 @@ export async function startService(
     });
     const server = createHttpServer(pipeline, config, tls, metrics.http.refused);
     await listen(server, config.host, config.port, 'PORT');
-    const stopHousekeeping = keepHouse(db, log, config);
+    const stopHousekeeping = keepHouse(db, log, { ...config, horizon: feed?.tail.horizon });
     return {
       url: urlOf(server, config.host),
       db,
@@ -119,6 +126,7 @@ export async function startService(
       routes: table,
       metrics,
       metricsUrl: scrape && urlOf(scrape, metricsHost),
+      feed,
       setMaintenance: (on) => {
         maintenance = on;
       },
@@ -129,6 +137,7 @@ export async function startService(
       },
       stop: async () => {
         stopHousekeeping();
+        await feed?.close();
         await drain(server, config.shutdownMs);
         await auth.close();
         await database.close();
@@ -137,6 +146,7 @@ export async function startService(
     };
   } catch (error) {
     closeNow(scrape);
+    await feed?.close();
     await database.close();
     throw error;
   }

@@ -43,6 +43,13 @@ const DEFAULTS = {
   rateLimit: undefined,
   rateLimitStore: 'memory',
   corsOrigins: [],
+  events: true,
+  eventsKeepSeconds: 604_800,
+  eventsMax: 10_000_000,
+  eventsStreams: 5000,
+  eventsStreamMs: 900_000,
+  eventsHeartbeatMs: 15_000,
+  eventsBuffer: 262_144,
   trustProxy: undefined,
   accessLog: false,
   serverTiming: false,
@@ -98,6 +105,12 @@ const INTEGERS: Record<string, [number, number]> = {
   SHUTDOWN_MS: [0, 600_000],
   JWT_SKEW: [0, 300],
   AUTH_FAILURES: [0, 1_000_000],
+  EVENTS_KEEP: [1, 3_153_600_000],
+  EVENTS_MAX: [1, 999_999_999_999],
+  EVENTS_STREAMS: [1, 1_000_000],
+  EVENTS_STREAM_MS: [100, 86_400_000],
+  EVENTS_HEARTBEAT_MS: [50, 600_000],
+  EVENTS_BUFFER: [1024, 104_857_600],
 };
 
 t.test('bodies in all may take no less than one may', async (t) => {
@@ -315,4 +328,13 @@ t.test('the listener of the metrics', async (t) => {
   for (const METRICS_PORT of ['-1', '65536', 'on', '1.5', '123456'])
     t.same(faultsOf({ METRICS_PORT }), ['METRICS_PORT takes an integer from 0 to 65535']);
   t.same(faultsOf({ METRICS_HOST: 'localhost' }), ['METRICS_HOST takes an IP address']);
+});
+
+t.test('EVENTS takes on, as without it, or off', async (t) => {
+  for (const [text, events] of [
+    ['on', true],
+    ['off', false],
+  ] as const)
+    t.equal(readConfig({ EVENTS: text }).events, events);
+  t.strictSame(faultsOf({ EVENTS: 'no' }), ['EVENTS takes `on` or `off`']);
 });

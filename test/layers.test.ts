@@ -16,7 +16,7 @@ const LAYERS = [
   ['routes.ts'],
   ['actions/'],
   ['http/'],
-  ['auth/'],
+  ['auth/', 'events/'],
   ['collection.ts', 'formats/', 'resources/', 'readiness.ts'],
   ['statements.ts', 'grouped.ts', 'draft.ts', 'violation.ts'],
   ['record.ts'],
@@ -24,6 +24,7 @@ const LAYERS = [
   [
     'password.ts',
     'errors.ts',
+    'codes.ts',
     'config',
     'tls.ts',
     'resource.ts',

@@ -1,4 +1,5 @@
 import type { Collection } from '../collection.js';
+import type { Feed } from '../events/feed.js';
 import { listPage } from '../formats/html.js';
 import { readConditions } from '../http/conditional.js';
 import { type ListQuery, readListQuery } from '../http/list-query.js';
@@ -13,38 +14,50 @@ import { missing } from './missing.js';
 const LIST_TYPES = [JSON_TYPE, HTML_TYPE];
 
 /** The records of a collection, as a page or as one streamed array: 200, 304, 406, 412. */
-export function list(collection: Collection): Action {
+export function list(collection: Collection, feed?: Feed): Action {
   return {
     offers: LIST_TYPES,
-    run: (request) => answer(collection, request, readListQuery(request.query, collection.resource)),
+    run: (request) => answer(collection, request, readListQuery(request.query, collection.resource), feed),
   };
 }
 
 /** The records below one parent: as `list`, and 404 when there is no such parent. */
-export function listNested(collection: Collection, parent: Collection): Action {
+export function listNested(collection: Collection, parent: Collection, feed?: Feed): Action {
   return {
     offers: LIST_TYPES,
     run: async (request) => {
       const id = parseUuid(request.params.id ?? '');
       if (id === undefined || !(await parent.exists(id, request.run)))
         throw missing(parent.resource, 'absent', request.type);
-      return answer(collection, request, readListQuery(request.query, collection.resource, id));
+      return answer(collection, request, readListQuery(request.query, collection.resource, id), feed);
     },
   };
 }
 
 /** People get a page whatever was asked: a browser cannot show an array of a million rows. */
-function answer(collection: Collection, request: Request, query: ListQuery): Promise<Reply> | Reply {
+function answer(
+  collection: Collection,
+  request: Request,
+  query: ListQuery,
+  feed: Feed | undefined,
+): Promise<Reply> | Reply {
+  // As it is before the list is read: what happens from then on comes after it.
+  const cursor = feed ? ['Events-Cursor', feed.cursor()] : [];
   const asPage = query.paged || (collection.resource.list === 'page' && !query.filtered);
-  if (asPage || request.type === HTML_TYPE) return page(collection, request, query);
+  if (asPage || request.type === HTML_TYPE) return page(collection, request, query, cursor);
   return {
     status: 200,
-    headers: ['Content-Type', JSON_TYPE],
+    headers: ['Content-Type', JSON_TYPE, ...cursor],
     stream: (consume) => collection.stream(query.selection, consume),
   };
 }
 
-async function page({ resource, page }: Collection, request: Request, query: ListQuery): Promise<Reply> {
+async function page(
+  { resource, page }: Collection,
+  request: Request,
+  query: ListQuery,
+  cursor: readonly string[],
+): Promise<Reply> {
   const { page: number, limit, selection } = query;
   const offset = Math.min((number - 1) * limit, Number.MAX_SAFE_INTEGER);
   const { total, docs } = await page(selection, limit, offset, request.run);
@@ -55,14 +68,15 @@ async function page({ resource, page }: Collection, request: Request, query: Lis
     const records = JSON.parse(`[${docs}]`) as JsonObject[];
     const title = `${resource.name}: page ${number} of ${Math.max(totalPages, 1)}, ${total} in all`;
     const body = listPage(title, records, (record) => hrefOf(resource, String(record.id)), given(links));
-    return hashedReply(HTML_TYPE, body, conditions);
+    return withFields(hashedReply(HTML_TYPE, body, conditions), cursor);
   }
   const meta = `{"page":${number},"limit":${limit},"total":${total},"totalPages":${totalPages}}`;
-  return hashedReply(
-    JSON_TYPE,
-    `{"data":[${docs}],"meta":${meta},"links":${JSON.stringify(links)}}`,
-    conditions,
-  );
+  const body = `{"data":[${docs}],"meta":${meta},"links":${JSON.stringify(links)}}`;
+  return withFields(hashedReply(JSON_TYPE, body, conditions), cursor);
+}
+
+function withFields(reply: Reply, fields: readonly string[]): Reply {
+  return { ...reply, headers: [...reply.headers, ...fields] };
 }
 
 interface Links {

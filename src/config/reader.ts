@@ -8,7 +8,7 @@ export interface Reader {
   /** `takes` ends the sentence "NAME takes". `parse` gives undefined for what it does not take. */
   read<T>(name: string, fallback: T, takes: string, parse: (text: string) => T | undefined): T;
   integer(name: string, fallback: number, min: number, max: number): number;
-  flag(name: string): boolean;
+  flag(name: string, fallback?: boolean): boolean;
   date(name: string): Date | undefined;
 }
 
@@ -27,8 +27,10 @@ export function createReader(env: Env): Reader {
       const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
       return value >= min && value <= max ? value : undefined;
     });
-  const flag = (name: string) =>
-    read(name, false, '`on` or `off`', (text) => (text === 'on' ? true : text === 'off' ? false : undefined));
+  const flag = (name: string, fallback = false) =>
+    read(name, fallback, '`on` or `off`', (text) =>
+      text === 'on' ? true : text === 'off' ? false : undefined,
+    );
   const date = (name: string) =>
     read<Date | undefined>(name, undefined, 'a date as in RFC 3339: 2026-12-31T00:00:00Z', parseDate);
 

@@ -48,6 +48,8 @@ export interface DbOptions {
   /** Statements and streams that may wait or run at once; one more is a 503. */
   readonly queue: number;
   readonly timeoutMs: number;
+  /** Whether what these sessions write leaves events. */
+  readonly events: boolean;
   /** Whether what these sessions delete leaves a tombstone. */
   readonly tombstones: boolean;
 }
@@ -70,7 +72,11 @@ const SEARCH = { plan_cache_mode: 'force_custom_plan', work_mem: '64MB', jit: 'o
 export function connect(url: string, options: DbOptions, metrics = createDbMetrics()): Db {
   const { connections, searches, streams, timeoutMs } = options;
   const limits = { url, connectMs: timeoutMs, statementMs: timeoutMs };
-  const writing = { ...SHORT, 'plinth.tombstones': options.tombstones ? 'on' : 'off' };
+  const writing = {
+    ...SHORT,
+    'plinth.tombstones': options.tombstones ? 'on' : 'off',
+    'plinth.events': options.events ? 'on' : 'off',
+  };
   const shared = openShared({ ...limits, size: connections, settings: writing });
   const searching = openShared({ ...limits, size: searches, settings: SEARCH });
   const transactions = openLent({ ...limits, size: connections, settings: writing });

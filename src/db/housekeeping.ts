@@ -6,6 +6,10 @@ import { readStatements } from './queries.js';
 export interface HousekeepingOptions {
   readonly idempotencyTtlSeconds: number;
   readonly tombstoneTtlSeconds: number;
+  readonly eventsKeepSeconds: number;
+  readonly eventsMax: number;
+  /** How far this process knows the events to be final; undefined: nobody reads them here. */
+  readonly horizon?: (() => number) | undefined;
 }
 
 const FOLD_MS = 2000;
@@ -23,6 +27,7 @@ export function keepHouse(db: Db, log: Log, options: HousekeepingOptions): () =>
 
 const KEPT = readStatements('idempotency.sql');
 const TAKEN = readStatements('auth.sql');
+const EVENTS = readStatements('events.sql');
 
 /** Adds up what there is, and goes on with what the last turn left. */
 function folding(db: Db): () => Promise<void> {
@@ -42,6 +47,10 @@ export async function prune(db: Db, options: HousekeepingOptions): Promise<void>
     [KEPT.get('prune_tombstones')!, [options.tombstoneTtlSeconds]],
     [TAKEN.get('prune_taken')!, []],
     [TAKEN.get('prune_limits')!, []],
+    [
+      EVENTS.get('prune')!,
+      [options.eventsKeepSeconds, options.eventsMax, options.horizon?.() ?? Number.MAX_SAFE_INTEGER],
+    ],
   ];
   for (const [statement, args] of work) {
     for (let batch = 0; batch < MOST_BATCHES; batch++) {

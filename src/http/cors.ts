@@ -18,6 +18,7 @@ const ALLOWED = [
   'If-Unmodified-Since',
   'Idempotency-Key',
   'Prefer',
+  'Last-Event-ID',
   'API-Version',
   'X-API-Key',
   'X-Request-Id',
@@ -44,6 +45,7 @@ const EXPOSED = [
   'WWW-Authenticate',
   'Idempotency-Replayed',
   'Preference-Applied',
+  'Events-Cursor',
 ].join(', ');
 
 /** Seconds that a browser may keep the answer to a preflight. */

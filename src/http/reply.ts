@@ -9,6 +9,10 @@ export interface Reply {
   readonly body?: string;
   /** Instead of a body: opens the rows of an array that is written as they come. */
   readonly stream?: (consume: (rows: Readable) => Promise<void>) => Promise<void>;
+  /** Instead of a body: takes the answer over after its head, and writes for as long as the client is there. */
+  readonly live?: (out: ServerResponse) => void;
+  /** Instead of an answer that is not yet there: gives it later; `left` when the client has gone away. */
+  readonly later?: (left: AbortSignal) => Promise<Reply>;
 }
 
 /**
@@ -62,6 +66,13 @@ function follow(res: ServerResponse): void {
   res.once('close', () => {
     unread -= bytes;
   });
+}
+
+/** The headers of an answer that goes on for long, at once. */
+export function sendLive(res: ServerResponse, reply: Reply, common: readonly string[]): void {
+  res.writeHead(reply.status, [...common, ...reply.headers] as never);
+  res.flushHeaders();
+  reply.live!(res);
 }
 
 /** The headers of a streamed answer alone: HEAD. */

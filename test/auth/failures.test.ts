@@ -273,6 +273,7 @@ t.test('with the postgres store a process hears of all failures with one of its 
     queue: 100,
     timeoutMs: 5000,
     tombstones: false,
+    events: false,
   });
   t.teardown(() => db.close());
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });

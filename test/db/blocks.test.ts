@@ -122,7 +122,15 @@ t.test('blocks grow with a list, and go with it', async (t) => {
 
 t.test('what one turn leaves to cut is told, and the next goes on', async (t) => {
   const databaseUrl = await testDatabase(t);
-  const limits = { connections: 1, searches: 1, streams: 1, queue: 10, timeoutMs: 10_000, tombstones: false };
+  const limits = {
+    connections: 1,
+    searches: 1,
+    streams: 1,
+    queue: 10,
+    timeoutMs: 10_000,
+    tombstones: false,
+    events: false,
+  };
   const db = connect(databaseUrl, limits);
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => Promise.all([db.close(), sql.end()]));

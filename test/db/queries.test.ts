@@ -62,6 +62,7 @@ t.test('every statement file parses, and PostgreSQL takes every statement', asyn
     queue: 100,
     timeoutMs: 10_000,
     tombstones: false,
+    events: false,
   };
   const db = connect(await testDatabase(t), options);
   t.teardown(() => db.close());

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { prefersMinimal } from '../../src/http/prefer.js';
+import { preferredWait, prefersMinimal } from '../../src/http/prefer.js';
 
 t.test('RFC 7240 section 4.2: return=minimal', async (t) => {
   const minimal: (string | string[])[] = [
@@ -38,3 +38,17 @@ t.test(
     for (const prefer of other) t.notOk(prefersMinimal(prefer), String(prefer));
   },
 );
+
+t.test('wait: seconds that a client would wait for its answer', async (t) => {
+  const cases: [prefer: string | string[] | undefined, seconds: number][] = [
+    ['wait=20', 20],
+    ['return=minimal, wait="5"', 5],
+    [['Wait = 7; x=y', 'wait=9'], 7],
+    ['wait', 0],
+    ['wait=-1', 0],
+    ['wait=1.5', 0],
+    ['await=3', 0],
+    [undefined, 0],
+  ];
+  for (const [prefer, seconds] of cases) t.equal(preferredWait(prefer), seconds, String(prefer));
+});

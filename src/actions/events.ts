@@ -1,0 +1,116 @@
+import { badRequest } from '../errors.js';
+import { cursorOf, parseCursor } from '../events/cursor.js';
+import { envelopeOf } from '../events/envelope.js';
+import type { Feed } from '../events/feed.js';
+import { type Filter, filterOf } from '../events/filter.js';
+import type { Batch } from '../events/outbox.js';
+import { preferredWait } from '../http/prefer.js';
+import type { Reply } from '../http/reply.js';
+import { JSON_TYPE } from '../http/representation.js';
+import type { Request } from '../http/request.js';
+import type { Action } from '../http/router.js';
+
+const BATCH_TYPE = 'application/cloudevents-batch+json';
+const STREAM_TYPE = 'text/event-stream';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1000;
+/** Seconds that a request may wait for events. */
+const MAX_WAIT = 60;
+
+/** What a request asks for; `rest` are its parameters but for `after`, as links repeat them. */
+interface Asked {
+  readonly after: number;
+  readonly filter: Filter;
+  readonly limit: number;
+  readonly rest: string;
+}
+
+/**
+ * Events after a cursor: as JSON, at once or, with `Prefer: wait`, as soon as there are any; or as an event stream.
+ * 200, 400, 403, 406, 410, 503.
+ */
+export function listEvents(feed: Feed): Action {
+  return {
+    offers: [JSON_TYPE, BATCH_TYPE, STREAM_TYPE],
+    run: async (request) => {
+      const asked = await readAsked(feed, request);
+      if (request.type === STREAM_TYPE) return follow(feed, asked, request);
+      const batch = await feed.read(asked.after, asked.filter, asked.limit);
+      const wait = Math.min(preferredWait(request.headers.prefer), MAX_WAIT);
+      const waits = wait > 0 && request.method === 'GET' && !request.run;
+      if (!waits) return replyOf(feed, asked, batch, request.type);
+      const applied = ['Preference-Applied', `wait=${wait}`];
+      if (batch.events.length > 0) return replyOf(feed, asked, batch, request.type, applied);
+      const free = feed.streams.admit();
+      const later = async (left: AbortSignal): Promise<Reply> => {
+        try {
+          const found = await newsWithin(feed, asked, batch, wait * 1000, left);
+          return replyOf(feed, asked, found, request.type, applied);
+        } finally {
+          free();
+        }
+      };
+      return { status: 200, headers: [], later };
+    },
+  };
+}
+
+async function readAsked(feed: Feed, { query, headers, principal, type }: Request): Promise<Asked> {
+  const given = new URLSearchParams(query);
+  const types = given.get('types');
+  const filter = filterOf(principal, types, feed.resources);
+  // Who comes again repeats the address that it came with, and tells here where it was.
+  const last = type === STREAM_TYPE ? String(headers['last-event-id'] ?? '') : '';
+  const text = last !== '' ? last : given.get('after');
+  const after = await feed.start(text === null ? undefined : text === 'now' ? text : parseCursor(text));
+  const number = Number.parseInt(given.get('limit') ?? '', 10);
+  const limit = Math.min(Math.max(Number.isNaN(number) ? DEFAULT_LIMIT : number, 1), MAX_LIMIT);
+  const rest = `${types === null ? '' : `&types=${encodeURIComponent(types)}`}${given.has('limit') ? `&limit=${limit}` : ''}`;
+  return { after, filter, limit, rest };
+}
+
+/** Asks again whenever there may be news, until there are, or the time is over, or nobody waits any more. */
+async function newsWithin(
+  feed: Feed,
+  asked: Asked,
+  seen: Batch,
+  ms: number,
+  left: AbortSignal,
+): Promise<Batch> {
+  const end = performance.now() + ms;
+  let batch = seen;
+  for (;;) {
+    const rest = end - performance.now();
+    if (batch.events.length > 0 || rest <= 0 || left.aborted || feed.streams.isClosed()) return batch;
+    await feed.news(batch.until, asked.filter, rest, left);
+    batch = await feed.read(batch.until, asked.filter, asked.limit);
+  }
+}
+
+function follow(feed: Feed, { after, filter }: Asked, request: Request): Reply {
+  if (request.run) throw badRequest('An event stream cannot be part of a batch.');
+  const headers = ['Content-Type', STREAM_TYPE, 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no'];
+  if (request.method === 'HEAD') return { status: 200, headers, live: () => undefined };
+  const free = feed.streams.admit();
+  const expiresAt = (request.principal.expiresAt ?? Number.POSITIVE_INFINITY) * 1000;
+  return { status: 200, headers, live: (out) => feed.streams.open(out, { after, filter, expiresAt }, free) };
+}
+
+function replyOf(
+  feed: Feed,
+  { rest }: Asked,
+  { events, until }: Batch,
+  type: string,
+  more: readonly string[] = [],
+): Reply {
+  const cursor = cursorOf(until);
+  const next = `/events?after=${cursor}${rest}`;
+  const list = `[${events.map((event) => envelopeOf(event, feed.source)).join(',')}]`;
+  const body =
+    type === BATCH_TYPE
+      ? list
+      : `{"data":${list},"meta":{"cursor":"${cursor}","more":${until < feed.tail.horizon()}},"links":{"next":${JSON.stringify(next)}}}`;
+  const headers = ['Content-Type', type, 'Cache-Control', 'no-store', 'Events-Cursor', cursor];
+  return { status: 200, headers: [...headers, 'Link', `<${next}>; rel="next"`, ...more], body };
+}

@@ -1,0 +1,30 @@
+import type { Reader } from './reader.js';
+
+/** What the feed of events keeps, and how it is read. */
+export interface EventsConfig {
+  /** Writes leave events, and they can be read. */
+  readonly events: boolean;
+  readonly eventsKeepSeconds: number;
+  /** Events that are kept at the most. */
+  readonly eventsMax: number;
+  /** Streams that are open, and requests that wait, at once; one more is a 503. */
+  readonly eventsStreams: number;
+  /** How long a stream lasts before its reader has to come again. */
+  readonly eventsStreamMs: number;
+  readonly eventsHeartbeatMs: number;
+  /** Bytes that a stream's reader may be behind. */
+  readonly eventsBuffer: number;
+}
+
+/** Reads the settings of events. */
+export function readEventsConfig({ flag, integer }: Reader): EventsConfig {
+  return {
+    events: flag('EVENTS', true),
+    eventsKeepSeconds: integer('EVENTS_KEEP', 604_800, 1, 3_153_600_000),
+    eventsMax: integer('EVENTS_MAX', 10_000_000, 1, 999_999_999_999),
+    eventsStreams: integer('EVENTS_STREAMS', 5000, 1, 1_000_000),
+    eventsStreamMs: integer('EVENTS_STREAM_MS', 900_000, 100, 86_400_000),
+    eventsHeartbeatMs: integer('EVENTS_HEARTBEAT_MS', 15_000, 50, 600_000),
+    eventsBuffer: integer('EVENTS_BUFFER', 262_144, 1024, 104_857_600),
+  };
+}

@@ -1,0 +1,95 @@
+import type { Db } from '../db/connect.js';
+import { cursorGone } from '../errors.js';
+import type { Log } from '../log.js';
+import type { Resource } from '../resource.js';
+import { cursorOf } from './cursor.js';
+import { admits, type Filter } from './filter.js';
+import { type Batch, lastNumber, readEvents } from './outbox.js';
+import { openStreams, type StreamSettings, type Streams } from './streams.js';
+import { openTail, type Tail } from './tail.js';
+
+/** The events of the service, as they are read. */
+export interface Feed {
+  readonly resources: readonly Resource[];
+  readonly source: string;
+  readonly streams: Streams;
+  readonly tail: Tail;
+  /** The cursor that everything written from now on comes after, in memory; some of what comes after it may be older. */
+  cursor(): string;
+  /**
+   * The place where a reader starts: after `after`, undefined: after what is no longer kept, `now`: after what there
+   * is. Throws the 410 of a place before what is kept, or of another database.
+   */
+  start(after: number | 'now' | undefined): Promise<number>;
+  /** What a filter lets through, as far as it is final: up to `limit` events. Throws 410. */
+  read(after: number, filter: Filter, limit: number): Promise<Batch>;
+  /** Resolves when there may be something after a place, when the time is over, or when the reader has left. */
+  news(after: number, filter: Filter, ms: number, left: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Statements of one request, when what it asks for is rare. */
+const MOST_READS = 10;
+
+export async function openFeed(
+  db: Db,
+  log: Log,
+  resources: readonly Resource[],
+  settings: Omit<StreamSettings, 'source'> & { readonly publicUrl: string | undefined },
+): Promise<Feed> {
+  const tail = await openTail(db, log);
+  const source = settings.publicUrl ?? '/';
+  const streams = openStreams(db.run, tail, { ...settings, source });
+  const enders = new Set<() => void>();
+
+  async function read(after: number, filter: Filter, limit: number): Promise<Batch> {
+    let from = after;
+    for (let reads = 1; ; reads++) {
+      const batch = await readEvents(db.run, { after: from, horizon: tail.horizon(), limit, filter });
+      if (from < batch.floor) throw cursorGone(cursorOf(batch.floor));
+      if (batch.events.length > 0 || batch.until >= tail.horizon() || reads === MOST_READS) return batch;
+      from = batch.until;
+    }
+  }
+
+  return {
+    resources,
+    source,
+    streams,
+    tail,
+    cursor: () => cursorOf(tail.horizon()),
+    start: async (after) => {
+      const { floor } = await tail.look();
+      if (after === undefined) return floor;
+      if (after === 'now') return tail.horizon();
+      const lost = after < floor || (after > tail.horizon() && after > (await lastNumber(db.run)));
+      if (lost) throw cursorGone(cursorOf(floor));
+      return after;
+    },
+    read,
+    news: (after, filter, ms, left) =>
+      new Promise((resolve) => {
+        const done = (): void => {
+          clearTimeout(timer);
+          unfollow();
+          left.removeEventListener('abort', done);
+          enders.delete(done);
+          resolve();
+        };
+        const timer = setTimeout(done, ms);
+        const unfollow = tail.follow({
+          onEvents: (events) => events.some((event) => event.seq > after && admits(filter, event)) && done(),
+          onMissed: done,
+        });
+        left.addEventListener('abort', done);
+        enders.add(done);
+        // What came before it followed is there already.
+        if (tail.horizon() > after || left.aborted || streams.isClosed()) done();
+      }),
+    close: async () => {
+      streams.close();
+      for (const end of enders) end();
+      await tail.close();
+    },
+  };
+}

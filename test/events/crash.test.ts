@@ -1,0 +1,113 @@
+import postgres from 'postgres';
+import t from 'tap';
+import { dataFolder, serverPid, startProcess, until } from '../process.js';
+import { send, testDatabase } from '../service.js';
+import { follow } from './follow.js';
+
+interface Told {
+  readonly type: string;
+  readonly record: string;
+  readonly version: number;
+}
+
+/** Writes on and on until it fails: creates, patches and deletes; each that was answered 2xx goes to `answered`. */
+async function write(url: string, answered: Told[]): Promise<void> {
+  for (let count = 0; ; count++) {
+    const { status, json } = await send(url, 'POST', '/items', { body: { name: `item ${count}` } });
+    if (status !== 201) return;
+    answered.push({ type: 'items.created', record: json.id, version: 1 });
+    const path = `/items/${json.id}`;
+    if ((await send(url, 'PATCH', path, { body: { price: count } })).status !== 200) return;
+    answered.push({ type: 'items.updated', record: json.id, version: 2 });
+    if (count % 3 > 0) continue;
+    if ((await send(url, 'DELETE', path)).status !== 204) return;
+    answered.push({ type: 'items.deleted', record: json.id, version: 2 });
+  }
+}
+
+t.test(
+  'killed ten times under writes: what was answered has its event, what was not committed has none',
+  async (t) => {
+    const databaseUrl = await testDatabase(t);
+    const sql = postgres(databaseUrl, { max: 1 });
+    t.teardown(() => sql.end());
+    const answered: Told[] = [];
+    let cursor = '';
+    const read: string[] = [];
+    for (let kill = 0; kill < 10; kill++) {
+      const service = startProcess(t, { DATABASE_URL: databaseUrl });
+      const url = await service.ready();
+      const before = answered.length;
+      const writers = Array.from({ length: 8 }, () => write(url, answered).catch(() => undefined));
+      const enough = 20 + Math.floor(Math.random() * 100);
+      // A reader beside, who goes on where it was before the kill.
+      await until('some is written', async () => {
+        const { json } = await send(url, 'GET', `/events?limit=1000${cursor && `&after=${cursor}`}`);
+        cursor = json.meta.cursor;
+        for (const { sequence } of json.data) read.push(sequence);
+        return answered.length - before > enough;
+      });
+      service.child.kill('SIGKILL');
+      await service.ended;
+      await Promise.all(writers);
+    }
+    const key = ({ type, record, version }: Told) => `${type} ${record} ${version}`;
+    const events = (await sql<Told[]>`select type, record, version from events order by seq`).map(key);
+    const known = new Set(events);
+    t.equal(known.size, events.length, 'no event is there twice');
+    t.same(
+      answered.filter((each) => !known.has(key(each))),
+      [],
+      `${answered.length} writes that were answered`,
+    );
+    const items = await sql<{ id: string; version: number }[]>`select id, version from items`;
+    const versions = new Map(items.map(({ id, version }) => [id, version]));
+    for (const text of events) {
+      const [type, record, version] = text.split(' ') as [string, string, string];
+      const deleted = known.has(`items.deleted ${record} 2`);
+      if (!deleted && Number(version) > (versions.get(record) ?? 0)) t.fail(`${type} of nothing: ${text}`);
+    }
+    const last = startProcess(t, { DATABASE_URL: databaseUrl });
+    const url = await last.ready();
+    await until('the reader has all', async () => {
+      const { json } = await send(url, 'GET', `/events?limit=1000&after=${cursor}`);
+      cursor = json.meta.cursor;
+      for (const { sequence } of json.data) read.push(sequence);
+      return read.length === events.length;
+    });
+    t.same(read, [...new Set(read)].toSorted(), 'each once and in order');
+  },
+);
+
+t.test('the database crashes and comes back: a stream goes on, and misses nothing', async (t) => {
+  const folder = await dataFolder(t);
+  const service = startProcess(t, { DATA_DIR: folder });
+  const url = await service.ready();
+  const stream = await follow(t, `${url}/events`);
+  const answered: string[] = [];
+  const create = async (name: string): Promise<boolean> => {
+    const { status, json } = await send(url, 'POST', '/items', { body: { name } });
+    if (status === 201) answered.push(`/items/${json.id}`);
+    return status === 201;
+  };
+  for (let crash = 0; crash < 3; crash++) {
+    const writing = Promise.all(
+      Array.from({ length: 20 }, async (_, number) => {
+        for (let count = 0; count < 5; count++) await create(`${crash} ${number} ${count}`);
+      }),
+    );
+    await until('some is written', () => answered.length > crash * 20 + 5);
+    process.kill(serverPid(folder)!, 'SIGQUIT');
+    await writing;
+    await until('it can be written again', () => create(`after ${crash}`));
+  }
+  const subjects = () => stream.messages.map(({ data }) => data.subject as string);
+  await until('all is told', () => {
+    const told = new Set(subjects());
+    return answered.every((subject) => told.has(subject));
+  });
+  t.notOk(stream.isOver());
+  t.equal(new Set(subjects()).size, stream.messages.length, 'nothing is told twice');
+  const ids = stream.messages.map(({ id }) => id);
+  t.same(ids, ids.toSorted());
+});

@@ -1,0 +1,186 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { startNode } from '../process.js';
+import { testDatabase, testService } from '../service.js';
+
+interface Written {
+  readonly type: string;
+  readonly record: string;
+  readonly owner: string | null;
+  readonly version: number;
+  readonly data: string | null;
+}
+
+/** What stands in the outbox, oldest first. */
+async function written(t: Test, url: string): Promise<() => Promise<Written[]>> {
+  const sql = postgres(url, { max: 1 });
+  t.teardown(() => sql.end());
+  return async () =>
+    Array.from(await sql<Written[]>`select type, record, owner, version, data from events order by seq`);
+}
+
+const PATCHES = ['application/json', 'application/merge-patch+json', 'application/json-patch+json'];
+
+t.test('each create, replace, patch and delete leaves one event with the record after it', async (t) => {
+  const { send, databaseUrl } = await testService(t);
+  const events = await written(t, databaseUrl);
+  const body = { email: 'ann@example.org', name: 'Ann', password: 'correct horse' };
+  const { json: user } = await send('POST', '/users', { body });
+  const path = `/users/${user.id}`;
+  await send('PUT', path, { body: { ...body, name: 'Anna' } });
+  for (const type of PATCHES)
+    await send('PATCH', path, {
+      type,
+      body: type.includes('json-patch') ? [{ op: 'add', path: '/age', value: 7 }] : { age: 6 },
+    });
+  const { json: last } = await send('GET', path);
+  await send('DELETE', path);
+  await send('DELETE', path);
+  const found = await events();
+  t.same(
+    found.map(({ type, version }) => [type, version]),
+    [
+      ['users.created', 1],
+      ['users.updated', 2],
+      ['users.updated', 3],
+      ['users.updated', 4],
+      ['users.updated', 5],
+      ['users.deleted', 5],
+    ],
+  );
+  for (const { record, owner } of found) t.same([record, owner], [user.id, user.id]);
+  const { _links, ...record } = last;
+  t.same(JSON.parse(found[4]!.data!), record, 'the document as it is read');
+  t.equal(found[5]!.data, null);
+  t.notMatch(JSON.stringify(found), /correct horse|password|scrypt/);
+});
+
+t.test('writes that are refused leave none', async (t) => {
+  const { send, databaseUrl } = await testService(t);
+  const events = await written(t, databaseUrl);
+  const body = { email: 'ann@example.org', name: 'Ann' };
+  const { json: user } = await send('POST', '/users', { body });
+  const path = `/users/${user.id}`;
+  t.equal((await send('POST', '/users', { body })).status, 409);
+  t.equal((await send('PUT', path, { body, headers: { 'if-match': '"9"' } })).status, 412);
+  t.equal((await send('PATCH', path, { body: { age: 'x' } })).status, 400);
+  t.equal((await send('DELETE', path, { headers: { 'if-match': '"9"' } })).status, 412);
+  t.equal(
+    (await send('POST', '/posts', { body: { userId: '01900000-0000-7000-8000-000000000000' } })).status,
+    422,
+  );
+  t.equal((await events()).length, 1);
+});
+
+t.test('writes that share a statement leave one each', async (t) => {
+  const { send, databaseUrl } = await testService(t);
+  const events = await written(t, databaseUrl);
+  const made = await Promise.all(
+    Array.from({ length: 50 }, (_, n) => send('POST', '/items', { body: { name: `item ${n}` } })),
+  );
+  const ids = made.map(({ json }) => json.id as string);
+  await Promise.all(
+    ids.map((id) => send('PATCH', `/items/${id}`, { body: { price: 1 }, headers: { 'if-match': '"1"' } })),
+  );
+  const found = await events();
+  for (const id of ids) {
+    const own = found.filter(({ record }) => record === id);
+    t.same(
+      own.map(({ type, version, owner }) => [type, version, owner]),
+      [
+        ['items.created', 1, null],
+        ['items.updated', 2, null],
+      ],
+    );
+    for (const { data, version } of own) t.match(JSON.parse(data!), { id, _version: version });
+  }
+  t.equal(found.length, 100);
+});
+
+t.test('what a delete takes with it leaves events too', async (t) => {
+  const { send, databaseUrl } = await testService(t);
+  const events = await written(t, databaseUrl);
+  const { json: user } = await send('POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
+  const posts: string[] = [];
+  for (const title of ['one', 'two'])
+    posts.push((await send('POST', `/users/${user.id}/posts`, { body: { title } })).json.id);
+  await send('DELETE', `/users/${user.id}`);
+  const gone = (await events()).filter(({ type }) => type.endsWith('.deleted'));
+  t.same(
+    gone.map(({ type, record, owner }) => `${type} ${record} ${owner}`).sort(),
+    [...posts.map((id) => `posts.deleted ${id} ${user.id}`), `users.deleted ${user.id} ${user.id}`].sort(),
+  );
+});
+
+t.test('a batch leaves the events of its operations, or none', async (t) => {
+  const { send, databaseUrl } = await testService(t);
+  const events = await written(t, databaseUrl);
+  const create = (name: string) => ({ method: 'POST', path: '/items', body: { name } });
+  t.equal((await send('POST', '/batch', { body: [create('a'), create('b')] })).status, 200);
+  t.same(
+    (await events()).map(({ type, data }) => [type, JSON.parse(data!).name]),
+    [
+      ['items.created', 'a'],
+      ['items.created', 'b'],
+    ],
+  );
+  t.equal((await send('POST', '/batch', { body: [create('c'), create('')] })).status, 400);
+  t.equal((await events()).length, 2);
+});
+
+t.test('a repeat under one Idempotency-Key leaves no second event', async (t) => {
+  const { send, databaseUrl } = await testService(t);
+  const events = await written(t, databaseUrl);
+  for (let time = 0; time < 3; time++)
+    t.equal(
+      (await send('POST', '/items', { body: { name: 'once' }, headers: { 'idempotency-key': 'k' } })).status,
+      201,
+    );
+  t.equal((await events()).length, 1);
+});
+
+t.test('EVENTS=off writes none and has no feed', async (t) => {
+  const { send, databaseUrl } = await testService(t, { EVENTS: 'off' });
+  const events = await written(t, databaseUrl);
+  const { json: item } = await send('POST', '/items', { body: { name: 'quiet' } });
+  await send('PATCH', `/items/${item.id}`, { body: { price: 1 } });
+  t.equal(
+    (await send('POST', '/batch', { body: [{ method: 'DELETE', path: `/items/${item.id}` }] })).status,
+    200,
+  );
+  t.same(await events(), []);
+  t.equal((await send('GET', '/events')).status, 404);
+  t.equal((await send('GET', '/items')).headers['events-cursor'], undefined);
+});
+
+t.test('changes by SQL of others leave events', async (t) => {
+  const { send, databaseUrl } = await testService(t);
+  const events = await written(t, databaseUrl);
+  await send('POST', '/items', { body: { name: 'one' } });
+  const sql = postgres(databaseUrl, { max: 1 });
+  await sql`delete from items`;
+  await sql.end();
+  t.same(
+    (await events()).map(({ type }) => type),
+    ['items.created', 'items.deleted'],
+  );
+});
+
+const IMPORT = fileURLToPath(new URL('../../src/import.js', import.meta.url));
+
+t.test('what is imported leaves events, unless they are off', async (t) => {
+  const file = join(t.testdir(), 'items.json');
+  writeFileSync(file, JSON.stringify({ items: [{ name: 'one' }, { name: 'two' }] }));
+  for (const [setting, count] of [
+    ['on', 2],
+    ['off', 0],
+  ] as const) {
+    const databaseUrl = await testDatabase(t);
+    const run = startNode(t, [IMPORT, file], { DATABASE_URL: databaseUrl, EVENTS: setting });
+    t.equal(await run.ended, 0, run.stderr());
+    t.equal((await (await written(t, databaseUrl))()).length, count);
+  }
+});

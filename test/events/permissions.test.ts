@@ -1,0 +1,121 @@
+import { createHmac } from 'node:crypto';
+import t, { type Test } from 'tap';
+import { makeKey } from '../auth/credentials.js';
+import { until } from '../process.js';
+import { testService } from '../service.js';
+import { follow } from './follow.js';
+
+const SECRET = 'a secret of more than thirty-two characters ';
+
+/** Two users, a post of each and an item, and a way to read the feed as somebody. */
+async function setup(t: Test) {
+  const open = await testService(t, { AUTH: 'none' });
+  const post = async (path: string, body: unknown) =>
+    (await open.send('POST', path, { body })).json.id as string;
+  const ada = await post('/users', { email: 'ada@example.org', name: 'Ada' });
+  const eve = await post('/users', { email: 'eve@example.org', name: 'Eve' });
+  await post('/posts', { userId: ada, title: 'of Ada' });
+  await post('/posts', { userId: eve, title: 'of Eve' });
+  await post('/items', { name: 'lamp' });
+  const callers = {
+    nobody: [],
+    'items only': ['items:read'],
+    'events only': ['events:read'],
+    'items and events': ['events:read', 'items:write'],
+    'posts and self': ['events:read', 'posts:read', 'self'],
+    self: ['self'],
+    admin: ['admin'],
+  };
+  const subjects: Record<string, string> = { self: ada, 'posts and self': eve };
+  const service = await testService(t, {
+    DATABASE_URL: open.databaseUrl,
+    AUTH: 'signature, api-key',
+    EVENTS_HEARTBEAT_MS: '50',
+    SIGNING_SECRETS: JSON.stringify(
+      Object.entries(callers).map(([id, scopes]) => ({
+        id,
+        secret: SECRET + id,
+        subject: subjects[id] ?? id,
+        scopes,
+      })),
+    ),
+  });
+  let requests = 0;
+  const signed = (caller: string, query = '') => {
+    const path = `/events?n=${requests++}${query}`;
+    const time = String(Math.floor(Date.now() / 1000));
+    const signature = createHmac('sha256', SECRET + caller)
+      .update(`${time}\nGET\n${path}\n`)
+      .digest('base64');
+    return { path, headers: { 'x-timestamp': time, 'x-signature': signature, 'x-key-id': caller } };
+  };
+  const read = (caller: string, query?: string) => {
+    const { path, headers } = signed(caller, query);
+    return service.send('GET', path, { headers });
+  };
+  await until('all can be read', async () => (await read('admin')).json.data.length === 5);
+  return { open, service, read, signed, ada, eve };
+}
+
+const told = (data: { type: string; data?: { title?: string; name?: string } }[]) =>
+  data.map(({ type, data }) => `${type} ${data?.title ?? data?.name}`);
+
+t.test('the feed shows what its reader may read elsewhere', async (t) => {
+  const { read } = await setup(t);
+  const feedOf = async (caller: string, query?: string) => told((await read(caller, query)).json.data);
+  t.same(await feedOf('admin'), [
+    'users.created Ada',
+    'users.created Eve',
+    'posts.created of Ada',
+    'posts.created of Eve',
+    'items.created lamp',
+  ]);
+  t.same(await feedOf('events only'), []);
+  t.same(await feedOf('items and events'), ['items.created lamp']);
+  t.same(await feedOf('self'), ['users.created Ada', 'posts.created of Ada']);
+  t.same(await feedOf('self', '&types=posts.*'), ['posts.created of Ada']);
+  t.same(await feedOf('posts and self'), [
+    'users.created Eve',
+    'posts.created of Ada',
+    'posts.created of Eve',
+  ]);
+});
+
+t.test('what may not be read is 403, and the scopes that would do are told', async (t) => {
+  const { read } = await setup(t);
+  for (const caller of ['nobody', 'items only']) t.equal((await read(caller)).status, 403, caller);
+  const { status, json } = await read('items and events', '&types=items.*,users.*');
+  t.equal(status, 403);
+  t.match(json.error, { code: 'INSUFFICIENT_SCOPE', details: { scope: 'events:read users:read' } });
+  t.equal((await read('self', '&types=items.*')).status, 403);
+});
+
+t.test('a stream shows the same, and follows who owns a record', async (t) => {
+  const { open, service, signed, ada, eve } = await setup(t);
+  const streamOf = (caller: string) => {
+    const { path, headers } = signed(caller);
+    return follow(t, service.url + path, headers);
+  };
+  const [own, all] = [await streamOf('self'), await streamOf('admin')];
+  const { json: post } = await open.send('POST', '/posts', { body: { userId: eve, title: 'second of Eve' } });
+  await open.send('PATCH', `/posts/${post.id}`, { body: { userId: ada, title: 'now of Ada' } });
+  await open.send('DELETE', `/users/${ada}`);
+  await until('all is told', () => all.messages.length === 5 + 2 + 3);
+  await until('the own is told', () => own.messages.length === 2 + 1 + 3);
+  const subjects = new Set(own.messages.map(({ data }) => data.subject));
+  t.notOk(subjects.has(`/users/${eve}`));
+  t.notMatch(own.text(), /of Eve/);
+  t.match(
+    own.messages.find(({ event }) => event === 'users.deleted'),
+    { event: 'users.deleted', data: { subject: `/users/${ada}` } },
+  );
+});
+
+t.test('a stream ends when its credential expires', async (t) => {
+  const { service } = await setup(t);
+  const { id, key } = await makeKey(service.db, { scopes: ['admin'] });
+  await service.db.run("update credentials set expires_at = now() + interval '1 second' where id = $1", [id]);
+  const stream = await follow(t, `${service.url}/events`, { 'x-api-key': key });
+  t.equal(stream.status, 200);
+  await until('it is over', () => stream.isOver());
+});

@@ -1,0 +1,94 @@
+import t, { type Test } from 'tap';
+import { prune } from '../../src/db/housekeeping.js';
+import { until } from '../process.js';
+import { testService } from '../service.js';
+import { follow } from './follow.js';
+
+const KEPT = {
+  idempotencyTtlSeconds: 1000,
+  tombstoneTtlSeconds: 1000,
+  eventsKeepSeconds: 1000,
+  eventsMax: 1000,
+};
+
+/** A service with ten items, and the cursors of their events. */
+async function setup(t: Test) {
+  const service = await testService(t);
+  for (let count = 0; count < 10; count++)
+    await service.send('POST', '/items', { body: { name: `item ${count}` } });
+  const events = await until('all can be read', async () => {
+    const { json } = await service.send('GET', '/events');
+    return json.data.length === 10 && (json.data as { sequence: string }[]);
+  });
+  const left = async () => (await service.send('GET', '/events')).json.data.length as number;
+  return { ...service, cursors: events.map(({ sequence }) => sequence), left };
+}
+
+t.test(
+  'events past their time are pruned, and a cursor before them is 410 with the oldest there is',
+  async (t) => {
+    const { db, send, cursors, left, url } = await setup(t);
+    await prune(db, KEPT);
+    t.equal(await left(), 10);
+    await db.run("update events set time = now() - interval '1001 seconds' where seq <= $1", [
+      Number.parseInt(cursors[3]!, 36),
+    ]);
+    await prune(db, KEPT);
+    t.equal(await left(), 6);
+    for (const accept of ['application/json', 'text/event-stream']) {
+      const { status, json } = await send('GET', `/events?after=${cursors[2]}`, { headers: { accept } });
+      t.equal(status, 410);
+      t.match(json.error, { code: 'CURSOR_GONE', details: { oldest: cursors[3] } });
+    }
+    t.equal((await send('GET', `/events?after=${cursors[3]}`)).json.data.length, 6, 'the oldest is good');
+    t.equal((await follow(t, `${url}/events`, { 'last-event-id': cursors[0] })).status, 410);
+  },
+);
+
+t.test('the newest so many are kept', async (t) => {
+  const { db, cursors, left, send } = await setup(t);
+  await prune(db, { ...KEPT, eventsMax: 3 });
+  t.equal(await left(), 3);
+  t.equal((await send('GET', `/events?after=${cursors[0]}`)).json.error.details.oldest, cursors[6]);
+});
+
+t.test('a cursor before what was pruned is told also when nothing is left', async (t) => {
+  const { db, cursors, send } = await setup(t);
+  await db.run("update events set time = now() - interval '1 year'", []);
+  await prune(db, KEPT);
+  t.same((await send('GET', '/events')).json.data, []);
+  t.equal((await send('GET', `/events?after=${cursors[8]}`)).status, 410);
+  t.equal((await send('GET', `/events?after=${cursors[9]}`)).status, 200);
+  await send('POST', '/items', { body: { name: 'new' } });
+  await until('it is read', async () => {
+    const { json } = await send('GET', `/events?after=${cursors[9]}`);
+    return json.data.length === 1;
+  });
+});
+
+t.test('nothing beyond the horizon is pruned', async (t) => {
+  const { db, left, cursors } = await setup(t);
+  await prune(db, { ...KEPT, eventsMax: 1, horizon: () => Number.parseInt(cursors[4]!, 36) });
+  t.equal(await left(), 5);
+});
+
+t.test('pruning goes on batch after batch', async (t) => {
+  const { db, left } = await setup(t);
+  await db.run(
+    `insert into items (id, updated_at, doc, name)
+      select id, now(), '{"id":"' || id || '"}', 'n' from (select gen_random_uuid() as id from generate_series(1, 6000)) as new`,
+    [],
+  );
+  await prune(db, { ...KEPT, eventsMax: 5 });
+  t.equal(await left(), 5);
+});
+
+t.test('a stream whose events were pruned before they were told ends', async (t) => {
+  const { url, db, send } = await setup(t);
+  const stream = await follow(t, `${url}/events?types=users.*`);
+  await until('it is live', () => stream.text() !== '');
+  // As a process sees it that was asleep while another one pruned.
+  await db.run('update events_floor set floor = floor + 1000000', []);
+  await send('POST', '/items', { body: { name: 'new' } });
+  await until('it is over', () => stream.isOver());
+});
