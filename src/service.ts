@@ -40,7 +40,7 @@ export interface Service {
   readonly metrics: Metrics;
   /** Where they are scraped, when that is a listener of its own. */
   readonly metricsUrl: string | undefined;
-  /** In maintenance everything but /healthz and /readyz is 503. */
+  /** In maintenance everything but /healthz, /readyz and /metrics is 503. */
   setMaintenance(on: boolean): void;
   isInMaintenance(): boolean;
   /**
