@@ -43,7 +43,7 @@ export interface Service {
   readonly metricsUrl: string | undefined;
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
-  /** In maintenance everything but /healthz and /readyz is 503. */
+  /** In maintenance everything but /healthz, /readyz and /metrics is 503. */
   setMaintenance(on: boolean): void;
   isInMaintenance(): boolean;
   /**
