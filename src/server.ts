@@ -43,7 +43,7 @@ export function createHttpServer(
 ): Server | TlsServer {
   const server = tls ? createTlsServer(tlsSettings(options, tls)) : createServer(settings(options));
   server.maxHeadersCount = 0;
-  server.maxConnections = options.maxConnections;
+  limitConnections(server, options.maxConnections);
   // Without it, Node drops the answers still owed to a client that has closed its sending half.
   Object.assign(server, { httpAllowHalfOpen: true });
   const take = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) => {
@@ -62,6 +62,19 @@ export function createHttpServer(
   server.on('clientError', (error: ParserError, socket: Duplex) => refuse(error, socket));
   const unused = closeUnused(server);
   return server;
+}
+
+/**
+ * Closes connections beyond the limit. Node's own would, in a worker of a cluster, give such a connection back to the
+ * primary, and one that no worker takes goes round between them without end.
+ */
+function limitConnections(server: Server | TlsServer, most: number): void {
+  let open = 0;
+  server.on('connection', (socket: Socket) => {
+    if (open >= most) return void socket.destroy();
+    open++;
+    socket.once('close', () => open--);
+  });
 }
 
 function settings(options: ServerOptions) {

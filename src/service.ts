@@ -3,12 +3,11 @@ import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { openAuth } from './auth/open.js';
-import { openSharedCounts } from './auth/shared.js';
+import { bind, StartError } from './bind.js';
 import type { Config } from './config.js';
 import { connect, type Db } from './db/connect.js';
-import { joinEmbedded, startEmbedded } from './db/embedded.js';
 import { keepHouse } from './db/housekeeping.js';
-import { migrate } from './db/migrate.js';
+import { prepareDatabase } from './db/prepare.js';
 import { present } from './http/client.js';
 import { corsFor } from './http/cors.js';
 import { rateLimiter } from './http/rate-limit.js';
@@ -38,9 +37,6 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** The service cannot start, told in one line. */
-export class StartError extends Error {}
-
 /** An open database with its schema in place, the service's own one or the configured one. */
 export interface Database {
   readonly db: Db;
@@ -54,50 +50,57 @@ export interface Database {
 export async function openDatabase(
   config: Config,
   log: Log,
-  { join }: { readonly join: boolean } = { join: false },
+  options?: { readonly join: boolean },
 ): Promise<Database> {
-  const open = join ? joinEmbedded : startEmbedded;
-  const embedded =
-    config.databaseUrl === undefined
-      ? await open({ dataDir: config.dataDir, onCrash: (message) => log.error(message) })
-      : undefined;
-  try {
-    const url = config.databaseUrl ?? embedded!.url;
-    await migrate(url, config.dbTimeoutMs);
-    const db = connect(url, {
-      connections: config.dbConnections,
-      searches: config.dbSearches,
-      streams: config.dbStreams,
-      queue: config.dbQueue,
-      timeoutMs: config.dbTimeoutMs,
-      tombstones: config.tombstones,
-    });
-    return {
-      db,
-      close: async () => {
-        await db.close();
-        await embedded?.stop();
-      },
-    };
-  } catch (error) {
-    await embedded?.stop();
-    throw error;
-  }
+  const prepared = await prepareDatabase(config, log, options);
+  const db = connectAs(config, prepared.url);
+  return {
+    db,
+    close: async () => {
+      await db.close();
+      await prepared.close();
+    },
+  };
 }
 
-/** Starts everything, in order; resolves when the service answers. `more` adds routes of other collections. */
+function connectAs(config: Config, url: string): Db {
+  return connect(url, {
+    connections: config.dbConnections,
+    searches: config.dbSearches,
+    streams: config.dbStreams,
+    queue: config.dbQueue,
+    timeoutMs: config.dbTimeoutMs,
+    tombstones: config.tombstones,
+  });
+}
+
+/** The primary of a worker. It has prepared the database. */
+export interface Primary {
+  /** The figures of all workers that answer in time, the asking one's among them. Throws when the primary does not. */
+  collect(): Promise<readonly unknown[]>;
+}
+
+/**
+ * Starts everything, in order; resolves when the service answers. `more` adds routes of other collections; with
+ * `primary` this is one of several workers.
+ */
 export async function startService(
   config: Config,
   log: Log,
   more?: (db: Db) => Promise<Route[]>,
+  primary?: Primary,
 ): Promise<Service> {
   const tls = tlsOf(config);
-  const database = await openDatabase(config, log);
+  const database = primary ? openPrepared(config) : await openDatabase(config, log);
   const { db } = database;
   let maintenance = config.maintenance;
   try {
-    const counts = config.rateLimitStore === 'postgres' ? openSharedCounts(db, log) : undefined;
-    const auth = openAuth(config, db, log, counts);
+    // Loaded when the settings ask for it: a start and its memory pay for no package that is not used.
+    const counts =
+      config.rateLimitStore === 'postgres'
+        ? (await import('./auth/shared.js')).openSharedCounts(db, log)
+        : undefined;
+    const auth = await openAuth(config, db, log, counts);
     const collections = await openCollections(db, config.tombstones);
     const ofDatabase = databaseObstacle(db);
     const obstacle = async (): Promise<Obstacle> => {
@@ -127,7 +130,7 @@ export async function startService(
       isDraining: () => !server.listening,
     });
     const server = createHttpServer(pipeline, config, tls);
-    await listen(server, config);
+    await bind(server, config);
     const stopHousekeeping = keepHouse(db, log, config);
     return {
       url: urlOf(server, config),
@@ -155,26 +158,18 @@ export async function startService(
   }
 }
 
+/** The database of a worker, whose primary keeps it. */
+function openPrepared(config: Config): Database {
+  const db = connectAs(config, config.databaseUrl!);
+  return { db, close: () => db.close() };
+}
+
 /** The TLS settings that are there at the start. */
 function tlsOf(config: Config) {
   try {
     return readTls(config);
   } catch (error) {
     throw error instanceof TlsError ? new StartError(error.message) : error;
-  }
-}
-
-async function listen(server: Server | TlsServer, { host, port }: Config): Promise<void> {
-  server.listen({ host, port });
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    const taken = (error as { code?: string }).code === 'EADDRINUSE';
-    throw new StartError(
-      taken
-        ? `port ${port} of ${host} is taken: set PORT to another`
-        : `cannot listen on ${host}: ${(error as Error).message}`,
-    );
   }
 }
 

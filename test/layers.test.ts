@@ -8,6 +8,7 @@ const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 /** Top to bottom; a file imports from its own layer and those below. The first prefix that fits decides. */
 const LAYERS = [
   ['main.ts', 'import.ts', 'cli.ts'],
+  ['alone.ts', 'workers/'],
   ['service.ts', 'importer.ts'],
   ['server.ts'],
   ['pipeline.ts'],
@@ -24,6 +25,8 @@ const LAYERS = [
     'errors.ts',
     'config',
     'tls.ts',
+    'bind.ts',
+    'signals.ts',
     'resource.ts',
     'json.ts',
     'uuid.ts',

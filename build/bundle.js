@@ -1,0 +1,43 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+/** Makes dist/plinth.js of what tsc has made: the whole of Plinth in one file, its SQL inlined. */
+
+const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+
+/** Takes the place of src/db/sql-files.ts. */
+function inlinedSql() {
+  const names = readdirSync(at('sql'), { recursive: true }).filter((name) => name.endsWith('.sql'));
+  const texts = Object.fromEntries(
+    names.map((name) => [name.replaceAll('\\', '/'), readFileSync(at(`sql/${name}`), 'utf8')]),
+  );
+  return `const texts = ${JSON.stringify(texts)};
+    export const readSql = (file) => texts[file];
+    export const listMigrations = () =>
+      Object.keys(texts).filter((name) => name.startsWith('migrations/')).map((name) => name.slice(11));`;
+}
+
+await build({
+  entryPoints: [at('dist/src/cli.js')],
+  outfile: at('dist/plinth.js'),
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20.19',
+  minify: true,
+  // Stacks in the log keep the names of functions.
+  keepNames: true,
+  legalComments: 'linked',
+  logLevel: 'warning',
+  // Packages that are CommonJS require Node's own modules.
+  banner: {
+    js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+  },
+  plugins: [
+    {
+      name: 'inlined-sql',
+      setup: ({ onLoad }) => onLoad({ filter: /\/db\/sql-files\.js$/ }, () => ({ contents: inlinedSql() })),
+    },
+  ],
+});

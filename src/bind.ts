@@ -1,0 +1,26 @@
+import { once } from 'node:events';
+import type { Server } from 'node:net';
+
+/** The service cannot start, told in one line. */
+export class StartError extends Error {}
+
+/** Where to listen; port 0: any that is free. */
+export interface Place {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Resolves when the server listens. Throws StartError. */
+export async function bind(server: Server, { host, port }: Place): Promise<void> {
+  server.listen({ host, port });
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const taken = (error as { code?: string }).code === 'EADDRINUSE';
+    throw new StartError(
+      taken
+        ? `port ${port} of ${host} is taken: set PORT to another`
+        : `cannot listen on ${host}: ${(error as Error).message}`,
+    );
+  }
+}
