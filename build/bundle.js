@@ -2,7 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
-/** Makes dist/plinth.js of what tsc has made: the whole of Plinth in one file, its SQL inlined. */
+/**
+ * Makes of what tsc has made: plinth.js, the whole of Plinth in one file with its SQL inlined, and health.js, which asks
+ * whether it answers. They go to dist, or to the folder that is named.
+ */
 
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
@@ -19,8 +22,8 @@ function inlinedSql() {
 }
 
 await build({
-  entryPoints: [at('dist/src/cli.js')],
-  outfile: at('dist/plinth.js'),
+  entryPoints: { plinth: at('dist/src/cli.js'), health: at('dist/src/health.js') },
+  outdir: process.argv[2] ?? at('dist'),
   bundle: true,
   platform: 'node',
   format: 'esm',

@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import type { Log } from './log.js';
 
 /** What is ended by a signal. */
@@ -11,17 +12,18 @@ export interface Stoppable {
 export const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /**
- * From now on SIGTERM and SIGINT stop what runs and exit with 0; a second one exits at once with 1. Before anything
+ * From now on SIGTERM and SIGINT stop what runs and exit with 0; a second one exits at once, with the code that a
+ * shell gives a process ended by that signal. Before anything
  * runs the exit alone ends what was started.
  */
 export function stopOnSignals(running: () => Stoppable | undefined, log: Log): void {
   let stopping = false;
-  const onSignal = (): void => {
+  const onSignal = (signal: (typeof STOP_SIGNALS)[number]): void => {
     const found = running();
     if (!found) process.exit(0);
     if (stopping) {
       found.abandon?.();
-      process.exit(1);
+      process.exit(128 + constants.signals[signal]);
     }
     stopping = true;
     void stopAndExit(found, log);
