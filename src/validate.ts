@@ -46,7 +46,14 @@ export function compileCheck(
  * One for all declarations, without the meta-schema, whose compilation took a third of the start: strict mode refuses
  * unknown keywords and values of the wrong type, and a test holds the declarations against it.
  */
-const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, meta: false, validateSchema: false });
+const ajv = new Ajv({
+  allErrors: true,
+  allowUnionTypes: true,
+  meta: false,
+  validateSchema: false,
+  // Its optimizer took a seventh of the start, and the check is as fast without.
+  code: { optimize: false },
+});
 (formats as unknown as typeof formats.default)(ajv, { mode: 'full', formats: ['email'] });
 
 function split(all: JsonObject, hidden: ReadonlySet<string>): Checked {
