@@ -1,24 +1,21 @@
-FROM node:22-slim AS build
+FROM node:22.23.3-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=optional --ignore-scripts
+# With the optional packages: the bundler's program is one of them.
+RUN ["npm", "ci", "--ignore-scripts"]
 COPY tsconfig.json ./
+COPY .ci/bundle.js .ci/
 COPY src src
-RUN npm run build
+COPY sql sql
+RUN ["npm", "run", "bundle"]
 
-FROM node:22-slim AS packages
-WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --omit=optional --ignore-scripts
-
-FROM node:22-slim
+FROM node:22.23.3-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
 WORKDIR /app
-COPY --from=packages /app/node_modules node_modules
-COPY --from=build /app/dist/src dist/src
-COPY package.json ./
-COPY sql sql
-USER node
+COPY package.json LICENSE ./
+COPY --from=build /app/dist/plinth.js /app/dist/health.js dist/
+USER 1000:1000
 EXPOSE 3000
 STOPSIGNAL SIGTERM
-CMD ["node", "dist/src/main.js"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 CMD ["node", "dist/health.js"]
+CMD ["node", "dist/plinth.js"]

@@ -8,7 +8,7 @@ import { fold, unfolded } from '../src/db/blocks.js';
 import { connect } from '../src/db/connect.js';
 import { startEmbedded } from '../src/db/embedded.js';
 import { migrate } from '../src/db/migrate.js';
-import { SQL_DIR } from '../src/db/queries.js';
+import { SQL_DIR } from '../src/db/sql-files.js';
 import { fill, fillPlain } from './data.js';
 
 const DATA_DIR = fileURLToPath(new URL('../../bench/.data', import.meta.url));

@@ -16,12 +16,14 @@ import { createLog } from './log.js';
 import { parseUuid } from './uuid.js';
 
 const USAGE = `usage: plinth [start]
+       plinth import FILE.json [--as COLLECTION] [--rename FROM=TO]... [--strict]
        plinth keys create --label LABEL --subject SUBJECT --scopes SCOPE[,SCOPE]...
                           [--expires 90d|2030-01-01T00:00:00Z] [--certificate FILE]
        plinth keys list
        plinth keys revoke ID
 
   start   runs the service
+  import  loads records; plinth import --help tells the rest
   keys    manages API keys and client certificates in DATABASE_URL, or else in the database of DATA_DIR,
           also while a service runs on it. A new key is printed once; what is stored is its SHA-256
 `;
@@ -42,6 +44,10 @@ type Command = (db: Db) => Promise<void>;
 async function main(): Promise<void> {
   const [noun = 'start', ...rest] = process.argv.slice(2);
   if (noun === 'start' && rest.length === 0) return void (await import('./main.js'));
+  if (noun === 'import') {
+    process.argv.splice(2, 1);
+    return void (await import('./import.js'));
+  }
   if (noun === '--help' || noun === 'help') return void process.stdout.write(USAGE);
   if (noun !== 'keys') throw new UsageError(`there is no command ${[noun, ...rest].join(' ')}`);
   const command = readCommand(rest);

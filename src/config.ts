@@ -4,12 +4,14 @@ import { type EventsConfig, readEventsConfig } from './config/events.js';
 import { type LimitsConfig, readLimits } from './config/limits.js';
 import { type ObserveConfig, readObserve } from './config/observe.js';
 import { createReader, type Env } from './config/reader.js';
-import { parseDatabaseUrl } from './config/values.js';
+import { MOST_WORKERS, parseDatabaseUrl, parseWorkers } from './config/values.js';
 
 /** Every setting, parsed. Durations in milliseconds, sizes in bytes. */
 export interface Config extends AuthConfig, EventsConfig, LimitsConfig, ObserveConfig {
   readonly host: string;
   readonly port: number;
+  /** Processes that share the port; 1: the service is one process. */
+  readonly workers: number;
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
   readonly dbConnections: number;
@@ -50,6 +52,7 @@ export function readConfig(env: Env = process.env): Config {
       isIP(text) || (HOST.test(text) && !/(^|\.)\d+$/.test(text)) ? text : undefined,
     ),
     port: integer('PORT', 3000, 0, 65535),
+    workers: read('WORKERS', 1, `an integer from 1 to ${MOST_WORKERS}, or \`auto\``, parseWorkers),
     databaseUrl: read<string | undefined>(
       'DATABASE_URL',
       undefined,

@@ -1,7 +1,6 @@
 import type { Config } from './config.js';
 import { connect, type Db } from './db/connect.js';
-import { joinEmbedded, startEmbedded } from './db/embedded.js';
-import { migrate } from './db/migrate.js';
+import { prepareDatabase } from './db/prepare.js';
 import type { Log } from './log.js';
 import type { DbMetrics } from './observe/metrics.js';
 
@@ -11,42 +10,44 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/**
- * Opens the database, with `join` also one that a running service brought. Throws EmbeddedError or DatabaseError
- * when it cannot be used.
- */
+export interface OpenOptions {
+  /** Also a database that a running service brought. */
+  readonly join?: boolean;
+  readonly metrics?: DbMetrics;
+}
+
+/** Opens the database. Throws EmbeddedError or DatabaseError when it cannot be used. */
 export async function openDatabase(
   config: Config,
   log: Log,
-  { join = false, metrics }: { readonly join?: boolean; readonly metrics?: DbMetrics } = {},
+  { join = false, metrics }: OpenOptions = {},
 ): Promise<Database> {
-  const open = join ? joinEmbedded : startEmbedded;
-  const embedded =
-    config.databaseUrl === undefined
-      ? await open({ dataDir: config.dataDir, onCrash: (message) => log.error(message) })
-      : undefined;
-  try {
-    const url = config.databaseUrl ?? embedded!.url;
-    await migrate(url, config.dbTimeoutMs);
-    const options = {
-      connections: config.dbConnections,
-      searches: config.dbSearches,
-      streams: config.dbStreams,
-      queue: config.dbQueue,
-      timeoutMs: config.dbTimeoutMs,
-      tombstones: config.tombstones,
-      events: config.events,
-    };
-    const db = connect(url, options, metrics);
-    return {
-      db,
-      close: async () => {
-        await db.close();
-        await embedded?.stop();
-      },
-    };
-  } catch (error) {
-    await embedded?.stop();
-    throw error;
-  }
+  const prepared = await prepareDatabase(config, log, { join });
+  const db = connectAs(config, prepared.url, metrics);
+  return {
+    db,
+    close: async () => {
+      await db.close();
+      await prepared.close();
+    },
+  };
+}
+
+/** The database of a worker, whose primary has prepared it and keeps it. */
+export async function openPrepared(config: Config, _log: Log, { metrics }: OpenOptions): Promise<Database> {
+  const db = connectAs(config, config.databaseUrl!, metrics);
+  return { db, close: () => db.close() };
+}
+
+function connectAs(config: Config, url: string, metrics: DbMetrics | undefined): Db {
+  const options = {
+    connections: config.dbConnections,
+    searches: config.dbSearches,
+    streams: config.dbStreams,
+    queue: config.dbQueue,
+    timeoutMs: config.dbTimeoutMs,
+    tombstones: config.tombstones,
+    events: config.events,
+  };
+  return connect(url, options, metrics);
 }

@@ -11,7 +11,7 @@ import { isObject, type Json } from './json.js';
 import { createLog } from './log.js';
 import { openCollections } from './routes.js';
 
-const USAGE = `usage: npm run import -- FILE.json [--as COLLECTION] [--rename FROM=TO]... [--strict]
+const USAGE = `usage: plinth import FILE.json [--as COLLECTION] [--rename FROM=TO]... [--strict]
 
 FILE.json holds {"collection": [records], ...}. Ids are new; references between its records are kept.
   --as COLLECTION   the file is one array of records, or an object with one, of this collection

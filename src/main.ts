@@ -1,55 +1,40 @@
-import { ConfigError, readConfig } from './config.js';
+import { StartError } from './bind.js';
+import { type Config, ConfigError, readConfig } from './config.js';
 import { EmbeddedError } from './db/cluster.js';
 import { DatabaseError } from './db/migrate.js';
-import { createLog } from './log.js';
+import { createLog, type Log } from './log.js';
 import { logLines } from './log-lines.js';
-import { type Service, StartError, startService } from './service.js';
+import { WorkerEnded } from './workers/ended.js';
 
 /** sysexits.h: the configuration is at fault. */
 const EX_CONFIG = 78;
 
 async function main(): Promise<void> {
   const config = readConfig();
-  const log = createLog(config.logLevel, logLines());
-  let service: Service | undefined;
-  let stopping = false;
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      // Before there is anything to finish, the exit alone ends what was started.
-      if (!service) process.exit(0);
-      if (stopping) process.exit(1);
-      stopping = true;
-      service.stop().then(
-        () => process.exit(0),
-        (error) => {
-          log.error({ err: error }, 'the service did not stop in order');
-          process.exit(1);
-        },
-      );
-    });
-  }
-  process.on('SIGUSR2', () => {
-    if (!service) return;
-    service.setMaintenance(!service.isInMaintenance());
-    log.warn(service.isInMaintenance() ? 'maintenance begins' : 'maintenance ends');
-  });
-  process.on('SIGHUP', () => {
-    try {
-      service?.reload();
-    } catch (error) {
-      log.error({ err: error }, 'the certificates stay what they were');
-    }
-  });
-  service = await startService(config, log);
+  const url = await run(config, createLog(config.logLevel, logLines()));
+  if (url === undefined) return;
   const schemes = config.auth.length > 0 ? config.auth.join(', ') : 'none';
-  process.stdout.write(`Plinth is ready on ${service.url} (authentication: ${schemes})\n`);
+  const workers = config.workers > 1 ? `; workers: ${config.workers}` : '';
+  process.stdout.write(`Plinth is ready on ${url} (authentication: ${schemes}${workers})\n`);
+}
+
+/** Gives where the service answers; undefined: the primary says so. Each process loads what it needs alone. */
+async function run(config: Config, log: Log): Promise<string | undefined> {
+  if (config.workers === 1) return (await import('./alone.js')).runAlone(config, log);
+  const { isPrimary } = (await import('node:cluster')).default;
+  if (isPrimary) return (await import('./workers/primary.js')).runPrimary(config, log);
+  await (await import('./workers/worker.js')).runWorker(config, log);
+  return undefined;
+}
+
+function wordsOf(error: unknown): string {
+  const told = [WorkerEnded, StartError, DatabaseError, EmbeddedError].some((type) => error instanceof type);
+  return told ? (error as Error).message : ((error as Error)?.stack ?? String(error));
 }
 
 main().catch((error: unknown) => {
-  const told =
-    error instanceof StartError || error instanceof DatabaseError || error instanceof EmbeddedError;
-  if (error instanceof ConfigError)
-    for (const fault of error.faults) process.stderr.write(`plinth: ${fault}\n`);
-  else process.stderr.write(`plinth: ${told ? error.message : ((error as Error)?.stack ?? String(error))}\n`);
+  if (error instanceof WorkerEnded && error.code !== null) process.exit(error.code || 1);
+  const lines = error instanceof ConfigError ? error.faults : [wordsOf(error)];
+  for (const line of lines) process.stderr.write(`plinth: ${line}\n`);
   process.exit(error instanceof ConfigError ? EX_CONFIG : 1);
 });

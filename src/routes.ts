@@ -111,8 +111,8 @@ export function healthRoutes(obstacle: () => Promise<Obstacle>): Route[] {
 }
 
 /** Where the metrics are scraped, in maintenance as well. */
-export function metricsRoute(metrics: Metrics, needs: Need): Route {
-  return { path: '/metrics', actions: { GET: { ...permitted(needs, showMetrics(metrics)), always: true } } };
+export function metricsRoute(registry: Metrics['registry'], needs: Need): Route {
+  return { path: '/metrics', actions: { GET: { ...permitted(needs, showMetrics(registry)), always: true } } };
 }
 
 /** Where keys and certificates are managed. */

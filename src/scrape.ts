@@ -16,14 +16,14 @@ const MOST_CONNECTIONS = 64;
  * What it is asked is not counted among the requests of the service.
  */
 export function createScrapeServer(
-  metrics: Metrics,
+  registry: Metrics['registry'],
   options: ServerOptions,
   log: Log,
   database: Peer,
 ): Server {
   const none = { deprecation: undefined, sunset: undefined, successor: undefined };
   const pipeline = createPipeline({
-    router: createRouter([metricsRoute(metrics, 'nothing')]),
+    router: createRouter([metricsRoute(registry, 'nothing')]),
     log,
     observer: createObserver({
       metrics: createMetrics().http,

@@ -4,9 +4,9 @@ import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { toldTo } from './actions/told.js';
 import { openAuth } from './auth/open.js';
-import { openSharedCounts } from './auth/shared.js';
+import { bind, StartError } from './bind.js';
 import type { Config } from './config.js';
-import { openDatabase } from './database.js';
+import { openDatabase, openPrepared } from './database.js';
 import type { Db } from './db/connect.js';
 import { keepHouse } from './db/housekeeping.js';
 import { type Feed, openFeed } from './events/feed.js';
@@ -15,7 +15,7 @@ import { corsFor } from './http/cors.js';
 import { rateLimiter } from './http/rate-limit.js';
 import { createRouter, type Route, type Router } from './http/router.js';
 import type { Log } from './log.js';
-import { createMetrics, type Metrics } from './observe/metrics.js';
+import { createMetrics, type Metrics, registryOfAll } from './observe/metrics.js';
 import { createObserver } from './observe/observer.js';
 import { findTracer } from './observe/tracing.js';
 import { createPipeline } from './pipeline.js';
@@ -55,27 +55,40 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** The service cannot start, told in one line. */
-export class StartError extends Error {}
+/** The primary of a worker. It has prepared the database. */
+export interface Primary {
+  /** The figures of all workers that answer in time, the asking one's among them. Throws when the primary does not. */
+  collect(): Promise<readonly unknown[]>;
+}
 
-/** Starts everything, in order; resolves when the service answers. `more` adds routes of other collections. */
+/**
+ * Starts everything, in order; resolves when the service answers. `more` adds routes of other collections; with
+ * `primary` this is one of several workers.
+ */
 export async function startService(
   config: Config,
   log: Log,
   more?: (db: Db) => Promise<Route[]>,
+  primary?: Primary,
 ): Promise<Service> {
   const tls = tlsOf(config);
   const metrics = createMetrics();
-  const database = await openDatabase(config, log, { metrics: metrics.db });
+  const open = primary ? openPrepared : openDatabase;
+  const database = await open(config, log, { metrics: metrics.db });
   const { db } = database;
   const { metricsPort: port, metricsHost } = config;
-  const scrape = port === undefined ? undefined : createScrapeServer(metrics, config, log, db.peer);
+  const registry = primary ? () => registryOfAll(primary.collect) : metrics.registry;
+  const scrape = port === undefined ? undefined : createScrapeServer(registry, config, log, db.peer);
   let maintenance = config.maintenance;
   let feed: Feed | undefined;
   try {
-    if (scrape) await listen(scrape, metricsHost, port!, 'METRICS_PORT');
-    const counts = config.rateLimitStore === 'postgres' ? openSharedCounts(db, log) : undefined;
-    const auth = openAuth(config, db, log, metrics.authFailures, counts);
+    if (scrape) await bind(scrape, { host: metricsHost, port: port!, setting: 'METRICS_PORT' });
+    // Loaded when the settings ask for it: a start and its memory pay for no package that is not used.
+    const counts =
+      config.rateLimitStore === 'postgres'
+        ? (await import('./auth/shared.js')).openSharedCounts(db, log)
+        : undefined;
+    const auth = await openAuth(config, db, log, metrics.authFailures, counts);
     const collections = await openCollections(db, config.tombstones);
     const resources = Object.values(collections).map(({ resource }) => resource);
     feed = config.events ? await openFeed(db, log, resources, config) : undefined;
@@ -87,7 +100,7 @@ export async function startService(
     const table = [
       ...routes(db, collections, config, () => router, feed),
       ...healthRoutes(obstacle),
-      ...(config.metricsPort === undefined ? [metricsRoute(metrics, { scopes: ['admin'] })] : []),
+      ...(config.metricsPort === undefined ? [metricsRoute(registry, { scopes: ['admin'] })] : []),
       ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),
       ...((await more?.(db)) ?? []),
     ];
@@ -117,7 +130,7 @@ export async function startService(
       isDraining: () => !server.listening,
     });
     const server = createHttpServer(pipeline, config, tls, metrics.http.refused);
-    await listen(server, config.host, config.port, 'PORT');
+    await bind(server, { host: config.host, port: config.port, setting: 'PORT' });
     const stopHousekeeping = keepHouse(db, log, { ...config, horizon: feed?.tail.horizon });
     return {
       url: urlOf(server, config.host),
@@ -163,26 +176,6 @@ function tlsOf(config: Config) {
     return readTls(config);
   } catch (error) {
     throw error instanceof TlsError ? new StartError(error.message) : error;
-  }
-}
-
-/** `setting` names what decides the port. */
-async function listen(
-  server: Server | TlsServer,
-  host: string,
-  port: number,
-  setting: string,
-): Promise<void> {
-  server.listen({ host, port });
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    const taken = (error as { code?: string }).code === 'EADDRINUSE';
-    throw new StartError(
-      taken
-        ? `port ${port} of ${host} is taken: set ${setting} to another`
-        : `cannot listen on ${host}: ${(error as Error).message}`,
-    );
   }
 }
 

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import t from 'tap';
 import { ConfigError, readConfig } from '../src/config.js';
 
@@ -76,6 +77,14 @@ t.test('an empty or blank variable is as one that is not set', async (t) => {
   for (const blank of ['', '  ', '\n']) {
     t.match(readConfig(Object.fromEntries(names.map((name) => [name, blank]))), DEFAULTS);
   }
+});
+
+t.test('WORKERS takes a number, or `auto` for as many as there are cores', async (t) => {
+  t.equal(readConfig({}).workers, 1);
+  t.equal(readConfig({ WORKERS: '256' }).workers, 256);
+  t.equal(readConfig({ WORKERS: 'auto' }).workers, Math.min(256, availableParallelism()));
+  for (const bad of ['0', '257', '-1', '1.5', 'Auto', 'all', '9999'])
+    t.strictSame(faultsOf({ WORKERS: bad }), ['WORKERS takes an integer from 1 to 256, or `auto`'], bad);
 });
 
 t.test('space around a value is left out', async (t) => {

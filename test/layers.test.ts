@@ -7,7 +7,8 @@ const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 
 /** Top to bottom; a file imports from its own layer and those below. The first prefix that fits decides. */
 const LAYERS = [
-  ['main.ts', 'import.ts', 'cli.ts'],
+  ['main.ts', 'import.ts', 'cli.ts', 'health.ts'],
+  ['alone.ts', 'workers/'],
   ['service.ts', 'importer.ts', 'database.ts'],
   ['scrape.ts'],
   ['server.ts'],
@@ -27,6 +28,8 @@ const LAYERS = [
     'codes.ts',
     'config',
     'tls.ts',
+    'bind.ts',
+    'signals.ts',
     'resource.ts',
     'json.ts',
     'uuid.ts',

@@ -1,3 +1,4 @@
+import { Ajv } from 'ajv';
 import t from 'tap';
 import { type Failure, Problem } from '../src/errors.js';
 import type { Json, JsonObject } from '../src/json.js';
@@ -151,4 +152,16 @@ t.test('a failure never has the rejected value', async (t) => {
         t.notMatch(JSON.stringify([error, (error as Problem).message]), secret, field);
       }
     }
+});
+
+t.test('every declaration is a valid JSON Schema, which the start takes for granted', async (t) => {
+  const ajv = new Ajv();
+  for (const { name, schema } of [users, items, posts])
+    t.ok(ajv.validateSchema(schema), `${name}: ${ajv.errorsText()}`);
+  const wrong = (schema: object) => () => compileCheck({ schema: schema as never, normalize: {} });
+  const properties = (of: object) => ({ type: 'object', required: [], properties: { a: of } });
+  t.throws(wrong(properties({ type: 'strng' })), /type must be/);
+  t.throws(wrong(properties({ type: 'string', maxLenght: 3 })), /unknown keyword/);
+  t.throws(wrong(properties({ type: 'string', maxLength: '3' })), /maxLength/);
+  t.throws(wrong(properties({ type: 'string', format: 'no-such' })), /unknown format/);
 });

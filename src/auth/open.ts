@@ -6,7 +6,6 @@ import type { SchemeName } from '../principal.js';
 import { apiKey } from './api-key.js';
 import { type Authenticate, createAuthenticator } from './authenticate.js';
 import { basic } from './basic.js';
-import { bearer } from './bearer.js';
 import { FAILURE_WINDOW_S, failureLimit } from './failures.js';
 import { type Lookup, openLookup } from './lookup.js';
 import { mtls } from './mtls.js';
@@ -29,25 +28,26 @@ export interface Auth {
 const ORDER: readonly SchemeName[] = ['bearer', 'api-key', 'basic', 'signature', 'mtls'];
 
 /** Opens the schemes that the configuration names. With `counts`, failures are counted for all processes. */
-export function openAuth(
+export async function openAuth(
   config: Config,
   db: Db,
   log: Log,
   failed: Labelled<Cell>,
   counts?: OpenCounts,
-): Auth {
+): Promise<Auth> {
   const lookup = config.auth.some((name) => name === 'api-key' || name === 'mtls')
     ? openLookup(db, log)
     : undefined;
   const takeOnce = createTakeOnce(db);
-  const open: Record<SchemeName, () => Scheme> = {
-    bearer: () => bearer(config, takeOnce, log),
+  const open: Record<SchemeName, () => Scheme | Promise<Scheme>> = {
+    bearer: async () => (await import('./bearer.js')).bearer(config, takeOnce, log),
     'api-key': () => apiKey(config.realm, lookup!),
     basic: () => basic(config, db, log),
     signature: () => signature(config, takeOnce),
     mtls: () => mtls(config.realm, lookup!),
   };
-  const schemes = ORDER.filter((name) => config.auth.includes(name)).map((name) => open[name]());
+  const named = ORDER.filter((name) => config.auth.includes(name));
+  const schemes = await Promise.all(named.map((name) => open[name]()));
   const failures = failureLimit(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
   return {
     authenticate: schemes.length > 0 ? createAuthenticator(schemes, failures, failed) : undefined,

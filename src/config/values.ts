@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net';
+import { availableParallelism } from 'node:os';
 
 export const SECURE_URL = 'an https URL, or an http URL of a loopback address';
 
@@ -35,6 +36,15 @@ export function parseDate(text: string): Date | undefined {
   const read = new Date(`${local}Z`);
   if (Number.isNaN(value.getTime()) || Number.isNaN(read.getTime())) return undefined;
   return read.toISOString().startsWith(local) ? value : undefined;
+}
+
+export const MOST_WORKERS = 256;
+
+/** `auto`: as many as this process may use cores. */
+export function parseWorkers(text: string): number | undefined {
+  if (text === 'auto') return Math.min(availableParallelism(), MOST_WORKERS);
+  const value = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  return value >= 1 && value <= MOST_WORKERS ? value : undefined;
 }
 
 export function parseDatabaseUrl(text: string): string | undefined {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import postgres from 'postgres';
-import { SQL_DIR } from './queries.js';
+import { listMigrations, readSql } from './sql-files.js';
 
 /** A database that the service cannot use, told in one line. */
 export class DatabaseError extends Error {}
@@ -87,12 +86,11 @@ export function newestMigration(): string {
 }
 
 function readMigrations(): Migration[] {
-  const folder = new URL('migrations/', SQL_DIR);
-  return readdirSync(folder)
+  return listMigrations()
     .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
     .sort()
     .map((name) => {
-      const text = readFileSync(new URL(name, folder), 'utf8');
+      const text = readSql(`migrations/${name}`);
       return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
     });
 }

@@ -1,13 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { nameStatement } from '../observe/waits.js';
-
-/** Where the project's SQL lives, beside dist/. */
-export const SQL_DIR = new URL('../../../sql/', import.meta.url);
+import { readSql } from './sql-files.js';
 
 /** Named statements of one file of sql/: name -> text, comments left out. Throws when a name stands twice. */
 export function readStatements(file: string): ReadonlyMap<string, string> {
   const statements = new Map<string, string>();
-  const sections = readFileSync(new URL(file, SQL_DIR), 'utf8')
+  const sections = readSql(file)
     .split(/^-- name: /m)
     .slice(1);
   for (const section of sections) {

@@ -50,8 +50,8 @@ export function limitConnections(server: Server | TlsServer, limits: ConnectionL
     else ofAddress.set(key, left);
   }
 
-  server.maxConnections = maxConnections + TOLD;
-  // Before Node looks at it: of an encrypted one this is the connection below, which carries the count.
+  // Not by Node's maxConnections: in a worker of a cluster such a connection goes back to the primary, and one that no
+  // worker takes goes round between them without end. Before Node looks at it: of an encrypted one this is the connection below, which carries the count.
   server.prependListener('connection', (socket: Socket) => {
     const key = keyOf(socket);
     open++;

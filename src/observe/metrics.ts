@@ -131,6 +131,13 @@ export function sharing({ batch, queued }: DbMetrics, operation: string, collect
   return { name: `${operation} ${collection}`, size: batch.of(...labels), queued: queued.of(...labels) };
 }
 
+/** One registry of what several processes have counted, as each has told it; who has told nothing is left out. */
+export async function registryOfAll(collect: () => Promise<readonly unknown[]>): Promise<Registry> {
+  const told = (await collect()).filter((figures) => figures !== null && figures !== undefined);
+  const { AggregatorRegistry } = await import('prom-client');
+  return AggregatorRegistry.aggregate(told as object[]);
+}
+
 /** What concerns the database alone. */
 export function createDbMetrics(): DbMetrics {
   const limit: Cell = { value: 0 };

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { DatabaseError, migrate } from '../../src/db/migrate.js';
-import { SQL_DIR } from '../../src/db/queries.js';
+import { SQL_DIR } from '../../src/db/sql-files.js';
 import { startProcess } from '../process.js';
 import { SERVER_URL, testDatabase } from '../service.js';
 

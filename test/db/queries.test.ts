@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import { connect } from '../../src/db/connect.js';
-import { fill, readStatements, SQL_DIR } from '../../src/db/queries.js';
+import { fill, readStatements } from '../../src/db/queries.js';
+import { SQL_DIR } from '../../src/db/sql-files.js';
 import { openCollections } from '../../src/routes.js';
 import { testDatabase } from '../service.js';
 

@@ -1,0 +1,27 @@
+import { once } from 'node:events';
+import type { Server } from 'node:net';
+
+/** The service cannot start, told in one line. */
+export class StartError extends Error {}
+
+/** Where to listen; port 0: any that is free. `setting` names what decides the port. */
+export interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly setting: string;
+}
+
+/** Resolves when the server listens. Throws StartError. */
+export async function bind(server: Server, { host, port, setting }: Place): Promise<void> {
+  server.listen({ host, port });
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const taken = (error as { code?: string }).code === 'EADDRINUSE';
+    throw new StartError(
+      taken
+        ? `port ${port} of ${host} is taken: set ${setting} to another`
+        : `cannot listen on ${host}: ${(error as Error).message}`,
+    );
+  }
+}
