@@ -16,6 +16,7 @@ export type Code =
   | 'IDEMPOTENCY_KEY_IN_USE'
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'INSUFFICIENT_SCOPE'
+  | 'INSUFFICIENT_STORAGE'
   | 'INTERNAL_ERROR'
   | 'INVALID_PATCH'
   | 'METHOD_NOT_ALLOWED'
@@ -229,5 +230,11 @@ export const patchTestFailed = (operation: number) =>
 /** RFC 9110 section 15.6.4. */
 export const unavailable = (message: string, retryAfterSeconds = 1) =>
   new Problem(503, 'SERVICE_UNAVAILABLE', message, { headers: ['Retry-After', String(retryAfterSeconds)] });
+
+/** RFC 4918 section 11.5: the database's disk is full; nothing was written. */
+export const insufficientStorage = () =>
+  new Problem(507, 'INSUFFICIENT_STORAGE', 'The database has no room left.', {
+    headers: ['Retry-After', '10'],
+  });
 
 export const internal = () => new Problem(500, 'INTERNAL_ERROR', 'The server failed to answer this request.');

@@ -215,7 +215,7 @@ function fail(exchange: Exchange, error: unknown): void {
       { err: error, requestId: id, method: req.method, path: req.url?.split('?')[0] },
       'request failed',
     );
-  else if (problem !== error && problem.status === 503)
+  else if (problem !== error && problem.status >= 503)
     log.warn({ err: error, requestId: id }, problem.message);
   // Half an array must not look like a whole one.
   if (res.headersSent) return void res.destroy();

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import type postgres from 'postgres';
 import { unavailable } from '../errors.js';
+import { type Loan, openLent } from './lent.js';
 import { type Listening, listen } from './listen.js';
-import { openLent, openShared } from './pool.js';
+import { openShared } from './shared.js';
 
 export type Value = string | number | null;
 export type Row = Record<string, string | number | boolean | null>;
@@ -58,29 +58,52 @@ const SHORT = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', ji
 /** A search is planned for its term, and keeps the ids of a common one in memory: 1.2 to 1.4 times as fast. */
 const SEARCH = { plan_cache_mode: 'force_custom_plan', work_mem: '64MB', jit: 'off' };
 
+/** A server that is cut off from a client finds out, and lets go of what that client held. */
+const KEPT_ALIVE = { tcp_keepalives_idle: 30, tcp_keepalives_interval: 10, tcp_keepalives_count: 3 };
+
+/**
+ * What the server ends by itself. A lock gets half of a statement's time, so that it is told from a slow statement. A
+ * whole list has none of this: its reader may take as long as it likes, and what holds it up is no loss.
+ */
+function limitsOf(timeoutMs: number) {
+  return {
+    ...KEPT_ALIVE,
+    statement_timeout: timeoutMs,
+    lock_timeout: Math.max(1, Math.floor(timeoutMs / 2)),
+    idle_in_transaction_session_timeout: timeoutMs,
+    tcp_user_timeout: timeoutMs,
+  };
+}
+
 /** Opens the pools. Connects lazily: a database that is away shows in the first statement. */
 export function connect(url: string, options: DbOptions): Db {
   const { connections, searches, streams, timeoutMs } = options;
-  const limits = { url, connectMs: timeoutMs, statementMs: timeoutMs };
-  const writing = { ...SHORT, 'plinth.tombstones': options.tombstones ? 'on' : 'off' };
-  const shared = openShared({ ...limits, size: connections, settings: writing });
-  const searching = openShared({ ...limits, size: searches, settings: SEARCH });
-  const transactions = openLent({ ...limits, size: connections, settings: writing });
-  const copies = openLent({ ...limits, size: streams, statementMs: 0, settings: { jit: 'off' } });
+  const limits = limitsOf(timeoutMs);
+  const tombstones = { 'plinth.tombstones': options.tombstones ? 'on' : 'off' };
+  const writing = { ...limits, ...SHORT, ...tombstones };
+  const shared = openShared({ url, timeoutMs, size: connections, settings: writing });
+  const searching = openShared({ url, timeoutMs, size: searches, settings: { ...limits, ...SEARCH } });
+  const transactions = openLent({ url, timeoutMs, size: connections, settings: writing }, 'whole');
+  const copies = openLent(
+    { url, timeoutMs, size: streams, settings: { ...KEPT_ALIVE, jit: 'off' } },
+    'silence',
+  );
   const bounded = bound(options.queue);
   const listeners: (() => Promise<void>)[] = [];
   const cancel = async (pid: string): Promise<void> => {
-    await shared.sql().unsafe('select pg_cancel_backend($1)', [pid], PREPARED);
+    await shared.run((sql) => sql.unsafe('select pg_cancel_backend($1)', [pid], PREPARED));
   };
 
   return {
-    run: (text, args) => bounded(() => shared.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
-    search: (text, args) => bounded(() => searching.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
-    transaction: (work) => bounded(() => transactions.lend((use) => transact(use, work))),
+    run: (text, args) =>
+      bounded(() => shared.run((sql) => sql.unsafe<Row[]>(text, args as Value[], PREPARED))),
+    search: (text, args) =>
+      bounded(() => searching.run((sql) => sql.unsafe<Row[]>(text, args as Value[], PREPARED))),
+    transaction: (work) => bounded(() => transactions.lend((loan) => transact(loan, work))),
     copy: (text, settings, consume) =>
-      bounded(() => copies.lend((use) => copy(use, text, settings, consume, cancel))),
+      bounded(() => copies.lend((loan) => copy(loan, text, settings, consume, cancel))),
     describe: async (text) => {
-      await shared.sql().unsafe(text).describe();
+      await shared.run((sql) => sql.unsafe(text).describe());
     },
     listen: (channel, listening) => {
       const end = listen(url, timeoutMs, channel, listening);
@@ -94,10 +117,8 @@ export function connect(url: string, options: DbOptions): Db {
   };
 }
 
-type Use = () => postgres.Sql;
-
-async function transact<T>(use: Use, work: (run: Run) => Promise<T>): Promise<T> {
-  const run: Run = async (text, args) => use().unsafe<Row[]>(text, args as Value[], PREPARED);
+async function transact<T>(loan: Loan, work: (run: Run) => Promise<T>): Promise<T> {
+  const run: Run = async (text, args) => loan.use().unsafe<Row[]>(text, args as Value[], PREPARED);
   await run('begin', []);
   try {
     const result = await work(run);
@@ -111,25 +132,26 @@ async function transact<T>(use: Use, work: (run: Run) => Promise<T>): Promise<T>
 }
 
 async function copy(
-  use: Use,
+  loan: Loan,
   text: string,
   settings: Readonly<Record<string, string>>,
   consume: (rows: Readable) => Promise<void>,
   cancel: (pid: string) => Promise<void>,
 ): Promise<void> {
-  const [backend] = await use().unsafe('select pg_backend_pid()::text as pid', [], PREPARED);
   for (const [name, value] of Object.entries(settings)) {
-    await use().unsafe('select set_config($1, $2, false)', [name, value], PREPARED);
+    await loan.use().unsafe('select set_config($1, $2, false)', [name, value], PREPARED);
   }
-  const query = use().unsafe(text);
+  const query = loan.use().unsafe(text);
   const rows = await query.readable();
+  // Rows that have come and those that the reader has not taken yet are no silence of the server.
+  loan.isWaiting = () => !rows.readableEnded && !rows.destroyed && rows.readableLength === 0;
   try {
     await consume(rows);
   } catch (error) {
     // The server may sit in a write to us, where a cancel is not seen: read on until it is. When the cancel
     // fails, the rows come to their end by themselves. (The driver's own `cancel` does nothing once a query
     // has become a stream.)
-    const cancelled = cancel(backend!.pid as string).catch(() => undefined);
+    const cancelled = cancel(loan.pid).catch(() => undefined);
     await finished(rows.resume()).catch(() => undefined);
     // A cancel that came late would hit the next statement of this connection.
     await cancelled;
@@ -137,7 +159,8 @@ async function copy(
   } finally {
     // The driver pauses its socket when the stream is full and only a read resumes it; a stream that has
     // its end reads no more, and what follows the rows would never arrive.
-    rows._read(0);
+    if (!loan.lost) rows._read(0);
+    loan.isWaiting = () => true;
   }
 }
 

@@ -5,6 +5,8 @@ export interface GroupOptions<T> {
   readonly most: number;
   /** Statements under way at once. */
   readonly underWay: number;
+  /** A statement that takes longer no longer counts as under way: it may never end; in milliseconds, 1000 when not given. */
+  readonly patienceMs?: number;
   /** What may wait for a statement, by weight; an item more is a 503. */
   readonly waiting: number;
   /** An item's weight; 1 when not given. */
@@ -38,7 +40,7 @@ export function group<T, R>(
   options: GroupOptions<T>,
   run: (items: readonly T[]) => Promise<readonly (R | Promise<R>)[]>,
 ): (item: T) => Promise<R> {
-  const { most, underWay, waiting, weigh = () => 1, keyOf } = options;
+  const { most, underWay, patienceMs = 1000, waiting, weigh = () => 1, keyOf } = options;
   const byKey = new Map<string, Entry<T, R>>();
   let queue: Entry<T, R>[] = [];
   let weight = 0;
@@ -57,14 +59,21 @@ export function group<T, R>(
     const batch = take();
     running++;
     schedule();
+    let counts = true;
+    const done = (): void => {
+      if (counts) running--;
+      counts = false;
+      schedule();
+    };
+    const impatient = setTimeout(done, patienceMs);
     try {
       const outcomes = await run(batch.map(({ item }) => item));
       for (let at = 0; at < batch.length; at++) settleAll(batch[at]!, outcomes[at] as R);
     } catch (error) {
       for (const { settle } of batch) for (const { reject } of settle) reject(error);
     } finally {
-      running--;
-      schedule();
+      clearTimeout(impatient);
+      done();
     }
   }
 
