@@ -22,6 +22,8 @@ export interface Config extends AuthConfig {
   readonly keepAliveMs: number;
   readonly maxConnections: number;
   readonly shutdownMs: number;
+  readonly shutdownDelayMs: number;
+  readonly shutdownIdleMs: number;
   readonly requireIfMatch: boolean;
   /** Starts in maintenance. */
   readonly maintenance: boolean;
@@ -72,6 +74,8 @@ export function readConfig(env: Env = process.env): Config {
     keepAliveMs: integer('KEEP_ALIVE_MS', 65_000, 0, 3_600_000),
     maxConnections: integer('MAX_CONNECTIONS', 16_384, 1, 1_000_000),
     shutdownMs: integer('SHUTDOWN_MS', 10_000, 0, 600_000),
+    shutdownDelayMs: integer('SHUTDOWN_DELAY_MS', 0, 0, 600_000),
+    shutdownIdleMs: integer('SHUTDOWN_IDLE_MS', 1000, 0, 600_000),
     requireIfMatch: flag('REQUIRE_IF_MATCH'),
     maintenance: flag('MAINTENANCE'),
     tombstones: flag('TOMBSTONES'),

@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { ConfigError, readConfig } from './config.js';
 import { EmbeddedError } from './db/cluster.js';
 import { DatabaseError } from './db/migrate.js';
@@ -16,7 +17,8 @@ async function main(): Promise<void> {
     process.on(signal, () => {
       // Before there is anything to finish, the exit alone ends what was started.
       if (!service) process.exit(0);
-      if (stopping) process.exit(1);
+      // As a shell tells of a process that a signal ended.
+      if (stopping) process.exit(128 + constants.signals[signal]);
       stopping = true;
       service.stop().then(
         () => process.exit(0),

@@ -9,6 +9,7 @@ import { connect, type Db } from './db/connect.js';
 import { joinEmbedded, startEmbedded } from './db/embedded.js';
 import { keepHouse } from './db/housekeeping.js';
 import { migrate } from './db/migrate.js';
+import { drain } from './drain.js';
 import { present } from './http/client.js';
 import { corsFor } from './http/cors.js';
 import { rateLimiter } from './http/rate-limit.js';
@@ -34,7 +35,7 @@ export interface Service {
    * TlsError, and keeps what it has, when they cannot be used; does nothing without TLS.
    */
   reload(): void;
-  /** Stops accepting, lets what is in flight finish within the configured time, and closes everything. */
+  /** Stops accepting, lets what is in flight finish within the configured times, and closes everything. */
   stop(): Promise<void>;
 }
 
@@ -95,13 +96,14 @@ export async function startService(
   const database = await openDatabase(config, log);
   const { db } = database;
   let maintenance = config.maintenance;
+  let draining = false;
   try {
     const counts = config.rateLimitStore === 'postgres' ? openSharedCounts(db, log) : undefined;
     const auth = openAuth(config, db, log, counts);
     const collections = await openCollections(db, config.tombstones);
     const ofDatabase = databaseObstacle(db);
     const obstacle = async (): Promise<Obstacle> => {
-      if (!server.listening) return 'draining';
+      if (draining) return 'draining';
       return maintenance ? 'maintenance' : ofDatabase();
     };
     const table = [
@@ -124,7 +126,7 @@ export async function startService(
         config.rateLimit && rateLimiter(config.rateLimit, counts?.('requests', config.rateLimit.seconds)),
       present: (req, body) => present(req, body, config.trustProxy),
       isInMaintenance: () => maintenance,
-      isDraining: () => !server.listening,
+      isDraining: () => draining,
     });
     const server = createHttpServer(pipeline, config, tls);
     await listen(server, config);
@@ -144,7 +146,8 @@ export async function startService(
       },
       stop: async () => {
         stopHousekeeping();
-        await drain(server, config.shutdownMs);
+        draining = true;
+        await drain(server, config);
         await auth.close();
         await database.close();
       },
@@ -181,16 +184,4 @@ async function listen(server: Server | TlsServer, { host, port }: Config): Promi
 function urlOf(server: Server | TlsServer, { host, tlsCert }: Config): string {
   const { port } = server.address() as AddressInfo;
   return `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-/** New connections are refused, idle ones closed, busy ones closed with their answer. */
-async function drain(server: Server | TlsServer, shutdownMs: number): Promise<void> {
-  const closed = once(server, 'close');
-  server.close();
-  const impatient = setTimeout(() => server.closeAllConnections(), shutdownMs);
-  // Not at once: a connection that is new may have its first request on the way.
-  const idle = setInterval(() => server.closeIdleConnections(), 100);
-  await closed;
-  clearTimeout(impatient);
-  clearInterval(idle);
 }

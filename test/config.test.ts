@@ -83,6 +83,8 @@ const INTEGERS: Record<string, [number, number]> = {
   KEEP_ALIVE_MS: [0, 3_600_000],
   MAX_CONNECTIONS: [1, 1_000_000],
   SHUTDOWN_MS: [0, 600_000],
+  SHUTDOWN_DELAY_MS: [0, 600_000],
+  SHUTDOWN_IDLE_MS: [0, 600_000],
   JWT_SKEW: [0, 300],
   AUTH_FAILURES: [0, 1_000_000],
 };

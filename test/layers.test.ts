@@ -9,7 +9,7 @@ const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 const LAYERS = [
   ['main.ts', 'import.ts', 'cli.ts'],
   ['service.ts', 'importer.ts'],
-  ['server.ts'],
+  ['server.ts', 'drain.ts'],
   ['pipeline.ts'],
   ['routes.ts'],
   ['actions/'],

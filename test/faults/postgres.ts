@@ -2,7 +2,6 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import type { Test } from 'tap';
@@ -10,6 +9,7 @@ import { findBinaries } from '../../src/db/binaries.js';
 import { lastWordsOf, pickUser, spawnAs } from '../../src/db/cluster.js';
 import { startEmbedded } from '../../src/db/embedded.js';
 import { dataFolder, isAlive, until } from '../process.js';
+import { freePort } from './haproxy.js';
 
 /** A PostgreSQL that bad things are done to. It keeps its port. */
 export interface Victim {
@@ -118,13 +118,4 @@ function parentOf(pid: string): number | undefined {
     // It has ended meanwhile.
     return undefined;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }
