@@ -28,9 +28,11 @@ export async function drain(server: Server | TlsServer, options: DrainOptions): 
   NetServer.prototype.close.call(server);
   const impatient = setTimeout(() => server.closeAllConnections(), options.shutdownMs);
   let sweep: NodeJS.Timeout | undefined;
+  // What has come meanwhile is read first: timers of a process that had to wait may be ahead of it.
+  const closeIdle = () => setImmediate(() => server.closeIdleConnections());
   const patient = setTimeout(() => {
-    server.closeIdleConnections();
-    sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
+    closeIdle();
+    sweep = setInterval(closeIdle, SWEEP_MS);
   }, options.shutdownIdleMs);
   await closed;
   for (const timer of [impatient, patient, sweep]) clearTimeout(timer);
@@ -40,13 +42,15 @@ export async function drain(server: Server | TlsServer, options: DrainOptions): 
 const SHORT_MS = 0.5;
 /** When a longer one has to do, and when it is enough of waiting. */
 const LONG_MS = 500;
-const MOST_MS = 1000;
+const MOST_MS = 5000;
 
 /**
  * Resolves in a turn of the event loop that found no connection in the kernel's queue: those left in it when a
  * listener is closed are reset, and Node takes one a turn.
  */
 async function acceptAll(server: Server | TlsServer): Promise<void> {
+  // From here to the next turn the event loop looks for connections once.
+  await turn();
   const began = performance.now();
   let accepted = true;
   const note = (): void => {

@@ -233,8 +233,6 @@ export const unavailable = (message: string, retryAfterSeconds = 1) =>
 
 /** RFC 4918 section 11.5: the database's disk is full; nothing was written. */
 export const insufficientStorage = () =>
-  new Problem(507, 'INSUFFICIENT_STORAGE', 'The database has no room left.', {
-    headers: ['Retry-After', '10'],
-  });
+  new Problem(507, 'INSUFFICIENT_STORAGE', 'The database is full.', { headers: ['Retry-After', '10'] });
 
 export const internal = () => new Problem(500, 'INTERNAL_ERROR', 'The server failed to answer this request.');

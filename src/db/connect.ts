@@ -47,6 +47,9 @@ export interface DbOptions {
   readonly tombstones: boolean;
 }
 
+/** A service that starts describes all its statements at once, perhaps beside others that start. */
+const DESCRIBE_MS = 30_000;
+
 const PREPARED = { prepare: true, simple: false } as never;
 
 /**
@@ -103,7 +106,7 @@ export function connect(url: string, options: DbOptions): Db {
     copy: (text, settings, consume) =>
       bounded(() => copies.lend((loan) => copy(loan, text, settings, consume, cancel))),
     describe: async (text) => {
-      await shared.run((sql) => sql.unsafe(text).describe());
+      await shared.run((sql) => sql.unsafe(text).describe(), DESCRIBE_MS);
     },
     listen: (channel, listening) => {
       const end = listen(url, timeoutMs, channel, listening);

@@ -6,15 +6,17 @@ import { Dialler, ended, late, limitsOf, type PoolOptions, Silence, watch } from
 export interface Shared {
   /**
    * Runs one statement. Rejects when it fails, when it or the wait for a connection takes too long, and when its
-   * connection is lost: then nobody knows whether it took place, and it is not sent again.
+   * connection is lost: then nobody knows whether it took place, and it is not sent again. `moreMs` is given to one
+   * that comes with many others.
    */
-  run<T>(work: Work<T>): Promise<T>;
+  run<T>(work: Work<T>, moreMs?: number): Promise<T>;
   end(): Promise<void>;
 }
 
 type Work<T> = (sql: postgres.Sql) => PromiseLike<T>;
 
 interface Task {
+  /** From when its time counts. */
   readonly since: number;
   readonly work: Work<unknown>;
   readonly resolve: (result: never) => void;
@@ -35,8 +37,10 @@ interface Member {
 export function openShared(options: PoolOptions): Shared {
   const pool = new SharedPool(options);
   return {
-    run: (work) =>
-      new Promise((resolve, reject) => pool.submit({ since: performance.now(), work, resolve, reject })),
+    run: (work, moreMs = 0) =>
+      new Promise((resolve, reject) =>
+        pool.submit({ since: performance.now() + moreMs, work, resolve, reject }),
+      ),
     end: () => pool.end(),
   };
 }

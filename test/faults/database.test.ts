@@ -1,8 +1,10 @@
+import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { startProcess, until } from '../process.js';
 import { type Proxy as Network, testProxy } from '../proxy.js';
-import { send } from '../service.js';
+import { send, testService } from '../service.js';
 import { type Ledger, startLedger } from './ledger.js';
 import { testPostgres, type Victim } from './postgres.js';
 
@@ -90,10 +92,11 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
+const victim = await testPostgres(t);
+
 for (const { says, happens, timeoutMs = TIMEOUT_MS } of FAULTS) {
   t.test(`a database that is ${says}: 503 meanwhile, and no write is lost or done twice`, async (t) => {
-    const victim = await testPostgres(t);
-    const proxy = await testProxy(t, victim.url);
+    const proxy = await testProxy(t, await victim.database());
     const service = startProcess(t, {
       DATABASE_URL: proxy.url,
       DB_TIMEOUT_MS: String(timeoutMs),
@@ -150,3 +153,71 @@ async function staysUp(t: Test, service: ReturnType<typeof startProcess>): Promi
   service.child.kill('SIGTERM');
   t.equal(await service.ended, 0);
 }
+
+t.test(
+  'a whole list that a frozen database leaves half sent is cut off, and one that has not begun is 503',
+  async (t) => {
+    const victim = await testPostgres(t);
+    const { url, send } = await testService(t, { DATABASE_URL: victim.url, DB_TIMEOUT_MS: '1000' });
+    const note = 'x'.repeat(100_000);
+    for (let n = 0; n < 300; n++) await send('POST', '/items', { body: { name: `${n}`, note } });
+    const half = new Promise<string>((resolve, reject) => {
+      http.get(`${url}/items?sort=created_at`, (response) => {
+        response.once('data', () => {
+          response.pause();
+          victim.freeze();
+          response.resume();
+        });
+        response.on('error', () => resolve('cut off')).on('end', () => reject(new Error('it looks whole')));
+      });
+    });
+    t.equal(await half, 'cut off');
+    const refused = await send('GET', '/items?sort=created_at');
+    t.equal(refused.status, 503);
+    t.ok(refused.headers['retry-after']);
+    victim.thaw();
+    const whole = await until('lists are whole again', async () => {
+      const answer = await send('GET', '/items?sort=created_at');
+      return answer.status === 200 && answer;
+    });
+    t.equal(whole.json.length, 300);
+  },
+);
+
+t.test('a lock that another holds: 503 in half of the time limit, and nothing was written', async (t) => {
+  const service = await testService(t, { DB_TIMEOUT_MS: '2000' });
+  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await sql.unsafe('begin; lock table items in exclusive mode');
+  const together = Array.from({ length: 20 }, (_, at) =>
+    service.send('POST', '/items', {
+      body: { name: `${at}` },
+      headers: at % 2 === 0 ? { 'idempotency-key': `key-${at}` } : {},
+    }),
+  );
+  for (const answer of await Promise.all(together)) {
+    t.equal(answer.status, 503);
+    t.equal(answer.headers['retry-after'], '1');
+  }
+  t.equal((await service.send('GET', '/items?page=1')).json.meta.total, 0, 'reads go on');
+  await sql.unsafe('rollback');
+  t.equal((await service.send('POST', '/items', { body: { name: 'after' } })).status, 201);
+  t.equal((await service.send('GET', '/items?page=1')).json.meta.total, 1);
+});
+
+t.test('a transaction whose client vanishes lets go of its locks', async (t) => {
+  const proxy = await testProxy(t, await victim.database());
+  const { db, send: ask } = await testService(t, { DATABASE_URL: proxy.url, DB_TIMEOUT_MS: '1000' });
+  const held = db.transaction(async (run) => {
+    await run('lock table items in exclusive mode', []);
+    proxy.swallow();
+    await run('select 1', []);
+  });
+  await t.rejects(held, { code: 'ETIMEDOUT' });
+  await proxy.restore();
+  await until(
+    'the lock is free',
+    async () => (await ask('POST', '/items', { body: { name: 'A' } })).status === 201,
+  );
+  t.pass('by the server itself: it never heard of the end of its client');
+});

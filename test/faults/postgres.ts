@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -14,6 +15,8 @@ import { freePort } from './haproxy.js';
 /** A PostgreSQL that bad things are done to. It keeps its port. */
 export interface Victim {
   readonly url: string;
+  /** The URL of a new, empty database. */
+  database(): Promise<string>;
   /** Resolves when it takes statements. */
   start(): Promise<void>;
   /** As `pg_ctl stop -m fast` does. */
@@ -23,8 +26,6 @@ export interface Victim {
   /** SIGSTOP to all its processes, until `thaw`. */
   freeze(): void;
   thaw(): void;
-  /** Resolves when it takes statements, as far as it does so by itself. */
-  ready(): Promise<void>;
 }
 
 /** Makes a cluster in a folder of the test's, or in `folder`, and starts it. Ended when the test ends. */
@@ -46,9 +47,6 @@ export async function testPostgres(
   let child: ChildProcess | undefined;
   let frozen: number[] = [];
 
-  const ready = async (): Promise<void> => {
-    await until('the database takes statements', () => answers(url));
-  };
   const start = async (): Promise<void> => {
     child = spawnAs(runAs, binaries.postgres, [...base, ...more]);
     const words = lastWordsOf(child);
@@ -77,8 +75,14 @@ export async function testPostgres(
   });
   return {
     url,
+    database: async () => {
+      const name = `test_${randomBytes(6).toString('hex')}`;
+      const sql = postgres(url, { max: 1, onnotice: () => undefined });
+      await sql.unsafe(`create database ${name}`);
+      await sql.end();
+      return url.replace(/\/[^/]*$/, `/${name}`);
+    },
     start,
-    ready,
     stop: () => end('SIGINT'),
     kill: () => end('SIGKILL'),
     freeze: () => {

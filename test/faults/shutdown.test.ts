@@ -4,6 +4,7 @@ import t, { type Test } from 'tap';
 import { startProcess, until } from '../process.js';
 import { send, testDatabase } from '../service.js';
 import { type KeepAliveLoad, startKeepAlive } from './keep-alive.js';
+import { testPostgres } from './postgres.js';
 
 t.jobs = 1;
 
@@ -71,8 +72,8 @@ async function readList(url: string, meanwhile: () => Promise<void>): Promise<st
 }
 
 /** More than all the buffers between the database and a client that reads nothing. */
-const RECORDS = 600;
-const NOTE = 'x'.repeat(50_000);
+const RECORDS = 300;
+const NOTE = 'x'.repeat(100_000);
 
 async function fill(url: string): Promise<void> {
   for (let from = 0; from < RECORDS; from += 10) {
@@ -112,7 +113,6 @@ t.test('a list that is being read is finished, or cut off after SHUTDOWN_MS', as
 });
 
 t.test('a database that is frozen does not keep it from ending', async (t) => {
-  const { testPostgres } = await import('./postgres.js');
   const victim = await testPostgres(t);
   const service = startProcess(t, { DATABASE_URL: victim.url, DB_TIMEOUT_MS: '60000', SHUTDOWN_MS: '500' });
   const url = await service.ready();
