@@ -24,6 +24,8 @@ export interface Config extends AuthConfig, EventsConfig, LimitsConfig, ObserveC
   readonly requestTimeoutMs: number;
   readonly keepAliveMs: number;
   readonly shutdownMs: number;
+  readonly shutdownDelayMs: number;
+  readonly shutdownIdleMs: number;
   readonly requireIfMatch: boolean;
   /** Starts in maintenance. */
   readonly maintenance: boolean;
@@ -70,6 +72,8 @@ export function readConfig(env: Env = process.env): Config {
     requestTimeoutMs: integer('REQUEST_TIMEOUT_MS', 60_000, 100, 3_600_000),
     keepAliveMs: integer('KEEP_ALIVE_MS', 65_000, 0, 3_600_000),
     shutdownMs: integer('SHUTDOWN_MS', 10_000, 0, 600_000),
+    shutdownDelayMs: integer('SHUTDOWN_DELAY_MS', 0, 0, 600_000),
+    shutdownIdleMs: integer('SHUTDOWN_IDLE_MS', 1000, 0, 600_000),
     requireIfMatch: flag('REQUIRE_IF_MATCH'),
     maintenance: flag('MAINTENANCE'),
     tombstones: flag('TOMBSTONES'),

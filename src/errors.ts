@@ -203,4 +203,8 @@ export const patchTestFailed = (operation: number) =>
 export const unavailable = (message: string, retryAfterSeconds = 1) =>
   new Problem(503, 'SERVICE_UNAVAILABLE', message, { headers: ['Retry-After', String(retryAfterSeconds)] });
 
+/** RFC 4918 section 11.5: the database's disk is full; nothing was written. */
+export const insufficientStorage = () =>
+  new Problem(507, 'INSUFFICIENT_STORAGE', 'The database is full.', { headers: ['Retry-After', '10'] });
+
 export const internal = () => new Problem(500, 'INTERNAL_ERROR', 'The server failed to answer this request.');

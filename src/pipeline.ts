@@ -199,7 +199,7 @@ function fail(exchange: Exchange, error: unknown): void {
   if (!problem) {
     const { method, url } = req;
     log.error({ err: error, ...observation.identity(), method, path: pathOf(url) }, 'request failed');
-  } else if (problem !== error && problem.status === 503)
+  } else if (problem !== error && problem.status >= 503)
     log.warn({ err: error, ...observation.identity() }, problem.message);
   if (!(error instanceof Problem)) observation.fault(error);
   // Half an array must not look like a whole one.

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -9,6 +8,7 @@ import type { Config } from './config.js';
 import { openDatabase, openPrepared } from './database.js';
 import type { Db } from './db/connect.js';
 import { keepHouse } from './db/housekeeping.js';
+import { drain } from './drain.js';
 import { type Feed, openFeed } from './events/feed.js';
 import { present } from './http/client.js';
 import { corsFor } from './http/cors.js';
@@ -51,7 +51,7 @@ export interface Service {
    * TlsError, and keeps what it has, when they cannot be used; does nothing without TLS.
    */
   reload(): void;
-  /** Stops accepting, lets what is in flight finish within the configured time, and closes everything. */
+  /** Stops accepting, lets what is in flight finish within the configured times, and closes everything. */
   stop(): Promise<void>;
 }
 
@@ -81,6 +81,7 @@ export async function startService(
   const scrape = port === undefined ? undefined : createScrapeServer(registry, config, log, db.peer);
   let maintenance = config.maintenance;
   let feed: Feed | undefined;
+  let draining = false;
   try {
     if (scrape) await bind(scrape, { host: metricsHost, port: port!, setting: 'METRICS_PORT' });
     // Loaded when the settings ask for it: a start and its memory pay for no package that is not used.
@@ -94,7 +95,7 @@ export async function startService(
     feed = config.events ? await openFeed(db, log, resources, config) : undefined;
     const ofDatabase = databaseObstacle(db);
     const obstacle = async (): Promise<Obstacle> => {
-      if (!server.listening) return 'draining';
+      if (draining) return 'draining';
       return maintenance ? 'maintenance' : ofDatabase();
     };
     const table = [
@@ -127,7 +128,7 @@ export async function startService(
         config.rateLimit && rateLimiter(config.rateLimit, counts?.('requests', config.rateLimit.seconds)),
       present: (req, body) => present(req, body, config.trustProxy),
       isInMaintenance: () => maintenance,
-      isDraining: () => !server.listening,
+      isDraining: () => draining,
     });
     const server = createHttpServer(pipeline, config, tls, metrics.http.refused);
     await bind(server, { host: config.host, port: config.port, setting: 'PORT' });
@@ -150,8 +151,9 @@ export async function startService(
       },
       stop: async () => {
         stopHousekeeping();
+        draining = true;
         await feed?.close();
-        await drain(server, config.shutdownMs);
+        await drain(server, config);
         await auth.close();
         await database.close();
         closeNow(scrape);
@@ -182,16 +184,4 @@ function tlsOf(config: Config) {
 function urlOf(server: Server | TlsServer, host: string): string {
   const { port } = server.address() as AddressInfo;
   return `${'setSecureContext' in server ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-/** New connections are refused, idle ones closed, busy ones closed with their answer. */
-async function drain(server: Server | TlsServer, shutdownMs: number): Promise<void> {
-  const closed = once(server, 'close');
-  server.close();
-  const impatient = setTimeout(() => server.closeAllConnections(), shutdownMs);
-  // Not at once: a connection that is new may have its first request on the way.
-  const idle = setInterval(() => server.closeIdleConnections(), 100);
-  await closed;
-  clearTimeout(impatient);
-  clearInterval(idle);
 }

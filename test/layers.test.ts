@@ -11,7 +11,7 @@ const LAYERS = [
   ['alone.ts', 'workers/'],
   ['service.ts', 'importer.ts', 'database.ts'],
   ['scrape.ts'],
-  ['server.ts'],
+  ['server.ts', 'drain.ts'],
   ['pipeline.ts'],
   ['exchange.ts'],
   ['routes.ts'],

@@ -86,6 +86,40 @@ t.test('a request that does not end is cut off after the time that SHUTDOWN_MS g
   await stops(t, service);
 });
 
+for (const [signal, code] of [
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+] as const) {
+  t.test(`a second ${signal} ends it at once, with ${code}`, async (t) => {
+    const service = startProcess(t, { DATABASE_URL: await testDatabase(t), SHUTDOWN_MS: '600000' });
+    const url = await service.ready();
+    const { hostname, port } = new URL(url);
+    const socket = net.connect(Number(port), hostname).on('error', () => undefined);
+    const fields = 'Content-Type: application/json\r\nContent-Length: 10\r\nExpect: 100-continue';
+    socket.write(`POST /users HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n`);
+    await once(socket, 'data');
+    service.child.kill(signal);
+    await until('it takes no more connections', () => isRefusing(url));
+    t.equal(service.child.exitCode, null, 'the first waits for what is in flight');
+    service.child.kill(signal);
+    t.equal(await service.ended, code);
+  });
+}
+
+t.test('with SHUTDOWN_DELAY_MS it goes on for a while, and says that it is ending', async (t) => {
+  const service = startProcess(t, { DATABASE_URL: await testDatabase(t), SHUTDOWN_DELAY_MS: '1500' });
+  const url = await service.ready();
+  service.child.kill('SIGTERM');
+  const ready = await until('it says so', async () => {
+    const answer = await send(url, 'GET', '/readyz');
+    return answer.status === 503 && answer;
+  });
+  t.same(ready.json, { status: 'draining' });
+  const created = await send(url, 'POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
+  t.same([created.status, created.headers.connection], [201, 'close']);
+  t.equal(await service.ended, 0);
+});
+
 t.test('a port that is taken is told in one line', async (t) => {
   const taken = net.createServer().listen(0, '127.0.0.1');
   t.teardown(() => taken.close());

@@ -10,6 +10,10 @@ export interface Proxy {
   refuse(): void;
   /** Ends every connection and refuses new ones. */
   cut(): void;
+  /** The same by resets. */
+  reset(): void;
+  /** Every byte vanishes, and nobody is told; what was open then stays dead when it is restored. */
+  swallow(): void;
   restore(): Promise<void>;
 }
 
@@ -17,16 +21,19 @@ export interface Proxy {
 export async function testProxy(t: Test, url: string): Promise<Proxy> {
   const target = new URL(url);
   const open = new Set<net.Socket>();
+  const dead = new WeakSet<net.Socket>();
   const keep = (socket: net.Socket): net.Socket => {
     open.add(socket);
     // A connection that breaks is what this is for: both ends see it close.
     return socket.on('error', () => undefined).on('close', () => open.delete(socket));
   };
+  let swallowing = false;
   const server = net.createServer((near) => {
+    if (swallowing) return void keep(near).resume();
     const far = keep(net.connect({ host: target.hostname, port: Number(target.port) }));
     keep(near).pipe(far).pipe(near);
-    near.on('close', () => far.destroy());
-    far.on('close', () => near.destroy());
+    near.on('close', () => !dead.has(near) && far.destroy());
+    far.on('close', () => !dead.has(far) && near.destroy());
   });
   const listen = async (port: number): Promise<number> => {
     server.listen(port, '127.0.0.1');
@@ -53,8 +60,20 @@ export async function testProxy(t: Test, url: string): Promise<Proxy> {
       if (server.listening) server.close();
       end();
     },
+    reset: () => {
+      if (server.listening) server.close();
+      for (const socket of open) socket.resetAndDestroy();
+    },
+    swallow: () => {
+      swallowing = true;
+      for (const socket of open) {
+        dead.add(socket);
+        socket.unpipe().resume();
+      }
+    },
     restore: async () => {
-      await listen(port);
+      swallowing = false;
+      if (!server.listening) await listen(port);
     },
   };
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import { startEmbedded } from '../src/db/embedded.js';
@@ -10,8 +10,10 @@ import { migrate } from '../src/db/migrate.js';
 
 /**
  * Runs the tests against one PostgreSQL of their own: every test file copies its database from a template.
- * Arguments go to tap, compiled files among them: `npm test -- dist/test/api/users.test.js`.
+ * Arguments go to tap, compiled files among them: `npm test -- dist/test/api/users.test.js`. `faults` stands for the
+ * files of test/faults, which are not among those that run by themselves: they take what the machine has.
  */
+const FAULTS = 'faults';
 const TEMPLATE = 'plinth_template';
 const dataDir = mkdtempSync(join(tmpdir(), 'plinth-test-'));
 // What is written need not outlive the run.
@@ -34,10 +36,12 @@ process.exit(code);
 
 async function tap(args: readonly string[], env: Record<string, string>): Promise<number> {
   const root = fileURLToPath(new URL('../../', import.meta.url));
-  const files = args.some((arg) => arg.endsWith('.js')) ? [] : testFiles(join(root, 'dist/test'));
+  const faults = args[0] === FAULTS;
+  const given = faults ? args.slice(1) : args;
+  const files = given.some((arg) => arg.endsWith('.js')) ? [] : testFiles(join(root, 'dist/test'), faults);
   const child = spawn(
     process.execPath,
-    [join(root, 'node_modules/tap/dist/esm/run.mjs'), ...args, ...files],
+    [join(root, 'node_modules/tap/dist/esm/run.mjs'), ...given, ...files],
     {
       cwd: root,
       env: { ...process.env, ...env },
@@ -49,8 +53,8 @@ async function tap(args: readonly string[], env: Record<string, string>): Promis
   return exitCode ?? 1;
 }
 
-function testFiles(folder: string): string[] {
+function testFiles(folder: string, faults: boolean): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.js'))
+    .filter((name) => name.endsWith('.test.js') && name.startsWith(`${FAULTS}${sep}`) === faults)
     .map((name) => join(folder, name));
 }

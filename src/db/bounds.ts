@@ -1,24 +1,34 @@
 import { unavailable } from '../errors.js';
 import type { DbMetrics, PoolName } from '../observe/metrics.js';
 import { waitFor } from '../observe/waits.js';
-import type { Lent, Use } from './pool.js';
+import type { Lent, Loan } from './lent.js';
 import { faultOf } from './sqlstate.js';
 
 /** Lends a connection, counts who waits for one, and has the present request wait for it too. */
 export function lending({ waiting }: DbMetrics) {
-  return <T>(pool: Lent, name: PoolName, work: (use: Use) => Promise<T>): Promise<T> => {
+  return async <T>(pool: Lent, name: PoolName, work: (loan: Loan) => Promise<T>): Promise<T> => {
     const cell = waiting.of(name);
-    let lent: () => void = () => undefined;
+    let lent: (() => void) | undefined;
     const waited = new Promise<void>((resolve) => {
       lent = resolve;
     });
-    cell.value++;
-    void waitFor('connect', () => waited, undefined);
-    return pool.lend((use) => {
+    const end = (): void => {
+      if (!lent) return;
       cell.value--;
       lent();
-      return work(use);
-    });
+      lent = undefined;
+    };
+    cell.value++;
+    void waitFor('connect', () => waited, undefined);
+    try {
+      return await pool.lend((loan) => {
+        end();
+        return work(loan);
+      });
+    } finally {
+      // Also when none was lent in time.
+      end();
+    }
   };
 }
 

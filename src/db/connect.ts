@@ -4,8 +4,9 @@ import { createDbMetrics, type DbMetrics } from '../observe/metrics.js';
 import { type Peer, peerOf } from '../observe/peer.js';
 import { nameOf, waitFor } from '../observe/waits.js';
 import { bound, lending } from './bounds.js';
+import { type Loan, openLent } from './lent.js';
 import { type Listening, listen } from './listen.js';
-import { openLent, openShared, type Use } from './pool.js';
+import { openShared } from './shared.js';
 
 export type Value = string | number | null;
 export type Row = Record<string, string | number | boolean | null>;
@@ -56,6 +57,8 @@ export interface DbOptions {
 
 /** Who may wait for each connection that is lent. */
 const WAITING = 32;
+/** A service that starts describes all its statements at once, perhaps beside others that start. */
+const DESCRIBE_MS = 30_000;
 
 const PREPARED = { prepare: true, simple: false } as never;
 
@@ -68,19 +71,40 @@ const SHORT = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', ji
 /** A search is planned for its term, and keeps the ids of a common one in memory: 1.2 to 1.4 times as fast. */
 const SEARCH = { plan_cache_mode: 'force_custom_plan', work_mem: '64MB', jit: 'off' };
 
+/** A server that is cut off from a client finds out, and lets go of what that client held. */
+const KEPT_ALIVE = { tcp_keepalives_idle: 30, tcp_keepalives_interval: 10, tcp_keepalives_count: 3 };
+
+/**
+ * What the server ends by itself. A lock gets half of a statement's time, so that it is told from a slow statement. A
+ * whole list has none of this: its reader may take as long as it likes, and what holds it up is no loss.
+ */
+function limitsOf(timeoutMs: number) {
+  return {
+    ...KEPT_ALIVE,
+    statement_timeout: timeoutMs,
+    lock_timeout: Math.max(1, Math.floor(timeoutMs / 2)),
+    idle_in_transaction_session_timeout: timeoutMs,
+    tcp_user_timeout: timeoutMs,
+  };
+}
+
 /** Opens the pools. Connects lazily: a database that is away shows in the first statement. */
 export function connect(url: string, options: DbOptions, metrics = createDbMetrics()): Db {
   const { connections, searches, streams, timeoutMs } = options;
-  const limits = { url, connectMs: timeoutMs, statementMs: timeoutMs };
+  const limits = limitsOf(timeoutMs);
   const writing = {
+    ...limits,
     ...SHORT,
     'plinth.tombstones': options.tombstones ? 'on' : 'off',
     'plinth.events': options.events ? 'on' : 'off',
   };
-  const shared = openShared({ ...limits, size: connections, settings: writing });
-  const searching = openShared({ ...limits, size: searches, settings: SEARCH });
-  const transactions = openLent({ ...limits, size: connections, settings: writing });
-  const copies = openLent({ ...limits, size: streams, statementMs: 0, settings: { jit: 'off' } });
+  const shared = openShared({ url, timeoutMs, size: connections, settings: writing });
+  const searching = openShared({ url, timeoutMs, size: searches, settings: { ...limits, ...SEARCH } });
+  const transactions = openLent({ url, timeoutMs, size: connections, settings: writing }, 'whole');
+  const copies = openLent(
+    { url, timeoutMs, size: streams, settings: { ...KEPT_ALIVE, jit: 'off' } },
+    'silence',
+  );
   const bounded = bound(options.queue, metrics);
   const sizes = { short: connections, search: searches, transaction: connections, stream: streams };
   for (const [pool, size] of Object.entries(sizes)) metrics.connections.of(pool).value = size;
@@ -91,20 +115,22 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const listeners: (() => Promise<void>)[] = [];
   const lend = lending(metrics);
   const cancel = async (pid: string): Promise<void> => {
-    await shared.sql().unsafe('select pg_cancel_backend($1)', [pid], PREPARED);
+    await shared.run((sql) => sql.unsafe('select pg_cancel_backend($1)', [pid], PREPARED));
   };
 
   return {
     run: (text, args) =>
-      short(nameOf(text), () => shared.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
+      short(nameOf(text), () => shared.run((sql) => sql.unsafe<Row[]>(text, args as Value[], PREPARED))),
     search: (text, args) =>
-      search(nameOf(text), () => searching.sql().unsafe<Row[]>(text, args as Value[], PREPARED)),
+      search(nameOf(text), () => searching.run((sql) => sql.unsafe<Row[]>(text, args as Value[], PREPARED))),
     transaction: (work) =>
-      transaction(undefined, () => lend(transactions, 'transaction', (use) => transact(use, work))),
+      transaction(undefined, () => lend(transactions, 'transaction', (loan) => transact(loan, work))),
     copy: (text, settings, consume) =>
-      stream(nameOf(text), () => lend(copies, 'stream', (use) => copy(use, text, settings, consume, cancel))),
+      stream(nameOf(text), () =>
+        lend(copies, 'stream', (loan) => copy(loan, text, settings, consume, cancel)),
+      ),
     describe: async (text) => {
-      await shared.sql().unsafe(text).describe();
+      await shared.run((sql) => sql.unsafe(text).describe(), DESCRIBE_MS);
     },
     listen: (channel, listening) => {
       const end = listen(url, timeoutMs, channel, listening);
@@ -120,8 +146,8 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   };
 }
 
-async function transact<T>(use: Use, work: (run: Run) => Promise<T>): Promise<T> {
-  const send: Run = async (text, args) => use().unsafe<Row[]>(text, args as Value[], PREPARED);
+async function transact<T>(loan: Loan, work: (run: Run) => Promise<T>): Promise<T> {
+  const send: Run = async (text, args) => loan.use().unsafe<Row[]>(text, args as Value[], PREPARED);
   const run: Run = (text, args) => waitFor(nameOf(text), () => send(text, args), undefined);
   await run('begin', []);
   try {
@@ -136,25 +162,26 @@ async function transact<T>(use: Use, work: (run: Run) => Promise<T>): Promise<T>
 }
 
 async function copy(
-  use: Use,
+  loan: Loan,
   text: string,
   settings: Readonly<Record<string, string>>,
   consume: (rows: Readable) => Promise<void>,
   cancel: (pid: string) => Promise<void>,
 ): Promise<void> {
-  const [backend] = await use().unsafe('select pg_backend_pid()::text as pid', [], PREPARED);
   for (const [name, value] of Object.entries(settings)) {
-    await use().unsafe('select set_config($1, $2, false)', [name, value], PREPARED);
+    await loan.use().unsafe('select set_config($1, $2, false)', [name, value], PREPARED);
   }
-  const query = use().unsafe(text);
+  const query = loan.use().unsafe(text);
   const rows = await query.readable();
+  // Rows that have come and those that the reader has not taken yet are no silence of the server.
+  loan.isWaiting = () => !rows.readableEnded && !rows.destroyed && rows.readableLength === 0;
   try {
     await consume(rows);
   } catch (error) {
     // The server may sit in a write to us, where a cancel is not seen: read on until it is. When the cancel
     // fails, the rows come to their end by themselves. (The driver's own `cancel` does nothing once a query
     // has become a stream.)
-    const cancelled = cancel(backend!.pid as string).catch(() => undefined);
+    const cancelled = cancel(loan.pid).catch(() => undefined);
     await finished(rows.resume()).catch(() => undefined);
     // A cancel that came late would hit the next statement of this connection.
     await cancelled;
@@ -162,6 +189,7 @@ async function copy(
   } finally {
     // The driver pauses its socket when the stream is full and only a read resumes it; a stream that has
     // its end reads no more, and what follows the rows would never arrive.
-    rows._read(0);
+    if (!loan.lost) rows._read(0);
+    loan.isWaiting = () => true;
   }
 }

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { findBinaries } from './binaries.js';
 import { type Cluster, EmbeddedError, initialise, pickUser, urlOf } from './cluster.js';
-import { claim } from './embedded-server.js';
+import { claim, type Server } from './embedded-server.js';
 import { ownedPort } from './owner.js';
 import { whileStarting } from './start-lock.js';
 
@@ -13,6 +14,9 @@ export interface Embedded {
   /** Ends the server cleanly; connections still open are closed by it. */
   stop(): Promise<void>;
 }
+
+/** How long after a failed start another is tried, in milliseconds. */
+const RETRY_MS = 1000;
 
 export interface EmbeddedOptions {
   /** Where the cluster lives; made when absent. */
@@ -66,20 +70,36 @@ async function openCluster(options: EmbeddedOptions): Promise<Cluster> {
 async function start(cluster: Cluster, options: EmbeddedOptions): Promise<Embedded> {
   let server = await claim(cluster);
   const { port } = server;
+  const stop = new AbortController();
   let stopping = false;
+
+  /** Starts it again, as often as it takes: a disk that is full may have room again. Told once of each reason. */
+  async function restart(last: string): Promise<Server | undefined> {
+    for (
+      let told = '';
+      !stopping;
+      await sleep(RETRY_MS, undefined, { signal: stop.signal }).catch(() => undefined)
+    ) {
+      try {
+        return await claim(cluster, port);
+      } catch (error) {
+        const why = wordsOf(error);
+        if (why !== told)
+          options.onCrash?.(`the embedded PostgreSQL ended and cannot be started: ${why}; ${last}`, false);
+        told = why;
+      }
+    }
+    return undefined;
+  }
 
   async function watch(): Promise<void> {
     for (;;) {
       await server.exited;
       if (stopping) return;
       const last = server.lastWords();
-      try {
-        server = await claim(cluster, port);
-      } catch (error) {
-        const why = `${wordsOf(error)}; ${last}`;
-        options.onCrash?.(`the embedded PostgreSQL ended and cannot be started: ${why}`, false);
-        return;
-      }
+      const again = await restart(last);
+      if (!again) return;
+      server = again;
       // Asked to stop meanwhile: what was started just now is not left behind.
       if (stopping) return server.stop();
       options.onCrash?.(`the embedded PostgreSQL ended and was started again; ${last}`, true);
@@ -91,6 +111,7 @@ async function start(cluster: Cluster, options: EmbeddedOptions): Promise<Embedd
     url: urlOf(cluster, port),
     stop: async () => {
       stopping = true;
+      stop.abort();
       await server.stop();
       await watched;
     },

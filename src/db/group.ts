@@ -7,6 +7,8 @@ export interface GroupOptions<T> {
   readonly most: number;
   /** Statements under way at once. */
   readonly underWay: number;
+  /** A statement that takes longer no longer counts as under way: it may never end; in milliseconds, 1000 when not given. */
+  readonly patienceMs?: number;
   /** What may wait for a statement, by weight; an item more is a 503. */
   readonly waiting: number;
   /** An item's weight; 1 when not given. */
@@ -42,7 +44,7 @@ export function group<T, R>(
   options: GroupOptions<T>,
   run: (items: readonly T[]) => Promise<readonly (R | Promise<R>)[]>,
 ): (item: T) => Promise<R> {
-  const { most, underWay, waiting, weigh = () => 1, keyOf, sharing } = options;
+  const { most, underWay, patienceMs = 1000, waiting, weigh = () => 1, keyOf, sharing } = options;
   const byKey = new Map<string, Entry<T, R>>();
   let queue: Entry<T, R>[] = [];
   let weight = 0;
@@ -61,6 +63,13 @@ export function group<T, R>(
     const batch = take();
     running++;
     schedule();
+    let counts = true;
+    const done = (): void => {
+      if (counts) running--;
+      counts = false;
+      schedule();
+    };
+    const impatient = setTimeout(done, patienceMs);
     try {
       const items = batch.map(({ item }) => item);
       const outcomes = await apart(() => run(items));
@@ -68,8 +77,8 @@ export function group<T, R>(
     } catch (error) {
       for (const { settle } of batch) for (const { reject } of settle) reject(error);
     } finally {
-      running--;
-      schedule();
+      clearTimeout(impatient);
+      done();
     }
   }
 

@@ -1,4 +1,4 @@
-import { badRequest, type Problem, unavailable } from '../errors.js';
+import { badRequest, insufficientStorage, type Problem, unavailable } from '../errors.js';
 
 /** What a failed statement reported; `code` is a SQLSTATE, or the driver's word for a lost connection. */
 export interface Fault {
@@ -20,7 +20,7 @@ export const FOREIGN_KEY_VIOLATION = '23503';
  * place, and another statement may. After a lost connection or a shutdown nobody knows.
  */
 export function isRefusal(error: unknown): boolean {
-  return /^(?:22|23|40|54|55P03)/.test(faultOf(error)?.code ?? '');
+  return /^(?:22|23|40|54)/.test(faultOf(error)?.code ?? '');
 }
 
 /** The condition that a SQLSTATE or a connection fault means to a client, or undefined: a fault of ours. */
@@ -37,11 +37,13 @@ const unfit = () => badRequest('The request holds a value that the database cann
 const TABLE: Readonly<Record<string, () => Problem>> = {
   '08': away, // connection exceptions
   '25006': away, // read-only: a standby, or a primary that was demoted
+  '25P03': away, // idle in a transaction for too long
   '28': away, // the login is refused
   '3D000': away, // the database is gone
   '40001': busy, // serialisation failure
   '40P01': busy, // deadlock
-  '53': busy, // out of connections, memory, disk
+  '53': busy, // out of connections, memory
+  '53100': insufficientStorage,
   '55000': away, // the database takes no connections
   '55P03': busy, // lock not available
   '57014': busy, // statement timeout
@@ -49,6 +51,7 @@ const TABLE: Readonly<Record<string, () => Problem>> = {
   '57P02': away, // crashed
   '57P03': away, // starting up
   '57P05': away, // idle session timeout
+  '58': away, // its disk fails
   '22003': unfit, // number out of range
   '22021': unfit, // not in the encoding
   '22P02': unfit, // not of the type
@@ -67,4 +70,5 @@ const TABLE: Readonly<Record<string, () => Problem>> = {
   EAI_AGAIN: away,
   EPIPE: away,
   ETIMEDOUT: away,
+  QUEUE_TIMEOUT: busy,
 };

@@ -75,7 +75,7 @@ export async function runPrimary(config: Config, log: Log): Promise<string> {
           collector.forget(worker);
         },
         onReport,
-        stopMs: config.shutdownMs + GRACE_MS,
+        stopMs: config.shutdownDelayMs + config.shutdownMs + GRACE_MS,
       },
       log,
     );

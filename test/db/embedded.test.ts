@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -252,16 +252,21 @@ t.test('a server that is killed is started again on its port, and the service is
   await isRefused(t, folder, /DATA_DIR is in use/);
 });
 
-t.test('a server that cannot be started again is told of', async (t) => {
+t.test('a server that cannot be started again is told of, and started when it can be', async (t) => {
   const folder = await seededFolder(t);
   const told: [string, boolean][] = [];
-  await start(t, folder, { onCrash: (...args) => void told.push(args) });
-  await rm(join(folder, 'postgres/global/pg_control'));
+  const { url } = await start(t, folder, { onCrash: (...args) => void told.push(args) });
+  const [here, away] = ['pg_control', 'pg_control.away'].map((name) => join(folder, 'postgres/global', name));
+  await rename(here!, away!);
   process.kill(serverPid(folder)!, 'SIGKILL');
   await until('the service is told', () => told.length === 1);
   t.equal(told[0]?.[1], false);
   t.match(told[0]?.[0], /^the embedded PostgreSQL ended and cannot be started: .*pg_control/);
   t.notMatch(told[0]?.[0], /\n/);
+  await rename(away!, here!);
+  await until('it is started when it can be', () => told.at(-1)?.[1]);
+  t.equal(told.length, 2, 'each reason is told once');
+  await isKept(t, url);
 });
 
 t.test('a stop while it is being started again leaves no server', async (t) => {

@@ -1,0 +1,70 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { until } from '../process.js';
+import { send } from '../service.js';
+
+/** Why there is no haproxy here; undefined: there is. */
+export function missingHaproxy(): string | undefined {
+  try {
+    execFileSync('haproxy', ['-v'], { stdio: 'ignore' });
+    return undefined;
+  } catch {
+    return 'haproxy is not installed here: apt-get install haproxy';
+  }
+}
+
+/** haproxy in front of services on `ports`, as operations.md has it; gives its URL. Ended when the test ends. */
+export async function testHaproxy(t: Test, ports: readonly number[]): Promise<string> {
+  const port = await freePort();
+  const lines = [
+    'defaults',
+    '  mode http',
+    '  timeout connect 1s',
+    '  timeout client 10s',
+    '  timeout server 10s',
+    '  option httpchk GET /readyz',
+    '  timeout check 2s',
+    '  default-server check inter 100ms fall 2 rise 1',
+    '  retries 3',
+    '  option redispatch',
+    '  retry-on conn-failure',
+    'frontend in',
+    `  bind 127.0.0.1:${port}`,
+    '  default_backend services',
+    'backend services',
+    ...ports.map((to, at) => `  server service${at} 127.0.0.1:${to}`),
+    '',
+  ];
+  const folder = t.testdir({ 'haproxy.cfg': lines.join('\n') });
+  const child = spawn('haproxy', ['-db', '-q', '-f', join(folder, 'haproxy.cfg')], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let words = '';
+  child.stderr.setEncoding('utf8').on('data', (more: string) => {
+    words += more;
+  });
+  const ended = once(child, 'close');
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await until('haproxy has a service', async () => {
+    if (child.exitCode !== null) throw new Error(`haproxy ended: ${words}`);
+    return (await send(url, 'GET', '/healthz').catch(() => undefined))?.status === 200;
+  });
+  return url;
+}
+
+/** A port that nobody has now; whoever takes it next may be another. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}

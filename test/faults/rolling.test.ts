@@ -1,0 +1,65 @@
+import t from 'tap';
+import { type ServiceProcess, startProcess, until } from '../process.js';
+import { send, testDatabase } from '../service.js';
+import { freePort, missingHaproxy, testHaproxy } from './haproxy.js';
+import { startKeepAlive } from './keep-alive.js';
+
+const CLIENTS = 64;
+const ROUNDS = 2;
+
+const skip = missingHaproxy() ?? false;
+
+t.test(
+  'behind haproxy both services are restarted, one after the other: no request is lost',
+  { skip },
+  async (t) => {
+    const databaseUrl = await testDatabase(t);
+    const ports = [await freePort(), await freePort()];
+    const start = async (port: number): Promise<ServiceProcess> => {
+      const service = startProcess(t, {
+        DATABASE_URL: databaseUrl,
+        PORT: String(port),
+        SHUTDOWN_DELAY_MS: '500',
+      });
+      await service.ready();
+      return service;
+    };
+    const services = [await start(ports[0]!), await start(ports[1]!)];
+    const url = await testHaproxy(t, ports);
+    const load = startKeepAlive([url], CLIENTS);
+    const goesOn = (): Promise<unknown> => {
+      const now = load.answered.size;
+      return until('the load goes on', () => load.answered.size > now + 300);
+    };
+    await goesOn();
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const [at, port] of ports.entries()) {
+        services[at]!.child.kill('SIGTERM');
+        t.equal(await services[at]!.ended, 0);
+        t.equal(services[at]!.stderr(), '');
+        services[at] = await start(port);
+        // haproxy has to have seen it, or there would be none for a moment.
+        await until('haproxy has both', async () => {
+          const pids = new Set<string>();
+          for (let n = 0; n < 8; n++) pids.add(await requestPrefix(url));
+          return pids.size === 2;
+        });
+        await goesOn();
+      }
+    }
+    await load.stop();
+    t.comment(`${load.answered.size} requests through ${2 * ROUNDS} restarts, ${load.failed.length} failed`);
+    t.strictSame(load.failed, []);
+    const names = ((await send(url, 'GET', '/items?sort=created_at')).json as { name: string }[]).map(
+      ({ name }) => name,
+    );
+    t.equal(names.length, load.answered.size, 'each was done once');
+    t.equal(new Set(names).size, load.answered.size);
+  },
+);
+
+/** What tells the processes apart: how the ids begin that they give to requests. */
+async function requestPrefix(url: string): Promise<string> {
+  const { headers } = await send(url, 'GET', '/healthz');
+  return String(headers['x-request-id']).split('-')[0]!;
+}

@@ -1,0 +1,127 @@
+import http from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { startProcess, until } from '../process.js';
+import { send, testDatabase } from '../service.js';
+import { type KeepAliveLoad, startKeepAlive } from './keep-alive.js';
+import { testPostgres } from './postgres.js';
+
+t.jobs = 1;
+
+const CLIENTS = 64;
+
+/** Everything was answered, and is there once. */
+async function isWhole(t: Test, url: string, { answered, failed }: KeepAliveLoad): Promise<void> {
+  t.strictSame(failed, [], 'no request failed');
+  const names = ((await send(url, 'GET', '/items?sort=created_at')).json as { name: string }[]).map(
+    ({ name }) => name,
+  );
+  t.equal(names.length, answered.size, 'each was done once');
+  t.equal(new Set(names).size, answered.size);
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(`${signal} under full load: not one request of ${CLIENTS} keep-alive clients fails`, async (t) => {
+    const env = { DATABASE_URL: await testDatabase(t) };
+    const [first, second] = [startProcess(t, env), startProcess(t, env)];
+    const urls = [await first.ready(), await second.ready()];
+    const load = startKeepAlive(urls, CLIENTS);
+    await until('the load runs', () => load.answered.size > 500);
+    const before = load.answered.size;
+    first.child.kill(signal);
+    t.equal(await first.ended, 0);
+    t.equal(load.closed(), CLIENTS, 'every connection was told to close');
+    await until('the load goes on', () => load.answered.size > before + 500);
+    await load.stop();
+    t.comment(`${load.answered.size} requests, ${load.failed.length} failed`);
+    await isWhole(t, urls[1]!, load);
+    t.equal(first.stderr(), '');
+  });
+}
+
+t.test('connections that were waiting to be accepted are answered, not reset', async (t) => {
+  const service = startProcess(t, { DATABASE_URL: await testDatabase(t) });
+  const url = await service.ready();
+  service.child.kill('SIGSTOP');
+  const asked = Array.from({ length: 32 }, (_, at) =>
+    send(url, 'POST', '/items', { body: { name: `${at}` } }),
+  );
+  // The kernel takes the connections and what they send, and does so before the signals that follow.
+  await sleep(300);
+  service.child.kill('SIGTERM');
+  service.child.kill('SIGCONT');
+  for (const answer of await Promise.all(asked)) {
+    t.equal(answer.status, 201);
+    t.equal(answer.headers.connection, 'close');
+  }
+  t.equal(await service.ended, 0);
+});
+
+async function readList(url: string, meanwhile: () => Promise<void>): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const request = http.get(`${url}/items?sort=created_at`, async (response) => {
+      let text = '';
+      response.on('error', reject).on('end', () => resolve(text));
+      await meanwhile();
+      response.setEncoding('utf8').on('data', (more: string) => {
+        text += more;
+      });
+    });
+    request.on('error', reject);
+  });
+}
+
+/** More than all the buffers between the database and a client that reads nothing. */
+const RECORDS = 300;
+const NOTE = 'x'.repeat(100_000);
+
+async function fill(url: string): Promise<void> {
+  for (let from = 0; from < RECORDS; from += 10) {
+    const operations = Array.from({ length: 10 }, (_, at) => ({
+      method: 'POST',
+      path: '/items',
+      body: { name: `${from + at}`, note: NOTE },
+    }));
+    await send(url, 'POST', '/batch', { body: { operations } });
+  }
+}
+
+t.test('a list that is being read is finished, or cut off after SHUTDOWN_MS', async (t) => {
+  const env = { DATABASE_URL: await testDatabase(t) };
+  const patient = startProcess(t, env);
+  const url = await patient.ready();
+  await fill(url);
+  const text = await readList(url, async () => {
+    patient.child.kill('SIGTERM');
+    await until('no more is accepted', () =>
+      send(url, 'GET', '/healthz').then(
+        () => false,
+        () => true,
+      ),
+    );
+    t.equal(patient.child.exitCode, null, 'it waits for the reader');
+  });
+  t.equal(JSON.parse(text).length, RECORDS);
+  t.equal(await patient.ended, 0);
+
+  const impatient = startProcess(t, { ...env, SHUTDOWN_MS: '200' });
+  const cut = readList(await impatient.ready(), async () => {
+    impatient.child.kill('SIGTERM');
+    t.equal(await impatient.ended, 0);
+  });
+  await t.rejects(cut, 'half an array does not look whole');
+});
+
+t.test('a database that is frozen does not keep it from ending', async (t) => {
+  const victim = await testPostgres(t);
+  const service = startProcess(t, { DATABASE_URL: victim.url, DB_TIMEOUT_MS: '60000', SHUTDOWN_MS: '500' });
+  const url = await service.ready();
+  victim.freeze();
+  const asked = send(url, 'GET', '/users?limit=1').catch((error: Error) => error);
+  await sleep(100);
+  const began = performance.now();
+  service.child.kill('SIGTERM');
+  t.equal(await service.ended, 0);
+  t.ok(performance.now() - began < 10_000, 'long before the time limit of the database');
+  t.ok((await asked) instanceof Error);
+});
