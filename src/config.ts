@@ -2,9 +2,10 @@ import { isIP } from 'node:net';
 import { type AuthConfig, authFaults, readAuth } from './config/auth.js';
 import { createReader, type Env } from './config/reader.js';
 import { parseDatabaseUrl } from './config/values.js';
+import { readWebhooks, type WebhookConfig } from './config/webhooks.js';
 
 /** Every setting, parsed. Durations in milliseconds, sizes in bytes. */
-export interface Config extends AuthConfig {
+export interface Config extends AuthConfig, WebhookConfig {
   readonly host: string;
   readonly port: number;
   readonly databaseUrl: string | undefined;
@@ -85,6 +86,7 @@ export function readConfig(env: Env = process.env): Config {
         : undefined,
     ),
     ...readAuth(reader),
+    ...readWebhooks(reader),
   };
   faults.push(...authFaults(config, config.host, env.AUTH?.trim() ?? ''));
   if (config.deprecation && config.sunset && config.sunset < config.deprecation) {

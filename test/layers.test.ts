@@ -7,14 +7,14 @@ const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 
 /** Top to bottom; a file imports from its own layer and those below. The first prefix that fits decides. */
 const LAYERS = [
-  ['main.ts', 'import.ts', 'cli.ts'],
+  ['main.ts', 'import.ts', 'cli.ts', 'verify-webhook.ts'],
   ['service.ts', 'importer.ts'],
   ['server.ts'],
   ['pipeline.ts'],
   ['routes.ts'],
   ['actions/'],
   ['http/'],
-  ['auth/'],
+  ['auth/', 'webhooks/'],
   ['collection.ts', 'formats/', 'resources/', 'readiness.ts'],
   ['statements.ts', 'grouped.ts', 'draft.ts'],
   ['record.ts'],
@@ -30,6 +30,7 @@ const LAYERS = [
     'log.ts',
     'turns.ts',
     'principal.ts',
+    'request-mac.ts',
   ],
 ];
 
