@@ -9,6 +9,7 @@ export interface Failure {
 export type Code =
   | 'BAD_REQUEST'
   | 'CERTIFICATE_TAKEN'
+  | 'DELIVERY_PENDING'
   | 'EMAIL_TAKEN'
   | 'EXPECTATION_FAILED'
   | 'GONE'
@@ -29,6 +30,7 @@ export type Code =
   | 'RATE_LIMITED'
   | 'REQUEST_TIMEOUT'
   | 'SERVICE_UNAVAILABLE'
+  | 'TOO_MANY_WEBHOOKS'
   | 'UNAUTHORIZED'
   | 'UNPROCESSABLE_PATCH'
   | 'UNSUPPORTED_MEDIA_TYPE'
@@ -39,7 +41,8 @@ export type Code =
   | 'VERSION_CONFLICT'
   | 'VERSION_MISMATCH'
   | 'VERSION_NOT_SUPPORTED'
-  | 'VERSION_SUNSET';
+  | 'VERSION_SUNSET'
+  | 'WEBHOOK_DISABLED';
 
 /** How the body looks: the spec's envelope, its simple and validation forms, plain text, or none. */
 type Shape = 'envelope' | 'simple' | 'validation' | 'text' | 'empty';
@@ -204,6 +207,20 @@ export const httpVersionNotSupported = () =>
 
 export const conflict = (code: 'EMAIL_TAKEN' | 'CERTIFICATE_TAKEN', field: string) =>
   new Problem(409, code, `Another record has this ${field}.`, { details: { field } });
+
+export const tooManyWebhooks = (most: number) =>
+  new Problem(409, 'TOO_MANY_WEBHOOKS', `There may be at most ${most} webhooks.`, { details: { most } });
+
+export const webhookDisabled = () =>
+  new Problem(409, 'WEBHOOK_DISABLED', 'The webhook is disabled: enable it first.');
+
+/** The delivery is under way, or waits for an earlier one of its record. */
+export const deliveryPending = () =>
+  new Problem(
+    409,
+    'DELIVERY_PENDING',
+    'The delivery is under way, or waits for an earlier one of its record.',
+  );
 
 export const versionConflict = (current: number) =>
   new Problem(409, 'VERSION_CONFLICT', 'The record has changed: the _version sent is not the current one.', {

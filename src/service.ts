@@ -16,9 +16,17 @@ import { createRouter, type Route, type Router } from './http/router.js';
 import type { Log } from './log.js';
 import { createPipeline } from './pipeline.js';
 import { databaseObstacle, type Obstacle } from './readiness.js';
-import { type Collections, healthRoutes, keyRoutes, openCollections, routes } from './routes.js';
+import {
+  type Collections,
+  healthRoutes,
+  keyRoutes,
+  openCollections,
+  routes,
+  webhookRoutes,
+} from './routes.js';
 import { createHttpServer } from './server.js';
 import { readTls, TlsError } from './tls.js';
+import { openWebhooks, targetRules, type Webhooks } from './webhooks/open.js';
 
 /** A service that answers. */
 export interface Service {
@@ -95,10 +103,13 @@ export async function startService(
   const database = await openDatabase(config, log);
   const { db } = database;
   let maintenance = config.maintenance;
+  let stopWebhooks: Webhooks['stop'] | undefined;
   try {
     const counts = config.rateLimitStore === 'postgres' ? openSharedCounts(db, log) : undefined;
     const auth = openAuth(config, db, log, counts);
     const collections = await openCollections(db, config.tombstones);
+    const webhooks = openWebhooks(db, log, config);
+    stopWebhooks = webhooks.stop;
     const ofDatabase = databaseObstacle(db);
     const obstacle = async (): Promise<Obstacle> => {
       if (!server.listening) return 'draining';
@@ -108,6 +119,7 @@ export async function startService(
       ...routes(db, collections, config, () => router),
       ...healthRoutes(obstacle),
       ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),
+      ...webhookRoutes(db, collections, targetRules(config), config.publicUrl ?? '/', webhooks.wake),
       ...((await more?.(db)) ?? []),
     ];
     const router: Router = createRouter(table);
@@ -144,12 +156,13 @@ export async function startService(
       },
       stop: async () => {
         stopHousekeeping();
-        await drain(server, config.shutdownMs);
+        await Promise.all([drain(server, config.shutdownMs), webhooks.stop(config.shutdownMs)]);
         await auth.close();
         await database.close();
       },
     };
   } catch (error) {
+    await stopWebhooks?.(0);
     await database.close();
     throw error;
   }

@@ -6,6 +6,7 @@ import { readStatements } from './queries.js';
 export interface HousekeepingOptions {
   readonly idempotencyTtlSeconds: number;
   readonly tombstoneTtlSeconds: number;
+  readonly webhookRetentionSeconds: number;
 }
 
 const FOLD_MS = 2000;
@@ -23,6 +24,7 @@ export function keepHouse(db: Db, log: Log, options: HousekeepingOptions): () =>
 
 const KEPT = readStatements('idempotency.sql');
 const TAKEN = readStatements('auth.sql');
+const DELIVERIES = readStatements('webhooks.sql');
 
 /** Adds up what there is, and goes on with what the last turn left. */
 function folding(db: Db): () => Promise<void> {
@@ -42,6 +44,8 @@ export async function prune(db: Db, options: HousekeepingOptions): Promise<void>
     [KEPT.get('prune_tombstones')!, [options.tombstoneTtlSeconds]],
     [TAKEN.get('prune_taken')!, []],
     [TAKEN.get('prune_limits')!, []],
+    [DELIVERIES.get('prune_deliveries')!, [options.webhookRetentionSeconds]],
+    [DELIVERIES.get('prune_left')!, [options.webhookRetentionSeconds]],
   ];
   for (const [statement, args] of work) {
     for (let batch = 0; batch < MOST_BATCHES; batch++) {

@@ -219,7 +219,7 @@ t.test('an answer is kept for IDEMPOTENCY_TTL and cleaned up after', async (t) =
     tombstones: false,
   });
   t.teardown(() => db.close());
-  await prune(db, { idempotencyTtlSeconds: 100, tombstoneTtlSeconds: 100 });
+  await prune(db, { idempotencyTtlSeconds: 100, tombstoneTtlSeconds: 100, webhookRetentionSeconds: 60 });
   t.same(
     (await sql`select key from idempotency_keys`).map(({ key }) => key),
     ['b'],
@@ -247,7 +247,7 @@ t.test('tombstones answer 410, also for what a cascade deleted', async (t) => {
   t.equal((await send(url, 'HEAD', `/users/${user.id}`)).status, 410);
   t.equal((await send(url, 'GET', '/users/01890000-0000-7000-8000-000000000000')).status, 404, 'never there');
   await db.run(`update tombstones set deleted_at = now() - interval '2 days'`, []);
-  await prune(db, { idempotencyTtlSeconds: 1, tombstoneTtlSeconds: 86_400 });
+  await prune(db, { idempotencyTtlSeconds: 1, tombstoneTtlSeconds: 86_400, webhookRetentionSeconds: 60 });
   t.equal((await send(url, 'GET', `/users/${user.id}`)).status, 404, 'forgotten after TOMBSTONE_TTL');
   const item = (await send(without.url, 'POST', '/items', { body: { name: 'x' } })).json;
   await send(without.url, 'DELETE', `/items/${item.id}`);

@@ -200,7 +200,7 @@ t.test('what is past its time is cleaned up', async (t) => {
   await sql`insert into limits select 'old' || n, 1, ${Date.now() - 120_000} from generate_series(1, 1500) n`;
   await sql`insert into limits values ('ended', 1, ${Date.now() - 1000}), ('new', 1, ${Date.now() + 1000})`;
   await sql`insert into taken values ('\\x00', now() - interval '2 minutes'), ('\\x01', now() - interval '1 second')`;
-  await prune(db, { idempotencyTtlSeconds: 1, tombstoneTtlSeconds: 1 });
+  await prune(db, { idempotencyTtlSeconds: 1, tombstoneTtlSeconds: 1, webhookRetentionSeconds: 60 });
   t.same(
     (await sql`select key from limits order by key`).map(({ key }) => key),
     ['ended', 'new'],
