@@ -96,6 +96,11 @@ export function readConfig(env: Env = process.env): Config {
   return Object.freeze(config);
 }
 
+/** What `plinth verify-webhook` verifies with. */
+export function webhookSecret(env: Env = process.env): string | undefined {
+  return env.WEBHOOK_SECRET;
+}
+
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
 const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;

@@ -208,19 +208,8 @@ export const httpVersionNotSupported = () =>
 export const conflict = (code: 'EMAIL_TAKEN' | 'CERTIFICATE_TAKEN', field: string) =>
   new Problem(409, code, `Another record has this ${field}.`, { details: { field } });
 
-export const tooManyWebhooks = (most: number) =>
-  new Problem(409, 'TOO_MANY_WEBHOOKS', `There may be at most ${most} webhooks.`, { details: { most } });
-
-export const webhookDisabled = () =>
-  new Problem(409, 'WEBHOOK_DISABLED', 'The webhook is disabled: enable it first.');
-
-/** The delivery is under way, or waits for an earlier one of its record. */
-export const deliveryPending = () =>
-  new Problem(
-    409,
-    'DELIVERY_PENDING',
-    'The delivery is under way, or waits for an earlier one of its record.',
-  );
+/** What is asked for does not go with the state that a webhook or one of its deliveries is in. */
+export const webhookConflict = (code: Code, message: string) => new Problem(409, code, message);
 
 export const versionConflict = (current: number) =>
   new Problem(409, 'VERSION_CONFLICT', 'The record has changed: the _version sent is not the current one.', {

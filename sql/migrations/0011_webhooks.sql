@@ -19,7 +19,7 @@ create table webhooks (
 
 -- The place in the feed up to which deliveries have been made; its row is the lock of who makes them.
 create table webhook_cursor (
-  only boolean primary key default true check (only),
+  single boolean primary key default true check (single),
   position text
 );
 insert into webhook_cursor default values;

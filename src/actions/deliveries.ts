@@ -1,5 +1,5 @@
 import type { Db } from '../db/connect.js';
-import { absent, badRequest, deliveryPending, webhookDisabled } from '../errors.js';
+import { absent, badRequest, webhookConflict } from '../errors.js';
 import { JSON_TYPE } from '../http/representation.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
@@ -14,6 +14,7 @@ import {
   STATUSES,
   type Status,
 } from '../webhooks/delivery.js';
+import type { Webhook } from '../webhooks/webhook.js';
 import { alone, secretReply as reply, timeOf } from './alone.js';
 import { webhookOf } from './webhooks.js';
 
@@ -60,11 +61,10 @@ export function oneDelivery(db: Db): Action {
 export function redelivery(db: Db, wake: () => void): Action {
   return alone('webhooks', {
     run: async (request) => {
-      const webhook = await webhookOf(db, request);
-      if (!webhook.enabled) throw webhookDisabled();
+      const webhook = await enabledOf(db, request);
       const { delivery } = await deliveryOf(db, webhook.id, request);
       const again = await redeliver(db, webhook.id, delivery.id);
-      if (!again) throw deliveryPending();
+      if (!again) throw webhookConflict('DELIVERY_PENDING', PENDING);
       wake();
       return reply(202, shown(again), ['Location', hrefOf(webhook.id, again.id)]);
     },
@@ -75,8 +75,7 @@ export function redelivery(db: Db, wake: () => void): Action {
 export function testDelivery(db: Db, source: string, wake: () => void): Action {
   return alone('webhooks', {
     run: async (request) => {
-      const webhook = await webhookOf(db, request);
-      if (!webhook.enabled) throw webhookDisabled();
+      const webhook = await enabledOf(db, request);
       const event = testEvent(source, webhook.id);
       const [id] = await insertDeliveries(db.run, [event], [{ webhook: webhook.id, event: 0 }]);
       wake();
@@ -84,6 +83,15 @@ export function testDelivery(db: Db, source: string, wake: () => void): Action {
       return reply(202, shown(delivery), ['Location', hrefOf(webhook.id, id!)]);
     },
   });
+}
+
+const PENDING = 'The delivery is under way, or waits for an earlier one of its record.';
+
+async function enabledOf(db: Db, request: Request): Promise<Webhook> {
+  const webhook = await webhookOf(db, request);
+  if (!webhook.enabled)
+    throw webhookConflict('WEBHOOK_DISABLED', 'The webhook is disabled: enable it first.');
+  return webhook;
 }
 
 const TEST_TYPE = 'webhooks.test';

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import type { Env, Reader } from './reader.js';
+import type { Reader } from './reader.js';
 import { namesIn, parseNetworks } from './values.js';
 
 /** Where webhooks may go, and how often they try. Durations in milliseconds unless they say otherwise. */
@@ -58,11 +58,6 @@ export function readWebhooks({ read, integer, flag }: Reader): WebhookConfig {
     webhookPollMs: integer('WEBHOOK_POLL_MS', 1000, 10, 60_000),
     webhookRetentionSeconds: integer('WEBHOOK_RETENTION', 604_800, 1, 31_536_000),
   };
-}
-
-/** What `plinth verify-webhook` verifies with. */
-export function webhookSecret(env: Env = process.env): string | undefined {
-  return env.WEBHOOK_SECRET;
 }
 
 function parseRetries(text: string): readonly number[] | undefined {

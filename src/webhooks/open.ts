@@ -37,7 +37,6 @@ export function openWebhooks(
   const sender = openSender({
     allowed: rules.allowed,
     timeoutMs,
-    perTarget: targetConcurrency,
     ...(resolve ? { resolve } : {}),
   });
   const deliverer = openDeliverer(db, log, sender, {

@@ -6,8 +6,8 @@ export type Outcome = Omit<Result, 'id' | 'tries'>;
 
 /** A Retry-After is honoured up to a day. */
 const MOST_RETRY_AFTER_S = 86_400;
-/** How much longer than its plan a delivery may take: jitter, and what Retry-After adds. */
-const PATIENCE = 1.5;
+/** How much longer than its plan a delivery may take: jitter, and what Retry-After and the tries themselves add. */
+const [PATIENCE, PATIENCE_S] = [1.5, 600];
 
 /**
  * What an answer means: 2xx delivered; 410 the end of the webhook; all else a failure, redirects among it, after which
@@ -26,7 +26,7 @@ export function outcomeOf(
   if (status !== undefined && status >= 200 && status < 300) return { ...end, outcome: 'delivered' };
   if (status === 410) return { ...end, outcome: 'dead', disable: true };
   const planned = retries[tries - 1];
-  const longest = PATIENCE * retries.reduce((sum, seconds) => sum + seconds, 0);
+  const longest = PATIENCE_S + PATIENCE * retries.reduce((sum, seconds) => sum + seconds, 0);
   if (planned === undefined || age > longest) return { ...end, outcome: 'dead' };
   const delay = Math.max(planned * (0.8 + 0.4 * random()), secondsOf(retryAfter));
   return { ...end, outcome: 'retry', delay };

@@ -29,8 +29,6 @@ export interface SenderOptions {
   readonly allowed: Allowed;
   /** From the name's resolution to the end of the answer. */
   readonly timeoutMs: number;
-  /** Connections to one target that are open at once. */
-  readonly perTarget: number;
   readonly resolve?: Resolve;
 }
 
@@ -45,8 +43,8 @@ const IDLE_MS = 4000;
  * Posts to targets over node's own client: no proxy of the environment, no redirect followed. Each connection is made
  * to an address that was judged in the lookup which made it, so that a name cannot mean another one in between.
  */
-export function openSender({ allowed, timeoutMs, perTarget, resolve }: SenderOptions): Sender {
-  const kept = { keepAlive: true, maxSockets: perTarget, maxFreeSockets: 1, timeout: IDLE_MS };
+export function openSender({ allowed, timeoutMs, resolve }: SenderOptions): Sender {
+  const kept = { keepAlive: true, maxFreeSockets: 4, timeout: IDLE_MS };
   const agents = { 'https:': new https.Agent(kept), 'http:': new http.Agent(kept) };
   const lookup = guardedLookup(allowed, resolve ?? resolveName);
   const underWay = new Set<ClientRequest>();
@@ -96,9 +94,12 @@ function coded(code: string): Error {
 
 function settle(request: ClientRequest, body: string, timeoutMs: number): Promise<Tried> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => request.destroy(coded('TIMEOUT')), timeoutMs);
+    let received: IncomingMessage | undefined;
+    const timer = setTimeout(() => (received ?? request).destroy(coded('TIMEOUT')), timeoutMs);
     request.on('close', () => clearTimeout(timer));
     request.on('error', (error: { code?: string }) => {
+      // The status is there: what becomes of the rest is for readExcerpt.
+      if (received) return;
       const stale = request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
       resolve({ answer: failed(error.code ?? 'FAILED'), stale });
     });
@@ -108,6 +109,7 @@ function settle(request: ClientRequest, body: string, timeoutMs: number): Promis
       resolve({ answer: failed('UPGRADE') });
     });
     request.on('response', (response) => {
+      received = response;
       void readExcerpt(response).then((excerpt) => {
         const retryAfter = response.headers['retry-after'];
         resolve({ answer: { status: response.statusCode!, error: undefined, excerpt, retryAfter } });

@@ -1,6 +1,6 @@
 import type { Db, Row, Run } from '../db/connect.js';
 import { fill, readStatements } from '../db/queries.js';
-import { tooManyWebhooks } from '../errors.js';
+import { webhookConflict } from '../errors.js';
 import { nextIdentity } from '../uuid.js';
 import { newSecret } from './secret.js';
 
@@ -39,7 +39,7 @@ const SQL = new Map(
   [...readStatements('webhooks.sql')].map(([name, text]) => [name, fill(text, { webhook: WEBHOOK })]),
 );
 
-export const MOST_WEBHOOKS = 1000;
+const MOST_WEBHOOKS = 1000;
 /** Webhooks of one answer. */
 export const PAGE = 100;
 /** How long the secret before is good after a rotation. */
@@ -51,7 +51,7 @@ export async function createWebhook(db: Db, fields: WebhookFields): Promise<NewS
   const secret = newSecret();
   const args = [id, ...argumentsOf(fields), secret, MOST_WEBHOOKS];
   const [row] = await db.run(SQL.get('create_webhook')!, args);
-  if (!row) throw tooManyWebhooks(MOST_WEBHOOKS);
+  if (!row) throw webhookConflict('TOO_MANY_WEBHOOKS', `There may be at most ${MOST_WEBHOOKS} webhooks.`);
   return { webhook: webhookOf(row), secret };
 }
 
