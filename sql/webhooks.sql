@@ -156,11 +156,12 @@ with result as (
 )
 select id::text from ended;
 
+-- By the column: the `id` that is selected is text, and 9 would come after 10.
 -- name: list_deliveries ($1 webhook, $2 id that the ids are below, $3 status or null for any, $4 how many)
 select :delivery
 from deliveries
 where webhook_id = $1 and id < $2 and ($3::text is null or status = $3)
-order by id desc
+order by deliveries.id desc
 limit $4;
 
 -- name: get_delivery ($1 webhook, $2 id)

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { makeKey } from '../auth/credentials.js';
 import { testService } from '../service.js';
-import { LOOPBACK, makeWebhook, testTarget } from './target.js';
+import { addDeliveries, LOOPBACK, makeWebhook, testTarget } from './target.js';
 
 t.jobs = 4;
 
@@ -154,4 +154,21 @@ t.test('lists are paged, the newest first', async (t) => {
     ids,
   );
   t.equal(second.links.next, null);
+
+  const made = await addDeliveries(
+    t,
+    service,
+    ids[0]!,
+    Array.from({ length: 230 }, (_, n) => `items/${n}`),
+  );
+  const path = `/webhooks/${ids[0]}/deliveries`;
+  const found: string[] = [];
+  let next = `${path}?status=pending`;
+  while (next) {
+    const { json } = await service.send('GET', next);
+    found.push(...json.data.map(({ id }: { id: string }) => id));
+    next = json.links.next;
+  }
+  t.same(found, made.reverse());
+  t.same((await service.send('GET', `${path}?status=dead`)).json, { data: [], links: { next: null } });
 });
