@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { shown } from './actions/keys.js';
 import { createCredential, listCredentials, PAGE, revokeCredential } from './auth/credentials.js';
 import { readGrant } from './auth/grant.js';
-import { ConfigError, readConfig } from './config.js';
+import { ConfigError, readConfig, webhookSecret } from './config.js';
 import { openDatabase } from './database.js';
 import { EmbeddedError } from './db/cluster.js';
 import type { Db } from './db/connect.js';
@@ -14,6 +14,7 @@ import { type Failure, Problem } from './errors.js';
 import type { JsonObject } from './json.js';
 import { createLog } from './log.js';
 import { parseUuid } from './uuid.js';
+import { VERIFY_USAGE, VerifyUsageError, verifyCommand } from './verify-webhook.js';
 
 const USAGE = `usage: plinth [start]
        plinth import FILE.json [--as COLLECTION] [--rename FROM=TO]... [--strict]
@@ -21,11 +22,13 @@ const USAGE = `usage: plinth [start]
                           [--expires 90d|2030-01-01T00:00:00Z] [--certificate FILE]
        plinth keys list
        plinth keys revoke ID
+${VERIFY_USAGE}
 
   start   runs the service
   import  loads records; plinth import --help tells the rest
   keys    manages API keys and client certificates in DATABASE_URL, or else in the database of DATA_DIR,
           also while a service runs on it. A new key is printed once; what is stored is its SHA-256
+  verify-webhook  says whether the body on the standard input is signed with a secret in WEBHOOK_SECRET or the file
 `;
 
 /** sysexits.h: wrong usage, bad configuration. */
@@ -49,6 +52,10 @@ async function main(): Promise<void> {
     return void (await import('./import.js'));
   }
   if (noun === '--help' || noun === 'help') return void process.stdout.write(USAGE);
+  if (noun === 'verify-webhook') {
+    process.exitCode = await verifyCommand(rest, webhookSecret(), process.stdin);
+    return;
+  }
   if (noun !== 'keys') throw new UsageError(`there is no command ${[noun, ...rest].join(' ')}`);
   const command = readCommand(rest);
   // An exit in order: it ends an embedded PostgreSQL, which a signal alone would leave behind.
@@ -163,19 +170,25 @@ function revoke(args: string[]): Command {
 
 /** The message alone for what is told in one line; the stack of a fault of ours. */
 function wordsOf(error: unknown): string {
-  const told = [UsageError, CommandError, DatabaseError, EmbeddedError].some((type) => error instanceof type);
+  const told = [UsageError, VerifyUsageError, CommandError, DatabaseError, EmbeddedError].some(
+    (type) => error instanceof type,
+  );
   if (told || error instanceof Problem) return (error as Error | Problem).message;
   return problemOf(error)?.message ?? (error as Error)?.stack ?? String(error);
 }
 
 function codeOf(error: unknown): number {
   if (error instanceof ConfigError) return EX_CONFIG;
-  return error instanceof UsageError ? EX_USAGE : 1;
+  return isUsage(error) ? EX_USAGE : 1;
+}
+
+function isUsage(error: unknown): boolean {
+  return error instanceof UsageError || error instanceof VerifyUsageError;
 }
 
 main().catch((error: unknown) => {
   const lines = error instanceof ConfigError ? error.faults : [wordsOf(error)];
   for (const line of lines) process.stderr.write(`plinth: ${line}\n`);
-  if (error instanceof UsageError) process.stderr.write(USAGE);
+  if (isUsage(error)) process.stderr.write(USAGE);
   process.exit(codeOf(error));
 });

@@ -5,9 +5,10 @@ import { type LimitsConfig, readLimits } from './config/limits.js';
 import { type ObserveConfig, readObserve } from './config/observe.js';
 import { createReader, type Env } from './config/reader.js';
 import { MOST_WORKERS, parseDatabaseUrl, parseWorkers } from './config/values.js';
+import { readWebhooks, type WebhookConfig } from './config/webhooks.js';
 
 /** Every setting, parsed. Durations in milliseconds, sizes in bytes. */
-export interface Config extends AuthConfig, EventsConfig, LimitsConfig, ObserveConfig {
+export interface Config extends AuthConfig, EventsConfig, LimitsConfig, ObserveConfig, WebhookConfig {
   readonly host: string;
   readonly port: number;
   /** Processes that share the port; 1: the service is one process. */
@@ -90,6 +91,7 @@ export function readConfig(env: Env = process.env): Config {
     ...readAuth(reader),
     ...readObserve(reader),
     ...readEventsConfig(reader),
+    ...readWebhooks(reader),
   };
   faults.push(...authFaults(config, config.host, env.AUTH?.trim() ?? ''));
   if (config.deprecation && config.sunset && config.sunset < config.deprecation) {
@@ -97,6 +99,11 @@ export function readConfig(env: Env = process.env): Config {
   }
   if (faults.length > 0) throw new ConfigError(faults);
   return Object.freeze(config);
+}
+
+/** What `plinth verify-webhook` verifies with. */
+export function webhookSecret(env: Env = process.env): string | undefined {
+  return env.WEBHOOK_SECRET;
 }
 
 const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;

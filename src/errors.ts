@@ -178,6 +178,9 @@ export const httpVersionNotSupported = () =>
 export const conflict = (code: 'EMAIL_TAKEN' | 'CERTIFICATE_TAKEN', field: string) =>
   new Problem(409, code, `Another record has this ${field}.`, { details: { field } });
 
+/** What is asked for does not go with the state that a webhook or one of its deliveries is in. */
+export const webhookConflict = (code: Code, message: string) => new Problem(409, code, message);
+
 export const versionConflict = (current: number) =>
   new Problem(409, 'VERSION_CONFLICT', 'The record has changed: the _version sent is not the current one.', {
     details: { current },

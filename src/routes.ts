@@ -1,5 +1,6 @@
 import { BATCH_PATH, batch } from './actions/batch.js';
 import { create, createNested } from './actions/create.js';
+import { listOfDeliveries, oneDelivery, redelivery, testDelivery } from './actions/deliveries.js';
 import { listEvents } from './actions/events.js';
 import { get } from './actions/get.js';
 import { healthz, readyz } from './actions/health.js';
@@ -12,6 +13,15 @@ import { patch } from './actions/patch.js';
 import { METADATA_PATH, type ProtectedResource, protectedResource } from './actions/protected-resource.js';
 import { remove } from './actions/remove.js';
 import { replace } from './actions/replace.js';
+import {
+  listOfWebhooks,
+  newWebhook,
+  oneWebhook,
+  patchWebhook,
+  removeWebhook,
+  replaceWebhook,
+  rotateWebhook,
+} from './actions/webhooks.js';
 import { whoami } from './actions/whoami.js';
 import type { WriteSettings } from './actions/write.js';
 import type { Lookup } from './auth/lookup.js';
@@ -25,6 +35,8 @@ import type { Obstacle } from './readiness.js';
 import { items } from './resources/items.js';
 import { posts } from './resources/posts.js';
 import { users } from './resources/users.js';
+import { compileFields } from './webhooks/fields.js';
+import type { TargetRules } from './webhooks/target.js';
 
 /** Every collection that the service offers, by name. */
 export interface Collections {
@@ -126,6 +138,43 @@ export function keyRoutes(db: Db, lookup: Lookup): Route[] {
     {
       path: '/keys/:id',
       actions: { GET: permitted(admin, getKey(db)), DELETE: permitted(admin, revokeKey(db, lookup)) },
+    },
+  ];
+}
+
+/** Where webhooks are managed; `wake` is called when there is something to deliver at once. */
+export function webhookRoutes(
+  db: Db,
+  collections: Collections,
+  rules: TargetRules,
+  source: string,
+  wake: () => void,
+): Route[] {
+  const needs: Scope = { scopes: ['admin'] };
+  const admin = (action: Action) => permitted(needs, action);
+  const read = compileFields(Object.keys(collections), rules);
+  const one = '/webhooks/:id';
+  return [
+    {
+      path: '/webhooks',
+      actions: { GET: admin(listOfWebhooks(db)), POST: admin(newWebhook(db, read)) },
+    },
+    {
+      path: one,
+      actions: {
+        GET: admin(oneWebhook(db)),
+        PUT: admin(replaceWebhook(db, read)),
+        PATCH: admin(patchWebhook(db, read)),
+        DELETE: admin(removeWebhook(db)),
+      },
+    },
+    { path: `${one}/rotate`, actions: { POST: admin(rotateWebhook(db)) } },
+    { path: `${one}/test`, actions: { POST: admin(testDelivery(db, source, wake)) } },
+    { path: `${one}/deliveries`, actions: { GET: admin(listOfDeliveries(db)) } },
+    { path: `${one}/deliveries/:delivery`, actions: { GET: admin(oneDelivery(db)) } },
+    {
+      path: `${one}/deliveries/:delivery/redeliver`,
+      actions: { POST: admin(redelivery(db, wake)) },
     },
   ];
 }

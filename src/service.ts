@@ -27,10 +27,13 @@ import {
   metricsRoute,
   openCollections,
   routes,
+  webhookRoutes,
 } from './routes.js';
 import { createScrapeServer } from './scrape.js';
 import { createHttpServer } from './server.js';
 import { readTls, TlsError } from './tls.js';
+import { openWebhooks, targetRules, type Webhooks } from './webhooks/open.js';
+import { sourceOf } from './webhooks/source.js';
 
 /** A service that answers. */
 export interface Service {
@@ -82,6 +85,7 @@ export async function startService(
   let maintenance = config.maintenance;
   let feed: Feed | undefined;
   let draining = false;
+  let stopWebhooks: Webhooks['stop'] | undefined;
   try {
     if (scrape) await bind(scrape, { host: metricsHost, port: port!, setting: 'METRICS_PORT' });
     // Loaded when the settings ask for it: a start and its memory pay for no package that is not used.
@@ -93,6 +97,8 @@ export async function startService(
     const collections = await openCollections(db, config.tombstones);
     const resources = Object.values(collections).map(({ resource }) => resource);
     feed = config.events ? await openFeed(db, log, resources, config) : undefined;
+    const webhooks = openWebhooks(db, log, config, feed && sourceOf(feed, log));
+    stopWebhooks = webhooks.stop;
     const ofDatabase = databaseObstacle(db);
     const obstacle = async (): Promise<Obstacle> => {
       if (draining) return 'draining';
@@ -103,6 +109,7 @@ export async function startService(
       ...healthRoutes(obstacle),
       ...(config.metricsPort === undefined ? [metricsRoute(registry, { scopes: ['admin'] })] : []),
       ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),
+      ...webhookRoutes(db, collections, targetRules(config), config.publicUrl ?? '/', webhooks.wake),
       ...((await more?.(db)) ?? []),
     ];
     const router: Router = createRouter(feed ? toldTo(feed.tail, table) : table);
@@ -153,7 +160,7 @@ export async function startService(
         stopHousekeeping();
         draining = true;
         await feed?.close();
-        await drain(server, config);
+        await Promise.all([drain(server, config), webhooks.stop(config.shutdownMs)]);
         await auth.close();
         await database.close();
         closeNow(scrape);
@@ -162,6 +169,7 @@ export async function startService(
   } catch (error) {
     closeNow(scrape);
     await feed?.close();
+    await stopWebhooks?.(0);
     await database.close();
     throw error;
   }

@@ -56,6 +56,14 @@ const DEFAULTS = {
   serverTiming: false,
   metricsPort: undefined,
   metricsHost: '127.0.0.1',
+  webhookDelivery: true,
+  webhookInsecure: false,
+  webhookTimeoutMs: 15_000,
+  webhookRetries: [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 28_800, 43_200, 43_200, 86_400],
+  webhookConcurrency: 64,
+  webhookTargetConcurrency: 8,
+  webhookPollMs: 1000,
+  webhookRetentionSeconds: 604_800,
 };
 
 t.test('an empty environment gives the defaults', async (t) => {
@@ -122,6 +130,11 @@ const INTEGERS: Record<string, [number, number]> = {
   EVENTS_STREAM_MS: [100, 86_400_000],
   EVENTS_HEARTBEAT_MS: [50, 600_000],
   EVENTS_BUFFER: [1024, 104_857_600],
+  WEBHOOK_TIMEOUT_MS: [50, 60_000],
+  WEBHOOK_CONCURRENCY: [1, 1000],
+  WEBHOOK_TARGET_CONCURRENCY: [1, 100],
+  WEBHOOK_POLL_MS: [10, 60_000],
+  WEBHOOK_RETENTION: [1, 31_536_000],
 };
 
 t.test('bodies in all may take no less than one may', async (t) => {
@@ -159,6 +172,18 @@ for (const [name, [min, max]] of Object.entries(INTEGERS)) {
 }
 
 const TEXTS: { name: string; good: string[]; bad: string[] }[] = [
+  { name: 'WEBHOOK_DELIVERY', good: ['on', 'off'], bad: ['yes', '1', 'ON'] },
+  { name: 'WEBHOOK_INSECURE', good: ['on', 'off'], bad: ['yes', 'loopback'] },
+  {
+    name: 'WEBHOOK_RETRIES',
+    good: ['5', '0.05 1,2', '604800', Array(50).fill('1').join(' ')],
+    bad: ['soon', '-1', '1e3', '604801', '1.2345', '5s', Array(51).fill('1').join(' ')],
+  },
+  {
+    name: 'WEBHOOK_ALLOW',
+    good: ['localhost', '10.0.0.0/8, fd00::/8', 'Hooks.Internal ::1'],
+    bad: ['127.1', '10.0.0.0/33', 'https://x', '*', 'a/b', '[::1]'],
+  },
   {
     name: 'HOST',
     good: ['127.0.0.1', '127.1.2.3', '::1', 'localhost', 'LOCALHOST'],

@@ -7,7 +7,7 @@ const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 
 /** Top to bottom; a file imports from its own layer and those below. The first prefix that fits decides. */
 const LAYERS = [
-  ['main.ts', 'import.ts', 'cli.ts', 'health.ts'],
+  ['main.ts', 'import.ts', 'cli.ts', 'health.ts', 'verify-webhook.ts'],
   ['alone.ts', 'workers/'],
   ['service.ts', 'importer.ts', 'database.ts'],
   ['scrape.ts'],
@@ -17,6 +17,7 @@ const LAYERS = [
   ['routes.ts'],
   ['actions/'],
   ['http/'],
+  ['webhooks/'],
   ['auth/', 'events/'],
   ['collection.ts', 'formats/', 'resources/', 'readiness.ts'],
   ['statements.ts', 'grouped.ts', 'draft.ts', 'violation.ts'],
@@ -38,6 +39,7 @@ const LAYERS = [
     'observe/',
     'turns.ts',
     'principal.ts',
+    'request-mac.ts',
   ],
 ];
 

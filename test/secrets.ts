@@ -52,7 +52,8 @@ export function watchSecrets(t: Test, env: Record<string, string>): Watch {
       add((body as { password?: string } | undefined)?.password);
       add(/=(plinth_\w+)/.exec(path)?.[1]);
     },
-    answered: ({ status, text, headers }) => {
+    answered: ({ status, text, headers, json }) => {
+      add(json?.secret);
       if (status >= 400) printed.push(`${status} ${JSON.stringify(headers)} ${text}`);
     },
   };

@@ -10,18 +10,14 @@ import { readGrant } from '../auth/grant.js';
 import type { Lookup } from '../auth/lookup.js';
 import type { Db } from '../db/connect.js';
 import { absent, badRequest } from '../errors.js';
-import type { Reply } from '../http/reply.js';
 import { JSON_TYPE } from '../http/representation.js';
-import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { parseUuid } from '../uuid.js';
-
-/** Credentials are not for caches, and a new key is shown to nobody else. */
-const HEADERS = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
+import { alone, secretReply as reply, timeOf } from './alone.js';
 
 /** The keys and certificates that are registered, the newest first; those after `?after=<id>`: 200, 400. */
 export function listKeys(db: Db): Action {
-  return alone({
+  return alone('keys', {
     offers: [JSON_TYPE],
     run: async ({ query }) => {
       const after = new URLSearchParams(query).get('after');
@@ -37,20 +33,19 @@ export function listKeys(db: Db): Action {
 
 /** A new key, shown this once, or a certificate: 201, 400, 409. */
 export function createKey(db: Db): Action {
-  return alone({
+  return alone('keys', {
     takes: [JSON_TYPE],
     run: async ({ body }) => {
       const { grant, key } = readGrant(body?.value);
       const credential = await createCredential(db, grant);
-      const { status, headers, body: text } = reply(201, { ...shown(credential), key });
-      return { status, headers: [...headers, 'Location', `/keys/${credential.id}`], body: text! };
+      return reply(201, { ...shown(credential), key }, ['Location', `/keys/${credential.id}`]);
     },
   });
 }
 
 /** One of them: 200, 404. */
 export function getKey(db: Db): Action {
-  return alone({
+  return alone('keys', {
     offers: [JSON_TYPE],
     run: async ({ params }) => {
       const id = parseUuid(params.id ?? '');
@@ -63,7 +58,7 @@ export function getKey(db: Db): Action {
 
 /** Takes one back; it is refused from now on here, and elsewhere as soon as that is heard: 204, also when there was none. */
 export function revokeKey(db: Db, lookup: Lookup): Action {
-  return alone({
+  return alone('keys', {
     run: async ({ params }) => {
       const id = parseUuid(params.id ?? '');
       const hash = id === undefined ? undefined : await revokeCredential(db, id);
@@ -71,21 +66,6 @@ export function revokeKey(db: Db, lookup: Lookup): Action {
       return { status: 204, headers: [] };
     },
   });
-}
-
-/** Not part of a batch: its answers are kept for a repeat, and a key must not be; nor does it roll back. */
-function alone(action: Action): Action {
-  return {
-    ...action,
-    run: (request: Request) => {
-      if (request.run) throw badRequest('A batch cannot manage keys.');
-      return action.run(request);
-    },
-  };
-}
-
-function reply(status: number, value: unknown): Reply {
-  return { status, headers: HEADERS, body: JSON.stringify(value) };
 }
 
 /** A credential as it is shown: of a key nothing that helps to find it, of a certificate its thumbprint (RFC 8705). */
@@ -102,8 +82,4 @@ export function shown(credential: Credential): Record<string, unknown> {
     last_used_at: timeOf(used),
     ...(kind === 'certificate' ? { thumbprint: Buffer.from(hash, 'base64').toString('base64url') } : {}),
   };
-}
-
-function timeOf(ms: number | undefined): string | null {
-  return ms === undefined ? null : new Date(ms).toISOString();
 }

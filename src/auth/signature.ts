@@ -1,6 +1,7 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { Config } from '../config.js';
 import type { Principal } from '../principal.js';
+import { requestMac } from '../request-mac.js';
 import type { TakeOnce } from './once.js';
 import { type Presented, quote, Refusal, type Scheme } from './scheme.js';
 
@@ -30,9 +31,10 @@ export function signature(config: Config, takeOnce: TakeOnce): Scheme {
     if (wanted.length !== 32) throw refusal('X-Signature takes the base64 of an HMAC-SHA256.');
     const id = headers['x-key-id'];
     const candidates = id === undefined ? secrets : secrets.filter((secret) => secret.id === id);
+    const { method, target } = presented;
     const body = await presented.body();
     const signer = candidates.find(({ secret }) =>
-      timingSafeEqual(hmac(secret, timestamp, presented, body), wanted),
+      timingSafeEqual(requestMac(secret, timestamp, method, target, body), wanted),
     );
     if (!signer) throw refusal('The signature does not fit the request.');
     const { subject, scopes } = signer;
@@ -52,7 +54,3 @@ export function signature(config: Config, takeOnce: TakeOnce): Scheme {
 }
 
 const refusal = (description: string) => new Refusal('signature', description);
-
-function hmac(secret: string, timestamp: string, { method, target }: Presented, body: Buffer): Buffer {
-  return createHmac('sha256', secret).update(`${timestamp}\n${method}\n${target}\n`).update(body).digest();
-}

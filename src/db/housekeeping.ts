@@ -10,6 +10,7 @@ export interface HousekeepingOptions {
   readonly eventsMax: number;
   /** How far this process knows the events to be final; undefined: nobody reads them here. */
   readonly horizon?: (() => number) | undefined;
+  readonly webhookRetentionSeconds: number;
 }
 
 const FOLD_MS = 2000;
@@ -28,6 +29,7 @@ export function keepHouse(db: Db, log: Log, options: HousekeepingOptions): () =>
 const KEPT = readStatements('idempotency.sql');
 const TAKEN = readStatements('auth.sql');
 const EVENTS = readStatements('events.sql');
+const DELIVERIES = readStatements('webhooks.sql');
 
 /** Adds up what there is, and goes on with what the last turn left. */
 function folding(db: Db): () => Promise<void> {
@@ -51,6 +53,8 @@ export async function prune(db: Db, options: HousekeepingOptions): Promise<void>
       EVENTS.get('prune')!,
       [options.eventsKeepSeconds, options.eventsMax, options.horizon?.() ?? Number.MAX_SAFE_INTEGER],
     ],
+    [DELIVERIES.get('prune_deliveries')!, [options.webhookRetentionSeconds]],
+    [DELIVERIES.get('prune_left')!, [options.webhookRetentionSeconds]],
   ];
   for (const [statement, args] of work) {
     for (let batch = 0; batch < MOST_BATCHES; batch++) {

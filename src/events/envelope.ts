@@ -2,18 +2,27 @@ import { cursorOf } from './cursor.js';
 import type { Event } from './event.js';
 
 /**
+ * An event's id, the same however often it is read: with the time, since a database that was restored gives its numbers
+ * again. No column: to draw a UUID took a quarter of what an event costs.
+ */
+export function idOf({ seq, time }: Event): string {
+  return `${cursorOf(seq)}-${time.replace(/\D/g, '')}`;
+}
+
+/** The address of the record that changed. */
+export function subjectOf({ type, record }: Event): string {
+  return `/${type.slice(0, type.indexOf('.'))}/${record}`;
+}
+
+/**
  * An event as a CloudEvents 1.0 envelope, JSON on one line; the document goes in as it is stored. `previous` is the
  * version that was changed or deleted, `sequence` the cursor (extensions of ours, and of CloudEvents).
  * `source` is how the service is reached from outside, or `/`.
  */
-export function envelopeOf({ seq, type, record, time, version, data }: Event, source: string): string {
-  const cursor = cursorOf(seq);
-  // With the time, since a database that was restored gives its numbers again. No column: to draw a UUID took a
-  // quarter of what an event costs.
-  const id = `${cursor}-${time.replace(/\D/g, '')}`;
-  const collection = type.slice(0, type.indexOf('.'));
+export function envelopeOf(event: Event, source: string): string {
+  const { seq, type, time, version, data } = event;
   const previous = data === null ? version : version - 1;
-  return `{"specversion":"1.0","id":"${id}","source":"${source}","type":"${type}","subject":"/${collection}/${record}","time":"${time}","sequence":"${cursor}"${
+  return `{"specversion":"1.0","id":"${idOf(event)}","source":"${source}","type":"${type}","subject":"${subjectOf(event)}","time":"${time}","sequence":"${cursorOf(seq)}"${
     previous > 0 ? `,"previous":${previous}` : ''
   }${data === null ? '' : `,"datacontenttype":"application/json","data":${data}`}}`;
 }

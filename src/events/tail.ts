@@ -19,6 +19,8 @@ export interface Tail {
   wrote(): void;
   /** Tells of each batch of events that follows `position`, in order; gives the function that ends it. */
   follow(follower: Follower): () => void;
+  /** Calls `onNews` when the horizon has moved; gives the function that ends it. */
+  watch(onNews: () => void): () => void;
   close(): Promise<void>;
 }
 
@@ -51,6 +53,7 @@ export async function openTail(db: Db, log: Log): Promise<Tail> {
   const me = randomBytes(6).toString('base64url');
   const horizon = createHorizon();
   const followers = new Set<Follower>();
+  const watchers = new Set<() => void>();
   let position = 0;
   let delay = SOON_MS;
   let timer: NodeJS.Timeout | undefined;
@@ -60,6 +63,9 @@ export async function openTail(db: Db, log: Log): Promise<Tail> {
   let away = false;
   let closed = false;
   let telling: NodeJS.Timeout | undefined;
+
+  /** Whether anybody waits for events. */
+  const isHeard = (): boolean => followers.size + watchers.size > 0;
 
   const look = group<'now', Sight>({ ...LOOKS, sharing: sharing(db.metrics, 'look', 'events') }, async () => {
     const sight = await sightOf(db.run);
@@ -95,7 +101,10 @@ export async function openTail(db: Db, log: Log): Promise<Tail> {
         again = false;
         const before = horizon.at();
         await look('now');
-        if (horizon.at() > before) delay = SOON_MS;
+        if (horizon.at() > before) {
+          delay = SOON_MS;
+          for (const onNews of watchers) onNews();
+        }
         await deliver();
       } while (again);
       if (away) log.warn('events are read again');
@@ -105,7 +114,7 @@ export async function openTail(db: Db, log: Log): Promise<Tail> {
       away = true;
     } finally {
       busy = false;
-      const behind = horizon.isBehind() && followers.size > 0 && !away;
+      const behind = horizon.isBehind() && isHeard() && !away;
       schedule(behind ? delay : POLL_MS);
       delay = behind ? Math.min(delay * 2, MOST_SOON_MS) : SOON_MS;
     }
@@ -124,7 +133,7 @@ export async function openTail(db: Db, log: Log): Promise<Tail> {
   }
 
   const wake = (): void => {
-    if (followers.size > 0) schedule(SOON_MS);
+    if (isHeard()) schedule(SOON_MS);
   };
 
   function tell(): void {
@@ -155,6 +164,11 @@ export async function openTail(db: Db, log: Log): Promise<Tail> {
       followers.add(follower);
       schedule(0);
       return () => followers.delete(follower);
+    },
+    watch: (onNews) => {
+      watchers.add(onNews);
+      schedule(0);
+      return () => watchers.delete(onNews);
     },
     close: async () => {
       closed = true;

@@ -4,7 +4,7 @@ import t from 'tap';
 import { connect } from '../../src/db/connect.js';
 import { prune } from '../../src/db/housekeeping.js';
 import { startProcess } from '../process.js';
-import { send, testDatabase, testService } from '../service.js';
+import { KEPT, send, testDatabase, testService } from '../service.js';
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
 
@@ -220,12 +220,7 @@ t.test('an answer is kept for IDEMPOTENCY_TTL and cleaned up after', async (t) =
     events: false,
   });
   t.teardown(() => db.close());
-  await prune(db, {
-    idempotencyTtlSeconds: 100,
-    tombstoneTtlSeconds: 100,
-    eventsKeepSeconds: 86_400,
-    eventsMax: 1000,
-  });
+  await prune(db, { ...KEPT, idempotencyTtlSeconds: 100, tombstoneTtlSeconds: 100 });
   t.same(
     (await sql`select key from idempotency_keys`).map(({ key }) => key),
     ['b'],
@@ -253,12 +248,7 @@ t.test('tombstones answer 410, also for what a cascade deleted', async (t) => {
   t.equal((await send(url, 'HEAD', `/users/${user.id}`)).status, 410);
   t.equal((await send(url, 'GET', '/users/01890000-0000-7000-8000-000000000000')).status, 404, 'never there');
   await db.run(`update tombstones set deleted_at = now() - interval '2 days'`, []);
-  await prune(db, {
-    idempotencyTtlSeconds: 1,
-    tombstoneTtlSeconds: 86_400,
-    eventsKeepSeconds: 86_400,
-    eventsMax: 1000,
-  });
+  await prune(db, { ...KEPT, idempotencyTtlSeconds: 1, tombstoneTtlSeconds: 86_400 });
   t.equal((await send(url, 'GET', `/users/${user.id}`)).status, 404, 'forgotten after TOMBSTONE_TTL');
   const item = (await send(without.url, 'POST', '/items', { body: { name: 'x' } })).json;
   await send(without.url, 'DELETE', `/items/${item.id}`);

@@ -7,7 +7,7 @@ import { prune } from '../../src/db/housekeeping.js';
 import { rateLimiter } from '../../src/http/rate-limit.js';
 import type { Log } from '../../src/log.js';
 import { testProxy } from '../proxy.js';
-import { type Answer, send, testDatabase, testService } from '../service.js';
+import { type Answer, KEPT, send, testDatabase, testService } from '../service.js';
 
 /** The longest window there is: it does not end while a test runs. */
 const LONG = 99_999;
@@ -200,12 +200,7 @@ t.test('what is past its time is cleaned up', async (t) => {
   await sql`insert into limits select 'old' || n, 1, ${Date.now() - 120_000} from generate_series(1, 1500) n`;
   await sql`insert into limits values ('ended', 1, ${Date.now() - 1000}), ('new', 1, ${Date.now() + 1000})`;
   await sql`insert into taken values ('\\x00', now() - interval '2 minutes'), ('\\x01', now() - interval '1 second')`;
-  await prune(db, {
-    idempotencyTtlSeconds: 1,
-    tombstoneTtlSeconds: 1,
-    eventsKeepSeconds: 86_400,
-    eventsMax: 1000,
-  });
+  await prune(db, { ...KEPT, idempotencyTtlSeconds: 1, tombstoneTtlSeconds: 1 });
   t.same(
     (await sql`select key from limits order by key`).map(({ key }) => key),
     ['ended', 'new'],

@@ -1,15 +1,10 @@
 import t, { type Test } from 'tap';
 import { prune } from '../../src/db/housekeeping.js';
 import { until } from '../process.js';
-import { testService } from '../service.js';
+import { KEPT, testService } from '../service.js';
 import { follow } from './follow.js';
 
-const KEPT = {
-  idempotencyTtlSeconds: 1000,
-  tombstoneTtlSeconds: 1000,
-  eventsKeepSeconds: 1000,
-  eventsMax: 1000,
-};
+const KEEP = { ...KEPT, eventsKeepSeconds: 1000, eventsMax: 1000 };
 
 /** A service with ten items, and the cursors of their events. */
 async function setup(t: Test) {
@@ -28,12 +23,12 @@ t.test(
   'events past their time are pruned, and a cursor before them is 410 with the oldest there is',
   async (t) => {
     const { db, send, cursors, left, url } = await setup(t);
-    await prune(db, KEPT);
+    await prune(db, KEEP);
     t.equal(await left(), 10);
     await db.run("update events set time = now() - interval '1001 seconds' where seq <= $1", [
       Number.parseInt(cursors[3]!, 36),
     ]);
-    await prune(db, KEPT);
+    await prune(db, KEEP);
     t.equal(await left(), 6);
     for (const accept of ['application/json', 'text/event-stream']) {
       const { status, json } = await send('GET', `/events?after=${cursors[2]}`, { headers: { accept } });
@@ -47,7 +42,7 @@ t.test(
 
 t.test('the newest so many are kept', async (t) => {
   const { db, cursors, left, send } = await setup(t);
-  await prune(db, { ...KEPT, eventsMax: 3 });
+  await prune(db, { ...KEEP, eventsMax: 3 });
   t.equal(await left(), 3);
   t.equal((await send('GET', `/events?after=${cursors[0]}`)).json.error.details.oldest, cursors[6]);
 });
@@ -55,7 +50,7 @@ t.test('the newest so many are kept', async (t) => {
 t.test('a cursor before what was pruned is told also when nothing is left', async (t) => {
   const { db, cursors, send } = await setup(t);
   await db.run("update events set time = now() - interval '1 year'", []);
-  await prune(db, KEPT);
+  await prune(db, KEEP);
   t.same((await send('GET', '/events')).json.data, []);
   t.equal((await send('GET', `/events?after=${cursors[8]}`)).status, 410);
   t.equal((await send('GET', `/events?after=${cursors[9]}`)).status, 200);
@@ -68,7 +63,7 @@ t.test('a cursor before what was pruned is told also when nothing is left', asyn
 
 t.test('nothing beyond the horizon is pruned', async (t) => {
   const { db, left, cursors } = await setup(t);
-  await prune(db, { ...KEPT, eventsMax: 1, horizon: () => Number.parseInt(cursors[4]!, 36) });
+  await prune(db, { ...KEEP, eventsMax: 1, horizon: () => Number.parseInt(cursors[4]!, 36) });
   t.equal(await left(), 5);
 });
 
@@ -79,7 +74,7 @@ t.test('pruning goes on batch after batch', async (t) => {
       select id, now(), '{"id":"' || id || '"}', 'n' from (select gen_random_uuid() as id from generate_series(1, 6000)) as new`,
     [],
   );
-  await prune(db, { ...KEPT, eventsMax: 5 });
+  await prune(db, { ...KEEP, eventsMax: 5 });
   t.equal(await left(), 5);
 });
 

@@ -149,7 +149,7 @@ t.test('a worker that is killed under load is replaced, and the others go on', a
   running.stop();
   await running.over;
   t.ok(running.failures.length < 24, 'no more than what that worker had');
-  t.match(service.stderr(), /"signal":"SIGKILL","waitMs":100,"msg":"a worker ended and is replaced"/);
+  t.match(service.stdout(), /"signal":"SIGKILL","waitMs":100,"msg":"a worker ended and is replaced"/);
   await answers(url);
 });
 

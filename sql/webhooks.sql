@@ -1,0 +1,211 @@
+-- name: create_webhook ($1 id, $2 url, $3 types as a JSON array, $4 description, $5 enabled, $6 secret, $7 most)
+insert into webhooks (id, url, types, description, enabled, secret)
+select $1, $2, array(select json_array_elements_text($3::text::json)), $4, $5::text::boolean, $6
+where (select count(*) from webhooks) < $7
+returning :webhook;
+
+-- name: list_webhooks ($1 id that the ids are below, $2 how many)
+select :webhook
+from webhooks
+where id < $1
+order by id desc
+limit $2;
+
+-- name: get_webhook ($1 id)
+select :webhook
+from webhooks
+where id = $1;
+
+-- name: lock_webhook ($1 id)
+select :webhook
+from webhooks
+where id = $1
+for no key update;
+
+-- name: change_webhook ($1 id, $2 url, $3 types as a JSON array, $4 description, $5 enabled)
+update webhooks
+set url = $2, types = array(select json_array_elements_text($3::text::json)), description = $4, enabled = $5::text::boolean,
+  disabled_reason = case when $5::text::boolean then null else disabled_reason end, updated_at = now()
+where id = $1
+returning :webhook;
+
+-- name: delete_webhook ($1 id)
+delete from webhooks where id = $1;
+
+-- name: rotate_secret ($1 id, $2 new secret, $3 seconds that the present one stays good)
+update webhooks
+set previous_secret = secret, previous_until = now() + make_interval(secs => $3::double precision), secret = $2,
+  updated_at = now()
+where id = $1
+returning :webhook;
+
+-- Events are not told by who sees the place already locked: another process is at it.
+-- name: lock_cursor
+select position from webhook_cursor for update skip locked;
+
+-- name: move_cursor ($1 position)
+update webhook_cursor set position = $1;
+
+-- Whoever inserts deliveries and whoever ends them hold the webhook's row one after the other: a delivery that
+-- is inserted as waiting cannot miss the end of the one it waits for.
+-- name: lock_enabled
+select id::text, array_to_json(types)::text as types
+from webhooks
+where enabled
+order by id
+for no key update;
+
+-- name: lock_webhooks ($1 ids)
+select id from webhooks where id = any ($1::uuid[]) order by id for no key update;
+
+-- name: insert_deliveries ($1 JSON array of {id, type, record_key, body}, $2 JSON array of {webhook, event}: which of $1 from 0)
+insert into deliveries (webhook_id, event_id, type, record_key, body, next_at)
+select new.webhook, new.id, new.type, new.record_key, new.body,
+  case when new.nth > 1 or exists (
+    select from deliveries as earlier
+    where earlier.webhook_id = new.webhook and earlier.record_key = new.record_key and earlier.status = 'pending'
+  ) then null else now() end
+from (
+  select told.webhook, event.id, event.type, event.record_key, event.body, event.place,
+    row_number() over (partition by told.webhook, event.record_key order by event.place) as nth
+  from rows from (json_to_recordset($1::text::json) as (id text, type text, record_key text, body text))
+    with ordinality as event (id, type, record_key, body, place)
+  join json_to_recordset($2::text::json) as told (webhook uuid, event bigint) on told.event = event.place - 1
+) as new
+order by new.place
+returning id::text;
+
+-- Takes what is due, of each webhook as many as may be under way to it, one of a failing one; the webhooks take
+-- turns, and failing ones together have at most half of the places. A lease that ended is due again.
+-- name: claim ($1 owner, $2 lease in seconds, $3 most of one webhook, $4 most in all)
+with due as (
+  select found.id, webhooks.failing, found.nth
+  from webhooks
+  cross join lateral (
+    select picked.id, row_number() over (order by picked.next_at, picked.id) as nth
+    from (
+      select id, next_at
+      from deliveries
+      where webhook_id = webhooks.id and status = 'pending' and next_at <= now()
+      order by next_at, id
+      limit greatest(0, least($4::bigint, case when failing then 1 else $3::bigint end) - (
+        select count(*) from deliveries as leased
+        where leased.webhook_id = webhooks.id and leased.owner is not null and leased.next_at > now()
+      ))
+      for no key update skip locked
+    ) as picked
+  ) as found
+  where webhooks.enabled
+), chosen as (
+  select id from (
+    select id, failing, nth, row_number() over (partition by failing order by nth, id) as place from due
+  ) as placed
+  where not failing or place <= greatest(1, $4::bigint / 2)
+  order by nth, failing, id
+  limit $4
+)
+update deliveries
+set owner = $1, next_at = now() + make_interval(secs => $2::double precision), tries = tries + 1, tried_at = now()
+from chosen, webhooks
+where deliveries.id = chosen.id and webhooks.id = deliveries.webhook_id
+returning deliveries.id::text, deliveries.webhook_id::text, deliveries.event_id, deliveries.body, deliveries.tries,
+  extract(epoch from now() - deliveries.due_at)::float8 as age, webhooks.url, webhooks.secret,
+  case when webhooks.previous_until > now() then webhooks.previous_secret end as previous_secret;
+
+-- Writes down how tries ended, and lets go the next delivery of each record whose delivery has ended. A result
+-- that comes after its lease was taken over is left out. `outcome`: delivered, dead, retry, or back: not tried.
+-- name: finish ($1 owner, $2 JSON array of {id, tries, outcome, delay in seconds, status, error, body, disable})
+with result as (
+  select *
+  from json_to_recordset($2::text::json) as result (
+    id bigint, tries integer, outcome text, delay float8, status integer, error text, body text, disable boolean
+  )
+), ended as (
+  update deliveries
+  set status = case when outcome in ('delivered', 'dead') then outcome else 'pending' end,
+    tries = case when outcome = 'back' then result.tries - 1 else result.tries end,
+    next_at = case when outcome in ('delivered', 'dead') then null else now() + make_interval(secs => delay) end,
+    ended_at = case when outcome in ('delivered', 'dead') then now() end,
+    owner = null, last_status = result.status, last_error = result.error, last_body = result.body
+  from result
+  where deliveries.id = result.id and deliveries.owner = $1 and deliveries.tries = result.tries
+  returning deliveries.id, webhook_id, record_key, outcome, disable
+), of_webhook as (
+  select webhook_id, bool_and(outcome <> 'delivered') as failing, bool_or(coalesce(disable, false)) as disable
+  from ended
+  where outcome <> 'back'
+  group by webhook_id
+), told as (
+  update webhooks
+  set failing = of_webhook.failing, enabled = enabled and not disable,
+    disabled_reason = case when disable then 'gone' else disabled_reason end,
+    updated_at = case when disable then now() else updated_at end
+  from of_webhook
+  where webhooks.id = webhook_id and (webhooks.failing is distinct from of_webhook.failing or disable)
+), released as (
+  update deliveries
+  set next_at = now()
+  from ended
+  where outcome in ('delivered', 'dead') and deliveries.next_at is null and deliveries.status = 'pending'
+    and deliveries.id = (
+      select following.id from deliveries as following
+      where following.webhook_id = ended.webhook_id and following.record_key = ended.record_key
+        and following.status = 'pending' and following.id > ended.id
+      order by following.id limit 1
+    )
+)
+select id::text from ended;
+
+-- By the column: the `id` that is selected is text, and 9 would come after 10.
+-- name: list_deliveries ($1 webhook, $2 id that the ids are below, $3 status or null for any, $4 how many)
+select :delivery
+from deliveries
+where webhook_id = $1 and id < $2 and ($3::text is null or status = $3)
+order by deliveries.id desc
+limit $4;
+
+-- name: get_delivery ($1 webhook, $2 id)
+select :delivery, body
+from deliveries
+where webhook_id = $1 and id = $2;
+
+-- One that is under way, or that an earlier one of its record holds up, stays as it is.
+-- name: redeliver ($1 webhook, $2 id)
+update deliveries
+set status = 'pending', tries = 0, next_at = now(), due_at = now(), ended_at = null, owner = null
+where webhook_id = $1 and id = $2
+  and (status <> 'pending' or (next_at is not null and (owner is null or next_at <= now())))
+returning :delivery;
+
+-- name: prune_deliveries ($1 seconds to keep)
+delete from deliveries
+where id = any (array(
+  select id from deliveries
+  where ended_at < now() - make_interval(secs => $1::double precision)
+  order by ended_at limit 1000 for update skip locked
+))
+returning true;
+
+-- What is left of a webhook that was deleted, or has been disabled for so long. The newest first: what waits
+-- for another goes before the one it waits for, so that none waits in vain when the webhook is enabled meanwhile.
+-- name: prune_left ($1 seconds to keep)
+with recursive known (id) as (
+  (select webhook_id from deliveries order by webhook_id limit 1)
+  union all
+  select (select webhook_id from deliveries where webhook_id > known.id order by webhook_id limit 1)
+  from known
+  where known.id is not null
+)
+delete from deliveries
+where id = any (array(
+  select found.id
+  from known
+  left join webhooks on webhooks.id = known.id
+  cross join lateral (
+    select id from deliveries where webhook_id = known.id order by id desc limit 1000
+  ) as found
+  where known.id is not null and (webhooks.id is null
+    or (not webhooks.enabled and webhooks.updated_at < now() - make_interval(secs => $1::double precision)))
+  limit 1000
+))
+returning true;

@@ -1,0 +1,19 @@
+import { randomBytes } from 'node:crypto';
+
+const PREFIX = 'whsec_';
+const BYTES = 32;
+/** What Standard Webhooks 1.0 takes for a symmetric key. */
+const [LEAST_BYTES, MOST_BYTES] = [24, 64];
+
+/** A new secret of a webhook (Standard Webhooks 1.0): `whsec_` and the base64 of 32 random bytes. */
+export function newSecret(): string {
+  return PREFIX + randomBytes(BYTES).toString('base64');
+}
+
+/** The key in a secret, with `whsec_` before it or without; undefined when it is not the base64 of 24 to 64 bytes. */
+export function keyOf(secret: string): Buffer | undefined {
+  const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
+  const key = Buffer.from(text, 'base64');
+  if (key.toString('base64').replace(/=+$/, '') !== text.replace(/=+$/, '')) return undefined;
+  return key.length >= LEAST_BYTES && key.length <= MOST_BYTES ? key : undefined;
+}

@@ -1,0 +1,138 @@
+import { timingSafeEqual } from 'node:crypto';
+import { requestMac } from '../request-mac.js';
+import { keyOf } from './secret.js';
+import { webhookMac } from './sign.js';
+
+/** Why a message is not to be believed. `BAD_SECRET` and `MISSING_PATH` are faults of the caller, not of the sender. */
+export type WebhookErrorCode =
+  | 'BAD_SECRET'
+  | 'BAD_SIGNATURE'
+  | 'BAD_TIMESTAMP'
+  | 'MISSING_HEADERS'
+  | 'MISSING_PATH'
+  | 'TIMESTAMP_TOO_NEW'
+  | 'TIMESTAMP_TOO_OLD';
+
+/** A message that is not to be believed; the text has nothing of the secret, the signature or the body. */
+export class WebhookError extends Error {
+  override readonly name = 'WebhookError';
+
+  constructor(
+    readonly code: WebhookErrorCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Fields of a request as node:http has them, or a Headers of fetch; names in any case. */
+export type WebhookHeaders =
+  | Readonly<Record<string, string | readonly string[] | undefined>>
+  | { get(name: string): string | null };
+
+export interface VerifyOptions {
+  /** How far the timestamp may be from now, either way; seconds. 300 when not given. */
+  readonly toleranceSeconds?: number;
+  /** Path and query that the request came to, `req.url` of node:http. Needed for X-Signature alone. */
+  readonly path?: string;
+  /** The time to compare with, in milliseconds since 1970. */
+  readonly now?: number;
+}
+
+/** What the signature vouches for besides the body. */
+export interface Verified {
+  /** The same for each try: a receiver that has seen it may leave it out. X-Signature does not cover it: undefined. */
+  readonly id: string | undefined;
+  /** Seconds since 1970. */
+  readonly timestamp: number;
+}
+
+const TOLERANCE_S = 300;
+const BYTES = 32;
+
+/**
+ * Verifies a message by `webhook-signature` (Standard Webhooks 1.0) or, where there is none, by `X-Signature`. The
+ * body as it came, byte by byte; of several secrets any may fit. Throws WebhookError.
+ */
+export function verifyWebhook(
+  rawBody: string | Uint8Array,
+  headers: WebhookHeaders,
+  secret: string | readonly string[],
+  options: VerifyOptions = {},
+): Verified {
+  const secrets = typeof secret === 'string' ? [secret] : secret;
+  if (secrets.length === 0 || secrets.some((text) => typeof text !== 'string' || text === ''))
+    throw new WebhookError('BAD_SECRET', 'there is no secret to verify with');
+  const field = reader(headers);
+  const standard = field('webhook-signature');
+  if (standard !== undefined) return verifyStandard(rawBody, field, standard, secrets, options);
+  const signature = field('x-signature');
+  if (signature === undefined)
+    throw new WebhookError('MISSING_HEADERS', 'there is neither webhook-signature nor X-Signature');
+  const timestamp = timeOf(field('x-timestamp'), 'X-Timestamp', options);
+  const { path } = options;
+  if (path === undefined)
+    throw new WebhookError('MISSING_PATH', 'X-Signature covers the path, and no path is given');
+  requireOne(
+    secrets.map((text) => requestMac(text, timestamp, 'POST', path, rawBody)),
+    [signature],
+  );
+  return { id: undefined, timestamp: Number(timestamp) };
+}
+
+type Field = (name: string) => string | undefined;
+
+function verifyStandard(
+  rawBody: string | Uint8Array,
+  field: Field,
+  signatures: string,
+  secrets: readonly string[],
+  options: VerifyOptions,
+): Verified {
+  const id = field('webhook-id');
+  if (id === undefined) throw new WebhookError('MISSING_HEADERS', 'there is no webhook-id');
+  const timestamp = timeOf(field('webhook-timestamp'), 'webhook-timestamp', options);
+  const wanted = secrets.map((text) => {
+    const key = keyOf(text);
+    if (!key) throw new WebhookError('BAD_SECRET', 'a secret is `whsec_` and the base64 of 24 to 64 bytes');
+    return webhookMac(key, id, timestamp, rawBody);
+  });
+  const given = signatures.split(' ').flatMap((text) => (text.startsWith('v1,') ? [text.slice(3)] : []));
+  requireOne(wanted, given);
+  return { id, timestamp: Number(timestamp) };
+}
+
+function reader(headers: WebhookHeaders): Field {
+  if (typeof headers.get === 'function') {
+    const get = headers.get.bind(headers) as (name: string) => string | null;
+    return (name) => get(name) || undefined;
+  }
+  const fields = new Map(
+    Object.entries(headers).map(([name, value]) => [
+      name.toLowerCase(),
+      Array.isArray(value) ? value.join(', ') : value,
+    ]),
+  );
+  return (name) => fields.get(name) || undefined;
+}
+
+function timeOf(text: string | undefined, name: string, options: VerifyOptions): string {
+  if (text === undefined) throw new WebhookError('MISSING_HEADERS', `there is no ${name}`);
+  if (!/^\d{1,12}$/.test(text)) throw new WebhookError('BAD_TIMESTAMP', `${name} takes seconds since 1970`);
+  const { toleranceSeconds = TOLERANCE_S, now = Date.now() } = options;
+  const age = now / 1000 - Number(text);
+  if (age > toleranceSeconds) throw new WebhookError('TIMESTAMP_TOO_OLD', `${name} is too long ago`);
+  if (age < -toleranceSeconds) throw new WebhookError('TIMESTAMP_TOO_NEW', `${name} is too far ahead`);
+  return text;
+}
+
+/** Compares each with each, in a time that tells nothing of how much fits. */
+function requireOne(wanted: readonly Buffer[], given: readonly string[]): void {
+  let fits = false;
+  for (const text of given) {
+    const signature = Buffer.from(text, 'base64');
+    if (signature.length !== BYTES) continue;
+    for (const mac of wanted) fits = timingSafeEqual(mac, signature) || fits;
+  }
+  if (!fits) throw new WebhookError('BAD_SIGNATURE', 'no signature fits the body and a secret');
+}

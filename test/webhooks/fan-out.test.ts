@@ -1,0 +1,121 @@
+import t from 'tap';
+import { readConfig } from '../../src/config.js';
+import { createLog } from '../../src/log.js';
+import { fanOut, type Source } from '../../src/webhooks/fan-out.js';
+import { openWebhooks } from '../../src/webhooks/open.js';
+import { until } from '../process.js';
+import { testService } from '../service.js';
+import { LOOPBACK, makeWebhook, testTarget } from './target.js';
+
+t.jobs = 4;
+
+const VERBS = ['created', 'updated', 'deleted'];
+
+/** A feed of so many events, ten records in turn, of users and items. */
+function feedOf(count: number): Source {
+  const events = Array.from({ length: count }, (_, n) => ({
+    position: String(n + 1),
+    id: `e${n}`,
+    type: `${n % 2 ? 'users' : 'items'}.${VERBS[n % 3]}`,
+    recordKey: `r${n % 10}`,
+    body: JSON.stringify({ id: `e${n}` }),
+  }));
+  return {
+    read: async (_, after, limit) => {
+      const next = events.slice(Number(after ?? 0));
+      return { events: next.slice(0, limit), more: next.length > limit };
+    },
+    end: () => '',
+    watch: () => () => undefined,
+  };
+}
+
+t.test(
+  'each event becomes one delivery of each webhook that wants it, however many processes read',
+  async (t) => {
+    const service = await testService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+    const wanted: [types: string[], fits: (type: string) => boolean][] = [
+      [['*'], () => true],
+      [['users.*'], (type) => type.startsWith('users.')],
+      [['users.created', 'items.deleted'], (type) => type === 'users.created' || type === 'items.deleted'],
+    ];
+    const made = [];
+    for (const [types] of wanted) made.push(await makeWebhook(service, 'http://127.0.0.1:9/', { types }));
+    const off = await makeWebhook(service, 'http://127.0.0.1:9/', { enabled: false });
+    const feed = feedOf(1234);
+    const turns = async () => {
+      for (let n = 0; n < 20; n++) await fanOut(service.db, feed);
+    };
+    await Promise.all([turns(), turns(), turns()]);
+    for (const [place, [, fits]] of wanted.entries()) {
+      const rows = await service.db.run('select event_id from deliveries where webhook_id = $1 order by id', [
+        made[place]!.id,
+      ]);
+      const { events } = await feed.read(undefined as never, null, 2000);
+      const all = events.filter(({ type }) => fits(type));
+      t.same(
+        rows.map(({ event_id }) => event_id),
+        all.map(({ id }) => id),
+        'in order, each once',
+      );
+    }
+    const due = await service.db.run(
+      'select record_key from deliveries where webhook_id = $1 and next_at is not null',
+      [made[0]!.id],
+    );
+    t.equal(due.length, 10, 'the first of each record is due');
+    t.equal((await service.db.run('select 1 from deliveries where webhook_id = $1', [off.id])).length, 0);
+  },
+);
+
+t.test('a transaction that fails makes nothing and moves nothing', async (t) => {
+  const service = await testService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+  await makeWebhook(service, 'http://127.0.0.1:9/');
+  const failing: Source = {
+    ...feedOf(3),
+    read: async (run, after, limit) => {
+      await run('select 1', []);
+      const { events, more } = await feedOf(3).read(run, after, limit);
+      return { events: events.map((event) => ({ ...event, body: 'a\u0000' })), more };
+    },
+  };
+  await t.rejects(fanOut(service.db, failing));
+  t.equal((await service.db.run('select 1 from deliveries', [])).length, 0);
+  await fanOut(service.db, feedOf(3));
+  t.equal((await service.db.run('select 1 from deliveries', [])).length, 3);
+});
+
+t.test(
+  'what is in the feed reaches the target, in order per record, while deliveries end and begin',
+  async (t) => {
+    const target = await testTarget(t);
+    const service = await testService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+    await makeWebhook(service, target.url);
+    let known = 0;
+    const all = feedOf(300);
+    const growing: Source = {
+      ...all,
+      read: async (run, after, limit) => {
+        const { events } = await all.read(run, after, Math.min(limit, 7));
+        return { events: events.filter(({ position }) => Number(position) <= known), more: false };
+      },
+    };
+    const config = readConfig({ ...LOOPBACK, WEBHOOK_POLL_MS: '10' });
+    const processes = [1, 2].map(() => openWebhooks(service.db, createLog('silent'), config, growing));
+    t.teardown(() => Promise.all(processes.map(({ stop }) => stop(1000))));
+    for (known = 0; known < 300; known += 3) {
+      for (const { wake } of processes) wake();
+      await new Promise((turn) => setImmediate(turn));
+    }
+    await until('all arrive', () => target.received.length >= 300);
+    t.equal(target.received.length, 300);
+    for (let record = 0; record < 10; record++) {
+      const order = target.received.map((each) => Number(each.id.slice(1))).filter((n) => n % 10 === record);
+      t.same(
+        order,
+        [...order].sort((a, b) => a - b),
+        `record ${record}`,
+      );
+    }
+  },
+);

@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { newSecret } from '../../src/webhooks/secret.js';
+import { signWebhook } from '../../src/webhooks/sign.js';
+import { startNode, until } from '../process.js';
+import { send, testService } from '../service.js';
+import { deliveriesOf, LOOPBACK, makeWebhook, testTarget } from './target.js';
+
+t.jobs = 3;
+
+const RECEIVER = fileURLToPath(new URL('../../../docs/clients/receive.mjs', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../src/cli.js', import.meta.url));
+
+t.test('the receiver of the documentation takes what is delivered, once, and nothing else', async (t) => {
+  const service = await testService(t, LOOPBACK);
+  const { id, secret } = await makeWebhook(service, 'http://127.0.0.1:9/', { enabled: false });
+  const receiver = startNode(t, [RECEIVER], { PORT: '0', WEBHOOK_SECRET: `${newSecret()} ${secret}` });
+  const url = await receiver.ready();
+  await service.send('PATCH', `/webhooks/${id}`, { body: { url: `${url}/hook`, enabled: true } });
+  await service.send('POST', `/webhooks/${id}/test`);
+  const [delivery] = await deliveriesOf(service, id, 1);
+  t.match(delivery, { status: 'delivered', last_answer: { status: 204 } });
+  await service.send('POST', `/webhooks/${id}/deliveries/${delivery.id}/redeliver`);
+  await deliveriesOf(service, id, 1);
+  await until('it prints', () => receiver.stdout().includes('webhooks.test'));
+  const message = { id: 'm', timestamp: Math.floor(Date.now() / 1000), target: '/hook', body: '{}' };
+  const other = newSecret();
+  const wrong = [
+    {},
+    signWebhook(message, [other], other),
+    signWebhook({ ...message, timestamp: message.timestamp - 400 }, [secret], secret),
+    { ...signWebhook(message, [secret], secret), 'webhook-id': 'n' },
+  ];
+  for (const headers of wrong)
+    t.equal((await send(url, 'POST', '/hook', { headers, body: '{}' })).status, 400);
+  t.equal(receiver.stdout().match(/webhooks\.test/g)!.length, 1);
+});
+
+async function verify(args: readonly string[], secret: string | undefined, body: string) {
+  const env = { PATH: process.env.PATH, ...(secret === undefined ? {} : { WEBHOOK_SECRET: secret }) };
+  const child = spawn(process.execPath, [COMMAND, 'verify-webhook', ...args], { env });
+  child.stdin.on('error', () => undefined).end(body);
+  const ended = new Promise((resolve) => child.on('close', resolve));
+  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  return { code, out, err };
+}
+
+t.test('plinth verify-webhook says whether a message is to be believed', async (t) => {
+  const target = await testTarget(t);
+  const service = await testService(t, LOOPBACK);
+  const { id, secret } = await makeWebhook(service, `${target.url}/hook`);
+  await service.send('POST', `/webhooks/${id}/test`);
+  await deliveriesOf(service, id, 1);
+  const { body, headers, id: messageId } = target.received[0]!;
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const folder = t.testdir({
+    head: `POST /hook HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`,
+    secrets: `${newSecret()}\n${secret}\n`,
+  });
+  const file = ['--headers', `${folder}/head`];
+  const good = await verify(file, secret, body);
+  t.match(good, { code: 0, err: '' });
+  t.match(JSON.parse(good.out), { id: messageId, timestamp: Number });
+  t.match(await verify([...file, '--secret-file', `${folder}/secrets`], undefined, body), { code: 0 });
+  const signature = ['x-timestamp', 'x-signature'].flatMap((name) => [
+    '--header',
+    `${name}: ${headers[name]}`,
+  ]);
+  t.match(await verify([...signature, '--path', '/hook'], secret, body), { code: 0, out: /^\{"id":null,/ });
+  t.match(await verify(signature, secret, body), { code: 1, err: /^plinth: MISSING_PATH: / });
+  const bad = await verify(file, newSecret(), body);
+  t.match(bad, { code: 1, out: '', err: /^plinth: BAD_SIGNATURE: / });
+  t.notMatch(bad.err, /whsec_/);
+  t.match(await verify(file, secret, `${body} `), { code: 1 });
+  for (const args of [
+    [],
+    [...file, '--tolerance', 'x'],
+    [...file, '--secret', secret],
+    ['--headers', `${folder}/none`],
+  ])
+    t.match(await verify(args, secret, body), { code: 64, out: '', err: /usage: plinth/ }, args.join(' '));
+  t.match(await verify(file, undefined, body), { code: 64, err: /takes WEBHOOK_SECRET or --secret-file/ });
+});
+
+t.test('the package exports verifyWebhook', async (t) => {
+  const name = 'plinth/verify-webhook';
+  const { verifyWebhook, WebhookError } = await import(name);
+  t.type(verifyWebhook, 'function');
+  t.throws(() => verifyWebhook('', {}, 'x'), { name: 'WebhookError', code: 'MISSING_HEADERS' });
+  t.type(WebhookError, 'function');
+});

@@ -1,0 +1,174 @@
+import t from 'tap';
+import { makeKey } from '../auth/credentials.js';
+import { testService } from '../service.js';
+import { addDeliveries, LOOPBACK, makeWebhook, testTarget } from './target.js';
+
+t.jobs = 4;
+
+const URL_ = 'https://example.org/hook';
+
+t.test('a webhook is made, read, changed and deleted; its secret is shown once', async (t) => {
+  const { send } = await testService(t);
+  const made = await send('POST', '/api/v1/webhooks', {
+    body: { url: ' HTTPS://Example.org/hook#x ', types: ['users.created', 'items.*'] },
+  });
+  const { secret, ...webhook } = made.json;
+  t.match(made, {
+    status: 201,
+    headers: { location: `/webhooks/${webhook.id}`, 'cache-control': 'no-store' },
+  });
+  t.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+  t.match(webhook, {
+    url: URL_,
+    types: ['users.created', 'items.*'],
+    description: '',
+    enabled: true,
+    disabled_reason: null,
+    previous_secret_until: null,
+  });
+  const path = `/webhooks/${webhook.id}`;
+  t.same((await send('GET', path)).json, webhook);
+  t.same((await send('GET', '/webhooks')).json, { data: [webhook], links: { next: null } });
+
+  const patched = await send('PATCH', path, {
+    body: { enabled: false, description: 'mine' },
+    type: 'application/merge-patch+json',
+  });
+  t.match(patched, {
+    status: 200,
+    json: { url: URL_, types: ['users.created', 'items.*'], enabled: false, description: 'mine' },
+  });
+  t.match((await send('PATCH', path, { body: { description: null } })).json, {
+    description: '',
+    enabled: false,
+  });
+  const put = await send('PUT', path, { body: { ...patched.json, types: ['*'], enabled: undefined } });
+  t.match(put, { status: 200, json: { types: ['*'], enabled: true, description: 'mine', id: webhook.id } });
+  t.match((await send('PUT', path, { body: { url: URL_, types: ['*'] } })).json, { description: '' });
+
+  for (const answer of [await send('GET', path), await send('GET', '/webhooks'), patched, put])
+    t.notMatch(answer.text, /whsec_/);
+  t.equal((await send('DELETE', path)).status, 204);
+  t.equal((await send('DELETE', path)).status, 204);
+  for (const [method, suffix] of [
+    ['GET', ''],
+    ['PUT', ''],
+    ['PATCH', ''],
+    ['POST', '/rotate'],
+    ['POST', '/test'],
+    ['GET', '/deliveries'],
+    ['GET', '/deliveries/1'],
+    ['POST', '/deliveries/1/redeliver'],
+  ] as const) {
+    const body = method === 'PUT' || method === 'PATCH' ? { body: { url: URL_, types: ['*'] } } : {};
+    t.match(
+      await send(method, path + suffix, body),
+      { status: 404, json: { error: 'No such webhook.' } },
+      suffix,
+    );
+  }
+  t.equal((await send('GET', '/webhooks/x')).status, 404);
+});
+
+t.test('what cannot be a webhook is 400 with its place', async (t) => {
+  const { send } = await testService(t);
+  const cases: [body: unknown, path: string][] = [
+    [{ types: ['*'] }, '/url'],
+    [{ url: URL_ }, '/types'],
+    [{ url: URL_, types: [] }, '/types'],
+    [{ url: URL_, types: ['users.burnt'] }, '/types/0'],
+    [{ url: URL_, types: ['*', 'dogs.*'] }, '/types/1'],
+    [{ url: URL_, types: ['webhooks.test'] }, '/types/0'],
+    [{ url: URL_, types: ['*', '*'] }, '/types'],
+    [{ url: 7, types: ['*'] }, '/url'],
+    [{ url: URL_, types: ['*'], enabled: 'yes' }, '/enabled'],
+    [{ url: URL_, types: ['*'], description: 'x'.repeat(501) }, '/description'],
+    [{ url: URL_, types: ['*'], secret: 'mine' }, ''],
+    [{ url: 'http://example.org', types: ['*'] }, '/url'],
+    [{ url: 'https://u:hunter22@example.org', types: ['*'] }, '/url'],
+    [{ url: 'https://127.1/', types: ['*'] }, '/url'],
+    [{ url: 'https://[::ffff:169.254.169.254]/', types: ['*'] }, '/url'],
+    [[], ''],
+  ];
+  for (const [body, path] of cases) {
+    const { status, json, text } = await send('POST', '/webhooks', { body });
+    t.equal(status, 400, JSON.stringify(body));
+    t.equal(json.errors[0].path, path, JSON.stringify(body));
+    t.notMatch(text, /hunter22/);
+  }
+  t.equal((await send('GET', '/webhooks')).json.data.length, 0);
+  const { id } = (await send('POST', '/webhooks', { body: { url: URL_, types: ['*'] } })).json;
+  t.equal((await send('PATCH', `/webhooks/${id}`, { body: { url: 'https://10.0.0.1' } })).status, 400);
+  t.equal((await send('GET', `/webhooks/${id}`)).json.url, URL_, 'nothing is changed');
+  t.equal((await send('POST', '/webhooks', { body: 'x', type: 'text/plain' })).status, 415);
+  t.match(await send('PUT', '/webhooks', { body: {} }), {
+    status: 405,
+    headers: { allow: 'GET, HEAD, POST, OPTIONS' },
+  });
+  for (const query of ['after=x', 'after=1']) t.equal((await send('GET', `/webhooks?${query}`)).status, 400);
+  for (const query of ['after=x', 'after=-1', `after=${'9'.repeat(19)}`, 'status=burnt'])
+    t.equal((await send('GET', `/webhooks/${id}/deliveries?${query}`)).status, 400, query);
+  const batch = [{ method: 'POST', path: '/webhooks', body: { url: URL_, types: ['*'] } }];
+  t.equal((await send('POST', '/batch', { body: batch })).status, 400);
+});
+
+t.test('webhooks are for the scope admin alone, and their secrets are in no log', async (t) => {
+  const target = await testTarget(t);
+  const { db, send } = await testService(t, { ...LOOPBACK, AUTH: 'api-key', AUTH_FAILURES: '0' });
+  const admin = { 'x-api-key': (await makeKey(db)).key };
+  const other = {
+    'x-api-key': (await makeKey(db, { scopes: ['users:write', 'items:write', 'events:read', 'self'] })).key,
+  };
+  const body = { url: target.url, types: ['*'] };
+  const { id } = (await send('POST', '/webhooks', { headers: admin, body })).json;
+  await send('POST', `/webhooks/${id}/rotate`, { headers: admin });
+  await send('POST', `/webhooks/${id}/test`, { headers: admin });
+  const all: [method: string, suffix: string][] = [
+    ['GET', ''],
+    ['POST', ''],
+    ['GET', `/${id}`],
+    ['PUT', `/${id}`],
+    ['PATCH', `/${id}`],
+    ['DELETE', `/${id}`],
+    ['POST', `/${id}/rotate`],
+    ['POST', `/${id}/test`],
+    ['GET', `/${id}/deliveries`],
+    ['GET', `/${id}/deliveries/1`],
+    ['POST', `/${id}/deliveries/1/redeliver`],
+  ];
+  for (const [method, suffix] of all) {
+    const given = method === 'GET' ? {} : { body };
+    t.equal((await send(method, `/webhooks${suffix}`, { headers: other, ...given })).status, 403, suffix);
+    t.equal((await send(method, `/webhooks${suffix}`, given)).status, 401, suffix);
+  }
+});
+
+t.test('lists are paged, the newest first', async (t) => {
+  const service = await testService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+  const ids: string[] = [];
+  for (let n = 0; n < 103; n++) ids.unshift((await makeWebhook(service, `https://example.org/${n}`)).id);
+  const first = (await service.send('GET', '/webhooks')).json;
+  const second = (await service.send('GET', first.links.next)).json;
+  t.same(
+    [...first.data, ...second.data].map(({ id }) => id),
+    ids,
+  );
+  t.equal(second.links.next, null);
+
+  const made = await addDeliveries(
+    t,
+    service,
+    ids[0]!,
+    Array.from({ length: 230 }, (_, n) => `items/${n}`),
+  );
+  const path = `/webhooks/${ids[0]}/deliveries`;
+  const found: string[] = [];
+  let next = `${path}?status=pending`;
+  while (next) {
+    const { json } = await service.send('GET', next);
+    found.push(...json.data.map(({ id }: { id: string }) => id));
+    next = json.links.next;
+  }
+  t.same(found, made.reverse());
+  t.same((await service.send('GET', `${path}?status=dead`)).json, { data: [], links: { next: null } });
+});
