@@ -10,8 +10,9 @@ import { type ConnectionLimits, limitConnections } from './http/connections.js';
 import { followHandshakes } from './http/handshakes.js';
 import { inTurn } from './http/in-turn.js';
 import { isLingering, lingerOnClose } from './http/linger.js';
-import { answerInTurn, type Busy, type ParserError, type Refused, refuse } from './http/malformed.js';
+import { answerInTurn, type ParserError, type Refused, refuse } from './http/malformed.js';
 import type { Reply } from './http/reply.js';
+import { endStalled } from './http/stalled.js';
 import { ALL_METHODS, MAX_HEADERS, MAX_TARGET } from './http/target.js';
 import type { Pipeline } from './pipeline.js';
 
@@ -38,8 +39,7 @@ export function createHttpServer(
   server.maxHeadersCount = 0;
   // Without it, Node drops the answers still owed to a client that has closed its sending half.
   Object.assign(server, { httpAllowHalfOpen: true });
-  server.timeout = options.streamStallMs;
-  server.on('timeout', endStalled);
+  endStalled(server, options.streamStallMs);
   const admit = admitting(pipeline, server, options, refused);
   const take = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) => {
     unused.delete(req.socket);
@@ -86,15 +86,6 @@ const sendAway = (reply: Reply) => (req: IncomingMessage, res: ServerResponse, e
 function closeAfter(socket: Socket, res: ServerResponse): void {
   res.shouldKeepAlive = false;
   lingerOnClose(socket);
-}
-
-/**
- * Ends a connection on which nothing moved: an idle one, or one whose reader stalls; not one that waits for us, nor one
- * that has not sent a byte, which the time for header fields bounds.
- */
-function endStalled(socket: Socket): void {
-  const waits = (socket as Busy)._httpMessage ? socket.writableLength === 0 : socket.bytesRead === 0;
-  if (!waits) socket.destroy();
 }
 
 function settings(options: ServerOptions) {

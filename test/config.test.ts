@@ -33,7 +33,7 @@ const DEFAULTS = {
   bodyBytes: 134_217_728,
   answerBytes: 268_435_456,
   connectionsPerAddress: 0,
-  maxRequests: 512,
+  maxRequests: 1024,
   maxRequestsPerConnection: 0,
   shutdownMs: 10_000,
   deprecation: undefined,

@@ -22,7 +22,7 @@ export function readLimits({ integer, faults }: Reader): LimitsConfig {
     answerBytes: integer('ANSWER_BYTES', 268_435_456, 1024, 17_179_869_184),
     maxConnections: integer('MAX_CONNECTIONS', 16_384, 1, 1_000_000),
     connectionsPerAddress: integer('CONNECTIONS_PER_ADDRESS', 0, 0, 1_000_000),
-    maxRequests: integer('MAX_REQUESTS', 512, 1, 100_000),
+    maxRequests: integer('MAX_REQUESTS', 1024, 1, 100_000),
     maxRequestsPerConnection: integer('MAX_REQUESTS_PER_CONNECTION', 0, 0, 1_000_000_000),
   };
   // Else a body that is within its limit would be refused whatever is going on.
