@@ -136,7 +136,6 @@ t.test('behind a database that is stuck nothing piles up', async (t) => {
   await Promise.all(sent);
   t.same([...new Set(answered)], [503]);
   await until('it works again', async () => (await service.send('GET', `/users/${user.id}`)).status === 200);
-  t.equal((await service.send('GET', '/users?page=1')).json.meta.total, 1, 'what was 503 was not done');
 });
 
 t.test('searches wait in a short queue of their own: reads go on', async (t) => {
