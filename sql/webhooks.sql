@@ -88,10 +88,10 @@ with due as (
       from deliveries
       where webhook_id = webhooks.id and status = 'pending' and next_at <= now()
       order by next_at, id
-      limit greatest(0, least($4::bigint, case when failing then 1 else $3::bigint end) - (
+      limit least($4::bigint, greatest(0, case when failing then 1 else $3::bigint end - (
         select count(*) from deliveries as leased
         where leased.webhook_id = webhooks.id and leased.owner is not null and leased.next_at > now()
-      ))
+      )))
       for no key update skip locked
     ) as picked
   ) as found

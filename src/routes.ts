@@ -36,6 +36,7 @@ import { items } from './resources/items.js';
 import { posts } from './resources/posts.js';
 import { users } from './resources/users.js';
 import { compileFields } from './webhooks/fields.js';
+import type { Webhooks } from './webhooks/open.js';
 import type { TargetRules } from './webhooks/target.js';
 
 /** Every collection that the service offers, by name. */
@@ -142,13 +143,15 @@ export function keyRoutes(db: Db, lookup: Lookup): Route[] {
   ];
 }
 
-/** Where webhooks are managed; `wake` is called when there is something to deliver at once. */
+/**
+ * Where webhooks are managed; `wake` is called when there is something to deliver at once, `pass` before one is made.
+ */
 export function webhookRoutes(
   db: Db,
   collections: Collections,
   rules: TargetRules,
   source: string,
-  wake: () => void,
+  { wake, pass }: Pick<Webhooks, 'wake' | 'pass'>,
 ): Route[] {
   const needs: Scope = { scopes: ['admin'] };
   const admin = (action: Action) => permitted(needs, action);
@@ -157,7 +160,7 @@ export function webhookRoutes(
   return [
     {
       path: '/webhooks',
-      actions: { GET: admin(listOfWebhooks(db)), POST: admin(newWebhook(db, read)) },
+      actions: { GET: admin(listOfWebhooks(db)), POST: admin(newWebhook(db, read, pass)) },
     },
     {
       path: one,

@@ -109,7 +109,7 @@ export async function startService(
       ...healthRoutes(obstacle),
       ...(config.metricsPort === undefined ? [metricsRoute(registry, { scopes: ['admin'] })] : []),
       ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),
-      ...webhookRoutes(db, collections, targetRules(config), config.publicUrl ?? '/', webhooks.wake),
+      ...webhookRoutes(db, collections, targetRules(config), config.publicUrl ?? '/', webhooks),
       ...((await more?.(db)) ?? []),
     ];
     const router: Router = createRouter(feed ? toldTo(feed.tail, table) : table);

@@ -5,6 +5,7 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { parseUuid } from '../uuid.js';
 import type { ReadFields } from '../webhooks/fields.js';
+import type { Webhooks } from '../webhooks/open.js';
 import {
   changeWebhook,
   createWebhook,
@@ -35,11 +36,13 @@ export function listOfWebhooks(db: Db): Action {
 }
 
 /** A new webhook, with its secret, shown this once: 201, 400, 409. */
-export function newWebhook(db: Db, read: ReadFields): Action {
+export function newWebhook(db: Db, read: ReadFields, pass: Webhooks['pass']): Action {
   return alone('webhooks', {
     takes: [JSON_TYPE],
     run: async ({ body }) => {
-      const { webhook, secret } = await createWebhook(db, read(body?.value));
+      const fields = read(body?.value);
+      await pass();
+      const { webhook, secret } = await createWebhook(db, fields);
       return reply(201, { ...shown(webhook), secret }, ['Location', `/webhooks/${webhook.id}`]);
     },
   });

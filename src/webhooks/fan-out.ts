@@ -20,6 +20,8 @@ export interface Source {
     after: string | null,
     limit: number,
   ): Promise<{ readonly events: readonly FeedEvent[]; readonly more: boolean }>;
+  /** Brings `end` up to what is in the database now. Throws when that is away. */
+  look(): Promise<unknown>;
   /** The place after everything that can be read now; places sort as text. */
   end(): string;
   /** Calls `onNews` when there is more to read; gives the function that ends it. */

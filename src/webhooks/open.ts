@@ -11,6 +11,11 @@ import type { TargetRules } from './target.js';
 export interface Webhooks {
   /** There is something new in the feed, or due: it need not wait for the next turn. */
   wake(): void;
+  /**
+   * To be awaited before a webhook is made: while there are no others, what was written until now is passed, so that
+   * the new one is not told of it. Also where others deliver. Throws when the database is away.
+   */
+  pass(): Promise<void>;
   /** Ends the work; what is under way may take `ms` to its end. */
   stop(ms: number): Promise<void>;
 }
@@ -31,7 +36,12 @@ export function openWebhooks(
   source?: Source,
   resolve?: Resolve,
 ): Webhooks {
-  if (!config.webhookDelivery) return { wake: () => undefined, stop: async () => undefined };
+  const pass = async (): Promise<void> => {
+    if (!source) return;
+    await source.look();
+    await fanOut(db, source);
+  };
+  if (!config.webhookDelivery) return { wake: () => undefined, pass, stop: async () => undefined };
   const { webhookTimeoutMs: timeoutMs, webhookTargetConcurrency: targetConcurrency } = config;
   const rules = targetRules(config);
   const sender = openSender({
@@ -55,6 +65,7 @@ export function openWebhooks(
   timer.unref();
   return {
     wake,
+    pass,
     stop: async (ms) => {
       clearInterval(timer);
       await reader?.stop();

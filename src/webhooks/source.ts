@@ -26,6 +26,7 @@ export function sourceOf({ tail, source }: Feed, log: Log): Source {
       };
     },
     end: () => cursorOf(tail.horizon()),
+    look: tail.look,
     watch: tail.watch,
   };
 }

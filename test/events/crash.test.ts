@@ -3,27 +3,7 @@ import t from 'tap';
 import { dataFolder, serverPid, startProcess, until } from '../process.js';
 import { send, testDatabase } from '../service.js';
 import { follow } from './follow.js';
-
-interface Told {
-  readonly type: string;
-  readonly record: string;
-  readonly version: number;
-}
-
-/** Writes on and on until it fails: creates, patches and deletes; each that was answered 2xx goes to `answered`. */
-async function write(url: string, answered: Told[]): Promise<void> {
-  for (let count = 0; ; count++) {
-    const { status, json } = await send(url, 'POST', '/items', { body: { name: `item ${count}` } });
-    if (status !== 201) return;
-    answered.push({ type: 'items.created', record: json.id, version: 1 });
-    const path = `/items/${json.id}`;
-    if ((await send(url, 'PATCH', path, { body: { price: count } })).status !== 200) return;
-    answered.push({ type: 'items.updated', record: json.id, version: 2 });
-    if (count % 3 > 0) continue;
-    if ((await send(url, 'DELETE', path)).status !== 204) return;
-    answered.push({ type: 'items.deleted', record: json.id, version: 2 });
-  }
-}
+import { type Told, write } from './write.js';
 
 t.test(
   'killed ten times under writes: what was answered has its event, what was not committed has none',

@@ -25,6 +25,7 @@ function feedOf(count: number): Source {
       const next = events.slice(Number(after ?? 0));
       return { events: next.slice(0, limit), more: next.length > limit };
     },
+    look: async () => undefined,
     end: () => '',
     watch: () => () => undefined,
   };

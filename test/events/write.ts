@@ -1,0 +1,44 @@
+import { send } from '../service.js';
+
+/** A change that was answered 2xx; `version` of a deleted record is its last one. */
+export interface Told {
+  readonly type: string;
+  readonly record: string;
+  readonly version: number;
+}
+
+/** The name of records that a batch makes, and rolls back. */
+export const ROLLED_BACK = 'rolled back';
+
+/**
+ * Writes on and on until it fails or `isOver`: creates, patches and deletes, each that was answered 2xx goes to `answered`; and
+ * batches that fail after they have written.
+ */
+export async function write(
+  url: string,
+  answered: Told[],
+  isOver: () => boolean = () => false,
+): Promise<void> {
+  for (let count = 0; !isOver(); count++) {
+    const { status, json } = await send(url, 'POST', '/items', { body: { name: `item ${count}` } });
+    if (status !== 201) return;
+    answered.push({ type: 'items.created', record: json.id, version: 1 });
+    const path = `/items/${json.id}`;
+    if ((await send(url, 'PATCH', path, { body: { price: count } })).status !== 200) return;
+    answered.push({ type: 'items.updated', record: json.id, version: 2 });
+    if (count % 3 === 0) {
+      if ((await send(url, 'DELETE', path)).status !== 204) return;
+      answered.push({ type: 'items.deleted', record: json.id, version: 2 });
+    } else if (count % 3 === 1) {
+      const operations = [
+        { method: 'POST', path: '/items', body: { name: ROLLED_BACK } },
+        { method: 'PATCH', path, body: { name: ROLLED_BACK } },
+        { method: 'DELETE', path, headers: { 'If-Match': '"1"' } },
+      ];
+      const failed = await send(url, 'POST', '/batch', { body: { operations } });
+      if (failed.status < 400)
+        throw new Error(`a batch that cannot be done: ${failed.status} ${failed.text}`);
+      if (failed.status >= 500) return;
+    }
+  }
+}

@@ -1,0 +1,190 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { ROLLED_BACK, type Told, write } from '../events/write.js';
+import { startProcess, until } from '../process.js';
+import { send, testDatabase, testService } from '../service.js';
+import { LOOPBACK, makeWebhook, type Target, testTarget } from '../webhooks/target.js';
+import { testPostgres } from './postgres.js';
+
+t.jobs = 4;
+
+/** A lease ends 15 seconds after this: what a killed process had under way comes before the patience of a test ends. */
+const TIMEOUT = { WEBHOOK_TIMEOUT_MS: '500' };
+/** Failures are tried again for longer than a test lasts. */
+const PATIENT = { WEBHOOK_RETRIES: Array(50).fill('1').join(' ') };
+
+/** An event as it is delivered. */
+interface Sent {
+  readonly id: string;
+  readonly type: string;
+  readonly subject: string;
+  readonly previous?: number;
+  readonly data?: { readonly name: string; readonly _version: number };
+}
+
+const keyOf = ({ type, record, version }: Told) => `${type} /items/${record} ${version}`;
+const keyOfSent = ({ type, subject, previous, data }: Sent) =>
+  `${type} ${subject} ${data?._version ?? previous}`;
+
+async function makeAt(url: string, target: Target): Promise<string> {
+  const made = await send(url, 'POST', '/webhooks', { body: { url: target.url, types: ['*'] } });
+  if (made.status !== 201) throw new Error(`${made.status} ${made.text}`);
+  return made.json.id;
+}
+
+/** The whole feed. */
+async function feedOf(url: string): Promise<Sent[]> {
+  const events: Sent[] = [];
+  for (let after = ''; ; ) {
+    const { json } = await send(url, 'GET', `/events?limit=1000${after}`);
+    events.push(...json.data);
+    if (!json.meta.more) return events;
+    after = `&after=${json.meta.cursor}`;
+  }
+}
+
+/** Waits for the whole feed to arrive, and compares what came with it, with what was answered and with the records. */
+async function isTold(t: Test, url: string, target: Target, answered: readonly Told[]): Promise<void> {
+  const events = await until('the feed is read to its end', async () => {
+    const events = await feedOf(url);
+    const known = new Set(events.map(keyOfSent));
+    return answered.every((each) => known.has(keyOf(each))) && events;
+  });
+  const ids = () => new Set(target.received.map(({ id }) => id));
+  await until('every event arrives', () => {
+    const there = ids();
+    return events.every(({ id }) => there.has(id));
+  });
+  const sent = target.received.map(({ body }) => JSON.parse(body) as Sent);
+  t.equal(ids().size, events.length, 'what is not in the feed is not delivered');
+  const byId = new Map(events.map((event) => [event.id, event]));
+  t.same(
+    sent.filter((each) => JSON.stringify(each) !== JSON.stringify(byId.get(each.id))),
+    [],
+    'an event arrives as the feed has it',
+  );
+  t.notOk(
+    sent.some(({ data }) => data?.name === ROLLED_BACK),
+    'nothing of a batch that failed',
+  );
+  const firsts = [...new Map(sent.map((each) => [each.id, each])).values()];
+  const records = new Map<string, Sent[]>();
+  for (const each of firsts) records.set(each.subject, [...(records.get(each.subject) ?? []), each]);
+  const unordered = [...records.values()].filter((each) =>
+    each.some(({ previous = 0 }, place) => previous !== place),
+  );
+  t.same(unordered, [], `${records.size} records, each told of from its first version on, in order`);
+  const all = (await send(url, 'GET', '/items?sort=created_at')).json as { id: string; _version: number }[];
+  const last = [...records.values()].map((each) => each.at(-1)!).filter(({ data }) => data);
+  t.same(
+    last.map(({ subject, data }) => `${subject} ${data!._version}`).toSorted(),
+    all.map(({ id, _version }) => `/items/${id} ${_version}`).toSorted(),
+    'the last that was told of each record is how it is',
+  );
+  t.comment(`${answered.length} answered, ${events.length} events, ${sent.length} deliveries`);
+}
+
+t.test('a service that is killed ten times under writes: all is delivered, in order', async (t) => {
+  const target = await testTarget(t);
+  // A killed process leaves its leases: with fewer places each kill would end the deliveries until those end.
+  const places = { WEBHOOK_CONCURRENCY: '8', WEBHOOK_TARGET_CONCURRENCY: '100' };
+  const env = { ...LOOPBACK, ...TIMEOUT, ...PATIENT, ...places, DATABASE_URL: await testDatabase(t) };
+  const answered: Told[] = [];
+  for (let kill = 0; kill < 10; kill++) {
+    const service = startProcess(t, env);
+    const url = await service.ready();
+    if (kill === 0) await makeAt(url, target);
+    const [before, arrived] = [answered.length, target.received.length];
+    // A write that the kill leaves without an answer is no fault.
+    const writers = Array.from({ length: 8 }, () => write(url, answered).catch(() => undefined));
+    const enough = 20 + Math.floor(Math.random() * 150);
+    await until('some is written', () => answered.length - before > enough);
+    await until('some is delivered', () => target.received.length > arrived);
+    service.child.kill('SIGKILL');
+    await service.ended;
+    await Promise.all(writers);
+  }
+  const service = startProcess(t, env);
+  await isTold(t, await service.ready(), target, answered);
+});
+
+t.test('a target that is down while all is written: all is delivered when it is up, in order', async (t) => {
+  const down = await testTarget(t);
+  await down.close();
+  const { url } = await testService(t, { ...LOOPBACK, ...PATIENT });
+  const id = await makeAt(url, down);
+  const answered: Told[] = [];
+  await Promise.all(Array.from({ length: 8 }, () => write(url, answered, () => answered.length > 500)));
+  await until('it was tried in vain', async () => {
+    const { json } = await send(url, 'GET', `/webhooks/${id}/deliveries?status=pending`);
+    return json.data.some(({ tries }: { tries: number }) => tries > 1);
+  });
+  const up = await testTarget(t, undefined, Number(new URL(down.url).port));
+  await isTold(t, url, up, answered);
+  t.equal(down.received.length, 0);
+});
+
+for (const fault of ['stop', 'kill'] as const) {
+  t.test(`a database that is away (${fault}) during deliveries: the service goes on with them`, async (t) => {
+    const victim = await testPostgres(t);
+    const target = await testTarget(t, (_, res) => void setTimeout(() => res.writeHead(204).end(), 20));
+    const service = startProcess(t, {
+      ...LOOPBACK,
+      ...TIMEOUT,
+      ...PATIENT,
+      DATABASE_URL: await victim.database(),
+      DB_TIMEOUT_MS: '2000',
+    });
+    const url = await service.ready();
+    await makeAt(url, target);
+    const answered: Told[] = [];
+    let stopped = false;
+    const client = async () => {
+      while (!stopped) {
+        await write(url, answered, () => stopped);
+        // It is refused meanwhile, and tries again.
+        await sleep(50);
+      }
+    };
+    const clients = Promise.all(Array.from({ length: 4 }, client));
+    await until('some is delivered', () => target.received.length > 20);
+    await victim[fault]();
+    await victim.start();
+    const before = target.received.length;
+    await until('deliveries go on', () => target.received.length > before + 20);
+    stopped = true;
+    await clients;
+    await isTold(t, url, target, answered);
+    t.equal(service.child.exitCode, null, 'the service is the same process');
+  });
+}
+
+t.test('a new webhook is told of what happens from then on', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const first = await testService(t, { DATABASE_URL: databaseUrl, WEBHOOK_DELIVERY: 'off' });
+  const create = (name: string) => first.send('POST', '/items', { body: { name } });
+  await create('before');
+  const target = await testTarget(t);
+  const service = await testService(t, { ...LOOPBACK, DATABASE_URL: databaseUrl });
+  await create('right before');
+  await makeWebhook(service, target.url);
+  await create('after');
+  const names = () => target.received.map(({ body }) => JSON.parse(body).data.name);
+  await until('it is told', () => names().includes('after'));
+  t.same(names(), ['after']);
+});
+
+t.test('without events there are only tests of webhooks', async (t) => {
+  const service = await testService(t, { ...LOOPBACK, EVENTS: 'off' });
+  const target = await testTarget(t);
+  const { id } = await makeWebhook(service, target.url);
+  t.equal((await service.send('POST', '/items', { body: { name: 'A' } })).status, 201);
+  t.equal((await service.send('POST', `/webhooks/${id}/test`)).status, 202);
+  await until('the test arrives', () => target.received.length > 0);
+  const { json } = await service.send('GET', `/webhooks/${id}/deliveries`);
+  t.same(
+    json.data.map(({ type }: { type: string }) => type),
+    ['webhooks.test'],
+  );
+  t.equal(target.received.length, 1);
+});
