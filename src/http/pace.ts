@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
-/** Refusals that are given at once; so many a second are some 5 % of a core. */
-const PER_SECOND = 4000;
+/** Refusals that are given at once; so many a second are a fifth of a core, at what an answer without the database costs. */
+const PER_SECOND = 10_000;
 const TICK_MS = 5;
 /** Also when a turn of the event loop took longer than a tick, it does not go on with refusals alone. */
 const MOST_PER_TICK = 100;
@@ -15,7 +15,7 @@ export interface Pace {
 }
 
 /**
- * A refusal costs a third of the cheapest answer: at ten times what the service can do, saying so to everybody would
+ * A refusal costs more than half of the cheapest read: at ten times what the service can do, saying so to everybody would
  * leave it nothing to do its work with. So whoever asks again at once after a 503 is read again in its turn, and what
  * it sent meanwhile waits where it costs nothing, with its sender. Who keeps to Retry-After never notices.
  */
