@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
-/** Refusals that are given at once; so many a second are a fifth of a core, at what an answer without the database costs. */
-const PER_SECOND = 10_000;
+/** Refusals that are given at once; so many a second are a tenth of a core, at what an answer without the database costs. */
+const PER_SECOND = 4000;
 const TICK_MS = 5;
 /** Also when a turn of the event loop took longer than a tick, it does not go on with refusals alone. */
 const MOST_PER_TICK = 100;
