@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { backOff } from '../../src/workers/crew.js';
 import { authority, withoutOpenssl } from '../auth/certificates.js';
+import { scrape } from '../observe/scraped.js';
 import {
   dataFolder,
   isAlive,
@@ -235,6 +236,27 @@ t.test('maintenance begins and ends for all, also for one that comes later', asy
   service.child.kill('SIGUSR2');
   await all(200);
 });
+
+for (const own of [false, true])
+  t.test(`a scrape counts what all workers did${own ? ', on METRICS_PORT too' : ''}`, async (t) => {
+    const port = own ? await freePort() : undefined;
+    const { url } = await start(t, port === undefined ? {} : { METRICS_PORT: String(port) });
+    // Each on a connection of its own: they are dealt out in turn.
+    for (let n = 0; n < 9; n++) t.equal(await statusOf(url), 200);
+    const { value } = await scrape(port === undefined ? url : `http://127.0.0.1:${port}`);
+    const labels = { method: 'GET', route: '/users', status: '200' };
+    t.equal(value('http_server_request_duration_seconds_count', labels), 9);
+    t.equal(value('plinth_db_queue_limit'), 3 * 2000);
+  });
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
 
 t.test('SIGHUP gives every worker the new certificate', { skip: withoutOpenssl }, async (t) => {
   const ca = authority(t);
