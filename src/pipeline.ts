@@ -148,19 +148,24 @@ function bytesOf(exchange: Exchange): Promise<Buffer> {
 
 function answer(exchange: Exchange, reply: Reply): Promise<void> | void {
   const { req, res, options, observation } = exchange;
-  if (reply.later) return wait(exchange, reply.later);
+  if (reply.later)
+    return apart(
+      exchange,
+      answerLater(res, reply.later, (late) => answer(exchange, late)),
+    );
   if (!reply.stream && !reply.live) return finish(exchange, reply);
-  if (reply.stream && req.method !== 'HEAD') return stream(exchange, reply, reply.stream);
+  if (reply.stream && req.method !== 'HEAD') return apart(exchange, stream(exchange, reply, reply.stream));
   const write = req.method === 'HEAD' ? sendHead : sendLive;
   write(res, reply, closing(exchange, options.isDraining()));
   observation.end(reply.status);
 }
 
-/** A request that waits for something to happen takes nobody's place: those that wait have a bound of their own. */
-function wait(exchange: Exchange, later: NonNullable<Reply['later']>): void {
-  answerLater(exchange.res, later, (reply) => answer(exchange, reply)).catch((error: unknown) =>
-    fail(exchange, error),
-  );
+/**
+ * What goes on for long, a whole list for a slow reader or a wait for events, takes none of the places of requests: it
+ * has a bound of its own.
+ */
+function apart(exchange: Exchange, work: Promise<void>): void {
+  work.catch((error: unknown) => fail(exchange, error));
 }
 
 async function stream(exchange: Exchange, reply: Reply, open: NonNullable<Reply['stream']>): Promise<void> {

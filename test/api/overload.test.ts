@@ -1,10 +1,13 @@
 import { once } from 'node:events';
+import http from 'node:http';
 import net from 'node:net';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
+import { fill } from '../../bench/data.js';
 import { permitted, type Route } from '../../src/http/router.js';
+import { scrape } from '../observe/scraped.js';
 import { until } from '../process.js';
-import { type TestService, testService } from '../service.js';
+import { type TestService, testDatabase, testService } from '../service.js';
 
 const GET = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
 
@@ -136,6 +139,22 @@ t.test('behind a database that is stuck nothing piles up', async (t) => {
   await Promise.all(sent);
   t.same([...new Set(answered)], [503]);
   await until('it works again', async () => (await service.send('GET', `/users/${user.id}`)).status === 200);
+});
+
+t.test('readers of whole lists, however slow, take no places of requests', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  await fill(databaseUrl, 60_000, 0);
+  const { url, send } = await testService(t, { DATABASE_URL: databaseUrl, MAX_REQUESTS: '4' });
+  for (let n = 0; n < 8; n++) {
+    const request = http.get(`${url}/users`, { agent: false }, (response) => response.pause());
+    request.on('error', () => undefined);
+    t.teardown(() => request.destroy());
+  }
+  await until('they are under way', async () => {
+    const active = (await scrape(url)).value('plinth_db_active_statements', { pool: 'stream' });
+    return (active ?? 0) >= 8;
+  });
+  t.equal((await send('GET', '/users?page=1')).status, 200);
 });
 
 t.test('searches wait in a short queue of their own: reads go on', async (t) => {
