@@ -88,8 +88,12 @@ t.test('the database: statements by pool, and how many records share one', async
   t.equal(value('plinth_db_queued_records', users('read')), 0);
   t.ok(value('plinth_db_statement_duration_seconds_count', { pool: 'short' })! >= 2);
   t.equal(value('plinth_db_statement_duration_seconds_count', { pool: 'search' }), 1);
-  t.equal(value('plinth_db_statement_duration_seconds_count', { pool: 'transaction' }), 1);
-  t.equal(value('plinth_db_active_statements', { pool: 'short' }), 0);
+  // Also what the service does in the background.
+  t.ok(value('plinth_db_statement_duration_seconds_count', { pool: 'transaction' })! >= 1);
+  await until('nothing is under way', async () => {
+    const { value } = await scrape(url);
+    return value('plinth_db_active_statements', { pool: 'short' }) === 0;
+  });
   t.equal(value('plinth_db_waiting_statements', { pool: 'transaction' }), 0);
   t.equal(value('plinth_db_connections_limit', { pool: 'stream' }), 4);
   t.equal(value('plinth_db_queue_limit'), 2000);
@@ -108,10 +112,10 @@ t.test('who waits for a connection that is lent, and a statement that fails', as
   const second = db.transaction(async () => 'done');
   const waits = async () =>
     (await scrape(url)).value('plinth_db_waiting_statements', { pool: 'transaction' });
-  await until('one waits', async () => (await waits()) === 1);
+  await until('one waits', async () => ((await waits()) ?? 0) >= 1);
   free();
   await Promise.all([first, second]);
-  t.equal(await waits(), 0);
+  await until('none waits', async () => (await waits()) === 0);
   await t.rejects(db.run('select 1/0', []));
   await t.rejects(db.transaction(async () => Promise.reject(new Error('of the work'))));
   const { value } = await scrape(url);
