@@ -3,10 +3,12 @@ import { readStatements } from '../db/queries.js';
 import { insertDeliveries, type Told } from './delivery.js';
 import { isWanted } from './fields.js';
 
-/** An event of the feed. */
-export interface FeedEvent extends Told {
-  /** Its place in the feed, to read on from. */
-  readonly position: string;
+/** What is next in the feed. */
+export interface Read {
+  readonly events: readonly Told[];
+  /** The place to read on from, also past what there is nothing left of. */
+  readonly until: string | null;
+  readonly more: boolean;
 }
 
 /** The feed as webhooks read it. */
@@ -15,11 +17,7 @@ export interface Source {
    * In the transaction of `run`: what comes after a place (null: the oldest that is kept), in the feed's order, up to
    * `limit`, and whether there is more. None but those that nothing older can come before any more.
    */
-  read(
-    run: Run,
-    after: string | null,
-    limit: number,
-  ): Promise<{ readonly events: readonly FeedEvent[]; readonly more: boolean }>;
+  read(run: Run, after: string | null, limit: number): Promise<Read>;
   /** Brings `end` up to what is in the database now. Throws when that is away. */
   look(): Promise<unknown>;
   /** The place after everything that can be read now; places sort as text. */
@@ -60,13 +58,12 @@ export async function fanOut(db: Db, source: Source): Promise<Turn> {
       if (place === null || end > place) await run(SQL.get('move_cursor')!, [end]);
       return { more: false, wanted: false };
     }
-    const { events, more } = await source.read(run, place, MOST);
-    if (events.length === 0) return { more, wanted: true };
+    const { events, until, more } = await source.read(run, place, MOST);
     const tellings = events.flatMap(({ type }, event) =>
       webhooks.filter(({ types }) => isWanted(types, type)).map(({ id }) => ({ webhook: id, event })),
     );
     if (tellings.length > 0) await insertDeliveries(run, events, tellings);
-    await run(SQL.get('move_cursor')!, [events.at(-1)!.position]);
+    if (until !== place) await run(SQL.get('move_cursor')!, [until]);
     return { more, wanted: true };
   });
 }

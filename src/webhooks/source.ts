@@ -16,12 +16,12 @@ export function sourceOf({ tail, source }: Feed, log: Log): Source {
         log.warn({ after, floor: cursorOf(floor) }, 'webhooks were not told of events that were pruned');
       return {
         events: events.map((event) => ({
-          position: cursorOf(event.seq),
           id: idOf(event),
           type: event.type,
           recordKey: subjectOf(event),
           body: envelopeOf(event, source),
         })),
+        until: cursorOf(Math.max(until, floor)),
         more: events.length > 0 && until < horizon,
       };
     },

@@ -3,6 +3,7 @@ import { readConfig } from '../../src/config.js';
 import { createLog } from '../../src/log.js';
 import { fanOut, type Source } from '../../src/webhooks/fan-out.js';
 import { openWebhooks } from '../../src/webhooks/open.js';
+import { sourceOf } from '../../src/webhooks/source.js';
 import { until } from '../process.js';
 import { testService } from '../service.js';
 import { LOOPBACK, makeWebhook, testTarget } from './target.js';
@@ -14,7 +15,6 @@ const VERBS = ['created', 'updated', 'deleted'];
 /** A feed of so many events, ten records in turn, of users and items. */
 function feedOf(count: number): Source {
   const events = Array.from({ length: count }, (_, n) => ({
-    position: String(n + 1),
     id: `e${n}`,
     type: `${n % 2 ? 'users' : 'items'}.${VERBS[n % 3]}`,
     recordKey: `r${n % 10}`,
@@ -22,8 +22,9 @@ function feedOf(count: number): Source {
   }));
   return {
     read: async (_, after, limit) => {
-      const next = events.slice(Number(after ?? 0));
-      return { events: next.slice(0, limit), more: next.length > limit };
+      const from = Number(after ?? 0);
+      const next = events.slice(from, from + limit);
+      return { events: next, until: String(from + next.length), more: events.length > from + limit };
     },
     look: async () => undefined,
     end: () => '',
@@ -76,8 +77,8 @@ t.test('a transaction that fails makes nothing and moves nothing', async (t) => 
     ...feedOf(3),
     read: async (run, after, limit) => {
       await run('select 1', []);
-      const { events, more } = await feedOf(3).read(run, after, limit);
-      return { events: events.map((event) => ({ ...event, body: 'a\u0000' })), more };
+      const found = await feedOf(3).read(run, after, limit);
+      return { ...found, events: found.events.map((event) => ({ ...event, body: 'a\u0000' })) };
     },
   };
   await t.rejects(fanOut(service.db, failing));
@@ -97,8 +98,8 @@ t.test(
     const growing: Source = {
       ...all,
       read: async (run, after, limit) => {
-        const { events } = await all.read(run, after, Math.min(limit, 7));
-        return { events: events.filter(({ position }) => Number(position) <= known), more: false };
+        const left = known - Number(after ?? 0);
+        return { ...(await all.read(run, after, Math.min(limit, 7, left))), more: false };
       },
     };
     const config = readConfig({ ...LOOPBACK, WEBHOOK_POLL_MS: '10' });
@@ -120,3 +121,24 @@ t.test(
     }
   },
 );
+
+t.test('events that were pruned before they could be told are told of once, and passed', async (t) => {
+  const service = await testService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+  const { db, feed, send } = service;
+  await makeWebhook(service, 'http://127.0.0.1:9/');
+  for (const name of ['a', 'b']) await send('POST', '/items', { body: { name } });
+  await until('they are final', async () => (await send('GET', '/events')).json.data.length === 2);
+  await db.run(
+    'with past as (delete from events returning seq) update events_floor set floor = past.max from (select max(seq) from past) as past',
+    [],
+  );
+  await db.run('update webhook_cursor set position = $1', ['00000000000']);
+  const lines: string[] = [];
+  const source = sourceOf(feed!, createLog('warn', { write: (line: string) => lines.push(line) }));
+  for (let n = 0; n < 3; n++) await fanOut(db, source);
+  t.equal(lines.filter((line) => line.includes('pruned')).length, 1);
+  await send('POST', '/items', { body: { name: 'c' } });
+  await until('it is final', async () => (await send('GET', '/events')).json.data.length === 1);
+  await fanOut(db, source);
+  t.equal((await db.run('select 1 from deliveries', [])).length, 1, 'what comes after is told');
+});
