@@ -39,7 +39,7 @@ export async function openFeed(
 ): Promise<Feed> {
   const tail = await openTail(db, log);
   const source = settings.publicUrl ?? '/';
-  const streams = openStreams(db.run, tail, { ...settings, source });
+  const streams = openStreams(db.run, tail, log, { ...settings, source });
   const enders = new Set<() => void>();
 
   async function read(after: number, filter: Filter, limit: number): Promise<Batch> {

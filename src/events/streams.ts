@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Run } from '../db/connect.js';
+import { problemOf } from '../db/sqlstate.js';
 import { unavailable } from '../errors.js';
+import type { Log } from '../log.js';
 import { cursorOf } from './cursor.js';
 import { messageOf } from './envelope.js';
 import type { Event } from './event.js';
@@ -53,7 +55,7 @@ const RETRY = 'retry: 2000\n\n';
 const CATCHING_UP = 4;
 const PAGE = 500;
 
-export function openStreams(run: Run, tail: Tail, settings: StreamSettings): Streams {
+export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSettings): Streams {
   const { source, eventsStreams, eventsStreamMs, eventsHeartbeatMs, eventsBuffer } = settings;
   const open = new Set<Stream>();
   const behind: Stream[] = [];
@@ -103,8 +105,9 @@ export function openStreams(run: Run, tail: Tail, settings: StreamSettings): Str
     for (let stream = behind.shift(); stream; stream = behind.shift()) {
       try {
         await advance(stream);
-      } catch {
-        // The database is away: the reader comes again.
+      } catch (err) {
+        // The tail tells when the database is away; all else is a fault of ours. The reader comes again.
+        if (!problemOf(err)) log.error({ err }, 'an event stream could not be read on');
         stream.out.end();
       }
     }
