@@ -4,8 +4,8 @@ import type { Log } from './log.js';
 import { createMetrics, type Metrics } from './observe/metrics.js';
 import { createObserver } from './observe/observer.js';
 import type { Peer } from './observe/peer.js';
+import { metricsRoute } from './operator-routes.js';
 import { createPipeline } from './pipeline.js';
-import { metricsRoute } from './routes.js';
 import { createHttpServer, type ServerOptions } from './server.js';
 
 /** Connections of those who scrape. */

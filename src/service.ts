@@ -18,17 +18,10 @@ import type { Log } from './log.js';
 import { createMetrics, type Metrics, registryOfAll } from './observe/metrics.js';
 import { createObserver } from './observe/observer.js';
 import { findTracer } from './observe/tracing.js';
+import { healthRoutes, keyRoutes, metricsRoute, webhookRoutes } from './operator-routes.js';
 import { createPipeline } from './pipeline.js';
 import { databaseObstacle, type Obstacle } from './readiness.js';
-import {
-  type Collections,
-  healthRoutes,
-  keyRoutes,
-  metricsRoute,
-  openCollections,
-  routes,
-  webhookRoutes,
-} from './routes.js';
+import { type Collections, openCollections, routes } from './routes.js';
 import { createScrapeServer } from './scrape.js';
 import { createHttpServer } from './server.js';
 import { readTls, TlsError } from './tls.js';
@@ -109,7 +102,7 @@ export async function startService(
       ...healthRoutes(obstacle),
       ...(config.metricsPort === undefined ? [metricsRoute(registry, { scopes: ['admin'] })] : []),
       ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),
-      ...webhookRoutes(db, collections, targetRules(config), config.publicUrl ?? '/', webhooks),
+      ...webhookRoutes(db, Object.keys(collections), targetRules(config), config.publicUrl ?? '/', webhooks),
       ...((await more?.(db)) ?? []),
     ];
     const router: Router = createRouter(feed ? toldTo(feed.tail, table) : table);

@@ -14,7 +14,7 @@ const LAYERS = [
   ['server.ts', 'drain.ts'],
   ['pipeline.ts'],
   ['exchange.ts'],
-  ['routes.ts'],
+  ['routes.ts', 'operator-routes.ts'],
   ['actions/'],
   ['http/'],
   ['webhooks/'],
