@@ -13,6 +13,7 @@ const LAYERS = [
   ['scrape.ts'],
   ['server.ts', 'drain.ts'],
   ['pipeline.ts'],
+  ['answer.ts'],
   ['exchange.ts'],
   ['routes.ts', 'operator-routes.ts'],
   ['actions/'],

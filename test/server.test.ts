@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { STATUS_CODES } from 'node:http';
 import net from 'node:net';
 import t, { type Test } from 'tap';
+import { Problem } from '../src/errors.js';
+import { type Action, permitted } from '../src/http/router.js';
 import { type TestService, testService } from './service.js';
 
 const HOST = 'Host: plinth.test\r\n';
@@ -648,6 +650,26 @@ t.test('a request that does not arrive in time: 408', async (t) => {
     t.equal(client.rest, '');
   }
   t.same((await service.send('GET', '/users')).json, []);
+});
+
+t.test('a problem that cannot be written is a 500, and takes nothing with it', async (t) => {
+  const broken = (headers: readonly string[]): Action => ({
+    run: async () => {
+      throw new Problem(409, 'GONE', 'It cannot be told.', { headers });
+    },
+  });
+  const path = '/broken';
+  const env = { LOG_LEVEL: 'error', MAX_REQUESTS: '2' };
+  const service = await testService(t, env, async () => [
+    { path, actions: { GET: permitted('nothing', broken(['X-Why', 'a\r\nB: c'])) } },
+  ]);
+  for (let round = 0; round < 3; round++) {
+    const { status, json } = await service.send('GET', path);
+    t.equal(status, 500, 'the place of the one before is free again');
+    t.equal(json.error.code, 'INTERNAL_ERROR');
+  }
+  t.equal(service.logged.filter((line) => line.includes('a problem could not be answered')).length, 3);
+  t.equal((await service.send('GET', '/healthz')).status, 200);
 });
 
 t.test('after all of it the process has no fault to tell of', async (t) => {

@@ -1,0 +1,104 @@
+import { problemOf } from './db/sqlstate.js';
+import { internal, Problem } from './errors.js';
+import type { Exchange } from './exchange.js';
+import { takesProblemJson } from './http/accept.js';
+import { BodyAborted, staysUnread } from './http/body.js';
+import { answerLater } from './http/later.js';
+import { lingerOnClose } from './http/linger.js';
+import { render } from './http/problem.js';
+import { type Reply, send, sendHead, sendLive } from './http/reply.js';
+import { ReaderGone, writeRows } from './http/stream.js';
+import type { Abort } from './observe/observer.js';
+import { pathOf } from './observe/request-facts.js';
+
+/** Gives the answer that an action has found, or begins what gives it later. */
+export function answer(exchange: Exchange, reply: Reply): Promise<void> | void {
+  const { req, res, options, observation } = exchange;
+  if (reply.later)
+    return apart(
+      exchange,
+      answerLater(res, reply.later, (late) => answer(exchange, late)),
+    );
+  if (!reply.stream && !reply.live) return finish(exchange, reply);
+  if (reply.stream && req.method !== 'HEAD') return apart(exchange, stream(exchange, reply, reply.stream));
+  const write = req.method === 'HEAD' ? sendHead : sendLive;
+  write(res, reply, closing(exchange, options.isDraining()));
+  observation.end(reply.status);
+}
+
+/**
+ * What goes on for long, a whole list for a slow reader or a wait for events, takes none of the places of requests: it
+ * has a bound of its own.
+ */
+function apart(exchange: Exchange, work: Promise<void>): void {
+  work.catch((error: unknown) => fail(exchange, error));
+}
+
+async function stream(exchange: Exchange, reply: Reply, open: NonNullable<Reply['stream']>): Promise<void> {
+  const { res, options, observation } = exchange;
+  await open((rows) => {
+    const common = closing(exchange, options.isDraining());
+    return writeRows(res, reply, common, rows, options.streamStallMs, observation);
+  });
+  observation.end(reply.status);
+}
+
+/** What goes out with an answer that begins now. */
+function closing({ common, observation }: Exchange, closes: boolean): readonly string[] {
+  const timing = observation.timing();
+  if (!closes && timing.length === 0) return common;
+  return [...common, ...timing, ...(closes ? ['Connection', 'close'] : [])];
+}
+
+/** Gives a whole answer. */
+export function finish(exchange: Exchange, reply: Reply): void {
+  const { req, res, expectation, options, observation } = exchange;
+  const unread = staysUnread(req, expectation === 'continue');
+  if (unread) lingerOnClose(req.socket);
+  const left = res.destroyed;
+  const bytes = send(res, reply, closing(exchange, unread || options.isDraining()));
+  if (left) return observation.abort('left');
+  if (req.method !== 'HEAD') observation.sent = bytes;
+  observation.end(reply.status);
+}
+
+/** Answers a request that failed with its problem, or breaks it off when it can have no answer. Never throws. */
+export function fail(exchange: Exchange, error: unknown): void {
+  const { options, observation } = exchange;
+  try {
+    answerProblem(exchange, error);
+  } catch (fault) {
+    options.log.error({ err: fault, ...observation.identity() }, 'a problem could not be answered');
+    try {
+      answerProblem(exchange, internal());
+    } catch {
+      breakOff(exchange, 'fault');
+    }
+  }
+}
+
+function answerProblem(exchange: Exchange, error: unknown): void {
+  const { id, req, res, options, observation } = exchange;
+  const { log } = options;
+  if (error instanceof BodyAborted) return breakOff(exchange, 'body');
+  if (error instanceof ReaderGone) return breakOff(exchange, error.how);
+  const problem = error instanceof Problem ? error : problemOf(error);
+  if (!problem) {
+    const { method, url } = req;
+    log.error({ err: error, ...observation.identity(), method, path: pathOf(url) }, 'request failed');
+  } else if (problem !== error && problem.status >= 503)
+    log.warn({ err: error, ...observation.identity() }, problem.message);
+  if (!(error instanceof Problem)) observation.fault(error);
+  // Half an array must not look like a whole one.
+  if (res.headersSent) return breakOff(exchange, 'fault');
+  const rendered = render(problem ?? internal(), takesProblemJson(req.headers.accept), id);
+  const scope = problem?.more.scope;
+  if (scope !== undefined) rendered.headers.push(...options.challenge(scope));
+  finish(exchange, rendered);
+}
+
+/** Ends an exchange without an answer, or within it. */
+function breakOff({ res, observation }: Exchange, why: Abort): void {
+  observation.abort(why, res.headersSent ? res.statusCode : undefined);
+  res.destroy();
+}
