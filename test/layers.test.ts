@@ -21,6 +21,7 @@ const LAYERS = [
   ['webhooks/'],
   ['auth/', 'events/'],
   ['collection.ts', 'formats/', 'resources/', 'readiness.ts'],
+  ['reads.ts'],
   ['statements.ts', 'grouped.ts', 'draft.ts', 'violation.ts'],
   ['record.ts'],
   ['db/', 'validate.ts'],

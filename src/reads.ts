@@ -1,0 +1,78 @@
+import type { Readable } from 'node:stream';
+import type { Db, Row, Run, Value } from './db/connect.js';
+import { group } from './db/group.js';
+import { sharing } from './observe/metrics.js';
+import { type Missing, type Stored, storedIn } from './record.js';
+import { narrow, type Selection } from './statements.js';
+
+export interface Page {
+  readonly total: number;
+  readonly docs: string;
+}
+
+/** What reads a collection. Where a `run` is given, the statement runs in its transaction; else it may be shared. */
+export interface Reads {
+  get(id: string, run?: Run): Promise<Stored | Missing>;
+  exists(id: string, run?: Run): Promise<boolean>;
+  page(selection: Selection, limit: number, offset: number, run?: Run): Promise<Page>;
+  stream(selection: Selection, consume: (rows: Readable) => Promise<void>): Promise<void>;
+}
+
+/** A statement's text and its arguments. */
+type Asked = readonly [text: string, ...args: Value[]];
+
+/** Keys in one statement, statements under way, and what may wait: more of any gained nothing when measured. */
+const READS = { most: 256, underWay: 3, waiting: 20_000, keyOf: (id: string) => id };
+/** Who asks for the same page while it waits for its statement gets the same answer. */
+const PAGES = { most: 1, underWay: 2, waiting: 2000, keyOf: (asked: Asked) => asked.join('\n') };
+/** A search may cost a thousand times what a read does: what waits is what can be done while its reader waits. */
+const SEARCHES = { ...PAGES, waiting: 16 };
+
+/** `text` gives a statement by its name. */
+export function openReads(db: Db, name: string, text: (statement: string) => string): Reads {
+  async function readMany(run: Run, ids: readonly string[]): Promise<ReadonlyMap<string, Stored>> {
+    const [row] = await run(text('get'), [`{${ids.join(',')}}`]);
+    return storedIn(row!.records as string | null);
+  }
+
+  const shared = (operation: string) => sharing(db.metrics, operation, name);
+  const read = group<string, Stored | undefined>({ ...READS, sharing: shared('read') }, async (ids) => {
+    const found = await readMany(db.run, ids);
+    return ids.map((id) => found.get(id));
+  });
+
+  const pagesOf = (run: Run, operation: string, bounds: typeof PAGES) =>
+    group<Asked, Row[]>({ ...bounds, sharing: shared(operation) }, async ([asked]) => {
+      const [statement, ...args] = asked!;
+      return [await run(statement, args)];
+    });
+  const readPage = pagesOf(db.run, 'page', PAGES);
+  const searchPage = pagesOf(db.search, 'search', SEARCHES);
+
+  return {
+    get: async (id, run) => {
+      const stored = run ? (await readMany(run, [id])).get(id) : await read(id);
+      if (!stored) return 'absent';
+      return stored.version === 0 ? 'gone' : stored;
+    },
+
+    exists: async (id, run = db.run) => (await run(text('exists'), [id])).length > 0,
+
+    page: async (selection, limit, offset, run) => {
+      const { kind, settings, long } = narrow(selection, offset);
+      const statement = text(`page${kind}:${selection.sort}:${selection.order}`);
+      const args = [limit, offset, ...Object.values(settings)];
+      if (run) return pageOf(await run(statement, args));
+      return pageOf(await (long ? searchPage : readPage)([statement, ...args]));
+    },
+
+    stream: (selection, consume) => {
+      const { kind, settings } = narrow(selection);
+      return db.copy(text(`stream${kind}:${selection.sort}:${selection.order}`), settings, consume);
+    },
+  };
+}
+
+function pageOf([row]: readonly Row[]): Page {
+  return { total: Number(row!.total), docs: (row!.docs as string | null) ?? '' };
+}
