@@ -1,5 +1,5 @@
 import { problemOf } from './db/sqlstate.js';
-import { internal, Problem } from './errors.js';
+import { internal } from './errors.js';
 import type { Exchange } from './exchange.js';
 import { takesProblemJson } from './http/accept.js';
 import { BodyAborted, staysUnread } from './http/body.js';
@@ -10,6 +10,7 @@ import { type Reply, send, sendHead, sendLive } from './http/reply.js';
 import { ReaderGone, writeRows } from './http/stream.js';
 import type { Abort } from './observe/observer.js';
 import { pathOf } from './observe/request-facts.js';
+import { Problem } from './problem.js';
 
 /** Gives the answer that an action has found, or begins what gives it later. */
 export function answer(exchange: Exchange, reply: Reply): Promise<void> | void {

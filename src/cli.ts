@@ -10,9 +10,9 @@ import { EmbeddedError } from './db/cluster.js';
 import type { Db } from './db/connect.js';
 import { DatabaseError } from './db/migrate.js';
 import { problemOf } from './db/sqlstate.js';
-import { type Failure, Problem } from './errors.js';
 import type { JsonObject } from './json.js';
 import { createLog } from './log.js';
+import { type Failure, Problem } from './problem.js';
 import { parseUuid } from './uuid.js';
 import { VERIFY_USAGE, VerifyUsageError, verifyCommand } from './verify-webhook.js';
 

@@ -4,11 +4,11 @@ import { ConfigError, readConfig } from './config.js';
 import { openDatabase } from './database.js';
 import { EmbeddedError } from './db/cluster.js';
 import { DatabaseError } from './db/migrate.js';
-import { Problem } from './errors.js';
 import { readRecords } from './http/json.js';
 import { type Imported, importRecords } from './importer.js';
 import { isObject, type Json } from './json.js';
 import { createLog } from './log.js';
+import { Problem } from './problem.js';
 import { openCollections } from './routes.js';
 
 const USAGE = `usage: plinth import FILE.json [--as COLLECTION] [--rename FROM=TO]... [--strict]

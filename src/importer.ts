@@ -1,8 +1,9 @@
 import type { Collection } from './collection.js';
 import { problemOf } from './db/sqlstate.js';
-import { type Failure, invalidBody, Problem, payloadTooLarge } from './errors.js';
+import { invalidBody, payloadTooLarge } from './errors.js';
 import { MAX_DEPTH, requireStorable } from './http/json.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from './json.js';
+import { type Failure, Problem } from './problem.js';
 
 /** What to load and how. */
 export interface ImportOptions {

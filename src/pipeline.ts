@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answer, fail, finish } from './answer.js';
 import { partition } from './auth/partition.js';
 import type { Sent } from './auth/scheme.js';
-import { expectationFailed, Problem, rateLimited, unavailable } from './errors.js';
+import { expectationFailed, rateLimited, unavailable } from './errors.js';
 import type { Exchange, Expectation, PipelineOptions } from './exchange.js';
 import { hasBody, readBody, readBytes } from './http/body.js';
 import type { Reply } from './http/reply.js';
@@ -12,6 +12,7 @@ import { choose, type Endpoint, type Match, pick } from './http/router.js';
 import { ALL_METHODS, readTarget } from './http/target.js';
 import { type Retirement, requireVersion, retirementFields, splitVersion } from './http/version.js';
 import { NOBODY, type Principal, permit } from './principal.js';
+import { Problem } from './problem.js';
 
 export type Pipeline = (req: IncomingMessage, res: ServerResponse, expectation: Expectation) => Promise<void>;
 

@@ -1,7 +1,8 @@
 import { Ajv, type ErrorObject } from 'ajv';
 import formats from 'ajv-formats';
-import { type Failure, invalid } from './errors.js';
+import { invalid } from './errors.js';
 import { escapeToken, isObject, type Json, type JsonObject, setMember } from './json.js';
+import type { Failure } from './problem.js';
 import type { Normalization, Resource } from './resource.js';
 
 /** Fields that the service owns: a body may hold them, and they are left out of what is stored. */

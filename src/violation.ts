@@ -1,5 +1,6 @@
 import { FOREIGN_KEY_VIOLATION, faultOf, UNIQUE_VIOLATION } from './db/sqlstate.js';
-import { conflict, type Problem, unknownReference } from './errors.js';
+import { conflict, unknownReference } from './errors.js';
+import type { Problem } from './problem.js';
 import type { Resource } from './resource.js';
 
 /** The 409 or 422 of a constraint that a write breaks and its resource declares; undefined for any other error. */

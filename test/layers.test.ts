@@ -28,6 +28,7 @@ const LAYERS = [
   [
     'password.ts',
     'errors.ts',
+    'problem.ts',
     'codes.ts',
     'config',
     'tls.ts',

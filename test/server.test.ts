@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { STATUS_CODES } from 'node:http';
 import net from 'node:net';
 import t, { type Test } from 'tap';
-import { Problem } from '../src/errors.js';
 import { type Action, permitted } from '../src/http/router.js';
+import { Problem } from '../src/problem.js';
 import { type TestService, testService } from './service.js';
 
 const HOST = 'Host: plinth.test\r\n';

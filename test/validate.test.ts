@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv';
 import t from 'tap';
-import { type Failure, Problem } from '../src/errors.js';
 import type { Json, JsonObject } from '../src/json.js';
+import { type Failure, Problem } from '../src/problem.js';
 import { items } from '../src/resources/items.js';
 import { posts } from '../src/resources/posts.js';
 import { users } from '../src/resources/users.js';

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Collection } from '../collection.js';
 import type { Db, Run } from '../db/connect.js';
 import { problemOf } from '../db/sqlstate.js';
-import { badRequest, batchFailed, type Failure, invalid, Problem, unsupportedMediaType } from '../errors.js';
+import { badRequest, batchFailed, invalid, unsupportedMediaType } from '../errors.js';
 import type { Reply } from '../http/reply.js';
 import { JSON_TYPE } from '../http/representation.js';
 import type { Body, Request } from '../http/request.js';
@@ -10,6 +10,7 @@ import { type Action, choose, pick, type Router } from '../http/router.js';
 import { requireVersion, splitVersion } from '../http/version.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import { permit } from '../principal.js';
+import { type Failure, Problem } from '../problem.js';
 import { parseUuid } from '../uuid.js';
 
 export const BATCH_PATH = '/batch';

@@ -1,10 +1,11 @@
 import type { Collection } from '../collection.js';
-import { absent, Problem } from '../errors.js';
+import { absent } from '../errors.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import { hrefOf, JSON_TYPE, validatorFields, withLinks } from '../http/representation.js';
 import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
+import { Problem } from '../problem.js';
 import { parseUuid } from '../uuid.js';
 
 /** A new record: 201 with Location, 400, 409, 413, 415, 422. */

@@ -1,5 +1,6 @@
-import { absent, gone, type Problem } from '../errors.js';
+import { absent, gone } from '../errors.js';
 import { JSON_TYPE } from '../http/representation.js';
+import type { Problem } from '../problem.js';
 import type { Missing } from '../record.js';
 import type { Resource } from '../resource.js';
 

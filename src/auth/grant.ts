@@ -1,7 +1,8 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { parseDate } from '../config/values.js';
-import { type Failure, invalid } from '../errors.js';
+import { invalid } from '../errors.js';
 import type { Json } from '../json.js';
+import type { Failure } from '../problem.js';
 import { compileCheck } from '../validate.js';
 import type { Grant } from './credentials.js';
 import { hashOf, newKey } from './key.js';

@@ -1,7 +1,8 @@
 import type { Config } from '../config.js';
-import { type Problem, unavailable } from '../errors.js';
+import { unavailable } from '../errors.js';
 import type { Log } from '../log.js';
 import { scopesOf } from '../principal.js';
+import type { Problem } from '../problem.js';
 import type { RemoteTiming } from './issuer.js';
 import { Recent } from './recent.js';
 import { ask, objectIn, type RemoteAnswer, RemoteError } from './remote.js';

@@ -6,11 +6,11 @@ import {
   headersTooLarge,
   httpVersionNotSupported,
   notImplemented,
-  type Problem,
   requestTimeout,
   uriTooLong,
 } from '../errors.js';
 import type { Cell, Labelled } from '../observe/instruments.js';
+import type { Problem } from '../problem.js';
 import { lingerOnClose } from './linger.js';
 import { render } from './problem.js';
 import { MAX_HEADERS, MAX_TARGET } from './target.js';

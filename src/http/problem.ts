@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { Problem } from '../errors.js';
+import type { Problem } from '../problem.js';
 
 /** An answer to a problem: the media type is in `headers`; no body where the shape has none. */
 export interface Rendered {

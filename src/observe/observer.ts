@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Tracer } from '@opentelemetry/api';
 import type { Log } from '../log.js';
 import type { Principal } from '../principal.js';
-import type { Cell, Distribution } from './instruments.js';
 import type { HttpMetrics } from './metrics.js';
 import type { Peer } from './peer.js';
 import { methodOf, pathOf } from './request-facts.js';
+import { lookUpOnce, type Series } from './series.js';
 import { parseTraceparent } from './traceparent.js';
 import { endRequest, endWait, type RequestSpan, startRequest, startWait, within } from './tracing.js';
 import { track, type Waiter } from './waits.js';
@@ -28,30 +28,9 @@ export type Observer = (req: IncomingMessage, id: string) => Observation;
 /** Why an answer is not whole: the client left before it, within its body, within ours, stalled; or we failed. */
 export type Abort = 'left' | 'body' | 'stalled' | 'fault';
 
-/** What is counted for one method on one route. */
-interface Series {
-  readonly received: Cell;
-  readonly sent: Cell;
-  readonly durations: Map<number, Distribution>;
-}
-
 /** What all requests share: the series that were looked up once. 0.2 us a request, with nothing made but itself. */
 export function createObserver(options: ObserverOptions): Observer {
-  const routes = new Map<string, Map<string, Series>>();
-  const seriesOf = (route: string, method: string): Series => {
-    let methods = routes.get(route);
-    if (!methods) {
-      methods = new Map();
-      routes.set(route, methods);
-    }
-    let series = methods.get(method);
-    if (!series) {
-      const { received, sent } = options.metrics;
-      series = { received: received.of(method, route), sent: sent.of(method, route), durations: new Map() };
-      methods.set(method, series);
-    }
-    return series;
-  };
+  const seriesOf = lookUpOnce(options.metrics);
   return (req, id) => new Observation(req, id, options, seriesOf);
 }
 
@@ -80,7 +59,7 @@ export class Observation implements Waiter {
     private readonly req: IncomingMessage,
     private readonly id: string,
     private readonly options: ObserverOptions,
-    private readonly seriesOf: (route: string, method: string) => Series,
+    private readonly seriesOf: ReturnType<typeof lookUpOnce>,
   ) {
     this.method = methodOf(req);
     options.metrics.active.value++;

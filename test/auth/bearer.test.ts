@@ -4,8 +4,8 @@ import t, { type Test } from 'tap';
 import { bearer } from '../../src/auth/bearer.js';
 import { type Presented, Refusal } from '../../src/auth/scheme.js';
 import { readConfig } from '../../src/config.js';
-import { Problem } from '../../src/errors.js';
 import { createLog } from '../../src/log.js';
+import { Problem } from '../../src/problem.js';
 import { type TestService, testService } from '../service.js';
 import {
   AUDIENCE,

@@ -7,8 +7,8 @@ import { partition } from '../../src/auth/partition.js';
 import { Refusal, type Scheme, type Sent } from '../../src/auth/scheme.js';
 import { openSharedCounts } from '../../src/auth/shared.js';
 import { connect } from '../../src/db/connect.js';
-import { Problem } from '../../src/errors.js';
 import { createLog } from '../../src/log.js';
+import { Problem } from '../../src/problem.js';
 import { type Answer, send, testDatabase, testService } from '../service.js';
 
 /** A clock that stands still, from the moment of its making on: the database has no other. */

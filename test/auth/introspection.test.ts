@@ -4,8 +4,8 @@ import t, { type Test } from 'tap';
 import { introspection } from '../../src/auth/introspection.js';
 import { Refusal } from '../../src/auth/scheme.js';
 import { readConfig } from '../../src/config.js';
-import { Problem } from '../../src/errors.js';
 import { createLog } from '../../src/log.js';
+import { Problem } from '../../src/problem.js';
 import { testService } from '../service.js';
 import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from './issuer.js';
 

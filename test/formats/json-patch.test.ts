@@ -1,7 +1,7 @@
 import t from 'tap';
-import { Problem } from '../../src/errors.js';
 import { jsonPatch } from '../../src/formats/json-patch.js';
 import { clone, equal, type Json } from '../../src/json.js';
+import { Problem } from '../../src/problem.js';
 
 const parse = (text: string) => JSON.parse(text) as Json;
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { Problem } from '../../src/errors.js';
 import { readJson, readRecords, requireStorable } from '../../src/http/json.js';
+import { Problem } from '../../src/problem.js';
 
 function refusal(bytes: string | Buffer): { path: string; keyword: string } | undefined {
   return refusalOf(() => readJson(Buffer.from(bytes as string)));
