@@ -4,10 +4,9 @@ import { problemOf } from '../db/sqlstate.js';
 import { unavailable } from '../errors.js';
 import type { Log } from '../log.js';
 import { cursorOf } from './cursor.js';
-import { messageOf } from './envelope.js';
 import type { Event } from './event.js';
-import { admits, type Filter } from './filter.js';
 import { readEvents } from './outbox.js';
+import { type Following, type Stream, streamOf, textOf, tookNothing, write } from './stream.js';
 import type { Tail } from './tail.js';
 
 export interface StreamSettings {
@@ -16,13 +15,6 @@ export interface StreamSettings {
   readonly eventsStreamMs: number;
   readonly eventsHeartbeatMs: number;
   readonly eventsBuffer: number;
-}
-
-/** What a reader follows: from where, what, and until when at the latest (milliseconds since 1970). */
-export interface Following {
-  readonly after: number;
-  readonly filter: Filter;
-  readonly expiresAt: number;
 }
 
 /** The event streams of a process. */
@@ -36,17 +28,6 @@ export interface Streams {
   isClosed(): boolean;
   /** Ends all of them; each reader comes again, elsewhere. */
   close(): void;
-}
-
-interface Stream extends Omit<Following, 'after'> {
-  readonly out: ServerResponse;
-  /** The last event that was written, or passed over. */
-  seq: number;
-  /** Follows the tail; before, it reads what it has missed by itself. */
-  live: boolean;
-  /** Bytes that were written to it, and that its connection had taken at the last heartbeat. */
-  written: number;
-  taken: number;
 }
 
 /** Milliseconds after which a reader that lost its stream should come again. */
@@ -64,23 +45,6 @@ export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSett
   let closed = false;
   let unfollow: (() => void) | undefined;
 
-  /** A reader that has not taken what it was sent before is cut: it comes again with the last id it has seen. */
-  function write(stream: Stream, bytes: Buffer | string): void {
-    const { out, expiresAt } = stream;
-    if (out.destroyed || out.writableEnded) return;
-    if (out.writableLength > eventsBuffer) return void out.destroy();
-    if (expiresAt <= Date.now()) return void out.end();
-    stream.written += Buffer.byteLength(bytes);
-    out.write(bytes);
-  }
-
-  const textOf = (events: readonly Event[], { filter, seq }: Stream): string => {
-    let text = '';
-    for (const event of events)
-      if (event.seq > seq && admits(filter, event)) text += messageOf(event, source);
-    return text;
-  };
-
   /** Those who are at the same place and ask for the same share the bytes. */
   function onEvents(events: readonly Event[]): void {
     const last = events.at(-1)?.seq ?? 0;
@@ -88,10 +52,10 @@ export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSett
     for (const stream of open) {
       if (!stream.live || stream.seq >= last) continue;
       const key = `${stream.seq < events[0]!.seq ? 0 : stream.seq}${stream.filter.key}`;
-      const bytes = texts.get(key) ?? Buffer.from(textOf(events, stream));
+      const bytes = texts.get(key) ?? Buffer.from(textOf(events, stream, source));
       texts.set(key, bytes);
       stream.seq = last;
-      if (bytes.length > 0) write(stream, bytes);
+      if (bytes.length > 0) write(stream, bytes, eventsBuffer);
     }
   }
 
@@ -129,9 +93,9 @@ export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSett
       filter,
     });
     if (stream.seq < floor) return void out.end();
-    const text = textOf(events, stream);
+    const text = textOf(events, stream, source);
     stream.seq = until;
-    if (text !== '') write(stream, text);
+    if (text !== '') write(stream, text, eventsBuffer);
     if (out.writableNeedDrain) out.once('drain', () => queue(stream));
     else queue(stream);
   }
@@ -145,10 +109,9 @@ export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSett
   function beat(): void {
     for (const stream of open) {
       const { out, live, seq } = stream;
-      const taken = stream.written - out.writableLength;
-      if (out.writableLength > 0 && taken <= stream.taken) out.destroy();
-      stream.taken = taken;
-      write(stream, live ? `:\nid: ${cursorOf(Math.max(seq, tail.position()))}\n\n` : ':\n\n');
+      if (tookNothing(stream)) out.destroy();
+      const text = live ? `:\nid: ${cursorOf(Math.max(seq, tail.position()))}\n\n` : ':\n\n';
+      write(stream, text, eventsBuffer);
     }
   }
 
@@ -167,15 +130,7 @@ export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSett
     open: (out, { after, filter, expiresAt }, free) => {
       // Not all at the same moment: they come again at once.
       const until = Date.now() + eventsStreamMs * (0.9 + Math.random() / 10);
-      const stream: Stream = {
-        out,
-        filter,
-        expiresAt: Math.min(expiresAt, until),
-        seq: after,
-        live: false,
-        written: 0,
-        taken: Number.NEGATIVE_INFINITY,
-      };
+      const stream = streamOf(out, { after, filter, expiresAt: Math.min(expiresAt, until) });
       const { socket } = out.req;
       // A client that closes its sending half has most likely left.
       const end = () => void out.end();

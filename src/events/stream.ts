@@ -1,0 +1,53 @@
+import type { ServerResponse } from 'node:http';
+import { messageOf } from './envelope.js';
+import type { Event } from './event.js';
+import { admits, type Filter } from './filter.js';
+
+/** What a reader follows: from where, what, and until when at the latest (milliseconds since 1970). */
+export interface Following {
+  readonly after: number;
+  readonly filter: Filter;
+  readonly expiresAt: number;
+}
+
+/** One reader and how far it is. */
+export interface Stream extends Omit<Following, 'after'> {
+  readonly out: ServerResponse;
+  /** The last event that was written, or passed over. */
+  seq: number;
+  /** Follows the tail; before, it reads what it has missed by itself. */
+  live: boolean;
+  /** Bytes that were written to it, and that its connection had taken at the last heartbeat. */
+  written: number;
+  taken: number;
+}
+
+export function streamOf(out: ServerResponse, { after, ...following }: Following): Stream {
+  return { out, ...following, seq: after, live: false, written: 0, taken: Number.NEGATIVE_INFINITY };
+}
+
+/** A reader with more than `most` bytes still to take is cut: it comes again with the last id it has seen. */
+export function write(stream: Stream, bytes: Buffer | string, most: number): void {
+  const { out, expiresAt } = stream;
+  if (out.destroyed || out.writableEnded) return;
+  if (out.writableLength > most) return void out.destroy();
+  if (expiresAt <= Date.now()) return void out.end();
+  stream.written += Buffer.byteLength(bytes);
+  out.write(bytes);
+}
+
+/** Whether its connection took nothing since this was asked the last time, though there was something to take. */
+export function tookNothing(stream: Stream): boolean {
+  const { out } = stream;
+  const taken = stream.written - out.writableLength;
+  const nothing = out.writableLength > 0 && taken <= stream.taken;
+  stream.taken = taken;
+  return nothing;
+}
+
+/** What of these events its reader asked for and has not had. */
+export function textOf(events: readonly Event[], { filter, seq }: Stream, source: string): string {
+  let text = '';
+  for (const event of events) if (event.seq > seq && admits(filter, event)) text += messageOf(event, source);
+  return text;
+}
