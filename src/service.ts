@@ -25,7 +25,7 @@ import { type Collections, openCollections, routes } from './routes.js';
 import { createScrapeServer } from './scrape.js';
 import { createHttpServer } from './server.js';
 import { readTls, TlsError } from './tls.js';
-import { openWebhooks, targetRules, type Webhooks } from './webhooks/open.js';
+import { openWebhooks, targetRules } from './webhooks/open.js';
 import { sourceOf } from './webhooks/source.js';
 
 /** A service that answers. */
@@ -76,9 +76,9 @@ export async function startService(
   const registry = primary ? () => registryOfAll(primary.collect) : metrics.registry;
   const scrape = port === undefined ? undefined : createScrapeServer(registry, config, log, db.peer);
   let maintenance = config.maintenance;
-  let feed: Feed | undefined;
   let draining = false;
-  let stopWebhooks: Webhooks['stop'] | undefined;
+  /** What a start that fails has to close, the last first. */
+  const close: (() => unknown)[] = [() => database.close(), () => closeNow(scrape)];
   try {
     if (scrape) await bind(scrape, { host: metricsHost, port: port!, setting: 'METRICS_PORT' });
     // Loaded when the settings ask for it: a start and its memory pay for no package that is not used.
@@ -87,11 +87,13 @@ export async function startService(
         ? (await import('./auth/shared.js')).openSharedCounts(db, log)
         : undefined;
     const auth = await openAuth(config, db, log, metrics.authFailures, counts);
+    close.push(auth.close);
     const collections = await openCollections(db, config.tombstones);
     const resources = Object.values(collections).map(({ resource }) => resource);
-    feed = config.events ? await openFeed(db, log, resources, config) : undefined;
+    const feed = config.events ? await openFeed(db, log, resources, config) : undefined;
+    close.push(() => feed?.close());
     const webhooks = openWebhooks(db, log, config, feed && sourceOf(feed, log));
-    stopWebhooks = webhooks.stop;
+    close.push(() => webhooks.stop(0));
     const ofDatabase = databaseObstacle(db);
     const obstacle = async (): Promise<Obstacle> => {
       if (draining) return 'draining';
@@ -160,10 +162,7 @@ export async function startService(
       },
     };
   } catch (error) {
-    closeNow(scrape);
-    await feed?.close();
-    await stopWebhooks?.(0);
-    await database.close();
+    for (const each of close.reverse()) await each();
     throw error;
   }
 }
