@@ -45,7 +45,8 @@ export const rateLimited = (retryAfterSeconds: number, fields: readonly string[]
     headers: ['Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))), ...fields],
   });
 
-export const noSuchPath = () => new Problem(404, 'NOT_FOUND', 'There is no such resource.');
+const NO_SUCH_PATH = new Problem(404, 'NOT_FOUND', 'There is no such resource.');
+export const noSuchPath = () => NO_SUCH_PATH;
 
 /** A record that is not there; `shape` as the collection declares it. */
 export const absent = (singular: string, shape: 'simple' | 'empty') =>

@@ -15,6 +15,9 @@ type Shape = 'envelope' | 'simple' | 'validation' | 'text' | 'empty';
  * Error: a stack that nobody reads, and all else that V8 does for one, was a third of what a 404 costs.
  */
 export class Problem {
+  /** The body that it had the last time: one that is always the same is made once. */
+  body: string | undefined;
+
   constructor(
     readonly status: number,
     readonly code: Code,

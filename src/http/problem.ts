@@ -15,7 +15,7 @@ export interface Rendered {
 export function render(problem: Problem, problemJson: boolean, requestId: string): Rendered {
   const { status, more } = problem;
   const headers = more.headers ? [...more.headers] : [];
-  const body = problemJson ? problemDocument(problem, requestId) : document(problem, requestId);
+  const body = problemJson ? problemDocument(problem, requestId) : textOf(problem, requestId);
   if (body !== '') {
     const type = problemJson
       ? 'application/problem+json'
@@ -28,6 +28,11 @@ export function render(problem: Problem, problemJson: boolean, requestId: string
 }
 
 const JSON_TYPE = 'application/json';
+
+function textOf(problem: Problem, requestId: string): string {
+  problem.body ??= document(problem, requestId);
+  return problem.body;
+}
 
 function document(problem: Problem, requestId: string): string {
   const { code, message, status, more } = problem;
