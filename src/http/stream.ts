@@ -16,13 +16,12 @@ export interface Written {
 
 /** What is put together before it is written: small enough for memory, large enough for few writes. */
 const CHUNK_BYTES = 65_536;
-const NEWLINE = 0x0a;
+const OPEN = 0x5b;
 const COMMA = 0x2c;
-const CLOSE = 0x5d;
 
 /**
- * Streams the lines of a COPY, each a JSON document, as one JSON array in constant memory: a chunk is read
- * only when the one before it went out. A reader that takes nothing for `stallMs` is cut off. Throws
+ * Streams the rows of a COPY in the binary format, each one JSON document, as one JSON array in constant memory: a
+ * chunk is read only when the one before it went out. A reader that takes nothing for `stallMs` is cut off. Throws
  * ReaderGone for that, and the database's error when it fails half way: then the connection is aborted by
  * the caller, and the array never closed.
  */
@@ -36,32 +35,52 @@ export async function writeRows(
 ): Promise<void> {
   if (res.destroyed) throw new ReaderGone('left');
   res.writeHead(reply.status, [...common, ...reply.headers] as never);
-  let parts: Buffer[] = [Buffer.from('[')];
-  let bytes = 1;
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  let from = HEADER_BYTES;
   let any = false;
   // Left open on an error: whoever opened the rows ends them.
-  for await (const lines of rows.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  for await (const piece of rows.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     if (bytes >= CHUNK_BYTES) {
       written.sent += bytes;
       if (!res.write(Buffer.concat(parts))) await drained(res, stallMs);
       parts = [];
       bytes = 0;
     }
-    separate(lines);
-    parts.push(lines);
-    bytes += lines.length;
+    const documents = splice(piece, from);
+    from = 0;
+    if (documents.length === 0) continue;
+    if (!any) documents[0] = OPEN;
     any = true;
+    parts.push(documents);
+    bytes += documents.length;
   }
-  const last = Buffer.concat(any ? parts : [...parts, Buffer.from(',')]);
-  last[last.length - 1] = CLOSE;
+  parts.push(Buffer.from(any ? ']' : '[]'));
+  const last = Buffer.concat(parts);
   written.sent += last.length;
   res.end(last);
   if (!res.writableFinished) await drained(res, stallMs);
 }
 
-/** Turns line ends into commas in place: a document has no line end of its own, a piece ends with a line. */
-function separate(lines: Buffer): void {
-  for (let at = lines.indexOf(NEWLINE); at >= 0; at = lines.indexOf(NEWLINE, at + 1)) lines[at] = COMMA;
+/** What COPY in the binary format begins with, in the first piece: a signature, flags, the length of an extension. */
+const HEADER_BYTES = 19;
+/** Before a row's one document: the number of its columns (2 bytes) and its length. */
+const ROW_BYTES = 6;
+
+/** The documents of a piece, a comma before each: put together in place, where each loses its row's head. */
+function splice(piece: Buffer, from: number): Buffer {
+  let to = 0;
+  for (let at = from; at < piece.length; ) {
+    // Less than none: the end.
+    if (piece.readInt16BE(at) < 0) break;
+    const start = at + ROW_BYTES;
+    at = start + piece.readInt32BE(at + 2);
+    if (at > piece.length) throw new Error('COPY gave half a row');
+    piece[to++] = COMMA;
+    piece.copyWithin(to, start, at);
+    to += at - start;
+  }
+  return piece.subarray(0, to);
 }
 
 /** Resolves when the reader has taken what was written; throws ReaderGone when it left or stalls. */
