@@ -1,6 +1,7 @@
 import type { Config } from './config.js';
 import { connect, type Db } from './db/connect.js';
-import { prepareDatabase } from './db/prepare.js';
+import { isMigrated, migrate } from './db/migrate.js';
+import { openServer } from './db/prepare.js';
 import type { Log } from './log.js';
 import type { DbMetrics } from './observe/metrics.js';
 
@@ -22,15 +23,19 @@ export async function openDatabase(
   log: Log,
   { join = false, metrics }: OpenOptions = {},
 ): Promise<Database> {
-  const prepared = await prepareDatabase(config, log, { join });
-  const db = connectAs(config, prepared.url, metrics);
-  return {
-    db,
-    close: async () => {
-      await db.close();
-      await prepared.close();
-    },
+  const server = await openServer(config, log, { join });
+  const db = connectAs(config, server.url, metrics);
+  const close = async () => {
+    await db.close();
+    await server.close();
   };
+  try {
+    if (!(await isMigrated(db.run))) await migrate(server.url, config.dbTimeoutMs);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { db, close };
 }
 
 /** The database of a worker, whose primary has prepared it and keeps it. */

@@ -17,7 +17,7 @@ import { type Action, permitted, type Route } from './http/router.js';
 import type { Metrics } from './observe/metrics.js';
 import type { Need, Scope } from './principal.js';
 import type { Obstacle } from './readiness.js';
-import { compileFields } from './webhooks/fields.js';
+import { fieldsOf } from './webhooks/fields.js';
 import type { Webhooks } from './webhooks/open.js';
 import type { TargetRules } from './webhooks/target.js';
 
@@ -62,7 +62,7 @@ export function webhookRoutes(
 ): Route[] {
   const needs: Scope = { scopes: ['admin'] };
   const admin = (action: Action) => permitted(needs, action);
-  const read = compileFields(collections, rules);
+  const read = fieldsOf(collections, rules);
   const one = '/webhooks/:id';
   return [
     {

@@ -43,6 +43,15 @@ export function compileCheck(
   };
 }
 
+/** The same, compiled when it is asked for the first time: what few services ever check shall not make all start later. */
+export function lateCheck(declaration: Parameters<typeof compileCheck>[0]): ReturnType<typeof compileCheck> {
+  let check: ReturnType<typeof compileCheck> | undefined;
+  return (input) => {
+    check ??= compileCheck(declaration);
+    return check(input);
+  };
+}
+
 /**
  * One for all declarations, without the meta-schema, whose compilation took a third of the start: strict mode refuses
  * unknown keywords and values of the wrong type, and a test holds the declarations against it.

@@ -3,7 +3,7 @@ import { parseDate } from '../config/values.js';
 import { invalid } from '../errors.js';
 import type { Json } from '../json.js';
 import type { Failure } from '../problem.js';
-import { compileCheck } from '../validate.js';
+import { lateCheck } from '../validate.js';
 import type { Grant } from './credentials.js';
 import { hashOf, newKey } from './key.js';
 
@@ -16,7 +16,7 @@ export interface NewGrant {
 /** A scope as RFC 6749 section 3.3 writes it; without commas, which the command line puts between them. */
 const SCOPE = '^[\\x21\\x23-\\x2b\\x2d-\\x5b\\x5d-\\x7e]+$';
 
-const check = compileCheck({
+const check = lateCheck({
   schema: {
     type: 'object',
     required: ['label', 'subject', 'scopes'],

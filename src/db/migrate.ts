@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import postgres from 'postgres';
+import type { Run } from './connect.js';
 import { listMigrations, readSql } from './sql-files.js';
 
 /** A database that the service cannot use, told in one line. */
@@ -39,6 +40,25 @@ export async function migrate(url: string, timeoutMs: number): Promise<void> {
     });
   } finally {
     await sql.end({ timeout: 5 });
+  }
+}
+
+/**
+ * Whether a database has every step as this version knows it: one question, where `migrate` opens a connection and asks
+ * five. False also when it cannot be told, for `migrate` to find out why.
+ */
+export async function isMigrated(run: Run): Promise<boolean> {
+  try {
+    const [row] = await run(
+      `select current_setting('server_version_num')::integer as version,
+        (select string_agg(name || checksum, ' ') from migrations) as applied`,
+      [],
+    );
+    const applied = new Set(String(row!.applied).split(' '));
+    const known = readMigrations().map(({ name, checksum }) => name + checksum);
+    return (row!.version as number) >= OLDEST && known.every((step) => applied.has(step));
+  } catch {
+    return false;
   }
 }
 

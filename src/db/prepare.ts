@@ -3,33 +3,41 @@ import type { Log } from '../log.js';
 import { joinEmbedded, startEmbedded } from './embedded.js';
 import { migrate } from './migrate.js';
 
-/** A database that is there with its schema in place, the configured one or the service's own. */
-export interface Prepared {
+/** A database server that is there, the configured one or the service's own. */
+export interface Server {
   readonly url: string;
   /** Ends the service's own server. */
   close(): Promise<void>;
 }
 
+type ServerConfig = Pick<Config, 'databaseUrl' | 'dataDir'>;
+
 /**
- * Sees to it that there is a database and brings its schema up to date; with `join` it may also be one that a running
- * service brought. Throws EmbeddedError or DatabaseError when it cannot be used.
+ * Sees to it that there is a server; with `join` it may also be one that a running service brought. Throws
+ * EmbeddedError when there can be none.
  */
-export async function prepareDatabase(
-  config: Pick<Config, 'databaseUrl' | 'dataDir' | 'dbTimeoutMs'>,
+export async function openServer(
+  { databaseUrl, dataDir }: ServerConfig,
   log: Log,
   { join }: { readonly join: boolean } = { join: false },
-): Promise<Prepared> {
+): Promise<Server> {
+  if (databaseUrl !== undefined) return { url: databaseUrl, close: async () => undefined };
   const open = join ? joinEmbedded : startEmbedded;
-  const embedded =
-    config.databaseUrl === undefined
-      ? await open({ dataDir: config.dataDir, onCrash: (message) => log.error(message) })
-      : undefined;
-  const url = config.databaseUrl ?? embedded!.url;
+  const embedded = await open({ dataDir, onCrash: (message) => log.error(message) });
+  return { url: embedded.url, close: () => embedded.stop() };
+}
+
+/** The same with its schema in place. Throws EmbeddedError or DatabaseError when it cannot be used. */
+export async function prepareDatabase(
+  config: ServerConfig & Pick<Config, 'dbTimeoutMs'>,
+  log: Log,
+): Promise<Server> {
+  const server = await openServer(config, log);
   try {
-    await migrate(url, config.dbTimeoutMs);
+    await migrate(server.url, config.dbTimeoutMs);
   } catch (error) {
-    await embedded?.stop();
+    await server.close();
     throw error;
   }
-  return { url, close: async () => embedded?.stop() };
+  return server;
 }

@@ -1,6 +1,6 @@
 import { invalid } from '../errors.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
-import { compileCheck } from '../validate.js';
+import { lateCheck } from '../validate.js';
 import { readTarget, type TargetRules } from './target.js';
 import type { WebhookFields } from './webhook.js';
 
@@ -16,9 +16,9 @@ export type ReadFields = (input: Json | undefined, before?: WebhookFields) => We
  * The check of `{url, types, description?, enabled?}` for a service with these collections. With fields `before`, those
  * that are not given stay; null is as not given at all.
  */
-export function compileFields(collections: readonly string[], rules: TargetRules): ReadFields {
+export function fieldsOf(collections: readonly string[], rules: TargetRules): ReadFields {
   const known = collections.flatMap((name) => [`${name}.*`, ...VERBS.map((verb) => `${name}.${verb}`)]);
-  const check = compileCheck({
+  const check = lateCheck({
     schema: {
       type: 'object',
       required: ['url', 'types'],

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { DatabaseError, migrate } from '../../src/db/migrate.js';
+import { DatabaseError, isMigrated, migrate } from '../../src/db/migrate.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
 import { startProcess } from '../process.js';
 import { SERVER_URL, testDatabase } from '../service.js';
@@ -63,6 +63,20 @@ t.test('running again does nothing', async (t) => {
   const before = [...(await sql`select * from migrations order by name`)];
   await migrate(url, TIMEOUT_MS);
   t.strictSame([...(await sql`select * from migrations order by name`)], before);
+});
+
+t.test('whether there is anything to do is one question', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  const asked = () => isMigrated(async (text) => [...(await sql.unsafe(text))]);
+  t.notOk(await asked(), 'an empty database');
+  await migrate(url, TIMEOUT_MS);
+  t.ok(await asked());
+  await sql`insert into migrations (name, checksum) values ('9999_next.sql', 'another')`;
+  t.ok(await asked(), 'that of a newer version');
+  await sql`update migrations set checksum = 'another' where name = '0002_users.sql'`;
+  t.notOk(await asked(), 'one that was changed');
+  await sql`delete from migrations where name = '0002_users.sql'`;
+  t.notOk(await asked(), 'one that is missing');
 });
 
 t.test('one that is missing is applied, the others are left alone', async (t) => {
