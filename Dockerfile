@@ -4,7 +4,7 @@ COPY package.json package-lock.json .npmrc ./
 # With the optional packages: the bundler's program is one of them.
 RUN ["npm", "ci", "--ignore-scripts"]
 COPY tsconfig.json ./
-COPY .ci/bundle.js .ci/
+COPY .ci/bundle.js .ci/start.cjs .ci/
 COPY src src
 COPY sql sql
 RUN ["npm", "run", "bundle"]
@@ -13,9 +13,9 @@ FROM node:22.23.3-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
 WORKDIR /app
 COPY package.json LICENSE ./
-COPY --from=build /app/dist/plinth.js /app/dist/health.js dist/
+COPY --from=build /app/dist/plinth.cjs /app/dist/plinth.cache /app/dist/start.cjs /app/dist/health.cjs dist/
 USER 1000:1000
 EXPOSE 3000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 CMD ["node", "dist/health.js"]
-CMD ["node", "dist/plinth.js"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 CMD ["node", "dist/health.cjs"]
+CMD ["node", "dist/start.cjs"]

@@ -1,13 +1,18 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { Script } from 'node:vm';
 import { build } from 'esbuild';
 
 /**
- * Makes of what tsc has made: plinth.js, the whole of Plinth in one file with its SQL inlined, and health.js, which asks
- * whether it answers. They go to dist, or to the folder that is named.
+ * Makes of what tsc has made: plinth.cjs, the whole of Plinth in one file with its SQL inlined; plinth.cache, what V8
+ * compiles of it, and start.cjs, which starts it with that; and health.cjs, which asks whether it answers. They go to
+ * dist, or to the folder that is named.
  */
 
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+const folder = process.argv[2] ?? at('dist');
 
 /** Takes the place of src/db/sql-files.ts. */
 function inlinedSql() {
@@ -21,26 +26,62 @@ function inlinedSql() {
       Object.keys(texts).filter((name) => name.startsWith('migrations/')).map((name) => name.slice(11));`;
 }
 
-await build({
-  entryPoints: { plinth: at('dist/src/cli.js'), health: at('dist/src/health.js') },
-  outdir: process.argv[2] ?? at('dist'),
+const common = {
+  outdir: folder,
+  outExtension: { '.js': '.cjs' },
   bundle: true,
   platform: 'node',
-  format: 'esm',
+  format: 'cjs',
   target: 'node20.19',
+  charset: 'ascii',
+  // `require` in place of `import()`, which code from a cache cannot call.
+  supported: { 'dynamic-import': false },
   // Not the identifiers: stacks in the log keep their names, and `keepNames` would make the start longer.
   minifyWhitespace: true,
   minifySyntax: true,
   legalComments: 'linked',
   logLevel: 'warning',
-  // Packages that are CommonJS require Node's own modules.
-  banner: {
-    js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
-  },
+  define: { 'import.meta.url': 'importMetaUrl' },
   plugins: [
     {
       name: 'inlined-sql',
       setup: ({ onLoad }) => onLoad({ filter: /\/db\/sql-files\.js$/ }, () => ({ contents: inlinedSql() })),
     },
   ],
-});
+};
+const url = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
+
+/** Runs what follows, which is as Node has it of a CommonJS module, or gives it to who has no `require` yet: start.cjs. */
+const RUN_ALONE = `(function (run) {
+  if (typeof require === 'function') run(exports, require, module, __filename, __dirname);
+  return run;
+})`;
+
+/** All functions, also those that a start does not come to: what is not in the cache is compiled when it is called. */
+function compiled(filename) {
+  setFlagsFromString('--no-lazy');
+  const script = new Script(readFileSync(filename, 'latin1'), { filename });
+  // Before the cache is made: it holds for the flags that there are then.
+  setFlagsFromString('--lazy');
+  return script.createCachedData();
+}
+
+// A cache without its bundle would be believed.
+rmSync(join(folder, 'plinth.cache'), { force: true });
+await Promise.all([
+  build({
+    ...common,
+    entryPoints: { plinth: at('dist/src/cli.js') },
+    banner: {
+      js: `${RUN_ALONE}(function (exports, require, module, __filename, __dirname) {'use strict';${url}`,
+    },
+    footer: { js: '})' },
+  }),
+  build({
+    ...common,
+    entryPoints: { health: at('dist/src/health.js') },
+    banner: { js: `'use strict';${url}` },
+  }),
+]);
+writeFileSync(join(folder, 'plinth.cache'), compiled(join(folder, 'plinth.cjs')));
+copyFileSync(at('.ci/start.cjs'), join(folder, 'start.cjs'));

@@ -70,7 +70,7 @@ async function main(rounds: number): Promise<void> {
     const entrants: [name: string, run: () => Promise<Start>][] = [
       ['node -e 0', empty],
       ['bare node:http', () => server(at('dist/bench/peers/bare.js'), '', '/')],
-      ['plinth, bundled', () => server(at('dist/plinth.js'), database.url, '/users?limit=1')],
+      ['plinth, bundled', () => server(at('dist/start.cjs'), database.url, '/users?limit=1')],
       ['plinth, as built', () => server(at('dist/src/main.js'), database.url, '/users?limit=1')],
     ];
     const starts = entrants.map((): Start[] => []);
