@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startContestant } from './contestant.js';
 import { holdConnections, whyNotHold } from './idle.js';
 import { memoryOf } from './proc.js';
 import { openReadBench, type ReadBench } from './read-bench.js';
@@ -16,8 +17,10 @@ const CONNECTIONS = 1000;
 const IDLE = 10_000;
 const SECONDS = 3;
 
+type Attack = readonly [label: string, path: string, ...args: string[]];
+
 /** Each as slowhttptest has it; what is read slowly is a page larger than any buffer on the way. */
-const ATTACKS: readonly (readonly [label: string, path: string, ...args: string[]])[] = [
+const ATTACKS: readonly Attack[] = [
   ['header fields', '/users', '-H', '-i', '2', '-x', '24'],
   ['bodies', '/items', '-B', '-s', '8192', '-f', 'application/json', '-i', '2', '-x', '10'],
   [
@@ -48,48 +51,50 @@ try {
   await bench.close();
 }
 
-async function measure(
-  { read, url }: ReadBench,
-  [label, path, ...args]: (typeof ATTACKS)[number],
-): Promise<void> {
+/**
+ * The attack on the service whose reads are measured, and on another process of the same beside it: what that one costs
+ * is what the attack takes from the machine, whoever it is aimed at.
+ */
+async function measure(bench: ReadBench, attack: Attack): Promise<void> {
   const ratios: number[] = [];
-  const costs: number[] = [];
+  const parts: number[] = [];
   const figures: string[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    const before = await read(SECONDS);
-    const lasts = String(SECONDS + 20);
-    const options = [
-      '-c',
-      String(CONNECTIONS),
-      '-r',
-      '500',
-      '-l',
-      lasts,
-      '-p',
-      '5',
-      '-u',
-      url + path,
-      ...args,
-    ];
-    const child = spawn('slowhttptest', options, { stdio: 'ignore' });
-    const ended = once(child, 'exit');
-    // All of them have come by then, and none has yet been ended.
-    await sleep(4000);
-    const during = await read(SECONDS);
-    child.kill('SIGINT');
-    await ended;
-    const after = await read(SECONDS);
-    const all = [before, during, after];
-    ratios.push(during.rate / ((before.rate + after.rate) / 2));
-    costs.push(during.us / ((before.us + after.us) / 2));
-    figures.push(all.map(({ rate }) => Math.round(rate)).join(' '));
+    const aimed = await attacked(bench, attack, bench.url);
+    const other = await startContestant('plinth', bench.databaseUrl);
+    const beside = await attacked(bench, attack, other.url);
+    await other.stop();
+    ratios.push(aimed.ratio);
+    parts.push(aimed.ratio / beside.ratio);
+    figures.push(`${aimed.figures}, beside ${beside.figures}`);
   }
-  const ratio = median(ratios);
-  const rates = `(${figures.join(', ')} a second before, during, after)`;
-  const cost = `a read costs ${median(costs).toFixed(2)} x the CPU time`;
+  const [ratio, part] = [median(ratios), median(parts)];
   process.stdout.write(
-    `slow ${label}: ${ratio.toFixed(2)} of the reads ${rates}, ${cost}: ${ratio >= 0.9 ? 'met' : 'MISSED'}\n`,
+    `slow ${attack[0]}: ${part.toFixed(2)} of the reads that there are while another process is attacked: ${part >= 0.9 ? 'met' : 'MISSED'}; ${ratio.toFixed(2)} of those that there are without (${figures.join('; ')} a second before, during, after)\n`,
   );
+}
+
+/** The rate of reads while `target` is attacked, to that before and after it. */
+async function attacked(
+  { read }: ReadBench,
+  [, path, ...args]: Attack,
+  target: string,
+): Promise<{ ratio: number; figures: string }> {
+  const before = await read(SECONDS);
+  const lasts = ['-l', String(SECONDS + 20), '-p', '5'];
+  const options = ['-c', String(CONNECTIONS), '-r', '500', ...lasts, '-u', target + path, ...args];
+  const child = spawn('slowhttptest', options, { stdio: 'ignore' });
+  const ended = once(child, 'exit');
+  // All of them have come by then, and none has yet been ended.
+  await sleep(4000);
+  const during = await read(SECONDS);
+  child.kill('SIGINT');
+  await ended;
+  // Lists that waited for a place begin now, for readers that turn out to be gone.
+  await sleep(3000);
+  const after = await read(SECONDS);
+  const figures = [before, during, after].map(({ rate }) => Math.round(rate)).join(' ');
+  return { ratio: during.rate / ((before.rate + after.rate) / 2), figures };
 }
 
 async function idle({ url, pid, path }: ReadBench): Promise<void> {

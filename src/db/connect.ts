@@ -21,7 +21,7 @@ export interface Db {
   /** Runs `work` in one transaction, rolled back when it throws. */
   transaction<T>(work: (run: Run) => Promise<T>): Promise<T>;
   /**
-   * Hands the rows of a COPY to `consume` as a byte stream, one line a row. `settings` hold while it runs.
+   * Hands the rows of a COPY to `consume` as bytes in its binary format. `settings` hold while it runs.
    * When `consume` throws, the statement is cancelled and its connection is free again.
    */
   copy(
