@@ -88,6 +88,8 @@ function mediaType(req: IncomingMessage, takes: readonly string[]): string {
   if (coding !== undefined && coding.toLowerCase() !== 'identity') throw unsupportedEncoding();
   const header = req.headers['content-type'];
   if (header === undefined && !hasBody(req)) return '';
+  // As nearly everybody writes it.
+  if (header !== undefined && takes.includes(header)) return header;
   const [type = '', ...parameters] = (header ?? '')
     .toLowerCase()
     .split(';')
