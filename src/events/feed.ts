@@ -1,6 +1,7 @@
 import type { Db } from '../db/connect.js';
 import { cursorGone } from '../errors.js';
 import type { Log } from '../log.js';
+import type { EventMetrics } from '../observe/event-metrics.js';
 import type { Resource } from '../resource.js';
 import { cursorOf } from './cursor.js';
 import { admits, type Filter } from './filter.js';
@@ -36,10 +37,11 @@ export async function openFeed(
   log: Log,
   resources: readonly Resource[],
   settings: Omit<StreamSettings, 'source'> & { readonly publicUrl: string | undefined },
+  metrics: EventMetrics,
 ): Promise<Feed> {
   const tail = await openTail(db, log);
   const source = settings.publicUrl ?? '/';
-  const streams = openStreams(db.run, tail, log, { ...settings, source });
+  const streams = openStreams(db.run, tail, log, { ...settings, source }, metrics);
   const enders = new Set<() => void>();
 
   async function read(after: number, filter: Filter, limit: number): Promise<Batch> {

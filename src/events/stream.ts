@@ -10,6 +10,12 @@ export interface Following {
   readonly expiresAt: number;
 }
 
+/**
+ * Why a stream ended: its reader left or was too slow, its time was over, what it has yet to read is no longer kept, the
+ * listener missed something, we failed, or the service stops.
+ */
+export type End = 'left' | 'slow' | 'over' | 'gone' | 'missed' | 'fault' | 'stopped';
+
 /** One reader and how far it is. */
 export interface Stream extends Omit<Following, 'after'> {
   readonly out: ServerResponse;
@@ -20,20 +26,39 @@ export interface Stream extends Omit<Following, 'after'> {
   /** Bytes that were written to it, and that its connection had taken at the last heartbeat. */
   written: number;
   taken: number;
+  /** Why it is being ended. */
+  end: End;
 }
 
 export function streamOf(out: ServerResponse, { after, ...following }: Following): Stream {
-  return { out, ...following, seq: after, live: false, written: 0, taken: Number.NEGATIVE_INFINITY };
+  return {
+    out,
+    ...following,
+    seq: after,
+    live: false,
+    written: 0,
+    taken: Number.NEGATIVE_INFINITY,
+    end: 'left',
+  };
 }
 
 /** A reader with more than `most` bytes still to take is cut: it comes again with the last id it has seen. */
 export function write(stream: Stream, bytes: Buffer | string, most: number): void {
   const { out, expiresAt } = stream;
   if (out.destroyed || out.writableEnded) return;
-  if (out.writableLength > most) return void out.destroy();
-  if (expiresAt <= Date.now()) return void out.end();
+  if (out.writableLength > most) return end(stream, 'slow');
+  if (expiresAt <= Date.now()) return end(stream, 'over');
   stream.written += Buffer.byteLength(bytes);
   out.write(bytes);
+}
+
+/** Its reader comes again; one that is too slow would not even take the end. */
+export function end(stream: Stream, why: End): void {
+  const { out } = stream;
+  if (out.destroyed || out.writableEnded) return;
+  stream.end = why;
+  if (why === 'slow') out.destroy();
+  else out.end();
 }
 
 /** Whether its connection took nothing since this was asked the last time, though there was something to take. */

@@ -3,10 +3,20 @@ import type { Run } from '../db/connect.js';
 import { problemOf } from '../db/sqlstate.js';
 import { unavailable } from '../errors.js';
 import type { Log } from '../log.js';
+import type { EventMetrics } from '../observe/event-metrics.js';
 import { cursorOf } from './cursor.js';
 import type { Event } from './event.js';
 import { readEvents } from './outbox.js';
-import { type Following, type Stream, streamOf, textOf, tookNothing, write } from './stream.js';
+import {
+  type End,
+  end,
+  type Following,
+  type Stream,
+  streamOf,
+  textOf,
+  tookNothing,
+  write,
+} from './stream.js';
 import type { Tail } from './tail.js';
 
 export interface StreamSettings {
@@ -36,11 +46,16 @@ const RETRY = 'retry: 2000\n\n';
 const CATCHING_UP = 4;
 const PAGE = 500;
 
-export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSettings): Streams {
+export function openStreams(
+  run: Run,
+  tail: Tail,
+  log: Log,
+  settings: StreamSettings,
+  { readers, ended }: EventMetrics,
+): Streams {
   const { source, eventsStreams, eventsStreamMs, eventsHeartbeatMs, eventsBuffer } = settings;
   const open = new Set<Stream>();
   const behind: Stream[] = [];
-  let places = 0;
   let reading = 0;
   let closed = false;
   let unfollow: (() => void) | undefined;
@@ -59,8 +74,8 @@ export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSett
     }
   }
 
-  const endAll = (): void => {
-    for (const { out } of open) out.end();
+  const endAll = (why: End): void => {
+    for (const stream of open) end(stream, why);
   };
 
   /** Reads for streams that are behind, the one that waits longest first, until each is where the tail is. */
@@ -72,7 +87,7 @@ export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSett
       } catch (err) {
         // The tail tells when the database is away; all else is a fault of ours. The reader comes again.
         if (!problemOf(err)) log.error({ err }, 'an event stream could not be read on');
-        stream.out.end();
+        end(stream, 'fault');
       }
     }
     reading--;
@@ -92,7 +107,7 @@ export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSett
       limit: PAGE,
       filter,
     });
-    if (stream.seq < floor) return void out.end();
+    if (stream.seq < floor) return end(stream, 'gone');
     const text = textOf(events, stream, source);
     stream.seq = until;
     if (text !== '') write(stream, text, eventsBuffer);
@@ -108,8 +123,8 @@ export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSett
   /** Tells each reader where it is, and cuts those that took nothing since the last time. */
   function beat(): void {
     for (const stream of open) {
-      const { out, live, seq } = stream;
-      if (tookNothing(stream)) out.destroy();
+      const { live, seq } = stream;
+      if (tookNothing(stream)) end(stream, 'slow');
       const text = live ? `:\nid: ${cursorOf(Math.max(seq, tail.position()))}\n\n` : ':\n\n';
       write(stream, text, eventsBuffer);
     }
@@ -119,11 +134,11 @@ export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSett
 
   return {
     admit: () => {
-      if (places >= eventsStreams) throw unavailable('Too many readers follow the events.', 5);
-      places++;
+      if (readers.value >= eventsStreams) throw unavailable('Too many readers follow the events.', 5);
+      readers.value++;
       let held = true;
       return () => {
-        if (held) places--;
+        if (held) readers.value--;
         held = false;
       };
     },
@@ -133,10 +148,11 @@ export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSett
       const stream = streamOf(out, { after, filter, expiresAt: Math.min(expiresAt, until) });
       const { socket } = out.req;
       // A client that closes its sending half has most likely left.
-      const end = () => void out.end();
+      const left = () => end(stream, 'left');
       const leave = () => {
-        socket.off('end', end);
+        socket.off('end', left);
         open.delete(stream);
+        ended.of(stream.end).value++;
         free();
         if (open.size > 0) return;
         unfollow?.();
@@ -144,20 +160,20 @@ export function openStreams(run: Run, tail: Tail, log: Log, settings: StreamSett
       };
       if (out.destroyed) return free();
       out.once('close', leave);
-      socket.once('end', end);
+      socket.once('end', left);
       out.on('error', () => out.destroy());
       if (closed || socket.readableEnded) return void out.end(RETRY);
       open.add(stream);
-      unfollow ??= tail.follow({ onEvents, onMissed: endAll });
+      unfollow ??= tail.follow({ onEvents, onMissed: () => endAll('missed') });
       out.write(RETRY);
       queue(stream);
     },
-    size: () => places,
+    size: () => readers.value,
     isClosed: () => closed,
     close: () => {
       closed = true;
       clearInterval(heartbeat);
-      endAll();
+      endAll('stopped');
     },
   };
 }

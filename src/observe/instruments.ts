@@ -70,6 +70,9 @@ export function gauge(name: string, help: string, read: () => number): Family {
   return { name, help, type: 'gauge', samples: () => [{ labels: {}, value: read() }] };
 }
 
+/** Bounds in seconds: those of OpenTelemetry's conventions, and some below, where most answers are. */
+export const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
 /** How often values fell below each bound. */
 export class Distribution {
   readonly counts: Float64Array;

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import { createEventMetrics, type EventMetrics } from './event-metrics.js';
 import {
   type Cell,
   counter,
@@ -7,12 +8,14 @@ import {
   gauge,
   histogram,
   type Labelled,
+  SECONDS,
 } from './instruments.js';
 
 /** What the service counts of itself. */
 export interface Metrics {
   readonly http: HttpMetrics;
   readonly db: DbMetrics;
+  readonly events: EventMetrics;
   /** Credentials that were no good. Labels: scheme, reason. */
   readonly authFailures: Labelled<Cell>;
   /**
@@ -59,13 +62,12 @@ export interface DbMetrics {
   readonly queued: Labelled<Cell>;
 }
 
-/** Bounds in seconds: those of OpenTelemetry's conventions, and some below, where most answers are. */
-const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const ROWS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /** Everything at zero. */
 export function createMetrics(): Metrics {
   const db = createDbMetrics();
+  const events = createEventMetrics();
   const active: Cell = { value: 0 };
   const http = {
     duration: histogram(
@@ -104,11 +106,13 @@ export function createMetrics(): Metrics {
     http.refused.family,
     authFailures.family,
     ...db.families,
+    ...events.families,
   ];
   let registry: Promise<Registry> | undefined;
   return {
     http,
     db,
+    events,
     authFailures,
     registry: () => {
       registry ??= import('./exposition.js').then(({ registryOf }) => registryOf(families));

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from '../db/connect.js';
 import { group } from '../db/group.js';
 import type { Log } from '../log.js';
+import type { EventMetrics } from '../observe/event-metrics.js';
 import { sharing } from '../observe/metrics.js';
 import { type Claimed, claim, finish, type Result } from './delivery.js';
 import { outcomeOf } from './outcome.js';
@@ -40,7 +41,13 @@ const RESULTS = { most: 200, underWay: 1, waiting: 10_000 };
  * does. A result that cannot be written while the database is away is written later or, once the lease has ended,
  * left to another try: at least once.
  */
-export function openDeliverer(db: Db, log: Log, sender: Sender, options: DeliverOptions): Deliverer {
+export function openDeliverer(
+  db: Db,
+  log: Log,
+  sender: Sender,
+  { tries: durations, trying }: EventMetrics,
+  options: DeliverOptions,
+): Deliverer {
   const owner = randomUUID();
   const leaseMs = options.timeoutMs + MARGIN_MS;
   const underWay = new Set<Promise<void>>();
@@ -69,16 +76,17 @@ export function openDeliverer(db: Db, log: Log, sender: Sender, options: Deliver
   }
 
   async function deliver(claimed: Claimed): Promise<void> {
-    const until = performance.now() + leaseMs;
+    const since = performance.now();
     const { id, webhookId, tries } = claimed;
     const outcome = outcomeOf(await post(sender, options.rules, claimed), claimed, options.retries);
+    durations.of(outcome.outcome).observe((performance.now() - since) / 1000);
     if (outcome.outcome === 'dead' || outcome.outcome === 'retry') {
       const { status, error } = outcome;
       const told = { webhook: webhookId, delivery: id, tries, status, error };
       if (outcome.outcome === 'dead') log.warn(told, 'a delivery is given up');
       else log.info(told, 'a delivery failed and is tried again');
     }
-    await keep({ id, webhookId, tries, ...outcome }, until);
+    await keep({ id, webhookId, tries, ...outcome }, since + leaseMs);
   }
 
   function begin(claimed: Claimed): void {
@@ -86,9 +94,11 @@ export function openDeliverer(db: Db, log: Log, sender: Sender, options: Deliver
       .catch((error) => log.error({ err: error, delivery: claimed.id }, 'a delivery was left to its lease'))
       .finally(() => {
         underWay.delete(work);
+        trying.value = underWay.size;
         look();
       });
     underWay.add(work);
+    trying.value = underWay.size;
   }
 
   async function take(): Promise<void> {

@@ -1,6 +1,7 @@
 import type { WebhookConfig } from '../config/webhooks.js';
 import type { Db } from '../db/connect.js';
 import type { Log } from '../log.js';
+import type { EventMetrics } from '../observe/event-metrics.js';
 import { openDeliverer } from './deliver.js';
 import { fanOut, type Source } from './fan-out.js';
 import type { Resolve } from './resolve.js';
@@ -33,6 +34,7 @@ export function openWebhooks(
   db: Db,
   log: Log,
   config: WebhookConfig,
+  metrics: EventMetrics,
   source?: Source,
   resolve?: Resolve,
 ): Webhooks {
@@ -49,7 +51,7 @@ export function openWebhooks(
     timeoutMs,
     ...(resolve ? { resolve } : {}),
   });
-  const deliverer = openDeliverer(db, log, sender, {
+  const deliverer = openDeliverer(db, log, sender, metrics, {
     rules,
     timeoutMs,
     retries: config.webhookRetries,

@@ -55,7 +55,7 @@ t.test('the dashboard asks for metrics that there are, by labels that they have'
       `${name} is on the dashboard`,
     );
   const labels = new Set(['le', ...parseScrape(text).flatMap(({ labels }) => Object.keys(labels))]);
-  const known = new Set([...labels, 'scheme', 'reason', 'job', 'instance', 'kind']);
+  const known = new Set([...labels, 'scheme', 'reason', 'outcome', 'job', 'instance', 'kind']);
   for (const expression of expressions)
     for (const [, list = ''] of expression.matchAll(/by \(([^)]*)\)/g))
       for (const label of list.split(', ')) t.ok(known.has(label), `${label} in ${expression}`);

@@ -1,8 +1,10 @@
 import net from 'node:net';
 import t, { type Test } from 'tap';
 import { hashOf, newKey } from '../../src/auth/key.js';
+import { follow } from '../events/follow.js';
 import { until } from '../process.js';
 import { testService } from '../service.js';
+import { LOOPBACK, makeWebhook, testTarget } from '../webhooks/target.js';
 import { scrape } from './scraped.js';
 
 const COUNT = 'http_server_request_duration_seconds_count';
@@ -207,4 +209,29 @@ t.test('credentials that are no good, by scheme and reason', async (t) => {
     'no credential is no failure',
   );
   for (const secret of [key, hashOf(key), 'a@example.org', 'wrong-password']) t.notOk(text.includes(secret));
+});
+
+t.test('who follows the events is counted, and why each ended', async (t) => {
+  const { url } = await testService(t);
+  const readers = async () => (await scrape(url)).value('plinth_event_readers');
+  t.equal(await readers(), 0);
+  const followed = await follow(t, `${url}/events`);
+  t.equal(await readers(), 1);
+  followed.leave();
+  await until('it has left', async () => (await readers()) === 0);
+  t.equal((await scrape(url)).value('plinth_event_streams_ended_total', { reason: 'left' }), 1);
+});
+
+t.test('tries to deliver are counted by how they ended', async (t) => {
+  const service = await testService(t, LOOPBACK);
+  const target = await testTarget(t, (_message, _res, count) => (count === 0 ? 503 : 204));
+  const { id } = await makeWebhook(service, target.url);
+  const count = async (outcome: string) =>
+    (await scrape(service.url)).value('plinth_webhook_try_duration_seconds_count', { outcome });
+  await service.send('POST', `/webhooks/${id}/test`);
+  await until('it was delivered', async () => (await count('delivered')) === 1);
+  t.equal(await count('retry'), 1);
+  await until('none is under way', async () => {
+    return (await scrape(service.url)).value('plinth_webhook_active_tries') === 0;
+  });
 });

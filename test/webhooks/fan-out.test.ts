@@ -103,7 +103,9 @@ t.test(
       },
     };
     const config = readConfig({ ...LOOPBACK, WEBHOOK_POLL_MS: '10' });
-    const processes = [1, 2].map(() => openWebhooks(service.db, createLog('silent'), config, growing));
+    const processes = [1, 2].map(() =>
+      openWebhooks(service.db, createLog('silent'), config, service.metrics.events, growing),
+    );
     t.teardown(() => Promise.all(processes.map(({ stop }) => stop(1000))));
     for (known = 0; known < 300; known += 3) {
       for (const { wake } of processes) wake();

@@ -1,0 +1,42 @@
+import {
+  type Cell,
+  counter,
+  type Distribution,
+  type Family,
+  gauge,
+  histogram,
+  type Labelled,
+  SECONDS,
+} from './instruments.js';
+
+/** What is counted of who follows the events, and of deliveries to webhooks. */
+export interface EventMetrics {
+  readonly families: readonly Family[];
+  /** Event streams and requests that wait for events. */
+  readonly readers: Cell;
+  /** Event streams that ended. Labels: reason. */
+  readonly ended: Labelled<Cell>;
+  /** Seconds of one try to deliver. Labels: outcome. */
+  readonly tries: Labelled<Distribution>;
+  /** Tries under way. */
+  readonly trying: Cell;
+}
+
+export function createEventMetrics(): EventMetrics {
+  const readers: Cell = { value: 0 };
+  const trying: Cell = { value: 0 };
+  const ended = counter('plinth_event_streams_ended_total', 'Event streams that ended.', ['reason']);
+  const tries = histogram(
+    'plinth_webhook_try_duration_seconds',
+    'Time of one try to deliver to a webhook.',
+    ['outcome'],
+    SECONDS,
+  );
+  const families = [
+    gauge('plinth_event_readers', 'Event streams and requests that wait for events.', () => readers.value),
+    ended.family,
+    tries.family,
+    gauge('plinth_webhook_active_tries', 'Tries to deliver that are under way.', () => trying.value),
+  ];
+  return { families, readers, ended, tries, trying };
+}
