@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticate } from './auth/authenticate.js';
 import type { Sent } from './auth/scheme.js';
+import type { CommonFields } from './http/answer-fields.js';
 import type { BodyLimits } from './http/body.js';
 import type { Cors } from './http/cors.js';
 import type { RateLimiter } from './http/rate-limit.js';
@@ -39,6 +40,7 @@ export interface PipelineOptions extends BodyLimits {
   readonly challenge: (scope: string) => readonly string[];
   /** What of a request may carry a credential. */
   readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Sent;
+  readonly common: CommonFields;
   /** Undefined: pages of other origins are not let in. */
   readonly cors: Cors | undefined;
   /** Undefined: nobody's requests are counted. */

@@ -63,16 +63,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     // Node asks again, at the end of each answer, what to do about a body that nobody has read: 1.1 x the rate.
     if (!hasBody(req)) req.resume();
     const id = requestId(req);
-    const { cors } = options;
-    const fixed = cors ? [...FIXED, ...cors.fields(req.headers.origin)] : FIXED;
+    const common = options.common(req, id);
     const observation = options.observer(req, id);
-    const common = ['X-Request-Id', id, ...fixed];
     return observation.run(steps, { req, res, id, expectation, options, observation, common });
   };
 }
 
-/** What each answer carries: flat and ready, so that an answer copies references and makes no strings. */
-const FIXED = ['X-Content-Type-Options', 'nosniff'];
+/** Flat and ready, so that an answer copies references and makes no strings. */
 const MOUNTED = ['API-Version', '1', 'Vary', 'Accept'];
 const ROOT = ['API-Version', '1', 'Vary', 'Accept, API-Version'];
 const SERVER_OPTIONS: Reply = { status: 204, headers: ['Allow', ALL_METHODS] };

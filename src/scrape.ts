@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { commonFields } from './http/answer-fields.js';
 import { createRouter } from './http/router.js';
 import type { Log } from './log.js';
 import { createMetrics, type Metrics } from './observe/metrics.js';
@@ -17,10 +18,11 @@ const MOST_CONNECTIONS = 64;
  */
 export function createScrapeServer(
   registry: Metrics['registry'],
-  options: ServerOptions,
+  options: Omit<ServerOptions, 'common'>,
   log: Log,
   database: Peer,
 ): Server {
+  const common = commonFields(undefined);
   const none = { deprecation: undefined, sunset: undefined, successor: undefined };
   const pipeline = createPipeline({
     router: createRouter([metricsRoute(registry, 'nothing')]),
@@ -42,10 +44,11 @@ export function createScrapeServer(
     present: () => {
       throw new Error('nobody is asked for a credential here');
     },
+    common,
     cors: undefined,
     rateLimit: undefined,
     isInMaintenance: () => false,
     isDraining: () => false,
   });
-  return createHttpServer(pipeline, { ...options, maxConnections: MOST_CONNECTIONS }) as Server;
+  return createHttpServer(pipeline, { ...options, common, maxConnections: MOST_CONNECTIONS }) as Server;
 }

@@ -63,6 +63,13 @@ const TOO_MANY_WAITING = ready('Too many requests wait on this connection.');
 
 /** Runs those requests that there is room for, and answers the others 503. */
 function admitting(pipeline: Pipeline, server: Server | TlsServer, options: ServerOptions, refused: Refused) {
+  /** Gives an answer that is the last of its connection. */
+  const sendAway =
+    (reply: Reply) => (req: IncomingMessage, res: ServerResponse, expectation: Expectation) => {
+      closeAfter(req.socket, res);
+      turnAway(req, res, expectation === 'continue', reply, options.common);
+      if (refused) refused.of('503').value++;
+    };
   const connections = limitConnections(server, options);
   const admission = createAdmission(options);
   const begin = (req: IncomingMessage, res: ServerResponse, expectation: Expectation): void => {
@@ -76,12 +83,6 @@ function admitting(pipeline: Pipeline, server: Server | TlsServer, options: Serv
   };
   return inTurn(begin, sendAway(TOO_MANY_WAITING));
 }
-
-/** Gives an answer that is the last of its connection. */
-const sendAway = (reply: Reply) => (req: IncomingMessage, res: ServerResponse, expectation: Expectation) => {
-  closeAfter(req.socket, res);
-  turnAway(req, res, expectation === 'continue', reply);
-};
 
 function closeAfter(socket: Socket, res: ServerResponse): void {
   res.shouldKeepAlive = false;

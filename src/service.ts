@@ -10,6 +10,7 @@ import type { Db } from './db/connect.js';
 import { keepHouse } from './db/housekeeping.js';
 import { drain } from './drain.js';
 import { type Feed, openFeed } from './events/feed.js';
+import { commonFields } from './http/answer-fields.js';
 import { present } from './http/client.js';
 import { corsFor } from './http/cors.js';
 import { rateLimiter } from './http/rate-limit.js';
@@ -108,6 +109,8 @@ export async function startService(
       ...((await more?.(db)) ?? []),
     ];
     const router: Router = createRouter(feed ? toldTo(feed.tail, table) : table);
+    const cors = corsFor(config.corsOrigins);
+    const common = commonFields(cors);
     const pipeline = createPipeline({
       router,
       log,
@@ -125,14 +128,15 @@ export async function startService(
       retirement: config,
       authenticate: auth.authenticate,
       challenge: auth.challenge,
-      cors: corsFor(config.corsOrigins),
+      common,
+      cors,
       rateLimit:
         config.rateLimit && rateLimiter(config.rateLimit, counts?.('requests', config.rateLimit.seconds)),
       present: (req, body) => present(req, body, config.trustProxy),
       isInMaintenance: () => maintenance,
       isDraining: () => draining,
     });
-    const server = createHttpServer(pipeline, config, tls, metrics.http.refused);
+    const server = createHttpServer(pipeline, { ...config, common }, tls, metrics.http.refused);
     await bind(server, { host: config.host, port: config.port, setting: 'PORT' });
     const stopHousekeeping = keepHouse(db, log, { ...config, horizon: feed?.tail.horizon });
     return {

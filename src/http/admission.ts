@@ -1,16 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { unavailable } from '../errors.js';
+import type { CommonFields } from './answer-fields.js';
 import { awaitedBodies, hasBody, staysUnread } from './body.js';
 import { lingerOnClose } from './linger.js';
 import { createPace } from './pace.js';
 import { render } from './problem.js';
 import { type Reply, send, unreadBytes } from './reply.js';
+import { requestId } from './request-id.js';
 
 export interface AdmissionOptions {
   /** Requests in flight at once. */
   readonly maxRequests: number;
   /** Bytes of answers that nobody has read yet. */
   readonly answerBytes: number;
+  readonly common: CommonFields;
 }
 
 /** Decides, before anything is done for a request, whether there is room for it. */
@@ -30,7 +33,7 @@ const WATCH = /^(?:\/api\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
  * Latency is what is in flight by what is done in a second, so a bound of the one bounds the other: what comes on top
  * is refused, the newest first, since those that have waited are nearer to their answer.
  */
-export function createAdmission({ maxRequests, answerBytes }: AdmissionOptions): Admission {
+export function createAdmission({ maxRequests, answerBytes, common }: AdmissionOptions): Admission {
   const pace = createPace();
   let inFlight = 0;
   return {
@@ -39,7 +42,7 @@ export function createAdmission({ maxRequests, answerBytes }: AdmissionOptions):
       const room = pace.isLate(req.socket) ? maxRequests / 8 : maxRequests;
       // A client that takes its time to send takes nobody's place; what it sends is bounded in bytes.
       if ((inFlight - awaitedBodies() >= room || unreadBytes() > answerBytes) && !WATCH.test(req.url!)) {
-        turnAway(req, res, expected, BUSY);
+        turnAway(req, res, expected, BUSY, common);
         pace.hold(req.socket);
         return false;
       }
@@ -53,17 +56,23 @@ export function createAdmission({ maxRequests, answerBytes }: AdmissionOptions):
 }
 
 /** Answers a request without having looked at it. */
-export function turnAway(req: IncomingMessage, res: ServerResponse, expected: boolean, reply: Reply): void {
+export function turnAway(
+  req: IncomingMessage,
+  res: ServerResponse,
+  expected: boolean,
+  reply: Reply,
+  common: CommonFields,
+): void {
   if (!hasBody(req)) req.resume();
   const unread = staysUnread(req, expected);
   if (unread) lingerOnClose(req.socket);
-  send(res, reply, unread ? CLOSE : []);
+  const fields = common(req, requestId(req));
+  send(res, reply, unread ? [...fields, ...CLOSE] : fields);
 }
 
 const CLOSE = ['Connection', 'close'];
 
 /** A 503 that is made once. */
 export function ready(message: string): Reply {
-  const { status, headers, body } = render(unavailable(message), false, '');
-  return { status, headers: [...headers, 'X-Content-Type-Options', 'nosniff'], body };
+  return render(unavailable(message), false, '');
 }

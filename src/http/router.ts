@@ -1,6 +1,7 @@
 import FindMyWay from 'find-my-way';
 import { badRequest, methodNotAllowed, noSuchPath, notAcceptable } from '../errors.js';
 import type { Need } from '../principal.js';
+import type { Problem } from '../problem.js';
 import { negotiate } from './accept.js';
 import type { Reply } from './reply.js';
 import type { Request } from './request.js';
@@ -36,6 +37,8 @@ export interface Match {
   readonly allow: string;
   /** Accept-Post and Accept-Patch of an OPTIONS answer (RFC 5789 section 3.1). */
   readonly takes: readonly string[];
+  /** What a method that there is not is answered. */
+  readonly notAllowed: Problem;
   readonly params: Readonly<Record<string, string | undefined>>;
 }
 
@@ -51,8 +54,8 @@ export function createRouter(routes: readonly Route[]): Router {
     const found = router.find('GET', path);
     if (!found)
       throw isDecodable(path) ? noSuchPath() : badRequest('The path has an invalid percent-encoding.');
-    const { template, actions, allow, takes } = found.store as Compiled;
-    return { template, actions, allow, takes, params: found.params };
+    const { template, actions, allow, takes, notAllowed } = found.store as Compiled;
+    return { template, actions, allow, takes, notAllowed, params: found.params };
   };
 }
 
@@ -65,13 +68,13 @@ function compile(template: string, actions: Route['actions']): Compiled {
     ['Accept-Post', table.get('POST')?.takes],
     ['Accept-Patch', table.get('PATCH')?.takes],
   ].flatMap(([field, types]) => (types ? [field as string, (types as string[]).join(', ')] : []));
-  return { template, actions: table, allow, takes };
+  return { template, actions: table, allow, takes, notAllowed: methodNotAllowed(allow) };
 }
 
 /** The action of a method, undefined for OPTIONS, which every resource answers the same way. Throws 405. */
 export function pick(match: Match, method: string): Endpoint | undefined {
   const action = match.actions.get(method);
-  if (!action && method !== 'OPTIONS') throw methodNotAllowed(match.allow);
+  if (!action && method !== 'OPTIONS') throw match.notAllowed;
   return action;
 }
 

@@ -54,11 +54,17 @@ async function connected(t: Test, { url }: TestService, localAddress = '127.0.0.
 
 t.test('requests over MAX_REQUESTS are 503 at once, and the others are not touched', async (t) => {
   const held = gate();
-  const service = await testService(t, { MAX_REQUESTS: '2', AUTH: 'api-key' }, held.routes);
+  const CORS_ORIGINS = 'https://app.example.org';
+  const service = await testService(t, { MAX_REQUESTS: '2', AUTH: 'api-key', CORS_ORIGINS }, held.routes);
   const first = [service.send('GET', '/gate'), service.send('GET', '/gate')];
   await until('both are in flight', () => held.waiting.length === 2);
-  const refused = await service.send('GET', '/items');
+  const refused = await service.send('GET', '/items', {
+    headers: { origin: CORS_ORIGINS, 'x-request-id': 'mine' },
+  });
   t.equal(refused.status, 503, 'before anybody asks for a credential');
+  t.equal(refused.headers['access-control-allow-origin'], CORS_ORIGINS, 'a page may read it');
+  t.equal(refused.headers['x-request-id'], 'mine');
+  t.equal(refused.headers['x-content-type-options'], 'nosniff');
   t.equal(refused.json.error.code, 'SERVICE_UNAVAILABLE');
   t.equal(refused.headers['retry-after'], '1');
   const head = await service.send('HEAD', '/items');
