@@ -9,6 +9,7 @@
 --   :buried     with tombstones, version 0 for an id that was deleted; :buried_many for several ids
 --   :order      one of the orders that the declaration allows, and :keys the columns it compares
 --   :parent     the column that names the parent record
+--   :shallow    where a page must end for `page` to be the statement for it
 --   :search     the text that a search looks through, lower-cased
 -- An update writes `doc` up to the version and lets PostgreSQL end it, so that the version in the
 -- document is the row's without reading the row first.
@@ -107,11 +108,23 @@ select found.version as before, removed.version as after, found.doc
 from found
 left join removed on true;
 
--- The total and the page are one statement, so they come from one snapshot. The ids of the page are
--- found in the index alone; only the rows of the page itself are read (:record), one by one, whatever the planner
--- thinks of their number: it takes a tenth of the table for a limit that it does not know. Their documents come as
--- one text, ready to go out.
+-- The total and the page are one statement, so they come from one snapshot, and the documents come as one text, ready
+-- to go out. A page near the beginning is read along the order's index. The planner takes a tenth of the table for a
+-- limit that it does not know, so it is told that these pages end before :shallow.
 -- name: page ($1 limit, $2 offset)
+with total as (
+  select coalesce((select total from blocks where collection = ':table'), 0)
+    + coalesce((select sum(delta) from counts where collection = ':table'), 0)::bigint as total
+)
+select total.total, (
+  select string_agg(record.doc, ',' order by :record_order)
+  from (select * from (select * from :table order by :order limit :shallow) as near order by :order limit $1 offset $2) as record
+) as docs
+from total;
+
+-- A page further on: its ids are found in the index alone; only the rows of the page itself are read (:record), one
+-- by one, whatever the planner thinks of their number.
+-- name: page_deep ($1 limit, $2 offset)
 with total as (
   select coalesce((select total from blocks where collection = ':table'), 0)
     + coalesce((select sum(delta) from counts where collection = ':table'), 0)::bigint as total

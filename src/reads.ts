@@ -59,7 +59,7 @@ export function openReads(db: Db, name: string, text: (statement: string) => str
     exists: async (id, run = db.run) => (await run(text('exists'), [id])).length > 0,
 
     page: async (selection, limit, offset, run) => {
-      const { kind, settings, long } = narrow(selection, offset);
+      const { kind, settings, long } = narrow(selection, offset + limit);
       const statement = text(`page${kind}:${selection.sort}:${selection.order}`);
       const args = [limit, offset, ...Object.values(settings)];
       if (run) return pageOf(await run(statement, args));

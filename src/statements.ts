@@ -12,25 +12,26 @@ export interface Selection {
 }
 
 interface Narrowed {
-  readonly kind: '' | '_counted' | '_of_parent' | '_matching' | '_matching_short';
+  readonly kind: '' | '_counted' | '_deep' | '_of_parent' | '_matching' | '_matching_short';
   /** What a page statement takes after limit and offset, and a stream statement by name. */
   readonly settings: Readonly<Record<string, string>>;
   /** It costs as much as what it finds or skips, which may be a lot. */
   readonly long: boolean;
 }
 
-/** Records that a page is cheaper to skip than to look up its block. */
-const SHALLOW = 400;
+/** Where a page ends that is read from the beginning on: what is before it is cheaper to skip than to look up. */
+const SHALLOW = 500;
 
 /**
- * Which statement a selection needs, for a page at an offset or the whole list: trigrams serve a term that has
- * three letters or digits in a row.
+ * Which statement a selection needs, for a page that ends at a place or for the whole list: trigrams serve a term that
+ * has three letters or digits in a row.
  */
-export function narrow({ parent, search, sort }: Selection, offset = 0): Narrowed {
+export function narrow({ parent, search, sort }: Selection, end = 0): Narrowed {
   if (parent !== undefined) return { kind: '_of_parent', settings: { 'plinth.parent': parent }, long: false };
   if (search === '') {
-    const counted = sort === 'created_at' && offset > SHALLOW;
-    return { kind: counted ? '_counted' : '', settings: {}, long: !counted && offset > SHALLOW };
+    if (end <= SHALLOW) return { kind: '', settings: {}, long: false };
+    const counted = sort === 'created_at';
+    return { kind: counted ? '_counted' : '_deep', settings: {}, long: !counted };
   }
   return /[\p{L}\p{N}]{3}/u.test(search)
     ? {
@@ -46,6 +47,7 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
   const columns = Object.values(resource.columns);
   const parts = {
     table: resource.name,
+    shallow: String(SHALLOW),
     columns: columns.map((column) => `, ${column}`).join(''),
     record: `(select * from ${resource.name} as record where record.id = page.id limit 1)`,
     assigned: columns.map((column) => `, ${column} = record.${column}`).join(''),
@@ -76,7 +78,7 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
 
 function applies(kind: string, resource: Resource): boolean {
   if (kind === '_of_parent') return resource.parent !== undefined;
-  return kind === '' || kind === '_counted' || resource.searchable !== undefined;
+  return kind === '' || kind === '_counted' || kind === '_deep' || resource.searchable !== undefined;
 }
 
 /** Where a page of `$1` records at offset `$2` is, oldest first. */
@@ -98,8 +100,9 @@ function ordersOf(kind: string, resource: Resource): [key: string, parts: Record
     search: `lower(${resource.columns[resource.searchable ?? '']})`,
     parent: parentColumn(resource),
   };
+  const byCreation = kind === '_deep' ? [] : ['created_at'];
   const others = kind === '_counted' ? [] : Object.keys(resource.sortable);
-  return ['created_at', ...others].flatMap((sort) =>
+  return [...byCreation, ...others].flatMap((sort) =>
     (['asc', 'desc'] as const).map((direction): [string, Record<string, string>] => {
       const expression = resource.sortable[sort]?.[direction];
       const order = expression === undefined ? `$.id ${direction}` : `${expression}, $.id ${direction}`;

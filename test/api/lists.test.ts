@@ -130,6 +130,38 @@ t.test('the item list in both forms', async (t) => {
   t.match((await send('GET', '/api/v1/items?page=1')).json.links.self, '/items?page=1&limit=20');
 });
 
+t.test('pages of every order follow each other, however they are found', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  await fill(databaseUrl, 0, 1100);
+  const { send } = await testService(t, { DATABASE_URL: databaseUrl });
+  for (const sort of ['created_at', 'name', 'price'])
+    for (const order of ['asc', 'desc']) {
+      const at = (page: number, limit: number) =>
+        send('GET', `/items?sort=${sort}&order=${order}&page=${page}&limit=${limit}`);
+      const ids = async (page: number, limit: number): Promise<string[]> =>
+        (await at(page, limit)).json.data.map((item: { id: string }) => item.id);
+      const all = (await Promise.all(Array.from({ length: 11 }, (_, n) => ids(n + 1, 100)))).flat();
+      t.equal(new Set(all).size, 1100, `${sort} ${order}: each once`);
+      // Up to record 500, across it, and beyond: 500 is where another statement begins.
+      for (const [page, limit] of [
+        [1, 7],
+        [50, 10],
+        [51, 10],
+        [72, 7],
+        [5, 99],
+        [6, 99],
+        [110, 10],
+        [12, 100],
+      ] as const)
+        t.same(
+          await ids(page, limit),
+          all.slice((page - 1) * limit, page * limit),
+          `page ${page} of ${limit}`,
+        );
+      t.equal((await at(3, 20)).json.meta.total, 1100);
+    }
+});
+
 t.test('users and posts: arrays oldest first, and pages when asked', async (t) => {
   const { send } = await testService(t);
   const users = [];
