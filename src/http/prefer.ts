@@ -13,8 +13,10 @@ const WAIT = /^\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:;|$)/i;
 
 /** The first of a repeated preference counts (section 2). */
 function preference(prefer: string | string[], pattern: RegExp): string | undefined {
-  return String(prefer)
-    .split(',')
+  return (String(prefer).match(MEMBER) ?? [])
     .map((each) => pattern.exec(each)?.[1])
     .find((value) => value !== undefined);
 }
+
+/** What is between two commas that are not inside a quoted string. */
+const MEMBER = /(?:[^",]|"(?:[^"\\]|\\.)*"?)+/g;

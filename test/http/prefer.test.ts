@@ -11,6 +11,8 @@ t.test('RFC 7240 section 4.2: return=minimal', async (t) => {
     'wait=5,return=minimal,return=representation',
     ['respond-async', 'return=minimal'],
     ',,return=minimal',
+    'note="a, b", return=minimal',
+    'note="a \\", b", return=minimal',
   ];
   for (const prefer of minimal) t.ok(prefersMinimal(prefer), String(prefer));
 });
@@ -34,6 +36,8 @@ t.test(
       'x;return=minimal',
       'minimal',
       'handling=lenient',
+      'note="a, return=minimal"',
+      'note="a \\", return=minimal',
     ];
     for (const prefer of other) t.notOk(prefersMinimal(prefer), String(prefer));
   },
