@@ -4,8 +4,8 @@ import { fill, readStatements } from './queries.js';
 const COUNTS = readStatements('counts.sql');
 /** Records in a block, at the least; the square root of their number when that is more. */
 export const BLOCK = 512;
-/** Times that one turn cuts; what is left is for the next. */
-const MOST_CUTS = 20;
+/** How long one turn goes on cutting: a cut takes a tenth of a second. What is left is for the next. */
+const TURN_MS = 500;
 
 /** Collections that have deltas to add up. */
 export async function unfolded(run: Run): Promise<string[]> {
@@ -17,14 +17,15 @@ export async function unfolded(run: Run): Promise<string[]> {
  * may be more to cut, as after many millions of records in one statement. Does nothing when another process is at
  * it. `table` is the name of a collection, never a client's text.
  */
-export function fold(db: Db, table: string, block = BLOCK): Promise<boolean> {
+export function fold(db: Db, table: string, block = BLOCK, turnMs = TURN_MS): Promise<boolean> {
   return db.transaction(async (run) => {
+    const since = performance.now();
     await run(COUNTS.get('open')!, [table]);
     if ((await run(COUNTS.get('lock')!, [table])).length === 0) return false;
     await run(COUNTS.get('fold')!, [table, block]);
     const split = fill(COUNTS.get('split')!, { table });
-    for (let cut = 0; cut < MOST_CUTS; cut++)
-      if ((await run(split, [table, block])).length === 0) return false;
+    do if ((await run(split, [table, block])).length === 0) return false;
+    while (performance.now() - since < turnMs);
     return true;
   });
 }

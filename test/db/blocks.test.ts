@@ -1,8 +1,9 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { fill } from '../../bench/data.js';
-import { fold, unfolded } from '../../src/db/blocks.js';
+import { BLOCK, fold, unfolded } from '../../src/db/blocks.js';
 import { connect } from '../../src/db/connect.js';
+import { fill as fillText, readStatements } from '../../src/db/queries.js';
 import { items } from '../../src/resources/items.js';
 import { compileStatements } from '../../src/statements.js';
 import { testDatabase, testService } from '../service.js';
@@ -137,7 +138,7 @@ t.test('what one turn leaves to cut is told, and the next goes on', async (t) =>
   await sql.unsafe(INSERT, [2000]);
   while (await fold(db, 'items', 4));
   await sql.unsafe(INSERT, [20_000]);
-  t.equal(await fold(db, 'items', 4), true, 'every block has become too large');
+  t.equal(await fold(db, 'items', 4, 0), true, 'every block has become too large');
   while (await fold(db, 'items', 4));
   const [largest] = await sql`
     select max(next - passed)::int as records
@@ -148,4 +149,28 @@ t.test('what one turn leaves to cut is told, and the next goes on', async (t) =>
     ) as block`;
   t.ok(largest!.records <= 2 * Math.sqrt(22_000), `at the most ${largest!.records} records`);
   t.equal(await compare(t, sql), 22_000);
+});
+
+t.test('a cut reads so many records, however many there are', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await sql.unsafe(INSERT.replace('$1::integer', '120000'));
+  await sql`
+    insert into blocks (collection, total, starts, before) values ('items', 120000, '{0}', '{0}')
+    on conflict (collection) do update set total = 120000, starts = '{0}', before = '{0}'`;
+  await sql`delete from counts`;
+  // As the service has it.
+  await sql`set plan_cache_mode = 'force_generic_plan'`;
+  await sql`set enable_seqscan = off`;
+  const split = fillText(readStatements('counts.sql').get('split')!, { table: 'items' });
+  await sql.unsafe(`prepare cut (text, bigint) as ${split}`);
+  const [row] = await sql.unsafe(
+    `explain (analyze, timing off, format json) execute cut ('items', ${BLOCK})`,
+  );
+  const text = JSON.stringify(row);
+  const read = [...text.matchAll(/"Relation Name":"items".*?"Actual Rows":([\d.]+)/g)].map(([, rows]) =>
+    Number(rows),
+  );
+  t.same(read, [50_000]);
 });
