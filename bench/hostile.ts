@@ -70,7 +70,7 @@ async function measure(bench: ReadBench, attack: Attack): Promise<void> {
   }
   const [ratio, part] = [median(ratios), median(parts)];
   process.stdout.write(
-    `slow ${attack[0]}: ${part.toFixed(2)} of the reads that there are while another process is attacked: ${part >= 0.9 ? 'met' : 'MISSED'}; ${ratio.toFixed(2)} of those that there are without (${figures.join('; ')} a second before, during, after)\n`,
+    `slow ${attack[0]}: ${ratio.toFixed(2)} of the reads: ${ratio >= 0.9 ? 'met' : 'MISSED'}; ${part.toFixed(2)} of those that there are while another process is attacked (${figures.join('; ')} a second before, during, after)\n`,
   );
 }
 
