@@ -24,8 +24,9 @@ export function fold(db: Db, table: string, block = BLOCK, turnMs = TURN_MS): Pr
     if ((await run(COUNTS.get('lock')!, [table])).length === 0) return false;
     await run(COUNTS.get('fold')!, [table, block]);
     const split = fill(COUNTS.get('split')!, { table });
-    do if ((await run(split, [table, block])).length === 0) return false;
-    while (performance.now() - since < turnMs);
+    do {
+      if ((await run(split, [table, block])).length === 0) return false;
+    } while (performance.now() - since < turnMs);
     return true;
   });
 }

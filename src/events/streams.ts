@@ -162,7 +162,10 @@ export function openStreams(
       out.once('close', leave);
       socket.once('end', left);
       out.on('error', () => out.destroy());
-      if (closed || socket.readableEnded) return void out.end(RETRY);
+      if (closed || socket.readableEnded) {
+        if (closed) stream.end = 'stopped';
+        return void out.end(RETRY);
+      }
       open.add(stream);
       unfollow ??= tail.follow({ onEvents, onMissed: () => endAll('missed') });
       out.write(RETRY);
