@@ -11,9 +11,16 @@ export interface Place {
   readonly setting: string;
 }
 
+/**
+ * Connections that the kernel may have accepted and we have not yet; it lowers this to its own bound
+ * (net.core.somaxconn). With Node's 511, of a thousand clients that connect at once those that find no room
+ * wait a second or more, until they send again.
+ */
+const BACKLOG = 4096;
+
 /** Resolves when the server listens. Throws StartError. */
 export async function bind(server: Server, { host, port, setting }: Place): Promise<void> {
-  server.listen({ host, port });
+  server.listen({ host, port, backlog: BACKLOG });
   try {
     await once(server, 'listening');
   } catch (error) {

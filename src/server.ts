@@ -6,6 +6,7 @@ import type { SecureContextOptions } from 'node:tls';
 import { methodNotAllowed } from './errors.js';
 import type { Expectation } from './exchange.js';
 import { type AdmissionOptions, createAdmission, ready, turnAway } from './http/admission.js';
+import { acceptFirst } from './http/arrivals.js';
 import { type ConnectionLimits, limitConnections } from './http/connections.js';
 import { followHandshakes } from './http/handshakes.js';
 import { inTurn } from './http/in-turn.js';
@@ -40,7 +41,7 @@ export function createHttpServer(
   // Without it, Node drops the answers still owed to a client that has closed its sending half.
   Object.assign(server, { httpAllowHalfOpen: true });
   endStalled(server, options.streamStallMs);
-  const admit = admitting(pipeline, server, options, refused);
+  const admit = acceptFirst(server, admitting(pipeline, server, options, refused));
   const take = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) => {
     unused.delete(req.socket);
     admit(req, res, expectation);

@@ -84,5 +84,5 @@ app.get<{ Querystring: Record<string, unknown> }>(
   async (request) => readPage(run, request.query),
 );
 
-await app.listen({ port: 0, host: '127.0.0.1' });
+await app.listen({ port: 0, host: '127.0.0.1', backlog: 4096 });
 announce(app.server);

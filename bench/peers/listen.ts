@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 export function listen(server: Server): void {
   // Connections are kept as long as Plinth keeps them, for the row that lets them idle.
   server.keepAliveTimeout = 65_000;
-  server.listen(0, '127.0.0.1', () => announce(server));
+  server.listen(0, '127.0.0.1', 4096, () => announce(server));
 }
 
 /** Prints the address of a server that listens. */

@@ -1,0 +1,92 @@
+import { EventEmitter, once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import t from 'tap';
+import { acceptFirst } from '../../src/http/arrivals.js';
+
+/** A listener whose connections and requests come when the test says so, and the requests that were begun. */
+function fake() {
+  const server = new EventEmitter();
+  const begun: number[] = [];
+  const begin = acceptFirst(server, (...[request]: readonly [number]) => begun.push(request));
+  return { begun, begin, connect: () => server.emit('connection') };
+}
+
+t.test('a request begins at once when no connection comes', async (t) => {
+  const { begun, begin } = fake();
+  begin(1);
+  t.same(begun, [1]);
+});
+
+t.test('few requests wait for the turn of a connection, and for no other', async (t) => {
+  const { begun, begin, connect } = fake();
+  connect();
+  for (const request of [1, 2, 3]) begin(request);
+  t.same(begun, []);
+  await turn();
+  t.same(begun, [1, 2, 3]);
+  begin(4);
+  t.same(begun, [1, 2, 3, 4]);
+});
+
+t.test('many wait until no further connection came, and begin in their order', async (t) => {
+  const { begun, begin, connect } = fake();
+  for (let request = 0; request < 40; request += 10) {
+    connect();
+    for (let more = 0; more < 10; more++) begin(request + more);
+    await turn();
+    t.same(begun, []);
+  }
+  await turn();
+  t.same(begun, [...Array(40).keys()]);
+});
+
+t.test('a flood of connections gets one turn for four requests, and 64 at most', async (t) => {
+  for (const [requests, turns] of [
+    [8, 2],
+    [40, 10],
+    [5000, 64],
+  ] as const) {
+    const { begun, begin, connect } = fake();
+    let waited = 0;
+    connect();
+    for (let request = 0; request < requests; request++) begin(request);
+    for (; begun.length === 0; waited++) {
+      await turn();
+      connect();
+    }
+    t.equal(waited, turns, `${requests} requests`);
+    t.equal(begun.length, requests);
+  }
+});
+
+t.test('clients that connect to a busy service are soon heard', async (t) => {
+  let connections = 0;
+  let answers = 0;
+  const server = createServer({ keepAliveTimeout: 60_000 });
+  const answer = (_req: IncomingMessage, res: ServerResponse) => {
+    answers++;
+    res.end();
+  };
+  server.on('connection', () => connections++);
+  server.on('request', acceptFirst(server, answer));
+  server.listen(0, '127.0.0.1', 4096);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const open = () => {
+    const socket = net.connect(port, '127.0.0.1');
+    const ask = () => socket.write('GET / HTTP/1.1\r\nHost: plinth.test\r\n\r\n');
+    socket.on('error', () => undefined).on('data', ask);
+    t.teardown(() => socket.destroy());
+    ask();
+  };
+  t.teardown(() => server.close());
+  for (let busy = 0; busy < 200; busy++) open();
+  while (connections < 200) await turn();
+  const before = answers;
+  for (let late = 0; late < 200; late++) open();
+  while (connections < 400) await turn();
+  // One connection in a turn that answers all others would make it 20,000 and more.
+  t.ok(answers - before < 5000, `${answers - before} answers before the last was accepted`);
+});
