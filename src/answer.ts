@@ -13,7 +13,7 @@ import { pathOf } from './observe/request-facts.js';
 import { Problem } from './problem.js';
 
 /** Gives the answer that an action has found, or begins what gives it later. */
-export function answer(exchange: Exchange, reply: Reply): Promise<void> | void {
+export function answer(exchange: Exchange, reply: Reply): void {
   const { req, res, options, observation } = exchange;
   if (reply.later)
     return apart(

@@ -104,25 +104,26 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
   );
 
   /** In a transaction of its own when a password goes with the record, in the given one, or else as `apart` has it. */
-  async function write<T>(
+  function write<T>(
     id: string,
     { password }: Draft,
     within: Run | undefined,
     apart: () => Promise<T>,
     record: (run: Run) => Promise<T>,
   ): Promise<T> {
-    try {
-      if (password === undefined) return await (within ? record(within) : apart());
+    const withPassword = async (password: string): Promise<T> => {
       const hash = await hashPassword(password);
       const both = async (run: Run): Promise<T> => {
         const written = await record(run);
         if (isStored(written)) await run(SET_PASSWORD, [id, hash]);
         return written;
       };
-      return await (within ? both(within) : db.transaction(both));
-    } catch (error) {
+      return within ? both(within) : db.transaction(both);
+    };
+    const written = password !== undefined ? withPassword(password) : within ? record(within) : apart();
+    return written.catch((error: unknown) => {
       throw violationOf(error, resource) ?? error;
-    }
+    });
   }
 
   return {

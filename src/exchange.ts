@@ -19,7 +19,9 @@ export interface Exchange {
   readonly options: PipelineOptions;
   readonly observation: Observation;
   /** Fields that the answer carries whatever it is. */
-  common: readonly string[];
+  readonly common: string[];
+  /** Called when nothing more is done for the request but what goes on apart. */
+  readonly ended: () => void;
   bytes?: Promise<Buffer>;
   sent?: Sent;
   counted?: boolean;

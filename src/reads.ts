@@ -30,16 +30,16 @@ const SEARCHES = { ...PAGES, waiting: 16 };
 
 /** `text` gives a statement by its name. */
 export function openReads(db: Db, name: string, text: (statement: string) => string): Reads {
-  async function readMany(run: Run, ids: readonly string[]): Promise<ReadonlyMap<string, Stored>> {
+  async function readMany(run: Run, ids: readonly string[]): Promise<(Stored | Missing)[]> {
     const [row] = await run(text('get'), [`{${ids.join(',')}}`]);
-    return storedIn(row!.records as string | null);
+    const found = storedIn(row!.records as string | null);
+    return ids.map((id) => seen(found.get(id)));
   }
 
   const shared = (operation: string) => sharing(db.metrics, operation, name);
-  const read = group<string, Stored | undefined>({ ...READS, sharing: shared('read') }, async (ids) => {
-    const found = await readMany(db.run, ids);
-    return ids.map((id) => found.get(id));
-  });
+  const read = group<string, Stored | Missing>({ ...READS, sharing: shared('read') }, (ids) =>
+    readMany(db.run, ids),
+  );
 
   const pagesOf = (run: Run, operation: string, bounds: typeof PAGES) =>
     group<Asked, Row[]>({ ...bounds, sharing: shared(operation) }, async ([asked]) => {
@@ -50,11 +50,7 @@ export function openReads(db: Db, name: string, text: (statement: string) => str
   const searchPage = pagesOf(db.search, 'search', SEARCHES);
 
   return {
-    get: async (id, run) => {
-      const stored = run ? (await readMany(run, [id])).get(id) : await read(id);
-      if (!stored) return 'absent';
-      return stored.version === 0 ? 'gone' : stored;
-    },
+    get: (id, run) => (run ? readMany(run, [id]).then(([stored]) => stored!) : read(id)),
 
     exists: async (id, run = db.run) => (await run(text('exists'), [id])).length > 0,
 
@@ -71,6 +67,11 @@ export function openReads(db: Db, name: string, text: (statement: string) => str
       return db.copy(text(`stream${kind}:${selection.sort}:${selection.order}`), settings, consume);
     },
   };
+}
+
+function seen(stored: Stored | undefined): Stored | Missing {
+  if (!stored) return 'absent';
+  return stored.version === 0 ? 'gone' : stored;
 }
 
 function pageOf([row]: readonly Row[]): Page {

@@ -13,14 +13,18 @@ export function create(collection: Collection): Action {
   const { resource } = collection;
   return {
     takes: [JSON_TYPE],
-    run: async ({ body, headers, run }) => {
-      const stored = await collection.create(collection.check(body?.value), run);
-      const shown = prefersMinimal(headers.prefer)
-        ? minimal
-        : { body: withLinks(resource, stored), headers: ['Content-Type', JSON_TYPE] };
-      const location = ['Location', hrefOf(resource, stored.id)];
-      return { ...shown, status: 201, headers: [...shown.headers, ...location, ...validatorFields(stored)] };
-    },
+    run: ({ body, headers, run }) =>
+      collection.create(collection.check(body?.value), run).then((stored) => {
+        const shown = prefersMinimal(headers.prefer)
+          ? minimal
+          : { body: withLinks(resource, stored), headers: ['Content-Type', JSON_TYPE] };
+        const location = ['Location', hrefOf(resource, stored.id)];
+        return {
+          ...shown,
+          status: 201,
+          headers: [...shown.headers, ...location, ...validatorFields(stored)],
+        };
+      }),
   };
 }
 

@@ -25,15 +25,14 @@ export function staysUnread(req: IncomingMessage, expected: boolean): boolean {
 /**
  * Reads the body of a request as one of the media types in `takes`; `read` gives its bytes. Throws 415, 413 or 400.
  */
-export async function readBody(
+export function readBody(
   req: IncomingMessage,
   takes: readonly string[],
   read: () => Promise<Buffer>,
-): Promise<Body | undefined> {
+): Promise<Body> | undefined {
   const type = mediaType(req, takes);
   if (!hasBody(req)) return undefined;
-  const bytes = await read();
-  return { type, value: readJson(bytes), bytes };
+  return read().then((bytes) => ({ type, value: readJson(bytes), bytes }));
 }
 
 export interface BodyLimits {

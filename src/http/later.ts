@@ -8,7 +8,7 @@ import type { Reply } from './reply.js';
 export async function answerLater(
   res: ServerResponse,
   later: NonNullable<Reply['later']>,
-  answer: (reply: Reply) => Promise<void> | void,
+  answer: (reply: Reply) => void,
 ): Promise<void> {
   const { socket } = res.req;
   const gone = new AbortController();
@@ -16,7 +16,7 @@ export async function answerLater(
   socket.once('end', leave).once('close', leave);
   if (res.destroyed || socket.readableEnded) leave();
   try {
-    await answer(await later(gone.signal));
+    answer(await later(gone.signal));
   } finally {
     socket.off('end', leave).off('close', leave);
   }

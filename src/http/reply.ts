@@ -21,14 +21,15 @@ export interface Reply {
  */
 export function send(res: ServerResponse, reply: Reply, common: readonly string[]): number {
   const { status, body } = reply;
-  // 0.6 to 0.8 of the rate when headers go through an object or setHeader: one flat array it is.
-  const headers = [...common, ...reply.headers];
   const bytes = body === undefined ? 0 : Buffer.byteLength(body);
-  if (status !== 204 && status !== 304) headers.push('Content-Length', String(bytes));
-  res.writeHead(status, headers as never);
+  const length = status === 204 || status === 304 ? NONE : ['Content-Length', String(bytes)];
+  // 0.6 to 0.8 of the rate when headers go through an object or setHeader: one flat array it is.
+  res.writeHead(status, [...common, ...reply.headers, ...length] as never);
   endInTurn(res, body);
   return bytes;
 }
+
+const NONE: readonly string[] = [];
 
 interface Due {
   readonly res: ServerResponse;

@@ -56,7 +56,8 @@ export function recordReply(
   type: string,
   conditions?: Conditions,
 ): Reply {
-  const validators = [...validatorFields(stored, type), ...CACHE];
+  const validators = validatorFields(stored, type);
+  validators.push(...CACHE);
   const kept =
     conditions &&
     revalidate(conditions, { etag: etagOf(stored, type), modified: modifiedAt(stored) }, validators);
@@ -103,11 +104,28 @@ function linksOf(resource: Resource, id: string): Record<string, string> {
 /** The stored text with `_links` put before its last brace: no parse, no stringify. */
 export function withLinks(resource: Resource, { id, doc }: Stored): string {
   const href = hrefOf(resource, id);
-  const children = resource.children
-    .map((name) => `,"${name}":{"href":"${href}/${name}","method":"GET"}`)
-    .join('');
-  const links = `"self":{"href":"${href}","method":"GET"},"update":{"href":"${href}","method":"PATCH"},"delete":{"href":"${href}","method":"DELETE"}${children}`;
-  return `${doc.slice(0, -1)},"_links":{${links}}}`;
+  const around = aroundHref(resource);
+  let text = doc.slice(0, -1) + around[0];
+  for (let at = 1; at < around.length; at++) text += href + around[at]!;
+  return text;
+}
+
+const linkTexts = new WeakMap<Resource, readonly string[]>();
+
+/** The text of `_links` before, between and after the places where the record's path goes; made once. */
+function aroundHref(resource: Resource): readonly string[] {
+  const known = linkTexts.get(resource);
+  if (known) return known;
+  const links = [
+    ['self', '', 'GET'],
+    ['update', '', 'PATCH'],
+    ['delete', '', 'DELETE'],
+    ...resource.children.map((name) => [name, `/${name}`, 'GET']),
+  ];
+  const texts = links.map(([name, path, method]) => `"${name}":{"href":"\n${path}","method":"${method}"}`);
+  const around = `,"_links":{${texts.join(',')}}}`.split('\n');
+  linkTexts.set(resource, around);
+  return around;
 }
 
 function titleOf(resource: Resource, record: JsonObject): string {
