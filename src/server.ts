@@ -78,7 +78,8 @@ function admitting(pipeline: Pipeline, server: Server | TlsServer, options: Serv
     if (isLingering(socket)) return void req.resume();
     if (connections.isSurplus(socket)) return sendAway(TOO_MANY_CONNECTIONS)(req, res, expectation);
     if (connections.isLast(socket)) closeAfter(socket, res);
-    if (admission.begin(req, res, expectation === 'continue')) pipeline(req, res, expectation, admission.end);
+    if (admission.begin(req, res, expectation === 'continue'))
+      pipeline(req, res, expectation, () => admission.end(req, res));
     else if (refused) refused.of('503').value++;
   };
   return inTurn(begin, sendAway(TOO_MANY_WAITING));

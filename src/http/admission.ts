@@ -7,6 +7,7 @@ import { createPace } from './pace.js';
 import { render } from './problem.js';
 import { type Reply, send, unreadBytes } from './reply.js';
 import { requestId } from './request-id.js';
+import { createRoom } from './room.js';
 
 export interface AdmissionOptions {
   /** Requests in flight at once. */
@@ -20,7 +21,7 @@ export interface AdmissionOptions {
 export interface Admission {
   /** Whether the request may run; `end` is then due. When not, it has been answered 503. */
   begin(req: IncomingMessage, res: ServerResponse, expected: boolean): boolean;
-  readonly end: () => void;
+  end(req: IncomingMessage, res: ServerResponse): void;
 }
 
 /** The same answer for everybody who finds no room. */
@@ -29,19 +30,16 @@ const BUSY = ready('The service is overloaded.');
 /** What watches the service is answered all the same. */
 const WATCH = /^(?:\/api\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
 
-/**
- * Latency is what is in flight by what is done in a second, so a bound of the one bounds the other: what comes on top
- * is refused, the newest first, since those that have waited are nearer to their answer.
- */
+/** What there is no room for is refused, the newest first: who has waited is nearer to an answer. */
 export function createAdmission({ maxRequests, answerBytes, common }: AdmissionOptions): Admission {
   const pace = createPace();
+  const room = createRoom(maxRequests);
   let inFlight = 0;
   return {
     begin: (req, res, expected) => {
-      // What was held back is old, and taken only when there would be nothing else to do.
-      const room = pace.isLate(req.socket) ? maxRequests / 8 : maxRequests;
       // A client that takes its time to send takes nobody's place; what it sends is bounded in bytes.
-      if ((inFlight - awaitedBodies() >= room || unreadBytes() > answerBytes) && !WATCH.test(req.url!)) {
+      const hasRoom = room.hasRoom(inFlight - awaitedBodies(), pace.isLate(req.socket));
+      if ((!hasRoom || unreadBytes() > answerBytes) && !WATCH.test(req.url!)) {
         turnAway(req, res, expected, BUSY, common);
         pace.hold(req.socket);
         return false;
@@ -49,8 +47,12 @@ export function createAdmission({ maxRequests, answerBytes, common }: AdmissionO
       inFlight++;
       return true;
     },
-    end: () => {
+    end: (req, res) => {
       inFlight--;
+      // A queue further on had no room for it, or the database did not answer.
+      if (res.statusCode !== 503) return room.answered();
+      room.refused();
+      pace.hold(req.socket);
     },
   };
 }

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 
-/** Refusals that are given at once; so many a second are a tenth of a core, at what an answer without the database costs. */
-const PER_SECOND = 4000;
+/** Refusals that are given at once, and connections that are read again; so many a second are a twentieth of a core. */
+const PER_SECOND = 1000;
 const TICK_MS = 5;
 /** Also when a turn of the event loop took longer than a tick, it does not go on with refusals alone. */
-const MOST_PER_TICK = 100;
+const MOST_PER_TICK = 25;
 
 /** Connections that were refused more than the service can refuse without doing less of its work. */
 export interface Pace {
@@ -17,7 +17,7 @@ export interface Pace {
 /**
  * A refusal costs more than half of the cheapest read: at ten times what the service can do, saying so to everybody would
  * leave it nothing to do its work with. So whoever asks again at once after a 503 is read again in its turn, and what
- * it sent meanwhile waits where it costs nothing, with its sender. Who keeps to Retry-After never notices.
+ * it sent meanwhile waits where it costs nothing, with its sender. Who keeps to Retry-After hardly notices.
  */
 export function createPace(): Pace {
   let held: Socket[] = [];
