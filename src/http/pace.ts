@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 
-/** Refusals that are given at once, and connections that are read again; so many a second are a twentieth of a core. */
-const PER_SECOND = 1000;
-const TICK_MS = 5;
+/** Refusals that are given at once, and connections that are read again; so many a second are a fortieth of a core. */
+const PER_SECOND = 500;
+const TICK_MS = 10;
 /** Also when a turn of the event loop took longer than a tick, it does not go on with refusals alone. */
 const MOST_PER_TICK = 25;
 
