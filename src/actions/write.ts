@@ -6,7 +6,7 @@ import type { Reply } from '../http/reply.js';
 import { etagOf, headersOf, JSON_TYPE, validatorFields, withLinks } from '../http/representation.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
-import { type Guard, type Held, modifiedAt, type Stored } from '../record.js';
+import { type Guard, type Held, modifiedAt, type Stored, UNGUARDED } from '../record.js';
 import type { Resource } from '../resource.js';
 
 /** What the operator decides about writes. */
@@ -50,7 +50,7 @@ export function explainHeld(
   guard: Guard,
   expected: number | undefined,
 ): void {
-  if (!admits(guard, current.version, modifiedAt(current))) {
+  if (guard !== UNGUARDED && !admits(guard, current.version, modifiedAt(current))) {
     throw preconditionFailed(etagOf(current), JSON.parse(withLinks(resource, current)));
   }
   if (expected !== undefined && expected !== current.version) throw versionConflict(current.version);

@@ -123,6 +123,16 @@ t.test(
   },
 );
 
+t.test('so are those whose 503 came from further on', async (t) => {
+  const service = await testService(t, { MAINTENANCE: 'on' });
+  const clients = await Promise.all(Array.from({ length: 60 }, () => connected(t, service)));
+  for (let round = 1; round <= 4; round++) {
+    for (const { socket } of clients) socket.write(GET('/users/1'));
+    await until('each is answered', () => clients.every(({ answers }) => answers() === round));
+  }
+  t.ok(clients.every(({ text }) => text.split('HTTP/1.1 503').length === 5));
+});
+
 t.test('behind a database that is stuck nothing piles up', async (t) => {
   const service = await testService(t, { MAX_REQUESTS: '40', DB_TIMEOUT_MS: '1000' });
   const { json: user } = await service.send('POST', '/users', {
