@@ -7,6 +7,7 @@ import { curve, type Point } from './curve.js';
 import { describeMachine } from './machine.js';
 import { memoryOf } from './proc.js';
 import { openReadBench } from './read-bench.js';
+import { median } from './stats.js';
 
 /**
  * Whether memory grows: `node dist/bench/soak.js [seconds]`, ten minutes unless told. Everything that clients do, good
@@ -52,9 +53,15 @@ function tell(points: readonly Point[]): void {
   const base = points.find(({ seconds }) => seconds >= WARM)!.mb;
   const last = points.at(-1)!.mb;
   const met = Math.abs(last / base - 1) <= TOLERANCE;
+  // One sample is anywhere in the collector's saw-tooth, a sixth of it all: the medians tell whether it grows.
+  const minutes: number[] = [];
+  for (let at = WARM; at < SECONDS; at += 60)
+    minutes.push(
+      median(points.filter(({ seconds }) => seconds >= at && seconds < at + 60).map(({ mb }) => mb)),
+    );
   const counts = Object.fromEntries([...statuses].sort());
   const date = new Date().toISOString().slice(0, 10);
-  const report = { date, seconds: SECONDS, base, last, ratio: last / base, met, counts, points };
+  const report = { date, seconds: SECONDS, base, last, ratio: last / base, met, minutes, counts, points };
   mkdirSync(RESULTS, { recursive: true });
   writeFileSync(`${RESULTS}soak.json`, `${JSON.stringify(report)}\n`);
   const { cpu, cores, versions } = describeMachine('');
@@ -62,7 +69,7 @@ function tell(points: readonly Point[]): void {
   if (SECONDS >= WHOLE) writeFileSync(CHART, curve(points, base, TOLERANCE, note));
   process.stdout.write(`${JSON.stringify(counts)}\n`);
   process.stdout.write(
-    `${base.toFixed(1)} MB after ${WARM} s, ${last.toFixed(1)} MB after ${SECONDS} s, ${(last / base).toFixed(3)} x: ${met ? 'met' : 'MISSED'}\n`,
+    `${base.toFixed(1)} MB after ${WARM} s, ${last.toFixed(1)} MB after ${SECONDS} s, ${(last / base).toFixed(3)} x: ${met ? 'met' : 'MISSED'}; by minutes ${minutes.map((mb) => mb.toFixed(0)).join(', ')} MB\n`,
   );
 }
 
