@@ -14,6 +14,7 @@ export interface AdmissionOptions {
   readonly maxRequests: number;
   /** Bytes of answers that nobody has read yet. */
   readonly answerBytes: number;
+  readonly maxConnections: number;
   readonly common: CommonFields;
 }
 
@@ -31,15 +32,16 @@ const BUSY = ready('The service is overloaded.');
 const WATCH = /^(?:\/api\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
 
 /** What there is no room for is refused, the newest first: who has waited is nearer to an answer. */
-export function createAdmission({ maxRequests, answerBytes, common }: AdmissionOptions): Admission {
-  const pace = createPace();
+export function createAdmission(options: AdmissionOptions): Admission {
+  const { maxRequests, answerBytes, maxConnections, common } = options;
+  const pace = createPace(maxConnections / 4);
   const room = createRoom(maxRequests);
   let inFlight = 0;
   return {
     begin: (req, res, expected) => {
       // A client that takes its time to send takes nobody's place; what it sends is bounded in bytes.
-      const hasRoom = room.hasRoom(inFlight - awaitedBodies(), pace.isLate(req.socket));
-      if ((!hasRoom || unreadBytes() > answerBytes) && !WATCH.test(req.url!)) {
+      const hasRoom = () => room.hasRoom(inFlight - awaitedBodies(), pace.isLate(req.socket));
+      if (!WATCH.test(req.url!) && (unreadBytes() > answerBytes || !hasRoom())) {
         turnAway(req, res, expected, BUSY, common);
         pace.hold(req.socket);
         return false;
@@ -49,8 +51,9 @@ export function createAdmission({ maxRequests, answerBytes, common }: AdmissionO
     },
     end: (req, res) => {
       inFlight--;
-      // A queue further on had no room for it, or the database did not answer.
       if (res.statusCode !== 503) return room.answered();
+      // A queue further on had no room for it, or the database did not answer. Who watches is read at once.
+      if (WATCH.test(req.url!)) return;
       room.refused();
       pace.hold(req.socket);
     },

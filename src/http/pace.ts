@@ -18,9 +18,11 @@ export interface Pace {
  * A refusal costs more than half of the cheapest read: at ten times what the service can do, saying so to everybody would
  * leave it nothing to do its work with. So whoever asks again at once after a 503 is read again in its turn, and what
  * it sent meanwhile waits where it costs nothing, with its sender. Who keeps to Retry-After hardly notices.
+ * At most `mostHeld` wait: one that is not read is not seen to have left, and takes the place of a connection.
  */
-export function createPace(): Pace {
-  let held: Socket[] = [];
+export function createPace(mostHeld: number): Pace {
+  const held = new Set<Socket>();
+  const followed = new WeakSet<Socket>();
   let refused: Socket[] = [];
   let left = 0;
   let ticking = false;
@@ -36,20 +38,29 @@ export function createPace(): Pace {
 
   /** At the end of the turn: Node reads on by itself when a request is over. */
   function stopReading(): void {
-    for (const socket of refused) socket.pause();
-    held = held.concat(refused);
+    for (const socket of refused) keep(socket);
     refused = [];
   }
 
+  function keep(socket: Socket): void {
+    if (socket.destroyed || held.size >= mostHeld) return;
+    socket.pause();
+    held.add(socket);
+    if (followed.has(socket)) return;
+    followed.add(socket);
+    socket.once('close', () => held.delete(socket));
+  }
+
   function tick(): void {
-    ticking = held.length > 0;
+    ticking = held.size > 0;
     if (!ticking) return;
-    const turns = Math.ceil(Math.min(((performance.now() - tickedAt) * PER_SECOND) / 1000, MOST_PER_TICK));
-    for (const socket of held.slice(0, turns)) {
+    let turns = Math.ceil(Math.min(((performance.now() - tickedAt) * PER_SECOND) / 1000, MOST_PER_TICK));
+    for (const socket of held) {
+      if (turns-- === 0) break;
+      held.delete(socket);
       late.add(socket);
       socket.resume();
     }
-    held = held.slice(turns);
     // What had been sent is read before that.
     setImmediate(() => late.clear());
     start();

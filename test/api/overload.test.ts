@@ -133,6 +133,24 @@ t.test('so are those whose 503 came from further on', async (t) => {
   t.ok(clients.every(({ text }) => text.split('HTTP/1.1 503').length === 5));
 });
 
+t.test('who watches is not kept waiting with those who got a 503', async (t) => {
+  const service = await testService(t, { MAINTENANCE: 'on' });
+  const clients = await Promise.all(Array.from({ length: 300 }, () => connected(t, service)));
+  const watcher = await connected(t, service);
+  const answered = () => clients.filter(({ answers }) => answers() === 2).length;
+  for (let round = 1; round <= 2; round++) {
+    for (const { socket } of clients) socket.write(GET('/users/1'));
+    if (round === 1) await until('each is answered', () => clients.every(({ answers }) => answers() === 1));
+  }
+  for (let probe = 1; probe <= 3; probe++) {
+    watcher.socket.write(GET('/readyz'));
+    await until('the probe is answered', () => watcher.answers() === probe);
+  }
+  t.match(watcher.text, /HTTP\/1\.1 503/, 'a 503 as well');
+  t.ok(answered() < 300, `before ${300 - answered()} others`);
+  await until('in their turn', () => answered() === 300);
+});
+
 t.test('behind a database that is stuck nothing piles up', async (t) => {
   const service = await testService(t, { MAX_REQUESTS: '40', DB_TIMEOUT_MS: '1000' });
   const { json: user } = await service.send('POST', '/users', {
