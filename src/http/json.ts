@@ -42,8 +42,19 @@ function decode(bytes: Buffer): string {
   return bytes.toString('utf8').replace(/^\uFEFF/, '');
 }
 
+/**
+ * Whether it ends before what it begins with is closed, as most bodies do that are no JSON: V8 takes 8 us, a third of
+ * what the whole request costs, to say so.
+ */
+function isCutShort(text: string): boolean {
+  const trimmed = text.trim();
+  if (trimmed.startsWith('{')) return !trimmed.endsWith('}');
+  return trimmed.startsWith('[') && !trimmed.endsWith(']');
+}
+
 /** No stack of a fault that is the client's: it was two thirds of what a broken body takes here, 9 us of 37 in all. */
 function parse(text: string): Json {
+  if (isCutShort(text)) throw NOT_JSON;
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {
