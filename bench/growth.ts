@@ -1,14 +1,23 @@
 import { onGround } from './ground.js';
 import type { Loader } from './load.js';
-import { type Ground, measureRow } from './measure.js';
+import { type Ground, measureOnce, warm } from './measure.js';
 import { growthRows } from './rows.js';
 import type { Stage } from './stage.js';
-import type { Figures } from './stats.js';
+import { type Figures, medians, shortened } from './stats.js';
 
 const SMALLEST = 10_000;
 const USERS = 100_000;
 
-/** What a request costs Plinth by the number of items, ten times as many at each step; as a table. */
+/** One size of the table, and the service on it. */
+interface Size {
+  readonly items: number;
+  readonly ground: Ground;
+}
+
+/**
+ * What a request costs Plinth by the number of items, ten times as many at each step; as a table. All sizes are there
+ * at once and measured by turns, since what a shared machine does changes by more than what is looked for.
+ */
 export async function growth(
   stage: Stage,
   load: Loader,
@@ -16,25 +25,30 @@ export async function growth(
   { rounds, seconds }: { rounds: number; seconds: number },
   tell: (line: string) => void,
 ): Promise<string> {
-  const curve = new Map<number, ReadonlyMap<string, Figures>>();
-  for (let items = SMALLEST; items <= most; items *= 10) {
+  const open = (sizes: readonly Size[], items: number): Promise<string> => {
+    if (items > most) return measure(sizes, tell);
     tell(`${items} items`);
     const wanted = { names: ['plinth' as const], size: { users: USERS, items }, ids: 'items' as const };
-    const figures = await onGround(stage, load, { ...wanted, rounds, seconds }, (ground) =>
-      measureSize(items, ground),
+    return onGround(stage, load, { ...wanted, rounds, seconds }, (ground) =>
+      open([...sizes, { items, ground }], items * 10),
     );
-    curve.set(items, figures);
-  }
-  return growthTable(curve);
+  };
+  return open([], SMALLEST);
 }
 
-async function measureSize(items: number, ground: Ground): Promise<ReadonlyMap<string, Figures>> {
-  const figures = new Map<string, Figures>();
-  for (const row of growthRows(items)) {
-    const [plinth] = await measureRow(row, ground);
-    figures.set(`${row.name} (${row.connections})`, plinth!.median);
+async function measure(sizes: readonly Size[], tell: (line: string) => void): Promise<string> {
+  const curve = new Map(sizes.map(({ items }) => [items, new Map<string, Figures>()]));
+  for (const at of growthRows(SMALLEST).keys()) {
+    const own = sizes.map((size) => ({ ...size, row: growthRows(size.items)[at]!, rounds: [] as Figures[] }));
+    const name = `${own[0]!.row.name} (${own[0]!.row.connections})`;
+    tell(name);
+    for (const { row, ground } of own) await warm(row, ground);
+    for (let round = 0; round < own[0]!.ground.rounds; round++)
+      for (const { row, ground, rounds } of own)
+        rounds.push(await measureOnce(row, row.entrants[0]!, ground, ground.seconds));
+    for (const { items, rounds } of own) curve.get(items)!.set(name, shortened(medians(rounds)));
   }
-  return figures;
+  return growthTable(curve);
 }
 
 /** Requests a second, and CPU time of node and PostgreSQL together, each also as a multiple of the first size's. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -13,8 +14,12 @@ import { fill, fillPlain } from './data.js';
 
 const DATA_DIR = fileURLToPath(new URL('../../bench/.data', import.meta.url));
 
-/** The same for every contestant; besides these the cluster is as the service starts it, fsync and all. */
-const SETTINGS = ['shared_buffers=512MB', 'max_wal_size=8GB', 'maintenance_work_mem=512MB'];
+/**
+ * The same for every contestant; besides these the cluster is as the service starts it, fsync and all. A quarter of the
+ * memory is what PostgreSQL's documentation recommends for shared_buffers (section 19.4).
+ */
+const SHARED_BUFFERS_MB = Math.floor(totalmem() / 4 / 1_048_576);
+const SETTINGS = [`shared_buffers=${SHARED_BUFFERS_MB}MB`, 'max_wal_size=8GB', 'maintenance_work_mem=512MB'];
 
 /** Plinth's schema, or the plain tables of the peers. */
 export type Schema = 'plinth' | 'plain';
