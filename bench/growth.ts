@@ -8,8 +8,8 @@ import { type Figures, medians, shortened } from './stats.js';
 const SMALLEST = 10_000;
 const USERS = 100_000;
 
-/** One size of the table, and the service on it. */
-interface Size {
+/** One step of the curve: how many items, and the service that has them. */
+interface Step {
   readonly items: number;
   readonly ground: Ground;
 }
@@ -25,21 +25,21 @@ export async function growth(
   { rounds, seconds }: { rounds: number; seconds: number },
   tell: (line: string) => void,
 ): Promise<string> {
-  const open = (sizes: readonly Size[], items: number): Promise<string> => {
-    if (items > most) return measure(sizes, tell);
+  const open = (steps: readonly Step[], items: number): Promise<string> => {
+    if (items > most) return measure(steps, tell);
     tell(`${items} items`);
     const wanted = { names: ['plinth' as const], size: { users: USERS, items }, ids: 'items' as const };
     return onGround(stage, load, { ...wanted, rounds, seconds }, (ground) =>
-      open([...sizes, { items, ground }], items * 10),
+      open([...steps, { items, ground }], items * 10),
     );
   };
   return open([], SMALLEST);
 }
 
-async function measure(sizes: readonly Size[], tell: (line: string) => void): Promise<string> {
-  const curve = new Map(sizes.map(({ items }) => [items, new Map<string, Figures>()]));
+async function measure(steps: readonly Step[], tell: (line: string) => void): Promise<string> {
+  const curve = new Map(steps.map(({ items }) => [items, new Map<string, Figures>()]));
   for (const at of growthRows(SMALLEST).keys()) {
-    const own = sizes.map((size) => ({ ...size, row: growthRows(size.items)[at]!, rounds: [] as Figures[] }));
+    const own = steps.map((step) => ({ ...step, row: growthRows(step.items)[at]!, rounds: [] as Figures[] }));
     const name = `${own[0]!.row.name} (${own[0]!.row.connections})`;
     tell(name);
     for (const { row, ground } of own) await warm(row, ground);

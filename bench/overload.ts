@@ -12,7 +12,8 @@ import { median, short } from './stats.js';
  * The peak is what 64 connections get that ask again at once. Then requests come at parts and multiples of it,
  * whatever is answered, each from any of the connections that are free; those that find none free are told as
  * unsent: on a machine with few cores neither the sender nor the system could bring more. The connections are more
- * than the service lets in (MAX_REQUESTS): with fewer it would refuse nobody. A second at the start of each load is not counted.
+ * than the service lets in (MAX_REQUESTS): with fewer it would refuse nobody. A second at the start of each load is not
+ * counted.
  */
 const [SECONDS = 5, , CONNECTIONS = 2000, ROUNDS = 3] = process.argv.slice(2).map(Number);
 const ONLY = new RegExp(process.argv[3] ?? '');

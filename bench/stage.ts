@@ -16,9 +16,10 @@ const DATA_DIR = fileURLToPath(new URL('../../bench/.data', import.meta.url));
 
 /**
  * The same for every contestant; besides these the cluster is as the service starts it, fsync and all. A quarter of the
- * memory is what PostgreSQL's documentation recommends for shared_buffers (section 19.4).
+ * memory is what PostgreSQL's documentation recommends for shared_buffers (section 19.4); in a container, of what that may have.
  */
-const SHARED_BUFFERS_MB = Math.floor(totalmem() / 4 / 1_048_576);
+const MEMORY = Math.min(totalmem(), process.constrainedMemory() || Infinity);
+const SHARED_BUFFERS_MB = Math.floor(MEMORY / 4 / 1_048_576);
 const SETTINGS = [`shared_buffers=${SHARED_BUFFERS_MB}MB`, 'max_wal_size=8GB', 'maintenance_work_mem=512MB'];
 
 /** Plinth's schema, or the plain tables of the peers. */
