@@ -13,7 +13,7 @@ export interface OpenLoad {
   readonly idsFile: string;
   /** Requests a second. */
   readonly rate: number;
-  /** The most connections, each with one request at a time; what finds none free is not sent, and is counted. */
+  /** Opened before the load begins, each with one request at a time; what finds none free is not sent, and is counted. */
   readonly connections: number;
   readonly seconds: number;
   /** Seconds at the start that are not counted. */
@@ -47,6 +47,7 @@ const head = ` HTTP/1.1\r\n${fields.join('')}`;
 
 interface Line {
   readonly socket: Socket;
+  isFree: boolean;
   sentAt: number;
   /** Bytes that are still to come of the answer; undefined: its header section has not come. */
   left: number | undefined;
@@ -55,7 +56,6 @@ interface Line {
 }
 
 const free: Line[] = [];
-let open = 0;
 let counting = false;
 const counts = { sent: 0, unsent: 0, good: 0, refused: 0, other: 0, broken: 0 };
 const times: number[] = [];
@@ -68,19 +68,23 @@ function message(): string {
   return `${method} ${pathOf()}${head}content-length: ${Buffer.byteLength(content)}\r\n\r\n${content}`;
 }
 
-function openLine(): Line {
-  open++;
+/** Done when it is connected. One that is closed is not opened again. */
+function openLine(): Promise<void> {
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
-  const line: Line = { socket, sentAt: 0, left: undefined, status: 0, text: '' };
-  socket.on('data', (bytes: Buffer) => take(line, bytes));
-  socket.on('error', () => undefined);
+  const line: Line = { socket, isFree: false, sentAt: 0, left: undefined, status: 0, text: '' };
+  socket.on('data', (bytes: Buffer) => line.isFree || take(line, bytes));
   socket.on('close', () => {
-    open--;
-    const at = free.indexOf(line);
-    if (at >= 0) free.splice(at, 1);
+    if (line.isFree) free.splice(free.indexOf(line), 1);
     else if (counting) counts.broken++;
   });
-  return line;
+  return new Promise((resolve, reject) => {
+    socket.on('error', reject);
+    socket.once('connect', () => {
+      line.isFree = true;
+      free.push(line);
+      resolve();
+    });
+  });
 }
 
 /** The bytes of an answer with a Content-Length, which all that is measured here have. */
@@ -100,6 +104,7 @@ function take(line: Line, bytes: Buffer): void {
 
 function finish(line: Line): void {
   line.left = undefined;
+  line.isFree = true;
   free.push(line);
   if (!counting) return;
   const ms = performance.now() - line.sentAt;
@@ -112,20 +117,19 @@ function finish(line: Line): void {
   } else counts.other++;
 }
 
-/** Any connection that is free: each arrival is a client of its own. */
+/** On any connection that is free: each arrival is a client of its own. */
 function sendOne(now: number): void {
-  let line: Line;
-  if (free.length > 0) {
-    const at = Math.floor(Math.random() * free.length);
-    line = free[at]!;
-    free[at] = free[free.length - 1]!;
-    free.pop();
-  } else line = openLine();
+  const at = Math.floor(Math.random() * free.length);
+  const line = free[at]!;
+  free[at] = free[free.length - 1]!;
+  free.pop();
+  line.isFree = false;
   line.sentAt = now;
   line.socket.write(message());
   if (counting) counts.sent++;
 }
 
+await Promise.all(Array.from({ length: load.connections }, openLine));
 const start = performance.now();
 const countFrom = start + load.warm * 1000;
 const end = countFrom + load.seconds * 1000;
@@ -139,7 +143,7 @@ function tick(): void {
   // Also on a machine that cannot send so many, answers have to be read.
   const until = now + MOST_MS;
   for (; arrived < due; arrived++) {
-    if (free.length === 0 && open >= load.connections) {
+    if (free.length === 0) {
       if (counting) counts.unsent += due - arrived;
       arrived = due;
       break;
