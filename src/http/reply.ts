@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
+import { prepareWhole } from './whole.js';
 
 /** An answer as a value. `headers` is a flat list of names and values. */
 export interface Reply {
@@ -20,16 +21,30 @@ export interface Reply {
  * gets the headers and no body (RFC 9110 section 9.3.2). Gives the bytes of the body.
  */
 export function send(res: ServerResponse, reply: Reply, common: readonly string[]): number {
-  const { status, body } = reply;
+  const { status, headers, body } = reply;
   const bytes = body === undefined ? 0 : Buffer.byteLength(body);
   const length = status === 204 || status === 304 ? NONE : ['Content-Length', String(bytes)];
-  // 0.6 to 0.8 of the rate when headers go through an object or setHeader: one flat array it is.
-  res.writeHead(status, [...common, ...reply.headers, ...length] as never);
-  endInTurn(res, body);
+  const sent = res.req.method === 'HEAD' ? undefined : body;
+  if (bytes <= MOST_AT_ONCE && prepareWhole(res, status, [common, headers, length], oneByte(sent, bytes)))
+    endInTurn(res, undefined);
+  else {
+    // 0.6 to 0.8 of the rate when headers go through an object or setHeader: one flat array it is.
+    res.writeHead(status, [...common, ...headers, ...length] as never);
+    endInTurn(res, sent);
+  }
   return bytes;
 }
 
+/** A body that is longer is not copied behind its head. */
+const MOST_AT_ONCE = 65_536;
+
 const NONE: readonly string[] = [];
+
+/** A text of a character for each byte of its UTF-8. */
+function oneByte(text: string | undefined, bytes: number): string {
+  if (text === undefined || bytes === text.length) return text ?? '';
+  return Buffer.from(text).toString('latin1');
+}
 
 interface Due {
   readonly res: ServerResponse;
