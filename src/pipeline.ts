@@ -4,7 +4,7 @@ import { partition } from './auth/partition.js';
 import type { Sent } from './auth/scheme.js';
 import { expectationFailed, rateLimited, unavailable } from './errors.js';
 import type { Exchange, Expectation, PipelineOptions } from './exchange.js';
-import { hasBody, readBody, readBytes } from './http/body.js';
+import { readBody, readBytes } from './http/body.js';
 import type { Reply } from './http/reply.js';
 import type { Request } from './http/request.js';
 import { requestId } from './http/request-id.js';
@@ -70,8 +70,6 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   };
 
   return (req, res, expectation, ended) => {
-    // Node asks again, at the end of each answer, what to do about a body that nobody has read: 1.1 x the rate.
-    if (!hasBody(req)) req.resume();
     const id = requestId(req);
     const common = options.common(req, id);
     const observation = options.observer(req, id);

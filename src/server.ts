@@ -7,22 +7,20 @@ import { methodNotAllowed } from './errors.js';
 import type { Expectation } from './exchange.js';
 import { type AdmissionOptions, createAdmission, ready, turnAway } from './http/admission.js';
 import { acceptFirst } from './http/arrivals.js';
+import { closeEmpty } from './http/body.js';
 import { type ConnectionLimits, limitConnections } from './http/connections.js';
 import { followHandshakes } from './http/handshakes.js';
 import { inTurn } from './http/in-turn.js';
 import { isLingering, lingerOnClose } from './http/linger.js';
 import { answerInTurn, type ParserError, type Refused, refuse } from './http/malformed.js';
 import type { Reply } from './http/reply.js';
-import { endStalled } from './http/stalled.js';
+import { type SweepOptions, sweepConnections } from './http/sweep.js';
 import { ALL_METHODS, MAX_HEADERS, MAX_TARGET } from './http/target.js';
 import type { Pipeline } from './pipeline.js';
 
-export interface ServerOptions extends AdmissionOptions, ConnectionLimits {
+export interface ServerOptions extends AdmissionOptions, ConnectionLimits, SweepOptions {
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
-  readonly keepAliveMs: number;
-  /** How long a reader may take nothing of its answer. */
-  readonly streamStallMs: number;
 }
 
 /**
@@ -40,10 +38,11 @@ export function createHttpServer(
   server.maxHeadersCount = 0;
   // Without it, Node drops the answers still owed to a client that has closed its sending half.
   Object.assign(server, { httpAllowHalfOpen: true });
-  endStalled(server, options.streamStallMs);
+  sweepConnections(server, options);
   const admit = acceptFirst(server, admitting(pipeline, server, options, refused));
   const take = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) => {
     unused.delete(req.socket);
+    closeEmpty(req);
     admit(req, res, expectation);
   };
   server.on('request', take('none'));
@@ -97,6 +96,7 @@ function settings(options: ServerOptions) {
     requireHostHeader: false,
     headersTimeout: options.headersTimeoutMs,
     requestTimeout: Math.max(options.requestTimeoutMs, options.headersTimeoutMs),
+    // Told to clients; who is idle is found by sweepConnections.
     keepAliveTimeout: options.keepAliveMs,
     connectionsCheckingInterval: Math.min(options.headersTimeoutMs, 5000),
     noDelay: true,

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { unavailable } from '../errors.js';
 import type { CommonFields } from './answer-fields.js';
-import { awaitedBodies, hasBody, staysUnread } from './body.js';
+import { awaitedBodies, staysUnread } from './body.js';
 import { lingerOnClose } from './linger.js';
 import { createPace } from './pace.js';
 import { render } from './problem.js';
@@ -68,7 +68,6 @@ export function turnAway(
   reply: Reply,
   common: CommonFields,
 ): void {
-  if (!hasBody(req)) req.resume();
   const unread = staysUnread(req, expected);
   if (unread) lingerOnClose(req.socket);
   const fields = common(req, requestId(req));

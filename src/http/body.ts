@@ -12,6 +12,28 @@ export function hasBody(req: IncomingMessage): boolean {
   return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
 }
 
+/** What Node keeps of a body's stream. */
+interface Kept {
+  _dumped: boolean;
+  readonly _readableState: Record<'ended' | 'endEmitted' | 'destroyed' | 'closed' | 'closeEmitted', boolean>;
+}
+
+/**
+ * Closes the stream of a body that there is none of, before Node sends it through all its states: 1.1 x the rate of what
+ * costs least. This is what Node does itself with `optimizeEmptyRequests`, from 24.12 on.
+ */
+export function closeEmpty(req: IncomingMessage): void {
+  if (hasBody(req)) return;
+  const kept = req as unknown as Kept;
+  kept._dumped = true;
+  const state = kept._readableState;
+  state.ended = true;
+  state.endEmitted = true;
+  state.destroyed = true;
+  state.closed = true;
+  state.closeEmitted = true;
+}
+
 /** A body that nobody reads is not waited for: a short rest is skipped, a long one ends the connection. */
 const SKIPPED_BYTES = 65_536;
 
