@@ -7,6 +7,11 @@ export interface GroupOptions<T> {
   readonly most: number;
   /** Statements under way at once. */
   readonly underWay: number;
+  /**
+   * While a statement is under way, the next one waits until there are as many items as the last one had, or so many:
+   * fewer and larger statements. 0 when not given: it does not wait.
+   */
+  readonly gather?: number;
   /** A statement that takes longer no longer counts as under way: it may never end; in milliseconds, 1000 when not given. */
   readonly patienceMs?: number;
   /** What may wait for a statement, by weight; an item more is a 503. */
@@ -44,15 +49,19 @@ export function group<T, R>(
   options: GroupOptions<T>,
   run: (items: readonly T[]) => Promise<readonly (R | Promise<R>)[]>,
 ): (item: T) => Promise<R> {
-  const { most, underWay, patienceMs = 1000, waiting, weigh = () => 1, keyOf, sharing } = options;
+  const { most, underWay, gather = 0, patienceMs = 1000 } = options;
+  const { waiting, weigh = () => 1, keyOf, sharing } = options;
   const byKey = new Map<string, Entry<T, R>>();
   let queue: Entry<T, R>[] = [];
   let weight = 0;
   let scheduled = false;
   let running = 0;
+  let last = 0;
+
+  const isDue = () => queue.length > 0 && (running === 0 || queue.length >= Math.min(last, gather));
 
   function schedule(): void {
-    if (scheduled || running >= underWay || queue.length === 0) return;
+    if (scheduled || running >= underWay || !isDue()) return;
     scheduled = true;
     // The end of the turn; a microtask or nextTick would part what comes in one read of many sockets.
     setImmediate(flush);
@@ -61,6 +70,7 @@ export function group<T, R>(
   async function flush(): Promise<void> {
     scheduled = false;
     const batch = take();
+    last = batch.length;
     running++;
     schedule();
     let counts = true;

@@ -6,10 +6,10 @@ const metrics = createDbMetrics();
 const shared = () => sharing(metrics, 'read', 'tests');
 
 /** A database that answers when told to, and remembers what it was asked. */
-function database() {
+function database(gather = 0) {
   const asked: { ids: readonly string[]; answer: () => void; fail: (error: Error) => void }[] = [];
   const read = group<string, { id: string } | undefined>(
-    { most: 256, underWay: 3, waiting: 20_000, keyOf: (id) => id, sharing: shared() },
+    { most: 256, underWay: 3, gather, waiting: 20_000, keyOf: (id) => id, sharing: shared() },
     (ids) =>
       new Promise((resolve, reject) => {
         const answer = () => resolve(ids.map((id) => (id.startsWith('no') ? undefined : { id })));
@@ -61,6 +61,33 @@ t.test('statements are bounded in keys and in number, and nobody is forgotten', 
     (await Promise.all(reads)).map((row) => row?.id),
     reads.map((_, n) => `k${n}`),
   );
+});
+
+t.test('while one is under way, the next gathers as many as that one had, or so many', async (t) => {
+  const { asked, read } = database(4);
+  const sizes = () => asked.map(({ ids }) => ids.length);
+  const reads: Promise<unknown>[] = [];
+  const ask = async (count: number) => {
+    for (let n = 0; n < count; n++) reads.push(read(`k${reads.length}`));
+    await turn();
+  };
+  await ask(3);
+  await ask(2);
+  t.same(sizes(), [3]);
+  await ask(1);
+  t.same(sizes(), [3, 3], 'as many');
+  await ask(2);
+  asked[0]!.answer();
+  await turn();
+  t.same(sizes(), [3, 3], 'one is still under way');
+  asked[1]!.answer();
+  await turn();
+  t.same(sizes(), [3, 3, 2], 'none is');
+  await ask(100);
+  await ask(4);
+  t.same(sizes(), [3, 3, 2, 100, 4], 'no more than so many');
+  for (const { answer } of asked) answer();
+  t.same((await Promise.all(reads)).length, 112);
 });
 
 t.test('an error reaches those whose statement it was, and no others', async (t) => {
