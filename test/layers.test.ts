@@ -91,6 +91,8 @@ t.test('what only one place does is done in that place', async (t) => {
   only(/\.unsafe[<(]/, ['db/connect.ts', 'db/migrate.ts']);
   only(/new Problem\(/, ['errors.ts']);
   only(/\.writeHead\(/, ['http/reply.ts', 'http/stream.ts']);
+  only(/\b_header\b/, ['http/whole.ts']);
+  only(/\b_readableState\b/, ['http/body.ts']);
 });
 
 t.test('no file outgrows its one noun', async (t) => {

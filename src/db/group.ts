@@ -8,8 +8,8 @@ export interface GroupOptions<T> {
   /** Statements under way at once. */
   readonly underWay: number;
   /**
-   * While a statement is under way, the next one waits until there are as many items as the last one had, or so many:
-   * fewer and larger statements. 0 when not given: it does not wait.
+   * While a statement is under way, the next one waits until there are as many items as the last one had, or so many,
+   * but not for a statement that takes long: fewer and larger statements. 0 when not given: it does not wait.
    */
   readonly gather?: number;
   /** A statement that takes longer no longer counts as under way: it may never end; in milliseconds, 1000 when not given. */
@@ -23,6 +23,9 @@ export interface GroupOptions<T> {
   /** Where it is counted; a request waits under its name. */
   readonly sharing: Sharing;
 }
+
+/** Nobody gathers for a statement that takes longer. */
+const QUICK_MS = 10;
 
 interface Entry<T, R> {
   readonly item: T;
@@ -56,9 +59,11 @@ export function group<T, R>(
   let weight = 0;
   let scheduled = false;
   let running = 0;
+  /** Those of them that others wait for. */
+  let quick = 0;
   let last = 0;
 
-  const isDue = () => queue.length > 0 && (running === 0 || queue.length >= Math.min(last, gather));
+  const isDue = () => queue.length > 0 && (quick === 0 || queue.length >= Math.min(last, gather));
 
   function schedule(): void {
     if (scheduled || running >= underWay || !isDue()) return;
@@ -71,15 +76,7 @@ export function group<T, R>(
     scheduled = false;
     const batch = take();
     last = batch.length;
-    running++;
-    schedule();
-    let counts = true;
-    const done = (): void => {
-      if (counts) running--;
-      counts = false;
-      schedule();
-    };
-    const impatient = setTimeout(done, patienceMs);
+    const done = begin();
     try {
       const items = batch.map(({ item }) => item);
       const outcomes = await apart(() => run(items));
@@ -87,9 +84,34 @@ export function group<T, R>(
     } catch (error) {
       for (const { settle } of batch) for (const { reject } of settle) reject(error);
     } finally {
-      clearTimeout(impatient);
       done();
     }
+  }
+
+  /** Counts a statement, until what it gives back is called, or for as long as it may take. */
+  function begin(): () => void {
+    running++;
+    quick++;
+    schedule();
+    let [isQuick, counts] = [true, true];
+    const slow = (): void => {
+      if (isQuick) quick--;
+      isQuick = false;
+      schedule();
+    };
+    const over = (): void => {
+      if (counts) running--;
+      counts = false;
+      slow();
+    };
+    let timer = setTimeout(() => {
+      slow();
+      timer = setTimeout(over, patienceMs - QUICK_MS);
+    }, QUICK_MS);
+    return () => {
+      clearTimeout(timer);
+      over();
+    };
   }
 
   /** The oldest items, up to the bound; the others wait for the next statement. */

@@ -70,7 +70,7 @@ function startsWithToken({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
   return /^[\w!#$%&'*+.^`|~-]+(?: \S+ HTTP\/\d|(?: \S*)?$)/.test(line.slice(start));
 }
 
-/** The answer in flight on a connection, where Node keeps it. */
+/** The answer in flight on a connection, where Node keeps it; null: there was one. */
 export type Busy = Socket & { _httpMessage?: (ServerResponse & { req: IncomingMessage }) | null };
 
 const answered = new WeakSet<Socket>();

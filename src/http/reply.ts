@@ -23,8 +23,9 @@ export interface Reply {
 export function send(res: ServerResponse, reply: Reply, common: readonly string[]): number {
   const { status, headers, body } = reply;
   const bytes = body === undefined ? 0 : Buffer.byteLength(body);
-  const length = status === 204 || status === 304 ? NONE : ['Content-Length', String(bytes)];
-  const sent = res.req.method === 'HEAD' ? undefined : body;
+  const isEmpty = status === 204 || status === 304;
+  const length = isEmpty ? NONE : ['Content-Length', String(bytes)];
+  const sent = isEmpty || res.req.method === 'HEAD' ? undefined : body;
   if (bytes <= MOST_AT_ONCE && prepareWhole(res, status, [common, headers, length], oneByte(sent, bytes)))
     endInTurn(res, undefined);
   else {

@@ -11,14 +11,25 @@ export interface SweepOptions {
 }
 
 /** What of an answer has not been taken at the last look, what has come by then, and since when they are the same. */
-interface Seen {
+export interface Seen {
   rest: number;
   restSince: number;
-  read: number;
+  /** Undefined: there was a request, or none yet. */
+  read: number | undefined;
   readSince: number;
 }
 
+export const unseen = (): Seen => ({ rest: 0, restSince: 0, read: undefined, readSince: 0 });
+
+/** What is looked at of a connection. */
+export interface Looked extends Pick<Busy, '_httpMessage' | 'bytesRead' | 'writableLength'> {
+  readonly _handle?: { readonly writeQueueSize: number } | null;
+}
+
+const LEAST_BETWEEN_MS = 50;
 const MOST_BETWEEN_MS = 5000;
+/** A client counts from when it has the answer, and what it sends takes its time: what Node adds, too. */
+const MARGIN_MS = 1000;
 
 /**
  * Ends each connection whose reader takes nothing of its answer for too long, or that is idle for too long. All are
@@ -30,22 +41,29 @@ export function sweepConnections(server: Server | TlsServer, options: SweepOptio
   const connections = new Map<Socket, Seen>();
   const look = (): void => {
     const now = performance.now();
-    for (const [socket, seen] of connections)
-      if (isStalled(socket, seen, now, streamStallMs) || isIdle(socket, seen, now, keepAliveMs))
-        socket.destroy();
+    for (const [socket, seen] of connections) if (isOver(socket, seen, now, options)) socket.destroy();
   };
   server.on('setSecureContext' in server ? 'secureConnection' : 'connection', (socket: Socket) => {
-    connections.set(socket, { rest: 0, restSince: 0, read: 0, readSince: 0 });
+    connections.set(socket, unseen());
     socket.once('close', () => connections.delete(socket));
-    // Node's, of each answer and each request.
+    // Node's, with each answer and each request. So timeouts of requests and answers have no effect; there are none.
     socket.setTimeout = () => socket;
   });
   const shortest = Math.min(streamStallMs, keepAliveMs || streamStallMs);
-  const looking = setInterval(look, Math.min(MOST_BETWEEN_MS, shortest / 4)).unref();
+  const everyMs = Math.min(MOST_BETWEEN_MS, Math.max(LEAST_BETWEEN_MS, shortest / 4));
+  // What has come is read before that.
+  const looking = setInterval(() => setImmediate(look), everyMs).unref();
   server.once('close', () => clearInterval(looking));
 }
 
-function isStalled(socket: Socket, seen: Seen, now: number, stallMs: number): boolean {
+/** Whether a connection is to be ended, by what was seen of it at this look and at those before. */
+export function isOver(socket: Looked, seen: Seen, now: number, options: SweepOptions): boolean {
+  return (
+    isStalled(socket, seen, now, options.streamStallMs) || isIdle(socket, seen, now, options.keepAliveMs)
+  );
+}
+
+function isStalled(socket: Looked, seen: Seen, now: number, stallMs: number): boolean {
   const rest = restOf(socket);
   if (rest > 0 && rest === seen.rest) return now - seen.restSince >= stallMs;
   Object.assign(seen, { rest, restSince: now });
@@ -53,15 +71,18 @@ function isStalled(socket: Socket, seen: Seen, now: number, stallMs: number): bo
 }
 
 /** Bytes that wait in the process. Node counts a write that is under way whole; what it has left is the handle's. */
-function restOf(socket: Socket & { readonly _handle?: { readonly writeQueueSize: number } | null }): number {
+function restOf(socket: Looked): number {
   return socket.writableLength === 0 ? 0 : socket.writableLength + (socket._handle?.writeQueueSize ?? 0);
 }
 
-/** One that has not sent a byte has the time for header fields instead. */
-function isIdle(socket: Busy, seen: Seen, now: number, keepAliveMs: number): boolean {
-  const read = socket.bytesRead;
-  if (!socket._httpMessage && read > 0 && read === seen.read)
-    return keepAliveMs > 0 && now - seen.readSince >= keepAliveMs;
+/**
+ * Since the first look after an answer. Before the first answer, and within a request, other bounds hold: those of
+ * header fields and bodies.
+ */
+function isIdle(socket: Looked, seen: Seen, now: number, keepAliveMs: number): boolean {
+  const read = socket._httpMessage === null ? socket.bytesRead : undefined;
+  if (read !== undefined && read === seen.read)
+    return keepAliveMs > 0 && now - seen.readSince >= keepAliveMs + MARGIN_MS;
   Object.assign(seen, { read, readSince: now });
   return false;
 }

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { group } from '../../src/db/group.js';
 import { createDbMetrics, sharing } from '../../src/observe/metrics.js';
+import { until } from '../process.js';
 
 const metrics = createDbMetrics();
 const shared = () => sharing(metrics, 'read', 'tests');
@@ -88,6 +89,22 @@ t.test('while one is under way, the next gathers as many as that one had, or so 
   t.same(sizes(), [3, 3, 2, 100, 4], 'no more than so many');
   for (const { answer } of asked) answer();
   t.same((await Promise.all(reads)).length, 112);
+});
+
+t.test('nobody gathers for a statement that takes long, or that failed', async (t) => {
+  const { asked, read } = database(4);
+  const first = [read('a'), read('b')];
+  await turn();
+  const second = read('c');
+  await turn();
+  t.equal(asked.length, 1);
+  await until('it is sent all the same', () => asked.length === 2);
+  const third = read('d');
+  asked[1]!.fail(new Error('lost'));
+  await t.rejects(second, /lost/);
+  await until('so is the next', () => asked.length === 3);
+  for (const { answer } of asked) answer();
+  t.same(await Promise.all([...first, third]), [{ id: 'a' }, { id: 'b' }, { id: 'd' }]);
 });
 
 t.test('an error reaches those whose statement it was, and no others', async (t) => {
