@@ -12,7 +12,8 @@ import { median } from './stats.js';
 /**
  * Whether memory grows: `node dist/bench/soak.js [seconds]`, ten minutes unless told. Everything that clients do, good
  * and bad, at once; resident memory every five seconds. It is to end within 10 % of what it was after the first
- * minute: the median of the last minute against that of the second. Writes bench/results/soak.json, and docs/soak.svg when it ran for ten minutes.
+ * minute: the median of the last minute against that of the second. Writes bench/results/soak.json, and docs/soak.svg
+ * when it ran for ten minutes.
  */
 const SECONDS = Number(process.argv[2] ?? 600);
 const WHOLE = 600;

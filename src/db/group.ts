@@ -8,10 +8,10 @@ export interface GroupOptions<T> {
   /** Statements under way at once. */
   readonly underWay: number;
   /**
-   * While a statement is under way, the next one waits until there are as many items as the last one had, or so many,
-   * but not for a statement that takes long: fewer and larger statements. 0 when not given: it does not wait.
+   * While a statement is under way that has not taken `ms`, the next one waits for as many items as the last one had,
+   * `most` of them at most: fewer and larger statements. When not given it does not wait.
    */
-  readonly gather?: number;
+  readonly gather?: { readonly most: number; readonly ms: number };
   /** A statement that takes longer no longer counts as under way: it may never end; in milliseconds, 1000 when not given. */
   readonly patienceMs?: number;
   /** What may wait for a statement, by weight; an item more is a 503. */
@@ -23,9 +23,6 @@ export interface GroupOptions<T> {
   /** Where it is counted; a request waits under its name. */
   readonly sharing: Sharing;
 }
-
-/** Nobody gathers for a statement that takes longer. */
-const QUICK_MS = 10;
 
 interface Entry<T, R> {
   readonly item: T;
@@ -52,7 +49,7 @@ export function group<T, R>(
   options: GroupOptions<T>,
   run: (items: readonly T[]) => Promise<readonly (R | Promise<R>)[]>,
 ): (item: T) => Promise<R> {
-  const { most, underWay, gather = 0, patienceMs = 1000 } = options;
+  const { most, underWay, patienceMs = 1000, gather = { most: 0, ms: patienceMs } } = options;
   const { waiting, weigh = () => 1, keyOf, sharing } = options;
   const byKey = new Map<string, Entry<T, R>>();
   let queue: Entry<T, R>[] = [];
@@ -63,7 +60,7 @@ export function group<T, R>(
   let quick = 0;
   let last = 0;
 
-  const isDue = () => queue.length > 0 && (quick === 0 || queue.length >= Math.min(last, gather));
+  const isDue = () => queue.length > 0 && (quick === 0 || queue.length >= Math.min(last, gather.most));
 
   function schedule(): void {
     if (scheduled || running >= underWay || !isDue()) return;
@@ -106,8 +103,8 @@ export function group<T, R>(
     };
     let timer = setTimeout(() => {
       slow();
-      timer = setTimeout(over, patienceMs - QUICK_MS);
-    }, QUICK_MS);
+      timer = setTimeout(over, patienceMs - gather.ms);
+    }, gather.ms);
     return () => {
       clearTimeout(timer);
       over();

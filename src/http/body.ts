@@ -38,7 +38,9 @@ export function closeEmpty(req: IncomingMessage): void {
   if (hasBody(req)) return;
   // Node asks again, at the end of each answer, what to do about a body that nobody has read.
   if (!CLOSES) return void req.resume();
-  const { _readableState: state } = Object.assign(req, { _dumped: true }) as unknown as Internals;
+  const internals = req as unknown as Internals;
+  internals._dumped = true;
+  const state = internals._readableState;
   state.ended = true;
   state.endEmitted = true;
   state.destroyed = true;

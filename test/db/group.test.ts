@@ -7,10 +7,17 @@ const metrics = createDbMetrics();
 const shared = () => sharing(metrics, 'read', 'tests');
 
 /** A database that answers when told to, and remembers what it was asked. */
-function database(gather = 0) {
+function database(gather?: { most: number; ms: number }) {
   const asked: { ids: readonly string[]; answer: () => void; fail: (error: Error) => void }[] = [];
   const read = group<string, { id: string } | undefined>(
-    { most: 256, underWay: 3, gather, waiting: 20_000, keyOf: (id) => id, sharing: shared() },
+    {
+      most: 256,
+      underWay: 3,
+      ...(gather && { gather }),
+      waiting: 20_000,
+      keyOf: (id) => id,
+      sharing: shared(),
+    },
     (ids) =>
       new Promise((resolve, reject) => {
         const answer = () => resolve(ids.map((id) => (id.startsWith('no') ? undefined : { id })));
@@ -65,7 +72,7 @@ t.test('statements are bounded in keys and in number, and nobody is forgotten', 
 });
 
 t.test('while one is under way, the next gathers as many as that one had, or so many', async (t) => {
-  const { asked, read } = database(4);
+  const { asked, read } = database({ most: 4, ms: 60_000 });
   const sizes = () => asked.map(({ ids }) => ids.length);
   const reads: Promise<unknown>[] = [];
   const ask = async (count: number) => {
@@ -92,12 +99,10 @@ t.test('while one is under way, the next gathers as many as that one had, or so 
 });
 
 t.test('nobody gathers for a statement that takes long, or that failed', async (t) => {
-  const { asked, read } = database(4);
+  const { asked, read } = database({ most: 4, ms: 1 });
   const first = [read('a'), read('b')];
   await turn();
   const second = read('c');
-  await turn();
-  t.equal(asked.length, 1);
   await until('it is sent all the same', () => asked.length === 2);
   const third = read('d');
   asked[1]!.fail(new Error('lost'));
