@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 
 /** Refusals that are given at once, and connections that are read again; so many a second are a fortieth of a core. */
 const PER_SECOND = 500;
-const TICK_MS = 10;
+export const TICK_MS = 10;
 /** Also when a turn of the event loop took longer than a tick, it does not go on with refusals alone. */
 const MOST_PER_TICK = 25;
 
@@ -52,7 +52,8 @@ export function createPace(mostHeld: number): Pace {
   }
 
   function tick(): void {
-    ticking = held.size > 0;
+    // Some may be on their way here: a refusal from a timer that was due before this one.
+    ticking = held.size + refused.length > 0;
     if (!ticking) return;
     let turns = Math.ceil(Math.min(((performance.now() - tickedAt) * PER_SECOND) / 1000, MOST_PER_TICK));
     for (const socket of held) {

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { createPace } from '../../src/http/pace.js';
+import { createPace, TICK_MS } from '../../src/http/pace.js';
 
 /** As much of a connection as is held back. */
 class Connection extends EventEmitter {
@@ -72,4 +72,18 @@ t.test('one that is held again and again is followed once', async (t) => {
     await once(connection, 'resumed');
   }
   t.ok(connection.listenerCount('close') <= 2, 'by each of the two that held it');
+});
+
+t.test('those refused right before the last tick, in its turn, are read again', async (t) => {
+  const pace = createPace(100);
+  const connections = Array.from({ length: 30 }, () => new Connection());
+  const refuseAll = () => {
+    for (const connection of connections) pace.hold(connection as unknown as Socket);
+  };
+  // As the database's time limit does: from a timer that is due together with the tick, and before it.
+  setTimeout(refuseAll, TICK_MS);
+  pace.hold(new Connection() as unknown as Socket);
+  const last = connections.at(-1)!;
+  await once(last, 'resumed');
+  t.notOk(connections.some(({ isPaused }) => isPaused));
 });
