@@ -1,3 +1,4 @@
+import { atOnce } from './db/at-once.js';
 import type { Run, Value } from './db/connect.js';
 import { group } from './db/group.js';
 import { isRefusal } from './db/sqlstate.js';
@@ -47,7 +48,7 @@ export function groupWrites<W extends Write, R>(
   async function writtenOf(writes: readonly W[]): Promise<Set<number>> {
     const places = [...writes.keys()].sort((a, b) => (writes[a]!.stored.id < writes[b]!.stored.id ? -1 : 1));
     try {
-      const rows = await run(text, [JSON.stringify(places.map((place) => rowOf(writes[place]!)))]);
+      const rows = await run(text, [atOnce(JSON.stringify(places.map((place) => rowOf(writes[place]!))))]);
       return new Set(rows.map(({ key }) => places[Number(key) - 1]!));
     } catch (error) {
       if (isRefusal(error)) return new Set();

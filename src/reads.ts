@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { atOnce } from './db/at-once.js';
 import type { Db, Row, Run, Value } from './db/connect.js';
 import { group } from './db/group.js';
 import { sharing } from './observe/metrics.js';
@@ -40,7 +41,7 @@ const SEARCHES = { ...PAGES, waiting: 16 };
 /** `text` gives a statement by its name. */
 export function openReads(db: Db, name: string, text: (statement: string) => string): Reads {
   async function readMany(run: Run, ids: readonly string[]): Promise<(Stored | Missing)[]> {
-    const [row] = await run(text('get'), [`{${ids.join(',')}}`]);
+    const [row] = await run(text('get'), [atOnce(`{${ids.join(',')}}`)]);
     const found = storedIn(row!.records as string | null);
     return ids.map((id) => seen(found.get(id)));
   }

@@ -27,7 +27,11 @@ function database(gather?: { most: number; ms: number }) {
   return { asked, read };
 }
 
-const turn = () => new Promise<void>((done) => setImmediate(() => setImmediate(done)));
+const oneTurn = () => new Promise<void>((done) => setImmediate(done));
+/** As many turns as a statement may wait for, and the one in which it is sent. */
+const turn = async () => {
+  for (let turns = 0; turns < 3; turns++) await oneTurn();
+};
 
 t.test('reads of one turn are one statement, and each gets its own row', async (t) => {
   const { asked, read } = database();
@@ -70,6 +74,34 @@ t.test('statements are bounded in keys and in number, and nobody is forgotten', 
     reads.map((_, n) => `k${n}`),
   );
 });
+
+t.test(
+  'after a statement of several, who comes a turn later joins; after one of a single item nobody waits',
+  async (t) => {
+    const { asked, read } = database();
+    const sizes = () => asked.map(({ ids }) => ids.length);
+    const reads = [read('a'), read('b')];
+    await oneTurn();
+    t.same(sizes(), [2]);
+    asked[0]!.answer();
+    await Promise.all(reads);
+    reads.push(read('c'));
+    await oneTurn();
+    t.same(sizes(), [2], 'one turn more');
+    reads.push(read('d'));
+    await turn();
+    t.same(sizes(), [2, 2]);
+    asked[1]!.answer();
+    await Promise.all(reads);
+    reads.push(read('e'));
+    await turn();
+    reads.push(read('f'));
+    await oneTurn();
+    t.same(sizes(), [2, 2, 1, 1]);
+    for (const { answer } of asked.slice(2)) answer();
+    await Promise.all(reads);
+  },
+);
 
 t.test('while one is under way, the next gathers as many as that one had, or so many', async (t) => {
   const { asked, read } = database({ most: 4, ms: 60_000 });
