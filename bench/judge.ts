@@ -40,10 +40,15 @@ export function judge(row: Row, entrants: readonly Measured[]): Result {
 function verdictOf(target: Target, entrants: readonly Measured[]): Verdict | undefined {
   const value = targetValue(target, entrants);
   if (value === undefined) return undefined;
-  const { op, bound } = target;
-  const met = op === '<' ? value < bound : op === '>' ? value > bound : value >= bound;
-  return { text: textOf(target), value: short(value), met };
+  return { text: textOf(target), value: short(value), met: MEETS[target.op](value, target.bound) };
 }
+
+const MEETS: Readonly<Record<Target['op'], (value: number, bound: number) => boolean>> = {
+  '>': (value, bound) => value > bound,
+  '>=': (value, bound) => value >= bound,
+  '<': (value, bound) => value < bound,
+  '<=': (value, bound) => value <= bound,
+};
 
 const PLINTH = 'plinth';
 
