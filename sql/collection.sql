@@ -14,11 +14,12 @@
 -- An update writes `doc` up to the version and lets PostgreSQL end it, so that the version in the
 -- document is the row's without reading the row first.
 
--- One text of `<id><version><document>`, parted by a character that JSON has not: 1.2 x the rate of a row for each.
+-- One text of all documents, parted by a character that JSON has not: 1.2 x the rate of a row for each. The id is at the
+-- beginning of each, the version at its end; what was deleted has an id alone.
 -- name: get ($1 ids)
-select string_agg(id || version::text || doc, e'\x1e') as records
+select string_agg(doc, e'\x1e') as records
 from (
-  select id, version, doc
+  select doc
   from :table
   where id = any ($1::uuid[]):buried_many
 ) as record;

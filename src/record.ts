@@ -8,15 +8,16 @@ export interface Stored {
   readonly doc: string;
 }
 
-const ID_LENGTH = 36;
+/** Where a document has its id: it begins with `{"id":"`. */
+const [ID, ID_END] = [7, 43];
 
-/** The records that a statement gave as one text, each as `<id><version><document>`, by their ids. */
+/** The records that a statement gave as one text of documents, by their ids; of one that was deleted it has the id alone. */
 export function storedIn(records: string | null): ReadonlyMap<string, Stored> {
   const stored = new Map<string, Stored>();
-  for (const record of records?.split('\x1e') ?? []) {
-    const id = record.slice(0, ID_LENGTH);
-    const start = record.indexOf('{', ID_LENGTH);
-    stored.set(id, { id, version: Number(record.slice(ID_LENGTH, start)), doc: record.slice(start) });
+  for (const doc of records?.split('\x1e') ?? []) {
+    const id = doc.slice(ID, ID_END);
+    const isDeleted = doc.length === ID_END + 2;
+    stored.set(id, { id, version: isDeleted ? 0 : Number(doc.slice(doc.lastIndexOf(':') + 1, -1)), doc });
   }
   return stored;
 }

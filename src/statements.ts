@@ -57,7 +57,7 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
     values: columns.map((_, index) => `, $${index + 4}`).join(''),
     changes: columns.map((column, index) => `,\n    ${column} = $${index + 7}`).join(''),
     buried_many: tombstones
-      ? "\n  union all select id, 0, '{}' from tombstones where id = any ($1::uuid[])"
+      ? `\n  union all select '{"id":"' || id || '"}' from tombstones where id = any ($1::uuid[])`
       : '',
     parent: parentColumn(resource),
     buried: tombstones ? '\nunion all select 0, null from tombstones where id = $1' : '',
