@@ -28,7 +28,7 @@ const REPRESENTATIONS: Readonly<
 };
 
 /** A cache may keep an answer but asks before it is used again. */
-const CACHE = ['Cache-Control', 'private, no-cache'];
+const CACHE = 'private, no-cache';
 
 export function headersOf(type: string): readonly string[] {
   return REPRESENTATIONS[type]!.headers;
@@ -45,8 +45,8 @@ export function etagOf(stored: Stored, type = JSON_TYPE): string {
 }
 
 /** ETag and Last-Modified of a record. */
-export function validatorFields(stored: Stored, type = JSON_TYPE): string[] {
-  return ['ETag', etagOf(stored, type), 'Last-Modified', lastModified(stored)];
+export function validatorFields(stored: Stored): string[] {
+  return ['ETag', etagOf(stored), 'Last-Modified', lastModified(stored)];
 }
 
 /** The answer to a GET of one record as `type`: 200, 304, or the 412 that its preconditions make of it. */
@@ -56,24 +56,17 @@ export function recordReply(
   type: string,
   conditions?: Conditions,
 ): Reply {
-  const validators = validatorFields(stored, type);
-  validators.push(...CACHE);
-  const kept =
-    conditions &&
-    revalidate(conditions, { etag: etagOf(stored, type), modified: modifiedAt(stored) }, validators);
-  return (
-    kept ?? {
-      status: 200,
-      headers: [...headersOf(type), ...validators],
-      body: bodyOf(resource, stored, type),
-    }
-  );
+  const etag = etagOf(stored, type);
+  const validators = ['ETag', etag, 'Last-Modified', lastModified(stored), 'Cache-Control', CACHE];
+  const kept = conditions && revalidate(conditions, { etag, modified: modifiedAt(stored) }, validators);
+  if (kept) return kept;
+  return { status: 200, headers: headersOf(type).concat(validators), body: bodyOf(resource, stored, type) };
 }
 
 /** A 200 whose ETag is a hash of its body, so that it changes with anything in it; or its 304 or 412. */
 export function hashedReply(type: string, body: string, conditions?: Conditions): Reply {
   const etag = `"${createHash('sha1').update(body).digest('base64url')}"`;
-  const validators = ['ETag', etag, ...CACHE];
+  const validators = ['ETag', etag, 'Cache-Control', CACHE];
   const kept = conditions && revalidate(conditions, { etag, modified: undefined }, validators);
   return kept ?? { status: 200, headers: [...headersOf(type), ...validators], body };
 }

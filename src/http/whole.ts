@@ -22,16 +22,37 @@ export function prepareWhole(
   const reason = STATUS_CODES[status];
   if (!isUsual || res._header !== null || reason === undefined) return false;
   let head = `HTTP/1.1 ${status} ${reason}\r\n`;
-  for (const some of fields) {
+  for (let list = 0; list < fields.length; list++) {
+    const some = fields[list]!;
     for (let at = 0; at < some.length; at += 2) {
-      const [name, value] = [some[at]!, some[at + 1]!];
-      if (isConnection(name) || UNFIT.test(value)) return false;
-      head += `${name}: ${value}\r\n`;
+      const line = lineOf(some[at]!, some[at + 1]!);
+      if (line === undefined) return false;
+      head += line;
     }
   }
   res.statusCode = status;
   res._header = `${head}Date: ${date()}\r\n${keepAliveFields(res._keepAliveTimeout)}\r\n${body}`;
   return true;
+}
+
+/** Lines of fields that have few values, which are not the client's: made once, by name and value. */
+const lines = new Map<string, Map<string, string>>(
+  ['API-Version', 'Cache-Control', 'Content-Type', 'Vary', 'X-Content-Type-Options'].map((name) => [
+    name,
+    new Map(),
+  ]),
+);
+const MOST_LINES = 64;
+
+/** The line of a field, or undefined for one that Node has to look at. */
+function lineOf(name: string, value: string): string | undefined {
+  const known = lines.get(name);
+  const made = known?.get(value);
+  if (made !== undefined) return made;
+  if (isConnection(name) || UNFIT.test(value)) return undefined;
+  const line = `${name}: ${value}\r\n`;
+  if (known && known.size < MOST_LINES) known.set(value, line);
+  return line;
 }
 
 /** What has no place in the value of a field (RFC 9110 section 5.5), or none in ASCII. */
