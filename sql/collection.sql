@@ -6,7 +6,7 @@
 --   :unique     `email, ` ...       those that are unique
 --   :values     `, $4` ...          their parameters in create
 --   :changes    `, email = $7` ...  their assignments in replace
---   :buried     with tombstones, version 0 for an id that was deleted; :buried_many for several ids
+--   :buried     with tombstones, version 0 for an id that was deleted; :buried_many, of several ids, their documents
 --   :order      one of the orders that the declaration allows, and :keys the columns it compares
 --   :parent     the column that names the parent record
 --   :shallow    where a page must end for `page` to be the statement for it

@@ -41,9 +41,9 @@ function settleAll<T, R>({ settle }: Entry<T, R>, outcome: R | Promise<R>): void
 
 /**
  * Gathers what is asked for in one turn of the event loop, or in two where it pays, and hands it to `run` together: a
- * statement costs more than a row. `run` gives an outcome for each item, in order; a promise for one that needs longer. An item
- * joins only a statement that has not been sent yet, so it sees everything committed before it was asked for. An
- * error of `run` reaches the items it was given, and no others.
+ * statement costs more than a row. `run` gives an outcome for each item, in order; a promise for one that needs
+ * longer. An item joins only a statement that has not been sent yet, so it sees everything committed before it was
+ * asked for. An error of `run` reaches the items it was given, and no others.
  */
 export function group<T, R>(
   options: GroupOptions<T>,
@@ -125,11 +125,15 @@ export function group<T, R>(
     weight -= sum;
     sharing.queued.value -= count;
     sharing.size.observe(count);
+    if (keyOf) forget(batch, keyOf);
+    return batch;
+  }
+
+  function forget(batch: readonly Entry<T, R>[], keyOf: (item: T) => string): void {
     // A Map that is emptied and filled again and again hangs on to its tables of before until all memory is collected, and
     // each to what was in it: twice the time of the young generation's collector.
     if (queue.length === 0) byKey = new Map();
-    else if (keyOf) for (const { item } of batch) byKey.delete(keyOf(item));
-    return batch;
+    else for (const { item } of batch) byKey.delete(keyOf(item));
   }
 
   const ask = (item: T): Promise<R> =>

@@ -22,8 +22,7 @@ export function prepareWhole(
   const reason = STATUS_CODES[status];
   if (!isUsual || res._header !== null || reason === undefined) return false;
   let head = `HTTP/1.1 ${status} ${reason}\r\n`;
-  for (let list = 0; list < fields.length; list++) {
-    const some = fields[list]!;
+  for (const some of fields) {
     for (let at = 0; at < some.length; at += 2) {
       const line = lineOf(some[at]!, some[at + 1]!);
       if (line === undefined) return false;
