@@ -88,7 +88,8 @@ t.test('what only one place does is done in that place', async (t) => {
     t.not(found.length, 0, `${pattern} is somewhere`);
   };
   only(/process\.env\b(?!\.PATH)/, ['config.ts']);
-  only(/\.unsafe[<(]/, ['db/connect.ts', 'db/migrate.ts']);
+  only(/\.unsafe[<(]/, ['db/connect.ts', 'db/migrate.ts', 'db/prepared.ts']);
+  only(/prepare: true/, ['db/prepared.ts']);
   only(/new Problem\(/, ['errors.ts']);
   only(/\.writeHead\(/, ['http/reply.ts', 'http/stream.ts']);
   only(/\b_header\b/, ['http/whole.ts']);

@@ -6,10 +6,10 @@ import { nameOf, waitFor } from '../observe/waits.js';
 import { bound, lending } from './bounds.js';
 import { type Loan, openLent } from './lent.js';
 import { type Listening, listen } from './listen.js';
+import { prepared, type Row, type Value } from './prepared.js';
 import { openShared } from './shared.js';
 
-export type Value = string | number | null;
-export type Row = Record<string, string | number | boolean | null>;
+export type { Row, Value };
 
 /** Runs one prepared statement; the same text is prepared once a connection. */
 export type Run = (text: string, args: readonly Value[]) => Promise<Row[]>;
@@ -59,8 +59,6 @@ export interface DbOptions {
 const WAITING = 32;
 /** A service that starts describes all its statements at once, perhaps beside others that start. */
 const DESCRIBE_MS = 30_000;
-
-const PREPARED = { prepare: true, simple: false } as never;
 
 /**
  * What short statements are given: one plan for all arguments, since each is found by an index whatever they are,
@@ -115,14 +113,12 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const listeners: (() => Promise<void>)[] = [];
   const lend = lending(metrics);
   const cancel = async (pid: string): Promise<void> => {
-    await shared.run((sql) => sql.unsafe('select pg_cancel_backend($1)', [pid], PREPARED));
+    await shared.run((sql) => prepared(sql, 'select pg_cancel_backend($1)', [pid]));
   };
 
   return {
-    run: (text, args) =>
-      short(nameOf(text), () => shared.run((sql) => sql.unsafe<Row[]>(text, args as Value[], PREPARED))),
-    search: (text, args) =>
-      search(nameOf(text), () => searching.run((sql) => sql.unsafe<Row[]>(text, args as Value[], PREPARED))),
+    run: (text, args) => short(nameOf(text), () => shared.run((sql) => prepared(sql, text, args))),
+    search: (text, args) => search(nameOf(text), () => searching.run((sql) => prepared(sql, text, args))),
     transaction: (work) =>
       transaction(undefined, () => lend(transactions, 'transaction', (loan) => transact(loan, work))),
     copy: (text, settings, consume) =>
@@ -147,7 +143,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
 }
 
 async function transact<T>(loan: Loan, work: (run: Run) => Promise<T>): Promise<T> {
-  const send: Run = async (text, args) => loan.use().unsafe<Row[]>(text, args as Value[], PREPARED);
+  const send: Run = async (text, args) => prepared(loan.use(), text, args);
   const run: Run = (text, args) => waitFor(nameOf(text), () => send(text, args), undefined);
   await run('begin', []);
   try {
@@ -169,7 +165,7 @@ async function copy(
   cancel: (pid: string) => Promise<void>,
 ): Promise<void> {
   for (const [name, value] of Object.entries(settings)) {
-    await loan.use().unsafe('select set_config($1, $2, false)', [name, value], PREPARED);
+    await prepared(loan.use(), 'select set_config($1, $2, false)', [name, value]);
   }
   const query = loan.use().unsafe(text);
   const rows = await query.readable();
