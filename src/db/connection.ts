@@ -1,5 +1,6 @@
 import net from 'node:net';
 import postgres from 'postgres';
+import { quicken } from './quicken.js';
 
 /**
  * One session. The driver (postgres 3.4.9) does not survive the loss of a connection: what it had queued for the
@@ -76,8 +77,11 @@ class Session implements Connection, Opening {
     this.sql = postgres(options.url, driver);
     this.opened = new Promise((resolve, reject) => {
       this.#refuse = reject;
-      this.sql<{ pid: string }[]>`select pg_backend_pid()::text as pid`.then(([row]) => {
-        this.pid = row!.pid;
+      const query = this.sql<{ pid: string }[]>`select pg_backend_pid()::text as pid`;
+      query.then((rows) => {
+        // The driver's own: 1.16 x the rate of reads at one connection and half of their p99, 1.03 to 1.07 x at 64.
+        quicken(query.constructor, rows.constructor);
+        this.pid = rows[0]!.pid;
         resolve(this);
       }, reject);
     });
