@@ -18,6 +18,7 @@ const STATEMENTS: [title: string, name: string, args: string][] = [
   ['page in the middle by price', 'page_deep:price:desc', `20, ${rows / 2}`],
   ['search, rare word', 'page_matching:created_at:desc', `20, 0, '%zirconium%'`],
   ['search, common word', 'page_matching:created_at:desc', `20, 0, '%lamp%'`],
+  ['the same again', 'page_matching_common:created_at:desc', `20, 0, '%lamp%'`],
   ['search, one character', 'page_matching_short:created_at:desc', `20, 0, 'z'`],
   ['search, two characters', 'page_matching_short:created_at:desc', `20, 0, 'la'`],
 ];

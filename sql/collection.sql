@@ -198,6 +198,31 @@ select total.total, (
 ) as docs
 from total;
 
+-- The same for a term that many records match: its page is looked for among those that come first in the order, and when
+-- it is there, the other matches are counted and nothing else. 1.3 x the rate, but planning it takes 0.2 ms more.
+-- name: page_matching_common ($1 limit, $2 offset, $3 pattern)
+with near as materialized (
+  select id
+  from (select * from :table order by :order limit :shallow) as first
+  where :search like lower($3)
+  order by :order limit $1 offset $2
+), found as materialized (
+  select count(*) = $1 as near from near
+), match as materialized (
+  select id:keys from :table where :search like lower($3)
+), page as materialized (
+  select id from near where (select near from found)
+  union all
+  (select id from match where not (select near from found) order by :order limit $1 offset $2)
+), total as (
+  select case when near then (select count(*) from :table where :search like lower($3)) else (select count(*) from match) end as total
+  from found
+)
+select total.total, (
+  select string_agg(record.doc, ',' order by :record_order) from page, lateral :record as record
+) as docs
+from total;
+
 -- A term without a trigram is looked up by its first one or two characters. strpos, not like: like would
 -- have the planner read all of the trigram index too.
 -- name: page_matching_short ($1 limit, $2 offset, $3 term)

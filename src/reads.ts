@@ -38,6 +38,11 @@ const PAGES = { most: 1, underWay: 2, waiting: 2000, keyOf: (asked: Asked) => as
 /** A search may cost a thousand times what a read does: what waits is what can be done while its reader waits. */
 const SEARCHES = { ...PAGES, waiting: 16 };
 
+/** From so many matches on, what the other statement saves is more than planning it takes. */
+const COMMON = 20_000;
+/** Terms that are remembered as common. */
+const MOST_COMMON = 1000;
+
 /** `text` gives a statement by its name. */
 export function openReads(db: Db, name: string, text: (statement: string) => string): Reads {
   async function readMany(run: Run, ids: readonly string[]): Promise<(Stored | Missing)[]> {
@@ -56,6 +61,16 @@ export function openReads(db: Db, name: string, text: (statement: string) => str
       const [statement, ...args] = asked!;
       return [await run(statement, args)];
     });
+  /** What was searched for, and is so common that another statement finds it sooner. */
+  const common = new Set<string>();
+  function note(search: string, total: number): void {
+    if (total < COMMON) common.delete(search);
+    else if (!common.has(search)) {
+      if (common.size >= MOST_COMMON) common.clear();
+      common.add(search);
+    }
+  }
+
   const readPage = pagesOf(db.run, 'page', PAGES);
   const searchPage = pagesOf(db.search, 'search', SEARCHES);
 
@@ -65,11 +80,16 @@ export function openReads(db: Db, name: string, text: (statement: string) => str
     exists: async (id, run = db.run) => (await run(text('exists'), [id])).length > 0,
 
     page: async (selection, limit, offset, run) => {
-      const { kind, settings, long } = narrow(selection, offset + limit);
-      const statement = text(`page${kind}:${selection.sort}:${selection.order}`);
+      const { search, sort, order } = selection;
+      const { kind, settings, long } = narrow(selection, offset + limit, common.has(search));
+      const statement = text(`page${kind}:${sort}:${order}`);
       const args = [limit, offset, ...Object.values(settings)];
-      if (run) return pageOf(await run(statement, args));
-      return pageOf(await (long ? searchPage : readPage)([statement, ...args]));
+      const rows = run
+        ? await run(statement, args)
+        : await (long ? searchPage : readPage)([statement, ...args]);
+      const page = pageOf(rows);
+      if (search !== '') note(search, page.total);
+      return page;
     },
 
     stream: (selection, consume) => {

@@ -12,7 +12,14 @@ export interface Selection {
 }
 
 interface Narrowed {
-  readonly kind: '' | '_counted' | '_deep' | '_of_parent' | '_matching' | '_matching_short';
+  readonly kind:
+    | ''
+    | '_counted'
+    | '_deep'
+    | '_of_parent'
+    | '_matching'
+    | '_matching_common'
+    | '_matching_short';
   /** What a page statement takes after limit and offset, and a stream statement by name. */
   readonly settings: Readonly<Record<string, string>>;
   /** It costs as much as what it finds or skips, which may be a lot. */
@@ -24,9 +31,9 @@ const SHALLOW = 500;
 
 /**
  * Which statement a selection needs, for a page that ends at a place or for the whole list: trigrams serve a term that
- * has three letters or digits in a row.
+ * has three letters or digits in a row. `isCommon` tells whether many records are known to match.
  */
-export function narrow({ parent, search, sort }: Selection, end = 0): Narrowed {
+export function narrow({ parent, search, sort }: Selection, end = 0, isCommon = false): Narrowed {
   if (parent !== undefined) return { kind: '_of_parent', settings: { 'plinth.parent': parent }, long: false };
   if (search === '') {
     if (end <= SHALLOW) return { kind: '', settings: {}, long: false };
@@ -35,7 +42,7 @@ export function narrow({ parent, search, sort }: Selection, end = 0): Narrowed {
   }
   return /[\p{L}\p{N}]{3}/u.test(search)
     ? {
-        kind: '_matching',
+        kind: isCommon && end <= SHALLOW ? '_matching_common' : '_matching',
         settings: { 'plinth.pattern': `%${search.replace(/[\\%_]/g, '\\$&')}%` },
         long: true,
       }

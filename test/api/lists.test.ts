@@ -162,6 +162,37 @@ t.test('pages of every order follow each other, however they are found', async (
     }
 });
 
+t.test('pages of a search are the parts of its whole list, wherever the matches are', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  await fill(databaseUrl, 0, 1100);
+  const { send } = await testService(t, { DATABASE_URL: databaseUrl });
+  // Common; with matches at one end of the list only; found by its first letters; in no name.
+  for (const sort of ['created_at', 'name', 'price'])
+    for (const order of ['asc', 'desc'])
+      for (const search of ['lamp', 'obsidian', 'zirconium', 'la', 'zzz']) {
+        const at = async (query: string) =>
+          (await send('GET', `/items?sort=${sort}&order=${order}&search=${search}${query}`)).json;
+        const all: readonly { id: string }[] = await at('');
+        for (const [page, limit] of [
+          [1, 7],
+          [1, 20],
+          [3, 20],
+          [1, 60],
+          [2, 50],
+          [2, 100],
+          [9, 100],
+        ] as const) {
+          const { data, meta } = await at(`&page=${page}&limit=${limit}`);
+          t.same(
+            data,
+            all.slice((page - 1) * limit, page * limit),
+            `${sort} ${order} ${search}: page ${page} of ${limit}`,
+          );
+          t.equal(meta.total, all.length);
+        }
+      }
+});
+
 t.test('users and posts: arrays oldest first, and pages when asked', async (t) => {
   const { send } = await testService(t);
   const users = [];
