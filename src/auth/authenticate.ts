@@ -1,13 +1,13 @@
 import { badRequest, unauthorized } from '../errors.js';
 import type { Cell, Labelled } from '../observe/instruments.js';
 import type { Principal } from '../principal.js';
-import type { FailureLimit } from './failures.js';
+import type { Attempt, FailureLimit } from './failures.js';
 import { type Presented, Refusal, type Scheme, type Sent } from './scheme.js';
 
-export type Authenticate = (sent: Sent) => Promise<Principal>;
+export type Authenticate = (sent: Sent) => Promise<Principal> | Principal;
 
 /**
- * One principal from whatever credential a request has. Throws 401 with a challenge for each scheme taken, 400
+ * One principal from whatever credential a request has. Throws, or rejects with, 401 with a challenge for each scheme taken, 400
  * for two credentials or one in the query, 429 after too many that were no good. None at all is no failure.
  */
 export function createAuthenticator(
@@ -23,13 +23,13 @@ export function createAuthenticator(
       ),
     );
 
-  return async (sent) => {
-    requireOneCredential(sent);
-    const attempt = failures.begin(sent.address);
-    const presented: Presented = { ...sent, admit: attempt.admit };
+  async function settle(
+    presented: Presented,
+    attempt: Attempt,
+    found: Promise<Principal>,
+  ): Promise<Principal> {
     try {
-      const principal = await firstOf(schemes, presented);
-      if (!principal) throw refuse(presented, undefined);
+      const principal = await found;
       attempt.pass();
       return principal;
     } catch (error) {
@@ -39,19 +39,34 @@ export function createAuthenticator(
       await attempt.fail(error.account);
       throw refuse(presented, error);
     }
+  }
+
+  return (sent) => {
+    requireOneCredential(sent);
+    const attempt = failures.begin(sent.address);
+    const presented: Presented = { ...sent, admit: attempt.admit };
+    const found = firstOf(schemes, presented);
+    if (found instanceof Promise) return settle(presented, attempt, found);
+    if (!found) throw refuse(presented, undefined);
+    attempt.pass();
+    return found;
   };
 }
 
-/** The principal of the first scheme that finds a credential of its own. */
+/** The principal of the first scheme that finds a credential of its own; a refusal as a promise. */
 function firstOf(
   schemes: readonly Scheme[],
   presented: Presented,
 ): Promise<Principal> | Principal | undefined {
-  for (const scheme of schemes) {
-    const found = scheme.authenticate(presented);
-    if (found) return found;
+  try {
+    for (const scheme of schemes) {
+      const found = scheme.authenticate(presented);
+      if (found) return found;
+    }
+    return undefined;
+  } catch (error) {
+    return Promise.reject(error);
   }
-  return undefined;
 }
 
 /** RFC 6750 section 2.3 let tokens into the query, where they end up in logs; nothing takes them there. */

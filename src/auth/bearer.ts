@@ -26,21 +26,31 @@ export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timing: Rem
   const opaque = config.introspectionUri === undefined ? undefined : introspection(config, log, timing);
   const takesKeys = config.auth.includes('api-key');
 
-  async function tokenOf(text: string): Promise<Token> {
+  function tokenOf(text: string): Promise<Token> | Token {
     if (!B64TOKEN.test(text)) throw refusal('The access token is malformed.');
     if (jwt && JWT.test(text)) return jwt.token(text);
     if (opaque) return opaque(text);
     throw refusal('The access token is of a kind that is not taken.');
   }
 
-  async function verify(presented: Presented, text: string): Promise<Principal> {
-    const token = await tokenOf(text);
+  /** No promise for a token that was seen before. */
+  function verify(presented: Presented, text: string): Promise<Principal> | Principal {
+    const token = tokenOf(text);
+    return token instanceof Promise
+      ? token.then((found) => taken(presented, found))
+      : taken(presented, token);
+  }
+
+  function taken(presented: Presented, token: Token): Promise<Principal> | Principal {
     requireHolder(token, presented);
     const { principal, id } = token;
+    return id === undefined ? principal : takenOnce(principal, id);
+  }
+
+  async function takenOnce(principal: Principal, id: string): Promise<Principal> {
     // Fits every token that an id is for: those have an end.
-    if (id !== undefined && !(await takeOnce(id, principal.expiresAt! + config.jwtSkewSeconds)))
-      throw refusal('The access token has been used before.');
-    return principal;
+    if (await takeOnce(id, principal.expiresAt! + config.jwtSkewSeconds)) return principal;
+    throw refusal('The access token has been used before.');
   }
 
   return {
