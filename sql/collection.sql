@@ -215,7 +215,10 @@ with near as materialized (
   union all
   (select id from match where not (select near from found) order by :order limit $1 offset $2)
 ), total as (
-  select case when near then (select count(*) from :table where :search like lower($3)) else (select count(*) from match) end as total
+  select case
+    when near then (select count(*) from :table where :search like lower($3))
+    else (select count(*) from match)
+  end as total
   from found
 )
 select total.total, (

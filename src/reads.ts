@@ -61,7 +61,7 @@ export function openReads(db: Db, name: string, text: (statement: string) => str
       const [statement, ...args] = asked!;
       return [await run(statement, args)];
     });
-  /** What was searched for, and is so common that another statement finds it sooner. */
+  /** Terms that so many records match that another statement finds them sooner. */
   const common = new Set<string>();
   function note(search: string, total: number): void {
     if (total < COMMON) common.delete(search);
@@ -88,7 +88,7 @@ export function openReads(db: Db, name: string, text: (statement: string) => str
         ? await run(statement, args)
         : await (long ? searchPage : readPage)([statement, ...args]);
       const page = pageOf(rows);
-      if (search !== '') note(search, page.total);
+      if (kind === '_matching' || kind === '_matching_common') note(search, page.total);
       return page;
     },
 

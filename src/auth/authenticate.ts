@@ -7,8 +7,9 @@ import { type Presented, Refusal, type Scheme, type Sent } from './scheme.js';
 export type Authenticate = (sent: Sent) => Promise<Principal> | Principal;
 
 /**
- * One principal from whatever credential a request has. Throws, or rejects with, 401 with a challenge for each scheme taken, 400
- * for two credentials or one in the query, 429 after too many that were no good. None at all is no failure.
+ * One principal from whatever credential a request has, without a promise where it is known at once. Throws, or rejects
+ * with, 401 with a challenge for each scheme taken, 400 for two credentials or one in the query, 429 after too many that
+ * were no good. None at all is no failure.
  */
 export function createAuthenticator(
   schemes: readonly Scheme[],
@@ -53,7 +54,7 @@ export function createAuthenticator(
   };
 }
 
-/** The principal of the first scheme that finds a credential of its own; a refusal as a promise. */
+/** The principal of the first scheme that finds a credential of its own; what it throws comes as a promise. */
 function firstOf(
   schemes: readonly Scheme[],
   presented: Presented,
