@@ -1,4 +1,4 @@
-import { createHash, randomInt } from 'node:crypto';
+import { hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const PREFIX = 'plinth_';
@@ -23,7 +23,7 @@ export function isKey(text: string): boolean {
 
 /** What is known of a key: its SHA-256, in base64. */
 export function hashOf(key: string): string {
-  return createHash('sha256').update(key).digest('base64');
+  return hash('sha256', key, 'base64');
 }
 
 function checksum(text: string): string {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash as digest } from 'node:crypto';
 import type { Db } from '../db/connect.js';
 import { group } from '../db/group.js';
 import { readStatements } from '../db/queries.js';
@@ -28,5 +28,5 @@ export function createTakeOnce(db: Db): TakeOnce {
     // Of the same value twice in one statement, the first has it.
     return asked.map(({ hash }) => fresh.delete(hash));
   });
-  return (value, until) => take({ hash: createHash('sha256').update(value).digest('base64'), until });
+  return (value, until) => take({ hash: digest('sha256', value, 'base64'), until });
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { preconditionFailed } from '../errors.js';
 import { csv } from '../formats/csv.js';
 import { CONTENT_SECURITY_POLICY, recordPage } from '../formats/html.js';
@@ -65,7 +65,7 @@ export function recordReply(
 
 /** A 200 whose ETag is a hash of its body, so that it changes with anything in it; or its 304 or 412. */
 export function hashedReply(type: string, body: string, conditions?: Conditions): Reply {
-  const etag = `"${createHash('sha1').update(body).digest('base64url')}"`;
+  const etag = `"${hash('sha1', body, 'base64url')}"`;
   const validators = ['ETag', etag, 'Cache-Control', CACHE];
   const kept = conditions && revalidate(conditions, { etag, modified: undefined }, validators);
   return kept ?? { status: 200, headers: [...headersOf(type), ...validators], body };
