@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticate } from './auth/authenticate.js';
-import type { Sent } from './auth/scheme.js';
+import type { Presented } from './auth/scheme.js';
 import type { CommonFields } from './http/answer-fields.js';
 import type { BodyLimits } from './http/body.js';
 import type { Cors } from './http/cors.js';
@@ -22,9 +22,9 @@ export interface Exchange {
   readonly common: string[];
   /** Called when nothing more is done for the request but what goes on apart. */
   readonly ended: () => void;
-  bytes?: Promise<Buffer>;
-  sent?: Sent;
-  counted?: boolean;
+  bytes: Promise<Buffer> | undefined;
+  presented: Presented | undefined;
+  counted: boolean;
 }
 
 /** What the client expects before it sends its body: nothing, 100 Continue, or something we cannot meet. */
@@ -41,7 +41,7 @@ export interface PipelineOptions extends BodyLimits {
   /** The fields that go with a 403. */
   readonly challenge: (scope: string) => readonly string[];
   /** What of a request may carry a credential. */
-  readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Sent;
+  readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Presented;
   readonly common: CommonFields;
   /** Undefined: pages of other origins are not let in. */
   readonly cors: Cors | undefined;

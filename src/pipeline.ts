@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answer, fail, finish } from './answer.js';
 import { partition } from './auth/partition.js';
-import type { Sent } from './auth/scheme.js';
+import type { Presented } from './auth/scheme.js';
 import { expectationFailed, rateLimited, unavailable } from './errors.js';
 import type { Exchange, Expectation, PipelineOptions } from './exchange.js';
 import { readBody, readBytes } from './http/body.js';
@@ -73,7 +73,19 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const id = requestId(req);
     const common = options.common(req, id);
     const observation = options.observer(req, id);
-    void observation.run(steps, { req, res, id, expectation, options, observation, common, ended });
+    void observation.run(steps, {
+      req,
+      res,
+      id,
+      expectation,
+      options,
+      observation,
+      common,
+      ended,
+      bytes: undefined,
+      presented: undefined,
+      counted: false,
+    });
   };
 }
 
@@ -99,19 +111,19 @@ function optionsReply({ req, options }: Exchange, { allow, takes }: Match): Repl
 function identify(exchange: Exchange, { needs }: Endpoint): Promise<Principal> | Principal {
   const { authenticate } = exchange.options;
   if (!authenticate || needs === 'nothing') return NOBODY;
-  return authenticate(sentOf(exchange));
+  return authenticate(presentedBy(exchange));
 }
 
-function sentOf(exchange: Exchange): Sent {
-  exchange.sent ??= exchange.options.present(exchange.req, () => bytesOf(exchange));
-  return exchange.sent;
+function presentedBy(exchange: Exchange): Presented {
+  exchange.presented ??= exchange.options.present(exchange.req, () => bytesOf(exchange));
+  return exchange.presented;
 }
 
 /** Counts a request against its principal, or against its address where nobody showed a credential. Throws 429. */
 async function count(exchange: Exchange, { scheme, subject }: Principal): Promise<void> {
   exchange.counted = true;
   const key =
-    scheme === 'none' ? partition('address', sentOf(exchange).address) : partition('principal', subject);
+    scheme === 'none' ? partition('address', presentedBy(exchange).address) : partition('principal', subject);
   const { fields, refusedFor } = await exchange.options.rateLimit!(key);
   exchange.common.push(...fields);
   if (refusedFor !== undefined) throw rateLimited(refusedFor);

@@ -2,9 +2,9 @@ import { badRequest, unauthorized } from '../errors.js';
 import type { Cell, Labelled } from '../observe/instruments.js';
 import type { Principal } from '../principal.js';
 import type { Attempt, FailureLimit } from './failures.js';
-import { type Presented, Refusal, type Scheme, type Sent } from './scheme.js';
+import { type Presented, Refusal, type Scheme } from './scheme.js';
 
-export type Authenticate = (sent: Sent) => Promise<Principal> | Principal;
+export type Authenticate = (presented: Presented) => Promise<Principal> | Principal;
 
 /**
  * One principal from whatever credential a request has, without a promise where it is known at once. Throws, or rejects
@@ -42,11 +42,10 @@ export function createAuthenticator(
     }
   }
 
-  return (sent) => {
-    requireOneCredential(sent);
-    const attempt = failures.begin(sent.address);
-    const presented: Presented = { ...sent, admit: attempt.admit };
-    const found = firstOf(schemes, presented);
+  return (presented) => {
+    requireOneCredential(presented);
+    const attempt = failures.begin(presented.address);
+    const found = firstOf(schemes, presented, attempt);
     if (found instanceof Promise) return settle(presented, attempt, found);
     if (!found) throw refuse(presented, undefined);
     attempt.pass();
@@ -58,10 +57,11 @@ export function createAuthenticator(
 function firstOf(
   schemes: readonly Scheme[],
   presented: Presented,
+  attempt: Attempt,
 ): Promise<Principal> | Principal | undefined {
   try {
     for (const scheme of schemes) {
-      const found = scheme.authenticate(presented);
+      const found = scheme.authenticate(presented, attempt);
       if (found) return found;
     }
     return undefined;
@@ -73,9 +73,10 @@ function firstOf(
 /** RFC 6750 section 2.3 let tokens into the query, where they end up in logs; nothing takes them there. */
 const IN_QUERY = /[?&](?:access_token|x[-_]?api[-_]?key|api[-_]?key)=|[?&][^&=]*=plinth_/i;
 
-function requireOneCredential({ headers, target }: Sent): void {
-  if (IN_QUERY.test(target)) throw badRequest('A credential does not belong into a query string.');
+function requireOneCredential({ headers, target }: Presented): void {
+  if (target.includes('?') && IN_QUERY.test(target))
+    throw badRequest('A credential does not belong into a query string.');
   const { authorization, 'x-api-key': key, 'x-signature': signature } = headers;
-  const given = [authorization, key, signature].filter((field) => field !== undefined);
-  if (given.length > 1) throw badRequest('A request has one credential.');
+  const given = +(authorization !== undefined) + +(key !== undefined) + +(signature !== undefined);
+  if (given > 1) throw badRequest('A request has one credential.');
 }

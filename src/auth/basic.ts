@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash as digest } from 'node:crypto';
 import type { Config } from '../config.js';
 import type { Db, Row } from '../db/connect.js';
 import { group } from '../db/group.js';
@@ -8,7 +8,7 @@ import { sharing } from '../observe/metrics.js';
 import { hashPassword, isOutdated, verifyPassword } from '../password.js';
 import type { Principal } from '../principal.js';
 import { Recent } from './recent.js';
-import { credentialsOf, type Presented, quote, Refusal, type Scheme } from './scheme.js';
+import { type Admission, credentialsOf, type Presented, quote, Refusal, type Scheme } from './scheme.js';
 
 const STATEMENTS = readStatements('auth.sql');
 /** Passwords that have been found right, for so long; as long as the stored hash stays the same. */
@@ -34,11 +34,11 @@ export function basic(config: Config, db: Db, log: Log): Scheme {
     return emails.map((email) => byEmail.get(email));
   });
 
-  async function verify(presented: Presented, credentials: string): Promise<Principal> {
+  async function verify(presented: Presented, admission: Admission, credentials: string): Promise<Principal> {
     if (!presented.secure && !(config.basicInsecure && presented.loopback))
       throw refusal('Basic credentials are taken over TLS only.');
     const { email, password } = read(credentials);
-    await presented.admit(email);
+    admission.admit(email);
     const row = await find(email);
     const hash = row?.hash as string | undefined;
     if (!(await isRight(password, hash))) throw refusal('The email or the password is wrong.', email);
@@ -52,7 +52,7 @@ export function basic(config: Config, db: Db, log: Log): Scheme {
 
   async function isRight(password: string, hash: string | undefined): Promise<boolean> {
     // The hash with its salt is part of the key: a password that has been changed is not known any more.
-    const key = createHash('sha256').update(`${hash}\n${password}`).digest('base64');
+    const key = digest('sha256', `${hash}\n${password}`, 'base64');
     if (hash !== undefined && (known.get(key) ?? 0) > Date.now()) return true;
     if (!(await verifyPassword(password, hash))) return false;
     known.set(key, Date.now() + KNOWN_MS);
@@ -67,9 +67,9 @@ export function basic(config: Config, db: Db, log: Log): Scheme {
   return {
     name: 'basic',
     challenge: () => `Basic realm=${quote(config.realm)}, charset="UTF-8"`,
-    authenticate: (presented) => {
+    authenticate: (presented, admission) => {
       const credentials = credentialsOf(presented, 'basic');
-      return credentials === undefined ? undefined : verify(presented, credentials);
+      return credentials === undefined ? undefined : verify(presented, admission, credentials);
     },
   };
 }

@@ -6,7 +6,7 @@ import { IssuerKeys, type RemoteTiming } from './issuer.js';
 import { jwtVerifier } from './jwt.js';
 import type { TakeOnce } from './once.js';
 import { credentialsOf, type Presented, quote, type Scheme } from './scheme.js';
-import { refusal, requireHolder, type Token, TokenCache } from './token.js';
+import { refusal, requireHolder, type Token, TokenCache, type TokenSource } from './token.js';
 
 const TIMING: RemoteTiming = { timeoutMs: 5000, now: Date.now };
 
@@ -26,14 +26,18 @@ export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timing: Rem
   const opaque = config.introspectionUri === undefined ? undefined : introspection(config, log, timing);
   const takesKeys = config.auth.includes('api-key');
 
+  /** No promise for a token that is known, whose form has been looked at before. */
   function tokenOf(text: string): Promise<Token> | Token {
+    return jwt?.known(text) ?? opaque?.known(text) ?? newToken(text);
+  }
+
+  function newToken(text: string): Promise<Token> {
     if (!B64TOKEN.test(text)) throw refusal('The access token is malformed.');
     if (jwt && JWT.test(text)) return jwt.token(text);
-    if (opaque) return opaque(text);
+    if (opaque) return opaque.token(text);
     throw refusal('The access token is of a kind that is not taken.');
   }
 
-  /** No promise for a token that was seen before. */
   function verify(presented: Presented, text: string): Promise<Principal> | Principal {
     const token = tokenOf(text);
     return token instanceof Promise
@@ -69,16 +73,22 @@ export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timing: Rem
 }
 
 /** Verified JWTs. Those that are taken once are not worth remembering. */
-function jwtSource(config: Config, issuer: string, log: Log, timing: RemoteTiming) {
+function jwtSource(
+  config: Config,
+  issuer: string,
+  log: Log,
+  timing: RemoteTiming,
+): TokenSource & { close(): void } {
   const cache = new TokenCache(timing.now);
   const { jwksUri } = config;
   const keys = new IssuerKeys({ issuer, jwksUri }, log, timing, () => cache.clear());
   const verify = jwtVerifier(config, (header, input) => keys.find(header, input), timing.now);
   return {
-    token: (text: string) => {
+    known: (text) => {
       keys.refresh();
-      return config.jwtOnce ? verify(text) : cache.get(text, verify);
+      return cache.known(text);
     },
+    token: (text) => (config.jwtOnce ? verify(text) : cache.find(text, verify)),
     close: () => keys.close(),
   };
 }

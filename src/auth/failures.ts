@@ -1,6 +1,7 @@
 import { rateLimited } from '../errors.js';
 import { partition } from './partition.js';
 import { Recent } from './recent.js';
+import type { Admission } from './scheme.js';
 import type { SharedCounts } from './shared.js';
 
 /** Credentials that were no good, by address (of IPv6 by /64) and by account. */
@@ -10,16 +11,14 @@ export interface FailureLimit {
 }
 
 /** A credential on its way through its check. */
-export interface Attempt {
-  /** Before the check of a credential that names its account: throws 429 while that has to wait. */
-  readonly admit: (account: string) => Promise<void>;
+export interface Attempt extends Admission {
   /** Counts it as no good, against its address and the account that it claims. Throws 429 as `pass` does. */
-  readonly fail: (account: string | undefined) => Promise<void>;
+  fail(account: string | undefined): Promise<void>;
   /**
    * Throws 429 when the limit was reached while the check ran: many guesses at once tell no more than as many one
    * after the other, since those that come after the limit are refused whether they are good or not.
    */
-  readonly pass: () => void;
+  pass(): void;
 }
 
 export const FAILURE_WINDOW_S = 60;
@@ -35,8 +34,9 @@ interface Tally {
   endsAt: number;
 }
 
+const NONE: readonly string[] = [];
 const UNLIMITED: Attempt = {
-  admit: () => Promise.resolve(),
+  admit: () => undefined,
   fail: () => Promise.resolve(),
   pass: () => undefined,
 };
@@ -83,26 +83,38 @@ export function failureLimit(
     tally.endsAt = Math.max(tally.endsAt, tally.waitsUntil + waitAfter(count + 1));
   };
 
-  const begin = (address: string): Attempt => {
-    const whose = new Set([partition('address', address)]);
-    const pass = (): void => {
-      for (const who of whose) admit(who);
-    };
-    pass();
-    return {
-      admit: async (account) => {
-        const who = partition('account', account);
-        whose.add(who);
-        admit(who);
-      },
-      fail: async (account) => {
-        if (account !== undefined) whose.add(partition('account', account));
-        pass();
-        await Promise.all([...whose].map(count));
-      },
-      pass,
-    };
-  };
+  /** A class, since one is made for each request with a credential, and most are good and name no account. */
+  class Limited implements Attempt {
+    readonly #address: string;
+    #accounts: Set<string> | undefined;
 
-  return { begin: most === 0 ? () => UNLIMITED : begin };
+    constructor(address: string) {
+      this.#address = partition('address', address);
+      admit(this.#address);
+    }
+
+    admit(account: string): void {
+      admit(this.#claims(account));
+    }
+
+    pass(): void {
+      admit(this.#address);
+      for (const account of this.#accounts ?? NONE) admit(account);
+    }
+
+    async fail(account: string | undefined): Promise<void> {
+      if (account !== undefined) this.#claims(account);
+      this.pass();
+      await Promise.all([this.#address, ...(this.#accounts ?? NONE)].map(count));
+    }
+
+    #claims(account: string): string {
+      const who = partition('account', account);
+      this.#accounts ??= new Set();
+      this.#accounts.add(who);
+      return who;
+    }
+  }
+
+  return { begin: (address) => (most === 0 ? UNLIMITED : new Limited(address)) };
 }

@@ -7,7 +7,15 @@ import type { RemoteTiming } from './issuer.js';
 import { Recent } from './recent.js';
 import { ask, objectIn, type RemoteAnswer, RemoteError } from './remote.js';
 import { Refusal } from './scheme.js';
-import { certificateIn, MOST_CHARACTERS, refusal, secondsIn, type Token, TokenCache } from './token.js';
+import {
+  certificateIn,
+  MOST_CHARACTERS,
+  refusal,
+  secondsIn,
+  type Token,
+  TokenCache,
+  type TokenSource,
+} from './token.js';
 
 export type IntrospectionSettings = Pick<
   Config,
@@ -33,7 +41,11 @@ type Answer = Readonly<Record<string, unknown>>;
  * Asks the authorization server about tokens that mean nothing to us (RFC 7662). Throws a Refusal, and 503 when the
  * server is away, talks nonsense, does not take our own credentials or has enough questions to answer.
  */
-export function introspection(settings: IntrospectionSettings, log: Log, { timeoutMs, now }: RemoteTiming) {
+export function introspection(
+  settings: IntrospectionSettings,
+  log: Log,
+  { timeoutMs, now }: RemoteTiming,
+): TokenSource {
   const uri = settings.introspectionUri!;
   const headers = {
     'Content-Type': 'application/x-www-form-urlencoded',
@@ -77,10 +89,13 @@ export function introspection(settings: IntrospectionSettings, log: Log, { timeo
     }
   }
 
-  return async (text: string): Promise<Token> => {
-    const known = bad.get(text);
-    if (known && now() < known.until) throw known.refusal;
-    return good.get(text, verify);
+  return {
+    known: (text) => good.known(text),
+    token: async (text) => {
+      const known = bad.get(text);
+      if (known && now() < known.until) throw known.refusal;
+      return good.find(text, verify);
+    },
   };
 }
 

@@ -17,7 +17,7 @@ export function partition(kind: Kind, name: string): string {
 
 /** An IPv4 address as it is, of an IPv6 address its /64: that is what one client has, not one of 2^64. */
 function networkOf(address: string): string {
-  if (isIP(address) !== 6) return address;
+  if (!address.includes(':') || isIP(address) !== 6) return address;
   const groups = groupsOf(address);
   const mapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
   if (mapped) return [groups[6]! >> 8, groups[6]! & 255, groups[7]! >> 8, groups[7]! & 255].join('.');

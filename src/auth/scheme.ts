@@ -17,15 +17,16 @@ export interface Presented {
   readonly certificate: string | undefined;
   /** The whole body; throws 413. */
   readonly body: () => Promise<Buffer>;
-  /**
-   * Before a credential that names its account is checked: throws 429 while that account has to wait after too many
-   * failures. The account as it is looked up, whatever the client's spelling.
-   */
-  readonly admit: (account: string) => Promise<void>;
 }
 
-/** The part of it that the request itself tells. */
-export type Sent = Omit<Presented, 'admit'>;
+/** What a scheme asks before it checks a credential that names its account. */
+export interface Admission {
+  /**
+   * Throws 429 while that account has to wait after too many failures. The account as it is looked up, whatever the
+   * client's spelling.
+   */
+  admit(account: string): void;
+}
 
 /** One kind of credential. */
 export interface Scheme {
@@ -36,7 +37,10 @@ export interface Scheme {
    * The principal; undefined when the request has no credential of this scheme. Throws a Refusal for one that is
    * no good, 503 when that cannot be told now.
    */
-  readonly authenticate: (presented: Presented) => Promise<Principal> | Principal | undefined;
+  readonly authenticate: (
+    presented: Presented,
+    admission: Admission,
+  ) => Promise<Principal> | Principal | undefined;
   readonly close?: () => Promise<void>;
 }
 

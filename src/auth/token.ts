@@ -44,23 +44,44 @@ export function requireHolder({ certificate }: Token, presented: Presented): voi
     throw refusal('The access token is bound to a client certificate that was not shown.');
 }
 
+/** Where tokens of one kind come from. */
+export interface TokenSource {
+  /** A token that was found good, and still is. */
+  known(text: string): Token | undefined;
+  /** Finds out about one that is not known. Rejects with a Refusal, or 503. */
+  token(text: string): Promise<Token>;
+}
+
 /** Tokens in the cache, and characters of one that may be in it. */
 const MOST_TOKENS = 5000;
 export const MOST_CHARACTERS = 4096;
+/** How many last characters a token is looked up by: a hash of all of it takes four times as long. */
+const TAIL = 32;
+
+interface Kept {
+  readonly text: string;
+  readonly token: Token;
+}
 
 /** Tokens that were found good. Of several requests with a new one, one finds out. */
 export class TokenCache {
-  readonly #tokens = new Recent<Token>(MOST_TOKENS);
+  /** By their ends, which are a signature's or random; of several with the same end, the last. */
+  readonly #tokens = new Recent<Kept>(MOST_TOKENS);
   /** At most one for each request in progress. */
   readonly #pending = new Map<string, Promise<Token>>();
   #cleared = 0;
 
   constructor(readonly now: () => number) {}
 
-  /** The token, from the cache or by `verify`, whose errors are not remembered. */
-  get(text: string, verify: (text: string) => Promise<Token>): Promise<Token> | Token {
-    const known = this.#tokens.get(text);
-    if (known && this.now() < known.goodUntil) return known;
+  known(text: string): Token | undefined {
+    const kept = this.#tokens.get(text.slice(-TAIL));
+    return kept !== undefined && kept.text === text && this.now() < kept.token.goodUntil
+      ? kept.token
+      : undefined;
+  }
+
+  /** One that is not known, by `verify`, whose errors are not remembered. */
+  find(text: string, verify: (text: string) => Promise<Token>): Promise<Token> {
     const pending = this.#pending.get(text);
     if (pending) return pending;
     const verified = this.#keep(text, verify(text)).finally(() => this.#pending.delete(text));
@@ -76,7 +97,8 @@ export class TokenCache {
   async #keep(text: string, verified: Promise<Token>): Promise<Token> {
     const cleared = this.#cleared;
     const token = await verified;
-    if (text.length <= MOST_CHARACTERS && cleared === this.#cleared) this.#tokens.set(text, token);
+    if (text.length <= MOST_CHARACTERS && cleared === this.#cleared)
+      this.#tokens.set(text.slice(-TAIL), { text, token });
     return token;
   }
 }

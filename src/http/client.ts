@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type BlockList, isIP, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import type { Sent } from '../auth/scheme.js';
+import type { Presented } from '../auth/scheme.js';
 
 /** Steps of X-Forwarded-For that are looked at, from the nearest proxy on. */
 const MOST_PROXIES = 16;
@@ -14,20 +14,17 @@ export function present(
   req: IncomingMessage,
   body: () => Promise<Buffer>,
   trusted: BlockList | undefined,
-): Sent {
+): Presented {
   const { socket, headers } = req;
   const peer = plain(socket.remoteAddress ?? '');
   const throughProxy = isTrusted(peer, trusted);
-  const steps = throughProxy ? stepsOf(req) : [];
-  // From the nearest on: the first that is no proxy of ours is the client, whatever came before it.
-  const client = steps.find(({ address }) => address === undefined || !contains(trusted!, address));
-  const address = throughProxy ? (client?.address ?? steps.at(-1)?.address ?? peer) : peer;
+  const steps = throughProxy ? stepsOf(req) : NONE;
   const encrypted = 'encrypted' in socket && socket.encrypted === true;
   return {
     method: req.method!,
     target: req.url!,
     headers,
-    address,
+    address: throughProxy ? (addressOf(steps, trusted!) ?? peer) : peer,
     secure: encrypted || (throughProxy && steps[0]?.secure === true),
     loopback:
       isLoopback(peer) &&
@@ -48,6 +45,14 @@ interface Step {
   /** Undefined: hidden, or nothing that is an address. */
   readonly address: string | undefined;
   readonly secure: boolean;
+}
+
+const NONE: readonly Step[] = [];
+
+/** From the nearest on: the first that is no proxy of ours is the client, whatever came before it. */
+function addressOf(steps: readonly Step[], trusted: BlockList): string | undefined {
+  const client = steps.find(({ address }) => address === undefined || !contains(trusted, address));
+  return client?.address ?? steps.at(-1)?.address;
 }
 
 /** What the proxies tell, the nearest first. */

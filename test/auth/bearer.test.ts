@@ -44,7 +44,7 @@ function schemeOf(t: Test, env: Record<string, string>, timeoutMs = 5000) {
   t.teardown(() => scheme.close?.());
   const use = async (token: string, more: Partial<Presented> = {}) => {
     const headers = { authorization: `Bearer ${token}`, host: 'localhost' };
-    return scheme.authenticate({ headers, ...more } as Presented);
+    return scheme.authenticate({ headers, ...more } as Presented, { admit: () => undefined });
   };
   return { clock, scheme, use };
 }
@@ -282,6 +282,19 @@ t.test('a withdrawn key takes its tokens out of the cache', async (t) => {
   t.match(await use(token), { subject: 'ada' }, 'from the cache');
   await use(await sign(next, claims(issuer.url)));
   await rejects(t, use(token), refused(/issuer has not/), 'the keys have changed');
+});
+
+t.test('the end of a token in the cache makes no other token good', async (t) => {
+  const issuer = await testIssuer(t, es);
+  const { use } = schemeOf(t, settings(issuer.url));
+  const token = await sign(es, claims(issuer.url));
+  t.match(await use(token), { subject: 'ada' });
+  const [header, , signature] = token.split('.');
+  const [, payload] = (await sign(es, claims(issuer.url, { sub: 'eve' }))).split('.');
+  await rejects(t, use(`${header}.${payload}.${signature}`), refused(/signature/), 'other claims');
+  await rejects(t, use(token.slice(-32)), refused(/kind/), 'the end alone');
+  await rejects(t, use(`?${token}`), refused(/malformed/), 'something before it');
+  t.match(await use(token), { subject: 'ada' });
 });
 
 t.test('the cache never outlives the token', async (t) => {

@@ -4,7 +4,7 @@ import t from 'tap';
 import { createAuthenticator } from '../../src/auth/authenticate.js';
 import { type FailureLimit, failureLimit } from '../../src/auth/failures.js';
 import { partition } from '../../src/auth/partition.js';
-import { Refusal, type Scheme, type Sent } from '../../src/auth/scheme.js';
+import { type Presented, Refusal, type Scheme } from '../../src/auth/scheme.js';
 import { openSharedCounts } from '../../src/auth/shared.js';
 import { connect } from '../../src/db/connect.js';
 import { createLog } from '../../src/log.js';
@@ -150,11 +150,11 @@ function gatedScheme() {
   const scheme: Scheme = {
     name: 'basic',
     challenge: () => 'Basic realm="test"',
-    authenticate: (presented) => {
+    authenticate: (presented, admission) => {
       const { authorization } = presented.headers;
       if (authorization === undefined) return undefined;
       return (async () => {
-        await presented.admit('ann');
+        admission.admit('ann');
         checks++;
         await opened;
         if (authorization !== 'good') throw new Refusal('basic', 'No.', 'ann');
@@ -165,7 +165,7 @@ function gatedScheme() {
   return { scheme, open, checks: () => checks };
 }
 
-const sent = (address: string, authorization?: string): Sent => ({
+const sent = (address: string, authorization?: string): Presented => ({
   method: 'GET',
   target: '/',
   headers: authorization === undefined ? {} : { authorization },

@@ -25,7 +25,8 @@ async function ask(t: Test, answer: object | Parameters<typeof answers>[1], time
     INTROSPECTION_CLIENT_ID: 'plinth api',
     INTROSPECTION_CLIENT_SECRET: 'a:b&c/ü',
   });
-  const verify = introspection(config, createLog('silent'), { timeoutMs, now: () => clock.ms });
+  const source = introspection(config, createLog('silent'), { timeoutMs, now: () => clock.ms });
+  const verify = async (token: string) => source.known(token) ?? source.token(token);
   return { issuer, clock, seen, verify };
 }
 
@@ -142,6 +143,18 @@ t.test('answers are remembered for a while', async (t) => {
   clock.ms += 5000;
   t.equal(await outcome(verify('a')), 'good');
   t.equal(seen.length, 4, 'not beyond its end, though within the skew');
+});
+
+t.test('tokens with the same end are told apart', async (t) => {
+  const { issuer, seen, verify } = await ask(t, { active: true, sub: 'ada' });
+  const end = 'e'.repeat(64);
+  t.match(await verify(`a${end}`), { principal: { subject: 'ada' } });
+  answers(issuer.paths, json({ active: true, sub: 'bob' }), seen);
+  t.match(await verify(`b${end}`), { principal: { subject: 'bob' } });
+  answers(issuer.paths, json({ active: false }), seen);
+  t.match(await verify(`b${end}`), { principal: { subject: 'bob' } });
+  t.equal(seen.length, 2);
+  t.match(await outcome(verify(end)), /not active/);
 });
 
 t.test('64 questions at a time', async (t) => {
