@@ -5,11 +5,10 @@ import { credentialsOf, type Presented, quote, Refusal, type Scheme } from './sc
 
 /** `X-API-Key: <key>`, or the key as a Bearer token, which other tokens are told from by how it begins. */
 export function apiKey(realm: string, lookup: Lookup): Scheme {
-  async function verify(key: string): Promise<Principal> {
+  function verify(key: string): Promise<Principal> | Principal {
     if (!isKey(key)) throw refusal('The API key is malformed.');
-    const principal = await lookup.find('key', hashOf(key));
-    if (!principal) throw refusal('The API key is unknown, expired or revoked.');
-    return principal;
+    const found = lookup.find('key', hashOf(key));
+    return found instanceof Promise ? found.then(required) : required(found);
   }
 
   return {
@@ -21,6 +20,11 @@ export function apiKey(realm: string, lookup: Lookup): Scheme {
     },
     close: lookup.close,
   };
+}
+
+function required(principal: Principal | undefined): Principal {
+  if (!principal) throw refusal('The API key is unknown, expired or revoked.');
+  return principal;
 }
 
 function keyOf(presented: Presented): string | undefined {

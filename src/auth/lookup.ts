@@ -6,8 +6,11 @@ import { Recent } from './recent.js';
 
 /** Finds out whom keys and certificates stand for. */
 export interface Lookup {
-  /** The principal behind a SHA-256 in base64; undefined when it has none that is good now. Throws when the database is away. */
-  readonly find: (kind: Kind, hash: string) => Promise<Principal | undefined>;
+  /**
+   * The principal behind a SHA-256 in base64, without a promise when the answer is known; undefined when it has none
+   * that is good now. Rejects when the database is away.
+   */
+  readonly find: (kind: Kind, hash: string) => Promise<Principal | undefined> | Principal | undefined;
   /** The next `find` asks the database. */
   readonly forget: (hash: string) => void;
   readonly close: () => Promise<void>;
@@ -18,18 +21,20 @@ const TRUST_MS = 1000;
 /** Answers that are kept. */
 const MOST = 10_000;
 
-interface Asked {
-  /** Milliseconds of performance.now(), which no clock that is set moves. */
+/** An answer, and when it was asked for: milliseconds of performance.now(), which no clock that is set moves. */
+interface Dated<T> {
   readonly at: number;
-  readonly found: Promise<Found | undefined>;
+  readonly found: T;
 }
+
+type Asked = Dated<Promise<Found | undefined>>;
 
 /**
  * Keeps answers for a second, and only while it hears of revocations: one that it hears of counts at once. Those
  * who ask for the same at the same time share one statement. What is not known is asked for again each time.
  */
 export function openLookup(db: Db, log: Log, now: () => number = () => performance.now()): Lookup {
-  const known = new Recent<Asked>(MOST);
+  const known = new Recent<Dated<Found>>(MOST);
   // Bounded by the queue of the database.
   const pending = new Map<string, Asked>();
   let hears = false;
@@ -67,31 +72,37 @@ export function openLookup(db: Db, log: Log, now: () => number = () => performan
       // Revoked meanwhile, or too slow: the answer is for those who wait for it, and for nobody else.
       if (pending.get(hash) !== asked) return;
       pending.delete(hash);
-      if (found && hears) known.set(hash, asked);
+      if (found && hears) known.set(hash, { at: asked.at, found });
     };
     // Those who asked get the error; here it only means that there is nothing to keep.
     asked.found.then(settle, () => settle(undefined));
     return asked;
   }
 
-  const fresh = (asked: Asked | undefined): Asked | undefined =>
-    asked && now() - asked.at < TRUST_MS ? asked : undefined;
+  const fresh = <T>(answer: Dated<T> | undefined): T | undefined =>
+    answer && now() - answer.at < TRUST_MS ? answer.found : undefined;
 
   return {
-    find: async (kind, hash) => {
-      const asked = fresh(known.get(hash)) ?? fresh(pending.get(hash)) ?? ask(hash);
-      const found = await asked.found;
-      if (!found || found.kind !== kind) return undefined;
-      const { subject, scopes, expires } = found;
-      if (expires !== undefined && expires <= Date.now()) return undefined;
-      return {
-        subject,
-        scopes,
-        scheme: kind === 'key' ? 'api-key' : 'mtls',
-        expiresAt: expires === undefined ? undefined : expires / 1000,
-      };
+    find: (kind, hash) => {
+      const found = fresh(known.get(hash));
+      if (found) return principalOf(kind, found);
+      const asked = fresh(pending.get(hash)) ?? ask(hash).found;
+      return asked.then((answer) => principalOf(kind, answer));
     },
     forget,
     close: end,
+  };
+}
+
+/** Undefined for nobody, for a credential of another kind, and for one that has expired. */
+function principalOf(kind: Kind, found: Found | undefined): Principal | undefined {
+  if (!found || found.kind !== kind) return undefined;
+  const { subject, scopes, expires } = found;
+  if (expires !== undefined && expires <= Date.now()) return undefined;
+  return {
+    subject,
+    scopes,
+    scheme: kind === 'key' ? 'api-key' : 'mtls',
+    expiresAt: expires === undefined ? undefined : expires / 1000,
   };
 }

@@ -281,8 +281,8 @@ t.test('a failed statement fails all who wait for it, and is not kept', async (t
   } as unknown as Db;
   const { find } = openLookup(db, log);
   const [one, two] = [find('key', 'h'), find('key', 'h')];
-  await t.rejects(one, /away/);
-  await t.rejects(two, /away/);
+  await t.rejects(async () => one, /away/);
+  await t.rejects(async () => two, /away/);
   fails = false;
   t.match(await find('key', 'h'), { subject: 's' });
 });
