@@ -32,12 +32,14 @@ export async function onGround<T>(
   const databases = new Map<Name, string>();
   try {
     for (const name of names) {
-      if (name === 'bare') continue;
+      if (name === 'bare' || name === 'guarded') continue;
       const url = await stage.copy(name === 'plinth' ? 'plinth' : 'plain', size, `${name}_${size.items}`);
       databases.set(name, url);
       await stage.settle(url);
     }
-    const ids = await idsOf(databases.get('plinth')!, wanted.ids);
+    const own = databases.get('plinth')!;
+    databases.set('guarded', own);
+    const ids = await idsOf(own, wanted.ids);
     const idsFile = join(folder, 'ids.txt');
     await writeFile(idsFile, `${ids.join('\n')}\n`);
     for (const name of names) contestants.set(name, await startContestant(name, databases.get(name) ?? ''));

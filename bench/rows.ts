@@ -92,11 +92,10 @@ function row(
   return { ...usual, name, connections, entrants, targets, ...more };
 }
 
+const NEAR_BARE = by(0.85, 'rate', '>', 'bare');
+
 const overhead = (name: string, request: Request, status: number) =>
-  row(name, 64, request, ['plinth', 'handwritten', 'bare'], [by(0.85, 'rate', '>', 'bare'), TAIL], {
-    status,
-    base: 'bare',
-  });
+  row(name, 64, request, ['plinth', 'handwritten', 'bare'], [NEAR_BARE, TAIL], { status, base: 'bare' });
 
 /**
  * Every row, in the order in which they are measured: those that write come last. A single connection comes after many: of
@@ -134,6 +133,7 @@ export function rowsOf(items: number): Row[] {
     overhead('no such path', get('/nothing/here'), 404),
     { ...overhead('no such method', { method: 'DELETE', path: '/items', headers: {} }, 405), quick: false },
     overhead('broken body', { method: 'POST', path: '/users', headers: JSON_BODY, body: '{"email":' }, 400),
+    unauthorized(),
     row(
       'whole array',
       1,
@@ -159,6 +159,15 @@ export function rowsOf(items: number): Row[] {
     row('create', 64, CREATE, FRAMEWORKS, [by(2), TAIL], { writes: true, status: 201 }),
     row('create', 1, CREATE, PAIR, [by(1, 'rate', '>='), ALONE, TAIL], { writes: true, status: 201 }),
   ];
+}
+
+/** The hand-written server asks nobody for a credential. */
+function unauthorized(): Row {
+  const base = row('no credential', 64, ONE, ['guarded', 'bare'], [NEAR_BARE], { status: 401, base: 'bare' });
+  const entrants = base.entrants.map((each) =>
+    each.name === 'guarded' ? { ...each, label: 'plinth' } : each,
+  );
+  return { ...base, entrants, quick: false };
 }
 
 /** What conditions that do not end in a 304 add to a read, of Plinth alone. */

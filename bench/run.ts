@@ -62,7 +62,7 @@ function chosen({ kind, only, peers, items }: Options): Row[] {
     .filter((row) => only === undefined || only.test(`${row.name} (${row.connections})`))
     .map((row) => ({
       ...row,
-      entrants: row.entrants.filter(({ name }) => name === 'plinth' || peers.has(name)),
+      entrants: row.entrants.filter(({ name }) => name === 'plinth' || name === 'guarded' || peers.has(name)),
     }));
 }
 
