@@ -11,9 +11,10 @@ export function apiKey(realm: string, lookup: Lookup): Scheme {
     return found instanceof Promise ? found.then(required) : required(found);
   }
 
+  const challenge = `ApiKey realm=${quote(realm)}, header="X-API-Key"`;
   return {
     name: 'api-key',
-    challenge: () => `ApiKey realm=${quote(realm)}, header="X-API-Key"`,
+    challenge: () => challenge,
     authenticate: (presented) => {
       const given = keyOf(presented);
       return given === undefined ? undefined : verify(given);

@@ -1,6 +1,7 @@
 import { badRequest, unauthorized } from '../errors.js';
 import type { Cell, Labelled } from '../observe/instruments.js';
 import type { Principal } from '../principal.js';
+import type { Problem } from '../problem.js';
 import type { Attempt, FailureLimit } from './failures.js';
 import { type Presented, Refusal, type Scheme } from './scheme.js';
 
@@ -16,13 +17,18 @@ export function createAuthenticator(
   failures: FailureLimit,
   counted?: Labelled<Cell>,
 ): Authenticate {
-  const refuse = (presented: Presented, refusal: Refusal | undefined) =>
-    unauthorized(
-      refusal?.description ?? 'A credential is needed.',
-      schemes.map((scheme) =>
-        scheme.challenge(presented, scheme.name === refusal?.scheme ? refusal : undefined),
-      ),
+  let last = unauthorized('', []);
+
+  function refuse(presented: Presented, refusal: Refusal | undefined): Problem {
+    const message = refusal?.description ?? 'A credential is needed.';
+    const challenges = schemes.map((scheme) =>
+      scheme.challenge(presented, scheme.name === refusal?.scheme ? refusal : undefined),
     );
+    // Mostly it is the same again, whose body is made.
+    if (last.message !== message || !challenges.every((text, at) => last.more.headers![2 * at + 1] === text))
+      last = unauthorized(message, challenges);
+    return last;
+  }
 
   async function settle(
     presented: Presented,

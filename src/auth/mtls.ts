@@ -14,9 +14,10 @@ export function mtls(realm: string, lookup: Lookup): Scheme {
     return principal;
   }
 
+  const challenge = `ClientCertificate realm=${quote(realm)}`;
   return {
     name: 'mtls',
-    challenge: () => `ClientCertificate realm=${quote(realm)}`,
+    challenge: () => challenge,
     authenticate: ({ certificate, headers }) => {
       const explicit = headers.authorization ?? headers['x-api-key'] ?? headers['x-signature'];
       return certificate === undefined || explicit !== undefined ? undefined : verify(certificate);

@@ -43,9 +43,10 @@ export function signature(config: Config, takeOnce: TakeOnce): Scheme {
     return { subject, scopes, scheme: 'signature', expiresAt: undefined };
   }
 
+  const challenge = `HMAC-SHA256 realm=${quote(config.realm)}, headers="X-Timestamp X-Signature"`;
   return {
     name: 'signature',
-    challenge: () => `HMAC-SHA256 realm=${quote(config.realm)}, headers="X-Timestamp X-Signature"`,
+    challenge: () => challenge,
     authenticate: (presented) => {
       const given = presented.headers['x-signature'];
       return given === undefined ? undefined : verify(presented, String(given));
