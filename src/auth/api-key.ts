@@ -11,10 +11,9 @@ export function apiKey(realm: string, lookup: Lookup): Scheme {
     return found instanceof Promise ? found.then(required) : required(found);
   }
 
-  const challenge = `ApiKey realm=${quote(realm)}, header="X-API-Key"`;
   return {
     name: 'api-key',
-    challenge: () => challenge,
+    challenge: () => `ApiKey realm=${quote(realm)}, header="X-API-Key"`,
     authenticate: (presented) => {
       const given = keyOf(presented);
       return given === undefined ? undefined : verify(given);

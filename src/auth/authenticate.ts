@@ -1,11 +1,20 @@
 import { badRequest, unauthorized } from '../errors.js';
 import type { Cell, Labelled } from '../observe/instruments.js';
-import type { Principal } from '../principal.js';
+import type { Principal, SchemeName } from '../principal.js';
 import type { Problem } from '../problem.js';
 import type { Attempt, FailureLimit } from './failures.js';
 import { type Presented, Refusal, type Scheme } from './scheme.js';
 
 export type Authenticate = (presented: Presented) => Promise<Principal> | Principal;
+
+/** A 401 and what it was made from: mostly the next one is the same, and its body is made. */
+interface Refused {
+  readonly message: string;
+  readonly scheme: SchemeName | undefined;
+  readonly host: string | undefined;
+  readonly secure: boolean;
+  readonly problem: Problem;
+}
 
 /**
  * One principal from whatever credential a request has, without a promise where it is known at once. Throws, or rejects
@@ -17,17 +26,19 @@ export function createAuthenticator(
   failures: FailureLimit,
   counted?: Labelled<Cell>,
 ): Authenticate {
-  let last = unauthorized('', []);
+  let last: Refused | undefined;
 
-  function refuse(presented: Presented, refusal: Refusal | undefined): Problem {
+  function refuse({ headers: { host }, secure }: Presented, refusal: Refusal | undefined): Problem {
     const message = refusal?.description ?? 'A credential is needed.';
-    const challenges = schemes.map((scheme) =>
-      scheme.challenge(presented, scheme.name === refusal?.scheme ? refusal : undefined),
-    );
-    // Mostly it is the same again, whose body is made.
-    if (last.message !== message || !challenges.every((text, at) => last.more.headers![2 * at + 1] === text))
-      last = unauthorized(message, challenges);
-    return last;
+    const scheme = refusal?.scheme;
+    const isSame = last?.message === message && last.scheme === scheme && last.host === host;
+    if (!last || !isSame || last.secure !== secure) {
+      const challenges = schemes.map((each) =>
+        each.challenge(host, secure, each.name === scheme ? refusal : undefined),
+      );
+      last = { message, scheme, host, secure, problem: unauthorized(message, challenges) };
+    }
+    return last.problem;
   }
 
   async function settle(

@@ -64,10 +64,9 @@ export function basic(config: Config, db: Db, log: Log): Scheme {
     await db.run(STATEMENTS.get('rehash')!, [userId, hash, await hashPassword(password)]);
   }
 
-  const challenge = `Basic realm=${quote(config.realm)}, charset="UTF-8"`;
   return {
     name: 'basic',
-    challenge: () => challenge,
+    challenge: () => `Basic realm=${quote(config.realm)}, charset="UTF-8"`,
     authenticate: (presented, admission) => {
       const credentials = credentialsOf(presented, 'basic');
       return credentials === undefined ? undefined : verify(presented, admission, credentials);

@@ -59,10 +59,10 @@ export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timing: Rem
 
   return {
     name: 'bearer',
-    challenge: (presented, refused) =>
+    challenge: (host, secure, refused) =>
       `Bearer realm=${quote(config.realm)}, error="invalid_token", error_description=${quote(
         refused?.description ?? 'No access token was sent.',
-      )}${metadataOf(config, presented)}`,
+      )}${metadataOf(config, host, secure)}`,
     authenticate: (presented) => {
       const text = credentialsOf(presented, 'bearer');
       if (text === undefined || (takesKeys && text.startsWith(API_KEY))) return undefined;
@@ -94,7 +94,7 @@ function jwtSource(
 }
 
 /** Where the metadata of this resource is (RFC 9728 section 5.1). */
-function metadataOf({ publicUrl }: Config, { headers: { host }, secure }: Presented): string {
+function metadataOf({ publicUrl }: Config, host: string | undefined, secure: boolean): string {
   const base = publicUrl ?? (host === undefined ? undefined : `${secure ? 'https' : 'http'}://${host}`);
   return base === undefined
     ? ''

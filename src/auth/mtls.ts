@@ -14,10 +14,9 @@ export function mtls(realm: string, lookup: Lookup): Scheme {
     return principal;
   }
 
-  const challenge = `ClientCertificate realm=${quote(realm)}`;
   return {
     name: 'mtls',
-    challenge: () => challenge,
+    challenge: () => `ClientCertificate realm=${quote(realm)}`,
     authenticate: ({ certificate, headers }) => {
       const explicit = headers.authorization ?? headers['x-api-key'] ?? headers['x-signature'];
       return certificate === undefined || explicit !== undefined ? undefined : verify(certificate);

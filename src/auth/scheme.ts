@@ -31,8 +31,11 @@ export interface Admission {
 /** One kind of credential. */
 export interface Scheme {
   readonly name: SchemeName;
-  /** The value of WWW-Authenticate. `refusal`: what was wrong with a credential of this scheme. */
-  readonly challenge: (presented: Presented, refusal: Refusal | undefined) => string;
+  /**
+   * The value of WWW-Authenticate for a request to `host`, as its field says. `refusal`: what was wrong with a credential
+   * of this scheme.
+   */
+  readonly challenge: (host: string | undefined, secure: boolean, refusal: Refusal | undefined) => string;
   /**
    * The principal; undefined when the request has no credential of this scheme. Throws a Refusal for one that is
    * no good, 503 when that cannot be told now.

@@ -43,10 +43,9 @@ export function signature(config: Config, takeOnce: TakeOnce): Scheme {
     return { subject, scopes, scheme: 'signature', expiresAt: undefined };
   }
 
-  const challenge = `HMAC-SHA256 realm=${quote(config.realm)}, headers="X-Timestamp X-Signature"`;
   return {
     name: 'signature',
-    challenge: () => challenge,
+    challenge: () => `HMAC-SHA256 realm=${quote(config.realm)}, headers="X-Timestamp X-Signature"`,
     authenticate: (presented) => {
       const given = presented.headers['x-signature'];
       return given === undefined ? undefined : verify(presented, String(given));

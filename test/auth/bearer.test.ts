@@ -403,6 +403,32 @@ t.test('keys of the api-key scheme are left to it', async (t) => {
   await rejects(t, use('abc'), refused(/kind/), 'nothing else is taken');
 });
 
+t.test('each 401 is that of its own request, whatever the one before was', async (t) => {
+  const issuer = await testIssuer(t, es);
+  const { send } = await testService(t, { ...settings(issuer.url), TRUST_PROXY: '127.0.0.1' });
+  const none = { message: 'A credential is needed.', error: 'No access token was sent.' };
+  const broken = { message: 'The access token is malformed.', error: 'The access token is malformed.' };
+  const requests: [headers: Record<string, string>, fault: typeof none, base: string][] = [
+    [{ host: 'a.example' }, none, 'http://a.example'],
+    [{ host: 'b.example' }, none, 'http://b.example'],
+    [{ host: 'b.example', 'x-forwarded-proto': 'https' }, none, 'https://b.example'],
+    [{ host: 'b.example', authorization: 'Bearer ?' }, broken, 'http://b.example'],
+    [{ host: 'a.example', authorization: 'Bearer ?' }, broken, 'http://a.example'],
+    [{ host: 'a.example' }, none, 'http://a.example'],
+    [{ host: 'a.example' }, none, 'http://a.example'],
+  ];
+  for (const [headers, { message, error }, base] of requests) {
+    const { status, json, headers: fields } = await send('GET', '/whoami', { headers });
+    t.equal(status, 401);
+    t.same(json, { error: { code: 'UNAUTHORIZED', message } });
+    t.equal(
+      fields['www-authenticate'],
+      `Bearer realm="plinth", error="invalid_token", error_description="${error}", ` +
+        `resource_metadata="${base}/.well-known/oauth-protected-resource"`,
+    );
+  }
+});
+
 t.test('the metadata of the resource (RFC 9728)', async (t) => {
   const issuer = await testIssuer(t, es);
   const service = await testService(t, settings(issuer.url));
