@@ -2,14 +2,12 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import postgres from 'postgres';
 import { hashOf, newKey } from '../src/auth/key.js';
 import { type Contestant, startContestant } from './contestant.js';
+import { AUDIENCE, type Issuer, startIssuer } from './issuer.js';
 import { pickLoader } from './load.js';
 import { loadPrepared } from './load-wrk.js';
 import { cpuOf, cpuOfFamily } from './proc.js';
@@ -27,7 +25,6 @@ const CONNECTIONS = 64;
 const MANY = 30_000;
 const MANY_SIGNED = 90_000;
 const SECRET = 'a secret that only the bench knows, of some length';
-const AUDIENCE = 'https://bench.example';
 const SIZE = { users: 20_000, items: 1000 };
 
 /** A kind of credential: the service it needs, and the next request's header fields. */
@@ -176,48 +173,6 @@ async function write(file: string, { fields, supply }: Case, count: number, ids:
   }
   stream.end();
   await once(stream, 'close');
-}
-
-interface Issuer {
-  readonly url: string;
-  readonly algorithms: readonly string[];
-  token(algorithm: string): Promise<string>;
-  close(): void;
-}
-
-/** An authorization server as far as a resource server sees one: its metadata and its keys. */
-async function startIssuer(): Promise<Issuer> {
-  const algorithms = ['RS256', 'ES256', 'EdDSA'];
-  const pairs = await Promise.all(algorithms.map((algorithm) => generateKeyPair(algorithm)));
-  const keys = await Promise.all(
-    pairs.map(async ({ publicKey }, n) => ({
-      ...(await exportJWK(publicKey)),
-      kid: algorithms[n],
-      alg: algorithms[n],
-      use: 'sig',
-    })),
-  );
-  const server = http.createServer((req, res) => {
-    const body = req.url === '/jwks' ? { keys } : { issuer: url, jwks_uri: `${url}/jwks` };
-    res.setHeader('content-type', 'application/json').end(JSON.stringify(body));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
-    url,
-    algorithms,
-    token: (algorithm) =>
-      new SignJWT({ scope: 'users:read', jti: randomBytes(8).toString('hex') })
-        .setProtectedHeader({ alg: algorithm, kid: algorithm, typ: 'at+jwt' })
-        .setIssuer(url)
-        .setAudience(AUDIENCE)
-        .setSubject('bench')
-        .setIssuedAt()
-        .setExpirationTime('10m')
-        .sign(pairs[algorithms.indexOf(algorithm)]!.privateKey),
-    close: () => server.close(),
-  };
 }
 
 function print(results: readonly Result[]): void {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** Each server that takes part, and where its program is; `guarded` is Plinth that asks for a credential. */
+/** Each server that takes part, and where its program is; `guarded` is Plinth that takes the tokens of an issuer. */
 const PROGRAMS = {
   plinth: '../src/main.js',
   guarded: '../src/main.js',
@@ -13,8 +13,6 @@ const PROGRAMS = {
 };
 
 export type Name = keyof typeof PROGRAMS;
-
-const SETTINGS: Partial<Record<Name, Readonly<Record<string, string>>>> = { guarded: { AUTH: 'api-key' } };
 
 /** A server that runs, in a process of its own. */
 export interface Contestant {
@@ -37,7 +35,6 @@ export async function startContestant(
       NODE_ENV: 'production',
       DATABASE_URL: databaseUrl,
       PORT: '0',
-      ...SETTINGS[name],
       ...settings,
     },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { type Contestant, type Name, startContestant } from './contestant.js';
+import { AUDIENCE, startIssuer } from './issuer.js';
 import type { Loader } from './load.js';
 import type { Ground } from './measure.js';
 import type { Size, Stage } from './stage.js';
@@ -28,6 +29,7 @@ export async function onGround<T>(
 ): Promise<T> {
   const { names, size, rounds, seconds } = wanted;
   const folder = await mkdtemp(join(tmpdir(), 'plinth-bench-'));
+  const issuer = await startIssuer();
   const contestants = new Map<Name, Contestant>();
   const databases = new Map<Name, string>();
   try {
@@ -42,9 +44,14 @@ export async function onGround<T>(
     const ids = await idsOf(own, wanted.ids);
     const idsFile = join(folder, 'ids.txt');
     await writeFile(idsFile, `${ids.join('\n')}\n`);
-    for (const name of names) contestants.set(name, await startContestant(name, databases.get(name) ?? ''));
-    return await work({ stage, load, contestants, databases, ids, idsFile, rounds, seconds });
+    for (const name of names) {
+      const settings = name === 'guarded' ? { AUTH: 'bearer', ISSUER: issuer.url, AUDIENCE } : {};
+      contestants.set(name, await startContestant(name, databases.get(name) ?? '', settings));
+    }
+    const token = await issuer.token('ES256');
+    return await work({ stage, load, contestants, databases, ids, idsFile, token, rounds, seconds });
   } finally {
+    issuer.close();
     for (const contestant of contestants.values()) await contestant.stop();
     await rm(folder, { recursive: true, force: true });
   }

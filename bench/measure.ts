@@ -2,6 +2,7 @@ import type { Contestant, Name } from './contestant.js';
 import type { Loader, Outcome } from './load.js';
 import { probe } from './probe.js';
 import { cpuOf, cpuOfFamily } from './proc.js';
+import type { Request } from './request.js';
 import { type Entrant, type Row, statusOf } from './rows.js';
 import { measureIdle, measureWhole } from './special.js';
 import type { Stage } from './stage.js';
@@ -15,6 +16,8 @@ export interface Ground {
   readonly databases: ReadonlyMap<Name, string>;
   readonly ids: readonly string[];
   readonly idsFile: string;
+  /** An access token that the guarded contestant takes. */
+  readonly token: string;
   readonly rounds: number;
   readonly seconds: number;
 }
@@ -117,13 +120,22 @@ function perRequest(
   return { [name]: ((after - before) * 1e6) / requests };
 }
 
+/** The request as it is sent: `{token}` in a header field is the access token of the run. */
+export function requestOf({ request }: Entrant, { token }: Ground): Request {
+  const fields = Object.entries(request.headers).map(([name, value]) => [
+    name,
+    value.replace('{token}', token),
+  ]);
+  return { ...request, headers: Object.fromEntries(fields) };
+}
+
 async function loadOnce(row: Row, entrant: Entrant, ground: Ground, seconds: number): Promise<Outcome> {
   await ground.stage.calm();
   const outcome = await ground.load({
     url: ground.contestants.get(entrant.name)!.url,
     connections: row.connections,
     seconds,
-    request: entrant.request,
+    request: requestOf(entrant, ground),
     status: statusOf(row, entrant),
     idsFile: ground.idsFile,
   });

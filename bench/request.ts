@@ -1,6 +1,6 @@
 /**
  * A request with places to fill in, each time anew: `{id}` the id of a record that exists, `{unique}` a word
- * never used before, `{number}` an integer from 0 to 149.
+ * never used before, `{number}` an integer from 0 to 149; and once for a run, in a header field, `{token}`.
  */
 export interface Request {
   readonly method: string;

@@ -121,6 +121,7 @@ export function rowsOf(items: number): Row[] {
       status: 304,
     }),
     row('absent id', 64, get(`/users/${ABSENT}`), PAIR, [by(2), SHORT_TAIL], { status: 404 }),
+    verified(),
     firstPage(),
     row('middle page', 4, get(`/items?page=${middle}&limit=20`), PAIR, [by(150), TAIL]),
     row('last page', 4, get(`/items?page=${last}&limit=20`), PAIR, [by(150), TAIL], { quick: false }),
@@ -159,6 +160,19 @@ export function rowsOf(items: number): Row[] {
     row('create', 64, CREATE, FRAMEWORKS, [by(2), TAIL], { writes: true, status: 201 }),
     row('create', 1, CREATE, PAIR, [by(1, 'rate', '>='), ALONE, TAIL], { writes: true, status: 201 }),
   ];
+}
+
+/** A token that was seen before, against the same read of the service that asks for none. */
+function verified(): Row {
+  const other = 'plinth, AUTH=none';
+  const headers = { authorization: 'Bearer {token}' };
+  return {
+    ...row('verified token', 64, ONE, [], [by(0.9, 'rate', '>', other)], { base: other }),
+    entrants: [
+      { label: 'plinth', name: 'guarded', request: get('/users/{id}', headers) },
+      { label: other, name: 'plinth', request: ONE },
+    ],
+  };
 }
 
 /** The hand-written server asks nobody for a credential. */
