@@ -46,7 +46,7 @@ async function roundsOf(row: Row, ground: Ground): Promise<Round[]> {
   if (row.kind === 'idle') return measureIdle(row, ground);
   await probe(row, ground);
   const seconds = new Map<string, number>();
-  const warming = row.writes && row.connections > 1 ? COMPILING_SECONDS : ground.seconds / 2;
+  const warming = row.writes && row.connections > 1 ? compiling(ground) : ground.seconds / 2;
   for (const entrant of row.entrants) {
     const { rate } = await loadOnce(row, entrant, ground, warming);
     seconds.set(entrant.label, secondsFor(rate, ground.seconds));
@@ -61,8 +61,8 @@ async function roundsOf(row: Row, ground: Ground): Promise<Round[]> {
   return rounds;
 }
 
-/** Time that V8 takes at least to compile what every request of a kind runs through. */
-const COMPILING_SECONDS = 1.5;
+/** Time that V8 has to compile what every request of a kind runs through; it takes two to three seconds. */
+const compiling = ({ seconds }: Ground) => Math.max(1.5, 2 * seconds);
 
 /** Loads each contestant with the first row that has it, or that row would measure how V8 compiles; writes come later. */
 export async function warmUp(rows: readonly Row[], ground: Ground): Promise<void> {
@@ -71,7 +71,7 @@ export async function warmUp(rows: readonly Row[], ground: Ground): Promise<void
     for (const entrant of row.entrants) {
       if (known.has(entrant.name)) continue;
       known.add(entrant.name);
-      await loadOnce(row, entrant, ground, COMPILING_SECONDS);
+      await loadOnce(row, entrant, ground, compiling(ground));
     }
   }
 }
