@@ -65,7 +65,7 @@ export function createAuthenticator(
     const found = firstOf(schemes, presented, attempt);
     if (found instanceof Promise) return settle(presented, attempt, found);
     if (!found) throw refuse(presented, undefined);
-    attempt.pass();
+    // What was found at once has nothing to pass: no check ran meanwhile.
     return found;
   };
 }

@@ -89,8 +89,9 @@ export function failureLimit(
     #accounts: Set<string> | undefined;
 
     constructor(address: string) {
-      this.#address = partition('address', address);
-      admit(this.#address);
+      this.#address = address;
+      // The name of an address is put together, and hashed, for each request: not for nothing.
+      if (!tallies.isEmpty) admit(partition('address', address));
     }
 
     admit(account: string): void {
@@ -98,14 +99,17 @@ export function failureLimit(
     }
 
     pass(): void {
-      admit(this.#address);
-      for (const account of this.#accounts ?? NONE) admit(account);
+      for (const who of this.#whose()) admit(who);
     }
 
     async fail(account: string | undefined): Promise<void> {
       if (account !== undefined) this.#claims(account);
       this.pass();
-      await Promise.all([this.#address, ...(this.#accounts ?? NONE)].map(count));
+      await Promise.all(this.#whose().map(count));
+    }
+
+    #whose(): string[] {
+      return [partition('address', this.#address), ...(this.#accounts ?? NONE)];
     }
 
     #claims(account: string): string {

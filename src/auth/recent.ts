@@ -11,6 +11,10 @@ export class Recent<V> {
     this.#half = Math.max(1, Math.floor(most / 2));
   }
 
+  get isEmpty(): boolean {
+    return this.#young.size === 0 && this.#old.size === 0;
+  }
+
   get(key: string): V | undefined {
     const value = this.#young.get(key);
     if (value !== undefined) return value;
