@@ -21,7 +21,7 @@ import { median } from './stats.js';
 const ROUNDS = 5;
 const SECONDS = 1;
 const CONNECTIONS = 64;
-/** How many credentials of a kind are made for a round, where each is sent once: 1.5 x what was ever answered. */
+/** How many credentials of a kind are made for a round, where each is sent once: more than are answered in one. */
 const MANY = 30_000;
 const MANY_SIGNED = 90_000;
 const SECRET = 'a secret that only the bench knows, of some length';

@@ -49,7 +49,19 @@ export async function onGround<T>(
       contestants.set(name, await startContestant(name, databases.get(name) ?? '', settings));
     }
     const token = await issuer.token('ES256');
-    return await work({ stage, load, contestants, databases, ids, idsFile, token, rounds, seconds });
+    const compiled = new Set<string>();
+    return await work({
+      stage,
+      load,
+      contestants,
+      databases,
+      ids,
+      idsFile,
+      token,
+      compiled,
+      rounds,
+      seconds,
+    });
   } finally {
     issuer.close();
     for (const contestant of contestants.values()) await contestant.stop();

@@ -1,5 +1,5 @@
 import type { Measured } from './measure.js';
-import type { Row, Target } from './rows.js';
+import type { Row, Target } from './row.js';
 import { type Metric, short } from './stats.js';
 
 /** How a target was met. */

@@ -2,8 +2,8 @@ import type { Contestant, Name } from './contestant.js';
 import type { Loader, Outcome } from './load.js';
 import { probe } from './probe.js';
 import { cpuOf, cpuOfFamily } from './proc.js';
-import type { Request } from './request.js';
-import { type Entrant, type Row, statusOf } from './rows.js';
+import { withToken } from './request.js';
+import { type Entrant, type Row, statusOf } from './row.js';
 import { measureIdle, measureWhole } from './special.js';
 import type { Stage } from './stage.js';
 import { type Figures, medians, shortened } from './stats.js';
@@ -18,6 +18,8 @@ export interface Ground {
   readonly idsFile: string;
   /** An access token that the guarded contestant takes. */
   readonly token: string;
+  /** Kinds of requests that a contestant has had for a while. */
+  readonly compiled: Set<string>;
   readonly rounds: number;
   readonly seconds: number;
 }
@@ -41,14 +43,21 @@ export async function measureRow(row: Row, ground: Ground): Promise<Measured[]> 
 
 type Round = ReadonlyMap<string, Figures>;
 
+/** Seconds of the round that warms up: more where V8 has yet to compile what this kind of request runs through. */
+function warmingOf({ writes }: Row, { name, request }: Entrant, { seconds, compiled }: Ground): number {
+  const kind = `${name} ${writes ? request.method : 'reads'}`;
+  if (compiled.has(kind)) return seconds / 2;
+  compiled.add(kind);
+  return Math.max(1.5, 2 * seconds);
+}
+
 async function roundsOf(row: Row, ground: Ground): Promise<Round[]> {
   if (row.kind === 'whole') return measureWhole(row, ground);
   if (row.kind === 'idle') return measureIdle(row, ground);
   await probe(row, ground);
   const seconds = new Map<string, number>();
-  const warming = row.writes && row.connections > 1 ? compiling(ground) : ground.seconds / 2;
   for (const entrant of row.entrants) {
-    const { rate } = await loadOnce(row, entrant, ground, warming);
+    const { rate } = await loadOnce(row, entrant, ground, warmingOf(row, entrant, ground));
     seconds.set(entrant.label, secondsFor(rate, ground.seconds));
   }
   const rounds: Round[] = [];
@@ -59,21 +68,6 @@ async function roundsOf(row: Row, ground: Ground): Promise<Round[]> {
     rounds.push(figures);
   }
   return rounds;
-}
-
-/** Time that V8 has to compile what every request of a kind runs through; it takes two to three seconds. */
-const compiling = ({ seconds }: Ground) => Math.max(1.5, 2 * seconds);
-
-/** Loads each contestant with the first row that has it, or that row would measure how V8 compiles; writes come later. */
-export async function warmUp(rows: readonly Row[], ground: Ground): Promise<void> {
-  const known = new Set<Name>();
-  for (const row of rows.filter(({ kind, writes }) => kind === 'load' && !writes)) {
-    for (const entrant of row.entrants) {
-      if (known.has(entrant.name)) continue;
-      known.add(entrant.name);
-      await loadOnce(row, entrant, ground, compiling(ground));
-    }
-  }
 }
 
 const MOST_WARMING = 20;
@@ -136,22 +130,13 @@ function perRequest(
   return { [name]: ((after - before) * 1e6) / requests };
 }
 
-/** The request as it is sent: `{token}` in a header field is the access token of the run. */
-export function requestOf({ request }: Entrant, { token }: Ground): Request {
-  const fields = Object.entries(request.headers).map(([name, value]) => [
-    name,
-    value.replace('{token}', token),
-  ]);
-  return { ...request, headers: Object.fromEntries(fields) };
-}
-
 async function loadOnce(row: Row, entrant: Entrant, ground: Ground, seconds: number): Promise<Outcome> {
   await ground.stage.calm();
   const outcome = await ground.load({
     url: ground.contestants.get(entrant.name)!.url,
     connections: row.connections,
     seconds,
-    request: requestOf(entrant, ground),
+    request: withToken(entrant.request, ground.token),
     status: statusOf(row, entrant),
     idsFile: ground.idsFile,
   });

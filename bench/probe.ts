@@ -1,6 +1,6 @@
-import { type Ground, requestOf } from './measure.js';
-import { filler, nextTag } from './request.js';
-import { type Entrant, type Row, statusOf } from './rows.js';
+import type { Ground } from './measure.js';
+import { filler, nextTag, withToken } from './request.js';
+import { type Entrant, type Row, statusOf } from './row.js';
 
 const PROBES = 3;
 
@@ -20,7 +20,7 @@ export async function probe(row: Row, ground: Ground): Promise<void> {
 
 /** The records of a page, or undefined for what is no page. */
 async function seenOf(row: Row, entrant: Entrant, ground: Ground): Promise<string | undefined> {
-  const { method, path, headers, body } = requestOf(entrant, ground);
+  const { method, path, headers, body } = withToken(entrant.request, ground.token);
   const tag = nextTag();
   const [pathOf, bodyOf] = [filler(path, ground.ids, tag), filler(body ?? '', ground.ids, tag)];
   const { url } = ground.contestants.get(entrant.name)!;

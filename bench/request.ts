@@ -9,6 +9,15 @@ export interface Request {
   readonly body?: string;
 }
 
+/** The request as it is sent: `{token}` in a header field is the access token of the run. */
+export function withToken(request: Request, token: string): Request {
+  const fields = Object.entries(request.headers).map(([name, value]) => [
+    name,
+    value.replace('{token}', token),
+  ]);
+  return { ...request, headers: Object.fromEntries(fields) };
+}
+
 export type Place = 'id' | 'unique' | 'number';
 
 /** Splits a text at its places: texts and places by turns, beginning with a text. */

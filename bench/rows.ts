@@ -1,43 +1,7 @@
 import type { Name } from './contestant.js';
 import { TERMS } from './data.js';
 import type { Request } from './request.js';
-import type { Metric } from './stats.js';
-
-/** What a row wants of Plinth: a figure of its own, or its quotient by, or what it is above, another's. */
-export interface Target {
-  readonly metric: Metric;
-  readonly op: '>' | '>=' | '<' | '<=';
-  readonly bound: number;
-  readonly by?: string;
-  readonly above?: string;
-}
-
-/** One contestant of a row; `label` tells apart two that are the same server. */
-export interface Entrant {
-  readonly label: string;
-  readonly name: Name;
-  readonly request: Request;
-}
-
-export type Kind = 'load' | 'whole' | 'idle';
-
-/** A line of the benchmark. */
-export interface Row {
-  readonly name: string;
-  readonly kind: Kind;
-  readonly connections: number;
-  readonly status: number;
-  /** Whom the others are compared with. */
-  readonly base: string;
-  readonly entrants: readonly Entrant[];
-  readonly targets: readonly Target[];
-  /** Whether a quick run has it too. */
-  readonly quick: boolean;
-  readonly writes: boolean;
-}
-
-/** The status that an entrant has to answer with: the bare server knows only one. */
-export const statusOf = (row: Row, entrant: Entrant) => (entrant.name === 'bare' ? 200 : row.status);
+import { by, type Entrant, type Row, row } from './row.js';
 
 const JSON_BODY = { 'content-type': 'application/json' };
 const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' };
@@ -63,34 +27,10 @@ const PATCH: Request = {
 const PAIR: readonly Name[] = ['plinth', 'handwritten'];
 const FRAMEWORKS: readonly Name[] = [...PAIR, 'fastify', 'express'];
 
-const by = (
-  bound: number,
-  metric: Metric = 'rate',
-  op: Target['op'] = '>',
-  other = 'handwritten',
-): Target => ({
-  metric,
-  op,
-  bound,
-  by: other,
-});
 const TAIL = by(1, 'p99', '<');
 const SHORT_TAIL = by(0.5, 'p99', '<');
 /** A client that is alone has nobody to share a statement with, and must not pay for it. */
 const ALONE = by(1, 'p50', '<=');
-
-function row(
-  name: string,
-  connections: number,
-  request: Request,
-  names: readonly Name[],
-  targets: readonly Target[],
-  more: Partial<Row> = {},
-): Row {
-  const entrants = names.map((each) => ({ label: each, name: each, request }));
-  const usual = { kind: 'load', status: 200, base: 'handwritten', quick: true, writes: false } as const;
-  return { ...usual, name, connections, entrants, targets, ...more };
-}
 
 const NEAR_BARE = by(0.85, 'rate', '>', 'bare');
 

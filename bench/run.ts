@@ -8,11 +8,12 @@ import { whyNotHold } from './idle.js';
 import { judge, type Result } from './judge.js';
 import { pickLoader } from './load.js';
 import { describeMachine, machineText } from './machine.js';
-import { type Ground, measureRow, warmUp } from './measure.js';
+import { type Ground, measureRow } from './measure.js';
 import { HELP, type Options, readOptions } from './options.js';
 import { table } from './report.js';
 import { latest, type Report, read, regressions, save } from './results.js';
-import { type Row, rowsOf } from './rows.js';
+import type { Row } from './row.js';
+import { rowsOf } from './rows.js';
 import { openStage, type Stage } from './stage.js';
 
 /** The benchmark: `npm run bench -- --help`. */
@@ -68,7 +69,6 @@ function chosen({ kind, only, peers, items }: Options): Row[] {
 
 async function measureAll(rows: readonly Row[], ground: Ground): Promise<Result[]> {
   const results: Result[] = [];
-  await warmUp(rows, ground);
   for (const [index, row] of rows.entries()) {
     tell(`${index + 1}/${rows.length} ${row.name}, ${row.connections} at a time`);
     results.push(await measured(row, ground));

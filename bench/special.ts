@@ -3,7 +3,7 @@ import { type Contestant, startContestant } from './contestant.js';
 import { holdConnections } from './idle.js';
 import type { Ground } from './measure.js';
 import { cpuOf, cpuOfFamily, forgetPeak, memoryOf } from './proc.js';
-import type { Row } from './rows.js';
+import type { Row } from './row.js';
 import type { Figures } from './stats.js';
 
 /** The rows that are not about requests a second, measured on processes that have done nothing before. */

@@ -11,7 +11,8 @@ import { parseStat } from '../bench/proc.js';
 import { table } from '../bench/report.js';
 import { filler, split } from '../bench/request.js';
 import { type Report, regressions } from '../bench/results.js';
-import { type Row, rowsOf } from '../bench/rows.js';
+import type { Row } from '../bench/row.js';
+import { rowsOf } from '../bench/rows.js';
 import { type Figures, median, medians } from '../bench/stats.js';
 
 const measured = (label: string, median: Figures): Measured => ({ label, rounds: [median], median });
