@@ -94,6 +94,7 @@ function requireOneCredential({ headers, target }: Presented): void {
   if (target.includes('?') && IN_QUERY.test(target))
     throw badRequest('A credential does not belong into a query string.');
   const { authorization, 'x-api-key': key, 'x-signature': signature } = headers;
-  const given = +(authorization !== undefined) + +(key !== undefined) + +(signature !== undefined);
+  const given =
+    Number(authorization !== undefined) + Number(key !== undefined) + Number(signature !== undefined);
   if (given > 1) throw badRequest('A request has one credential.');
 }

@@ -34,7 +34,6 @@ interface Tally {
   endsAt: number;
 }
 
-const NONE: readonly string[] = [];
 const UNLIMITED: Attempt = {
   admit: () => undefined,
   fail: () => Promise.resolve(),
@@ -109,7 +108,7 @@ export function failureLimit(
     }
 
     #whose(): string[] {
-      return [partition('address', this.#address), ...(this.#accounts ?? NONE)];
+      return [partition('address', this.#address), ...(this.#accounts ?? [])];
     }
 
     #claims(account: string): string {

@@ -32,8 +32,8 @@ export interface Admission {
 export interface Scheme {
   readonly name: SchemeName;
   /**
-   * The value of WWW-Authenticate for a request to `host`, as its field says. `refusal`: what was wrong with a credential
-   * of this scheme.
+   * The value of WWW-Authenticate for a request to `host`, as its field says, and over TLS or not. `refusal`: what was
+   * wrong with a credential of this scheme.
    */
   readonly challenge: (host: string | undefined, secure: boolean, refusal: Refusal | undefined) => string;
   /**

@@ -203,6 +203,28 @@ t.test('of many guesses at once as many are told as of one after the other', asy
   t.equal(await statusOf(() => authenticate(sent('192.0.2.200', 'good'))), 200);
 });
 
+t.test('an address that has to wait does so with a credential that is known at once, too', async (t) => {
+  const { now, pass } = testClock();
+  const scheme: Scheme = {
+    name: 'bearer',
+    challenge: () => 'Bearer realm="test"',
+    authenticate: ({ headers }) => {
+      if (headers.authorization !== 'good') throw new Refusal('bearer', 'No.');
+      return { subject: 'ann', scopes: new Set<string>(), scheme: 'bearer', expiresAt: undefined };
+    },
+  };
+  const authenticate = createAuthenticator([scheme], failureLimit(2, undefined, now));
+  const of = (address: string, text: string) => statusOf(() => authenticate(sent(address, text)));
+  t.equal(await of(ADDRESS, 'good'), 200);
+  t.equal(await of(ADDRESS, 'bad'), 401);
+  t.equal(await of(ADDRESS, 'good'), 200);
+  t.equal(await of(ADDRESS, 'bad'), 401);
+  t.equal(await of(ADDRESS, 'good'), 429);
+  t.equal(await of('192.0.2.2', 'good'), 200);
+  pass(1);
+  t.equal(await of(ADDRESS, 'good'), 200);
+});
+
 t.test('a request without a credential is no failure', async (t) => {
   const { scheme, open } = gatedScheme();
   open();

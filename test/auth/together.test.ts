@@ -55,6 +55,7 @@ t.test('all schemes of one service, over TLS', { skip: withoutOpenssl }, async (
   t.equal(await who(bearer(token), alice), 'bearer ada', 'what the request says goes before the connection');
   t.equal(await who(bearer('nonsense'), alice), 401, 'also when it is no good');
   t.equal(await who({ ...bearer(token), 'x-api-key': apiKey }), 400);
+  t.equal(await who({ 'x-api-key': apiKey, 'x-signature': signature }), 400);
 
   const password = 'a password over TLS';
   const created = await send('POST', '/users', {
