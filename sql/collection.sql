@@ -1,6 +1,7 @@
 -- The statements that every collection shares. At start each `:name` is replaced from the collection's
 -- declaration, never from a request:
 --   :table      the collection's table
+--   :rules      the number of its field rules, which every record carries that was checked by them
 --   :columns    `, email` ...       the columns of its own, after the four that all have
 --   :assigned   `, email = record.email` ... the same, taken from a row
 --   :unique     `email, ` ...       those that are unique
@@ -44,8 +45,8 @@ where id = $1 and :parent = $2
 for update;
 
 -- name: create ($1 id, $2 updated_at, $3 doc, $4... own columns)
-insert into :table (id, updated_at, doc:columns)
-values ($1, $2, $3:values);
+insert into :table (id, updated_at, rules, doc:columns)
+values ($1, $2, :rules, $3:values);
 
 -- Records that came together, as a JSON array of rows. One that conflicts is left out, and the caller sees by the
 -- keys that come back. In one order, so that two such statements wait for each other in one direction only.
@@ -53,8 +54,8 @@ values ($1, $2, $3:values);
 with record as materialized (
   select * from json_populate_recordset(cast(null as :table), $1::text::json) with ordinality
 ), created as (
-  insert into :table (id, version, updated_at, doc:columns)
-  select id, version, updated_at, doc:columns from record order by :unique id
+  insert into :table (id, version, updated_at, rules, doc:columns)
+  select id, version, updated_at, :rules, doc:columns from record order by :unique id
   on conflict do nothing
   returning id
 )
@@ -70,6 +71,7 @@ with found as (
   update :table
   set version = version + 1,
     updated_at = $5,
+    rules = :rules,
     doc = $6::text || (version + 1)::text || '}':changes
   where id = $1
     and version = any (coalesce($2::integer[], array[version]))
@@ -85,7 +87,7 @@ left join written on true;
 -- Each row has the version that the record is to have after it; it is written if the record has the one before.
 -- name: replace_many ($1 rows, in the order of their ids)
 update :table as current
-set version = record.version, updated_at = record.updated_at, doc = record.doc:assigned
+set version = record.version, updated_at = record.updated_at, rules = :rules, doc = record.doc:assigned
 from json_populate_recordset(cast(null as :table), $1::text::json) with ordinality as record
 where current.id = record.id and current.version = record.version - 1
 returning record.ordinality::integer as key;

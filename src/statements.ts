@@ -1,6 +1,7 @@
 import { fill, readStatements } from './db/queries.js';
 import { nameStatement } from './observe/waits.js';
 import type { Resource } from './resource.js';
+import { rulesOf } from './rules.js';
 
 /** Which records a list holds, and in which order. */
 export interface Selection {
@@ -54,6 +55,7 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
   const columns = Object.values(resource.columns);
   const parts = {
     table: resource.name,
+    rules: String(rulesOf(resource)),
     shallow: String(SHALLOW),
     columns: columns.map((column) => `, ${column}`).join(''),
     record: `(select * from ${resource.name} as record where record.id = page.id limit 1)`,

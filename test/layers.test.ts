@@ -34,6 +34,7 @@ const LAYERS = [
     'tls.ts',
     'bind.ts',
     'signals.ts',
+    'rules.ts',
     'resource.ts',
     'json.ts',
     'uuid.ts',

@@ -92,6 +92,22 @@ t.test('one that is missing is applied, the others are left alone', async (t) =>
   t.ok((await tables(sql)).includes('posts'));
 });
 
+t.test('tables of collections that were declared here learn of the rules too', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  await migrate(url, TIMEOUT_MS);
+  await sql`delete from migrations where name = '0012_rules.sql'`;
+  for (const table of ['users', 'items', 'posts']) await sql`alter table ${sql(table)} drop column rules`;
+  await sql`create table notes (id uuid primary key, version integer, updated_at timestamptz, doc text)`;
+  await sql`create table others (id uuid primary key, version integer, updated_at timestamptz)`;
+  await migrate(url, TIMEOUT_MS);
+  t.strictSame(
+    (
+      await sql`select table_name as name from information_schema.columns where column_name = 'rules' order by 1`
+    ).map(({ name }) => name),
+    ['items', 'notes', 'posts', 'users'],
+  );
+});
+
 t.test('several at once take turns, and each migration is applied once', async (t) => {
   const { url, sql } = await emptyDatabase(t);
   await Promise.all(Array.from({ length: 6 }, () => migrate(url, TIMEOUT_MS)));
