@@ -7,6 +7,7 @@
 --   :unique     `email, ` ...       those that are unique
 --   :values     `, $4` ...          their parameters in create
 --   :changes    `, email = $7` ...  their assignments in replace
+--   :amended    `, email = coalesce($7, email)` ...  the same in amend
 --   :buried     with tombstones, version 0 for an id that was deleted; :buried_many, of several ids, their documents
 --   :order      one of the orders that the declaration allows, and :keys the columns it compares
 --   :parent     the column that names the parent record
@@ -83,6 +84,19 @@ select found.version as before, written.version as after,
   case when written.version is null then found.doc end as doc
 from found
 left join written on true;
+
+-- Fields laid over those of a record that is known to keep the rules, without reading it first. What stands before and
+-- after the fields is as long in every document (record.ts).
+-- name: amend ($1 id, $2 version or null, $3 updated_at, $4 names, $5 values as JSON, $6 bytes of the longest document, $7... own columns or null)
+update :table
+set version = version + 1,
+  updated_at = $3::text::timestamptz,
+  doc = left(doc, 44)
+    || coalesce(',' || nullif(lay_over(substr(doc, 46, greatest(length(doc) - 138 - length(version::text), 0)), $4, $5), ''), '')
+    || substr(doc, length(doc) - 92 - length(version::text), 55) || $3::text
+    || '","_version":' || (version + 1)::text || '}':amended
+where id = $1 and version = coalesce($2, version) and rules = :rules and octet_length(doc) <= $6
+returning version, doc;
 
 -- Each row has the version that the record is to have after it; it is written if the record has the one before.
 -- name: replace_many ($1 rows, in the order of their ids)

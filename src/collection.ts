@@ -1,3 +1,4 @@
+import { type Amendment, openAmend } from './amend.js';
 import type { Db, Run, Value } from './db/connect.js';
 import { readStatements } from './db/queries.js';
 import { compileDraft, type Draft } from './draft.js';
@@ -40,6 +41,8 @@ export interface Collection extends Reads {
   create(draft: Draft, run?: Run): Promise<Stored>;
   /** Throws as create. */
   replace(id: string, draft: Draft, guard: Guard, run?: Run): Promise<Stored | Held | Missing>;
+  /** Changes fields without a look at the whole record; undefined when that cannot be done. Throws as create. */
+  amend(amendment: Omit<Amendment, 'updatedAt'>, run?: Run): Promise<Stored | undefined>;
   /** Undefined when it is done. */
   remove(id: string, guard: Guard, run?: Run): Promise<Held | 'absent' | undefined>;
 }
@@ -103,6 +106,8 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     shared('replace'),
   );
 
+  const amendAlone = openAmend(resource, text('amend'));
+
   /** In a transaction of its own when a password goes with the record, in the given one, or else as `apart` has it. */
   function write<T>(
     id: string,
@@ -121,9 +126,11 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
       return within ? both(within) : db.transaction(both);
     };
     const written = password !== undefined ? withPassword(password) : within ? record(within) : apart();
-    return written.catch((error: unknown) => {
-      throw violationOf(error, resource) ?? error;
-    });
+    return written.catch(refuse);
+  }
+
+  function refuse(error: unknown): never {
+    throw violationOf(error, resource) ?? error;
   }
 
   return {
@@ -149,9 +156,8 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     },
 
     replace: (id, draft, guard, within) => {
-      const created = createdAt(id);
-      const updatedAt = new Date(Math.max(Date.now(), created)).toISOString();
-      const head = documentHead(id, draft.fields, new Date(created).toISOString(), updatedAt);
+      const updatedAt = updatedNow(id);
+      const head = documentHead(id, draft.fields, new Date(createdAt(id)).toISOString(), updatedAt);
       const replacement = { id, head, updatedAt, columns: draft.columns, guard };
       const version = onlyVersion(guard);
       // Who knows the version knows the whole document, and can be written together with others.
@@ -161,6 +167,9 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
           : replaceGrouped({ ...replacement, stored: storedOf(id, head, version + 1) });
       return write(id, draft, within, apart, (run) => replaceAlone(run, replacement));
     },
+
+    amend: (amendment, run = db.run) =>
+      amendAlone(run, { ...amendment, updatedAt: updatedNow(amendment.id) }).catch(refuse),
 
     remove: async (id, guard, run = db.run) => {
       if (guard === UNGUARDED) {
@@ -172,6 +181,11 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
       return row.after === null ? heldBack(id, row) : undefined;
     },
   };
+}
+
+/** Never before it was created, whatever the clocks say. */
+function updatedNow(id: string): string {
+  return new Date(Math.max(Date.now(), createdAt(id))).toISOString();
 }
 
 const SET_PASSWORD = readStatements('users.sql').get('set_password')!;

@@ -68,6 +68,7 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
     buried_many: tombstones
       ? `\n  union all select '{"id":"' || id || '"}' from tombstones where id = any ($1::uuid[])`
       : '',
+    amended: columns.map((column, index) => `,\n  ${column} = coalesce($${index + 7}, ${column})`).join(''),
     parent: parentColumn(resource),
     buried: tombstones ? '\nunion all select 0, null from tombstones where id = $1' : '',
   };

@@ -22,7 +22,7 @@ const LAYERS = [
   ['auth/', 'events/'],
   ['collection.ts', 'formats/', 'resources/', 'readiness.ts'],
   ['reads.ts'],
-  ['statements.ts', 'grouped.ts', 'draft.ts', 'violation.ts'],
+  ['statements.ts', 'grouped.ts', 'amend.ts', 'draft.ts', 'violation.ts'],
   ['record.ts'],
   ['db/', 'validate.ts'],
   [

@@ -9,7 +9,7 @@ import { JSON_TYPE, withLinks } from '../http/representation.js';
 import type { Body, Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
-import { type Guard, isStored, type Stored } from '../record.js';
+import { type Guard, isStored, onlyVersion, type Stored, UNGUARDED } from '../record.js';
 import type { Resource } from '../resource.js';
 import { createTurns } from '../turns.js';
 import { parseUuid } from '../uuid.js';
@@ -32,11 +32,25 @@ const ATTEMPTS = 24;
 /**
  * A record changed in part: 200, 204, 400, 404, 409, 410, 412, 413, 415, 422, 428. The new state is worked out
  * from the one read and written only if that is still the current one; else it is worked out again. Patches of
- * one record take turns in this process, so that only other processes can come in between.
+ * one record take turns in this process, so that only other processes can come in between. One that only assigns
+ * fields, and would share no statement, is a statement that reads nothing first.
  */
 export function patch(collection: Collection, settings: WriteSettings): Action {
   const { resource } = collection;
   const turns = createTurns();
+  let underWay = 0;
+  /** How many in a row have found no other under way. */
+  let alone = 0;
+
+  /** What one statement does by itself. Undefined when it takes the whole record to tell what becomes of it. */
+  async function amended(request: Request, id: string, body: Body, guard: Guard): Promise<Reply | undefined> {
+    const fields = fieldsOf(body);
+    const version = onlyVersion(guard);
+    if (!fields || (version === undefined && guard !== UNGUARDED)) return undefined;
+    const amendment = { id, fields, version, mostBytes: settings.bodyLimit };
+    const stored = await collection.amend(amendment, request.run);
+    return stored && writtenReply(resource, stored, request);
+  }
 
   async function attempt(request: Request, id: string, body: Body, guard: Guard): Promise<Reply | undefined> {
     const current = await collection.get(id, request.run);
@@ -65,6 +79,21 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
     throw unavailable('The record is being changed by too many at once.');
   }
 
+  /**
+   * A transaction shares no statement, nor does who is alone, as the one before was: one instead of two is 1.27 x the rate.
+   * The first of many that come together does, else it would be 0.94 x at 64 connections.
+   */
+  async function carryOut(request: Request, id: string, body: Body, guard: Guard): Promise<Reply> {
+    alone = underWay === 0 ? alone + 1 : 0;
+    underWay++;
+    try {
+      const reply = request.run || alone > 1 ? await amended(request, id, body, guard) : undefined;
+      return reply ?? (await untilWritten(request, id, body, guard));
+    } finally {
+      underWay--;
+    }
+  }
+
   return {
     takes: [MERGE_PATCH, JSON_PATCH, JSON_TYPE],
     run: (request) => {
@@ -73,8 +102,8 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
       const id = parseUuid(request.params.id ?? '');
       if (id === undefined) throw missing(resource, 'absent');
       // A transaction does not wait for its turn: those before it may be waiting for its connection.
-      if (request.run) return untilWritten(request, id, body, guard);
-      return turns(id, () => untilWritten(request, id, body, guard));
+      if (request.run) return carryOut(request, id, body, guard);
+      return turns(id, () => carryOut(request, id, body, guard));
     },
   };
 }
@@ -85,6 +114,13 @@ function requireObjectOrArray(body: Body | undefined): Body {
     body !== undefined && (body.type === JSON_PATCH ? Array.isArray(body.value) : isObject(body.value));
   if (!fits) throw invalid([{ path: '', message: `must be ${wanted}`, keyword: 'type' }]);
   return body;
+}
+
+/** The fields that a patch does nothing but assign; undefined when it does more. */
+function fieldsOf({ type, value }: Body): JsonObject | undefined {
+  if (type === JSON_PATCH || !isObject(value) || expectedVersion(value) !== undefined) return undefined;
+  const isAssigned = (each: Json) => each !== null && !(type === MERGE_PATCH && isObject(each));
+  return Object.values(value).every(isAssigned) ? value : undefined;
 }
 
 /** The record as the client would have it; a JSON Patch sees what GET shows, `_links` included. */
