@@ -149,7 +149,7 @@ async function calm(sql: postgres.Sql): Promise<void> {
   }
 }
 
-/** Of all that decides what is in a filled database: the migrations and the code that fills. */
+/** Of all that decides what is in a filled database: the migrations, the code that fills, and the rules that it fills by. */
 const FINGERPRINT = fingerprint();
 
 function fingerprint(): string {
@@ -157,7 +157,13 @@ function fingerprint(): string {
   const files = readdirSync(migrations)
     .sort()
     .map((name) => new URL(name, migrations));
-  const code = ['./data.js', './peers/tables.js'].map((path) => new URL(path, import.meta.url));
+  const code = [
+    './data.js',
+    './peers/tables.js',
+    '../src/rules.js',
+    '../src/resources/users.js',
+    '../src/resources/items.js',
+  ].map((path) => new URL(path, import.meta.url));
   const hash = createHash('sha256');
   for (const file of [...files, ...code]) hash.update(readFileSync(file));
   return hash.digest('hex').slice(0, 8);
