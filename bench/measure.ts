@@ -48,7 +48,7 @@ function warmingOf({ writes }: Row, { name, request }: Entrant, { seconds, compi
   const kind = `${name} ${writes ? request.method : 'reads'}`;
   if (compiled.has(kind)) return seconds / 2;
   compiled.add(kind);
-  return Math.max(1.5, 2 * seconds);
+  return Math.max(2.5, 2 * seconds);
 }
 
 async function roundsOf(row: Row, ground: Ground): Promise<Round[]> {
@@ -95,8 +95,7 @@ const MOST_TIMES_LONGER = 4;
 
 /** A round is longer for what is so slow that a few requests more or less would make the figure. */
 function secondsFor(rate: number, seconds: number): number {
-  const needed = Math.ceil(ENOUGH_REQUESTS / rate);
-  return Math.min(Math.max(seconds, needed), Math.ceil(seconds * MOST_TIMES_LONGER));
+  return Math.min(Math.max(seconds, ENOUGH_REQUESTS / rate), seconds * MOST_TIMES_LONGER);
 }
 
 /** One round of one entrant. */

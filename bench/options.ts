@@ -64,7 +64,7 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     load,
     only: values.only === undefined ? undefined : new RegExp(values.only, 'i'),
     rounds: number('rounds', values.rounds, kind === 'quick' ? 3 : 5, 1),
-    seconds: number('seconds', values.seconds, kind === 'quick' ? 0.6 : 3, 0.1),
+    seconds: number('seconds', values.seconds, kind === 'quick' ? 0.8 : 3, 0.1),
     items: number('items', values.items, kind === 'quick' ? 200_000 : 1_000_000, 1000),
     peers,
     growth: growth === undefined ? undefined : number('growth', growth, 0, 10_000),
