@@ -140,6 +140,27 @@ t.test('a record that other rules have checked is checked as a whole', async (t)
   t.equal(whole() - before, 1);
 });
 
+t.test('nothing is lost between processes that each change a field of one record', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const services = [
+    await patched(t, { DATABASE_URL: databaseUrl }),
+    await patched(t, { DATABASE_URL: databaseUrl }),
+  ];
+  const path = await services[0]!.item({ name: 'x' });
+  const times = 60;
+  await Promise.all(
+    services.map(async ({ send, whole }, at) => {
+      for (let n = 1; n <= times; n++) {
+        const { status, json } = await send('PATCH', path, { body: { [`of${at}`]: n } });
+        t.equal(status, 200);
+        t.equal(json[`of${at}`], n);
+      }
+      t.equal(whole(), 1, 'one statement each');
+    }),
+  );
+  t.match((await services[0]!.send('GET', path)).json, { of0: times, of1: times, _version: 1 + 2 * times });
+});
+
 t.test('every way of writing leaves the number of the rules', async (t) => {
   const { send, item, sql } = await patched(t);
   const path = await item({ name: 'x' });
