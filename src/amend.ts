@@ -21,6 +21,9 @@ export interface Amendment {
 const MOST_FIELDS = 1000;
 const MOST_DOCUMENT = 4096;
 
+/** A name that a document may have before all others, since it counts as an index. */
+const INDEX = /^\d/;
+
 /**
  * Opens what changes fields of a record in one statement, `text`, that neither reads it first nor checks it as a whole.
  * The result keeps the rules where the record did, since a rule looks at one field: it is only done to a record that
@@ -33,11 +36,8 @@ export function openAmend(
 ): (run: Run, amendment: Amendment) => Promise<Stored | undefined> {
   const { schema, normalize, columns, parent } = resource;
   const check = lateCheck({ schema: { ...schema, required: [] }, normalize });
-  const isApart = (name: string): boolean => {
-    // A document has such a name before all others.
-    const isIndex = /^\d/.test(name);
-    return isIndex || name === parent?.field || schema.properties[name]?.writeOnly === true;
-  };
+  const isApart = (name: string): boolean =>
+    INDEX.test(name) || name === parent?.field || schema.properties[name]?.writeOnly === true;
 
   /** Undefined also for what breaks the rules: there may be no such record, which is told first. */
   function checked(fields: JsonObject): JsonObject | undefined {

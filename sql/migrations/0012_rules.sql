@@ -9,7 +9,7 @@ begin
     select attrelid
     from pg_attribute
     join pg_class on pg_class.oid = attrelid
-    where relkind in ('r', 'p') and relnamespace = current_schema()::regnamespace
+    where relkind in ('r', 'p') and not relispartition and relnamespace = current_schema()::regnamespace
       and (attname, atttypid) in (('id', 'uuid'::regtype), ('version', 'integer'::regtype),
         ('updated_at', 'timestamptz'::regtype), ('doc', 'text'::regtype))
     group by attrelid
