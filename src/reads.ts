@@ -25,8 +25,8 @@ type Asked = readonly [text: string, ...args: Value[]];
 /**
  * Keys in one statement, statements under way, and what may wait: more of any gained nothing when measured. While one
  * statement's answers are written another is under way: 1.26 x the rate of 256 keys at 256 connections, 1.19 at 128, 1.0
- * at 1,000; fewer keys are 0.97 at 64. Gathering takes 0.92 of the CPU time here, 0.83 of PostgreSQL's, at 1.04 x the rate
- * of 64 connections and 1.0 x that of 8.
+ * at 1,000; fewer keys are 0.97 at 64. Gathering takes 0.92 of the CPU time here, 0.83 of PostgreSQL's; that neither side
+ * then waits for the other is 1.1 to 1.19 x the rate at 64 connections and 1.0 x at 8, 32, 256 and 1,000.
  */
 const READS = {
   most: 64,
