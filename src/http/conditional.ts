@@ -22,10 +22,10 @@ interface Tag {
   readonly opaque: string;
 }
 
-/** What a representation is compared by. `modified` in milliseconds, undefined when it is not known. */
+/** What a representation is compared by. `modified` gives milliseconds, undefined when it is not known. */
 export interface Validators {
   readonly etag: string;
-  readonly modified: number | undefined;
+  readonly modified: (() => number) | undefined;
 }
 
 const MAX_TAGS = 100;
@@ -59,11 +59,10 @@ export function readConditions(headers: IncomingHttpHeaders): Conditions | undef
 export function evaluate(conditions: Conditions, { etag, modified }: Validators): 200 | 304 | 412 {
   const { match, unmodifiedSince, noneMatch, modifiedSince } = conditions;
   if (match !== undefined && !matchesStrongly(match, etag)) return 412;
-  if (unmodifiedSince !== undefined && modified !== undefined && seconds(modified) > seconds(unmodifiedSince))
-    return 412;
+  if (unmodifiedSince !== undefined && modified && seconds(modified()) > seconds(unmodifiedSince)) return 412;
   if (noneMatch !== undefined) return matchesWeakly(noneMatch, etag) ? 304 : 200;
   const unchanged =
-    modifiedSince !== undefined && modified !== undefined && seconds(modified) <= seconds(modifiedSince);
+    modifiedSince !== undefined && modified !== undefined && seconds(modified()) <= seconds(modifiedSince);
   return unchanged ? 304 : 200;
 }
 

@@ -58,7 +58,7 @@ export function recordReply(
 ): Reply {
   const etag = etagOf(stored, type);
   const validators = ['ETag', etag, 'Last-Modified', lastModified(stored), 'Cache-Control', CACHE];
-  const kept = conditions && revalidate(conditions, { etag, modified: modifiedAt(stored) }, validators);
+  const kept = conditions && revalidate(conditions, { etag, modified: () => modifiedAt(stored) }, validators);
   if (kept) return kept;
   return { status: 200, headers: headersOf(type).concat(validators), body: bodyOf(resource, stored, type) };
 }
