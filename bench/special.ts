@@ -3,6 +3,7 @@ import { type Contestant, startContestant } from './contestant.js';
 import { holdConnections } from './idle.js';
 import type { Ground } from './measure.js';
 import { cpuOf, cpuOfFamily, forgetPeak, memoryOf } from './proc.js';
+import { readWhole } from './read-whole.js';
 import type { Row } from './row.js';
 import type { Figures } from './stats.js';
 
@@ -22,7 +23,7 @@ export async function measureWhole(row: Row, ground: Ground): Promise<Round[]> {
     const rounds: Round[] = [];
     for (let round = 0; round <= ground.rounds; round++) {
       const figures = new Map<string, Figures>();
-      for (const each of fresh) figures.set(each.name, await readWhole(each, ground, idle.get(each.name)));
+      for (const each of fresh) figures.set(each.name, await measureOne(each, ground, idle.get(each.name)));
       // The first time warms up.
       if (round > 0) rounds.push(figures);
     }
@@ -30,7 +31,7 @@ export async function measureWhole(row: Row, ground: Ground): Promise<Round[]> {
   });
 }
 
-async function readWhole(
+async function measureOne(
   { url, pid }: Contestant,
   { stage }: Ground,
   idleKb: number | undefined,
@@ -38,7 +39,7 @@ async function readWhole(
   await stage.calm();
   forgetPeak(pid);
   const before = [cpuOf(pid), cpuOfFamily(stage.pid)] as const;
-  const { status, bytes, firstByteMs, ms } = await read(`${url}/users`);
+  const { status, bytes, firstByteMs, ms } = await readWhole(`${url}/users`);
   const after = [cpuOf(pid), cpuOfFamily(stage.pid)] as const;
   const peakKb = memoryOf(pid)?.peak;
   if (status !== 200) throw new Error(`GET /users answers ${status}`);
@@ -86,28 +87,12 @@ async function withFresh(
   }
 }
 
-interface Read {
-  readonly status: number;
-  readonly bytes: number;
-  readonly firstByteMs: number;
-  readonly ms: number;
-}
-
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
 
-function read(url: string): Promise<Read> {
-  const start = performance.now();
+function read(url: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = http.get(url, { agent }, (response) => {
-      let [firstByteMs, bytes] = [0, 0];
-      response.on('data', (chunk: Buffer) => {
-        firstByteMs ||= performance.now() - start;
-        bytes += chunk.length;
-      });
-      response.on('error', reject);
-      response.on('end', () =>
-        resolve({ status: response.statusCode!, bytes, firstByteMs, ms: performance.now() - start }),
-      );
+      response.on('error', reject).on('end', resolve).resume();
     });
     request.on('error', reject);
   });
