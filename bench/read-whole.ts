@@ -17,7 +17,7 @@ const LAST_CHUNK = '0\r\n\r\n';
  * with what it measures. Throws for an answer that is not whole.
  */
 export function readWhole(url: string): Promise<Whole> {
-  const { host, hostname, port, pathname } = new URL(url);
+  const { host, hostname, port, pathname, search } = new URL(url);
   const start = performance.now();
   return new Promise((resolve, reject) => {
     const buffer = Buffer.allocUnsafe(PIECE_BYTES);
@@ -26,7 +26,11 @@ export function readWhole(url: string): Promise<Whole> {
     const takeHead = (size: number): number => {
       head += buffer.toString('latin1', 0, size);
       const at = head.indexOf(HEAD_END);
-      if (at < 0) return 0;
+      if (at < 0) {
+        if (head.length > PIECE_BYTES)
+          socket.destroy(new Error(`the answer to GET ${pathname} has no end of its head`));
+        return 0;
+      }
       const body = head.length - at - HEAD_END.length;
       head = head.slice(0, at + HEAD_END.length);
       return body;
@@ -40,7 +44,7 @@ export function readWhole(url: string): Promise<Whole> {
       return true;
     };
     const socket = connect({ host: hostname, port: Number(port), onread: { buffer, callback } });
-    socket.write(`GET ${pathname} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    socket.write(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
     socket.on('error', reject);
     socket.on('close', () => {
       const length = /^content-length: *(\d+)/im.exec(head)?.[1];

@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { chart } from '../bench/chart.js';
 import { TERMS } from '../bench/data.js';
@@ -11,7 +8,6 @@ import type { Measured } from '../bench/measure.js';
 import { readOptions } from '../bench/options.js';
 import { extraOf, listQueryOf, pageOf } from '../bench/peers/common.js';
 import { parseStat } from '../bench/proc.js';
-import { readWhole } from '../bench/read-whole.js';
 import { table } from '../bench/report.js';
 import { filler, split } from '../bench/request.js';
 import { type Report, regressions } from '../bench/results.js';
@@ -166,30 +162,6 @@ t.test('every row has Plinth first, and targets that name entrants of it', async
     for (const { by, above } of targets) t.ok(labels.includes(by ?? above ?? 'plinth'));
   }
   t.equal(new Set(Object.values(TERMS)).size, 6);
-});
-
-t.test('a whole list is read to its end, and half of one is an error', async (t) => {
-  const long = 'x'.repeat(1_000_000);
-  const answers: Record<string, RequestListener> = {
-    '/long': (_, res) => res.end(long),
-    '/chunked': (_, res) => void res.writeHead(203).write(long, () => res.end('x')),
-    '/half-long': (_, res) =>
-      void res.writeHead(200, { 'content-length': 9 }).write('x', () => res.destroy()),
-    '/half-chunked': (_, res) => void res.write(long, () => res.destroy()),
-    '/reset': (_, res) => void res.socket?.resetAndDestroy(),
-  };
-  const server = createServer((req, res) => answers[req.url!]!(req, res)).listen(0, '127.0.0.1');
-  t.teardown(() => server.close());
-  await once(server, 'listening');
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const whole = await readWhole(`${base}/long`);
-  t.match(whole, { status: 200, bytes: 1_000_000 });
-  t.ok(0 < whole.firstByteMs && whole.firstByteMs <= whole.ms);
-  const chunked = await readWhole(`${base}/chunked`);
-  t.equal(chunked.status, 203);
-  t.equal(chunked.bytes, 'f4240\r\n\r\n1\r\nx\r\n0\r\n\r\n'.length + 1_000_000);
-  for (const path of ['/half-long', '/half-chunked']) await t.rejects(readWhole(base + path), /is not whole/);
-  await t.rejects(readWhole(`${base}/reset`));
 });
 
 t.test('what the peers make of a query and a row', async (t) => {

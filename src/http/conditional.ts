@@ -61,8 +61,7 @@ export function evaluate(conditions: Conditions, { etag, modified }: Validators)
   if (match !== undefined && !matchesStrongly(match, etag)) return 412;
   if (unmodifiedSince !== undefined && modified && seconds(modified()) > seconds(unmodifiedSince)) return 412;
   if (noneMatch !== undefined) return matchesWeakly(noneMatch, etag) ? 304 : 200;
-  const unchanged =
-    modifiedSince !== undefined && modified !== undefined && seconds(modified()) <= seconds(modifiedSince);
+  const unchanged = modifiedSince !== undefined && modified && seconds(modified()) <= seconds(modifiedSince);
   return unchanged ? 304 : 200;
 }
 

@@ -130,32 +130,29 @@ t.test('while one is under way, the next gathers as many as that one had, or so 
   t.same((await Promise.all(reads)).length, 112);
 });
 
-t.test(
-  'so many go at once while the database does nothing, and half of them as soon as it does',
-  async (t) => {
-    const { asked, read } = database({ most: 4, ms: 60_000 });
-    const sizes = () => asked.map(({ ids }) => ids.length);
-    const ask = (count: number, name: string) => Array.from({ length: count }, (_, n) => read(`${name}${n}`));
-    const reads = ask(3, 'a');
-    t.same(sizes(), [], 'three wait for the end of the turn');
-    reads.push(...ask(1, 'b'), ...ask(2, 'c'));
-    t.same(sizes(), [4], 'four do not');
-    await turn();
-    t.same(sizes(), [4], 'who comes later waits, though the end of the turn was planned for');
-    asked[0]!.answer();
-    await reads[0];
-    t.same(sizes(), [4, 2], 'two go with the answer');
-    reads.push(...ask(1, 'd'));
-    await turn();
-    asked[1]!.answer();
-    await reads[4];
-    t.same(sizes(), [4, 2], 'one waits for the end of the turn');
-    await turn();
-    t.same(sizes(), [4, 2, 1]);
-    asked[2]!.answer();
-    t.equal((await Promise.all(reads)).length, 7);
-  },
-);
+t.test('so many go at once while the database does nothing, and half of them with its answer', async (t) => {
+  const { asked, read } = database({ most: 4, ms: 60_000 });
+  const sizes = () => asked.map(({ ids }) => ids.length);
+  const ask = (count: number, name: string) => Array.from({ length: count }, (_, n) => read(`${name}${n}`));
+  const reads = ask(3, 'a');
+  t.same(sizes(), [], 'three wait for the end of the turn');
+  reads.push(...ask(1, 'b'), ...ask(2, 'c'));
+  t.same(sizes(), [4], 'four do not');
+  await turn();
+  t.same(sizes(), [4], 'who comes later waits, though the end of the turn was planned for');
+  asked[0]!.answer();
+  await reads[0];
+  t.same(sizes(), [4, 2], 'two go with the answer');
+  reads.push(...ask(1, 'd'));
+  await turn();
+  asked[1]!.answer();
+  await reads[4];
+  t.same(sizes(), [4, 2], 'one waits for the end of the turn');
+  await turn();
+  t.same(sizes(), [4, 2, 1]);
+  asked[2]!.answer();
+  t.equal((await Promise.all(reads)).length, 7);
+});
 
 t.test('nobody gathers for a statement that takes long, or that failed', async (t) => {
   const { asked, read } = database({ most: 4, ms: 1 });
