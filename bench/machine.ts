@@ -7,22 +7,25 @@ export interface Machine {
   readonly cores: number;
   readonly memoryGb: number;
   readonly system: string;
+  /** Whether PostgreSQL's shared memory is in huge pages; without it nobody asked. */
+  readonly hugePages?: string;
   readonly versions: Readonly<Record<string, string>>;
 }
 
 const PACKAGES = ['fastify', 'express', 'postgres', 'pg', 'find-my-way', 'ajv', 'autocannon'];
 
-/** Describes this machine. */
-export function describeMachine(postgresVersion: string): Machine {
+/** Describes this machine, and the PostgreSQL on it. */
+export function describeMachine(postgresql?: { version: string; hugePages: string }): Machine {
   const all = cpus();
   return {
     cpu: all[0]?.model.trim() ?? 'unknown',
     cores: all.length,
     memoryGb: Math.round(totalmem() / 2 ** 30),
     system: `${type()} ${release()}`,
+    ...(postgresql && { hugePages: postgresql.hugePages }),
     versions: {
       node: process.versions.node,
-      postgresql: postgresVersion,
+      ...(postgresql && { postgresql: postgresql.version }),
       ...Object.fromEntries(PACKAGES.map((name) => [name, versionOf(name)])),
     },
   };
@@ -34,7 +37,8 @@ function versionOf(name: string): string {
 }
 
 /** The machine in a few lines. */
-export function machineText({ cpu, cores, memoryGb, system, versions }: Machine): string {
+export function machineText({ cpu, cores, memoryGb, system, hugePages, versions }: Machine): string {
   const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  return `${cpu}, ${cores} cores, ${memoryGb} GB; ${system}\n${list.join(', ')}\n`;
+  const pages = hugePages === undefined ? '' : `, huge pages ${hugePages}`;
+  return `${cpu}, ${cores} cores, ${memoryGb} GB${pages}; ${system}\n${list.join(', ')}\n`;
 }

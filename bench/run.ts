@@ -48,7 +48,7 @@ async function runRows(options: Options, stage: Stage): Promise<void> {
   const results = await onGround(stage, loader.load, wanted, (ground) => measureAll(rows, ground));
 
   const date = new Date().toISOString().slice(0, 10);
-  const machine = describeMachine(stage.version);
+  const machine = describeMachine(stage);
   const report: Report = { kind, date, machine, load: loader.name, items, rounds, seconds, rows: results };
   process.stdout.write(`${machineText(machine)}${date}, ${kind} run, ${loader.name}: `);
   process.stdout.write(`${items} items, ${rounds} rounds of ${seconds} s\n\n${table(results)}\n`);
@@ -113,8 +113,9 @@ function finish(report: Report, { whole, chart: file }: Options): void {
 
 async function runGrowth(options: Options, most: number, stage: Stage): Promise<void> {
   const { load } = pickLoader(options.load);
-  process.stdout.write(machineText(describeMachine(stage.version)));
-  process.stdout.write(await growth(stage, load, most, options, tell));
+  const show = (text: string) => void process.stdout.write(text);
+  show(machineText(describeMachine(stage)));
+  await growth(stage, load, { ...options, most, tell, show });
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -71,7 +71,7 @@ function tell(points: readonly Point[]): void {
   const report = { date, seconds: SECONDS, base, last, ratio, met, samples, minutes, counts, points };
   mkdirSync(RESULTS, { recursive: true });
   writeFileSync(`${RESULTS}soak.json`, `${JSON.stringify(report)}\n`);
-  const { cpu, cores, versions } = describeMachine('');
+  const { cpu, cores, versions } = describeMachine();
   const note = `${date}, ${cpu}, ${cores} cores, Node ${versions.node}; ${[...statuses.values()].reduce((a, b) => a + b, 0)} requests`;
   if (SECONDS >= WHOLE) writeFileSync(CHART, curve(points, base, TOLERANCE, note));
   process.stdout.write(`${JSON.stringify(counts)}\n`);

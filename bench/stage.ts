@@ -30,6 +30,8 @@ export interface Stage {
   /** The server's process, whose children are its sessions. */
   readonly pid: number;
   readonly version: string;
+  /** Whether its shared memory is in huge pages: `on` or `off`. */
+  readonly hugePages: string;
   /** Gives the URL of a fresh copy of a filled database; a template that is missing is made first. */
   copy(schema: Schema, size: Size, name: string): Promise<string>;
   /** Brings a database into the state it is in when nothing has been written for a while. */
@@ -51,10 +53,12 @@ export async function openStage(tell: (line: string) => void): Promise<Stage> {
   const at = (name: string) => embedded.url.replace(/\/postgres$/, `/${name}`);
   try {
     await dropStale(sql);
-    const [row] = await sql<{ version: string }[]>`select current_setting('server_version') as version`;
+    const [row] = await sql<{ version: string; hugePages: string }[]>`
+      select current_setting('server_version') as version, current_setting('huge_pages_status') as "hugePages"`;
     return {
       pid: Number(readFileSync(join(DATA_DIR, 'postgres/postmaster.pid'), 'utf8').split('\n')[0]),
       version: row!.version,
+      hugePages: row!.hugePages,
       copy: async (schema, size, name) => {
         const template = await makeTemplate(sql, at, schema, size, tell);
         await sql.unsafe(`create database run_${name} template ${template} strategy file_copy`);

@@ -131,13 +131,15 @@ t.test('the chart is XML and shows what is not in it as text', async (t) => {
 });
 
 t.test('the growth curve', async (t) => {
-  const at = (rate: number, pgUs: number) => new Map([['get one (64)', { rate, nodeUs: 10, pgUs }]]);
+  const at = (rate: number, pgUs: number) => ({ rate, nodeUs: 10, pgUs });
   const text = growthTable(
+    'get one (64)',
     new Map([
       [10_000, at(1000, 10)],
       [100_000, at(500, 30)],
     ]),
   );
+  t.match(text, /^get one \(64\) +10000 +1000 +1\.00 +20 +1\.00\n/);
   t.match(text, /100000 +500 +0\.50 +40 +2\.00/);
 });
 
