@@ -107,6 +107,7 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
   );
 
   const amendAlone = openAmend(resource, text('amend'));
+  const reads = openReads(db, resource.name, text);
 
   /** In a transaction of its own when a password goes with the record, in the given one, or else as `apart` has it. */
   function write<T>(
@@ -138,7 +139,7 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
 
     check,
 
-    ...openReads(db, resource.name, text),
+    ...reads,
 
     lock: async (ids, run) => {
       await run(text('lock'), [`{${ids.join(',')}}`]);
@@ -156,6 +157,7 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     },
 
     replace: (id, draft, guard, within) => {
+      reads.moves(id);
       const updatedAt = updatedNow(id);
       const head = documentHead(id, draft.fields, new Date(createdAt(id)).toISOString(), updatedAt);
       const replacement = { id, head, updatedAt, columns: draft.columns, guard };
@@ -168,10 +170,13 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
       return write(id, draft, within, apart, (run) => replaceAlone(run, replacement));
     },
 
-    amend: (amendment, run = db.run) =>
-      amendAlone(run, { ...amendment, updatedAt: updatedNow(amendment.id) }).catch(refuse),
+    amend: (amendment, run = db.run) => {
+      reads.moves(amendment.id);
+      return amendAlone(run, { ...amendment, updatedAt: updatedNow(amendment.id) }).catch(refuse);
+    },
 
     remove: async (id, guard, run = db.run) => {
+      reads.moves(id);
       if (guard === UNGUARDED) {
         await run(text('remove'), [id]);
         return undefined;

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { atOnce } from './db/at-once.js';
 import type { Db, Row, Run, Value } from './db/connect.js';
 import { group } from './db/group.js';
+import { openPlaces } from './db/places.js';
 import { sharing } from './observe/metrics.js';
 import { type Missing, type Stored, storedIn } from './record.js';
 import { narrow, type Selection } from './statements.js';
@@ -17,6 +18,8 @@ export interface Reads {
   exists(id: string, run?: Run): Promise<boolean>;
   page(selection: Selection, limit: number, offset: number, run?: Run): Promise<Page>;
   stream(selection: Selection, consume: (rows: Readable) => Promise<void>): Promise<void>;
+  /** Says that a record is about to be written: its next version will be at another place. */
+  moves(id: string): void;
 }
 
 /** A statement's text and its arguments. */
@@ -47,16 +50,45 @@ const MOST_COMMON = 1000;
 
 /** `text` gives a statement by its name. */
 export function openReads(db: Db, name: string, text: (statement: string) => string): Reads {
-  async function readMany(run: Run, ids: readonly string[]): Promise<(Stored | Missing)[]> {
-    const [row] = await run(text('get'), [atOnce(`{${ids.join(',')}}`)]);
-    const found = storedIn(row!.records as string | null);
-    return ids.map((id) => seen(found.get(id)));
+  const places = openPlaces();
+
+  async function readAlone(run: Run, id: string): Promise<Stored | Missing> {
+    const [row] = await run(text('get'), [atOnce(`{${id}}`)]);
+    return seen(storedIn(row!.records as string | null).get(id));
+  }
+
+  async function readMany(ids: readonly string[]): Promise<(Stored | Missing | Promise<Stored | Missing>)[]> {
+    if (ids.length === 1) return [readAlone(db.run, ids[0]!)];
+    const near: string[] = [];
+    const far: string[] = [];
+    for (const id of ids) {
+      const place = places.of(id);
+      if (place === undefined) far.push(id);
+      else near.push(`"${place}"`);
+    }
+    const found = await readNear(far, near);
+    const outcomes = ids.map((id) => seen(found.get(id)));
+    if (near.length === 0 || !outcomes.includes('absent')) return outcomes;
+
+    // What is no longer at its place takes another statement, for which its neighbours do not wait.
+    const moved = ids.filter((id, at) => outcomes[at] === 'absent' && !far.includes(id));
+    if (moved.length === 0) return outcomes;
+    for (const id of moved) places.forget(id);
+    const again = readNear(moved, []);
+    const later = async (id: string) => seen((await again).get(id));
+    return ids.map((id, at) => (moved.includes(id) ? later(id) : outcomes[at]!));
+  }
+
+  async function readNear(
+    far: readonly string[],
+    near: readonly string[],
+  ): Promise<ReadonlyMap<string, Stored>> {
+    const [row] = await db.run(text('get_near'), [`{${far.join(',')}}`, atOnce(`{${near.join(',')}}`)]);
+    return storedIn(row!.records as string | null, places);
   }
 
   const shared = (operation: string) => sharing(db.metrics, operation, name);
-  const read = group<string, Stored | Missing>({ ...READS, sharing: shared('read') }, (ids) =>
-    readMany(db.run, ids),
-  );
+  const read = group<string, Stored | Missing>({ ...READS, sharing: shared('read') }, readMany);
 
   const pagesOf = (run: Run, operation: string, bounds: typeof PAGES) =>
     group<Asked, Row[]>({ ...bounds, sharing: shared(operation) }, async ([asked]) => {
@@ -77,7 +109,9 @@ export function openReads(db: Db, name: string, text: (statement: string) => str
   const searchPage = pagesOf(db.search, 'search', SEARCHES);
 
   return {
-    get: (id, run) => (run ? readMany(run, [id]).then(([stored]) => stored!) : read(id)),
+    get: (id, run) => (run ? readAlone(run, id) : read(id)),
+
+    moves: (id) => void places.forget(id),
 
     exists: async (id, run = db.run) => (await run(text('exists'), [id])).length > 0,
 

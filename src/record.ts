@@ -1,4 +1,5 @@
 import type { Row, Value } from './db/connect.js';
+import type { Places } from './db/places.js';
 import type { JsonObject } from './json.js';
 
 /** A record as it is stored: `doc` is its JSON text, complete but for `_links`. */
@@ -11,11 +12,17 @@ export interface Stored {
 /** Where a document has its id: it begins with `{"id":"`. */
 const [ID, ID_END] = [7, 43];
 
-/** The records that a statement gave as one text of documents, by their ids; of one that was deleted it has the id alone. */
-export function storedIn(records: string | null): ReadonlyMap<string, Stored> {
+/**
+ * The records that a statement gave as one text of documents, by their ids; of one that was deleted it has the id alone.
+ * A place before a document goes to `places`.
+ */
+export function storedIn(records: string | null, places?: Places): ReadonlyMap<string, Stored> {
   const stored = new Map<string, Stored>();
-  for (const doc of records?.split('\x1e') ?? []) {
+  for (const record of records?.split('\x1e') ?? []) {
+    const start = record[0] === '(' ? record.indexOf('{') : 0;
+    const doc = record.slice(start);
     const id = doc.slice(ID, ID_END);
+    if (start > 0) places?.keep(id, record.slice(0, start));
     const isDeleted = doc.length === ID_END + 2;
     stored.set(id, { id, version: isDeleted ? 0 : Number(doc.slice(doc.lastIndexOf(':') + 1, -1)), doc });
   }
