@@ -1,6 +1,7 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { connect, type Run } from '../src/db/connect.js';
+import { openPlaces } from '../src/db/places.js';
 import { openReads } from '../src/reads.js';
 import type { Stored } from '../src/record.js';
 import { users } from '../src/resources/users.js';
@@ -16,7 +17,7 @@ const document = (id: string, version: number) =>
   `{"id":"${id}","n":${version},"created_at":"2026-01-01T00:00:00.000Z","updated_at":"2026-01-01T00:00:00.000Z","_version":${version}}`;
 
 /** Reads of a table with the records A, B and C, and what was asked of the database. */
-async function opened(t: Test, tombstones = false) {
+async function opened(t: Test, tombstones = false, places = openPlaces()) {
   const databaseUrl = await testDatabase(t);
   const sql = postgres(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
@@ -39,7 +40,7 @@ async function opened(t: Test, tombstones = false) {
     return fault ? Promise.reject(fault) : db.run(text, args);
   };
   const statements = compileStatements(users, tombstones);
-  const reads = openReads({ ...db, run }, 'users', (name) => statements.get(name)!);
+  const reads = openReads({ ...db, run }, 'users', (name) => statements.get(name)!, places);
   const insert = (id: string, version = 1) =>
     sql`insert into users (id, version, updated_at, rules, email, doc)
       values (${id}, ${version}, '2026-01-01', 1, ${`${id}@example.org`}, ${document(id, version)})`;
@@ -147,6 +148,22 @@ t.test('a table that was written anew, or is shorter', async (t) => {
   await insert(B, 2);
   t.same((await read(B, C)).seen, [2, 'absent']);
 });
+
+t.test(
+  'where hardly a place is known and there is room for no more, few statements ask for one',
+  async (t) => {
+    const places = openPlaces();
+    for (let n = 0; n < 200_000; n++) places.keep(idOf(1_000_000 + n), '(1,1)');
+    t.notOk(places.isFull());
+    for (let n = 200_000; n < 400_000; n++) places.keep(idOf(1_000_000 + n), '(1,1)');
+    t.ok(places.isFull());
+    const { read, placeOf } = await opened(t, false, places);
+    t.same(await read(A, B), { seen: [1, 1], asked: [[`{${A},${B}}`, '{}']] });
+    for (let times = 0; times < 15; times++) t.same(await read(A, B), { seen: [1, 1], asked: [] });
+    const near = [['{}', `{"${await placeOf(A)}","${await placeOf(B)}"}`]];
+    for (let times = 0; times < 3; times++) t.same(await read(A, B), { seen: [1, 1], asked: near });
+  },
+);
 
 t.test('one that was deleted is gone where tombstones are kept', async (t) => {
   const { sql, read } = await opened(t, true);

@@ -1,6 +1,8 @@
 /** What is known of a table's records: so many sets of so many; 2 MiB, and the first is not taken before the first record. */
 const SETS = 65_536;
 const WAYS = 4;
+/** Records in it from which on most sets are full. */
+const FULL = (SETS * WAYS * 3) / 4;
 /** Two words for a record: a part of its hash and its offset, then its block. */
 const SET_WORDS = 2 * WAYS;
 /** A page of 8 KiB has 291 offsets at most; what is further in a larger one is not kept. */
@@ -17,12 +19,15 @@ export interface Places {
   of(id: string): string | undefined;
   keep(id: string, place: string): void;
   forget(id: string): void;
+  /** Whether most of what is kept now takes the room of another. */
+  isFull(): boolean;
 }
 
 /** Opens a memory of places, which is bounded: a new one takes the room of another of its set. */
 export function openPlaces(): Places {
   let words: Int32Array | undefined;
   let turn = 0;
+  let many = 0;
 
   /** Where in the words a record is; -1 when it is not. */
   function find(words: Int32Array, hash: number): number {
@@ -34,7 +39,11 @@ export function openPlaces(): Places {
 
   function roomFor(words: Int32Array, hash: number): number {
     const start = startOf(hash);
-    for (let at = start; at < start + SET_WORDS; at += 2) if (words[at] === 0) return at;
+    for (let at = start; at < start + SET_WORDS; at += 2)
+      if (words[at] === 0) {
+        many++;
+        return at;
+      }
     turn = (turn + 2) % SET_WORDS;
     return start + turn;
   }
@@ -59,8 +68,12 @@ export function openPlaces(): Places {
 
     forget: (id) => {
       const at = words ? find(words, hashOf(id)) : -1;
-      if (at >= 0) words![at] = 0;
+      if (at < 0) return;
+      words![at] = 0;
+      many--;
     },
+
+    isFull: () => many >= FULL,
   };
 }
 

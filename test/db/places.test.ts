@@ -45,6 +45,7 @@ t.test('it holds most of a hundred thousand, and what came last of more than it 
     if (at >= 399_000) t.equal(places.of(id), `(${at},1)`);
   }
   const all = known(ids, 0);
+  t.ok(places.isFull());
   t.ok(all > 200_000 && all <= 262_144, `${all} of 400,000`);
   t.ok(known(ids.slice(-20_000), 380_000) > 18_000);
 });
