@@ -67,6 +67,8 @@ interface Kept {
 export class TokenCache {
   /** By their ends, which are a signature's or random; of several with the same end, the last. */
   readonly #tokens = new Recent<Kept>(MOST_TOKENS);
+  /** The one that was asked for last: often the next is the same, and is found without a hash. */
+  #last: Kept | undefined;
   /** At most one for each request in progress. */
   readonly #pending = new Map<string, Promise<Token>>();
   #cleared = 0;
@@ -74,10 +76,10 @@ export class TokenCache {
   constructor(readonly now: () => number) {}
 
   known(text: string): Token | undefined {
-    const kept = this.#tokens.get(text.slice(-TAIL));
-    return kept !== undefined && kept.text === text && this.now() < kept.token.goodUntil
-      ? kept.token
-      : undefined;
+    const kept = this.#last?.text === text ? this.#last : this.#tokens.get(text.slice(-TAIL));
+    if (kept === undefined || kept.text !== text || this.now() >= kept.token.goodUntil) return undefined;
+    this.#last = kept;
+    return kept.token;
   }
 
   /** One that is not known, by `verify`, whose errors are not remembered. */
@@ -92,6 +94,7 @@ export class TokenCache {
   clear(): void {
     this.#cleared++;
     this.#tokens.clear();
+    this.#last = undefined;
   }
 
   async #keep(text: string, verified: Promise<Token>): Promise<Token> {
