@@ -44,7 +44,7 @@ export async function growth(stage: Stage, load: Loader, wanted: Wanted): Promis
 }
 
 async function measure(steps: readonly Step[], { only, tell, show }: Wanted): Promise<void> {
-  show(GROWTH_HEADING);
+  show(HEADING);
   for (const at of growthRows(SMALLEST).keys()) {
     const own = steps.map((step) => ({ ...step, row: growthRows(step.items)[at]!, rounds: [] as Figures[] }));
     const name = `${own[0]!.row.name} (${own[0]!.row.connections})`;
@@ -58,9 +58,12 @@ async function measure(steps: readonly Step[], { only, tell, show }: Wanted): Pr
   }
 }
 
-export const GROWTH_HEADING = `${'row'.padEnd(28)}${'items'.padStart(10)}${'req/s'.padStart(10)}${'x'.padStart(8)}${'cpu us'.padStart(10)}${'x'.padStart(8)}\n`;
+const HEADING = `${'row'.padEnd(28)}${'items'.padStart(10)}${'req/s'.padStart(10)}${'x'.padStart(8)}${'cpu us'.padStart(10)}${'x'.padStart(8)}\n`;
 
-/** A row by the number of items: requests a second, and CPU time of node and PostgreSQL together, each also as a multiple of the first size's. */
+/**
+ * A row by the number of items: requests a second, and CPU time of node and PostgreSQL together, each also as a multiple
+ * of the first size's.
+ */
 export function growthTable(name: string, curve: ReadonlyMap<number, Figures>): string {
   const first = curve.values().next().value ?? {};
   const lines = [...curve].map(([size, figures], at) => {

@@ -1,12 +1,13 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
+import { openCollection } from '../src/collection.js';
 import { connect, type Run } from '../src/db/connect.js';
 import { openPlaces } from '../src/db/places.js';
 import { openReads } from '../src/reads.js';
-import type { Stored } from '../src/record.js';
+import { type Stored, UNGUARDED } from '../src/record.js';
 import { users } from '../src/resources/users.js';
 import { compileStatements } from '../src/statements.js';
-import { testDatabase, testService } from './service.js';
+import { testDatabase } from './service.js';
 
 const idOf = (n: number) => `01900000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
 const [A, B, C] = [idOf(1), idOf(2), idOf(3)];
@@ -35,7 +36,7 @@ async function opened(t: Test, tombstones = false, places = openPlaces()) {
   const faults: Error[] = [];
   const run: Run = (text, args) => {
     const [ids, places] = args as string[];
-    if (places !== undefined) asked.push([ids!, places.trim()]);
+    if (text.includes('ctid')) asked.push([ids!, places!.trim()]);
     const fault = asked.length > 1 ? faults.shift() : undefined;
     return fault ? Promise.reject(fault) : db.run(text, args);
   };
@@ -52,7 +53,8 @@ async function opened(t: Test, tombstones = false, places = openPlaces()) {
     sql,
     insert,
     update,
-    moves: reads.moves,
+    db: { ...db, run },
+    asked,
     /** The next statement but the first is refused. */
     fail: (error: Error) => faults.push(error),
     /** Asks for records in one turn: what each is, and the statements that it took. */
@@ -66,7 +68,7 @@ async function opened(t: Test, tombstones = false, places = openPlaces()) {
             ? outcome.value
             : versionOf(outcome.value),
       );
-      return { seen, asked: asked.map(([ids, places]) => [ids, places]) };
+      return { seen, asked: [...asked] };
     },
     placeOf: async (id: string) =>
       (await sql`select ctid::text as place from users where id = ${id}`)[0]?.place,
@@ -104,12 +106,22 @@ t.test('one that somebody else has changed takes another statement, of itself al
   t.same((await read(A, B)).asked, [['{}', `{"${await placeOf(A)}","${await placeOf(B)}"}`]]);
 });
 
-t.test('one that is about to be written here is asked for by its id', async (t) => {
-  const { read, update, moves, placeOf } = await opened(t);
-  await read(A, B);
-  moves(A);
-  await update(A, 2);
-  t.same(await read(A, B), { seen: [2, 1], asked: [[`{${A}}`, `{"${await placeOf(B)}"}`]] });
+t.test('one that is written here is asked for by its id', async (t) => {
+  const { db, asked, placeOf } = await opened(t);
+  const collection = await openCollection(db, users, false);
+  const read = async () => {
+    asked.length = 0;
+    await Promise.all([A, B].map((id) => collection.get(id)));
+    return [...asked];
+  };
+  await read();
+  const far = async () => [[`{${A}}`, `{"${await placeOf(B)}"}`]];
+  await collection.amend({ id: A, fields: { age: 5 }, version: undefined, mostBytes: 4096 });
+  t.same(await read(), await far());
+  await collection.replace(A, collection.check({ email: 'a@example.org', name: 'A' }), UNGUARDED);
+  t.same(await read(), await far());
+  await collection.remove(A, UNGUARDED);
+  t.same(await read(), await far());
 });
 
 t.test('another record where it was is not taken for it', async (t) => {
@@ -183,28 +195,4 @@ t.test('who has been found does not suffer when the second statement fails', asy
   fail(new Error('refused'));
   t.same((await read(A, B, C)).seen, ['refused', 1, 1]);
   t.same((await read(A, B, C)).seen, [2, 1, 1]);
-});
-
-t.test('over sockets, while others write to the database', async (t) => {
-  const { send, databaseUrl } = await testService(t);
-  const sql = postgres(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
-  const ids: string[] = [];
-  for (let n = 0; n < 30; n++)
-    ids.push((await send('POST', '/users', { body: { email: `u${n}@example.org`, name: `U${n}` } })).json.id);
-  const ask = () => Promise.all(ids.map((id) => send('GET', `/users/${id}`)));
-  const states = async () =>
-    (await ask()).map(({ status, json }) => (status === 200 ? json._version : status));
-  for (let times = 0; times < 3; times++) t.same(await states(), new Array(30).fill(1));
-
-  const [changed, deleted, patched] = [ids.slice(0, 5), ids.slice(5, 10), ids.slice(10, 15)];
-  await sql`update users set version = 7, doc = replace(doc, '"_version":1}', '"_version":7}') where id = any (${changed}::uuid[])`;
-  await sql`delete from users where id = any (${deleted}::uuid[])`;
-  for (const id of patched) await send('PATCH', `/users/${id}`, { body: { age: 5 } });
-  const expected = [7, 404, 2, 1, 1, 1].flatMap((state) => new Array(5).fill(state));
-  for (let times = 0; times < 2; times++) t.same(await states(), expected);
-  await sql`vacuum full users`;
-  for (let times = 0; times < 2; times++) t.same(await states(), expected);
-  for (const [n, { json }] of (await ask()).entries())
-    if (json.id) t.match(json, { id: ids[n], name: `U${n}` });
 });
