@@ -10,6 +10,9 @@
 --   :amended    `, email = coalesce($7, email)` ...  the same in amend
 --   :buried     with tombstones, version 0 for an id that was deleted; :buried_many, of several ids, their documents
 --   :order      one of the orders that the declaration allows, and :keys the columns it compares
+--   :documents  the documents of a page as one text, unless they are to be streamed
+--   :document   a document, or of a large one its id and length
+--   :bounds     the limit and offset of a streamed page
 --   :parent     the column that names the parent record
 --   :shallow    where a page must end for `page` to be the statement for it
 --   :search     the text that a search looks through, lower-cased
@@ -21,7 +24,7 @@
 -- name: get ($1 ids)
 select string_agg(doc, e'\x1e') as records
 from (
-  select doc
+  select :document as doc
   from :table
   where id = any ($1::uuid[]):buried_many
 ) as record;
@@ -32,14 +35,20 @@ from (
 -- name: get_near ($1 ids, $2 places of others)
 select string_agg(doc, e'\x1e') as records
 from (
-  select doc
+  select :document as doc
   from :table
   where ctid = any ($2::tid[])
   union all
-  select ctid::text || doc
+  select ctid::text || :document
   from :table
   where id = any ($1::uuid[]):buried_many
 ) as record;
+
+-- A large document, of which the statements above give the length alone.
+-- name: get_large ($1 id)
+select doc, version
+from :table
+where id = $1;
 
 -- name: exists ($1 id)
 select 1 as found
@@ -149,7 +158,7 @@ with total as (
     + coalesce((select sum(delta) from counts where collection = ':table'), 0)::bigint as total
 )
 select total.total, (
-  select string_agg(record.doc, ',' order by :record_order)
+  select :documents
   from (select * from (select * from :table order by :order limit :shallow) as near order by :order limit $1 offset $2) as record
 ) as docs
 from total;
@@ -164,7 +173,7 @@ with total as (
   select id from :table order by :order limit $1 offset $2
 )
 select total.total, (
-  select string_agg(record.doc, ',' order by :record_order) from page, lateral :record as record
+  select :documents from page, lateral :record as record
 ) as docs
 from total;
 
@@ -199,7 +208,7 @@ with delta as materialized (
   offset (select case when skipped >= 0 then skipped else position end from place)
 )
 select place.total, (
-  select string_agg(record.doc, ',' order by :record_order) from page, lateral :record as record
+  select :documents from page, lateral :record as record
 ) as docs
 from place;
 
@@ -210,7 +219,7 @@ with total as (
   select id from :table where :parent = $3 order by :order limit $1 offset $2
 )
 select total.total, (
-  select string_agg(record.doc, ',' order by :record_order) from page, lateral :record as record
+  select :documents from page, lateral :record as record
 ) as docs
 from total;
 
@@ -225,7 +234,7 @@ with match as materialized (
   select id from match order by :order limit $1 offset $2
 )
 select total.total, (
-  select string_agg(record.doc, ',' order by :record_order) from page, lateral :record as record
+  select :documents from page, lateral :record as record
 ) as docs
 from total;
 
@@ -253,7 +262,7 @@ with near as materialized (
   from found
 )
 select total.total, (
-  select string_agg(record.doc, ',' order by :record_order) from page, lateral :record as record
+  select :documents from page, lateral :record as record
 ) as docs
 from total;
 
@@ -269,7 +278,7 @@ with match as materialized (
   select id from match order by :order limit $1 offset $2
 )
 select total.total, (
-  select string_agg(record.doc, ',' order by :record_order) from page, lateral :record as record
+  select :documents from page, lateral :record as record
 ) as docs
 from total;
 
@@ -278,11 +287,11 @@ from total;
 -- PostgreSQL twice the time. COPY takes no parameters: what a stream is narrowed by is a setting of its transaction,
 -- never text of the statement.
 -- name: stream
-copy (select doc from :table order by :order)
+copy (select doc from :table order by :order:bounds)
 to stdout (format binary);
 
 -- name: stream_of_parent (plinth.parent)
-copy (select doc from :table where :parent = current_setting('plinth.parent')::uuid order by :order)
+copy (select doc from :table where :parent = current_setting('plinth.parent')::uuid order by :order:bounds)
 to stdout (format binary);
 
 -- name: stream_matching (plinth.pattern)
@@ -290,7 +299,7 @@ copy (
   with match as materialized (
     select id:keys from :table where :search like lower(current_setting('plinth.pattern'))
   )
-  select record.doc from match join :table as record on record.id = match.id order by :match_order
+  select record.doc from match join :table as record on record.id = match.id order by :match_order:bounds
 )
 to stdout (format binary);
 
@@ -301,6 +310,6 @@ copy (
     where grams(:search) @> array[left(lower(current_setting('plinth.term')), 2)]
       and strpos(:search, lower(current_setting('plinth.term'))) > 0
   )
-  select record.doc from match join :table as record on record.id = match.id order by :match_order
+  select record.doc from match join :table as record on record.id = match.id order by :match_order:bounds
 )
 to stdout (format binary);

@@ -1,16 +1,17 @@
 import { problemOf } from './db/sqlstate.js';
-import { internal } from './errors.js';
+import { internal, outOfResponseMemory } from './errors.js';
 import type { Exchange } from './exchange.js';
 import { takesProblemJson } from './http/accept.js';
 import { BodyAborted, staysUnread } from './http/body.js';
 import { answerLater } from './http/later.js';
 import { lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
-import { type Reply, send, sendHead, sendLive } from './http/reply.js';
+import { LARGE_BODY_BYTES, type Reply, send, sendHead, sendLive } from './http/reply.js';
 import { ReaderGone, writeRows } from './http/stream.js';
 import type { Abort } from './observe/observer.js';
 import { pathOf } from './observe/request-facts.js';
 import { Problem } from './problem.js';
+import { fitsResponseMemory } from './response-memory.js';
 
 /** Gives the answer that an action has found, or begins what gives it later. */
 export function answer(exchange: Exchange, reply: Reply): void {
@@ -20,7 +21,7 @@ export function answer(exchange: Exchange, reply: Reply): void {
       exchange,
       answerLater(res, reply.later, (late) => answer(exchange, late)),
     );
-  if (!reply.stream && !reply.live) return finish(exchange, reply);
+  if (!reply.stream && !reply.live) return finish(exchange, fitting(exchange, reply));
   if (reply.stream && req.method !== 'HEAD') return apart(exchange, stream(exchange, reply, reply.stream));
   const write = req.method === 'HEAD' ? sendHead : sendLive;
   write(res, reply, closing(exchange, options.isDraining()));
@@ -49,6 +50,25 @@ function closing({ common, observation }: Exchange, closes: boolean): readonly s
   const timing = observation.timing();
   if (!closes && timing.length === 0) return common;
   return [...common, ...timing, ...(closes ? ['Connection', 'close'] : [])];
+}
+
+/**
+ * The response, if the process can hold its body. Otherwise a large record that PUT or PATCH wrote is left out, as
+ * `Prefer: return=minimal` leaves it out. Throws 503 for any other large body.
+ */
+function fitting({ req, options }: Exchange, reply: Reply): Reply {
+  const { body = '', status, headers } = reply;
+  // A body has at least as many bytes as characters.
+  if (body.length <= LARGE_BODY_BYTES / 3) return reply;
+  const bytes = Buffer.byteLength(body);
+  if (bytes <= LARGE_BODY_BYTES || fitsResponseMemory(bytes, options.answerBytes)) return reply;
+  if (status === 200 && (req.method === 'PUT' || req.method === 'PATCH'))
+    return { status: 204, headers: withoutField(headers, 'Content-Type') };
+  throw outOfResponseMemory();
+}
+
+function withoutField(headers: readonly string[], name: string): string[] {
+  return headers.filter((_, at) => headers[at - (at % 2)] !== name);
 }
 
 /** Gives a whole answer. */

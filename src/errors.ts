@@ -179,6 +179,26 @@ export const patchTestFailed = (operation: number) =>
 export const unavailable = (message: string, retryAfterSeconds = 1) =>
   new Problem(503, 'SERVICE_UNAVAILABLE', message, { headers: ['Retry-After', String(retryAfterSeconds)] });
 
+/** The responses in progress and those that clients have not read fill the memory that is set aside for them. */
+export const outOfResponseMemory = () => unavailable('Too many large responses are in progress.');
+
+/** A batch whose responses exceed their limit in bytes; nothing of the batch took place. */
+export const batchResponseTooLarge = (limit: number) =>
+  new Problem(413, 'RESPONSE_TOO_LARGE', `The responses of a batch may have at most ${limit} bytes.`, {
+    details: { limit },
+  });
+
+/** A page that a batch cannot hold: on its own it would be streamed. */
+export const pageTooLarge = (limit: number) =>
+  new Problem(
+    413,
+    'RESPONSE_TOO_LARGE',
+    `In a batch, the records of a page may have at most ${limit} bytes.`,
+    {
+      details: { limit },
+    },
+  );
+
 /** RFC 4918 section 11.5: the database's disk is full; nothing was written. */
 export const insufficientStorage = () =>
   new Problem(507, 'INSUFFICIENT_STORAGE', 'The database is full.', { headers: ['Retry-After', '10'] });

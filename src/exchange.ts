@@ -9,6 +9,7 @@ import type { Router } from './http/router.js';
 import type { Retirement } from './http/version.js';
 import type { Log } from './log.js';
 import type { Observation, Observer } from './observe/observer.js';
+import type { ParseLimit } from './parse-limit.js';
 
 /** One request and its answer on their way through the steps. */
 export interface Exchange {
@@ -23,6 +24,8 @@ export interface Exchange {
   /** Called when nothing more is done for the request but what goes on apart. */
   readonly ended: () => void;
   bytes: Promise<Buffer> | undefined;
+  /** Bytes of the body that are held as values, as `parseLimit` admitted them. */
+  parsedBytes: number;
   presented: Presented | undefined;
   counted: boolean;
 }
@@ -35,6 +38,9 @@ export interface PipelineOptions extends BodyLimits {
   readonly log: Log;
   readonly observer: Observer;
   readonly streamStallMs: number;
+  readonly parseLimit: ParseLimit;
+  /** Bytes of responses that this process may hold. */
+  readonly answerBytes: number;
   readonly retirement: Retirement;
   /** Undefined: nobody has to show a credential. */
   readonly authenticate: Authenticate | undefined;

@@ -46,7 +46,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       if (options.rateLimit && !action.always) await count(exchange, principal); // 429
       const permission = permit(principal, action.needs, match.params); // 403
       const type = choose(action, req.headers.accept); //              406
-      const body = action.takes && (await readBody(req, action.takes, () => bytesOf(exchange))); // 415, 413, 400
+      const body =
+        action.takes &&
+        (await readBody(
+          req,
+          action.takes,
+          () => bytesOf(exchange),
+          (bytes) => admitParsing(exchange, bytes),
+        )); // 415, 413, 400, 503
       const request: Request = {
         id,
         method: req.method!,
@@ -65,6 +72,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       if (!options.rateLimit || exchange.counted) fail(exchange, error);
       else fail(exchange, await countFailure(exchange, error));
     } finally {
+      options.parseLimit.leave(exchange.parsedBytes);
       exchange.ended();
     }
   };
@@ -83,6 +91,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       common,
       ended,
       bytes: undefined,
+      parsedBytes: 0,
       presented: undefined,
       counted: false,
     });
@@ -143,6 +152,15 @@ async function countFailure(exchange: Exchange, error: unknown): Promise<unknown
 async function finishCounted(exchange: Exchange, reply: Reply): Promise<void> {
   if (exchange.options.rateLimit) await count(exchange, NOBODY);
   finish(exchange, reply);
+}
+
+/** Waits, for a long body, until it may be parsed. Undefined: it may at once. Rejects with 503. */
+function admitParsing(exchange: Exchange, bytes: number): Promise<void> | undefined {
+  const admitted = exchange.options.parseLimit.enter(bytes);
+  if (!admitted) return undefined;
+  return admitted.then(() => {
+    exchange.parsedBytes = bytes;
+  });
 }
 
 /** The body, read once, by whoever needs it first: the check of a signature, or the action's. */

@@ -4,12 +4,19 @@ import type { Db, Row, Run, Value } from './db/connect.js';
 import { group } from './db/group.js';
 import { openPlaces } from './db/places.js';
 import { sharing } from './observe/metrics.js';
-import { type Missing, type Stored, storedIn } from './record.js';
-import { narrow, type Selection } from './statements.js';
+import { type LargeRecord, type Missing, type Stored, storedIn } from './record.js';
+import { narrow, type Selection, STREAMED } from './statements.js';
 
 export interface Page {
   readonly total: number;
-  readonly docs: string;
+  /** The documents, separated by commas; undefined: there is too much of them, and the page is to be streamed. */
+  readonly docs: string | undefined;
+}
+
+/** Which records of a list a page has. */
+export interface PageBounds {
+  readonly limit: number;
+  readonly offset: number;
 }
 
 /** What reads a collection. Where a `run` is given, the statement runs in its transaction; else it may be shared. */
@@ -17,10 +24,18 @@ export interface Reads {
   get(id: string, run?: Run): Promise<Stored | Missing>;
   exists(id: string, run?: Run): Promise<boolean>;
   page(selection: Selection, limit: number, offset: number, run?: Run): Promise<Page>;
-  stream(selection: Selection, consume: (rows: Readable) => Promise<void>): Promise<void>;
+  /** All of a list, or one page of it. */
+  stream(
+    selection: Selection,
+    consume: (rows: Readable) => Promise<void>,
+    bounds?: PageBounds,
+  ): Promise<void>;
   /** Says that a record is about to be written: its next version will be at another place. */
   moves(id: string): void;
 }
+
+/** A promise for a record that takes a statement of its own. */
+type Outcome = Stored | Missing | Promise<Stored | Missing>;
 
 /** A statement's text and its arguments. */
 type Asked = readonly [text: string, ...args: Value[]];
@@ -43,6 +58,8 @@ const READS = {
  * of another, so many statements ask for ids alone, as if nothing were known: it would be 0.95 x the rate.
  */
 const [WORTH, PLAIN] = [0.4, 15];
+/** Large records are read one by one, a few at a time: what is held in memory is bounded, however many are requested. */
+const LARGE_READS = { most: 1, underWay: 2, waiting: 2000 };
 /** Who asks for the same page while it waits for its statement gets the same answer. */
 const PAGES = { most: 1, underWay: 2, waiting: 2000, keyOf: (asked: Asked) => asked.join('\n') };
 /** A search may cost a thousand times what a read does: what waits is what can be done while its reader waits. */
@@ -63,13 +80,27 @@ export function openReads(
   /** Statements still to come that do not ask where a record is. */
   let plain = 0;
 
-  async function readFar(run: Run, ids: readonly string[]): Promise<(Stored | Missing)[]> {
+  async function readFar(run: Run, ids: readonly string[]): Promise<Outcome[]> {
     const [row] = await run(text('get'), [atOnce(`{${ids.join(',')}}`)]);
     const found = storedIn(row!.records as string | null);
-    return ids.map((id) => seen(found.get(id)));
+    return ids.map((id) => seen(found.get(id), run));
   }
 
-  async function readMany(ids: readonly string[]): Promise<(Stored | Missing | Promise<Stored | Missing>)[]> {
+  async function readLarge(run: Run, id: string): Promise<Stored | Missing> {
+    const [row] = await run(text('get_large'), [id]);
+    // Deleted since its length was read: a tombstone is found by reading it once more.
+    if (!row) return (await readFar(run, [id]))[0]!;
+    return { id, version: row.version as number, doc: row.doc as string };
+  }
+
+  /** What came of a record that a statement was asked for. */
+  function seen(found: Stored | LargeRecord | undefined, run: Run = db.run): Outcome {
+    if (!found) return 'absent';
+    if ('bytes' in found) return run === db.run ? readLargeOne(found.id) : readLarge(run, found.id);
+    return found.version === 0 ? 'gone' : found;
+  }
+
+  async function readMany(ids: readonly string[]): Promise<Outcome[]> {
     if (ids.length === 1) return readFar(db.run, ids);
     if (plain > 0) {
       plain--;
@@ -99,13 +130,17 @@ export function openReads(
   async function readNear(
     far: readonly string[],
     near: readonly string[],
-  ): Promise<ReadonlyMap<string, Stored>> {
+  ): Promise<ReadonlyMap<string, Stored | LargeRecord>> {
     const [row] = await db.run(text('get_near'), [`{${far.join(',')}}`, atOnce(`{${near.join(',')}}`)]);
     return storedIn(row!.records as string | null, places);
   }
 
   const shared = (operation: string) => sharing(db.metrics, operation, name);
   const read = group<string, Stored | Missing>({ ...READS, sharing: shared('read') }, readMany);
+  const readLargeOne = group<string, Stored | Missing>(
+    { ...LARGE_READS, sharing: shared('read large') },
+    async ([id]) => [await readLarge(db.run, id!)],
+  );
 
   const pagesOf = (run: Run, operation: string, bounds: typeof PAGES) =>
     group<Asked, Row[]>({ ...bounds, sharing: shared(operation) }, async ([asked]) => {
@@ -145,18 +180,18 @@ export function openReads(
       return page;
     },
 
-    stream: (selection, consume) => {
+    stream: (selection, consume, bounds) => {
       const { kind, settings } = narrow(selection);
-      return db.copy(text(`stream${kind}:${selection.sort}:${selection.order}`), settings, consume);
+      const statement = `stream${kind}:${selection.sort}:${selection.order}`;
+      if (!bounds) return db.copy(text(statement), settings, consume);
+      const [limit, offset] = [String(bounds.limit), String(bounds.offset)];
+      const bounded = { ...settings, 'plinth.limit': limit, 'plinth.offset': offset };
+      return db.copy(text(`bounded_${statement}`), bounded, consume);
     },
   };
 }
 
-function seen(stored: Stored | undefined): Stored | Missing {
-  if (!stored) return 'absent';
-  return stored.version === 0 ? 'gone' : stored;
-}
-
 function pageOf([row]: readonly Row[]): Page {
-  return { total: Number(row!.total), docs: (row!.docs as string | null) ?? '' };
+  const docs = (row!.docs as string | null) ?? '';
+  return { total: Number(row!.total), docs: docs === STREAMED ? undefined : docs };
 }

@@ -1,4 +1,5 @@
 import { BATCH_PATH, batch } from './actions/batch.js';
+import type { BatchLimits } from './actions/batch-results.js';
 import { create, createNested } from './actions/create.js';
 import { listEvents } from './actions/events.js';
 import { get } from './actions/get.js';
@@ -28,7 +29,7 @@ export interface Collections {
 }
 
 /** What the operator decides about the API. */
-export interface ApiSettings extends WriteSettings {
+export interface ApiSettings extends WriteSettings, BatchLimits {
   /** Deleted ids are remembered and answered 410. */
   readonly tombstones: boolean;
   /** How long an answer is kept for a repeat with the same Idempotency-Key. */
@@ -68,7 +69,7 @@ export function routes(
     },
     {
       path: BATCH_PATH,
-      actions: { POST: permitted('credential', once(batch(db, [users, items, posts], router))) },
+      actions: { POST: permitted('credential', once(batch(db, [users, items, posts], router, settings))) },
     },
     { path: '/whoami', actions: { GET: permitted('credential', whoami) } },
     ...(feed ? [eventRoute(feed)] : []),

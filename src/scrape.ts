@@ -6,6 +6,7 @@ import { createMetrics, type Metrics } from './observe/metrics.js';
 import { createObserver } from './observe/observer.js';
 import type { Peer } from './observe/peer.js';
 import { metricsRoute } from './operator-routes.js';
+import { ParseLimit } from './parse-limit.js';
 import { createPipeline } from './pipeline.js';
 import { createHttpServer, type ServerOptions } from './server.js';
 
@@ -37,6 +38,8 @@ export function createScrapeServer(
     }),
     bodyLimit: 0,
     bodyBytes: 0,
+    answerBytes: options.answerBytes,
+    parseLimit: new ParseLimit(),
     streamStallMs: options.requestTimeoutMs,
     retirement: none,
     authenticate: undefined,

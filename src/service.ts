@@ -20,6 +20,7 @@ import { createMetrics, type Metrics, registryOfAll } from './observe/metrics.js
 import { createObserver } from './observe/observer.js';
 import { findTracer } from './observe/tracing.js';
 import { healthRoutes, keyRoutes, metricsRoute, webhookRoutes } from './operator-routes.js';
+import { ParseLimit } from './parse-limit.js';
 import { createPipeline } from './pipeline.js';
 import { databaseObstacle, type Obstacle } from './readiness.js';
 import { type Collections, openCollections, routes } from './routes.js';
@@ -125,6 +126,8 @@ export async function startService(
       bodyLimit: config.bodyLimit,
       bodyBytes: config.bodyBytes,
       streamStallMs: config.streamStallMs,
+      answerBytes: config.answerBytes,
+      parseLimit: new ParseLimit(),
       retirement: config,
       authenticate: auth.authenticate,
       challenge: auth.challenge,

@@ -27,6 +27,13 @@ interface Narrowed {
   readonly long: boolean;
 }
 
+/** Bytes of a document that is read by itself, and not together with others. */
+export const LARGE_DOCUMENT_BYTES = 65_536;
+/** Bytes of the documents of a page that is put together in memory. One with more, or with a large document, is streamed. */
+export const MAX_PAGE_BYTES = 1_048_576;
+/** What a page statement gives instead of the documents of a page that is to be streamed. */
+export const STREAMED = '!';
+
 /** Where a page ends that is read from the beginning on: what is before it is cheaper to skip than to look up. */
 const SHALLOW = 500;
 
@@ -57,6 +64,8 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
     table: resource.name,
     rules: String(rulesOf(resource)),
     shallow: String(SHALLOW),
+    document: `case when octet_length(doc) > ${LARGE_DOCUMENT_BYTES} then ${LARGE_DOCUMENT} else doc end`,
+    bounds: '',
     columns: columns.map((column) => `, ${column}`).join(''),
     record: `(select * from ${resource.name} as record where record.id = page.id limit 1)`,
     assigned: columns.map((column) => `, ${column} = record.${column}`).join(''),
@@ -78,13 +87,31 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
     if (kind === undefined) {
       if (name !== 'belongs' || resource.parent) compiled.set(name, fill(template, parts));
     } else if (applies(kind, resource)) {
-      for (const [key, order] of ordersOf(kind, resource))
+      for (const [key, order] of ordersOf(kind, resource)) {
         compiled.set(`${name}:${key}`, fill(template, { ...parts, ...order }));
+        if (name.startsWith('stream'))
+          compiled.set(`bounded_${name}:${key}`, fill(template, { ...parts, ...order, bounds: BOUNDS }));
+      }
     }
   }
   for (const [name, text] of compiled) nameStatement(text, `${name.replace(/:.*/, '')} ${resource.name}`);
   return compiled;
 }
+
+/** What stands for a large document among others: its id and its length in bytes. */
+const LARGE_DOCUMENT = `'{"id":"' || id || '",' || octet_length(doc)`;
+
+/** What makes a page of a stream. */
+const BOUNDS = `
+  limit current_setting('plinth.limit')::bigint
+  offset current_setting('plinth.offset')::bigint`;
+
+/** The documents of a page, or STREAMED; a large document never becomes part of the text. */
+const documentsOf = (order: string) => `case
+    when max(octet_length(record.doc)) > ${LARGE_DOCUMENT_BYTES} or sum(octet_length(record.doc)) > ${MAX_PAGE_BYTES}
+    then '${STREAMED}'
+    else string_agg(record.doc, ',' order by ${order}) filter (where octet_length(record.doc) <= ${LARGE_DOCUMENT_BYTES})
+  end`;
 
 function applies(kind: string, resource: Resource): boolean {
   if (kind === '_of_parent') return resource.parent !== undefined;
@@ -120,7 +147,7 @@ function ordersOf(kind: string, resource: Resource): [key: string, parts: Record
         ...PLACES[direction],
         keys: expression === undefined ? '' : `, ${resource.columns[sort]}`,
         order: order.replaceAll('$.', ''),
-        record_order: order.replaceAll('$.', 'record.'),
+        documents: documentsOf(order.replaceAll('$.', 'record.')),
         match_order: order.replaceAll('$.', 'match.'),
       };
       return [`${sort}:${direction}`, { ...parts, ...orders }];

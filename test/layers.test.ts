@@ -41,6 +41,8 @@ const LAYERS = [
     'log.ts',
     'log-lines.ts',
     'observe/',
+    'response-memory.ts',
+    'parse-limit.ts',
     'turns.ts',
     'principal.ts',
     'request-mac.ts',

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Collection } from '../collection.js';
 import type { Db, Run } from '../db/connect.js';
 import { problemOf } from '../db/sqlstate.js';
-import { badRequest, batchFailed, invalid, unsupportedMediaType } from '../errors.js';
+import { badRequest, batchFailed, invalid, pageTooLarge, unsupportedMediaType } from '../errors.js';
 import type { Reply } from '../http/reply.js';
 import { JSON_TYPE } from '../http/representation.js';
 import type { Body, Request } from '../http/request.js';
@@ -11,7 +11,9 @@ import { requireVersion, splitVersion } from '../http/version.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import { permit } from '../principal.js';
 import { type Failure, Problem } from '../problem.js';
+import { MAX_PAGE_BYTES } from '../statements.js';
 import { parseUuid } from '../uuid.js';
+import { type BatchLimits, BatchResults } from './batch-results.js';
 
 export const BATCH_PATH = '/batch';
 export const MAX_OPERATIONS = 100;
@@ -30,21 +32,27 @@ interface Operation {
  * match, negotiation, check and action as a request of its own. `router` is asked when a batch comes, since
  * the batch is one of its routes.
  */
-export function batch(db: Db, collections: readonly Collection[], router: () => Router): Action {
+export function batch(
+  db: Db,
+  collections: readonly Collection[],
+  router: () => Router,
+  limits: BatchLimits,
+): Action {
   return {
     takes: [JSON_TYPE],
     run: async (request) => {
       const operations = readOperations(request.body?.value);
+      const results = new BatchResults(limits);
       const work = async (run: Run) => {
         await lockAll(operations, collections, run);
-        return runAll(operations, router(), request, run);
+        await runAll(operations, results, router(), request, run);
       };
-      const replies = await (request.run ? work(request.run) : db.transaction(work));
-      return {
-        status: 200,
-        headers: ['Content-Type', JSON_TYPE],
-        body: `{"results":[${replies.map(resultOf).join(',')}]}`,
-      };
+      try {
+        await (request.run ? work(request.run) : db.transaction(work));
+        return { status: 200, headers: ['Content-Type', JSON_TYPE], body: results.body() };
+      } finally {
+        results.release();
+      }
     },
   };
 }
@@ -70,20 +78,19 @@ async function lockAll(
 
 async function runAll(
   operations: readonly Operation[],
+  results: BatchResults,
   router: Router,
   request: Request,
   run: Run,
-): Promise<Reply[]> {
-  const replies: Reply[] = [];
+): Promise<void> {
   for (const [index, operation] of operations.entries()) {
     try {
-      replies.push(await runOne(operation, router, request, run));
+      results.add(await runOne(operation, router, request, run));
     } catch (error) {
       const problem = error instanceof Problem ? error : problemOf(error);
       throw problem ? batchFailed(index, problem) : error;
     }
   }
-  return replies;
 }
 
 async function runOne(operation: Operation, router: Router, request: Request, run: Run): Promise<Reply> {
@@ -112,6 +119,7 @@ async function runOne(operation: Operation, router: Router, request: Request, ru
     run,
     body,
   });
+  if (reply.frame) throw pageTooLarge(MAX_PAGE_BYTES);
   if (reply.stream) throw badRequest('A whole list cannot be part of a batch: give page or limit.');
   return reply;
 }
@@ -122,15 +130,6 @@ function bodyOf({ method, headers, body }: Operation, { takes }: Action): Body |
   if (!takes.includes(type))
     throw unsupportedMediaType(method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post', takes);
   return { type, value: body, bytes: Buffer.alloc(0) };
-}
-
-/** An answer as part of the batch's: its JSON goes in as it is, other text as a string. */
-function resultOf({ status, headers, body }: Reply): string {
-  const fields: Record<string, string> = {};
-  for (let at = 0; at < headers.length; at += 2) fields[headers[at]!.toLowerCase()] = headers[at + 1]!;
-  const isJson = fields['content-type']?.includes('json') === true;
-  const content = body === undefined ? '' : `,"body":${isJson ? body : JSON.stringify(body)}`;
-  return `{"status":${status},"headers":${JSON.stringify(fields)}${content}}`;
 }
 
 function readOperations(value: Json | undefined): Operation[] {

@@ -1,13 +1,18 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Collection } from '../collection.js';
+import { pageTooLarge } from '../errors.js';
 import type { Feed } from '../events/feed.js';
-import { listPage } from '../formats/html.js';
+import { listPage, summaryOf } from '../formats/html.js';
 import { readConditions } from '../http/conditional.js';
 import { type ListQuery, readListQuery } from '../http/list-query.js';
 import type { Reply } from '../http/reply.js';
-import { HTML_TYPE, hashedReply, hrefOf, JSON_TYPE } from '../http/representation.js';
+import { CACHE, HTML_TYPE, hashedReply, headersOf, hrefOf, JSON_TYPE } from '../http/representation.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import { documentsIn } from '../http/stream.js';
 import type { JsonObject } from '../json.js';
+import type { PageBounds } from '../reads.js';
+import { MAX_PAGE_BYTES, type Selection } from '../statements.js';
 import { parseUuid } from '../uuid.js';
 import { missing } from './missing.js';
 
@@ -53,26 +58,62 @@ function answer(
 }
 
 async function page(
-  { resource, page }: Collection,
+  collection: Collection,
   request: Request,
   query: ListQuery,
   cursor: readonly string[],
 ): Promise<Reply> {
+  const { resource } = collection;
   const { page: number, limit, selection } = query;
   const offset = Math.min((number - 1) * limit, Number.MAX_SAFE_INTEGER);
-  const { total, docs } = await page(selection, limit, offset, request.run);
+  const { total, docs } = await collection.page(selection, limit, offset, request.run);
   const totalPages = Math.ceil(total / limit);
   const links = linksOf(request.path, query, totalPages);
   const conditions = readConditions(request.headers);
   if (request.type === HTML_TYPE) {
-    const records = JSON.parse(`[${docs}]`) as JsonObject[];
+    const records =
+      docs === undefined
+        ? await readSummaries(collection, request, selection, { limit, offset })
+        : (JSON.parse(`[${docs}]`) as JsonObject[]);
     const title = `${resource.name}: page ${number} of ${Math.max(totalPages, 1)}, ${total} in all`;
     const body = listPage(title, records, (record) => hrefOf(resource, String(record.id)), given(links));
     return withFields(hashedReply(HTML_TYPE, body, conditions), cursor);
   }
   const meta = `{"page":${number},"limit":${limit},"total":${total},"totalPages":${totalPages}}`;
-  const body = `{"data":[${docs}],"meta":${meta},"links":${JSON.stringify(links)}}`;
+  const end = `,"meta":${meta},"links":${JSON.stringify(links)}}`;
+  if (docs === undefined) {
+    return {
+      status: 200,
+      headers: [...headersOf(JSON_TYPE), 'Cache-Control', CACHE, ...cursor],
+      frame: ['{"data":', end],
+      stream: (consume) => collection.stream(selection, consume, { limit, offset }),
+    };
+  }
+  const body = `{"data":[${docs}]${end}`;
   return withFields(hashedReply(JSON_TYPE, body, conditions), cursor);
+}
+
+/** The records of a page that is too large for memory, as far as an HTML list shows them: read one by one. */
+async function readSummaries(
+  collection: Collection,
+  request: Request,
+  selection: Selection,
+  bounds: PageBounds,
+): Promise<JsonObject[]> {
+  if (request.run) throw pageTooLarge(MAX_PAGE_BYTES);
+  const records: JsonObject[] = [];
+  await collection.stream(
+    selection,
+    async (rows) => {
+      for await (const document of documentsIn(rows)) {
+        records.push(summaryOf(JSON.parse(document) as JsonObject));
+        // A large document takes a while to parse: other requests come between two of them.
+        await setImmediate();
+      }
+    },
+    bounds,
+  );
+  return records;
 }
 
 function withFields(reply: Reply, fields: readonly string[]): Reply {

@@ -9,6 +9,7 @@ import { JSON_TYPE, withLinks } from '../http/representation.js';
 import type { Body, Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
+import { ParseLimit } from '../parse-limit.js';
 import { type Guard, isStored, onlyVersion, type Stored, UNGUARDED } from '../record.js';
 import type { Resource } from '../resource.js';
 import { createTurns } from '../turns.js';
@@ -25,6 +26,9 @@ import {
 
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
+
+/** Limits the records that patches of this process hold as values. */
+const recordParseLimit = new ParseLimit();
 
 /** Times that a patch is worked out again because another process wrote in between. */
 const ATTEMPTS = 24;
@@ -55,13 +59,32 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
   async function attempt(request: Request, id: string, body: Body, guard: Guard): Promise<Reply | undefined> {
     const current = await collection.get(id, request.run);
     if (typeof current === 'string') throw missing(resource, current);
+    // A transaction does not wait: those before it may be waiting for its locks.
+    if (request.run) return write(request, current, body, guard);
+    const bytes = current.doc.length;
+    const admitted = recordParseLimit.enter(bytes);
+    if (admitted) await admitted;
+    try {
+      return await write(request, current, body, guard);
+    } finally {
+      recordParseLimit.leave(bytes);
+    }
+  }
+
+  /** Undefined: the record has changed meanwhile. */
+  async function write(
+    request: Request,
+    current: Stored,
+    body: Body,
+    guard: Guard,
+  ): Promise<Reply | undefined> {
     explainHeld(resource, { current }, guard, undefined);
     const next = changed(resource, current, body);
     explainHeld(resource, { current }, guard, expectedVersion(next));
     if (Buffer.byteLength(JSON.stringify(next)) > settings.bodyLimit)
       throw payloadTooLarge(settings.bodyLimit);
     const outcome = await collection.replace(
-      id,
+      current.id,
       collection.check(next),
       narrowed(guard, current.version),
       request.run,

@@ -1,18 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { unavailable } from '../errors.js';
+import { heldResponseBytes } from '../response-memory.js';
 import type { CommonFields } from './answer-fields.js';
 import { awaitedBodies, staysUnread } from './body.js';
 import { lingerOnClose } from './linger.js';
 import { createPace } from './pace.js';
 import { render } from './problem.js';
-import { type Reply, send, unreadBytes } from './reply.js';
+import { type Reply, send } from './reply.js';
 import { requestId } from './request-id.js';
 import { createRoom } from './room.js';
 
 export interface AdmissionOptions {
   /** Requests in flight at once. */
   readonly maxRequests: number;
-  /** Bytes of answers that nobody has read yet. */
+  /** Bytes of responses that this process holds. */
   readonly answerBytes: number;
   readonly maxConnections: number;
   readonly common: CommonFields;
@@ -41,7 +42,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     begin: (req, res, expected) => {
       // A client that takes its time to send takes nobody's place; what it sends is bounded in bytes.
       const hasRoom = () => room.hasRoom(inFlight - awaitedBodies(), pace.isLate(req.socket));
-      if (!WATCH.test(req.url!) && (unreadBytes() > answerBytes || !hasRoom())) {
+      if (!WATCH.test(req.url!) && (heldResponseBytes() > answerBytes || !hasRoom())) {
         turnAway(req, res, expected, BUSY, common);
         pace.hold(req.socket);
         return false;

@@ -59,16 +59,22 @@ export function staysUnread(req: IncomingMessage, expected: boolean): boolean {
 }
 
 /**
- * Reads the body of a request as one of the media types in `takes`; `read` gives its bytes. Throws 415, 413 or 400.
+ * Reads the body of a request as one of the media types in `takes`; `read` gives its bytes, and `admit` waits until so
+ * many may be parsed. Throws 415, 413, 400 or 503.
  */
 export function readBody(
   req: IncomingMessage,
   takes: readonly string[],
   read: () => Promise<Buffer>,
+  admit: (bytes: number) => Promise<void> | undefined,
 ): Promise<Body> | undefined {
   const type = mediaType(req, takes);
   if (!hasBody(req)) return undefined;
-  return read().then((bytes) => ({ type, value: readJson(bytes), bytes }));
+  const parse = (bytes: Buffer): Body => ({ type, value: readJson(bytes), bytes });
+  return read().then((bytes) => {
+    const admitted = admit(bytes.length);
+    return admitted ? admitted.then(() => parse(bytes)) : parse(bytes);
+  });
 }
 
 export interface BodyLimits {

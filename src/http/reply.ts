@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
+import { ResponseHold } from '../response-memory.js';
 import { prepareWhole } from './whole.js';
 
 /** An answer as a value. `headers` is a flat list of names and values. */
@@ -10,6 +11,8 @@ export interface Reply {
   readonly body?: string;
   /** Instead of a body: opens the rows of an array that is written as they come. */
   readonly stream?: (consume: (rows: Readable) => Promise<void>) => Promise<void>;
+  /** The text before and after a streamed array; absent: the array is the whole body. */
+  readonly frame?: readonly [before: string, after: string];
   /** Instead of a body: takes the answer over after its head, and writes for as long as the client is there. */
   readonly live?: (out: ServerResponse) => void;
   /** Instead of an answer that is not yet there: gives it later; `left` when the client has gone away. */
@@ -26,18 +29,20 @@ export function send(res: ServerResponse, reply: Reply, common: readonly string[
   const isEmpty = status === 204 || status === 304;
   const length = isEmpty ? NONE : ['Content-Length', String(bytes)];
   const sent = isEmpty || res.req.method === 'HEAD' ? undefined : body;
-  if (bytes <= MOST_AT_ONCE && prepareWhole(res, status, [common, headers, length], oneByte(sent, bytes)))
-    endInTurn(res, undefined);
+  const isLarge = bytes > LARGE_BODY_BYTES && sent !== undefined;
+  if (isLarge) hold(res, bytes);
+  if (bytes <= LARGE_BODY_BYTES && prepareWhole(res, status, [common, headers, length], oneByte(sent, bytes)))
+    endInTurn({ res, body: undefined, isHeld: false });
   else {
     // 0.6 to 0.8 of the rate when headers go through an object or setHeader: one flat array it is.
     res.writeHead(status, [...common, ...headers, ...length] as never);
-    endInTurn(res, sent);
+    endInTurn({ res, body: sent, isHeld: isLarge });
   }
   return bytes;
 }
 
-/** A body that is longer is not copied behind its head. */
-const MOST_AT_ONCE = 65_536;
+/** A body that is longer is not copied behind its head, and is held in memory until its client has read it. */
+export const LARGE_BODY_BYTES = 65_536;
 
 const NONE: readonly string[] = [];
 
@@ -50,6 +55,8 @@ function oneByte(text: string | undefined, bytes: number): string {
 interface Due {
   readonly res: ServerResponse;
   readonly body: string | undefined;
+  /** Its bytes are counted already. */
+  readonly isHeld: boolean;
 }
 
 let due: Due[] = [];
@@ -58,31 +65,25 @@ let due: Due[] = [];
  * Ends the answers of one turn of the event loop one right after the other, at its end. A write by itself wakes
  * the client that sleeps on the other side, and that costs more than all that made the answer.
  */
-function endInTurn(res: ServerResponse, body: string | undefined): void {
-  if (due.push({ res, body }) === 1) setImmediate(endAll);
+function endInTurn(response: Due): void {
+  if (due.push(response) === 1) setImmediate(endAll);
 }
 
 function endAll(): void {
   const answers = due;
   due = [];
-  for (const { res, body } of answers) {
+  for (const { res, body, isHeld } of answers) {
     res.end(body);
-    if (res.writableLength > 0) follow(res);
+    if (res.writableLength > 0 && !isHeld) hold(res, res.writableLength);
   }
 }
 
-let unread = 0;
-
-/** Bytes of answers, in this process, that their readers have not taken; whole lists are not among them. */
-export const unreadBytes = (): number => unread;
-
-/** Most answers go out at once and are none of these. */
-function follow(res: ServerResponse): void {
-  const bytes = res.writableLength;
-  unread += bytes;
-  res.once('close', () => {
-    unread -= bytes;
-  });
+/** Counts a body as held until it went out or its connection is closed. */
+function hold(res: ServerResponse, bytes: number): void {
+  if (res.destroyed) return;
+  const memory = new ResponseHold();
+  memory.set(bytes);
+  res.once('close', () => memory.release());
 }
 
 /** The headers of an answer that goes on for long, at once. */

@@ -27,8 +27,8 @@ const REPRESENTATIONS: Readonly<
   [CSV_TYPE]: { suffix: '-csv', headers: ['Content-Type', 'text/csv; charset=utf-8; header=present'] },
 };
 
-/** A cache may keep an answer but asks before it is used again. */
-const CACHE = 'private, no-cache';
+/** A private cache may store a response, and asks before it uses it again. */
+export const CACHE = 'private, no-cache';
 
 export function headersOf(type: string): readonly string[] {
   return REPRESENTATIONS[type]!.headers;

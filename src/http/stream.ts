@@ -35,8 +35,9 @@ export async function writeRows(
 ): Promise<void> {
   if (res.destroyed) throw new ReaderGone('left');
   res.writeHead(reply.status, [...common, ...reply.headers] as never);
-  let parts: Buffer[] = [];
-  let bytes = 0;
+  const [before, after] = reply.frame ?? ['', ''];
+  let parts: Buffer[] = [Buffer.from(before)];
+  let bytes = parts[0]!.length;
   let from = HEADER_BYTES;
   let any = false;
   // Left open on an error: whoever opened the rows ends them.
@@ -55,7 +56,7 @@ export async function writeRows(
     parts.push(documents);
     bytes += documents.length;
   }
-  parts.push(Buffer.from(any ? ']' : '[]'));
+  parts.push(Buffer.from(`${any ? ']' : '[]'}${after}`));
   const last = Buffer.concat(parts);
   written.sent += last.length;
   res.end(last);
@@ -66,6 +67,27 @@ export async function writeRows(
 const HEADER_BYTES = 19;
 /** Before a row's one document: the number of its columns (2 bytes) and its length. */
 const ROW_BYTES = 6;
+
+/** The documents of a COPY in the binary format, one by one. */
+export async function* documentsIn(rows: Readable): AsyncGenerator<string> {
+  let from = HEADER_BYTES;
+  for await (const piece of rows.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    for (const [start, end] of spansIn(piece, from)) yield piece.toString('utf8', start, end);
+    from = 0;
+  }
+}
+
+/** Where the documents of a piece begin and end. Throws when it has a part of a row. */
+function* spansIn(piece: Buffer, from: number): Generator<readonly [start: number, end: number]> {
+  for (let at = from; at < piece.length; ) {
+    // Less than none: the end.
+    if (piece.readInt16BE(at) < 0) return;
+    const start = at + ROW_BYTES;
+    at = start + piece.readInt32BE(at + 2);
+    if (at > piece.length) throw new Error('COPY gave half a row');
+    yield [start, at];
+  }
+}
 
 /** The documents of a piece, a comma before each: put together in place, where each loses its row's head. */
 function splice(piece: Buffer, from: number): Buffer {

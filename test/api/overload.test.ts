@@ -246,18 +246,55 @@ t.test('bodies in all: BODY_BYTES', async (t) => {
     await until('what a client left is held no more', async () => (await small()).status === 201);
 });
 
-t.test('answers that nobody reads, in all: ANSWER_BYTES', async (t) => {
-  const service = await testService(t, { ANSWER_BYTES: '1024' });
-  for (let count = 0; count < 20; count++)
-    await service.send('POST', '/items', { body: { name: 'a', x: 'a'.repeat(1_000_000) } });
+/** A response that no buffer of the system holds. */
+const LARGE: Route = {
+  path: '/large',
+  actions: {
+    GET: permitted('nothing', {
+      run: () => ({ status: 200, headers: ['Content-Type', 'text/plain'], body: 'a'.repeat(20_000_000) }),
+    }),
+  },
+};
+
+t.test('responses that their clients do not read, in all: ANSWER_BYTES', async (t) => {
+  const service = await testService(t, { ANSWER_BYTES: '1024' }, async () => [LARGE]);
   const deaf = await connected(t, service);
   deaf.socket.pause();
-  deaf.socket.write(GET('/items?page=1'));
+  deaf.socket.write(GET('/large'));
   await until('others are refused', async () => (await service.send('GET', '/items/1')).status === 503);
   t.equal((await service.send('GET', '/healthz')).status, 200);
   deaf.socket.destroy();
   await until('there is room again', async () => (await service.send('GET', '/items/1')).status === 404);
-  t.equal((await service.send('GET', '/items?page=1')).json.data.length, 20, 'one that is read comes whole');
+  t.equal((await service.send('GET', '/large')).text.length, 20_000_000, 'one that is read comes whole');
+});
+
+t.test('a large response for which there is no memory is 503, a small one is served', async (t) => {
+  const service = await testService(t, { ANSWER_BYTES: '20500000' }, async () => [LARGE]);
+  const created = await service.send('POST', '/items', { body: { name: 'a', x: 'a'.repeat(900_000) } });
+  const { id } = created.json;
+  const deaf = await connected(t, service);
+  deaf.socket.pause();
+  deaf.socket.write(GET('/large'));
+  const refused = await until('there is no memory left', async () => {
+    const response = await service.send('GET', '/large');
+    return response.status === 503 && response;
+  });
+  t.equal(refused.json.error.code, 'SERVICE_UNAVAILABLE');
+  t.equal(refused.headers['retry-after'], '1');
+  t.equal((await service.send('GET', '/items/1')).status, 404, 'a small response');
+  t.equal((await service.send('GET', `/items/${id}`)).status, 503, 'a large record');
+  const body = { price: 1 };
+  const patched = await service.send('PATCH', `/items/${id}`, { body });
+  t.same([patched.status, patched.text], [204, ''], 'a write takes place, and leaves the record out');
+  t.equal(patched.headers.etag, '"2"');
+  t.equal(patched.headers['content-type'], undefined);
+  const batch = { method: 'POST', path: '/batch' };
+  const read = await service.send(batch.method, batch.path, {
+    body: [{ method: 'GET', path: `/items/${id}` }],
+  });
+  t.same([read.status, read.json.error.details], [503, { operation: 0 }]);
+  deaf.socket.destroy();
+  await until('there is room again', async () => (await service.send('GET', `/items/${id}`)).status === 200);
 });
 
 t.test('connections over MAX_CONNECTIONS are told, and those far beyond are closed', async (t) => {

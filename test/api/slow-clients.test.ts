@@ -85,13 +85,12 @@ t.test('a connection on which nothing comes is ended', async (t) => {
 });
 
 t.test('a reader that takes nothing of a page is cut off', async (t) => {
-  const service = await testService(t, { STREAM_STALL_MS: '200', ANSWER_BYTES: '1024' });
+  const service = await testService(t, { STREAM_STALL_MS: '200', DB_STREAMS: '1' });
   await fill(service);
   const client = await connected(t, service);
   client.socket.pause();
   client.socket.write(`GET /items?page=1 HTTP/1.1\r\n${HOST}\r\n`);
-  await until('the answer waits', async () => (await service.send('GET', '/items/1')).status === 503);
-  await until('it is dropped', async () => (await service.send('GET', '/items/1')).status === 404);
+  await service.send('GET', '/items?page=1');
   client.socket.resume();
   await until('the connection has ended', () => client.ended);
   t.ok(client.bytes < 20_000_000, 'without the rest');
