@@ -1,5 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 import { unavailable } from './errors.js';
+import { longTaskTurn } from './long-task.js';
 
 /** Bytes of JSON that need no permission: what may be in flight of them at once is bounded by the number of requests. */
 const SMALL_BYTES = 4096;
@@ -7,7 +8,7 @@ const SMALL_BYTES = 4096;
 const MAX_WAITING = 256;
 const MAX_WAIT_MS = 10_000;
 /** Values take up to forty times the memory of their JSON, so so much of the heap is set aside for them. */
-const HEAP_PART = 64;
+const HEAP_PART = 128;
 
 /** So many bytes of JSON may be held as values at once, as the heap of this process allows. */
 export const maxParsedBytes = (): number => Math.floor(getHeapStatistics().heap_size_limit / HEAP_PART);
@@ -19,8 +20,8 @@ interface Waiting {
 }
 
 /**
- * Limits how many bytes of JSON are held as values at once. Texts wait in the order of their arrival, and one is admitted
- * in a tick of the event loop, so that short requests come between two long ones.
+ * Limits how many bytes of JSON are held as values at once. Texts wait in the order of their arrival, and each
+ * is admitted as a long task.
  */
 export class ParseLimit {
   #bytes = 0;
@@ -55,15 +56,21 @@ export class ParseLimit {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#waiting.length === 0) return;
+    const [next] = this.#waiting;
+    if (this.#scheduled || !next || !this.#fits(next)) return;
     this.#scheduled = true;
-    setImmediate(() => this.#admit());
+    void longTaskTurn().then(() => this.#admit());
+  }
+
+  /** A text that is alone always fits. */
+  #fits({ bytes }: Waiting): boolean {
+    return this.#admitted === 0 || this.#bytes + bytes <= this.maxBytes;
   }
 
   #admit(): void {
     this.#scheduled = false;
     const [next] = this.#waiting;
-    if (!next || (this.#admitted > 0 && this.#bytes + next.bytes > this.maxBytes)) return;
+    if (!next || !this.#fits(next)) return;
     this.#waiting.shift();
     clearTimeout(next.timer);
     this.#bytes += next.bytes;

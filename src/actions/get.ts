@@ -1,7 +1,8 @@
 import type { Collection } from '../collection.js';
 import { readConditions } from '../http/conditional.js';
-import { RECORD_TYPES, recordReply } from '../http/representation.js';
+import { JSON_TYPE, RECORD_TYPES, recordReply } from '../http/representation.js';
 import type { Action } from '../http/router.js';
+import { LONG_TASK_BYTES, longTaskTurn } from '../long-task.js';
 import { parseUuid } from '../uuid.js';
 import { missing } from './missing.js';
 
@@ -16,7 +17,10 @@ export function get(collection: Collection): Action {
       // 1.05 to 1.09 x the rate of an async function.
       return collection.get(id, run).then((found) => {
         if (typeof found === 'string') throw missing(resource, found, type);
-        return recordReply(resource, found, type, readConditions(headers));
+        const reply = () => recordReply(resource, found, type, readConditions(headers));
+        return type === JSON_TYPE || found.doc.length < LONG_TASK_BYTES
+          ? reply()
+          : longTaskTurn().then(reply);
       });
     },
   };

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Collection } from '../collection.js';
 import { pageTooLarge } from '../errors.js';
 import type { Feed } from '../events/feed.js';
@@ -11,6 +10,7 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { documentsIn } from '../http/stream.js';
 import type { JsonObject } from '../json.js';
+import { LONG_TASK_BYTES, longTaskTurn } from '../long-task.js';
 import type { PageBounds } from '../reads.js';
 import { MAX_PAGE_BYTES, type Selection } from '../statements.js';
 import { parseUuid } from '../uuid.js';
@@ -71,6 +71,7 @@ async function page(
   const links = linksOf(request.path, query, totalPages);
   const conditions = readConditions(request.headers);
   if (request.type === HTML_TYPE) {
+    if (docs && docs.length > LONG_TASK_BYTES) await longTaskTurn();
     const records =
       docs === undefined
         ? await readSummaries(collection, request, selection, { limit, offset })
@@ -106,9 +107,8 @@ async function readSummaries(
     selection,
     async (rows) => {
       for await (const document of documentsIn(rows)) {
+        await longTaskTurn();
         records.push(summaryOf(JSON.parse(document) as JsonObject));
-        // A large document takes a while to parse: other requests come between two of them.
-        await setImmediate();
       }
     },
     bounds,

@@ -9,6 +9,7 @@ import { JSON_TYPE, withLinks } from '../http/representation.js';
 import type { Body, Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
+import { LONG_TASK_BYTES, longTaskTurn } from '../long-task.js';
 import { ParseLimit } from '../parse-limit.js';
 import { type Guard, isStored, onlyVersion, type Stored, UNGUARDED } from '../record.js';
 import type { Resource } from '../resource.js';
@@ -60,7 +61,10 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
     const current = await collection.get(id, request.run);
     if (typeof current === 'string') throw missing(resource, current);
     // A transaction does not wait: those before it may be waiting for its locks.
-    if (request.run) return write(request, current, body, guard);
+    if (request.run) {
+      if (current.doc.length > LONG_TASK_BYTES) await longTaskTurn();
+      return write(request, current, body, guard);
+    }
     const bytes = current.doc.length;
     const admitted = recordParseLimit.enter(bytes);
     if (admitted) await admitted;

@@ -1,11 +1,13 @@
 import type { Db } from '../db/connect.js';
+import { group } from '../db/group.js';
 import { cursorGone } from '../errors.js';
 import type { Log } from '../log.js';
 import type { EventMetrics } from '../observe/event-metrics.js';
+import { sharing } from '../observe/metrics.js';
 import type { Resource } from '../resource.js';
 import { cursorOf } from './cursor.js';
 import { admits, type Filter } from './filter.js';
-import { type Batch, lastNumber, readEvents } from './outbox.js';
+import { type Batch, lastNumber, readEvents, type Span } from './outbox.js';
 import { openStreams, type StreamSettings, type Streams } from './streams.js';
 import { openTail, type Tail } from './tail.js';
 
@@ -29,6 +31,8 @@ export interface Feed {
   close(): Promise<void>;
 }
 
+/** Reads for requests, each of up to two megabytes: a few at a time, so that what they hold is bounded. */
+const READS = { most: 1, underWay: 2, waiting: 2000 };
 /** Statements of one request, when what it asks for is rare. */
 const MOST_READS = 10;
 
@@ -44,10 +48,15 @@ export async function openFeed(
   const streams = openStreams(db.run, tail, log, { ...settings, source }, metrics);
   const enders = new Set<() => void>();
 
+  const readSpan = group<Span, Batch>(
+    { ...READS, sharing: sharing(db.metrics, 'read', 'events') },
+    async ([span]) => [await readEvents(db.run, span!)],
+  );
+
   async function read(after: number, filter: Filter, limit: number): Promise<Batch> {
     let from = after;
     for (let reads = 1; ; reads++) {
-      const batch = await readEvents(db.run, { after: from, horizon: tail.horizon(), limit, filter });
+      const batch = await readSpan({ after: from, horizon: tail.horizon(), limit, filter });
       if (from < batch.floor) throw cursorGone(cursorOf(batch.floor));
       if (batch.events.length > 0 || batch.until >= tail.horizon() || reads === MOST_READS) return batch;
       from = batch.until;

@@ -3,6 +3,8 @@ import type { EventEmitter } from 'node:events';
 /** Requests that wait for each connection that is accepted before them, and the most connections that they wait for. */
 const REQUESTS = 4;
 const MOST = 64;
+/** How long requests wait for connections at the most: where ticks are long for another reason, waiting gains nothing. */
+const MAX_HOLD_MS = 20;
 
 /**
  * Holds requests back while further connections wait to be accepted. Node's libuv accepts one connection in a turn of
@@ -14,22 +16,25 @@ const MOST = 64;
 export function acceptFirst<A extends readonly unknown[]>(
   server: EventEmitter,
   begin: (...request: A) => void,
+  now: () => number = () => performance.now(),
 ): (...request: A) => void {
   let held: A[] = [];
   let accepting = false;
   let came = false;
   let accepted = 0;
+  let since = 0;
 
   server.on('connection', () => {
     came = true;
     accepted++;
     if (accepting) return;
     accepting = true;
+    since = now();
     setImmediate(endOfTurn);
   });
 
   function endOfTurn(): void {
-    if (came && accepted < Math.min(held.length / REQUESTS, MOST)) {
+    if (came && accepted < Math.min(held.length / REQUESTS, MOST) && now() - since < MAX_HOLD_MS) {
       came = false;
       return void setImmediate(endOfTurn);
     }

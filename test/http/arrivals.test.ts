@@ -6,10 +6,10 @@ import t from 'tap';
 import { acceptFirst } from '../../src/http/arrivals.js';
 
 /** A listener whose connections and requests come when the test says so, and the requests that were begun. */
-function fake() {
+function fake(now = () => 0) {
   const server = new EventEmitter();
   const begun: number[] = [];
-  const begin = acceptFirst(server, (...[request]: readonly [number]) => begun.push(request));
+  const begin = acceptFirst(server, (...[request]: readonly [number]) => begun.push(request), now);
   return { begun, begin, connect: () => server.emit('connection') };
 }
 
@@ -40,6 +40,20 @@ t.test('many wait until no further connection came, and begin in their order', a
   }
   await turn();
   t.same(begun, [...Array(40).keys()]);
+});
+
+t.test('none waits for longer than 20 ms, however long a tick takes', async (t) => {
+  let time = 0;
+  const { begun, begin, connect } = fake(() => time);
+  connect();
+  for (let request = 0; request < 40; request++) begin(request);
+  time = 19;
+  await turn();
+  t.same(begun, []);
+  connect();
+  time = 20;
+  await turn();
+  t.equal(begun.length, 40);
 });
 
 t.test('a flood of connections gets one turn for four requests, and 64 at most', async (t) => {
