@@ -1,11 +1,11 @@
 import { getHeapStatistics } from 'node:v8';
 import { unavailable } from './errors.js';
-import { longTaskTurn } from './long-task.js';
+import { LONG_TASK_BYTES, longTaskTurn } from './long-task.js';
 
 /** Bytes of JSON that need no permission: what may be in flight of them at once is bounded by the number of requests. */
 const SMALL_BYTES = 4096;
 /** Texts that may wait, and for how long. */
-const MAX_WAITING = 256;
+const MAX_WAITING = 1024;
 const MAX_WAIT_MS = 10_000;
 /** Values take up to forty times the memory of their JSON, so so much of the heap is set aside for them. */
 const HEAP_PART = 128;
@@ -20,8 +20,8 @@ interface Waiting {
 }
 
 /**
- * Limits how many bytes of JSON are held as values at once. Texts wait in the order of their arrival, and each
- * is admitted as a long task.
+ * Limits how many bytes of JSON are held as values at once. What does not fit waits
+ * in the order of its arrival, and each long text is admitted as a long task.
  */
 export class ParseLimit {
   #bytes = 0;
@@ -29,21 +29,28 @@ export class ParseLimit {
   #scheduled = false;
   readonly #waiting: Waiting[] = [];
 
-  constructor(readonly maxBytes = maxParsedBytes()) {}
+  constructor(
+    readonly maxBytes = maxParsedBytes(),
+    readonly maxWaitMs = MAX_WAIT_MS,
+  ) {}
 
-  /** Admits a text of so many bytes, for which `leave` is then due; undefined: at once. Rejects with 503. */
+  /** Admits a text of so many bytes, for which `leave` is then due; undefined: it is admitted. Rejects with 503. */
   enter(bytes: number): Promise<void> | undefined {
     if (bytes <= SMALL_BYTES) return undefined;
+    if (bytes <= LONG_TASK_BYTES && this.#waiting.length === 0 && this.#fits(bytes)) {
+      this.#count(bytes);
+      return undefined;
+    }
     if (this.#waiting.length >= MAX_WAITING) return Promise.reject(tooMany());
-    return new Promise((resolve, reject) => {
-      const waiting = { bytes, start: resolve, timer: setTimeout(giveUp, MAX_WAIT_MS, this.#waiting) };
+    return new Promise((start, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        this.#schedule();
+        reject(tooMany());
+      }, this.maxWaitMs);
+      const waiting = { bytes, start, timer };
       this.#waiting.push(waiting);
       this.#schedule();
-
-      function giveUp(queue: Waiting[]): void {
-        queue.splice(queue.indexOf(waiting), 1);
-        reject(tooMany());
-      }
     });
   }
 
@@ -55,26 +62,30 @@ export class ParseLimit {
     this.#schedule();
   }
 
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    this.#admitted++;
+  }
+
   #schedule(): void {
     const [next] = this.#waiting;
-    if (this.#scheduled || !next || !this.#fits(next)) return;
+    if (this.#scheduled || !next || !this.#fits(next.bytes)) return;
     this.#scheduled = true;
     void longTaskTurn().then(() => this.#admit());
   }
 
   /** A text that is alone always fits. */
-  #fits({ bytes }: Waiting): boolean {
+  #fits(bytes: number): boolean {
     return this.#admitted === 0 || this.#bytes + bytes <= this.maxBytes;
   }
 
   #admit(): void {
     this.#scheduled = false;
     const [next] = this.#waiting;
-    if (!next || !this.#fits(next)) return;
+    if (!next || !this.#fits(next.bytes)) return;
     this.#waiting.shift();
     clearTimeout(next.timer);
-    this.#bytes += next.bytes;
-    this.#admitted++;
+    this.#count(next.bytes);
     next.start();
     this.#schedule();
   }

@@ -157,8 +157,8 @@ async function finishCounted(exchange: Exchange, reply: Reply): Promise<void> {
 /** Waits, for a long body, until it may be parsed. Undefined: it may at once. Rejects with 503. */
 function admitParsing(exchange: Exchange, bytes: number): Promise<void> | undefined {
   const admitted = exchange.options.parseLimit.enter(bytes);
-  if (!admitted) return undefined;
-  return admitted.then(() => {
+  if (!admitted) exchange.parsedBytes = bytes;
+  return admitted?.then(() => {
     exchange.parsedBytes = bytes;
   });
 }
