@@ -3,9 +3,13 @@ import { type Failure, Problem } from './problem.js';
 
 export const badRequest = (message: string) => new Problem(400, 'BAD_REQUEST', message);
 
+/** Failures that one response reports. */
+export const MAX_FAILURES = 100;
+
+/** The failures of a body, the first ones if there are very many. */
 export const invalid = (failures: readonly Failure[]) =>
   new Problem(400, 'VALIDATION_ERROR', 'The request body is not valid.', {
-    details: failures,
+    details: failures.slice(0, MAX_FAILURES),
     shape: 'validation',
   });
 

@@ -1,7 +1,8 @@
 import type { Collection } from './collection.js';
 import { problemOf } from './db/sqlstate.js';
 import { invalidBody, payloadTooLarge } from './errors.js';
-import { MAX_DEPTH, requireStorable } from './http/json.js';
+import { requireStorable } from './http/json.js';
+import { MAX_DEPTH, requireJsonBounds } from './http/json-bounds.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from './json.js';
 import { type Failure, Problem } from './problem.js';
 
@@ -120,8 +121,10 @@ async function importOne(
   { rename, recordLimit }: ImportOptions,
 ): Promise<{ oldId: string | undefined; id: string }> {
   requireExact(record, '', 1);
-  requireStorable(record, '', 1);
-  if (Buffer.byteLength(JSON.stringify(record)) > recordLimit) throw payloadTooLarge(recordLimit);
+  requireStorable(record);
+  const text = Buffer.from(JSON.stringify(record));
+  if (text.length > recordLimit) throw payloadTooLarge(recordLimit);
+  requireJsonBounds(text);
   const renamed = isObject(record) ? withNames(record, rename) : record;
   const parent = collection.resource.parent?.field;
   if (isObject(renamed) && parent !== undefined) {

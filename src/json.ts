@@ -19,22 +19,43 @@ export function member(target: JsonObject, key: string): Json | undefined {
   return Object.hasOwn(target, key) ? target[key] : undefined;
 }
 
-/** A copy that shares nothing with its original. */
-export function clone<T extends Json>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T;
+/**
+ * A copy that shares nothing with its original. `visit` is called with what is copied of each array and object, itself and
+ * its members, before it is copied.
+ */
+export function clone(value: Json, visit: (members: number) => void = () => undefined): Json {
+  if (Array.isArray(value)) {
+    visit(1);
+    return value.map((each) => clone(each, visit));
+  }
+  if (!isObject(value)) return value;
+  const keys = Object.keys(value);
+  visit(1 + keys.length);
+  const copy = { ...value };
+  for (const key of keys) {
+    const member = copy[key]!;
+    if (typeof member === 'object' && member !== null) setMember(copy, key, clone(member, visit));
+  }
+  return copy;
 }
 
-/** Equality of RFC 6902 section 4.6: numbers by value, arrays in order, objects in any order. */
-export function equal(a: Json, b: Json): boolean {
+/**
+ * Equality of RFC 6902 section 4.6: numbers by value, arrays in order, objects in any order. `visit` is called with the
+ * members of each pair of objects and arrays before they are compared.
+ */
+export function equal(a: Json, b: Json, visit: (members: number) => void = () => undefined): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {
-    return Array.isArray(b) && a.length === b.length && a.every((value, index) => equal(value, b[index]!));
+    if (!Array.isArray(b) || a.length !== b.length) return false;
+    visit(a.length);
+    return a.every((value, index) => equal(value, b[index]!, visit));
   }
   if (!isObject(a) || !isObject(b)) return false;
   const keys = Object.keys(a);
+  visit(keys.length);
   return (
     keys.length === Object.keys(b).length &&
-    keys.every((key) => Object.hasOwn(b, key) && equal(a[key]!, b[key]!))
+    keys.every((key) => Object.hasOwn(b, key) && equal(a[key]!, b[key]!, visit))
   );
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Resource } from './resource.js';
 
-/** To be raised when a rule comes to mean something else without being declared anew: in validate.ts, or in ajv-formats. */
+/** To be raised when a rule comes to mean something else without being declared anew: in validate.ts, or in email.ts. */
 const MEANING = 1;
 
 /** What a field of this collection has to be, as a number: the same as long as the declaration says the same; never 0. */

@@ -42,6 +42,7 @@ const LAYERS = [
     'log-lines.ts',
     'observe/',
     'response-memory.ts',
+    'email.ts',
     'long-task.ts',
     'parse-limit.ts',
     'turns.ts',

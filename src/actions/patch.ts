@@ -4,6 +4,7 @@ import { invalid, payloadTooLarge, unavailable } from '../errors.js';
 import { jsonPatch } from '../formats/json-patch.js';
 import { assign, mergePatch } from '../formats/merge-patch.js';
 import { requireStorable } from '../http/json.js';
+import { requireJsonBounds } from '../http/json-bounds.js';
 import type { Reply } from '../http/reply.js';
 import { JSON_TYPE, withLinks } from '../http/representation.js';
 import type { Body, Request } from '../http/request.js';
@@ -12,7 +13,6 @@ import { isObject, type Json, type JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, longTaskTurn } from '../long-task.js';
 import { ParseLimit } from '../parse-limit.js';
 import { type Guard, isStored, onlyVersion, type Stored, UNGUARDED } from '../record.js';
-import type { Resource } from '../resource.js';
 import { createTurns } from '../turns.js';
 import { parseUuid } from '../uuid.js';
 import { missing } from './missing.js';
@@ -83,16 +83,20 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
     guard: Guard,
   ): Promise<Reply | undefined> {
     explainHeld(resource, { current }, guard, undefined);
-    const next = changed(resource, current, body);
+    const isLong = current.doc.length + body.bytes.length > LONG_TASK_BYTES;
+    // A JSON Patch sees what GET shows, `_links` included.
+    const text = body.type === JSON_PATCH ? withLinks(resource, current) : current.doc;
+    const record = JSON.parse(text) as JsonObject;
+    if (isLong) await longTaskTurn();
+    const next = patched(record, body);
+    if (isLong) await longTaskTurn();
     explainHeld(resource, { current }, guard, expectedVersion(next));
-    if (Buffer.byteLength(JSON.stringify(next)) > settings.bodyLimit)
-      throw payloadTooLarge(settings.bodyLimit);
-    const outcome = await collection.replace(
-      current.id,
-      collection.check(next),
-      narrowed(guard, current.version),
-      request.run,
-    );
+    requireRecordBounds(next, body, settings.bodyLimit);
+    if (isLong) await longTaskTurn();
+    const draft = collection.check(next);
+    if (isLong) await longTaskTurn();
+    const required = narrowed(guard, current.version);
+    const outcome = await collection.replace(current.id, draft, required, request.run);
     return isStored(outcome) ? writtenReply(resource, outcome, request) : undefined;
   }
 
@@ -150,13 +154,16 @@ function fieldsOf({ type, value }: Body): JsonObject | undefined {
   return Object.values(value).every(isAssigned) ? value : undefined;
 }
 
-/** The record as the client would have it; a JSON Patch sees what GET shows, `_links` included. */
-function changed(resource: Resource, current: Stored, { type, value }: Body): Json {
-  if (type === JSON_PATCH) {
-    const result = jsonPatch(JSON.parse(withLinks(resource, current)) as Json, value);
-    requireStorable(result, '', 1);
-    return result;
-  }
-  const record = JSON.parse(current.doc) as JsonObject;
+/** The record as the client would have it. */
+function patched(record: JsonObject, { type, value }: Body): Json {
+  if (type === JSON_PATCH) return jsonPatch(record, value);
   return type === MERGE_PATCH ? mergePatch(record, value) : assign(record, value as JsonObject);
+}
+
+/** Throws 413 or 400 for what a body could not be. */
+function requireRecordBounds(record: Json, { type }: Body, maxBytes: number): void {
+  const text = Buffer.from(JSON.stringify(record));
+  if (text.length > maxBytes) throw payloadTooLarge(maxBytes);
+  if (type === JSON_PATCH) requireStorable(record);
+  if (text.length > LONG_TASK_BYTES) requireJsonBounds(text);
 }

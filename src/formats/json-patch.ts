@@ -8,24 +8,30 @@ interface Operation {
   readonly value: Json;
 }
 
-/** Operations in one patch, and characters of JSON that its copies may add up to. */
 const MAX_OPERATIONS = 10_000;
+/** Characters of JSON that the copies of one patch may add up to, and its objects, arrays and members of objects. */
 const MAX_COPIED = 4 * 1024 * 1024;
+const MAX_COPIED_MEMBERS = 100_000;
+/**
+ * Array elements that the insertions and removals of one patch may move: 1,000 at the front of an array of 50,000 are
+ * possible, and 100 of an array of 500,000.
+ */
+const MAX_MOVED = 50_000_000;
+/** Members that the comparisons of one patch may look at, as many as a record has ten times over. */
+const MAX_COMPARED = 500_000;
 
 /**
  * The result of a JSON Patch on `document`, which is not changed: RFC 6902 with the pointers of RFC 6901, to
  * the letter. A malformed patch is 400, and is seen before any operation runs; a `test` that fails is 409;
- * an operation that cannot be applied is 422. Either all operations apply or none.
+ * an operation that cannot be applied, or that makes the patch cost too much, is 422. Either all operations apply or none.
  */
 export function jsonPatch(document: Json, patch: Json): Json {
   const operations = parsePatch(patch);
   const root: JsonObject = { '': clone(document) };
-  let copied = 0;
+  const work = new Work();
   operations.forEach((operation, index) => {
     try {
-      if (operation.op === 'copy') copied += JSON.stringify(find(root, operation.from, index)).length;
-      if (copied > MAX_COPIED) throw unprocessablePatch('The copies of the patch add up to too much.', index);
-      apply(root, operation, index);
+      apply(root, operation, index, work);
     } catch (error) {
       // Moves can nest a value deeper than the stack reaches when it is next copied or compared.
       throw error instanceof RangeError
@@ -34,6 +40,38 @@ export function jsonPatch(document: Json, patch: Json): Json {
     }
   });
   return root['']!;
+}
+
+/** What the operations of one patch cost, within its limits. Each method throws 422. */
+class Work {
+  #copied = 0;
+  #members = 0;
+  #moved = 0;
+  #compared = 0;
+
+  copy(characters: number, index: number): void {
+    this.#copied += characters;
+    if (this.#copied > MAX_COPIED)
+      throw unprocessablePatch(`The patch copies more than ${MAX_COPIED} characters of JSON.`, index);
+  }
+
+  copyMembers(members: number, index: number): void {
+    this.#members += members;
+    if (this.#members > MAX_COPIED_MEMBERS)
+      throw unprocessablePatch(`The patch copies more than ${MAX_COPIED_MEMBERS} members.`, index);
+  }
+
+  move(elements: number, index: number): void {
+    this.#moved += elements;
+    if (this.#moved > MAX_MOVED)
+      throw unprocessablePatch(`The patch moves array elements more than ${MAX_MOVED} times.`, index);
+  }
+
+  compare(members: number, index: number): void {
+    this.#compared += members;
+    if (this.#compared > MAX_COMPARED)
+      throw unprocessablePatch(`The patch compares more than ${MAX_COMPARED} members.`, index);
+  }
 }
 
 function parsePatch(patch: Json): Operation[] {
@@ -78,12 +116,12 @@ function parsePointer(pointer: Json | undefined, name: string, index: number): s
   return pointer.split('/').map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-function apply(root: JsonObject, { op, path, from, value }: Operation, index: number): void {
+function apply(root: JsonObject, { op, path, from, value }: Operation, index: number, work: Work): void {
   switch (op) {
     case 'add':
-      return add(root, path, clone(value), index);
+      return add(root, path, clone(value), index, work);
     case 'remove':
-      remove(root, path, index);
+      remove(root, path, index, work);
       return;
     case 'replace':
       return replace(root, path, clone(value), index);
@@ -92,26 +130,32 @@ function apply(root: JsonObject, { op, path, from, value }: Operation, index: nu
         find(root, from, index);
         return;
       }
-      return add(root, path, remove(root, from, index), index);
-    case 'copy':
-      return add(root, path, clone(find(root, from, index)), index);
+      return add(root, path, remove(root, from, index, work), index, work);
+    case 'copy': {
+      const original = find(root, from, index);
+      const copy = clone(original, (members) => work.copyMembers(members, index));
+      work.copy(JSON.stringify(copy).length, index);
+      return add(root, path, copy, index, work);
+    }
     case 'test':
-      if (!equal(find(root, path, index), value)) throw patchTestFailed(index);
+      if (!equal(find(root, path, index), value, (members) => work.compare(members, index)))
+        throw patchTestFailed(index);
   }
 }
 
 type Container = Json[] | JsonObject;
 
-function add(root: JsonObject, path: readonly string[], value: Json, index: number): void {
+function add(root: JsonObject, path: readonly string[], value: Json, index: number, work: Work): void {
   const container = containerOf(root, path, index);
   const token = path.at(-1)!;
   if (!Array.isArray(container)) return setMember(container, token, value);
   const at = token === '-' ? container.length : indexOf(token, index);
   if (at > container.length) throw unprocessablePatch('The index is past the end of the array.', index);
+  work.move(container.length - at, index);
   container.splice(at, 0, value);
 }
 
-function remove(root: JsonObject, path: readonly string[], index: number): Json {
+function remove(root: JsonObject, path: readonly string[], index: number, work: Work): Json {
   const value = find(root, path, index);
   if (path.length === 1) {
     root[''] = null;
@@ -119,8 +163,10 @@ function remove(root: JsonObject, path: readonly string[], index: number): Json 
   }
   const container = containerOf(root, path, index);
   const token = path.at(-1)!;
-  if (Array.isArray(container)) container.splice(Number(token), 1);
-  else delete container[token];
+  if (Array.isArray(container)) {
+    work.move(container.length - Number(token), index);
+    container.splice(Number(token), 1);
+  } else delete container[token];
   return value;
 }
 

@@ -20,8 +20,5 @@ export function assign(target: JsonObject, fields: JsonObject): JsonObject {
 }
 
 function copyOf(value: Json | undefined): JsonObject {
-  const copy: JsonObject = {};
-  if (!isObject(value)) return copy;
-  for (const key of Object.keys(value)) setMember(copy, key, value[key]!);
-  return copy;
+  return isObject(value) ? { ...value } : {};
 }

@@ -70,7 +70,11 @@ export function readBody(
 ): Promise<Body> | undefined {
   const type = mediaType(req, takes);
   if (!hasBody(req)) return undefined;
-  const parse = (bytes: Buffer): Body => ({ type, value: readJson(bytes), bytes });
+  const parse = (bytes: Buffer): Body | Promise<Body> => {
+    const read = readJson(bytes);
+    if (read instanceof Promise) return read.then((value) => ({ type, value, bytes }));
+    return { type, value: read, bytes };
+  };
   return read().then((bytes) => {
     const admitted = admit(bytes.length);
     return admitted ? admitted.then(() => parse(bytes)) : parse(bytes);

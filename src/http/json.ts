@@ -1,25 +1,52 @@
 import { isUtf8 } from 'node:buffer';
 import { invalidBody } from '../errors.js';
-import { escapeToken, type Json } from '../json.js';
+import { escapeToken, type Json, type JsonObject } from '../json.js';
+import { LONG_TASK_BYTES, longTaskTurn } from '../long-task.js';
+import { MAX_DEPTH, requireJsonBounds } from './json-bounds.js';
 
 const NOT_JSON = invalidBody('The body is not valid JSON.', 'json');
 
-/** Levels of nesting that a body may have. */
-export const MAX_DEPTH = 32;
-
 /**
  * Reads a body as JSON (RFC 8259), as strict as what is to be stored: UTF-8, at most 32 levels deep, no
- * U+0000 or lone surrogate, no number that a double cannot hold. Of a member that stands twice, the last
- * one counts. Throws invalidBody.
+ * U+0000 or lone surrogate, no number that a double cannot hold. If a name is repeated in an object, the last value wins.
+ * A long body is read in stages, each a long task of its own. Throws invalidBody.
  */
-export function readJson(bytes: Buffer): Json {
+export function readJson(bytes: Buffer): Json | Promise<Json> {
+  return bytes.length > LONG_TASK_BYTES ? readLongJson(bytes) : readShortJson(bytes);
+}
+
+function readShortJson(bytes: Buffer): Json {
   const text = decode(bytes);
   const value = parse(text);
-  if (inexactNumbers(text).length > 0)
-    throw invalidBody('holds a number that does not fit a double', 'number');
-  requireStorable(value, '', 1);
+  if (inexactNumbers(text).length > 0) throw inexact();
+  requireStorable(value);
   return value;
 }
+
+async function readLongJson(bytes: Buffer): Promise<Json> {
+  requireJsonBounds(bytes);
+  const text = decode(bytes);
+  const value = parse(text);
+  if (SUSPECT.test(text)) await requireExactNumbers(text);
+  await longTaskTurn();
+  requireStorable(value);
+  await longTaskTurn();
+  return value;
+}
+
+/** Characters of a text whose numbers are looked at in one tick. */
+const NUMBERS_AT_ONCE = 131_072;
+
+async function requireExactNumbers(text: string): Promise<void> {
+  for (let from = 0; from < text.length; ) {
+    await longTaskTurn();
+    const { found, next } = inexactNumbersIn(text, from, NUMBERS_AT_ONCE);
+    if (found.length > 0) throw inexact();
+    from = next;
+  }
+}
+
+const inexact = () => invalidBody('holds a number that does not fit a double', 'number');
 
 /**
  * Reads a file of records, each of which is to be judged by itself with requireStorable: a number that a
@@ -67,22 +94,52 @@ function parse(text: string): Json {
 }
 
 /** Throws invalidBody for what PostgreSQL, or the next reader, cannot hold. */
-export function requireStorable(value: Json, path: string, depth: number): void {
-  if (typeof value === 'string') {
-    if (value.includes('\u0000')) throw invalidBody('must not contain U+0000', 'unicode', path);
-    if (!value.isWellFormed()) throw invalidBody('must not contain a lone surrogate', 'unicode', path);
-  } else if (typeof value === 'object' && value !== null) {
-    if (depth > MAX_DEPTH) throw invalidBody(`must not be nested deeper than ${MAX_DEPTH} levels`, 'depth');
-    if (Array.isArray(value)) {
-      for (let index = 0; index < value.length; index++)
-        requireStorable(value[index]!, `${path}/${index}`, depth + 1);
-    } else {
-      for (const key of Object.keys(value)) {
-        if (key.includes('\u0000') || !key.isWellFormed()) requireStorable(key, path, depth);
-        requireStorable(value[key]!, `${path}/${escapeToken(key)}`, depth + 1);
-      }
-    }
+export function requireStorable(value: Json): void {
+  const fault = faultIn(value, 1);
+  if (fault) throw invalidBody(fault.message, fault.keyword, fault.path);
+}
+
+interface Fault {
+  readonly message: string;
+  readonly keyword: string;
+  /** Put together on the way back, so that a value without a fault costs no text. */
+  path: string;
+}
+
+function faultIn(value: Json, depth: number): Fault | undefined {
+  if (typeof value === 'string') return faultOfText(value);
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (depth > MAX_DEPTH)
+    return { message: `must not be nested deeper than ${MAX_DEPTH} levels`, keyword: 'depth', path: '' };
+  return Array.isArray(value) ? faultInArray(value, depth) : faultInObject(value, depth);
+}
+
+function faultInArray(value: readonly Json[], depth: number): Fault | undefined {
+  for (let index = 0; index < value.length; index++) {
+    const fault = faultIn(value[index]!, depth + 1);
+    if (fault) return below(String(index), fault);
   }
+  return undefined;
+}
+
+function faultInObject(value: JsonObject, depth: number): Fault | undefined {
+  for (const key of Object.keys(value)) {
+    const fault = faultOfText(key) ?? below(key, faultIn(value[key]!, depth + 1));
+    if (fault) return fault;
+  }
+  return undefined;
+}
+
+function below(key: string, fault: Fault | undefined): Fault | undefined {
+  // The depth of a body is a fault of the whole.
+  if (fault && fault.keyword !== 'depth') fault.path = `/${escapeToken(key)}${fault.path}`;
+  return fault;
+}
+
+function faultOfText(text: string): Fault | undefined {
+  if (text.includes('\u0000')) return { message: 'must not contain U+0000', keyword: 'unicode', path: '' };
+  if (text.isWellFormed()) return undefined;
+  return { message: 'must not contain a lone surrogate', keyword: 'unicode', path: '' };
 }
 
 /** A run that may be a number of more than fifteen digits, or with an exponent; most bodies have none. */
@@ -95,10 +152,16 @@ interface Found {
 }
 
 /** The numbers whose value reading them as a double would change. */
-function inexactNumbers(text: string): Found[] {
-  if (!SUSPECT.test(text)) return [];
+function inexactNumbers(text: string): readonly Found[] {
+  return SUSPECT.test(text) ? inexactNumbersIn(text, 0, text.length).found : [];
+}
+
+/** Those of a part of a text, and where the next part begins: behind a number or a string that crosses its end. */
+function inexactNumbersIn(text: string, from: number, length: number): { found: Found[]; next: number } {
   const found: Found[] = [];
-  for (let at = 0; at < text.length; at++) {
+  const end = Math.min(text.length, from + length);
+  let at = from;
+  for (; at < end; at++) {
     const character = text[at]!;
     if (character === '"') at = endOfString(text, at);
     else if (character === '-' || (character >= '0' && character <= '9')) {
@@ -108,7 +171,7 @@ function inexactNumbers(text: string): Found[] {
       at += token.length - 1;
     }
   }
-  return found;
+  return { found, next: at };
 }
 
 /** Where a string ends: at the first quotation mark that is not escaped. A loop, since a regular expression overflows. */
@@ -118,9 +181,15 @@ function endOfString(text: string, start: number): number {
   return at;
 }
 
+/** Up to so many digits a double holds, in the range in which its precision is full. */
+const EXACT_LENGTH = 15;
+const [MIN_EXACT, MAX_EXACT] = [1e-290, 1e290];
+
 function isInexact(token: string): boolean {
-  const suspect = token.length >= 16 || /e/i.test(token);
-  return suspect && decimal(token) !== decimal(String(Number(token)));
+  if (token.length < 16 && !token.includes('e') && !token.includes('E')) return false;
+  const value = Math.abs(Number(token));
+  if (token.length <= EXACT_LENGTH && value > MIN_EXACT && value < MAX_EXACT) return false;
+  return decimal(token) !== decimal(String(Number(token)));
 }
 
 /** The value of a number's text in one form: digits without zeros at either end, and their exponent. */

@@ -1,0 +1,39 @@
+import { invalidBody } from '../errors.js';
+
+/** Levels of nesting that a body or a record may have. */
+export const MAX_DEPTH = 32;
+/** Members of all objects together, and objects and arrays: what takes longest to parse, to check and to store. */
+export const MAX_MEMBERS = 50_000;
+export const MAX_CONTAINERS = 100_000;
+
+const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
+const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/**
+ * Throws invalidBody for JSON, in UTF-8, that is nested too deeply or has too many members, objects or arrays. Looks at
+ * each byte once and builds nothing; whether the text is JSON is for the parser to say.
+ */
+export function requireJsonBounds(text: Uint8Array): void {
+  let [depth, members, containers] = [0, 0, 0];
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at];
+    if (byte === QUOTE) at = endOfString(text, at);
+    else if (byte === COLON) members++;
+    else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
+      containers++;
+      depth++;
+      if (depth > MAX_DEPTH) throw invalidBody(`must not be nested deeper than ${MAX_DEPTH} levels`, 'depth');
+    } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--;
+  }
+  if (members > MAX_MEMBERS)
+    throw invalidBody(`must not have more than ${MAX_MEMBERS} members in all`, 'members');
+  if (containers > MAX_CONTAINERS)
+    throw invalidBody(`must not have more than ${MAX_CONTAINERS} objects and arrays`, 'containers');
+}
+
+/** Where a string ends: at the first quotation mark that is not escaped. */
+function endOfString(text: Uint8Array, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text[at] !== QUOTE) at += text[at] === BACKSLASH ? 2 : 1;
+  return at;
+}

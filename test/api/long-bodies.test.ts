@@ -1,0 +1,121 @@
+import t from 'tap';
+import { testService } from '../service.js';
+
+const JSON_PATCH = 'application/json-patch+json';
+const MIB = 1_048_000;
+
+/** As many of a text as fit into 1 MiB, as the elements of an array. */
+const arrayOf = (element: string) =>
+  `{"name":"x","a":[${`${element},`.repeat(Math.floor((MIB - 40) / (element.length + 1)))}${element}]}`;
+
+const membersOf = (count: number, name: (n: number) => string) =>
+  `{"name":"x",${Array.from({ length: count }, (_, n) => `"${name(n)}":1`).join(',')}}`;
+
+t.test('the most expensive bodies are stored, or rejected with the reason', async (t) => {
+  const { send } = await testService(t);
+  const bodies: [name: string, body: string, status: number, keyword?: string][] = [
+    ['zeros', arrayOf('0'), 201],
+    ['texts', arrayOf('"ab"'), 201],
+    ['escapes', arrayOf('"\\u00e9"'), 201],
+    ['numbers with exponents', arrayOf('1e5'), 201],
+    ['small numbers', arrayOf('1e-300'), 201],
+    ['inexact numbers', arrayOf('12345678901234567'), 400, 'number'],
+    ['an inexact number at the end', `${arrayOf('1e5').slice(0, -2)},1e400]}`, 400, 'number'],
+    ['objects', arrayOf('{}'), 400, 'containers'],
+    ['arrays', arrayOf('[]'), 400, 'containers'],
+    ['objects with a member', arrayOf('{"a":1}'), 400, 'members'],
+    ['50,000 members', membersOf(49_999, (n) => `k${n}`), 201],
+    ['one more', membersOf(50_000, (n) => `k${n}`), 400, 'members'],
+    ['names that are integers', membersOf(49_000, (n) => String((n * 7919) % 1_000_003)), 201],
+    ['brackets in a text', `{"name":"x","t":"${'[{:'.repeat(300_000)}"}`, 201],
+    ['a lone surrogate', `{"name":"x","a":["${'a'.repeat(100_000)}",{"b":"\\ud800"}]}`, 400, 'unicode'],
+    [
+      'deep',
+      `{"name":"x","t":"${'a'.repeat(100_000)}","a":${'['.repeat(32)}${']'.repeat(32)}}`,
+      400,
+      'depth',
+    ],
+    ['broken', `${arrayOf('0').slice(0, -2)}}`, 400, 'json'],
+    ['blanks', `{"name":"x"${' '.repeat(MIB)}}`, 201],
+    ['a long name', `{"name":"${'x'.repeat(MIB)}"}`, 400, 'maxLength'],
+    ['blanks around a name', `{"name":"${' '.repeat(500_000)}x${' '.repeat(500_000)}"}`, 201],
+  ];
+  for (const [name, body, status, keyword] of bodies) {
+    const response = await send('POST', '/items', { body, type: 'application/json' });
+    t.equal(response.status, status, name);
+    if (keyword) t.equal(response.json.errors[0].keyword, keyword, name);
+  }
+});
+
+t.test('a text that stays too long is not normalized', async (t) => {
+  const { send } = await testService(t);
+  const marks = `a${'\u0301'.repeat(30_000)}${'\u0316'.repeat(30_000)}`;
+  const refused = await send('POST', '/users', { body: { email: marks, name: marks } });
+  t.equal(refused.status, 400);
+  t.same(
+    refused.json.errors.map(({ path, keyword }: { path: string; keyword: string }) => `${path} ${keyword}`),
+    ['/email maxLength', '/email format', '/name maxLength'],
+  );
+  const body = { email: `e\u0301@example.org`, name: 'Zoe\u0308' };
+  t.equal((await send('POST', '/users', { body })).status, 400, 'an address in ASCII alone');
+});
+
+t.test('a JSON Patch that costs too much is 422', async (t) => {
+  const { send } = await testService(t);
+  const created = await send('POST', '/items', { body: { name: 'x', a: new Array(500_000).fill(0) } });
+  t.equal(created.status, 201);
+  const path = `/items/${created.json.id}`;
+  const patch = (operations: object[]) => send('PATCH', path, { body: operations, type: JSON_PATCH });
+  const repeat = (count: number, operation: object) => new Array(count).fill(operation);
+  for (const [operations, message] of [
+    [repeat(10_000, { op: 'add', path: '/a/0', value: 0 }), 'moves array elements more than 50000000 times'],
+    [repeat(10_000, { op: 'remove', path: '/a/0' }), 'moves array elements more than 50000000 times'],
+    [repeat(10_000, { op: 'move', from: '/a/0', path: '/a/-' }), 'moves array elements'],
+    [repeat(10, { op: 'copy', from: '/a', path: '/b' }), 'copies more than 4194304 characters of JSON'],
+  ] as const) {
+    const { status, json } = await patch(operations);
+    t.same([status, json.error.code], [422, 'UNPROCESSABLE_PATCH']);
+    t.match(json.error.message, message);
+  }
+  const same = Object.fromEntries(Array.from({ length: 40_000 }, (_, n) => [`k${n}`, 1]));
+  const { json: wide } = await send('POST', '/items', { body: { name: 'x', ...same } });
+  const compared = await send('PATCH', `/items/${wide.id}`, {
+    body: repeat(1, { op: 'test', path: '', value: {} }),
+    type: JSON_PATCH,
+  });
+  t.equal(compared.status, 409, 'a test that fails');
+  const copied = await send('PATCH', `/items/${wide.id}`, {
+    body: repeat(3, { op: 'copy', from: '', path: '/copy' }),
+    type: JSON_PATCH,
+  });
+  t.match(copied.json.error.message, 'copies more than 100000 members');
+  const more = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`m${n}`, 1]));
+  const grown = await send('PATCH', `/items/${wide.id}`, {
+    body: more,
+    type: 'application/merge-patch+json',
+  });
+  t.equal(grown.json.errors[0].keyword, 'members', 'a patch makes no record that a body could not be');
+
+  const usual = [
+    ...Array.from({ length: 1000 }, (_, n) => ({ op: 'add', path: '/a/-', value: n })),
+    ...Array.from({ length: 1000 }, (_, n) => ({ op: 'replace', path: `/a/${n}`, value: n })),
+    ...repeat(50, { op: 'add', path: '/a/0', value: 7 }),
+  ];
+  const patched = await patch(usual);
+  t.equal(patched.status, 200);
+  t.equal(patched.json.a.length, 501_050);
+});
+
+t.test('a response reports a hundred failures at most', async (t) => {
+  const { send } = await testService(t);
+  const body = [
+    {
+      method: 'GET',
+      path: '/items',
+      ...Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`x${n}`, 1])),
+    },
+  ];
+  const { status, json } = await send('POST', '/batch', { body });
+  t.equal(status, 400);
+  t.equal(json.errors.length, 100);
+});
