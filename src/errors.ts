@@ -45,6 +45,13 @@ export const rateLimited = (retryAfterSeconds: number, fields: readonly string[]
     headers: ['Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))), ...fields],
   });
 
+/** One principal has as many event streams open as it may. */
+export const tooManyStreams = (limit: number) =>
+  new Problem(429, 'TOO_MANY_STREAMS', `A principal may have at most ${limit} event streams open.`, {
+    details: { limit },
+    headers: ['Retry-After', '5'],
+  });
+
 const NO_SUCH_PATH = new Problem(404, 'NOT_FOUND', 'There is no such resource.');
 export const noSuchPath = () => NO_SUCH_PATH;
 

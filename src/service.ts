@@ -91,7 +91,9 @@ export async function startService(
     close.push(auth.close);
     const collections = await openCollections(db, config.tombstones);
     const resources = Object.values(collections).map(({ resource }) => resource);
-    const feed = config.events ? await openFeed(db, log, resources, config, metrics.events) : undefined;
+    const feed = config.events
+      ? await openFeed(db, log, resources, config, metrics.events, auth.credentials)
+      : undefined;
     close.push(() => feed?.close());
     const webhooks = openWebhooks(db, log, config, metrics.events, feed && sourceOf(feed, log));
     close.push(() => webhooks.stop(0));

@@ -12,9 +12,9 @@ export interface Following {
 
 /**
  * Why a stream ended: its reader left or was too slow, its time was over, what it has yet to read is no longer kept, the
- * listener missed something, we failed, or the service stops.
+ * listener missed something, its credential is no longer valid, we failed, or the service stops.
  */
-export type End = 'left' | 'slow' | 'over' | 'gone' | 'missed' | 'fault' | 'stopped';
+export type End = 'left' | 'slow' | 'over' | 'gone' | 'missed' | 'revoked' | 'fault' | 'stopped';
 
 /** One reader and how far it is. */
 export interface Stream extends Omit<Following, 'after'> {

@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Run } from '../db/connect.js';
 import { problemOf } from '../db/sqlstate.js';
-import { unavailable } from '../errors.js';
 import type { Log } from '../log.js';
 import type { EventMetrics } from '../observe/event-metrics.js';
 import { cursorOf } from './cursor.js';
 import type { Event } from './event.js';
 import { readEvents } from './outbox.js';
+import type { Place } from './readers.js';
 import {
   type End,
   end,
@@ -21,7 +21,6 @@ import type { Tail } from './tail.js';
 
 export interface StreamSettings {
   readonly source: string;
-  readonly eventsStreams: number;
   readonly eventsStreamMs: number;
   readonly eventsHeartbeatMs: number;
   readonly eventsBuffer: number;
@@ -29,10 +28,11 @@ export interface StreamSettings {
 
 /** The event streams of a process. */
 export interface Streams {
-  /** Takes a place among those who read, for the function that frees it. Throws 503 when all are taken. */
-  admit(): () => void;
-  /** Writes what follows into an answer until its reader leaves, or is too slow, or the time is over. */
-  open(out: ServerResponse, following: Following, free: () => void): void;
+  /**
+   * Writes what follows into a response until its reader leaves or is too slow, its credential is no longer valid, or
+   * the time is over. Then it gives the place back.
+   */
+  open(out: ServerResponse, following: Following, place: Place): void;
   /** Places that are taken. */
   size(): number;
   isClosed(): boolean;
@@ -53,7 +53,7 @@ export function openStreams(
   settings: StreamSettings,
   { readers, ended }: EventMetrics,
 ): Streams {
-  const { source, eventsStreams, eventsStreamMs, eventsHeartbeatMs, eventsBuffer } = settings;
+  const { source, eventsStreamMs, eventsHeartbeatMs, eventsBuffer } = settings;
   const open = new Set<Stream>();
   const behind: Stream[] = [];
   let reading = 0;
@@ -133,32 +133,25 @@ export function openStreams(
   const heartbeat = setInterval(beat, eventsHeartbeatMs).unref();
 
   return {
-    admit: () => {
-      if (readers.value >= eventsStreams) throw unavailable('Too many readers follow the events.', 5);
-      readers.value++;
-      let held = true;
-      return () => {
-        if (held) readers.value--;
-        held = false;
-      };
-    },
-    open: (out, { after, filter, expiresAt }, free) => {
+    open: (out, { after, filter, expiresAt }, place) => {
       // Not all at the same moment: they come again at once.
       const until = Date.now() + eventsStreamMs * (0.9 + Math.random() / 10);
       const stream = streamOf(out, { after, filter, expiresAt: Math.min(expiresAt, until) });
       const { socket } = out.req;
       // A client that closes its sending half has most likely left.
       const left = () => end(stream, 'left');
+      const revoke = () => end(stream, 'revoked');
       const leave = () => {
         socket.off('end', left);
+        place.invalid.removeEventListener('abort', revoke);
         open.delete(stream);
         ended.of(stream.end).value++;
-        free();
+        place.leave();
         if (open.size > 0) return;
         unfollow?.();
         unfollow = undefined;
       };
-      if (out.destroyed) return free();
+      if (out.destroyed) return place.leave();
       out.once('close', leave);
       socket.once('end', left);
       out.on('error', () => out.destroy());
@@ -169,6 +162,8 @@ export function openStreams(
       open.add(stream);
       unfollow ??= tail.follow({ onEvents, onMissed: () => endAll('missed') });
       out.write(RETRY);
+      place.invalid.addEventListener('abort', revoke);
+      if (place.invalid.aborted) return revoke();
       queue(stream);
     },
     size: () => readers.value,
