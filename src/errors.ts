@@ -52,6 +52,12 @@ export const tooManyStreams = (limit: number) =>
     headers: ['Retry-After', '5'],
   });
 
+/** Bodies of one client address that have begun to arrive: its own limit, no overload. */
+export const tooManyOfAddress = () =>
+  new Problem(429, 'RATE_LIMITED', 'Too many bodies from this address are incomplete.', {
+    headers: ['Retry-After', '1'],
+  });
+
 const NO_SUCH_PATH = new Problem(404, 'NOT_FOUND', 'There is no such resource.');
 export const noSuchPath = () => NO_SUCH_PATH;
 

@@ -5,6 +5,11 @@ export interface LimitsConfig {
   readonly bodyLimit: number;
   /** Of all bodies that are held at once. */
   readonly bodyBytes: number;
+  /** Of incomplete bodies from one client address; 0: any number. */
+  readonly bodyBytesPerAddress: number;
+  /** Bytes a second that a body has to arrive at, in each period of `bodyRateMs`; 0: any rate. */
+  readonly bodyMinRate: number;
+  readonly bodyRateMs: number;
   /** Of all answers that their readers have not taken. */
   readonly answerBytes: number;
   readonly maxConnections: number;
@@ -16,9 +21,16 @@ export interface LimitsConfig {
 }
 
 export function readLimits({ integer, faults }: Reader): LimitsConfig {
+  const bodyLimit = integer('BODY_LIMIT', 1_048_576, 1024, 104_857_600);
+  const bodyBytes = integer('BODY_BYTES', 134_217_728, 1024, 17_179_869_184);
+  // Four addresses have to work together to occupy all of it.
+  const share = Math.max(bodyLimit, Math.floor(bodyBytes / 4));
   const limits = {
-    bodyLimit: integer('BODY_LIMIT', 1_048_576, 1024, 104_857_600),
-    bodyBytes: integer('BODY_BYTES', 134_217_728, 1024, 17_179_869_184),
+    bodyLimit,
+    bodyBytes,
+    bodyBytesPerAddress: integer('BODY_BYTES_PER_ADDRESS', share, 0, 17_179_869_184),
+    bodyMinRate: integer('BODY_MIN_RATE', 1000, 0, 1_000_000_000),
+    bodyRateMs: integer('BODY_RATE_MS', 5000, 100, 600_000),
     answerBytes: integer('ANSWER_BYTES', 268_435_456, 1024, 17_179_869_184),
     maxConnections: integer('MAX_CONNECTIONS', 16_384, 1, 1_000_000),
     connectionsPerAddress: integer('CONNECTIONS_PER_ADDRESS', 0, 0, 1_000_000),
@@ -27,5 +39,7 @@ export function readLimits({ integer, faults }: Reader): LimitsConfig {
   };
   // Else a body that is within its limit would be refused whatever is going on.
   if (limits.bodyBytes < limits.bodyLimit) faults.push('BODY_BYTES takes no less than BODY_LIMIT');
+  if (limits.bodyBytesPerAddress > 0 && limits.bodyBytesPerAddress < limits.bodyLimit)
+    faults.push('BODY_BYTES_PER_ADDRESS takes 0, or no less than BODY_LIMIT');
   return limits;
 }

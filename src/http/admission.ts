@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { unavailable } from '../errors.js';
 import type { CommonFields } from './answer-fields.js';
-import { awaitedBodies, staysUnread } from './body.js';
+import { staysUnread } from './body.js';
+import { awaitedBodies } from './incomplete-body.js';
 import { lingerOnClose } from './linger.js';
 import { createPace } from './pace.js';
 import { render } from './problem.js';
