@@ -63,7 +63,7 @@ export class CredentialWatch {
   async watch(principal: Principal, onInvalid: () => void): Promise<() => void> {
     if (principal.scheme === 'none') return () => undefined;
     const userId = await findUser(this.db, principal);
-    const expiresAt = expiryOf(principal);
+    const expiresAt = expiryOf(principal.expiresAt);
     const entry: Watched = { principal, onInvalid, userId, expiresAt, recheckAt: 0, farewell: undefined };
     this.#watched.add(entry);
     return () => this.#unwatch(entry);
@@ -93,7 +93,7 @@ export class CredentialWatch {
       const some = stored.slice(from, from + READERS_PER_STATEMENT);
       const current = await readCurrent(this.db, some);
       for (const entry of some) {
-        entry.expiresAt = validUntil(entry, current);
+        entry.expiresAt = Math.min(entry.expiresAt, validUntil(entry, current));
         if (entry.expiresAt <= Date.now()) this.#invalidate(entry);
         else if (this.#watched.has(entry) && isUserDeleted(entry, current))
           entry.farewell ??= setTimeout(() => this.#invalidate(entry), FAREWELL_MS).unref();
@@ -123,8 +123,8 @@ export class CredentialWatch {
       const rechecked = scheme?.recheck?.(entry.principal);
       if (rechecked === undefined) return true;
       const { subject, scopes, expiresAt } = await rechecked;
-      const isSame = permitsTheSame(entry.principal, subject, scopes);
-      if (isSame) entry.expiresAt = expiryOf({ ...entry.principal, expiresAt });
+      if (permitsTheSame(entry.principal, subject, scopes))
+        entry.expiresAt = Math.min(entry.expiresAt, expiryOf(expiresAt));
       else this.#invalidate(entry);
       return true;
     } catch (error) {

@@ -46,7 +46,7 @@ export function isUserDeleted({ userId }: Stored, current: Current): boolean {
  */
 export function validUntil(entry: Stored, current: Current): number {
   const { principal, userId } = entry;
-  const until = expiryOf(principal);
+  const until = expiryOf(principal.expiresAt);
   if (principal.scheme === 'basic') {
     const user = current.get(userId!);
     return !user || user.credential === principal.credential ? until : 0;
@@ -67,8 +67,8 @@ export function permitsTheSame(
   return subject === current && scopes.size === currentScopes.size && hasAll();
 }
 
-/** In milliseconds since 1970; Infinity: never. */
-export function expiryOf({ expiresAt }: Principal): number {
+/** A principal's expiry in milliseconds since 1970; Infinity: never. */
+export function expiryOf(expiresAt: number | undefined): number {
   return expiresAt === undefined ? Number.POSITIVE_INFINITY : expiresAt * 1000;
 }
 
