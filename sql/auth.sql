@@ -1,10 +1,19 @@
 -- name: take ($1 a JSON array of {hash in base64, until in seconds since 1970})
-insert into taken (hash, until)
-select decode(hash, 'base64'), to_timestamp(until)
-from json_to_recordset($1::text::json) as asked (hash text, until float8)
-order by 1
-on conflict (hash) do nothing
-returning encode(hash, 'base64') as hash;
+-- The database's clock decides both here and in prune_taken: what may have been pruned is expired, whatever the clocks
+-- of the processes say. The minute in prune_taken is longer than any statement may run.
+with asked as materialized (
+  select decode(hash, 'base64') as hash, to_timestamp(until) as until
+  from json_to_recordset($1::text::json) as asked (hash text, until float8)
+), inserted as (
+  insert into taken (hash, until)
+  select hash, until from asked where until > now()
+  order by 1
+  on conflict (hash) do nothing
+  returning hash
+)
+select encode(hash, 'base64') as hash, 'first' as use from inserted
+union all
+select encode(hash, 'base64'), 'expired' from asked where until <= now();
 
 -- name: prune_taken
 delete from taken
@@ -72,3 +81,16 @@ where id = $1;
 
 -- name: revoke_credential ($1 id)
 delete from credentials where id = $1 returning encode(hash, 'base64') as hash;
+
+-- What keys, certificates and users are now; nothing of those that are no more. One row each.
+-- name: current_credentials ($1 SHA-256s in base64, as a JSON array, $2 ids of users, as a JSON array)
+select encode(hash, 'base64') as id, subject, array_to_string(scopes, ' ') as scopes,
+  (extract(epoch from expires_at) * 1000)::float8 as expires, null as credential
+from credentials
+where hash = any (array(select decode(value, 'base64') from json_array_elements_text($1::text::json)))
+union all
+select users.id::text, null, null, null,
+  encode(sha256(convert_to(email || chr(10) || passwords.hash, 'UTF8')), 'base64')
+from users
+left join passwords on user_id = users.id
+where users.id = any (array(select value::uuid from json_array_elements_text($2::text::json)));

@@ -2,7 +2,8 @@ import { problemOf } from './db/sqlstate.js';
 import { internal, outOfResponseMemory } from './errors.js';
 import type { Exchange } from './exchange.js';
 import { takesProblemJson } from './http/accept.js';
-import { BodyAborted, staysUnread } from './http/body.js';
+import { staysUnread } from './http/body.js';
+import { BodyAborted } from './http/incomplete-body.js';
 import { answerLater } from './http/later.js';
 import { lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
@@ -74,7 +75,8 @@ function withoutField(headers: readonly string[], name: string): string[] {
 /** Gives a whole answer. */
 export function finish(exchange: Exchange, reply: Reply): void {
   const { req, res, expectation, options, observation } = exchange;
-  const unread = staysUnread(req, expectation === 'continue');
+  // The rest of a body that comes too slowly (408) is not waited for, however short it is.
+  const unread = reply.status === 408 || staysUnread(req, expectation === 'continue');
   if (unread) lingerOnClose(req.socket);
   const left = res.destroyed;
   const bytes = send(res, reply, closing(exchange, unread || options.isDraining()));

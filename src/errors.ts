@@ -49,6 +49,19 @@ export const rateLimited = (retryAfterSeconds: number, fields: readonly string[]
     headers: ['Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))), ...fields],
   });
 
+/** One principal has as many event streams open as it may. */
+export const tooManyStreams = (limit: number) =>
+  new Problem(429, 'TOO_MANY_STREAMS', `A principal may have at most ${limit} event streams open.`, {
+    details: { limit },
+    headers: ['Retry-After', '5'],
+  });
+
+/** Bodies of one client address that have begun to arrive: its own limit, no overload. */
+export const tooManyOfAddress = () =>
+  new Problem(429, 'RATE_LIMITED', 'Too many bodies from this address are incomplete.', {
+    headers: ['Retry-After', '1'],
+  });
+
 const NO_SUCH_PATH = new Problem(404, 'NOT_FOUND', 'There is no such resource.');
 export const noSuchPath = () => NO_SUCH_PATH;
 

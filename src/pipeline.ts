@@ -166,7 +166,10 @@ function admitParsing(exchange: Exchange, bytes: number): Promise<void> | undefi
 /** The body, read once, by whoever needs it first: the check of a signature, or the action's. */
 function bytesOf(exchange: Exchange): Promise<Buffer> {
   const { req, res, expectation, options, observation } = exchange;
-  const proceed = () => expectation === 'continue' && res.writeContinue();
-  exchange.bytes ??= readBytes(req, res, options, proceed, observation);
+  const sender = () => ({
+    address: presentedBy(exchange).address,
+    proceed: () => expectation === 'continue' && res.writeContinue(),
+  });
+  exchange.bytes ??= readBytes(req, res, options, sender, observation);
   return exchange.bytes;
 }

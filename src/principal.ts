@@ -12,6 +12,11 @@ export interface Principal {
   readonly scheme: SchemeName | 'none';
   /** Seconds since 1970; undefined: the credential does not expire. */
   readonly expiresAt: number | undefined;
+  /**
+   * What the database knows the credential by, a SHA-256 in base64: of an API key or a certificate, or of a user's
+   * email and password hash. Undefined for schemes whose credentials the database does not know.
+   */
+  readonly credential?: string;
 }
 
 /** What an action asks of its caller: nothing, any credential at all, or scopes. */

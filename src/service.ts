@@ -92,7 +92,9 @@ export async function startService(
     close.push(auth.close);
     const collections = await openCollections(db, config.tombstones);
     const resources = Object.values(collections).map(({ resource }) => resource);
-    const feed = config.events ? await openFeed(db, log, resources, config, metrics.events) : undefined;
+    const feed = config.events
+      ? await openFeed(db, log, resources, config, metrics.events, auth.credentials)
+      : undefined;
     close.push(() => feed?.close());
     const webhooks = openWebhooks(db, log, config, metrics.events, feed && sourceOf(feed, log));
     close.push(() => webhooks.stop(0));
@@ -125,6 +127,9 @@ export async function startService(
       }),
       bodyLimit: config.bodyLimit,
       bodyBytes: config.bodyBytes,
+      bodyBytesPerAddress: config.bodyBytesPerAddress,
+      bodyMinRate: config.bodyMinRate,
+      bodyRateMs: config.bodyRateMs,
       streamStallMs: config.streamStallMs,
       answerBytes: config.answerBytes,
       parseLimit: new ParseLimit(),

@@ -31,6 +31,9 @@ const DEFAULTS = {
   keepAliveMs: 65_000,
   maxConnections: 16_384,
   bodyBytes: 134_217_728,
+  bodyBytesPerAddress: 33_554_432,
+  bodyMinRate: 1000,
+  bodyRateMs: 5000,
   answerBytes: 268_435_456,
   batchBytes: 4_194_304,
   connectionsPerAddress: 0,
@@ -49,6 +52,7 @@ const DEFAULTS = {
   eventsKeepSeconds: 604_800,
   eventsMax: 10_000_000,
   eventsStreams: 5000,
+  eventsStreamsPerPrincipal: 100,
   eventsStreamMs: 900_000,
   eventsHeartbeatMs: 15_000,
   eventsBuffer: 262_144,
@@ -116,6 +120,8 @@ const INTEGERS: Record<string, [number, number]> = {
   REQUEST_TIMEOUT_MS: [100, 3_600_000],
   KEEP_ALIVE_MS: [0, 3_600_000],
   MAX_CONNECTIONS: [1, 1_000_000],
+  BODY_MIN_RATE: [0, 1_000_000_000],
+  BODY_RATE_MS: [100, 600_000],
   ANSWER_BYTES: [1024, 17_179_869_184],
   BATCH_BYTES: [1024, 1_073_741_824],
   CONNECTIONS_PER_ADDRESS: [0, 1_000_000],
@@ -129,6 +135,7 @@ const INTEGERS: Record<string, [number, number]> = {
   EVENTS_KEEP: [1, 3_153_600_000],
   EVENTS_MAX: [1, 999_999_999_999],
   EVENTS_STREAMS: [1, 1_000_000],
+  EVENTS_STREAMS_PER_PRINCIPAL: [0, 1_000_000],
   EVENTS_STREAM_MS: [100, 86_400_000],
   EVENTS_HEARTBEAT_MS: [50, 600_000],
   EVENTS_BUFFER: [1024, 104_857_600],
@@ -144,6 +151,10 @@ t.test('bodies in all may take no less than one may', async (t) => {
   t.strictSame(faultsOf({ BODY_BYTES: '1048575' }), [fault]);
   t.strictSame(faultsOf({ BODY_BYTES: '1024', BODY_LIMIT: '1025' }), [fault]);
   t.strictSame(faultsOf({ BODY_BYTES: '1024', BODY_LIMIT: '1024' }), []);
+  const ofOne = 'BODY_BYTES_PER_ADDRESS takes 0, or no less than BODY_LIMIT';
+  t.strictSame(faultsOf({ BODY_BYTES_PER_ADDRESS: '1048575' }), [ofOne]);
+  for (const text of ['0', '1048576']) t.strictSame(faultsOf({ BODY_BYTES_PER_ADDRESS: text }), []);
+  t.equal(readConfig({ BODY_BYTES: '2048', BODY_LIMIT: '1024' }).bodyBytesPerAddress, 1024);
   const range = 'BODY_BYTES takes an integer from 1024 to 17179869184';
   for (const text of ['1023', '17179869185', '1e6', '-1']) t.same(faultsOf({ BODY_BYTES: text }), [range]);
 });

@@ -28,7 +28,7 @@ interface Asked {
 
 /**
  * Events after a cursor: as JSON, at once or, with `Prefer: wait`, as soon as there are any; or as an event stream.
- * 200, 400, 403, 406, 410, 503.
+ * 200, 400, 403, 406, 410, 429, 503.
  */
 export function listEvents(feed: Feed): Action {
   return {
@@ -42,13 +42,14 @@ export function listEvents(feed: Feed): Action {
       if (!waits) return replyOf(feed, asked, batch, request.type);
       const applied = ['Preference-Applied', `wait=${wait}`];
       if (batch.events.length > 0) return replyOf(feed, asked, batch, request.type, applied);
-      const free = feed.streams.admit();
+      const place = await feed.admit(request.principal);
       const later = async (left: AbortSignal): Promise<Reply> => {
         try {
-          const found = await newsWithin(feed, asked, batch, wait * 1000, left);
+          const over = AbortSignal.any([left, place.invalid]);
+          const found = await newsWithin(feed, asked, batch, wait * 1000, over);
           return replyOf(feed, asked, found, request.type, applied);
         } finally {
-          free();
+          place.leave();
         }
       };
       return { status: 200, headers: [], later };
@@ -70,31 +71,35 @@ async function readAsked(feed: Feed, { query, headers, principal, type }: Reques
   return { after, filter, limit, rest };
 }
 
-/** Asks again whenever there may be news, until there are, or the time is over, or nobody waits any more. */
+/**
+ * Reads again whenever there may be news, until there are, or the time is over. When it is `over` before that, the
+ * client has left or must not read on: nothing more is read.
+ */
 async function newsWithin(
   feed: Feed,
   asked: Asked,
   seen: Batch,
   ms: number,
-  left: AbortSignal,
+  over: AbortSignal,
 ): Promise<Batch> {
   const end = performance.now() + ms;
   let batch = seen;
   for (;;) {
     const rest = end - performance.now();
-    if (batch.events.length > 0 || rest <= 0 || left.aborted || feed.streams.isClosed()) return batch;
-    await feed.news(batch.until, asked.filter, rest, left);
+    if (batch.events.length > 0 || rest <= 0 || over.aborted || feed.streams.isClosed()) return batch;
+    await feed.news(batch.until, asked.filter, rest, over);
+    if (over.aborted) return batch;
     batch = await feed.read(batch.until, asked.filter, asked.limit);
   }
 }
 
-function follow(feed: Feed, { after, filter }: Asked, request: Request): Reply {
+async function follow(feed: Feed, { after, filter }: Asked, request: Request): Promise<Reply> {
   if (request.run) throw badRequest('An event stream cannot be part of a batch.');
   const headers = ['Content-Type', STREAM_TYPE, 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no'];
   if (request.method === 'HEAD') return { status: 200, headers, live: () => undefined };
-  const free = feed.streams.admit();
+  const place = await feed.admit(request.principal);
   const expiresAt = (request.principal.expiresAt ?? Number.POSITIVE_INFINITY) * 1000;
-  return { status: 200, headers, live: (out) => feed.streams.open(out, { after, filter, expiresAt }, free) };
+  return { status: 200, headers, live: (out) => feed.streams.open(out, { after, filter, expiresAt }, place) };
 }
 
 function replyOf(

@@ -49,7 +49,13 @@ export function basic(config: Config, db: Db, log: Log): Scheme {
         log.warn({ err }, 'a password keeps its old hash until it is next used'),
       );
     }
-    return { subject: row!.user_id as string, scopes, scheme: 'basic', expiresAt: undefined };
+    return {
+      subject: row!.user_id as string,
+      scopes,
+      scheme: 'basic',
+      expiresAt: undefined,
+      credential: digest('sha256', `${row!.email}\n${hash}`, 'base64'),
+    };
   }
 
   async function isRight(password: string, hash: string | undefined): Promise<boolean> {

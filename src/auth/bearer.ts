@@ -25,6 +25,8 @@ export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timing: Rem
   const jwt = config.issuer === undefined ? undefined : jwtSource(config, config.issuer, log, timing);
   const opaque = config.introspectionUri === undefined ? undefined : introspection(config, log, timing);
   const takesKeys = config.auth.includes('api-key');
+  /** The texts of introspected tokens. Not in the principal, which must not hold a secret. */
+  const texts = new WeakMap<Principal, string>();
 
   /** No promise for a token that is known, whose form has been looked at before. */
   function tokenOf(text: string): Promise<Token> | Token {
@@ -34,8 +36,14 @@ export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timing: Rem
   function newToken(text: string): Promise<Token> {
     if (!B64TOKEN.test(text)) throw refusal('The access token is malformed.');
     if (jwt && JWT.test(text)) return jwt.token(text);
-    if (opaque) return opaque.token(text);
+    if (opaque) return introspected(opaque, text);
     throw refusal('The access token is of a kind that is not taken.');
+  }
+
+  async function introspected(source: TokenSource, text: string): Promise<Token> {
+    const token = await source.token(text);
+    texts.set(token.principal, text);
+    return token;
   }
 
   function verify(presented: Presented, text: string): Promise<Principal> | Principal {
@@ -53,8 +61,13 @@ export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timing: Rem
 
   async function takenOnce(principal: Principal, id: string): Promise<Principal> {
     // Fits every token that an id is for: those have an end.
-    if (await takeOnce(id, principal.expiresAt! + config.jwtSkewSeconds)) return principal;
-    throw refusal('The access token has been used before.');
+    const use = await takeOnce(id, principal.expiresAt! + config.jwtSkewSeconds);
+    if (use === 'first') return principal;
+    throw refusal(
+      use === 'expired'
+        ? "The access token has expired by the database's clock."
+        : 'The access token has been used before.',
+    );
   }
 
   return {
@@ -67,6 +80,11 @@ export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timing: Rem
       const text = credentialsOf(presented, 'bearer');
       if (text === undefined || (takesKeys && text.startsWith(API_KEY))) return undefined;
       return verify(presented, text);
+    },
+    recheck: (principal) => {
+      const text = texts.get(principal);
+      if (text === undefined || !opaque) return undefined;
+      return opaque.known(text)?.principal ?? opaque.token(text).then((token) => token.principal);
     },
     close: async () => jwt?.close(),
   };

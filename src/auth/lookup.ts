@@ -85,9 +85,9 @@ export function openLookup(db: Db, log: Log, now: () => number = () => performan
   return {
     find: (kind, hash) => {
       const found = fresh(known.get(hash));
-      if (found) return principalOf(kind, found);
+      if (found) return principalOf(kind, hash, found);
       const asked = fresh(pending.get(hash)) ?? ask(hash).found;
-      return asked.then((answer) => principalOf(kind, answer));
+      return asked.then((answer) => principalOf(kind, hash, answer));
     },
     forget,
     close: end,
@@ -95,7 +95,7 @@ export function openLookup(db: Db, log: Log, now: () => number = () => performan
 }
 
 /** Undefined for nobody, for a credential of another kind, and for one that has expired. */
-function principalOf(kind: Kind, found: Found | undefined): Principal | undefined {
+function principalOf(kind: Kind, hash: string, found: Found | undefined): Principal | undefined {
   if (!found || found.kind !== kind) return undefined;
   const { subject, scopes, expires } = found;
   if (expires !== undefined && expires <= Date.now()) return undefined;
@@ -104,5 +104,6 @@ function principalOf(kind: Kind, found: Found | undefined): Principal | undefine
     scopes,
     scheme: kind === 'key' ? 'api-key' : 'mtls',
     expiresAt: expires === undefined ? undefined : expires / 1000,
+    credential: hash,
   };
 }

@@ -10,10 +10,16 @@ const TAKE = readStatements('auth.sql').get('take')!;
 const TAKES = { most: 256, underWay: 2, waiting: 20_000 };
 
 /**
- * Whether `value` comes for the first time, in any process that shares the database. It is remembered until then,
- * in seconds since 1970; only its SHA-256 is stored.
+ * `first`: no process that shares the database has accepted the value before. `expired`: by the database's clock its
+ * time is over, so that it may have been forgotten.
  */
-export type TakeOnce = (value: string, until: number) => Promise<boolean>;
+export type Use = 'first' | 'repeated' | 'expired';
+
+/**
+ * Remembers `value` until then, in seconds since 1970, for all processes that share the database; only its SHA-256 is
+ * stored.
+ */
+export type TakeOnce = (value: string, until: number) => Promise<Use>;
 
 interface Taken {
   readonly hash: string;
@@ -22,11 +28,15 @@ interface Taken {
 
 export function createTakeOnce(db: Db): TakeOnce {
   const shared = sharing(db.metrics, 'take', 'credentials');
-  const take = group<Taken, boolean>({ ...TAKES, sharing: shared }, async (asked) => {
+  const take = group<Taken, Use>({ ...TAKES, sharing: shared }, async (asked) => {
     const rows = await db.run(TAKE, [JSON.stringify(asked)]);
-    const fresh = new Set(rows.map(({ hash }) => hash as string));
-    // Of the same value twice in one statement, the first has it.
-    return asked.map(({ hash }) => fresh.delete(hash));
+    const uses = new Map(rows.map(({ hash, use }) => [hash as string, use as Use]));
+    return asked.map(({ hash }) => {
+      const use = uses.get(hash) ?? 'repeated';
+      // Of the same value twice in one statement, the first has it.
+      if (use === 'first') uses.set(hash, 'repeated');
+      return use;
+    });
   });
   return (value, until) => take({ hash: digest('sha256', value, 'base64'), until });
 }

@@ -6,6 +6,7 @@ import type { SchemeName } from '../principal.js';
 import { apiKey } from './api-key.js';
 import { type Authenticate, createAuthenticator } from './authenticate.js';
 import { basic } from './basic.js';
+import { CredentialWatch } from './credential-watch.js';
 import { FAILURE_WINDOW_S, failureLimit } from './failures.js';
 import { type Lookup, openLookup } from './lookup.js';
 import { mtls } from './mtls.js';
@@ -21,6 +22,8 @@ export interface Auth {
   readonly challenge: (scope: string) => readonly string[];
   /** Where keys and certificates are looked up; undefined when neither is taken. */
   readonly lookup: Lookup | undefined;
+  /** Watches the credentials behind responses that go on for long. */
+  readonly credentials: CredentialWatch;
   readonly close: () => Promise<void>;
 }
 
@@ -48,6 +51,7 @@ export async function openAuth(
   };
   const named = ORDER.filter((name) => config.auth.includes(name));
   const schemes = await Promise.all(named.map((name) => open[name]()));
+  const credentials = new CredentialWatch(db, log, schemes);
   const failures = failureLimit(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
   return {
     authenticate: schemes.length > 0 ? createAuthenticator(schemes, failures, failed) : undefined,
@@ -59,7 +63,9 @@ export async function openAuth(
           ]
         : [],
     lookup,
+    credentials,
     close: async () => {
+      credentials.close();
       await Promise.all(schemes.map((scheme) => scheme.close?.()));
     },
   };

@@ -15,6 +15,8 @@ export interface Presented {
   readonly loopback: boolean;
   /** SHA-256 of the client's certificate in DER, base64url (RFC 8705); undefined when it showed none that is good. */
   readonly certificate: string | undefined;
+  /** When that certificate expires, in milliseconds since 1970. */
+  readonly certificateExpires?: number | undefined;
   /** The whole body; throws 413. */
   readonly body: () => Promise<Buffer>;
 }
@@ -44,6 +46,11 @@ export interface Scheme {
     presented: Presented,
     admission: Admission,
   ) => Promise<Principal> | Principal | undefined;
+  /**
+   * What the credential behind a principal of this scheme stands for now, where only the scheme can find out;
+   * undefined: it cannot. Rejects with a Refusal when the credential is no longer valid, with 503 when that is unknown.
+   */
+  readonly recheck?: (principal: Principal) => Promise<Principal> | Principal | undefined;
   readonly close?: () => Promise<void>;
 }
 

@@ -8,6 +8,9 @@ import { type Presented, quote, Refusal, type Scheme } from './scheme.js';
 /** How far a timestamp may be from the server's clock, in seconds. */
 const WINDOW = 300;
 
+/** The same for an unknown key id and a wrong signature, so that key ids cannot be guessed one by one. */
+const MISMATCH = 'The signature does not fit the request.';
+
 /**
  * A request signed with a shared secret: `X-Timestamp` in seconds since 1970, and `X-Signature`, the base64 of
  * HMAC-SHA256 over timestamp, method, target and body as they are sent, joined by line feeds. Each is taken once.
@@ -31,15 +34,19 @@ export function signature(config: Config, takeOnce: TakeOnce): Scheme {
     if (wanted.length !== 32) throw refusal('X-Signature takes the base64 of an HMAC-SHA256.');
     const id = headers['x-key-id'];
     const candidates = id === undefined ? secrets : secrets.filter((secret) => secret.id === id);
+    // Only a body that can still turn out to be signed is read.
+    if (candidates.length === 0) throw refusal(MISMATCH);
     const { method, target } = presented;
     const body = await presented.body();
     const signer = candidates.find(({ secret }) =>
       timingSafeEqual(requestMac(secret, timestamp, method, target, body), wanted),
     );
-    if (!signer) throw refusal('The signature does not fit the request.');
+    if (!signer) throw refusal(MISMATCH);
     const { subject, scopes } = signer;
-    if (!(await takeOnce(`signature\n${wanted.toString('base64')}`, Number(timestamp) + WINDOW)))
-      throw refusal('The signature has been used before.');
+    const use = await takeOnce(`signature\n${wanted.toString('base64')}`, Number(timestamp) + WINDOW);
+    if (use === 'expired')
+      throw refusal("X-Timestamp is more than five minutes before the database's clock.");
+    if (use === 'repeated') throw refusal('The signature has been used before.');
     return { subject, scopes, scheme: 'signature', expiresAt: undefined };
   }
 

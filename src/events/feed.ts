@@ -1,3 +1,4 @@
+import type { CredentialWatch } from '../auth/credential-watch.js';
 import type { Db } from '../db/connect.js';
 import { group } from '../db/group.js';
 import { cursorGone } from '../errors.js';
@@ -8,6 +9,7 @@ import type { Resource } from '../resource.js';
 import { cursorOf } from './cursor.js';
 import { admits, type Filter } from './filter.js';
 import { type Batch, lastNumber, readEvents, type Span } from './outbox.js';
+import { type Admit, admitReaders, type ReaderLimits } from './readers.js';
 import { openStreams, type StreamSettings, type Streams } from './streams.js';
 import { openTail, type Tail } from './tail.js';
 
@@ -16,6 +18,8 @@ export interface Feed {
   readonly resources: readonly Resource[];
   readonly source: string;
   readonly streams: Streams;
+  /** A place among those who follow the events or wait for them. Throws 429 and 503. */
+  readonly admit: Admit;
   readonly tail: Tail;
   /** The cursor that everything written from now on comes after, in memory; some of what comes after it may be older. */
   cursor(): string;
@@ -40,8 +44,9 @@ export async function openFeed(
   db: Db,
   log: Log,
   resources: readonly Resource[],
-  settings: Omit<StreamSettings, 'source'> & { readonly publicUrl: string | undefined },
+  settings: Omit<StreamSettings, 'source'> & ReaderLimits & { readonly publicUrl: string | undefined },
   metrics: EventMetrics,
+  credentials: CredentialWatch,
 ): Promise<Feed> {
   const tail = await openTail(db, log);
   const source = settings.publicUrl ?? '/';
@@ -67,6 +72,7 @@ export async function openFeed(
     resources,
     source,
     streams,
+    admit: admitReaders(settings, metrics.readers, credentials),
     tail,
     cursor: () => cursorOf(tail.horizon()),
     start: async (after) => {

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { heldResponseBytes, ResponseHold } from '../response-memory.js';
 import { messageOf } from './envelope.js';
 import type { Event } from './event.js';
 import { admits, type Filter } from './filter.js';
@@ -12,9 +13,9 @@ export interface Following {
 
 /**
  * Why a stream ended: its reader left or was too slow, its time was over, what it has yet to read is no longer kept, the
- * listener missed something, we failed, or the service stops.
+ * listener missed something, its credential is no longer valid, we failed, or the service stops.
  */
-export type End = 'left' | 'slow' | 'over' | 'gone' | 'missed' | 'fault' | 'stopped';
+export type End = 'left' | 'slow' | 'over' | 'gone' | 'missed' | 'revoked' | 'fault' | 'stopped';
 
 /** One reader and how far it is. */
 export interface Stream extends Omit<Following, 'after'> {
@@ -26,8 +27,16 @@ export interface Stream extends Omit<Following, 'after'> {
   /** Bytes that were written to it, and that its connection had taken at the last heartbeat. */
   written: number;
   taken: number;
+  /** What its connection has yet to take. */
+  readonly memory: ResponseHold;
   /** Why it is being ended. */
   end: End;
+}
+
+/** Bytes that one reader may be behind, and those of all responses that the process may hold. */
+export interface StreamLimits {
+  readonly eventsBuffer: number;
+  readonly answerBytes: number;
 }
 
 export function streamOf(out: ServerResponse, { after, ...following }: Following): Stream {
@@ -38,18 +47,23 @@ export function streamOf(out: ServerResponse, { after, ...following }: Following
     live: false,
     written: 0,
     taken: Number.NEGATIVE_INFINITY,
+    memory: new ResponseHold(),
     end: 'left',
   };
 }
 
-/** A reader with more than `most` bytes still to take is cut: it comes again with the last id it has seen. */
-export function write(stream: Stream, bytes: Buffer | string, most: number): void {
-  const { out, expiresAt } = stream;
+/** A reader that is too far behind is cut, and so is any that is behind while the process holds too much. */
+export function write(stream: Stream, bytes: Buffer | string, limits: StreamLimits): void {
+  const { out, expiresAt, memory } = stream;
   if (out.destroyed || out.writableEnded) return;
-  if (out.writableLength > most) return end(stream, 'slow');
+  const behind = out.writableLength;
+  if (behind > limits.eventsBuffer || (behind > 0 && heldResponseBytes() > limits.answerBytes))
+    return end(stream, 'slow');
   if (expiresAt <= Date.now()) return end(stream, 'over');
   stream.written += Buffer.byteLength(bytes);
   out.write(bytes);
+  if (behind === 0 && out.writableLength > 0) out.once('drain', () => memory.release());
+  memory.set(out.writableLength);
 }
 
 /** Its reader comes again; one that is too slow would not even take the end. */

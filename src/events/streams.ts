@@ -1,17 +1,18 @@
 import type { ServerResponse } from 'node:http';
 import type { Run } from '../db/connect.js';
 import { problemOf } from '../db/sqlstate.js';
-import { unavailable } from '../errors.js';
 import type { Log } from '../log.js';
 import type { EventMetrics } from '../observe/event-metrics.js';
 import { cursorOf } from './cursor.js';
 import type { Event } from './event.js';
 import { readEvents } from './outbox.js';
+import type { Place } from './readers.js';
 import {
   type End,
   end,
   type Following,
   type Stream,
+  type StreamLimits,
   streamOf,
   textOf,
   tookNothing,
@@ -19,20 +20,19 @@ import {
 } from './stream.js';
 import type { Tail } from './tail.js';
 
-export interface StreamSettings {
+export interface StreamSettings extends StreamLimits {
   readonly source: string;
-  readonly eventsStreams: number;
   readonly eventsStreamMs: number;
   readonly eventsHeartbeatMs: number;
-  readonly eventsBuffer: number;
 }
 
 /** The event streams of a process. */
 export interface Streams {
-  /** Takes a place among those who read, for the function that frees it. Throws 503 when all are taken. */
-  admit(): () => void;
-  /** Writes what follows into an answer until its reader leaves, or is too slow, or the time is over. */
-  open(out: ServerResponse, following: Following, free: () => void): void;
+  /**
+   * Writes what follows into a response until its reader leaves or is too slow, its credential is no longer valid, or
+   * the time is over. Then it gives the place back.
+   */
+  open(out: ServerResponse, following: Following, place: Place): void;
   /** Places that are taken. */
   size(): number;
   isClosed(): boolean;
@@ -53,7 +53,7 @@ export function openStreams(
   settings: StreamSettings,
   { readers, ended }: EventMetrics,
 ): Streams {
-  const { source, eventsStreams, eventsStreamMs, eventsHeartbeatMs, eventsBuffer } = settings;
+  const { source, eventsStreamMs, eventsHeartbeatMs } = settings;
   const open = new Set<Stream>();
   const behind: Stream[] = [];
   let reading = 0;
@@ -70,7 +70,7 @@ export function openStreams(
       const bytes = texts.get(key) ?? Buffer.from(textOf(events, stream, source));
       texts.set(key, bytes);
       stream.seq = last;
-      if (bytes.length > 0) write(stream, bytes, eventsBuffer);
+      if (bytes.length > 0) write(stream, bytes, settings);
     }
   }
 
@@ -110,7 +110,7 @@ export function openStreams(
     if (stream.seq < floor) return end(stream, 'gone');
     const text = textOf(events, stream, source);
     stream.seq = until;
-    if (text !== '') write(stream, text, eventsBuffer);
+    if (text !== '') write(stream, text, settings);
     if (out.writableNeedDrain) out.once('drain', () => queue(stream));
     else queue(stream);
   }
@@ -126,39 +126,33 @@ export function openStreams(
       const { live, seq } = stream;
       if (tookNothing(stream)) end(stream, 'slow');
       const text = live ? `:\nid: ${cursorOf(Math.max(seq, tail.position()))}\n\n` : ':\n\n';
-      write(stream, text, eventsBuffer);
+      write(stream, text, settings);
     }
   }
 
   const heartbeat = setInterval(beat, eventsHeartbeatMs).unref();
 
   return {
-    admit: () => {
-      if (readers.value >= eventsStreams) throw unavailable('Too many readers follow the events.', 5);
-      readers.value++;
-      let held = true;
-      return () => {
-        if (held) readers.value--;
-        held = false;
-      };
-    },
-    open: (out, { after, filter, expiresAt }, free) => {
+    open: (out, { after, filter, expiresAt }, place) => {
       // Not all at the same moment: they come again at once.
       const until = Date.now() + eventsStreamMs * (0.9 + Math.random() / 10);
       const stream = streamOf(out, { after, filter, expiresAt: Math.min(expiresAt, until) });
       const { socket } = out.req;
       // A client that closes its sending half has most likely left.
       const left = () => end(stream, 'left');
+      const revoke = () => end(stream, 'revoked');
       const leave = () => {
         socket.off('end', left);
+        place.invalid.removeEventListener('abort', revoke);
         open.delete(stream);
+        stream.memory.release();
         ended.of(stream.end).value++;
-        free();
+        place.leave();
         if (open.size > 0) return;
         unfollow?.();
         unfollow = undefined;
       };
-      if (out.destroyed) return free();
+      if (out.destroyed) return place.leave();
       out.once('close', leave);
       socket.once('end', left);
       out.on('error', () => out.destroy());
@@ -169,6 +163,8 @@ export function openStreams(
       open.add(stream);
       unfollow ??= tail.follow({ onEvents, onMissed: () => endAll('missed') });
       out.write(RETRY);
+      place.invalid.addEventListener('abort', revoke);
+      if (place.invalid.aborted) return revoke();
       queue(stream);
     },
     size: () => readers.value,

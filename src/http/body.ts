@@ -1,12 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { payloadTooLarge, unavailable, unsupportedEncoding, unsupportedMediaType } from '../errors.js';
+import { payloadTooLarge, unsupportedEncoding, unsupportedMediaType } from '../errors.js';
+import { type BodyLimits, collect, heldBodies, type Read, tooManyBytes } from './incomplete-body.js';
 import { readJson } from './json.js';
 import type { Body } from './request.js';
 import { turnEnd } from './turn-end.js';
-
-/** The client went away while its body was read: there is nobody to answer. */
-export class BodyAborted extends Error {}
 
 /** Whether the request announces content (RFC 9112 section 6.3). */
 export function hasBody(req: IncomingMessage): boolean {
@@ -81,54 +79,35 @@ export function readBody(
   });
 }
 
-export interface BodyLimits {
-  /** Bytes of one body. */
-  readonly bodyLimit: number;
-  /** Bytes of all that this process holds. */
-  readonly bodyBytes: number;
+/** What a body that has not arrived whole is read with. */
+export interface Sender {
+  /** The client's. */
+  readonly address: string;
+  /** Lets a client that waits for 100 Continue send its body. */
+  readonly proceed: () => void;
 }
 
 /**
- * The bytes of a body; they count among those that are held until the request is answered. `proceed` is called right
- * before the first one is waited for, for a client that asked to be told (Expect: 100-continue), and each piece is counted. Throws 413 and 503.
+ * The bytes of a body; they are held until the request is done, and `read` has how many there are. `sender` is called
+ * only if the body has not arrived with its head. Throws 408, 413, 429 and 503.
  */
 export async function readBytes(
   req: IncomingMessage,
   res: ServerResponse,
   limits: BodyLimits,
-  proceed: () => void,
+  sender: () => Sender,
   read: Read,
 ): Promise<Buffer> {
   if (!hasBody(req)) return NOTHING;
   const { bodyLimit, bodyBytes } = limits;
   if (Number(req.headers['content-length'] ?? 0) > bodyLimit) throw payloadTooLarge(bodyLimit);
-  if (held + Number(req.headers['content-length'] ?? 0) > bodyBytes) throw tooManyBytes();
+  if (heldBodies.bytes + Number(req.headers['content-length'] ?? 0) > bodyBytes) throw tooManyBytes();
   // Most come with their head, and need no listener: 1.16 x the rate of a body that is refused.
   await turnEnd();
   if (req.complete) return keep(req, res, limits, read);
-  proceed();
-  awaited++;
-  try {
-    return await collect(req, res, limits, read);
-  } finally {
-    awaited--;
-  }
+  const { address, proceed } = sender();
+  return collect(req, res, limits, address, proceed, read);
 }
-
-/** Bytes that were read, counted as they come. */
-export interface Read {
-  received: number;
-}
-
-let awaited = 0;
-
-/** Requests, in this process, that wait for their clients to send the rest of a body. */
-export const awaitedBodies = (): number => awaited;
-
-/** Bytes of bodies that came and are not yet answered. */
-let held = 0;
-
-const tooManyBytes = () => unavailable('Too many bodies are being read.');
 
 const NOTHING = Buffer.alloc(0);
 
@@ -164,45 +143,10 @@ function keep(
   const bytes = (req.read() as Buffer | null) ?? NOTHING;
   read.received = bytes.length;
   if (bytes.length > bodyLimit) throw payloadTooLarge(bodyLimit);
-  if (held + bytes.length > bodyBytes) throw tooManyBytes();
-  held += bytes.length;
+  if (heldBodies.bytes + bytes.length > bodyBytes) throw tooManyBytes();
+  heldBodies.bytes += bytes.length;
   res.once('close', () => {
-    held -= bytes.length;
+    heldBodies.bytes -= bytes.length;
   });
   return bytes;
-}
-
-/** One that is on its way. */
-function collect(
-  req: IncomingMessage,
-  res: ServerResponse,
-  { bodyLimit, bodyBytes }: BodyLimits,
-  read: Read,
-): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    if (req.destroyed) return reject(new BodyAborted());
-    const chunks: Buffer[] = [];
-    let kept = 0;
-    const refuse = (problem: unknown) => {
-      chunks.length = 0;
-      // The rest is let through unread: a stopped parser would stop the connection with it.
-      req.removeAllListeners('data').resume();
-      reject(problem);
-    };
-    req.on('data', (chunk: Buffer) => {
-      read.received += chunk.length;
-      if (read.received > bodyLimit) return refuse(payloadTooLarge(bodyLimit));
-      if (held + chunk.length > bodyBytes) return refuse(tooManyBytes());
-      held += chunk.length;
-      kept = read.received;
-      chunks.push(chunk);
-    });
-    res.once('close', () => {
-      held -= kept;
-    });
-    req.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-    // An error that nobody needs is not made: it would cost as much as reading the body.
-    const abort = () => req.complete || reject(new BodyAborted());
-    req.once('error', abort).once('close', abort);
-  });
 }

@@ -20,6 +20,7 @@ export function present(
   const throughProxy = isTrusted(peer, trusted);
   const steps = throughProxy ? stepsOf(req) : NONE;
   const encrypted = 'encrypted' in socket && socket.encrypted === true;
+  const certificate = encrypted ? certificateOf(socket as TLSSocket) : undefined;
   return {
     method: req.method!,
     target: req.url!,
@@ -31,7 +32,8 @@ export function present(
       !throughProxy &&
       headers['x-forwarded-for'] === undefined &&
       headers.forwarded === undefined,
-    certificate: encrypted ? certificateOf(socket as TLSSocket) : undefined,
+    certificate: certificate?.thumbprint,
+    certificateExpires: certificate?.until,
     body,
   };
 }
@@ -109,7 +111,7 @@ interface Verified {
 
 const verified = new WeakMap<Socket, Verified>();
 
-function certificateOf(socket: TLSSocket): string | undefined {
+function certificateOf(socket: TLSSocket): Verified | undefined {
   if (!socket.authorized) return undefined;
   let found = verified.get(socket);
   if (!found) {
@@ -121,5 +123,5 @@ function certificateOf(socket: TLSSocket): string | undefined {
     verified.set(socket, found);
   }
   // A connection, or a session that is resumed, may outlive the certificate.
-  return Date.now() <= found.until ? found.thumbprint : undefined;
+  return Date.now() <= found.until ? found : undefined;
 }

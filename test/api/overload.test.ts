@@ -216,7 +216,8 @@ t.test('searches wait in a short queue of their own: reads go on', async (t) => 
 });
 
 t.test('bodies in all: BODY_BYTES', async (t) => {
-  const service = await testService(t, { BODY_LIMIT: '1024', BODY_BYTES: '2048' });
+  const env = { BODY_LIMIT: '1024', BODY_BYTES: '2048', BODY_BYTES_PER_ADDRESS: '0' };
+  const service = await testService(t, env);
   const body = JSON.stringify({ name: 'a'.repeat(100), x: 'a'.repeat(850) });
   const head = (length: number) =>
     `POST /items HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;

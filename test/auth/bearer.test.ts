@@ -37,7 +37,7 @@ const whoami = (service: TestService, token: string) =>
 function schemeOf(t: Test, env: Record<string, string>, timeoutMs = 5000) {
   const clock = { ms: Date.now() };
   const config = readConfig({ LOG_LEVEL: 'silent', ...env });
-  const scheme = bearer(config, () => Promise.resolve(true), createLog('silent'), {
+  const scheme = bearer(config, () => Promise.resolve('first'), createLog('silent'), {
     timeoutMs,
     now: () => clock.ms,
   });

@@ -69,7 +69,13 @@ t.test('a registered certificate of a known authority stands for its principal',
   await makeKey(db, { subject: 'mallory', certificate: foreign.cert });
   t.match(await send('GET', '/whoami', as(ca, alice)), {
     status: 200,
-    json: { subject: 'alice', scopes: ['self'], scheme: 'mtls' },
+    json: {
+      subject: 'alice',
+      scopes: ['self'],
+      scheme: 'mtls',
+      // Its grant has no end, the certificate has.
+      expires_at: new Date(new X509Certificate(alice.cert).validTo).toISOString(),
+    },
   });
   for (const [who, pair] of [
     ['nobody', undefined],
