@@ -2,8 +2,7 @@ import type { Server } from 'node:http';
 import { toldTo } from './actions/told.js';
 import { openAuth } from './auth/open.js';
 import { bind, StartError, urlOf } from './bind.js';
-import { hostsOf } from './config/edge.js';
-import { isLoopback } from './config/values.js';
+import { hostsOf, hostsOfMetrics } from './config/edge.js';
 import type { Config } from './config.js';
 import { openDatabase, openPrepared } from './database.js';
 import type { Db } from './db/connect.js';
@@ -185,11 +184,6 @@ export async function startService(
 function closeNow(server: Server | undefined): void {
   server?.close();
   server?.closeAllConnections();
-}
-
-/** A listener that only this machine reaches is protected against DNS rebinding; the operator opened any other. */
-function hostsOfMetrics(config: Config): readonly string[] | undefined {
-  return isLoopback(config.metricsHost) ? hostsOf(config) : undefined;
 }
 
 /** The TLS settings that are there at the start. */

@@ -1,6 +1,6 @@
 import type { BlockList } from 'node:net';
 import type { Reader } from './reader.js';
-import { isHost, namesIn, parseNetworks } from './values.js';
+import { isHost, isLoopback, namesIn, parseNetworks } from './values.js';
 
 /** What stands between the service and its clients: proxies, names and TLS. */
 export interface EdgeConfig {
@@ -59,4 +59,14 @@ export function hostsOf(config: EdgeConfig & { readonly host: string }): readonl
   const { host, publicUrl, allowedHosts } = config;
   const published = publicUrl === undefined ? [] : [new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')];
   return [host, ...published, ...allowedHosts];
+}
+
+/**
+ * The same for the listener of the metrics; undefined: any Host is accepted. A listener that only this machine reaches is
+ * protected against DNS rebinding; the operator opened any other.
+ */
+export function hostsOfMetrics(
+  config: EdgeConfig & { readonly host: string; readonly metricsHost: string },
+): readonly string[] | undefined {
+  return isLoopback(config.metricsHost) ? hostsOf(config) : undefined;
 }
