@@ -48,7 +48,8 @@ export function readEdge({ read, integer }: Reader): EdgeConfig {
       'host names and IP addresses without ports: api.example.org, 10.0.0.5',
       (text) => {
         const names = namesIn(text);
-        return names.every(isHost) ? names : undefined;
+        // Container networks have names with underscores.
+        return names.every((name) => isHost(name.replaceAll('_', 'a'))) ? names : undefined;
       },
     ),
   };
