@@ -110,13 +110,13 @@ async function load(end: number, from: number): Promise<void> {
     () => ask('POST', '/items', { 'content-type': 'text/plain' }, 'a'),
     () => ask('GET', bench.path, { accept: 'text/html' }),
     () => ask('GET', bench.path, { 'x-request-id': `soak-${unique++}`, accept: 'image/png' }),
-    () => abort(`GET /users HTTP/1.1\r\nHost: a\r\n\r\n`, 100_000),
+    () => abort(`GET /users HTTP/1.1\r\nHost: localhost\r\n\r\n`, 100_000),
     () =>
       abort(
-        'POST /users HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
+        'POST /users HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
         0,
       ),
-    () => abort('GET /items?page=1 HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20), 1),
+    () => abort('GET /items?page=1 HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(20), 1),
     () => abort('\x16\x03\x01 this is no HTTP\r\n\r\n', 1),
   ];
   for (let count = Math.floor(from); performance.now() < end; count++) {

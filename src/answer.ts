@@ -25,7 +25,7 @@ export function answer(exchange: Exchange, reply: Reply): void {
   if (!reply.stream && !reply.live) return finish(exchange, fitting(exchange, reply));
   if (reply.stream && req.method !== 'HEAD') return apart(exchange, stream(exchange, reply, reply.stream));
   const write = req.method === 'HEAD' ? sendHead : sendLive;
-  write(res, reply, closing(exchange, options.isDraining()));
+  write(res, reply, fieldsOf(exchange, reply, options.isDraining()));
   observation.end(reply.status);
 }
 
@@ -40,18 +40,29 @@ function apart(exchange: Exchange, work: Promise<void>): void {
 async function stream(exchange: Exchange, reply: Reply, open: NonNullable<Reply['stream']>): Promise<void> {
   const { res, options, observation } = exchange;
   await open((rows) => {
-    const common = closing(exchange, options.isDraining());
+    const common = fieldsOf(exchange, reply, options.isDraining());
     return writeRows(res, reply, common, rows, options.streamStallMs, observation);
   });
   observation.end(reply.status);
 }
 
-/** What goes out with an answer that begins now. */
-function closing({ common, observation }: Exchange, closes: boolean): readonly string[] {
+/**
+ * The fields that go out with a response besides its own. A response may depend on the credential, so that caches
+ * store only what says so itself.
+ */
+function fieldsOf({ common, observation }: Exchange, reply: Reply, closes: boolean): readonly string[] {
   const timing = observation.timing();
-  if (!closes && timing.length === 0) return common;
-  return [...common, ...timing, ...(closes ? ['Connection', 'close'] : [])];
+  const hasCacheControl = reply.headers.includes('Cache-Control');
+  if (hasCacheControl && !closes && timing.length === 0) return common;
+  return [
+    ...common,
+    ...(hasCacheControl ? [] : NO_STORE),
+    ...timing,
+    ...(closes ? ['Connection', 'close'] : []),
+  ];
 }
+
+const NO_STORE = ['Cache-Control', 'no-store'];
 
 /**
  * The response, if the process can hold its body. Otherwise a large record that PUT or PATCH wrote is left out, as
@@ -79,7 +90,7 @@ export function finish(exchange: Exchange, reply: Reply): void {
   const unread = reply.status === 408 || staysUnread(req, expectation === 'continue');
   if (unread) lingerOnClose(req.socket);
   const left = res.destroyed;
-  const bytes = send(res, reply, closing(exchange, unread || options.isDraining()));
+  const bytes = send(res, reply, fieldsOf(exchange, reply, unread || options.isDraining()));
   if (left) return observation.abort('left');
   if (req.method !== 'HEAD') observation.sent = bytes;
   observation.end(reply.status);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Server } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 
 /** The service cannot start, told in one line. */
 export class StartError extends Error {}
@@ -31,4 +31,10 @@ export async function bind(server: Server, { host, port, setting }: Place): Prom
         : `cannot listen on ${host}: ${(error as Error).message}`,
     );
   }
+}
+
+/** Where a bound server is reached; `host` as it was given to `bind`. */
+export function urlOf(server: Server, host: string): string {
+  const { port } = server.address() as AddressInfo;
+  return `${'setSecureContext' in server ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

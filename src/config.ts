@@ -1,14 +1,20 @@
-import { isIP } from 'node:net';
 import { type AuthConfig, authFaults, readAuth } from './config/auth.js';
+import { type EdgeConfig, readEdge } from './config/edge.js';
 import { type EventsConfig, readEventsConfig } from './config/events.js';
 import { type LimitsConfig, readLimits } from './config/limits.js';
 import { type ObserveConfig, readObserve } from './config/observe.js';
 import { createReader, type Env } from './config/reader.js';
-import { MOST_WORKERS, parseDatabaseUrl, parseWorkers } from './config/values.js';
+import { isHost, MOST_WORKERS, parseDatabaseUrl, parseWorkers } from './config/values.js';
 import { readWebhooks, type WebhookConfig } from './config/webhooks.js';
 
 /** Every setting, parsed. Durations in milliseconds, sizes in bytes. */
-export interface Config extends AuthConfig, EventsConfig, LimitsConfig, ObserveConfig, WebhookConfig {
+export interface Config
+  extends AuthConfig,
+    EdgeConfig,
+    EventsConfig,
+    LimitsConfig,
+    ObserveConfig,
+    WebhookConfig {
   readonly host: string;
   readonly port: number;
   /** Processes that share the port; 1: the service is one process. */
@@ -52,7 +58,7 @@ export function readConfig(env: Env = process.env): Config {
 
   const config: Config = {
     host: read('HOST', '127.0.0.1', 'an IP address or a host name', (text) =>
-      isIP(text) || (HOST.test(text) && !/(^|\.)\d+$/.test(text)) ? text : undefined,
+      isHost(text) ? text : undefined,
     ),
     port: integer('PORT', 3000, 0, 65535),
     workers: read('WORKERS', 1, `an integer from 1 to ${MOST_WORKERS}, or \`auto\``, parseWorkers),
@@ -89,6 +95,7 @@ export function readConfig(env: Env = process.env): Config {
     ),
     ...readLimits(reader),
     ...readAuth(reader),
+    ...readEdge(reader),
     ...readObserve(reader),
     ...readEventsConfig(reader),
     ...readWebhooks(reader),
@@ -105,5 +112,3 @@ export function readConfig(env: Env = process.env): Config {
 export function webhookSecret(env: Env = process.env): string | undefined {
   return env.WEBHOOK_SECRET;
 }
-
-const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;

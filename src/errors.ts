@@ -121,6 +121,10 @@ export const methodNotAllowed = (allow: string) =>
 export const notImplemented = (what: string) =>
   new Problem(501, 'NOT_IMPLEMENTED', `The server does not implement this ${what}.`);
 
+/** RFC 9110 section 15.5.20: a Host that may come from DNS rebinding. */
+export const misdirectedRequest = () =>
+  new Problem(421, 'MISDIRECTED_REQUEST', 'The service does not respond for this host.');
+
 export const notAcceptable = (offers: readonly string[]) =>
   new Problem(406, 'NOT_ACCEPTABLE', `Not acceptable. Available: ${offers.join(', ')}.`, {
     details: { available: offers },

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticate } from './auth/authenticate.js';
 import type { Presented } from './auth/scheme.js';
+import type { RequireAllowedHost } from './http/allowed-hosts.js';
 import type { CommonFields } from './http/answer-fields.js';
 import type { Cors } from './http/cors.js';
 import type { BodyLimits } from './http/incomplete-body.js';
@@ -44,6 +45,8 @@ export interface PipelineOptions extends BodyLimits {
   readonly retirement: Retirement;
   /** Undefined: nobody has to show a credential. */
   readonly authenticate: Authenticate | undefined;
+  /** Throws 421; undefined: any Host is accepted. */
+  readonly requireAllowedHost: RequireAllowedHost | undefined;
   /** The fields that go with a 403. */
   readonly challenge: (scope: string) => readonly string[];
   /** What of a request may carry a credential. */

@@ -1,5 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { StartError } from './bind.js';
+import { hostsOf } from './config/edge.js';
+import { isLoopback } from './config/values.js';
 import { type Config, ConfigError, readConfig } from './config.js';
 import { EmbeddedError } from './db/cluster.js';
 import { DatabaseError } from './db/migrate.js';
@@ -23,10 +25,22 @@ async function main(): Promise<void> {
   const config = readConfig();
   const url = await run(config, createLog(config.logLevel, logLines()));
   if (url === undefined) return;
-  const schemes = config.auth.length > 0 ? config.auth.join(', ') : 'none';
+  const schemes = config.auth.length > 0 ? config.auth.join(', ') : `none; ${hostsLine(config)}`;
   const workers = config.workers > 1 ? `; workers: ${config.workers}` : '';
   process.stdout.write(`Plinth is ready on ${url} (authentication: ${schemes}${workers})\n`);
 }
+
+/** Which Host fields are accepted while AUTH is off. */
+function hostsLine(config: Config): string {
+  const listed = hostsOf(config).filter((host) => !isLoopback(host) && !WILDCARDS.has(host));
+  if (listed.length > 0) return `hosts: localhost, ${listed.join(', ')}`;
+  return WILDCARDS.has(config.host)
+    ? 'hosts: only localhost; for other clients set ALLOWED_HOSTS to the names and addresses that they use'
+    : 'hosts: localhost';
+}
+
+/** Addresses to listen on that no client uses. */
+const WILDCARDS = new Set(['0.0.0.0', '::']);
 
 /** Gives where the service answers; undefined: the primary says so. Each process loads what it needs alone. */
 async function run(config: Config, log: Log): Promise<string | undefined> {

@@ -28,6 +28,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { req, id, expectation, observation } = exchange;
     try {
       const target = readTarget(req); //                               400, 414, 431, 501
+      options.requireAllowedHost?.(req); //                            421
       if (expectation === 'unknown') throw expectationFailed(); //     417
       if (target.path === '*') return await finishCounted(exchange, SERVER_OPTIONS); // 429
       const { path, mounted } = splitVersion(target.path); //          404

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
-import { commonFields } from './http/answer-fields.js';
+import { allowHosts } from './http/allowed-hosts.js';
+import { commonFields, fixedFields } from './http/answer-fields.js';
 import { createRouter } from './http/router.js';
 import type { Log } from './log.js';
 import { createMetrics, type Metrics } from './observe/metrics.js';
@@ -15,15 +16,17 @@ const MOST_CONNECTIONS = 64;
 
 /**
  * A listener with /metrics and nothing else, for whoever reaches it: HTTP as the service speaks it, with its limits.
- * What it is asked is not counted among the requests of the service.
+ * What it is asked is not counted among the requests of the service. `allowedHosts` undefined: any Host is accepted.
  */
 export function createScrapeServer(
   registry: Metrics['registry'],
-  options: Omit<ServerOptions, 'common'>,
+  options: Omit<ServerOptions, 'common' | 'always'>,
   log: Log,
   database: Peer,
+  allowedHosts: readonly string[] | undefined,
 ): Server {
-  const common = commonFields(undefined);
+  const fixed = fixedFields(false, 0);
+  const common = commonFields(fixed, undefined);
   const none = { deprecation: undefined, sunset: undefined, successor: undefined };
   const pipeline = createPipeline({
     router: createRouter([metricsRoute(registry, 'nothing')]),
@@ -46,6 +49,7 @@ export function createScrapeServer(
     streamStallMs: options.requestTimeoutMs,
     retirement: none,
     authenticate: undefined,
+    requireAllowedHost: allowedHosts && allowHosts(allowedHosts),
     challenge: () => [],
     present: () => {
       throw new Error('nobody is asked for a credential here');
@@ -56,5 +60,10 @@ export function createScrapeServer(
     isInMaintenance: () => false,
     isDraining: () => false,
   });
-  return createHttpServer(pipeline, { ...options, common, maxConnections: MOST_CONNECTIONS }) as Server;
+  return createHttpServer(pipeline, {
+    ...options,
+    common,
+    always: fixed,
+    maxConnections: MOST_CONNECTIONS,
+  }) as Server;
 }

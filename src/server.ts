@@ -7,7 +7,7 @@ import { methodNotAllowed } from './errors.js';
 import type { Expectation } from './exchange.js';
 import { type AdmissionOptions, createAdmission, ready, turnAway } from './http/admission.js';
 import { acceptFirst } from './http/arrivals.js';
-import { closeEmpty } from './http/body.js';
+import { closeEmpty, hasUnknownLength } from './http/body.js';
 import { type ConnectionLimits, limitConnections } from './http/connections.js';
 import { followHandshakes } from './http/handshakes.js';
 import { inTurn } from './http/in-turn.js';
@@ -21,6 +21,8 @@ import type { Pipeline } from './pipeline.js';
 export interface ServerOptions extends AdmissionOptions, ConnectionLimits, SweepOptions {
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
+  /** Fields of every response, also to what is not a request. */
+  readonly always: readonly string[];
 }
 
 /**
@@ -51,9 +53,11 @@ export function createHttpServer(
   server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
     // Node takes its own listener off, and a reset that nobody listens for ends the process.
     socket.on('error', () => socket.destroy());
-    answerInTurn(socket as Socket, methodNotAllowed(ALL_METHODS), refused);
+    answerInTurn(socket as Socket, methodNotAllowed(ALL_METHODS), refused, options.always);
   });
-  server.on('clientError', (error: ParserError, socket: Duplex) => refuse(error, socket, refused));
+  server.on('clientError', (error: ParserError, socket: Duplex) =>
+    refuse(error, socket, refused, options.always),
+  );
   const unused = closeUnused(server);
   return server;
 }
@@ -76,7 +80,7 @@ function admitting(pipeline: Pipeline, server: Server | TlsServer, options: Serv
     const { socket } = req;
     if (isLingering(socket)) return void req.resume();
     if (connections.isSurplus(socket)) return sendAway(TOO_MANY_CONNECTIONS)(req, res, expectation);
-    if (connections.isLast(socket)) closeAfter(socket, res);
+    if (connections.isLast(socket) || hasUnknownLength(req)) closeAfter(socket, res);
     if (admission.begin(req, res, expectation === 'continue'))
       pipeline(req, res, expectation, () => admission.end(req, res));
     else if (refused) refused.of('503').value++;

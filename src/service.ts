@@ -1,16 +1,16 @@
 import type { Server } from 'node:http';
-import type { Server as TlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { toldTo } from './actions/told.js';
 import { openAuth } from './auth/open.js';
-import { bind, StartError } from './bind.js';
+import { bind, StartError, urlOf } from './bind.js';
+import { hostsOf, hostsOfMetrics } from './config/edge.js';
 import type { Config } from './config.js';
 import { openDatabase, openPrepared } from './database.js';
 import type { Db } from './db/connect.js';
 import { keepHouse } from './db/housekeeping.js';
 import { drain } from './drain.js';
 import { type Feed, openFeed } from './events/feed.js';
-import { commonFields } from './http/answer-fields.js';
+import { allowHosts } from './http/allowed-hosts.js';
+import { commonFields, fixedFields } from './http/answer-fields.js';
 import { present } from './http/client.js';
 import { corsFor } from './http/cors.js';
 import { rateLimiter } from './http/rate-limit.js';
@@ -76,7 +76,10 @@ export async function startService(
   const { db } = database;
   const { metricsPort: port, metricsHost } = config;
   const registry = primary ? () => registryOfAll(primary.collect) : metrics.registry;
-  const scrape = port === undefined ? undefined : createScrapeServer(registry, config, log, db.peer);
+  const scrape =
+    port === undefined
+      ? undefined
+      : createScrapeServer(registry, config, log, db.peer, hostsOfMetrics(config));
   let maintenance = config.maintenance;
   let draining = false;
   /** What a start that fails has to close, the last first. */
@@ -113,7 +116,8 @@ export async function startService(
     ];
     const router: Router = createRouter(feed ? toldTo(feed.tail, table) : table);
     const cors = corsFor(config.corsOrigins);
-    const common = commonFields(cors);
+    const fixed = fixedFields(tls !== undefined, config.hstsMaxAgeSeconds);
+    const common = commonFields(fixed, cors);
     const pipeline = createPipeline({
       router,
       log,
@@ -135,16 +139,22 @@ export async function startService(
       parseLimit: new ParseLimit(),
       retirement: config,
       authenticate: auth.authenticate,
+      requireAllowedHost: auth.authenticate ? undefined : allowHosts(hostsOf(config)),
       challenge: auth.challenge,
       common,
       cors,
       rateLimit:
         config.rateLimit && rateLimiter(config.rateLimit, counts?.('requests', config.rateLimit.seconds)),
-      present: (req, body) => present(req, body, config.trustProxy),
+      present: (req, body) => present(req, body, config),
       isInMaintenance: () => maintenance,
       isDraining: () => draining,
     });
-    const server = createHttpServer(pipeline, { ...config, common }, tls, metrics.http.refused);
+    const server = createHttpServer(
+      pipeline,
+      { ...config, common, always: fixed },
+      tls,
+      metrics.http.refused,
+    );
     await bind(server, { host: config.host, port: config.port, setting: 'PORT' });
     const stopHousekeeping = keepHouse(db, log, { ...config, horizon: feed?.tail.horizon });
     return {
@@ -191,9 +201,4 @@ function tlsOf(config: Config) {
   } catch (error) {
     throw error instanceof TlsError ? new StartError(error.message) : error;
   }
-}
-
-function urlOf(server: Server | TlsServer, host: string): string {
-  const { port } = server.address() as AddressInfo;
-  return `${'setSecureContext' in server ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

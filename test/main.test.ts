@@ -134,6 +134,19 @@ t.test('a host that is not ours is told in one line', async (t) => {
   await isRefused(t, startProcess(t, env), 1, /cannot listen on 192\.0\.2\.1: /);
 });
 
+t.test('a start without AUTH says for which hosts it responds', async (t) => {
+  const DATABASE_URL = await testDatabase(t);
+  const line = async (env: Record<string, string>) => {
+    const service = startProcess(t, { DATABASE_URL, ALLOWED_HOSTS: '', ...env });
+    await service.ready();
+    return service.stdout();
+  };
+  t.match(await line({}), /\(authentication: none; hosts: localhost\)\n$/);
+  const open = { HOST: '0.0.0.0', AUTH: 'none' };
+  t.match(await line(open), /none; hosts: only localhost; for other clients set ALLOWED_HOSTS to /);
+  t.match(await line({ ...open, ALLOWED_HOSTS: 'b.example' }), /none; hosts: localhost, b\.example\)\n$/);
+});
+
 t.test('bad configuration ends it with 78, every fault told and nothing started', async (t) => {
   const folder = await dataFolder(t);
   const bad = {

@@ -8,6 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 
+/** The names that tests send in Host. */
+export const HOSTS = 'a x plinth.test';
+
 const MAIN = fileURLToPath(new URL('../src/main.js', import.meta.url));
 const PATIENCE_MS = 20_000;
 
@@ -24,7 +27,7 @@ export interface ServiceProcess {
 
 /** Runs dist/src/main.js with nothing in its environment but `env`; killed when the test ends. */
 export function startProcess(t: Test, env: Record<string, string>): ServiceProcess {
-  return startNode(t, [MAIN], { PORT: '0', ...env });
+  return startNode(t, [MAIN], { PORT: '0', ALLOWED_HOSTS: HOSTS, ...env });
 }
 
 /** Runs node; killed when the test ends. */

@@ -304,7 +304,7 @@ t.test('an unknown method is told from its first bytes on', async (t) => {
 });
 
 t.test('the forms of a request target', async (t) => {
-  const { raw } = await testService(t);
+  const { raw } = await testService(t, { ALLOWED_HOSTS: 'plinth.test other.test a_b' });
   const closing = `${HOST}Connection: close\r\n`;
   t.match(await raw(get('http://plinth.test/users', closing)), /^HTTP\/1\.1 200 OK\r\n/, 'absolute');
   t.match(await raw(get('HTTPS://other.test:8443/users', closing)), /^HTTP\/1\.1 200 /, 'other than Host');

@@ -10,6 +10,7 @@ import type { Db } from '../src/db/connect.js';
 import type { Route } from '../src/http/router.js';
 import { createLog } from '../src/log.js';
 import { type Service, startService } from '../src/service.js';
+import { HOSTS } from './process.js';
 import { watchSecrets } from './secrets.js';
 
 /** The PostgreSQL that test/run.ts started; a superuser's URL. */
@@ -54,6 +55,7 @@ export async function testService(
     PORT: '0',
     LOG_LEVEL: 'silent',
     SHUTDOWN_MS: '1000',
+    ALLOWED_HOSTS: HOSTS,
     ...env,
     DATABASE_URL: databaseUrl,
   });

@@ -1,15 +1,13 @@
-import type { BlockList } from 'node:net';
 import { SCHEMES, type SchemeName } from '../principal.js';
+import type { EdgeConfig } from './edge.js';
 import type { Reader } from './reader.js';
-import { isLoopback, namesIn, parseNetworks, parseSecureUrl, SECURE_URL } from './values.js';
+import { isLoopback, namesIn, parseSecureUrl, SECURE_URL } from './values.js';
 
 /** Who is let in, as what, and how often. */
 export interface AuthConfig {
   /** The schemes that are taken; none: everybody may do everything. */
   readonly auth: readonly SchemeName[];
   readonly realm: string;
-  /** How the service is reached from outside, without a slash at the end; undefined: as a request's Host says. */
-  readonly publicUrl: string | undefined;
   readonly issuer: string | undefined;
   readonly audience: string | undefined;
   readonly jwksUri: string | undefined;
@@ -24,12 +22,6 @@ export interface AuthConfig {
   /** Basic without TLS from a client on this machine. */
   readonly basicInsecure: boolean;
   readonly signingSecrets: readonly SigningSecret[];
-  /** Files in PEM. */
-  readonly tlsCert: string | undefined;
-  readonly tlsKey: string | undefined;
-  readonly tlsClientCa: string | undefined;
-  /** Proxies that are believed what they say of the client. */
-  readonly trustProxy: BlockList | undefined;
   /** Credentials a minute that may be no good; 0: any number. */
   readonly authFailures: number;
   readonly rateLimit: RateLimit | undefined;
@@ -63,13 +55,6 @@ export function readAuth({ read, integer }: Reader): AuthConfig {
     }),
     realm: read('REALM', 'plinth', 'up to 100 printable characters without quotes', (text) =>
       /^[\x20\x21\x23-\x5b\x5d-\x7e]{1,100}$/.test(text) ? text : undefined,
-    ),
-    publicUrl: read<string | undefined>(
-      'PUBLIC_URL',
-      undefined,
-      'a URL without path: https://api.example.org',
-      (text) =>
-        /^https?:\/\/[^/?#\s"\\]+\/?$/.test(text) && URL.canParse(text) ? text.replace(/\/$/, '') : undefined,
     ),
     issuer: read<string | undefined>('ISSUER', undefined, SECURE_URL, parseSecureUrl),
     audience: read<string | undefined>(
@@ -105,15 +90,6 @@ export function readAuth({ read, integer }: Reader): AuthConfig {
       'a JSON array of up to 16 of {"id", "secret", "subject", "scopes"}, each secret of 32 characters or more',
       parseSigningSecrets,
     ),
-    tlsCert: read<string | undefined>('TLS_CERT', undefined, 'a file', (text) => text),
-    tlsKey: read<string | undefined>('TLS_KEY', undefined, 'a file', (text) => text),
-    tlsClientCa: read<string | undefined>('TLS_CLIENT_CA', undefined, 'a file', (text) => text),
-    trustProxy: read<BlockList | undefined>(
-      'TRUST_PROXY',
-      undefined,
-      'IP addresses or networks: 10.0.0.0/8',
-      parseNetworks,
-    ),
     authFailures: integer('AUTH_FAILURES', 10, 0, 1_000_000),
     rateLimit: read<RateLimit | undefined>(
       'RATE_LIMIT',
@@ -134,7 +110,7 @@ export function readAuth({ read, integer }: Reader): AuthConfig {
 }
 
 /** What the settings of authentication lack, or what contradicts each other. */
-export function authFaults(config: AuthConfig, host: string, given: string): string[] {
+export function authFaults(config: AuthConfig & EdgeConfig, host: string, given: string): string[] {
   const { auth } = config;
   const faults: string[] = [];
   const need = (fits: boolean, fault: string) => fits || faults.push(fault);

@@ -38,6 +38,13 @@ export function parseDate(text: string): Date | undefined {
   return read.toISOString().startsWith(local) ? value : undefined;
 }
 
+/** Whether a text is an IP address without brackets, or a host name. */
+export function isHost(text: string): boolean {
+  return isIP(text) !== 0 || (HOST.test(text) && !/(^|\.)\d+$/.test(text));
+}
+
+const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
+
 export const MOST_WORKERS = 256;
 
 /** `auto`: as many as this process may use cores. */

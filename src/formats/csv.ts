@@ -1,23 +1,55 @@
 import type { JsonObject } from '../json.js';
 
 /**
- * A record as CSV (RFC 4180): a header line and one line. Objects and arrays are JSON in their cell. A text
- * that a spreadsheet would run as a formula gets an apostrophe in front, as OWASP advises.
+ * A record as CSV (RFC 4180): a header line and one line. Objects and arrays are JSON in their cell. A text that a
+ * spreadsheet would execute as a formula is defused with an apostrophe, as OWASP advises, also within a cell: where the
+ * list separator is a semicolon or a tab, quotes behind a comma do not hold a cell together.
  */
 export function csv(record: JsonObject): string {
   const names = Object.keys(record);
-  return `${names.map((name) => quote(harmless(name))).join(',')}\r\n${names.map((name) => cell(record, name)).join(',')}\r\n`;
+  return `${names.map((name) => quote(defuse(name))).join(',')}\r\n${names.map((name) => cell(record, name)).join(',')}\r\n`;
 }
 
 function cell(record: JsonObject, name: string): string {
   const value = record[name];
   if (value === null || value === undefined) return '';
-  if (typeof value === 'string') return quote(harmless(value));
-  return quote(typeof value === 'object' ? JSON.stringify(value) : String(value));
+  if (typeof value === 'string') return quote(defuse(value));
+  return quote(typeof value === 'object' ? defusedJson(value) : String(value));
 }
 
-function harmless(text: string): string {
-  return /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/.test(text) ? `'${text}` : text;
+/** In JSON the separator is escaped instead, so that the value stays the same. */
+function defusedJson(value: object): string {
+  const text = JSON.stringify(value);
+  return defuseParts(text) === text ? text : text.replaceAll(';', '\\u003b');
+}
+
+function defuse(text: string): string {
+  const defused = defuseParts(text);
+  return /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/.test(text) && !defused.startsWith("'")
+    ? `'${defused}`
+    : defused;
+}
+
+const SEPARATORS = new Set(';\t\r\n');
+const FORMULA_STARTS = new Set('=+-@\uFF1D\uFF0B\uFF0D\uFF20');
+/** What a spreadsheet may skip before a formula. */
+const SKIPPED = new Set(' "\u00a0');
+
+/** Puts an apostrophe before each formula that starts the text or follows a separator, in one pass. */
+function defuseParts(text: string): string {
+  let defused = '';
+  let copied = 0;
+  let isAtStart = true;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]!;
+    if (isAtStart && FORMULA_STARTS.has(character)) {
+      defused += `${text.slice(copied, at)}'`;
+      copied = at;
+      isAtStart = false;
+    } else if (SEPARATORS.has(character)) isAtStart = true;
+    else if (!SKIPPED.has(character)) isAtStart = false;
+  }
+  return copied === 0 && defused === '' ? text : defused + text.slice(copied);
 }
 
 function quote(text: string): string {

@@ -3,6 +3,7 @@ import { unavailable } from '../errors.js';
 import { heldResponseBytes } from '../response-memory.js';
 import type { CommonFields } from './answer-fields.js';
 import { staysUnread } from './body.js';
+import { isHealthCheck } from './health-check.js';
 import { awaitedBodies } from './incomplete-body.js';
 import { lingerOnClose } from './linger.js';
 import { createPace } from './pace.js';
@@ -30,9 +31,6 @@ export interface Admission {
 /** The same answer for everybody who finds no room. */
 const BUSY = ready('The service is overloaded.');
 
-/** What watches the service is answered all the same. */
-const WATCH = /^(?:\/api\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
-
 /** What there is no room for is refused, the newest first: who has waited is nearer to an answer. */
 export function createAdmission(options: AdmissionOptions): Admission {
   const { maxRequests, answerBytes, maxConnections, common } = options;
@@ -43,7 +41,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     begin: (req, res, expected) => {
       // A client that takes its time to send takes nobody's place; what it sends is bounded in bytes.
       const hasRoom = () => room.hasRoom(inFlight - awaitedBodies(), pace.isLate(req.socket));
-      if (!WATCH.test(req.url!) && (heldResponseBytes() > answerBytes || !hasRoom())) {
+      if (!isHealthCheck(req.url!) && (heldResponseBytes() > answerBytes || !hasRoom())) {
         turnAway(req, res, expected, BUSY, common);
         pace.hold(req.socket);
         return false;
@@ -55,7 +53,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
       inFlight--;
       if (res.statusCode !== 503) return room.answered();
       // A queue further on had no room for it, or the database did not answer. Who watches is read at once.
-      if (WATCH.test(req.url!)) return;
+      if (isHealthCheck(req.url!)) return;
       room.refused();
       pace.hold(req.socket);
     },

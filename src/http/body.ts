@@ -11,6 +11,15 @@ export function hasBody(req: IncomingMessage): boolean {
   return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
 }
 
+/**
+ * Whether the end of the body cannot be trusted, so that the bytes behind it must not be parsed as a request: a transfer
+ * coding from an HTTP/1.0 client, or one that the server does not implement (RFC 9112 sections 6.1 and 6.3).
+ */
+export function hasUnknownLength(req: IncomingMessage): boolean {
+  const coding = req.headers['transfer-encoding'];
+  return coding !== undefined && (req.httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked');
+}
+
 const CLOSED = { ended: true, endEmitted: true, destroyed: true, closed: true, closeEmitted: true };
 
 /** What Node knows of a body's stream. */

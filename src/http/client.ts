@@ -2,36 +2,43 @@ import type { IncomingMessage } from 'node:http';
 import { type BlockList, isIP, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Presented } from '../auth/scheme.js';
+import { parseForwarded } from './forwarded.js';
 
-/** Steps of X-Forwarded-For that are looked at, from the nearest proxy on. */
-const MOST_PROXIES = 16;
+/** Proxies that are looked at, from the nearest on. */
+const MAX_PROXIES = 16;
+
+/** The header fields in which the operator's proxies name the client. */
+export type ProxyHeaders = 'forwarded' | 'x-forwarded';
+
+/** Which proxies are trusted, and by which fields; undefined: none. */
+export interface ProxyTrust {
+  readonly trustProxy: BlockList | undefined;
+  readonly proxyHeaders: ProxyHeaders;
+}
 
 /**
- * What of a request may carry a credential. Proxies in `trusted` are believed what they say of the client's address
- * and of TLS, by Forwarded (RFC 7239) or else X-Forwarded-For and X-Forwarded-Proto; nobody else is.
+ * What of a request may carry a credential. The client's address and TLS are those that proxies in `trustProxy` report
+ * in the one family of fields that they write: Forwarded (RFC 7239), or X-Forwarded-For and X-Forwarded-Proto. The other
+ * family may come from the client, so it is ignored.
  */
 export function present(
   req: IncomingMessage,
   body: () => Promise<Buffer>,
-  trusted: BlockList | undefined,
+  { trustProxy, proxyHeaders }: ProxyTrust,
 ): Presented {
   const { socket, headers } = req;
   const peer = plain(socket.remoteAddress ?? '');
-  const throughProxy = isTrusted(peer, trusted);
-  const steps = throughProxy ? stepsOf(req) : NONE;
+  const throughProxy = isTrusted(peer, trustProxy);
+  const hops = throughProxy ? hopsOf(req, proxyHeaders) : NONE;
   const encrypted = 'encrypted' in socket && socket.encrypted === true;
   const certificate = encrypted ? certificateOf(socket as TLSSocket) : undefined;
   return {
     method: req.method!,
     target: req.url!,
     headers,
-    address: throughProxy ? (addressOf(steps, trusted!) ?? peer) : peer,
-    secure: encrypted || (throughProxy && steps[0]?.secure === true),
-    loopback:
-      isLoopback(peer) &&
-      !throughProxy &&
-      headers['x-forwarded-for'] === undefined &&
-      headers.forwarded === undefined,
+    address: throughProxy ? addressOf(hops, trustProxy!, peer) : peer,
+    secure: encrypted || (throughProxy && hops[0]?.secure === true),
+    loopback: isLoopback(peer) && !throughProxy && !mentionsProxy(req),
     certificate: certificate?.thumbprint,
     certificateExpires: certificate?.until,
     body,
@@ -43,42 +50,52 @@ export function isTrusted(address: string, trusted: BlockList | undefined): bool
   return trusted !== undefined && contains(trusted, plain(address));
 }
 
-interface Step {
-  /** Undefined: hidden, or nothing that is an address. */
+/** Any field of either family: a client that makes one up only loses what loopback permits. */
+function mentionsProxy({ headers }: IncomingMessage): boolean {
+  return (
+    headers['x-forwarded-for'] !== undefined ||
+    headers.forwarded !== undefined ||
+    headers['x-forwarded-proto'] !== undefined ||
+    headers.via !== undefined
+  );
+}
+
+/** One proxy's report of the hop before it. */
+interface Hop {
+  /** Undefined: unknown, hidden, or not an address. */
   readonly address: string | undefined;
   readonly secure: boolean;
 }
 
-const NONE: readonly Step[] = [];
+const NONE: readonly Hop[] = [];
 
-/** From the nearest on: the first that is no proxy of ours is the client, whatever came before it. */
-function addressOf(steps: readonly Step[], trusted: BlockList): string | undefined {
-  const client = steps.find(({ address }) => address === undefined || !contains(trusted, address));
-  return client?.address ?? steps.at(-1)?.address;
+/** The nearest hop that is not a trusted proxy is the client, whatever came before it; the peer when it is unknown. */
+function addressOf(hops: readonly Hop[], trusted: BlockList, peer: string): string {
+  const client = hops.find(({ address }) => address === undefined || !contains(trusted, address));
+  return (client ?? hops.at(-1))?.address ?? peer;
 }
 
-/** What the proxies tell, the nearest first. */
-function stepsOf({ headers }: IncomingMessage): Step[] {
-  if (headers.forwarded !== undefined) {
-    const elements = headers.forwarded.split(',').slice(-MOST_PROXIES).reverse();
-    return elements.map((element) => {
-      const value = (name: string) =>
-        new RegExp(`(?:^|;)\\s*${name}=(?:"([^"]*)"|([^;"\\s]*))`, 'i').exec(element)?.slice(1).find(Boolean);
-      return { address: addressIn(value('for') ?? ''), secure: value('proto')?.toLowerCase() === 'https' };
-    });
+/** What the proxies report, the nearest first. A malformed Forwarded reports nothing. */
+function hopsOf({ headers }: IncomingMessage, family: ProxyHeaders): readonly Hop[] {
+  if (family === 'forwarded') {
+    const elements = parseForwarded(headers.forwarded ?? '', MAX_PROXIES) ?? [];
+    return elements.reverse().map((element) => ({
+      address: addressIn(element.get('for') ?? ''),
+      secure: element.get('proto')?.toLowerCase() === 'https',
+    }));
   }
-  const proto = listOf(headers['x-forwarded-proto']).at(-1)?.toLowerCase();
-  const addresses = listOf(headers['x-forwarded-for']).slice(-MOST_PROXIES).reverse().map(addressIn);
-  return (addresses.length > 0 ? addresses : [undefined]).map((address) => ({
-    address,
-    secure: proto === 'https',
-  }));
+  const secure = lastOf(headers['x-forwarded-proto'], 1)[0]?.toLowerCase() === 'https';
+  const addresses = lastOf(headers['x-forwarded-for'], MAX_PROXIES).map(addressIn);
+  return (addresses.length > 0 ? addresses : [undefined]).map((address) => ({ address, secure }));
 }
 
-function listOf(field: string | string[] | undefined): string[] {
+/** The last members of a list without quotes, the last first. */
+function lastOf(field: string | string[] | undefined, max: number): string[] {
   if (field === undefined) return [];
   return String(field)
     .split(',')
+    .slice(-max)
+    .reverse()
     .map((part) => part.trim());
 }
 

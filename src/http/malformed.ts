@@ -27,14 +27,19 @@ export interface ParserError extends Error {
 export type Refused = Labelled<Cell> | undefined;
 
 /** A message that the parser gives up on: it never becomes a request, so it is answered here. */
-export function refuse(error: ParserError, socket: Duplex, refused: Refused): void {
+export function refuse(
+  error: ParserError,
+  socket: Duplex,
+  refused: Refused,
+  always: readonly string[],
+): void {
   if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE') {
     socket.destroy();
     return;
   }
   // Bytes after a request that asked to close: its answer is the last one.
   if (error.code === 'HPE_CLOSED_CONNECTION') return;
-  answerInTurn(socket as Socket, problemOf(error), refused);
+  answerInTurn(socket as Socket, problemOf(error), refused, always);
 }
 
 function problemOf(error: ParserError): Problem {
@@ -76,7 +81,12 @@ export type Busy = Socket & { _httpMessage?: (ServerResponse & { req: IncomingMe
 const answered = new WeakSet<Socket>();
 
 /** Writes an answer after those that are owed to earlier, whole requests of the same connection; then closes. */
-export function answerInTurn(socket: Socket, problem: Problem, refused: Refused): void {
+export function answerInTurn(
+  socket: Socket,
+  problem: Problem,
+  refused: Refused,
+  always: readonly string[],
+): void {
   if (answered.has(socket)) return;
   answered.add(socket);
   const attempt = (): void => {
@@ -85,16 +95,17 @@ export function answerInTurn(socket: Socket, problem: Problem, refused: Refused)
     // The request that is malformed was answered before that showed: it gets no second answer.
     else if (busy?.headersSent) busy.once('close', () => socket.destroySoon());
     else if (socket.writable) {
-      write(socket, problem);
+      write(socket, problem, always);
       if (refused) refused.of(String(problem.status)).value++;
     } else socket.destroy();
   };
   attempt();
 }
 
-function write(socket: Socket, problem: Problem): void {
+function write(socket: Socket, problem: Problem, always: readonly string[]): void {
   const { status, headers, body } = render(problem, false, '');
   const all = [
+    ...always,
     ...headers,
     'Date',
     new Date().toUTCString(),

@@ -14,7 +14,7 @@ export interface Rendered {
  */
 export function render(problem: Problem, problemJson: boolean, requestId: string): Rendered {
   const { status, more } = problem;
-  const headers = more.headers ? [...more.headers] : [];
+  const headers = more.headers ? [...more.headers, ...NO_STORE] : [...NO_STORE];
   const body = problemJson ? problemDocument(problem, requestId) : textOf(problem, requestId);
   if (body !== '') {
     const type = problemJson
@@ -26,6 +26,9 @@ export function render(problem: Problem, problemJson: boolean, requestId: string
   }
   return { status, headers, body };
 }
+
+/** What a client may not do, or what it sent, is not for others: no error is stored (RFC 9111 section 5.2.2.5). */
+const NO_STORE = ['Cache-Control', 'no-store'];
 
 const JSON_TYPE = 'application/json';
 

@@ -18,6 +18,27 @@ export const ALL_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 /** uri-host and an optional port (RFC 9110 section 7.2). */
 const AUTHORITY = /^(?:\[[0-9a-f:.]+\]|[a-z0-9\-._~!$&'()*+,;=%]+)(?::\d*)?$/i;
 
+/**
+ * The fields that a request has at most once, by the length of their names: Host, and those of a credential. Node drops
+ * or joins the repeated ones, so that another reader of the same request could see another credential.
+ */
+const FIELDS_ONCE: readonly (readonly string[] | undefined)[] = byLength([
+  'host',
+  'authorization',
+  'x-api-key',
+  'x-signature',
+  'x-timestamp',
+  'x-key-id',
+]);
+
+function byLength(names: readonly string[]): (string[] | undefined)[] {
+  const table: (string[] | undefined)[] = Array(Math.max(...names.map(({ length }) => length)) + 1).fill(
+    undefined,
+  );
+  for (const name of names) table[name.length] = [...(table[name.length] ?? []), name];
+  return table;
+}
+
 /** A request target without its scheme and authority; path `*` is the server as a whole. */
 export interface Target {
   readonly path: string;
@@ -26,7 +47,7 @@ export interface Target {
 
 /**
  * What Node's parser lets through and RFC 9112 does not: throws 400 for a missing, repeated or malformed Host
- * (section 3.2), for Transfer-Encoding from an HTTP/1.0 client (6.1) and for a malformed target; 414; 431;
+ * (section 3.2), for a repeated credential, for Transfer-Encoding from an HTTP/1.0 client (6.1) and for a malformed target; 414; 431;
  * 501 for methods and transfer codings that are not known; 505 for HTTP/2.0 and HTTP/0.9 in a request line.
  */
 export function readTarget(req: IncomingMessage): Target {
@@ -35,14 +56,25 @@ export function readTarget(req: IncomingMessage): Target {
   if (url.length > MAX_TARGET) throw uriTooLong(MAX_TARGET);
   let hosts = 0;
   let bytes = 0;
+  let seen = 0;
+  let repeated = false;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
     bytes += name.length + rawHeaders[at + 1]!.length + 4;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+    const once = FIELDS_ONCE[name.length];
+    if (once === undefined) continue;
+    const index = once.indexOf(name.toLowerCase());
+    if (index < 0) continue;
+    if (name.length === 4) hosts++;
+    // One bit for each field: their lengths are at least 4, and no length has more than two.
+    const bit = 1 << (2 * name.length + index);
+    repeated ||= (seen & bit) !== 0;
+    seen |= bit;
   }
   if (bytes > MAX_HEADERS) throw headersTooLarge(MAX_HEADERS);
   if (!METHODS.has(method)) throw notImplemented('method');
   requireHost(req, hosts);
+  if (repeated) throw badRequest('A field that carries a credential was repeated.');
   requireFraming(req);
   return splitTarget(url, method);
 }

@@ -36,10 +36,14 @@ export function prepareWhole(
 
 /** Lines of fields that have few values, which are not the client's: made once, by name and value. */
 const lines = new Map<string, Map<string, string>>(
-  ['API-Version', 'Cache-Control', 'Content-Type', 'Vary', 'X-Content-Type-Options'].map((name) => [
-    name,
-    new Map(),
-  ]),
+  [
+    'API-Version',
+    'Cache-Control',
+    'Content-Type',
+    'Strict-Transport-Security',
+    'Vary',
+    'X-Content-Type-Options',
+  ].map((name) => [name, new Map()]),
 );
 const MOST_LINES = 64;
 

@@ -93,9 +93,8 @@ t.test('over TLS only: of the proxy that is trusted, or not at all', async (t) =
   t.equal(await status({ 'x-forwarded-proto': 'https' }), 200);
   t.equal(await status({ 'x-forwarded-proto': 'http' }), 401);
   t.equal(await status({ 'x-forwarded-proto': 'https, http' }), 401, 'the nearest proxy counts');
-  t.equal(await status({ forwarded: 'for=192.0.2.1;proto=https' }), 200);
-  t.equal(await status({ forwarded: 'for="[2001:db8::1]:4711"; Proto="https"' }), 200);
-  t.equal(await status({ forwarded: 'for=192.0.2.1;proto=http', 'x-forwarded-proto': 'https' }), 401);
+  t.equal(await status({ forwarded: 'for=192.0.2.1;proto=https' }), 401, 'not the family of this proxy');
+  t.equal(await status({ forwarded: 'for=192.0.2.1;proto=http', 'x-forwarded-proto': 'https' }), 200);
   t.equal(await status({}), 401);
 
   const loopback = await withUser(t);

@@ -77,3 +77,27 @@ function readCsv(text: string): string[][] {
   }
   return lines;
 }
+
+t.test('a formula after a separator within a cell is made harmless', async (t) => {
+  const cellOf = (text: string) => csv({ a: text }).slice(3, -2);
+  const rows: [text: string, cell: string][] = [
+    ['a;=1+1', "a;'=1+1"],
+    ['a;=1;+2; -3;@x', "a;'=1;'+2; '-3;'@x"],
+    ['a\t=1', "a\t'=1"],
+    ['a\n=1', '"a\n\'=1"'],
+    ['a\r\n=1', '"a\r\n\'=1"'],
+    ['a;"=1"', `"a;""'=1"""`],
+    ['a;＝1', "a;'＝1"],
+    ['a;b=1', 'a;b=1'],
+    ['a=1;b', 'a=1;b'],
+    ['a;', 'a;'],
+    [' =1', `" '=1"`],
+    ['"=1', `"""'=1"`],
+  ];
+  for (const [text, cell] of rows) t.equal(cellOf(text), cell, JSON.stringify(text));
+  t.match(csv({ 'a;=1': 1 }), /^a;'=1\r\n/, 'in a name too');
+  const nested = csv({ a: { k: ';=1', l: [';-2'] } }).slice(3, -2);
+  t.notMatch(nested, /;/, 'JSON escapes the separator');
+  t.same(JSON.parse(nested.slice(1, -1).replaceAll('""', '"')), { k: ';=1', l: [';-2'] });
+  t.equal(csv({ a: { k: 'x;y' } }), 'a\r\n"{""k"":""x;y""}"\r\n');
+});

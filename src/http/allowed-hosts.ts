@@ -1,0 +1,60 @@
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+import { misdirectedRequest } from '../errors.js';
+import { isHealthCheck } from './health-check.js';
+
+/** Throws 421 for a request whose Host, or authority in absolute-form, is not allowed. */
+export type RequireAllowedHost = (req: IncomingMessage) => void;
+
+/**
+ * Accepts `localhost`, loopback addresses and `names`, on any port. A web page reaches a service on its reader's machine
+ * or network by letting its own name resolve to that address (DNS rebinding); Host then still has the page's name.
+ * HTTP/1.0 without Host is accepted, since no browser sends it, and so is any Host of a health check, which says no more
+ * than a status. To be called after `readTarget`, which checks the form of both.
+ */
+export function allowHosts(names: readonly string[]): RequireAllowedHost {
+  const allowed = new Set(['localhost', ...names.map(canonical)]);
+  let lastAccepted: string | undefined;
+  const accepts = (authority: string): boolean => {
+    const host = canonical(hostOf(authority));
+    return allowed.has(host) || isLoopbackAddress(host);
+  };
+  return ({ headers: { host }, url = '' }) => {
+    if (host !== lastAccepted && host !== undefined) {
+      if (accepts(host)) lastAccepted = host;
+      else if (!isHealthCheck(url)) throw misdirectedRequest();
+    }
+    if (url[0] !== '/' && url !== '*' && !accepts(authorityOf(url))) throw misdirectedRequest();
+  };
+}
+
+/** The authority of a target in absolute-form (RFC 9112 section 3.2.2). */
+function authorityOf(url: string): string {
+  const start = url.indexOf('//') + 2;
+  const end = url.slice(start).search(/[/?]/);
+  return end < 0 ? url.slice(start) : url.slice(start, start + end);
+}
+
+/** An authority without its port and brackets. */
+function hostOf(authority: string): string {
+  if (authority[0] === '[') return authority.slice(1, authority.indexOf(']'));
+  const colon = authority.indexOf(':');
+  return colon < 0 ? authority : authority.slice(0, colon);
+}
+
+/** One spelling of each name and address: lower case, no dot at the end, IPv6 as in RFC 5952. */
+function canonical(host: string): string {
+  if (isIP(host) === 6) return new URL(`http://[${host}]`).hostname.slice(1, -1);
+  const name = host.toLowerCase();
+  return name.endsWith('.') ? name.slice(0, -1) : name;
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addSubnet('::ffff:127.0.0.0', 104, 'ipv6');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+function isLoopbackAddress(host: string): boolean {
+  const family = isIP(host);
+  return family !== 0 && LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6');
+}
