@@ -2,6 +2,7 @@ import { constants, createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { Config } from './config.js';
+import { certificateBlocks } from './pem.js';
 
 /** A file of the TLS settings that cannot be used, told in one line. */
 export class TlsError extends Error {}
@@ -33,11 +34,9 @@ export function readTls(
   return options;
 }
 
-const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-
 /** The certificates in a file, one or more: OpenSSL passes over what it cannot read, and believes the rest. */
 function certificatesIn(name: string, file: string): string {
-  const found = read(name, file).match(PEM) ?? [];
+  const found = certificateBlocks(read(name, file));
   try {
     for (const pem of found) new X509Certificate(pem);
   } catch (error) {

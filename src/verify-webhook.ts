@@ -61,8 +61,10 @@ function optionsOf(args: string[]) {
 
 /** A field line; none of a request line, as `curl -v` and dumps of servers have it. */
 function fieldIn(line: string): [name: string, value: string][] {
-  const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*(.*?)\s*$/.exec(line) ?? [];
-  return name === undefined ? [] : [[name.toLowerCase(), value!]];
+  const colon = line.indexOf(':');
+  const name = line.slice(0, Math.max(0, colon));
+  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return [];
+  return [[name.toLowerCase(), line.slice(colon + 1).trim()]];
 }
 
 function linesOf(file: string): string[] {

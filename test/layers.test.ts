@@ -42,6 +42,7 @@ const LAYERS = [
     'log-lines.ts',
     'observe/',
     'response-memory.ts',
+    'pem.ts',
     'email.ts',
     'long-task.ts',
     'parse-limit.ts',

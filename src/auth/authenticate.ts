@@ -3,6 +3,7 @@ import type { Cell, Labelled } from '../observe/instruments.js';
 import type { Principal, SchemeName } from '../principal.js';
 import type { Problem } from '../problem.js';
 import type { Attempt, FailureLimit } from './failures.js';
+import { API_KEY_PREFIX } from './key.js';
 import { type Presented, Refusal, type Scheme } from './scheme.js';
 
 export type Authenticate = (presented: Presented) => Promise<Principal> | Principal;
@@ -87,11 +88,22 @@ function firstOf(
   }
 }
 
-/** RFC 6750 section 2.3 let tokens into the query, where they end up in logs; nothing takes them there. */
-const IN_QUERY = /[?&](?:access_token|x[-_]?api[-_]?key|api[-_]?key)=|[?&][^&=]*=plinth_/i;
+/** Names of parameters that would carry a credential. RFC 6750 section 2.3 allowed tokens there; they end up in logs. */
+const CREDENTIAL_NAME = /^(?:access_token|x[-_]?api[-_]?key|api[-_]?key)$/i;
+
+function hasCredential(target: string): boolean {
+  const [, ...parameters] = target.split(/[?&]/);
+  return parameters.some((parameter) => {
+    const equals = parameter.indexOf('=');
+    if (equals < 0) return false;
+    const isKey =
+      parameter.slice(equals + 1, equals + 1 + API_KEY_PREFIX.length).toLowerCase() === API_KEY_PREFIX;
+    return isKey || CREDENTIAL_NAME.test(parameter.slice(0, equals));
+  });
+}
 
 function requireOneCredential({ headers, target }: Presented): void {
-  if (target.includes('?') && IN_QUERY.test(target))
+  if (target.includes('?') && hasCredential(target))
     throw badRequest('A credential does not belong into a query string.');
   const { authorization, 'x-api-key': key, 'x-signature': signature } = headers;
   const given =

@@ -2,6 +2,7 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { parseDate } from '../config/values.js';
 import { invalid } from '../errors.js';
 import type { Json } from '../json.js';
+import { certificateBlocks } from '../pem.js';
 import type { Failure } from '../problem.js';
 import { lateCheck } from '../validate.js';
 import type { Grant } from './credentials.js';
@@ -70,7 +71,7 @@ interface Fields {
 
 /** SHA-256 of the DER of the one certificate in a PEM text, base64. What is around it is left out. */
 function thumbprintOf(pem: string): string | undefined {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  const blocks = certificateBlocks(pem);
   if (blocks.length !== 1) return undefined;
   try {
     return createHash('sha256').update(new X509Certificate(blocks[0]!).raw).digest('base64');

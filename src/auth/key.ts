@@ -1,7 +1,8 @@
 import { hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-const PREFIX = 'plinth_';
+/** How each API key begins. */
+export const API_KEY_PREFIX = 'plinth_';
 /** Random characters: 190 bits. */
 const LENGTH = 32;
 /** Characters of the checksum: 62 ** 6 is more than 2 ** 32. */
@@ -11,7 +12,7 @@ const FORM = /^plinth_[0-9A-Za-z]{38}$/;
 
 /** A new API key: `plinth_`, 32 random base62 characters, and the CRC-32 of all that in 6 more. */
 export function newKey(): string {
-  let text = PREFIX;
+  let text = API_KEY_PREFIX;
   for (let at = 0; at < LENGTH; at++) text += DIGITS[randomInt(DIGITS.length)];
   return text + checksum(text);
 }

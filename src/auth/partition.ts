@@ -27,15 +27,19 @@ function networkOf(address: string): string {
 
 /** The eight groups of a valid IPv6 address (RFC 4291 section 2.2), without its zone. */
 function groupsOf(address: string): number[] {
-  const bare = address
-    .replace(/%.*$/, '')
-    .replace(
-      /(\d+)\.(\d+)\.(\d+)\.(\d+)$/,
-      (_, a, b, c, d) => `${(a * 256 + +b).toString(16)}:${(c * 256 + +d).toString(16)}`,
-    );
+  const zone = address.indexOf('%');
+  const bare = hexadecimal(zone < 0 ? address : address.slice(0, zone));
   const [head, tail] = bare.split('::').map((part) => part.split(':').filter((group) => group !== ''));
   const zeros = tail === undefined ? 0 : 8 - head!.length - tail.length;
   return [...head!, ...new Array<string>(zeros).fill('0'), ...(tail ?? [])].map((group) =>
     Number.parseInt(group, 16),
   );
+}
+
+/** An address whose last two groups may be written as an IPv4 address, with them as groups. */
+function hexadecimal(address: string): string {
+  if (!address.includes('.')) return address;
+  const start = address.lastIndexOf(':') + 1;
+  const [a, b, c, d] = address.slice(start).split('.').map(Number) as [number, number, number, number];
+  return `${address.slice(0, start)}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
 }

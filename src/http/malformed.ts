@@ -67,11 +67,14 @@ function endsInTarget({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
 /** Letters that the parser may have taken for a method before it gave up. */
 const LONGEST_METHOD = 32;
 
+const TOKEN_CHARACTER = /[\w!#$%&'*+.^`|~-]/;
+
 /** Whether a request line, or what came of it, stands where the parser stopped: not just any bytes. */
 function startsWithToken({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
   const from = Math.max(0, bytesParsed - LONGEST_METHOD);
   const line = rawPacket?.toString('latin1', from, bytesParsed + 256) ?? '';
-  const start = line.slice(0, bytesParsed - from).search(/[\w!#$%&'*+.^`|~-]*$/);
+  let start = bytesParsed - from;
+  while (start > 0 && TOKEN_CHARACTER.test(line[start - 1]!)) start--;
   return /^[\w!#$%&'*+.^`|~-]+(?: \S+ HTTP\/\d|(?: \S*)?$)/.test(line.slice(start));
 }
 

@@ -105,7 +105,11 @@ function splitTarget(url: string, method: string): Target {
 
 /** The path and query of a target in absolute-form (RFC 9112 section 3.2.2). */
 function originOf(url: string): string {
-  const [, authority = '', rest = ''] = /^https?:\/\/([^/?#]*)([^#]*)$/i.exec(url) ?? [];
-  if (!AUTHORITY.test(authority)) throw badRequest('The request target is malformed.');
-  return rest[0] === '/' ? rest : `/${rest}`;
+  const scheme = /^https?:\/\//i.exec(url)?.[0] ?? '';
+  const rest = url.slice(scheme.length);
+  const end = rest.search(/[/?]/);
+  const authority = end < 0 ? rest : rest.slice(0, end);
+  if (scheme === '' || !AUTHORITY.test(authority)) throw badRequest('The request target is malformed.');
+  const path = end < 0 ? '' : rest.slice(end);
+  return path[0] === '/' ? path : `/${path}`;
 }

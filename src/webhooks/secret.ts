@@ -14,6 +14,12 @@ export function newSecret(): string {
 export function keyOf(secret: string): Buffer | undefined {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
   const key = Buffer.from(text, 'base64');
-  if (key.toString('base64').replace(/=+$/, '') !== text.replace(/=+$/, '')) return undefined;
+  if (unpadded(key.toString('base64')) !== unpadded(text)) return undefined;
   return key.length >= LEAST_BYTES && key.length <= MOST_BYTES ? key : undefined;
+}
+
+function unpadded(base64: string): string {
+  let end = base64.length;
+  while (base64[end - 1] === '=') end--;
+  return base64.slice(0, end);
 }
