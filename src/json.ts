@@ -26,7 +26,12 @@ export function member(target: JsonObject, key: string): Json | undefined {
 export function clone(value: Json, visit: (members: number) => void = () => undefined): Json {
   if (Array.isArray(value)) {
     visit(1);
-    return value.map((each) => clone(each, visit));
+    const copy = value.slice();
+    for (let index = 0; index < copy.length; index++) {
+      const each = copy[index]!;
+      if (typeof each === 'object' && each !== null) copy[index] = clone(each, visit);
+    }
+    return copy;
   }
   if (!isObject(value)) return value;
   const keys = Object.keys(value);

@@ -11,7 +11,7 @@ interface Operation {
 const MAX_OPERATIONS = 10_000;
 /** Characters of JSON that the copies of one patch may add up to, and its objects, arrays and members of objects. */
 const MAX_COPIED = 4 * 1024 * 1024;
-const MAX_COPIED_MEMBERS = 100_000;
+const MAX_COPIED_MEMBERS = 50_000;
 /**
  * Array elements that the insertions and removals of one patch may move: 1,000 at the front of an array of 50,000 are
  * possible, and 100 of an array of 500,000.
@@ -113,7 +113,12 @@ function parsePointer(pointer: Json | undefined, name: string, index: number): s
   if (pointer !== '' && pointer[0] !== '/')
     throw invalidPatch(`${name} must be empty or start with /`, index);
   if (/~(?![01])/.test(pointer)) throw invalidPatch(`${name} has a ~ that is neither ~0 nor ~1`, index);
-  return pointer.split('/').map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const tokens = pointer.split('/');
+  return pointer.includes('~') ? tokens.map(unescapeToken) : tokens;
+}
+
+function unescapeToken(token: string): string {
+  return token.includes('~') ? token.replaceAll('~1', '/').replaceAll('~0', '~') : token;
 }
 
 function apply(root: JsonObject, { op, path, from, value }: Operation, index: number, work: Work): void {
@@ -133,8 +138,8 @@ function apply(root: JsonObject, { op, path, from, value }: Operation, index: nu
       return add(root, path, remove(root, from, index, work), index, work);
     case 'copy': {
       const original = find(root, from, index);
+      work.copy(JSON.stringify(original).length, index);
       const copy = clone(original, (members) => work.copyMembers(members, index));
-      work.copy(JSON.stringify(copy).length, index);
       return add(root, path, copy, index, work);
     }
     case 'test':

@@ -2,7 +2,8 @@ import { invalidBody } from '../errors.js';
 
 /** Levels of nesting that a body or a record may have. */
 export const MAX_DEPTH = 32;
-/** Members of all objects together, and objects and arrays: what takes longest to parse, to check and to store. */
+/** What takes longest to parse, to check and to store: members of one object, of all objects, and objects and arrays. */
+export const MAX_OBJECT_MEMBERS = 10_000;
 export const MAX_MEMBERS = 50_000;
 export const MAX_CONTAINERS = 100_000;
 
@@ -15,14 +16,21 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
  */
 export function requireJsonBounds(text: Uint8Array): void {
   let [depth, members, containers] = [0, 0, 0];
+  /** Members so far of the object that is open at each depth. */
+  const ofObject = new Uint32Array(MAX_DEPTH + 1);
   for (let at = 0; at < text.length; at++) {
     const byte = text[at];
     if (byte === QUOTE) at = endOfString(text, at);
-    else if (byte === COLON) members++;
-    else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
+    else if (byte === COLON) {
+      members++;
+      // What is no JSON may close more than it opened.
+      if (++ofObject[Math.max(0, depth)]! > MAX_OBJECT_MEMBERS)
+        throw invalidBody(`must not have more than ${MAX_OBJECT_MEMBERS} members in one object`, 'members');
+    } else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
       containers++;
       depth++;
       if (depth > MAX_DEPTH) throw invalidBody(`must not be nested deeper than ${MAX_DEPTH} levels`, 'depth');
+      ofObject[Math.max(0, depth)] = 0;
     } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--;
   }
   if (members > MAX_MEMBERS)
