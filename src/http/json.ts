@@ -24,8 +24,9 @@ function readShortJson(bytes: Buffer): Json {
 }
 
 async function readLongJson(bytes: Buffer): Promise<Json> {
-  requireJsonBounds(bytes);
   const text = decode(bytes);
+  if (isCutShort(text)) throw NOT_JSON;
+  requireJsonBounds(bytes);
   const value = parse(text);
   if (SUSPECT.test(text)) await requireExactNumbers(text);
   await longTaskTurn();

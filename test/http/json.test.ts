@@ -17,6 +17,14 @@ function refusalOf(read: () => unknown): { path: string; keyword: string } | und
   }
 }
 
+/** Of a body that is read in stages. */
+async function refusalOfLong(text: string): Promise<{ path: string; keyword: string } | undefined> {
+  const outcome = await Promise.resolve(readJson(Buffer.from(text))).catch((error: unknown) => error);
+  return refusalOf(() => {
+    if (outcome instanceof Problem) throw outcome;
+  });
+}
+
 t.test('what is not JSON in UTF-8', async (t) => {
   for (const text of [
     '',
@@ -74,11 +82,11 @@ t.test('depth', async (t) => {
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
   t.equal(refusal(nested(32)), undefined);
   t.same(refusal(nested(33)), { path: '', keyword: 'depth' });
-  t.same(refusal(nested(100_000)), { path: '', keyword: 'depth' });
+  t.same(await refusalOfLong(nested(100_000)), { path: '', keyword: 'depth' });
   t.equal(refusal(`${'{"a":'.repeat(32)}1${'}'.repeat(32)}`), undefined);
   t.equal(refusal(`[${nested(31)},${nested(31)}]`), undefined, 'side by side is not nested');
   t.equal(refusal(JSON.stringify(nested(100))), undefined, 'brackets in a text are not levels');
-  t.same(refusal('['.repeat(100_000)), { path: '', keyword: 'json' });
+  t.same(await refusalOfLong('['.repeat(100_000)), { path: '', keyword: 'json' });
   t.same(refusal(`${'{"a":'.repeat(33)}1${'}'.repeat(33)}`), { path: '', keyword: 'depth' });
 });
 
@@ -159,10 +167,10 @@ t.test('numbers that a double cannot hold', async (t) => {
 t.test('a long number is read in a time that grows no faster than its length', async (t) => {
   const zeros = '0'.repeat(1_000_000);
   const started = performance.now();
-  t.same(refusal(`1${zeros}1`), { path: '', keyword: 'number' });
-  t.same(refusal(`0.1${zeros}1`), { path: '', keyword: 'number' });
-  t.equal(refusal(`0.1${zeros}`), undefined);
-  t.same(refusal(`1${zeros}-`), { path: '', keyword: 'json' });
+  t.same(await refusalOfLong(`1${zeros}1`), { path: '', keyword: 'number' });
+  t.same(await refusalOfLong(`0.1${zeros}1`), { path: '', keyword: 'number' });
+  t.equal(await refusalOfLong(`0.1${zeros}`), undefined);
+  t.same(await refusalOfLong(`1${zeros}-`), { path: '', keyword: 'json' });
   t.same(
     refusalOf(() => readRecords(Buffer.from(`1${zeros}-`))),
     { path: '', keyword: 'json' },
