@@ -1,5 +1,6 @@
 import { invalidPatch, patchTestFailed, unprocessablePatch } from '../errors.js';
 import { clone, equal, isObject, type Json, type JsonObject, setMember } from '../json.js';
+import { PatchCost } from './patch-cost.js';
 
 interface Operation {
   readonly op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test';
@@ -9,16 +10,6 @@ interface Operation {
 }
 
 const MAX_OPERATIONS = 10_000;
-/** Characters of JSON that the copies of one patch may add up to, and its objects, arrays and members of objects. */
-const MAX_COPIED = 4 * 1024 * 1024;
-const MAX_COPIED_MEMBERS = 50_000;
-/**
- * Array elements that the insertions and removals of one patch may move: 1,000 at the front of an array of 50,000 are
- * possible, and 100 of an array of 500,000.
- */
-const MAX_MOVED = 50_000_000;
-/** Members that the comparisons of one patch may look at, as many as a record has ten times over. */
-const MAX_COMPARED = 500_000;
 
 /**
  * The result of a JSON Patch on `document`, which is not changed: RFC 6902 with the pointers of RFC 6901, to
@@ -28,10 +19,10 @@ const MAX_COMPARED = 500_000;
 export function jsonPatch(document: Json, patch: Json): Json {
   const operations = parsePatch(patch);
   const root: JsonObject = { '': clone(document) };
-  const work = new Work();
+  const cost = new PatchCost();
   operations.forEach((operation, index) => {
     try {
-      apply(root, operation, index, work);
+      apply(root, operation, index, cost);
     } catch (error) {
       // Moves can nest a value deeper than the stack reaches when it is next copied or compared.
       throw error instanceof RangeError
@@ -40,38 +31,6 @@ export function jsonPatch(document: Json, patch: Json): Json {
     }
   });
   return root['']!;
-}
-
-/** What the operations of one patch cost, within its limits. Each method throws 422. */
-class Work {
-  #copied = 0;
-  #members = 0;
-  #moved = 0;
-  #compared = 0;
-
-  copy(characters: number, index: number): void {
-    this.#copied += characters;
-    if (this.#copied > MAX_COPIED)
-      throw unprocessablePatch(`The patch copies more than ${MAX_COPIED} characters of JSON.`, index);
-  }
-
-  copyMembers(members: number, index: number): void {
-    this.#members += members;
-    if (this.#members > MAX_COPIED_MEMBERS)
-      throw unprocessablePatch(`The patch copies more than ${MAX_COPIED_MEMBERS} members.`, index);
-  }
-
-  move(elements: number, index: number): void {
-    this.#moved += elements;
-    if (this.#moved > MAX_MOVED)
-      throw unprocessablePatch(`The patch moves array elements more than ${MAX_MOVED} times.`, index);
-  }
-
-  compare(members: number, index: number): void {
-    this.#compared += members;
-    if (this.#compared > MAX_COMPARED)
-      throw unprocessablePatch(`The patch compares more than ${MAX_COMPARED} members.`, index);
-  }
 }
 
 function parsePatch(patch: Json): Operation[] {
@@ -121,12 +80,12 @@ function unescapeToken(token: string): string {
   return token.includes('~') ? token.replaceAll('~1', '/').replaceAll('~0', '~') : token;
 }
 
-function apply(root: JsonObject, { op, path, from, value }: Operation, index: number, work: Work): void {
+function apply(root: JsonObject, { op, path, from, value }: Operation, index: number, cost: PatchCost): void {
   switch (op) {
     case 'add':
-      return add(root, path, clone(value), index, work);
+      return add(root, path, clone(value), index, cost);
     case 'remove':
-      remove(root, path, index, work);
+      remove(root, path, index, cost);
       return;
     case 'replace':
       return replace(root, path, clone(value), index);
@@ -135,32 +94,32 @@ function apply(root: JsonObject, { op, path, from, value }: Operation, index: nu
         find(root, from, index);
         return;
       }
-      return add(root, path, remove(root, from, index, work), index, work);
+      return add(root, path, remove(root, from, index, cost), index, cost);
     case 'copy': {
       const original = find(root, from, index);
-      work.copy(JSON.stringify(original).length, index);
-      const copy = clone(original, (members) => work.copyMembers(members, index));
-      return add(root, path, copy, index, work);
+      cost.copy(JSON.stringify(original).length, index);
+      const copy = clone(original, (members) => cost.copyMembers(members, index));
+      return add(root, path, copy, index, cost);
     }
     case 'test':
-      if (!equal(find(root, path, index), value, (members) => work.compare(members, index)))
+      if (!equal(find(root, path, index), value, (members) => cost.compare(members, index)))
         throw patchTestFailed(index);
   }
 }
 
 type Container = Json[] | JsonObject;
 
-function add(root: JsonObject, path: readonly string[], value: Json, index: number, work: Work): void {
+function add(root: JsonObject, path: readonly string[], value: Json, index: number, cost: PatchCost): void {
   const container = containerOf(root, path, index);
   const token = path.at(-1)!;
   if (!Array.isArray(container)) return setMember(container, token, value);
   const at = token === '-' ? container.length : indexOf(token, index);
   if (at > container.length) throw unprocessablePatch('The index is past the end of the array.', index);
-  work.move(container.length - at, index);
+  cost.move(container.length - at, index);
   container.splice(at, 0, value);
 }
 
-function remove(root: JsonObject, path: readonly string[], index: number, work: Work): Json {
+function remove(root: JsonObject, path: readonly string[], index: number, cost: PatchCost): Json {
   const value = find(root, path, index);
   if (path.length === 1) {
     root[''] = null;
@@ -169,7 +128,7 @@ function remove(root: JsonObject, path: readonly string[], index: number, work: 
   const container = containerOf(root, path, index);
   const token = path.at(-1)!;
   if (Array.isArray(container)) {
-    work.move(container.length - Number(token), index);
+    cost.move(container.length - Number(token), index);
     container.splice(Number(token), 1);
   } else delete container[token];
   return value;

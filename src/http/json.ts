@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { invalidBody } from '../errors.js';
 import { escapeToken, type Json, type JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, longTaskTurn } from '../long-task.js';
+import { inexactNumbers, requireExactNumbers, requireExactNumbersInStages } from './exact-numbers.js';
 import { MAX_DEPTH, requireJsonBounds } from './json-bounds.js';
 
 const NOT_JSON = invalidBody('The body is not valid JSON.', 'json');
@@ -18,7 +19,7 @@ export function readJson(bytes: Buffer): Json | Promise<Json> {
 function readShortJson(bytes: Buffer): Json {
   const text = decode(bytes);
   const value = parse(text);
-  if (inexactNumbers(text).length > 0) throw inexact();
+  requireExactNumbers(text);
   requireStorable(value);
   return value;
 }
@@ -28,26 +29,12 @@ async function readLongJson(bytes: Buffer): Promise<Json> {
   if (isCutShort(text)) throw NOT_JSON;
   requireJsonBounds(bytes);
   const value = parse(text);
-  if (SUSPECT.test(text)) await requireExactNumbers(text);
+  await requireExactNumbersInStages(text);
   await longTaskTurn();
   requireStorable(value);
   await longTaskTurn();
   return value;
 }
-
-/** Characters of a text whose numbers are looked at in one tick. */
-const NUMBERS_AT_ONCE = 131_072;
-
-async function requireExactNumbers(text: string): Promise<void> {
-  for (let from = 0; from < text.length; ) {
-    await longTaskTurn();
-    const { found, next } = inexactNumbersIn(text, from, NUMBERS_AT_ONCE);
-    if (found.length > 0) throw inexact();
-    from = next;
-  }
-}
-
-const inexact = () => invalidBody('holds a number that does not fit a double', 'number');
 
 /**
  * Reads a file of records, each of which is to be judged by itself with requireStorable: a number that a
@@ -141,67 +128,4 @@ function faultOfText(text: string): Fault | undefined {
   if (text.includes('\u0000')) return { message: 'must not contain U+0000', keyword: 'unicode', path: '' };
   if (text.isWellFormed()) return undefined;
   return { message: 'must not contain a lone surrogate', keyword: 'unicode', path: '' };
-}
-
-/** A run that may be a number of more than fifteen digits, or with an exponent; most bodies have none. */
-const SUSPECT = /[\d.]{16}|\d[eE]/;
-const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-
-interface Found {
-  readonly start: number;
-  readonly token: string;
-}
-
-/** The numbers whose value reading them as a double would change. */
-function inexactNumbers(text: string): readonly Found[] {
-  return SUSPECT.test(text) ? inexactNumbersIn(text, 0, text.length).found : [];
-}
-
-/** Those of a part of a text, and where the next part begins: behind a number or a string that crosses its end. */
-function inexactNumbersIn(text: string, from: number, length: number): { found: Found[]; next: number } {
-  const found: Found[] = [];
-  const end = Math.min(text.length, from + length);
-  let at = from;
-  for (; at < end; at++) {
-    const character = text[at]!;
-    if (character === '"') at = endOfString(text, at);
-    else if (character === '-' || (character >= '0' && character <= '9')) {
-      NUMBER.lastIndex = at;
-      const token = NUMBER.exec(text)?.[0] ?? character;
-      if (isInexact(token)) found.push({ start: at, token });
-      at += token.length - 1;
-    }
-  }
-  return { found, next: at };
-}
-
-/** Where a string ends: at the first quotation mark that is not escaped. A loop, since a regular expression overflows. */
-function endOfString(text: string, start: number): number {
-  let at = start + 1;
-  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
-  return at;
-}
-
-/** Up to so many digits a double holds, in the range in which its precision is full. */
-const EXACT_LENGTH = 15;
-const [MIN_EXACT, MAX_EXACT] = [1e-290, 1e290];
-
-function isInexact(token: string): boolean {
-  if (token.length < 16 && !token.includes('e') && !token.includes('E')) return false;
-  const value = Math.abs(Number(token));
-  if (token.length <= EXACT_LENGTH && value > MIN_EXACT && value < MAX_EXACT) return false;
-  return decimal(token) !== decimal(String(Number(token)));
-}
-
-/** The value of a number's text in one form: digits without zeros at either end, and their exponent. */
-function decimal(text: string): string {
-  const [, whole = '', fraction = '', exponent = '0'] =
-    /^-?(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
-  if (whole === '') return text; // Infinity
-  const digits = (whole + fraction).replace(/^0+/, '');
-  if (digits === '') return '0';
-  // A loop, since /0+$/ takes quadratic time when the zeros are followed by another digit.
-  let end = digits.length;
-  while (digits[end - 1] === '0') end--;
-  return `${digits.slice(0, end)}e${Number(exponent) - fraction.length + digits.length - end}`;
 }
