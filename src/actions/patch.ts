@@ -14,6 +14,8 @@ import type { Resource } from '../resource.js';
 import { createTurns } from '../turns.js';
 import { parseUuid } from '../uuid.js';
 import { missing } from './missing.js';
+import { checkPermitted } from './own.js';
+import { passwordPreparation, withPasswordHash } from './password-hash.js';
 import {
   expectedVersion,
   explainHeld,
@@ -62,7 +64,7 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
       throw payloadTooLarge(settings.bodyLimit);
     const outcome = await collection.replace(
       id,
-      collection.check(next),
+      withPasswordHash(checkPermitted(collection, next, request), request),
       narrowed(guard, current.version),
       request.run,
     );
@@ -96,6 +98,7 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
 
   return {
     takes: [MERGE_PATCH, JSON_PATCH, JSON_TYPE],
+    prepare: (request) => passwordPreparation(collection, request),
     run: (request) => {
       const guard = readGuard(collection, request, settings);
       const body = requireObjectOrArray(request.body);

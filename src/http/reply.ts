@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
+import type { Stored } from '../record.js';
 import { prepareWhole } from './whole.js';
 
 /** An answer as a value. `headers` is a flat list of names and values. */
@@ -8,6 +9,11 @@ export interface Reply {
   readonly headers: readonly string[];
   /** Absent: the answer has no content. */
   readonly body?: string;
+  /** The record that the JSON body shows, and its collection: a stored reply refers to them. */
+  readonly record?: Stored;
+  readonly collection?: string;
+  /** The replies of a batch's operations, which its body is made of. */
+  readonly results?: readonly Reply[];
   /** Instead of a body: opens the rows of an array that is written as they come. */
   readonly stream?: (consume: (rows: Readable) => Promise<void>) => Promise<void>;
   /** Instead of a body: takes the answer over after its head, and writes for as long as the client is there. */
