@@ -63,11 +63,18 @@ where id = any ($1::uuid[])
 order by id
 for update;
 
--- name: belongs ($1 id, $2 parent)
+-- Only what is below the parent is locked, or waited for.
+-- name: lock_owned ($1 ids, $2 parent)
 select id
 from :table
-where id = $1 and :parent = $2
+where id = any ($1::uuid[]) and :parent = $2
+order by id
 for update;
+
+-- name: owned ($1 id, $2 parent)
+select id
+from :table
+where id = $1 and :parent = $2;
 
 -- name: create ($1 id, $2 updated_at, $3 doc, $4... own columns)
 insert into :table (id, updated_at, rules, doc:columns)

@@ -4,17 +4,18 @@
 select pg_try_advisory_xact_lock(hashtextextended($1, 7)) as locked;
 
 -- name: find ($1 caller, $2 key, $3 seconds to keep)
-select fingerprint, status, headers, body
+select fingerprint, status, headers, body, parts
 from idempotency_keys
 where caller = $1 and key = $2 and created_at > now() - make_interval(secs => $3::double precision);
 
 -- An answer past its time may still stand there.
--- name: keep ($1 caller, $2 key, $3 fingerprint, $4 status, $5 headers, $6 body)
-insert into idempotency_keys (caller, key, fingerprint, status, headers, body)
-values ($1, $2, $3, $4, $5, $6)
+-- An expired response may still be stored under the key.
+-- name: keep ($1 caller, $2 key, $3 fingerprint, $4 status, $5 headers, $6 body, $7 parts)
+insert into idempotency_keys (caller, key, fingerprint, status, headers, body, parts)
+values ($1, $2, $3, $4, $5, $6, $7)
 on conflict (caller, key) do update
 set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
-  body = excluded.body, created_at = excluded.created_at;
+  body = excluded.body, parts = excluded.parts, created_at = excluded.created_at;
 
 -- name: prune_keys ($1 seconds to keep)
 delete from idempotency_keys
@@ -23,6 +24,25 @@ where (caller, key) in (
   where created_at < now() - make_interval(secs => $1::double precision)
   order by created_at limit 1000 for update skip locked
 )
+returning 1 as pruned;
+
+-- While all stored responses together exceed the limit, the caller that stores most loses its oldest.
+-- name: prune_key_bytes ($1 max bytes)
+with usage as materialized (
+  select caller, sum(bytes) as bytes from idempotency_keys group by caller
+), excess as materialized (
+  select sum(bytes) - $1::bigint as bytes from usage
+), largest as materialized (
+  select caller from usage order by bytes desc, caller limit 1
+), oldest as materialized (
+  select caller, key, sum(stored.bytes) over (order by created_at, key) - stored.bytes as before
+  from idempotency_keys as stored
+  join largest using (caller)
+  where (select bytes from excess) > 0
+  order by created_at, key limit 20000
+)
+delete from idempotency_keys
+where (caller, key) in (select caller, key from oldest, excess where before < excess.bytes)
 returning 1 as pruned;
 
 -- name: prune_tombstones ($1 seconds to keep)

@@ -33,10 +33,13 @@ export interface Collection extends Reads {
   readonly resource: Resource;
   /** Throws the 400 with every failure, or the 422 of a reference that names no record. */
   check(input: Json | undefined): Draft;
-  /** Locks records for the transaction of `run`, in the order of their ids. */
-  lock(ids: readonly string[], run: Run): Promise<void>;
-  /** Whether a record is below this parent; locks it for the transaction of `run`. */
-  belongs(id: string, parent: string, run: Run): Promise<boolean>;
+  /**
+   * Locks records for the transaction of `run`, in the order of their ids; with `parent` only those below it. Others
+   * are neither locked nor waited for.
+   */
+  lock(ids: readonly string[], parent: string | undefined, run: Run): Promise<void>;
+  /** Whether a record is below this parent; in a transaction it is locked if it is, and only then. */
+  belongs(id: string, parent: string, run?: Run): Promise<boolean>;
   /** Throws the 409 of a duplicate, the 422 of an unknown reference. */
   create(draft: Draft, run?: Run): Promise<Stored>;
   /** Throws as create. */
@@ -109,16 +112,21 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
   const amendAlone = openAmend(resource, text('amend'));
   const reads = openReads(db, resource.name, text);
 
-  /** In a transaction of its own when a password goes with the record, in the given one, or else as `apart` has it. */
+  /**
+   * In a transaction of its own when a password goes with the record, in the given one, or else as `apart` has it. The
+   * password of a write in a given transaction must be hashed already: a hash there would hold its locks.
+   */
   function write<T>(
     id: string,
-    { password }: Draft,
+    { password, passwordHash }: Draft,
     within: Run | undefined,
     apart: () => Promise<T>,
     record: (run: Run) => Promise<T>,
   ): Promise<T> {
     const withPassword = async (password: string): Promise<T> => {
-      const hash = await hashPassword(password);
+      if (within && passwordHash === undefined)
+        throw new Error('a password in a transaction has no hash yet');
+      const hash = passwordHash ?? (await hashPassword(password));
       const both = async (run: Run): Promise<T> => {
         const written = await record(run);
         if (isStored(written)) await run(SET_PASSWORD, [id, hash]);
@@ -141,11 +149,17 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
 
     ...reads,
 
-    lock: async (ids, run) => {
-      await run(text('lock'), [`{${ids.join(',')}}`]);
+    lock: async (ids, parent, run) => {
+      const list = `{${ids.join(',')}}`;
+      await (parent === undefined ? run(text('lock'), [list]) : run(text('lock_owned'), [list, parent]));
     },
 
-    belongs: async (id, parent, run) => (await run(text('belongs'), [id, parent])).length > 0,
+    belongs: async (id, parent, run) => {
+      const found = await (run
+        ? run(text('lock_owned'), [`{${id}}`, parent])
+        : db.run(text('owned'), [id, parent]));
+      return found.length > 0;
+    },
 
     create: (draft, within) => {
       const { id, ms } = nextIdentity();

@@ -10,6 +10,8 @@ export interface Draft {
   readonly fields: JsonObject;
   readonly columns: readonly Value[];
   readonly password: string | undefined;
+  /** The password's hash, when it was made beforehand. */
+  readonly passwordHash?: string | undefined;
 }
 
 /**

@@ -103,6 +103,16 @@ export const keyInUse = () =>
 export const keyReused = () =>
   new Problem(422, 'IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for a different request.');
 
+/** The response to a batch with an Idempotency-Key repeats too much that no stored record stands for. */
+export const storedResponseTooLarge = (limit: number) =>
+  new Problem(
+    413,
+    'STORED_RESPONSE_TOO_LARGE',
+    'With an Idempotency-Key, the pages, HTML and CSV in the response to a batch may have at most ' +
+      `${limit} bytes. Nothing was written.`,
+    { details: { limit } },
+  );
+
 /** What one operation of a batch met, with its index; nothing of the batch took place. */
 export const batchFailed = (operation: number, problem: Problem) =>
   new Problem(problem.status, problem.code, `Operation ${operation}: ${problem.message}`, {
@@ -190,6 +200,14 @@ export const invalidPatch = (message: string, operation: number) =>
 /** A well-formed patch that cannot be applied to the record as it is: RFC 5789 section 2.2, 422. */
 export const unprocessablePatch = (message: string, operation: number) =>
   new Problem(422, 'UNPROCESSABLE_PATCH', message, { details: { operation } });
+
+/** A JSON Patch that moves or copies a value into the password, within a transaction. */
+export const passwordNotGiven = () =>
+  new Problem(
+    422,
+    'UNPROCESSABLE_PATCH',
+    'In a batch or with an Idempotency-Key, a password must be a value of the patch.',
+  );
 
 export const patchTestFailed = (operation: number) =>
   new Problem(409, 'PATCH_TEST_FAILED', 'A test of the patch failed; nothing was changed.', {

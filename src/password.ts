@@ -10,6 +10,12 @@ const AT_ONCE = Math.max(1, Math.min(Math.floor(availableParallelism() / 2), 2))
 /** Hashes under way or waiting; one more is a 503. */
 const MOST = 16;
 
+/** A password and its hash. */
+export interface PasswordHash {
+  readonly password: string;
+  readonly hash: string;
+}
+
 /** A salted scrypt hash with its parameters: `scrypt$N$r$p$salt$key`. Throws unavailable when too many wait. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);

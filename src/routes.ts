@@ -52,7 +52,8 @@ export function routes(
   router: () => Router,
   feed?: Feed,
 ): Route[] {
-  const once = (action: Action) => idempotent(db, settings.idempotencyTtlSeconds, action);
+  const all = [users, items, posts];
+  const once = (action: Action) => idempotent(db, settings.idempotencyTtlSeconds, all, action);
   const table: Route[] = [
     ...collectionRoutes(db, users, settings, feed),
     ...collectionRoutes(db, items, settings, feed),
@@ -69,7 +70,7 @@ export function routes(
     },
     {
       path: BATCH_PATH,
-      actions: { POST: permitted('credential', once(batch(db, [users, items, posts], router, settings))) },
+      actions: { POST: permitted('credential', once(batch(db, all, router, settings))) },
     },
     { path: '/whoami', actions: { GET: permitted('credential', whoami) } },
     ...(feed ? [eventRoute(feed)] : []),
@@ -107,7 +108,7 @@ export function collectionRoutes(
   const own = owner ? 'path' : parent ? 'record' : undefined;
   const read: Scope = { scopes: [`${name}:read`], own };
   const write: Scope = { scopes: [`${name}:write`], own };
-  const once = (action: Action) => idempotent(db, settings.idempotencyTtlSeconds, action);
+  const once = (action: Action) => idempotent(db, settings.idempotencyTtlSeconds, [collection], action);
   const ofRecord = (action: Action) => (own === 'record' ? ownRecord(db, collection, action) : action);
   const creation = own === 'record' ? ownCreation(collection, create(collection)) : create(collection);
   return [

@@ -57,6 +57,9 @@ export function narrow({ parent, search, sort }: Selection, end = 0, isCommon = 
     : { kind: '_matching_short', settings: { 'plinth.term': search }, long: true };
 }
 
+/** Statements that only a collection below a parent has. */
+const OF_PARENTS: ReadonlySet<string> = new Set(['owned', 'lock_owned']);
+
 /** Every statement of the collection, `page` and `stream` once for each order: `page:name:asc`. */
 export function compileStatements(resource: Resource, tombstones = false): ReadonlyMap<string, string> {
   const columns = Object.values(resource.columns);
@@ -85,7 +88,7 @@ export function compileStatements(resource: Resource, tombstones = false): Reado
   for (const [name, template] of readStatements('collection.sql')) {
     const kind = /^(?:page|stream)(.*)$/.exec(name)?.[1];
     if (kind === undefined) {
-      if (name !== 'belongs' || resource.parent) compiled.set(name, fill(template, parts));
+      if (resource.parent || !OF_PARENTS.has(name)) compiled.set(name, fill(template, parts));
     } else if (applies(kind, resource)) {
       for (const [key, order] of ordersOf(kind, resource)) {
         compiled.set(`${name}:${key}`, fill(template, { ...parts, ...order }));

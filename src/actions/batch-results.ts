@@ -1,6 +1,7 @@
 import { batchResponseTooLarge, outOfResponseMemory } from '../errors.js';
 import type { Reply } from '../http/reply.js';
 import { fitsResponseMemory, ResponseHold } from '../response-memory.js';
+import { batchReply, resultOf } from './batch-reply.js';
 
 /** Bytes that the response to a batch may have, and those of all responses that the process may hold. */
 export interface BatchLimits {
@@ -10,6 +11,7 @@ export interface BatchLimits {
 
 /** The results of a batch as JSON, counted in bytes while they grow. */
 export class BatchResults {
+  readonly #replies: Reply[] = [];
   readonly #texts: string[] = [];
   readonly #memory = new ResponseHold();
   #bytes = 0;
@@ -25,25 +27,17 @@ export class BatchResults {
     if (!fitsResponseMemory(bytes, answerBytes)) throw outOfResponseMemory();
     this.#bytes += bytes;
     this.#memory.set(this.#bytes);
+    this.#replies.push(reply);
     this.#texts.push(text);
   }
 
-  /** The body of the response to the batch. */
-  body(): string {
-    return `{"results":[${this.#texts.join(',')}]}`;
+  /** The response to the batch. */
+  reply(): Reply {
+    return batchReply(this.#replies, this.#texts);
   }
 
   /** Releases the memory that is counted; due once, whatever became of the batch. */
   release(): void {
     this.#memory.release();
   }
-}
-
-/** JSON goes in as it is, other text as a string. */
-function resultOf({ status, headers, body }: Reply): string {
-  const fields: Record<string, string> = {};
-  for (let at = 0; at < headers.length; at += 2) fields[headers[at]!.toLowerCase()] = headers[at + 1]!;
-  const isJson = fields['content-type']?.includes('json') === true;
-  const content = body === undefined ? '' : `,"body":${isJson ? body : JSON.stringify(body)}`;
-  return `{"status":${status},"headers":${JSON.stringify(fields)}${content}}`;
 }

@@ -1,36 +1,34 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Collection } from '../collection.js';
 import type { Db, Run } from '../db/connect.js';
 import { problemOf } from '../db/sqlstate.js';
-import { badRequest, batchFailed, invalid, pageTooLarge, unsupportedMediaType } from '../errors.js';
+import { badRequest, batchFailed, pageTooLarge, unsupportedMediaType } from '../errors.js';
 import type { Reply } from '../http/reply.js';
 import { JSON_TYPE } from '../http/representation.js';
 import type { Body, Request } from '../http/request.js';
 import { type Action, choose, pick, type Router } from '../http/router.js';
 import { requireVersion, splitVersion } from '../http/version.js';
-import { isObject, type Json, type JsonObject } from '../json.js';
-import { permit } from '../principal.js';
-import { type Failure, Problem } from '../problem.js';
+import type { PasswordHash } from '../password.js';
+import { type Permission, permit } from '../principal.js';
+import { Problem } from '../problem.js';
 import { MAX_PAGE_BYTES } from '../statements.js';
 import { parseUuid } from '../uuid.js';
+import { type Operation, readOperations } from './batch-operations.js';
 import { type BatchLimits, BatchResults } from './batch-results.js';
 
 export const BATCH_PATH = '/batch';
-export const MAX_OPERATIONS = 100;
 
-/** One operation as the client sent it, its shape checked. */
-interface Operation {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Json | undefined;
+/** An operation that its caller is permitted to send; without an action it is OPTIONS. */
+interface Step {
+  readonly action: Action | undefined;
+  readonly request: Request;
+  readonly allow: string;
 }
 
 /**
- * Up to 100 operations in one transaction, all or nothing: 200 with an answer for each, in order; or the
- * problem of the first that fails, with its index, and nothing has taken place. Each goes through the same
- * match, negotiation, check and action as a request of its own. `router` is asked when a batch comes, since
- * the batch is one of its routes.
+ * Up to 100 operations in one transaction, all or nothing: 200 with a reply for each, in order; or the problem of the
+ * first that fails, with its index, and nothing is written. Each passes the same match, negotiation, check and action
+ * as a request of its own. The permissions of all are checked first, then passwords are hashed, then the transaction
+ * begins and locks records. `router` is called when a batch arrives, since the batch is one of its routes.
  */
 export function batch(
   db: Db,
@@ -38,62 +36,32 @@ export function batch(
   router: () => Router,
   limits: BatchLimits,
 ): Action {
+  const stepsOf = (request: Request): Step[] =>
+    readOperations(request.body?.value).map((operation, index) =>
+      atOperation(index, () => stepOf(operation, router(), request, request.passwordHashes?.[index])),
+    );
   return {
     takes: [JSON_TYPE],
+    authorize: (request) => authorizeAll(stepsOf(request)),
+    prepare: (request) => preparationOf(stepsOf(request), request),
     run: async (request) => {
-      const operations = readOperations(request.body?.value);
-      const results = new BatchResults(limits);
-      const work = async (run: Run) => {
-        await lockAll(operations, collections, run);
-        await runAll(operations, results, router(), request, run);
-      };
-      try {
-        await (request.run ? work(request.run) : db.transaction(work));
-        return { status: 200, headers: ['Content-Type', JSON_TYPE], body: results.body() };
-      } finally {
-        results.release();
-      }
+      const permitted = stepsOf(request);
+      if (request.run) return runAll(permitted, collections, request.run, limits);
+      await authorizeAll(permitted);
+      const preparation = preparationOf(permitted, request);
+      const steps = preparation ? stepsOf(await preparation()) : permitted;
+      return db.transaction((run) => runAll(steps, collections, run, limits));
     },
   };
 }
 
-/** Locks every record that is written, so that batches with the same records in different orders take turns. */
-async function lockAll(
-  operations: readonly Operation[],
-  collections: readonly Collection[],
-  run: Run,
-): Promise<void> {
-  const written = operations.filter(
-    ({ method }) => method === 'PUT' || method === 'PATCH' || method === 'DELETE',
-  );
-  for (const collection of collections) {
-    const { name } = collection.resource;
-    const ids = written.flatMap(({ path }) => {
-      const [, first, id = ''] = /^(?:\/api\/v1)?\/([^/]+)\/([^/?]+)(?:\?|$)/.exec(path) ?? [];
-      return (first === name && parseUuid(id)) || [];
-    });
-    if (ids.length > 1) await collection.lock(ids, run);
-  }
-}
-
-async function runAll(
-  operations: readonly Operation[],
-  results: BatchResults,
+/** What an operation does and for whom. Throws 400, 403, 404, 405, 406 and 415 before anything is looked up. */
+function stepOf(
+  operation: Operation,
   router: Router,
   request: Request,
-  run: Run,
-): Promise<void> {
-  for (const [index, operation] of operations.entries()) {
-    try {
-      results.add(await runOne(operation, router, request, run));
-    } catch (error) {
-      const problem = error instanceof Problem ? error : problemOf(error);
-      throw problem ? batchFailed(index, problem) : error;
-    }
-  }
-}
-
-async function runOne(operation: Operation, router: Router, request: Request, run: Run): Promise<Reply> {
+  passwordHash: PasswordHash | undefined,
+): Step {
   const { method, headers } = operation;
   const mark = operation.path.indexOf('?');
   const target = mark < 0 ? operation.path : operation.path.slice(0, mark);
@@ -102,26 +70,106 @@ async function runOne(operation: Operation, router: Router, request: Request, ru
   const match = router(path);
   requireVersion(headers['api-version'], mounted);
   const action = pick(match, method);
-  if (!action) return { status: 204, headers: ['Allow', match.allow] };
-  const permission = permit(request.principal, action.needs, match.params);
-  const type = choose(action, headers.accept);
-  const query = mark < 0 ? '' : operation.path.slice(mark + 1);
-  const body = bodyOf(operation, action);
-  const reply = await action.run({
+  const permission: Permission = action ? permit(request.principal, action.needs, match.params) : 'all';
+  const step = {
     ...request,
     method,
     path,
-    query,
+    query: mark < 0 ? '' : operation.path.slice(mark + 1),
     params: match.params,
     permission,
     headers,
-    type,
-    run,
-    body,
-  });
+    type: action ? choose(action, headers.accept) : '',
+    body: action && bodyOf(operation, action),
+    passwordHashes: [passwordHash],
+  };
+  return { action, request: step, allow: match.allow };
+}
+
+async function authorizeAll(steps: readonly Step[]): Promise<void> {
+  for (const [index, { action, request }] of steps.entries()) {
+    if (action?.authorize) await atOperationLater(index, async () => action.authorize!(request));
+  }
+}
+
+/** Hashes the passwords of all operations, one after the other. */
+function preparationOf(steps: readonly Step[], whole: Request): (() => Promise<Request>) | undefined {
+  const preparations = steps.map(({ action, request }) => action?.prepare?.(request));
+  if (preparations.every((prepare) => prepare === undefined)) return undefined;
+  return async () => {
+    const passwordHashes: (PasswordHash | undefined)[] = [];
+    for (const [index, prepare] of preparations.entries()) {
+      const prepared = prepare && (await atOperationLater(index, prepare));
+      passwordHashes.push(prepared?.passwordHashes?.[0]);
+    }
+    return { ...whole, passwordHashes };
+  };
+}
+
+async function runAll(
+  steps: readonly Step[],
+  collections: readonly Collection[],
+  run: Run,
+  limits: BatchLimits,
+): Promise<Reply> {
+  const results = new BatchResults(limits);
+  try {
+    await lockAll(steps, collections, run);
+    for (const [index, step] of steps.entries())
+      await atOperationLater(index, async () => results.add(await runOne(step, run)));
+    return results.reply();
+  } finally {
+    results.release();
+  }
+}
+
+async function runOne({ action, request, allow }: Step, run: Run): Promise<Reply> {
+  if (!action) return { status: 204, headers: ['Allow', allow] };
+  const reply = await action.run({ ...request, run });
   if (reply.frame) throw pageTooLarge(MAX_PAGE_BYTES);
   if (reply.stream) throw badRequest('A whole list cannot be part of a batch: give page or limit.');
   return reply;
+}
+
+/**
+ * Locks every record that is written, so that batches with the same records in different orders take turns. A caller
+ * who may write only its own records locks no others.
+ */
+async function lockAll(steps: readonly Step[], collections: readonly Collection[], run: Run): Promise<void> {
+  const written = steps
+    .map(({ request }) => request)
+    .filter(({ method }) => method === 'PUT' || method === 'PATCH' || method === 'DELETE');
+  for (const collection of collections) {
+    const { name, parent } = collection.resource;
+    const requests = written.filter(({ path }) => path.startsWith(`/${name}/`));
+    const ids = requests.flatMap(({ params }) => parseUuid(params.id ?? '') ?? []);
+    if (ids.length < 2) continue;
+    const { permission, principal } = requests[0]!;
+    const owner = permission === 'own' && parent ? parseUuid(principal.subject) : undefined;
+    await collection.lock(ids, owner, run);
+  }
+}
+
+/** Runs the work of an operation; its problem becomes the batch's, with the operation's index. */
+function atOperation<T>(index: number, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw failureOf(index, error);
+  }
+}
+
+async function atOperationLater<T>(index: number, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw failureOf(index, error);
+  }
+}
+
+function failureOf(index: number, error: unknown): unknown {
+  const problem = error instanceof Problem ? error : problemOf(error);
+  return problem ? batchFailed(index, problem) : error;
 }
 
 function bodyOf({ method, headers, body }: Operation, { takes }: Action): Body | undefined {
@@ -130,50 +178,4 @@ function bodyOf({ method, headers, body }: Operation, { takes }: Action): Body |
   if (!takes.includes(type))
     throw unsupportedMediaType(method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post', takes);
   return { type, value: body, bytes: Buffer.alloc(0) };
-}
-
-function readOperations(value: Json | undefined): Operation[] {
-  const list = isObject(value) ? value.operations : value;
-  if (!Array.isArray(list))
-    throw invalid([failure('', 'must be an array of operations, or an object with operations', 'type')]);
-  if (list.length === 0) throw invalid([failure('', 'must have at least one operation', 'minItems')]);
-  if (list.length > MAX_OPERATIONS)
-    throw invalid([failure('', `must not have more than ${MAX_OPERATIONS} operations`, 'maxItems')]);
-  const failures = list.flatMap((operation, index) => faultsOf(operation, `/${index}`));
-  if (failures.length > 0) throw invalid(failures);
-  return list.map((operation) => {
-    const { method, path, headers, body } = operation as JsonObject;
-    const fields = Object.entries((headers ?? {}) as Record<string, string>).map(([name, field]) => [
-      name.toLowerCase(),
-      field,
-    ]);
-    return { method: method as string, path: path as string, headers: Object.fromEntries(fields), body };
-  });
-}
-
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-const MEMBERS = ['method', 'path', 'headers', 'body'];
-
-function faultsOf(operation: Json, at: string): Failure[] {
-  if (!isObject(operation)) return [failure(at, 'must be an object', 'type')];
-  const { method, path, headers = {} } = operation;
-  const faults: Failure[] = [];
-  if (!METHODS.includes(method as string))
-    faults.push(failure(`${at}/method`, `must be one of ${METHODS.join(', ')}`, 'enum'));
-  if (typeof path !== 'string' || !path.startsWith('/'))
-    faults.push(failure(`${at}/path`, 'must be a path', 'format'));
-  const areFields = isObject(headers) && Object.values(headers).every((field) => typeof field === 'string');
-  if (!areFields) faults.push(failure(`${at}/headers`, 'must be an object of strings', 'type'));
-  else if (Object.keys(headers).some((name) => name.toLowerCase() === 'idempotency-key')) {
-    faults.push(failure(`${at}/headers`, 'an Idempotency-Key is for the whole batch', 'not'));
-  }
-  for (const name of Object.keys(operation)) {
-    if (!MEMBERS.includes(name))
-      faults.push(failure(at, `must only have ${MEMBERS.join(', ')}`, 'additionalProperties'));
-  }
-  return faults;
-}
-
-function failure(path: string, message: string, keyword: string): Failure {
-  return { path, message, keyword };
 }

@@ -7,24 +7,34 @@ import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
 import { Problem } from '../problem.js';
 import { parseUuid } from '../uuid.js';
+import { passwordPreparation, withPasswordHash } from './password-hash.js';
 
 /** A new record: 201 with Location, 400, 409, 413, 415, 422. */
 export function create(collection: Collection): Action {
   const { resource } = collection;
   return {
     takes: [JSON_TYPE],
-    run: ({ body, headers, run }) =>
-      collection.create(collection.check(body?.value), run).then((stored) => {
-        const shown = prefersMinimal(headers.prefer)
-          ? minimal
-          : { body: withLinks(resource, stored), headers: ['Content-Type', JSON_TYPE] };
-        const location = ['Location', hrefOf(resource, stored.id)];
-        return {
-          ...shown,
-          status: 201,
-          headers: [...shown.headers, ...location, ...validatorFields(stored)],
-        };
-      }),
+    prepare: (request) =>
+      passwordPreparation(collection, request, () => collection.check(request.body?.value)),
+    run: (request) =>
+      collection
+        .create(withPasswordHash(collection.check(request.body?.value), request), request.run)
+        .then((stored) => {
+          const shown = prefersMinimal(request.headers.prefer)
+            ? minimal
+            : {
+                body: withLinks(resource, stored),
+                headers: ['Content-Type', JSON_TYPE],
+                record: stored,
+                collection: resource.name,
+              };
+          const location = ['Location', hrefOf(resource, stored.id)];
+          return {
+            ...shown,
+            status: 201,
+            headers: [...shown.headers, ...location, ...validatorFields(stored)],
+          };
+        }),
   };
 }
 

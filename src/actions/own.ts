@@ -1,26 +1,26 @@
 import type { Collection } from '../collection.js';
 import type { Db, Run } from '../db/connect.js';
+import type { Draft } from '../draft.js';
 import { forbidden } from '../errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { isObject, member } from '../json.js';
+import { isObject, type Json, member } from '../json.js';
+import { Problem } from '../problem.js';
 import { parseUuid } from '../uuid.js';
 
 /**
  * An action on one record below a parent, for a caller who may do it only with records below itself: another's
- * record and an absent one are the same 403. The record is locked meanwhile, and still the caller's afterwards.
+ * record and an absent one are the same 403, and neither is locked. The caller's own is locked meanwhile.
  */
 export function ownRecord(db: Db, collection: Collection, action: Action): Action {
   return {
     ...action,
+    authorize: (request) => (request.permission === 'own' ? requireOwn(collection, request) : undefined),
     run: (request) => {
       if (request.permission === 'all') return action.run(request);
       const work = async (run: Run) => {
         await requireOwn(collection, request, run);
-        const reply = await action.run({ ...request, run });
-        if (request.method === 'PUT' || request.method === 'PATCH')
-          await requireOwn(collection, request, run);
-        return reply;
+        return action.run({ ...request, run });
       };
       return request.run ? work(request.run) : db.transaction(work);
     },
@@ -30,23 +30,50 @@ export function ownRecord(db: Db, collection: Collection, action: Action): Actio
 /** The creation of a record whose body names its parent: only the caller itself. */
 export function ownCreation({ resource }: Collection, action: Action): Action {
   const { field } = resource.parent!;
+  const authorize = ({ permission, principal, body }: Request): void => {
+    const value = body?.value;
+    const parent = isObject(value) ? member(value, field) : undefined;
+    if (permission === 'own' && String(parent).toLowerCase() !== principal.subject.toLowerCase())
+      throw forbidden([`${resource.name}:write`]);
+  };
   return {
     ...action,
+    authorize,
     run: (request) => {
-      const { permission, principal, body } = request;
-      const value = body?.value;
-      const parent = isObject(value) ? member(value, field) : undefined;
-      if (permission === 'own' && String(parent).toLowerCase() !== principal.subject.toLowerCase())
-        throw forbidden([`${resource.name}:write`]);
+      authorize(request);
       return action.run(request);
     },
   };
 }
 
+/**
+ * The checked body of a write. A caller who may write only its own records gets the same 403 for every other parent,
+ * whether there is one or not, before a statement looks for it. Throws as `check`.
+ */
+export function checkPermitted(collection: Collection, input: Json | undefined, request: Request): Draft {
+  const { parent, name } = collection.resource;
+  if (request.permission === 'all' || !parent) return collection.check(input);
+  const draft = checkReference(collection, input);
+  if (draft === undefined || draft.fields[parent.field] !== parseUuid(request.principal.subject))
+    throw forbidden([`${name}:write`]);
+  return draft;
+}
+
+/** Undefined when the parent's id has not the form of one. */
+function checkReference(collection: Collection, input: Json | undefined): Draft | undefined {
+  try {
+    return collection.check(input);
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'USER_NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/** Outside of a transaction nothing is locked. Throws 403. */
 async function requireOwn(
   collection: Collection,
   { method, params, principal }: Request,
-  run: Run,
+  run?: Run,
 ): Promise<void> {
   const [id, parent] = [parseUuid(params.id ?? ''), parseUuid(principal.subject)];
   if (id === undefined || parent === undefined || !(await collection.belongs(id, parent, run)))

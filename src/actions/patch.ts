@@ -16,6 +16,8 @@ import { type Guard, isStored, onlyVersion, type Stored, UNGUARDED } from '../re
 import { createTurns } from '../turns.js';
 import { parseUuid } from '../uuid.js';
 import { missing } from './missing.js';
+import { checkPermitted } from './own.js';
+import { passwordPreparation, withPasswordHash } from './password-hash.js';
 import {
   expectedVersion,
   explainHeld,
@@ -93,7 +95,7 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
     explainHeld(resource, { current }, guard, expectedVersion(next));
     requireRecordBounds(next, body, settings.bodyLimit);
     if (isLong) await longTaskTurn();
-    const draft = collection.check(next);
+    const draft = withPasswordHash(checkPermitted(collection, next, request), request);
     if (isLong) await longTaskTurn();
     const required = narrowed(guard, current.version);
     const outcome = await collection.replace(current.id, draft, required, request.run);
@@ -127,6 +129,7 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
 
   return {
     takes: [MERGE_PATCH, JSON_PATCH, JSON_TYPE],
+    prepare: (request) => passwordPreparation(collection, request),
     run: (request) => {
       const guard = readGuard(collection, request, settings);
       const body = requireObjectOrArray(request.body);

@@ -5,6 +5,8 @@ import type { Action } from '../http/router.js';
 import { isStored } from '../record.js';
 import { parseUuid } from '../uuid.js';
 import { missing } from './missing.js';
+import { checkPermitted } from './own.js';
+import { passwordPreparation, withPasswordHash } from './password-hash.js';
 import {
   expectedVersion,
   explainHeld,
@@ -22,10 +24,12 @@ export function replace(collection: Collection, settings: WriteSettings): Action
   const { resource } = collection;
   return {
     takes: [JSON_TYPE],
+    prepare: (request) =>
+      passwordPreparation(collection, request, () => collection.check(request.body?.value)),
     run: async (request) => {
       const guard = readGuard(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
-      const draft = collection.check(request.body?.value);
+      const draft = withPasswordHash(checkPermitted(collection, request.body?.value, request), request);
       const expected = expectedVersion(request.body?.value);
       if (id === undefined) throw missing(resource, 'absent');
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -66,5 +66,7 @@ export function writtenReply(resource: Resource, stored: Stored, request: Reques
     status: 200,
     headers: [...headersOf(JSON_TYPE), ...validators],
     body: withLinks(resource, stored),
+    record: stored,
+    collection: resource.name,
   };
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
+import type { Stored } from '../record.js';
 import { ResponseHold } from '../response-memory.js';
 import { prepareWhole } from './whole.js';
 
@@ -9,6 +10,11 @@ export interface Reply {
   readonly headers: readonly string[];
   /** Absent: the answer has no content. */
   readonly body?: string;
+  /** The record that the JSON body shows, and its collection: a stored reply refers to them. */
+  readonly record?: Stored;
+  readonly collection?: string;
+  /** The replies of a batch's operations, which its body is made of. */
+  readonly results?: readonly Reply[];
   /** Instead of a body: opens the rows of an array that is written as they come. */
   readonly stream?: (consume: (rows: Readable) => Promise<void>) => Promise<void>;
   /** The text before and after a streamed array; absent: the array is the whole body. */

@@ -60,7 +60,15 @@ export function recordReply(
   const validators = ['ETag', etag, 'Last-Modified', lastModified(stored), 'Cache-Control', CACHE];
   const kept = conditions && revalidate(conditions, { etag, modified: () => modifiedAt(stored) }, validators);
   if (kept) return kept;
-  return { status: 200, headers: headersOf(type).concat(validators), body: bodyOf(resource, stored, type) };
+  const headers = headersOf(type).concat(validators);
+  if (type !== JSON_TYPE) return { status: 200, headers, body: bodyOf(resource, stored, type) };
+  return {
+    status: 200,
+    headers,
+    body: withLinks(resource, stored),
+    record: stored,
+    collection: resource.name,
+  };
 }
 
 /** A 200 whose ETag is a hash of its body, so that it changes with anything in it; or its 304 or 412. */
@@ -82,7 +90,6 @@ function revalidate(
 }
 
 function bodyOf(resource: Resource, stored: Stored, type: string): string {
-  if (type === JSON_TYPE) return withLinks(resource, stored);
   const record = JSON.parse(stored.doc) as JsonObject;
   return type === CSV_TYPE
     ? csv(record)

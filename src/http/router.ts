@@ -10,6 +10,13 @@ import { MAX_TARGET } from './target.js';
 /** What one method does on one resource. */
 export interface Action {
   readonly run: (request: Request) => Promise<Reply> | Reply;
+  /** Throws the 403 that the caller's scopes and the path alone do not decide. Changes and locks nothing. */
+  readonly authorize?: (request: Request) => Promise<void> | void;
+  /**
+   * Work that is too slow for a transaction and precedes it; undefined when there is none. Resolves to the request
+   * to run. Throws what `run` throws of an invalid body.
+   */
+  readonly prepare?: (request: Request) => (() => Promise<Request>) | undefined;
   /** Media types of its answer, the default first; more than one are negotiated. */
   readonly offers?: readonly string[];
   /** Media types of the body it reads; none: a body is left unread. */

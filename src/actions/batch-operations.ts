@@ -1,0 +1,61 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { invalid } from '../errors.js';
+import { isObject, type Json, type JsonObject } from '../json.js';
+import type { Failure } from '../problem.js';
+
+export const MAX_OPERATIONS = 100;
+
+/** One operation as the client sent it, its shape checked. */
+export interface Operation {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Json | undefined;
+}
+
+/** The operations in the body of a batch. Throws 400 with every failure. */
+export function readOperations(value: Json | undefined): Operation[] {
+  const list = isObject(value) ? value.operations : value;
+  if (!Array.isArray(list))
+    throw invalid([failure('', 'must be an array of operations, or an object with operations', 'type')]);
+  if (list.length === 0) throw invalid([failure('', 'must have at least one operation', 'minItems')]);
+  if (list.length > MAX_OPERATIONS)
+    throw invalid([failure('', `must not have more than ${MAX_OPERATIONS} operations`, 'maxItems')]);
+  const failures = list.flatMap((operation, index) => faultsOf(operation, `/${index}`));
+  if (failures.length > 0) throw invalid(failures);
+  return list.map((operation) => {
+    const { method, path, headers, body } = operation as JsonObject;
+    const fields = Object.entries((headers ?? {}) as Record<string, string>).map(([name, field]) => [
+      name.toLowerCase(),
+      field,
+    ]);
+    return { method: method as string, path: path as string, headers: Object.fromEntries(fields), body };
+  });
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const MEMBERS = ['method', 'path', 'headers', 'body'];
+
+function faultsOf(operation: Json, at: string): Failure[] {
+  if (!isObject(operation)) return [failure(at, 'must be an object', 'type')];
+  const { method, path, headers = {} } = operation;
+  const faults: Failure[] = [];
+  if (!METHODS.includes(method as string))
+    faults.push(failure(`${at}/method`, `must be one of ${METHODS.join(', ')}`, 'enum'));
+  if (typeof path !== 'string' || !path.startsWith('/'))
+    faults.push(failure(`${at}/path`, 'must be a path', 'format'));
+  const areFields = isObject(headers) && Object.values(headers).every((field) => typeof field === 'string');
+  if (!areFields) faults.push(failure(`${at}/headers`, 'must be an object of strings', 'type'));
+  else if (Object.keys(headers).some((name) => name.toLowerCase() === 'idempotency-key')) {
+    faults.push(failure(`${at}/headers`, 'an Idempotency-Key is for the whole batch', 'not'));
+  }
+  for (const name of Object.keys(operation)) {
+    if (!MEMBERS.includes(name))
+      faults.push(failure(at, `must only have ${MEMBERS.join(', ')}`, 'additionalProperties'));
+  }
+  return faults;
+}
+
+function failure(path: string, message: string, keyword: string): Failure {
+  return { path, message, keyword };
+}

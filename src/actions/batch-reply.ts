@@ -1,0 +1,17 @@
+import type { Reply } from '../http/reply.js';
+import { JSON_TYPE } from '../http/representation.js';
+
+/** The reply of a batch, made of those of its operations, and of their texts if those are at hand. */
+export function batchReply(results: readonly Reply[], texts = results.map(resultOf)): Reply {
+  const body = `{"results":[${texts.join(',')}]}`;
+  return { status: 200, headers: ['Content-Type', JSON_TYPE], body, results };
+}
+
+/** A reply as part of the batch's: its JSON goes in as it is, other text as a string. */
+export function resultOf({ status, headers, body }: Reply): string {
+  const fields: Record<string, string> = {};
+  for (let at = 0; at < headers.length; at += 2) fields[headers[at]!.toLowerCase()] = headers[at + 1]!;
+  const isJson = fields['content-type']?.includes('json') === true;
+  const content = body === undefined ? '' : `,"body":${isJson ? body : JSON.stringify(body)}`;
+  return `{"status":${status},"headers":${JSON.stringify(fields)}${content}}`;
+}

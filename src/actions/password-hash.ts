@@ -1,0 +1,54 @@
+import type { Collection } from '../collection.js';
+import type { Draft } from '../draft.js';
+import { passwordNotGiven } from '../errors.js';
+import type { Request } from '../http/request.js';
+import { isObject, type Json, member } from '../json.js';
+import { hashPassword } from '../password.js';
+
+/** Characters of a password that the rules can accept; others are left to the rules. */
+const [MIN_LENGTH, MAX_LENGTH] = [8, 256];
+
+/**
+ * Hashes the password that a body sets, so that no transaction has to; undefined when it sets none. `check` throws
+ * what makes a hash needless.
+ */
+export function passwordPreparation(
+  { resource }: Collection,
+  request: Request,
+  check?: () => unknown,
+): (() => Promise<Request>) | undefined {
+  if (resource.schema.properties.password?.writeOnly !== true) return undefined;
+  const password = passwordIn(request.body?.value);
+  if (typeof password !== 'string' || password.length < MIN_LENGTH || password.length > 2 * MAX_LENGTH)
+    return undefined;
+  return async () => {
+    check?.();
+    return { ...request, passwordHashes: [{ password, hash: await hashPassword(password) }] };
+  };
+}
+
+/** The password in a record or a merge patch; of a JSON Patch the last one that it adds or replaces. */
+function passwordIn(value: Json | undefined): Json | undefined {
+  if (isObject(value)) return member(value, 'password');
+  if (!Array.isArray(value)) return undefined;
+  for (const operation of value.toReversed()) {
+    if (!isObject(operation)) continue;
+    const given = member(operation, 'value');
+    const path = member(operation, 'path');
+    if (path === '/password') return given;
+    if (path === '' && isObject(given)) return member(given, 'password');
+  }
+  return undefined;
+}
+
+/**
+ * A draft with the hash that was made of its password. Throws 422 in a transaction when a JSON Patch has moved or
+ * copied something into the password: it would have to be hashed while records are locked.
+ */
+export function withPasswordHash(draft: Draft, { passwordHashes, run }: Request): Draft {
+  if (draft.password === undefined) return draft;
+  const made = passwordHashes?.[0];
+  if (made?.password === draft.password) return { ...draft, passwordHash: made.hash };
+  if (run) throw passwordNotGiven();
+  return draft;
+}

@@ -1,0 +1,90 @@
+import type { Collection } from '../collection.js';
+import type { Row, Run, Value } from '../db/connect.js';
+import { storedResponseTooLarge } from '../errors.js';
+import type { Reply } from '../http/reply.js';
+import { withLinks } from '../http/representation.js';
+import { batchReply } from './batch-reply.js';
+
+/** Bytes of a record up to which its body is stored as it is. */
+const MAX_RECORD_BYTES = 4096;
+/** Bytes of all bodies that the stored reply of a batch repeats. */
+const MAX_BATCH_BYTES = 65_536;
+
+/** A reply as it is stored: a large record is a reference to its version, never a copy. */
+interface StoredReply {
+  readonly status: number;
+  readonly headers: readonly string[];
+  readonly body?: string | undefined;
+  readonly record?: RecordVersion | undefined;
+}
+
+type RecordVersion = readonly [collection: string, id: string, version: number];
+
+/** What `parts` holds besides status, headers and body. */
+type Parts = { readonly record: RecordVersion } | { readonly results: readonly StoredReply[] };
+
+/**
+ * The columns status, headers, body and parts of a reply. Throws 413 when a batch responds with more than can be
+ * stored: pages, HTML or CSV that no record stands for.
+ */
+export function columnsOf(reply: Reply): Value[] {
+  const { status, headers, body, record } = reply.results
+    ? { ...reply, body: undefined, record: undefined }
+    : compact(reply, MAX_BATCH_BYTES);
+  const parts: Parts | undefined = reply.results
+    ? { results: compactAll(reply.results) }
+    : record && { record };
+  return [status, JSON.stringify(headers), body ?? null, parts ? JSON.stringify(parts) : null];
+}
+
+function compactAll(results: readonly Reply[]): StoredReply[] {
+  let left = MAX_BATCH_BYTES;
+  return results.map((result) => {
+    const stored = compact(result, left);
+    left -= Buffer.byteLength(stored.body ?? '');
+    return stored;
+  });
+}
+
+function compact({ status, headers, body, record, collection }: Reply, maxBytes: number): StoredReply {
+  const bytes = body === undefined ? 0 : Buffer.byteLength(body);
+  if (bytes <= (record ? Math.min(MAX_RECORD_BYTES, maxBytes) : maxBytes)) return { status, headers, body };
+  if (!record || collection === undefined) throw storedResponseTooLarge(MAX_BATCH_BYTES);
+  return { status, headers, record: [collection, record.id, record.version] };
+}
+
+/**
+ * The reply that a row stores. A record that was changed or deleted since is left out, as if the client had preferred
+ * a minimal response (RFC 7240 section 4.2): the status and the headers still report what the request did.
+ */
+export async function replyOf(row: Row, collections: readonly Collection[], run: Run): Promise<Reply> {
+  const headers = JSON.parse(row.headers as string) as string[];
+  const parts = row.parts === null ? undefined : (JSON.parse(row.parts as string) as Parts);
+  const stored = { status: row.status as number, headers };
+  if (!parts) return row.body === null ? stored : { ...stored, body: row.body as string };
+  if ('record' in parts) return restored({ ...stored, record: parts.record }, collections, run);
+  const results: Reply[] = [];
+  for (const result of parts.results) results.push(await restored(result, collections, run));
+  return { ...batchReply(results), ...stored };
+}
+
+async function restored(
+  { status, headers, body, record }: StoredReply,
+  collections: readonly Collection[],
+  run: Run,
+): Promise<Reply> {
+  if (!record) return body === undefined ? { status, headers } : { status, headers, body };
+  const [name, id, version] = record;
+  const collection = collections.find(({ resource }) => resource.name === name);
+  const current = await collection?.get(id, run);
+  if (collection && typeof current === 'object' && current.version === version)
+    return { status, headers, body: withLinks(collection.resource, current) };
+  return {
+    status: status === 200 ? 204 : status,
+    headers: ['Preference-Applied', 'return=minimal', ...withoutType(headers)],
+  };
+}
+
+function withoutType(headers: readonly string[]): string[] {
+  return headers.filter((_, at) => headers[at - (at % 2)] !== 'Content-Type');
+}
