@@ -1,5 +1,5 @@
 import { problemOf } from './db/sqlstate.js';
-import { internal, outOfResponseMemory } from './errors.js';
+import { internal } from './errors.js';
 import type { Exchange } from './exchange.js';
 import { takesProblemJson } from './http/accept.js';
 import { staysUnread } from './http/body.js';
@@ -9,6 +9,7 @@ import { lingerOnClose } from './http/linger.js';
 import { render } from './http/problem.js';
 import { LARGE_BODY_BYTES, type Reply, send, sendHead, sendLive } from './http/reply.js';
 import { ReaderGone, writeRows } from './http/stream.js';
+import { outOfResponseMemory } from './limit-errors.js';
 import type { Abort } from './observe/observer.js';
 import { pathOf } from './observe/request-facts.js';
 import { Problem } from './problem.js';

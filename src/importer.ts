@@ -1,9 +1,10 @@
 import type { Collection } from './collection.js';
 import { problemOf } from './db/sqlstate.js';
-import { invalidBody, payloadTooLarge } from './errors.js';
+import { invalidBody } from './errors.js';
 import { requireStorable } from './http/json.js';
 import { MAX_DEPTH, requireJsonBounds } from './http/json-bounds.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from './json.js';
+import { payloadTooLarge } from './limit-errors.js';
 import { type Failure, Problem } from './problem.js';
 
 /** What to load and how. */

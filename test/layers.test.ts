@@ -28,6 +28,7 @@ const LAYERS = [
   [
     'password.ts',
     'errors.ts',
+    'limit-errors.ts',
     'problem.ts',
     'codes.ts',
     'config',
@@ -96,7 +97,7 @@ t.test('what only one place does is done in that place', async (t) => {
   only(/process\.env\b(?!\.PATH)/, ['config.ts']);
   only(/\.unsafe[<(]/, ['db/connect.ts', 'db/migrate.ts', 'db/prepared.ts']);
   only(/prepare: true/, ['db/prepared.ts']);
-  only(/new Problem\(/, ['errors.ts']);
+  only(/new Problem\(/, ['errors.ts', 'limit-errors.ts']);
   only(/\.writeHead\(/, ['http/reply.ts', 'http/stream.ts']);
   only(/\b_header\b/, ['http/whole.ts']);
   only(/\b_readableState\b/, ['http/body.ts']);

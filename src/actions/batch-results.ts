@@ -1,5 +1,5 @@
-import { batchResponseTooLarge, outOfResponseMemory } from '../errors.js';
 import type { Reply } from '../http/reply.js';
+import { batchResponseTooLarge, outOfResponseMemory } from '../limit-errors.js';
 import { fitsResponseMemory, ResponseHold } from '../response-memory.js';
 import { batchReply, resultOf } from './batch-reply.js';
 

@@ -1,12 +1,13 @@
 import type { Collection } from '../collection.js';
 import type { Db, Run } from '../db/connect.js';
 import { problemOf } from '../db/sqlstate.js';
-import { badRequest, batchFailed, pageTooLarge, unsupportedMediaType } from '../errors.js';
+import { badRequest, batchFailed, unsupportedMediaType } from '../errors.js';
 import type { Reply } from '../http/reply.js';
 import { JSON_TYPE } from '../http/representation.js';
 import type { Body, Request } from '../http/request.js';
 import { type Action, choose, pick, type Router } from '../http/router.js';
 import { requireVersion, splitVersion } from '../http/version.js';
+import { pageTooLarge } from '../limit-errors.js';
 import type { PasswordHash } from '../password.js';
 import { type Permission, permit } from '../principal.js';
 import { Problem } from '../problem.js';

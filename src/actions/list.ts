@@ -1,5 +1,4 @@
 import type { Collection } from '../collection.js';
-import { pageTooLarge } from '../errors.js';
 import type { Feed } from '../events/feed.js';
 import { listPage, summaryOf } from '../formats/html.js';
 import { readConditions } from '../http/conditional.js';
@@ -10,6 +9,7 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { documentsIn } from '../http/stream.js';
 import type { JsonObject } from '../json.js';
+import { pageTooLarge } from '../limit-errors.js';
 import { LONG_TASK_BYTES, longTaskTurn } from '../long-task.js';
 import type { PageBounds } from '../reads.js';
 import { MAX_PAGE_BYTES, type Selection } from '../statements.js';

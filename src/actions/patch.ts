@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Collection } from '../collection.js';
-import { invalid, payloadTooLarge, unavailable } from '../errors.js';
+import { invalid, unavailable } from '../errors.js';
 import { jsonPatch } from '../formats/json-patch.js';
 import { assign, mergePatch } from '../formats/merge-patch.js';
 import { requireStorable } from '../http/json.js';
@@ -10,6 +10,7 @@ import { JSON_TYPE, withLinks } from '../http/representation.js';
 import type { Body, Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
+import { payloadTooLarge } from '../limit-errors.js';
 import { LONG_TASK_BYTES, longTaskTurn } from '../long-task.js';
 import { ParseLimit } from '../parse-limit.js';
 import { type Guard, isStored, onlyVersion, type Stored, UNGUARDED } from '../record.js';

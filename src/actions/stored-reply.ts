@@ -1,8 +1,8 @@
 import type { Collection } from '../collection.js';
 import type { Row, Run, Value } from '../db/connect.js';
-import { storedResponseTooLarge } from '../errors.js';
 import type { Reply } from '../http/reply.js';
 import { withLinks } from '../http/representation.js';
+import { storedResponseTooLarge } from '../limit-errors.js';
 import { batchReply } from './batch-reply.js';
 
 /** Bytes of a record up to which its body is stored as it is. */

@@ -1,4 +1,5 @@
-import { badRequest, insufficientStorage, unavailable } from '../errors.js';
+import { badRequest, unavailable } from '../errors.js';
+import { insufficientStorage } from '../limit-errors.js';
 import type { Problem } from '../problem.js';
 
 /** What a failed statement reported; `code` is a SQLSTATE, or the driver's word for a lost connection. */

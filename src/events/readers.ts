@@ -1,6 +1,7 @@
 import type { CredentialWatch } from '../auth/credential-watch.js';
 import { partition } from '../auth/partition.js';
-import { tooManyStreams, unavailable } from '../errors.js';
+import { unavailable } from '../errors.js';
+import { tooManyStreams } from '../limit-errors.js';
 import type { Cell } from '../observe/instruments.js';
 import type { Principal } from '../principal.js';
 

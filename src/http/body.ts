@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { payloadTooLarge, unsupportedEncoding, unsupportedMediaType } from '../errors.js';
+import { unsupportedEncoding, unsupportedMediaType } from '../errors.js';
+import { payloadTooLarge } from '../limit-errors.js';
 import { type BodyLimits, collect, heldBodies, type Read, tooManyBytes } from './incomplete-body.js';
 import { readJson } from './json.js';
 import type { Body } from './request.js';

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { partition } from '../auth/partition.js';
-import { payloadTooLarge, requestTimeout, tooManyOfAddress, unavailable } from '../errors.js';
+import { requestTimeout, tooManyOfAddress, unavailable } from '../errors.js';
+import { payloadTooLarge } from '../limit-errors.js';
 
 /** The client went away while its body was read: there is nobody to answer. */
 export class BodyAborted extends Error {}

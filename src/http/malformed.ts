@@ -1,14 +1,8 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import {
-  badRequest,
-  headersTooLarge,
-  httpVersionNotSupported,
-  notImplemented,
-  requestTimeout,
-  uriTooLong,
-} from '../errors.js';
+import { badRequest, httpVersionNotSupported, notImplemented, requestTimeout } from '../errors.js';
+import { headersTooLarge, uriTooLong } from '../limit-errors.js';
 import type { Cell, Labelled } from '../observe/instruments.js';
 import type { Problem } from '../problem.js';
 import { lingerOnClose } from './linger.js';

@@ -1,11 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import {
-  badRequest,
-  headersTooLarge,
-  httpVersionNotSupported,
-  notImplemented,
-  uriTooLong,
-} from '../errors.js';
+import { badRequest, httpVersionNotSupported, notImplemented } from '../errors.js';
+import { headersTooLarge, uriTooLong } from '../limit-errors.js';
 
 /** Bytes of a request target, and of the header fields with their separators. */
 export const MAX_TARGET = 8192;

@@ -269,7 +269,7 @@ t.test('a subject of any length and any characters can use an Idempotency-Key', 
   });
   const ids = new Set<string>();
   for (const { id, secret } of secrets) {
-    for (const time of [0, 1]) {
+    for (const time of [0, 100]) {
       const body = JSON.stringify({ name: 'x' });
       const headers = { ...sign(id, secret, 'POST', '/items', body, time), 'idempotency-key': 'same' };
       const answer = await send('POST', '/items', { body, type: 'application/json', headers });
