@@ -7,7 +7,7 @@ import type { WebhookFields } from './webhook.js';
 const VERBS = ['created', 'updated', 'deleted'];
 
 /** What the service says of a webhook: a body may hold it, as it was read, and it is left out. */
-const READ_ONLY = ['disabled_reason', 'previous_secret_until'];
+const READ_ONLY = ['disabled_reason', 'dropped_events', 'previous_secret_until'];
 
 /** Reads what a body makes of a webhook's fields. Throws 400. */
 export type ReadFields = (input: Json | undefined, before?: WebhookFields) => WebhookFields;
