@@ -36,9 +36,43 @@ cross join looked_at
 left join measured on before < $5
 order by seq;
 
+-- The bytes of the next block of events: up to five thousand, and no further one once they come to $2 bytes. Events that
+-- do not fill a block yet are measured later. 128 bytes stand for what an event has besides its document.
+-- name: measure ($1 horizon, $2 bytes)
+with kept as materialized (
+  select floor from events_floor for update skip locked
+), start as materialized (
+  select greatest(floor, coalesce((select max(until) from event_bytes), 0)) as after from kept
+), next as materialized (
+  select seq, 128 + coalesce(octet_length(data), 0) as own
+  from start, events
+  where seq > after and seq <= $1
+  order by seq limit 5000
+), added as materialized (
+  select seq, own, sum(own) over (order by seq) as bytes from next
+), block as materialized (
+  select max(seq) as until, max(bytes) as bytes, count(*) as events from added where bytes - own < $2::bigint
+)
+insert into event_bytes (until, bytes)
+select until, bytes from block where bytes >= $2::bigint or events = 5000
+returning 1 as measured;
+
+-- Up to where events must go for the measured rest to have at most so many bytes; null: none must.
+-- name: byte_floor ($1 bytes)
+select max(until) as until
+from (select until, sum(bytes) over (order by until desc) as bytes from event_bytes) as rest
+where bytes > $1::bigint;
+
+-- name: forget_measured
+delete from event_bytes where until <= (select floor from events_floor);
+
+-- Up to where the events have become deliveries; no row when no enabled webhook waits for any.
+-- name: fanned_out
+select position from webhook_cursor where exists (select from webhooks where enabled);
+
 -- Deletes the oldest of those that are too old or too many, five thousand at a time, and says so. One process does it at
 -- a time, and never beyond the horizon that it knows.
--- name: prune ($1 seconds to keep, $2 most events, $3 horizon)
+-- name: prune ($1 seconds to keep, $2 max events, $3 horizon, $4 up to where there are too many bytes)
 with kept as materialized (
   select floor from events_floor for update skip locked
 ), oldest as materialized (
@@ -46,8 +80,37 @@ with kept as materialized (
 ), past as materialized (
   select max(seq) as seq from oldest
   where time < now() - make_interval(secs => $1::double precision) or seq <= (select max(seq) from events) - $2
+    or seq <= $4::bigint
 ), pruned as (
   delete from events using kept, past where events.seq > kept.floor and events.seq <= past.seq
 )
 update events_floor set floor = past.seq from past where past.seq is not null
 returning 1 as pruned;
+
+-- Deletes events that have not become deliveries, and adds to each enabled webhook how many of them it wanted. Does
+-- nothing while they are becoming deliveries, or when they have since the position was read.
+-- name: drop ($1 up to, $2 position, $3 the same as a number)
+with place as materialized (
+  select position from webhook_cursor for update skip locked
+), kept as materialized (
+  select floor from events_floor for update skip locked
+), oldest as materialized (
+  select seq, type
+  from place, kept, events
+  where position is not distinct from $2::text and seq > floor and seq <= $1::bigint
+  order by seq limit 5000
+), past as materialized (
+  select max(seq) as seq, count(*) filter (where seq > $3::bigint) as events from oldest
+), lost as materialized (
+  select webhooks.id, count(*) as events
+  from oldest
+  join webhooks on enabled and types && array['*', type, split_part(type, '.', 1) || '.*']
+  where seq > $3::bigint
+  group by webhooks.id
+), counted as (
+  update webhooks set dropped_events = dropped_events + lost.events from lost where webhooks.id = lost.id
+), pruned as (
+  delete from events using kept, past where events.seq > kept.floor and events.seq <= past.seq
+)
+update events_floor set floor = past.seq from past where past.seq is not null
+returning past.events::integer as dropped;

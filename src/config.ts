@@ -39,6 +39,7 @@ export interface Config
   readonly tombstones: boolean;
   readonly tombstoneTtlSeconds: number;
   readonly idempotencyTtlSeconds: number;
+  readonly idempotencyMaxBytes: number;
   readonly deprecation: Date | undefined;
   readonly sunset: Date | undefined;
   readonly successor: string | undefined;
@@ -86,6 +87,7 @@ export function readConfig(env: Env = process.env): Config {
     tombstones: flag('TOMBSTONES'),
     tombstoneTtlSeconds: integer('TOMBSTONE_TTL', 2_592_000, 1, 3_153_600_000),
     idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL', 86_400, 1, 31_536_000),
+    idempotencyMaxBytes: integer('IDEMPOTENCY_MAX_BYTES', 268_435_456, 1_048_576, 999_999_999_999),
     deprecation: date('V1_DEPRECATION'),
     sunset: date('V1_SUNSET'),
     successor: read<string | undefined>('V1_SUCCESSOR', undefined, 'a URL or a path', (text) =>

@@ -156,7 +156,14 @@ export async function startService(
       metrics.http.refused,
     );
     await bind(server, { host: config.host, port: config.port, setting: 'PORT' });
-    const stopHousekeeping = keepHouse(db, log, { ...config, horizon: feed?.tail.horizon });
+    const stopHousekeeping = keepHouse(db, log, {
+      ...config,
+      horizon: feed?.tail.horizon,
+      onDropped: (events) => {
+        metrics.events.dropped.value += events;
+        log.error({ events }, 'events were deleted before webhooks received them: EVENTS_MAX_BYTES');
+      },
+    });
     return {
       url: urlOf(server, config.host),
       db,

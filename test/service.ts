@@ -149,5 +149,7 @@ export const KEPT = {
   tombstoneTtlSeconds: 86_400,
   eventsKeepSeconds: 86_400,
   eventsMax: 1_000_000,
+  eventsMaxBytes: 1_000_000_000,
+  idempotencyMaxBytes: 1_000_000_000,
   webhookRetentionSeconds: 86_400,
 };

@@ -10,3 +10,6 @@ create table event_bytes (
   until bigint primary key,
   bytes bigint not null
 );
+
+-- Events that were deleted before they became deliveries, because they came to twice the limit.
+alter table webhooks add column dropped_events bigint not null default 0;

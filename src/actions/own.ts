@@ -33,8 +33,8 @@ export function ownCreation({ resource }: Collection, action: Action): Action {
   const authorize = ({ permission, principal, body }: Request): void => {
     const value = body?.value;
     const parent = isObject(value) ? member(value, field) : undefined;
-    if (permission === 'own' && String(parent).toLowerCase() !== principal.subject.toLowerCase())
-      throw forbidden([`${resource.name}:write`]);
+    const isOwn = typeof parent === 'string' && parent.toLowerCase() === principal.subject.toLowerCase();
+    if (permission === 'own' && !isOwn) throw forbidden([`${resource.name}:write`]);
   };
   return {
     ...action,

@@ -114,7 +114,18 @@ export async function webhookOf(db: Db, { params }: Request): Promise<Webhook> {
 }
 
 function shown(webhook: Webhook): Record<string, unknown> {
-  const { id, url, types, description, enabled, disabledReason, previousUntil, created, updated } = webhook;
+  const {
+    id,
+    url,
+    types,
+    description,
+    enabled,
+    disabledReason,
+    droppedEvents,
+    previousUntil,
+    created,
+    updated,
+  } = webhook;
   return {
     id,
     url,
@@ -122,6 +133,7 @@ function shown(webhook: Webhook): Record<string, unknown> {
     description,
     enabled,
     disabled_reason: disabledReason,
+    dropped_events: droppedEvents,
     previous_secret_until: timeOf(previousUntil),
     created_at: timeOf(created),
     updated_at: timeOf(updated),

@@ -14,7 +14,8 @@ const STATEMENTS = readStatements('auth.sql');
 /** Passwords that have been found right, for so long; as long as the stored hash stays the same. */
 const MOST_KNOWN = 10_000;
 const KNOWN_MS = 60_000;
-const LONGEST_PASSWORD = 256;
+/** UTF-16 units of the 256 code points that a password may have. */
+const MAX_PASSWORD_UNITS = 512;
 const LONGEST_EMAIL = 254;
 /** UTF-16 units of a text before NFC that one unit after it may have been made of. */
 const NFC_FACTOR = 8;
@@ -92,7 +93,7 @@ function read(credentials: string): { email: string; password: string } {
   const given = text.slice(0, colon).trim();
   const password = text.slice(colon + 1);
   // No user has longer ones, or U+0000, which PostgreSQL cannot hold. NFC takes quadratic time, so the length comes first.
-  const isTooLong = given.length > NFC_FACTOR * LONGEST_EMAIL || password.length > LONGEST_PASSWORD;
+  const isTooLong = given.length > NFC_FACTOR * LONGEST_EMAIL || password.length > MAX_PASSWORD_UNITS;
   const email = isTooLong ? '' : given.normalize('NFC').toLowerCase();
   if (isTooLong || email.length > LONGEST_EMAIL || email.includes('\0'))
     throw refusal('The email or the password is wrong.');

@@ -1,26 +1,30 @@
 import type { Log } from '../log.js';
 import { fold, unfolded } from './blocks.js';
 import type { Db, Value } from './connect.js';
+import { type EventLimits, pruneEvents } from './event-pruning.js';
 import { readStatements } from './queries.js';
 
-export interface HousekeepingOptions {
+export interface HousekeepingOptions extends EventLimits {
   readonly idempotencyTtlSeconds: number;
+  readonly idempotencyMaxBytes: number;
   readonly tombstoneTtlSeconds: number;
-  readonly eventsKeepSeconds: number;
-  readonly eventsMax: number;
-  /** How far this process knows the events to be final; undefined: nobody reads them here. */
-  readonly horizon?: (() => number) | undefined;
   readonly webhookRetentionSeconds: number;
 }
 
 const FOLD_MS = 2000;
 const PRUNE_MS = 30_000;
+/** Writers can exceed the byte limit of events by what they write in this time. */
+const PRUNE_EVENTS_MS = 2000;
 /** Batches of a thousand that one turn prunes at the most. */
 const MOST_BATCHES = 50;
 
 /** Adds up the totals' deltas and prunes what is past its time, now and then; gives the function that ends it. */
 export function keepHouse(db: Db, log: Log, options: HousekeepingOptions): () => void {
-  const ends = [every(FOLD_MS, log, folding(db)), every(PRUNE_MS, log, () => prune(db, options))];
+  const ends = [
+    every(FOLD_MS, log, folding(db)),
+    every(PRUNE_EVENTS_MS, log, () => pruneEvents(db, options)),
+    every(PRUNE_MS, log, () => prune(db, options)),
+  ];
   return () => {
     for (const end of ends) end();
   };
@@ -28,7 +32,6 @@ export function keepHouse(db: Db, log: Log, options: HousekeepingOptions): () =>
 
 const KEPT = readStatements('idempotency.sql');
 const TAKEN = readStatements('auth.sql');
-const EVENTS = readStatements('events.sql');
 const DELIVERIES = readStatements('webhooks.sql');
 
 /** Adds up what there is, and goes on with what the last turn left. */
@@ -46,13 +49,10 @@ function folding(db: Db): () => Promise<void> {
 export async function prune(db: Db, options: HousekeepingOptions): Promise<void> {
   const work: [statement: string, args: Value[]][] = [
     [KEPT.get('prune_keys')!, [options.idempotencyTtlSeconds]],
+    [KEPT.get('prune_key_bytes')!, [options.idempotencyMaxBytes]],
     [KEPT.get('prune_tombstones')!, [options.tombstoneTtlSeconds]],
     [TAKEN.get('prune_taken')!, []],
     [TAKEN.get('prune_limits')!, []],
-    [
-      EVENTS.get('prune')!,
-      [options.eventsKeepSeconds, options.eventsMax, options.horizon?.() ?? Number.MAX_SAFE_INTEGER],
-    ],
     [DELIVERIES.get('prune_deliveries')!, [options.webhookRetentionSeconds]],
     [DELIVERIES.get('prune_left')!, [options.webhookRetentionSeconds]],
   ];
@@ -61,6 +61,7 @@ export async function prune(db: Db, options: HousekeepingOptions): Promise<void>
       if ((await db.run(statement, args)).length === 0) break;
     }
   }
+  await pruneEvents(db, options);
 }
 
 /** Runs work again and again, one run at a time. Nothing depends on a single run: the next one does what it left. */

@@ -52,5 +52,6 @@ function atLeastOne(value: number, fallback: number): number {
 /** By code points, so that no character is cut in two. */
 function cut(search: string): string {
   const trimmed = search.trim();
-  return trimmed.length <= MAX_SEARCH ? trimmed : [...trimmed].slice(0, MAX_SEARCH).join('');
+  if (trimmed.length <= MAX_SEARCH) return trimmed;
+  return [...trimmed.slice(0, MAX_SEARCH * 2)].slice(0, MAX_SEARCH).join('');
 }

@@ -18,6 +18,8 @@ export interface EventMetrics {
   readonly ended: Labelled<Cell>;
   /** Seconds of one try to deliver. Labels: outcome. */
   readonly tries: Labelled<Distribution>;
+  /** Events that were deleted before webhooks received them. */
+  readonly dropped: Cell;
   /** Tries under way. */
   readonly trying: Cell;
 }
@@ -32,11 +34,17 @@ export function createEventMetrics(): EventMetrics {
     ['outcome'],
     SECONDS,
   );
+  const dropped = counter(
+    'plinth_webhook_dropped_events_total',
+    'Events that were deleted before webhooks received them.',
+    [],
+  );
   const families = [
     gauge('plinth_event_readers', 'Event streams and requests that wait for events.', () => readers.value),
     ended.family,
     tries.family,
+    dropped.family,
     gauge('plinth_webhook_active_tries', 'Tries to deliver that are under way.', () => trying.value),
   ];
-  return { families, readers, ended, tries, trying };
+  return { families, dropped: dropped.of(), readers, ended, tries, trying };
 }

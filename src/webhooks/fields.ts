@@ -1,13 +1,13 @@
 import { invalid } from '../errors.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import { lateCheck } from '../validate.js';
-import { readTarget, type TargetRules } from './target.js';
+import { MOST_URL, readTarget, type TargetRules } from './target.js';
 import type { WebhookFields } from './webhook.js';
 
 const VERBS = ['created', 'updated', 'deleted'];
 
 /** What the service says of a webhook: a body may hold it, as it was read, and it is left out. */
-const READ_ONLY = ['disabled_reason', 'previous_secret_until'];
+const READ_ONLY = ['disabled_reason', 'dropped_events', 'previous_secret_until'];
 
 /** Reads what a body makes of a webhook's fields. Throws 400. */
 export type ReadFields = (input: Json | undefined, before?: WebhookFields) => WebhookFields;
@@ -24,8 +24,15 @@ export function fieldsOf(collections: readonly string[], rules: TargetRules): Re
       required: ['url', 'types'],
       additionalProperties: false,
       properties: {
-        url: { type: 'string', minLength: 1 },
-        types: { type: 'array', minItems: 1, uniqueItems: true, items: { enum: ['*', ...known] } },
+        url: { type: 'string', minLength: 1, maxLength: MOST_URL },
+        types: {
+          type: 'array',
+          minItems: 1,
+          maxItems: known.length + 1,
+          // With the type of its items, uniqueItems takes linear time; without, it compares all pairs.
+          uniqueItems: true,
+          items: { type: 'string', enum: ['*', ...known] },
+        },
         description: { type: 'string', maxLength: 500 },
         enabled: { type: 'boolean' },
       },

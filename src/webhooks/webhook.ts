@@ -17,6 +17,8 @@ export interface Webhook extends WebhookFields {
   readonly id: string;
   /** `gone`: its target answered 410. */
   readonly disabledReason: string | null;
+  /** Events that it wanted and that were deleted before they became deliveries. */
+  readonly droppedEvents: number;
   /** Until when the secret before this one is good as well; undefined: it is not. */
   readonly previousUntil: number | undefined;
   readonly created: number;
@@ -30,7 +32,7 @@ export interface NewSecret {
 }
 
 /** Named so that no statement gives a secret away. */
-const WEBHOOK = `id::text, url, array_to_json(types)::text as types, description, enabled, disabled_reason,
+const WEBHOOK = `id::text, url, array_to_json(types)::text as types, description, enabled, disabled_reason, dropped_events,
   (extract(epoch from case when previous_until > now() then previous_until end) * 1000)::float8 as previous_until,
   (extract(epoch from created_at) * 1000)::float8 as created,
   (extract(epoch from updated_at) * 1000)::float8 as updated`;
@@ -104,6 +106,7 @@ function webhookOf(row: Row): Webhook {
     description: String(row.description),
     enabled: row.enabled === true,
     disabledReason: row.disabled_reason as string | null,
+    droppedEvents: Number(row.dropped_events),
     previousUntil: typeof row.previous_until === 'number' ? row.previous_until : undefined,
     created: Number(row.created),
     updated: Number(row.updated),

@@ -1,0 +1,70 @@
+import t, { type Test } from 'tap';
+import { prune } from '../../src/db/housekeeping.js';
+import { until } from '../process.js';
+import { KEPT, testService } from '../service.js';
+import { LOOPBACK, makeWebhook } from '../webhooks/target.js';
+
+const MB = 1_000_000;
+
+async function storedBytes({ db }: { db: Awaited<ReturnType<typeof testService>>['db'] }): Promise<number> {
+  const [row] = await db.run('select coalesce(sum(octet_length(data)), 0)::integer as bytes from events', []);
+  return row!.bytes as number;
+}
+
+/** A service with a large item that ten small patches have changed. */
+async function patched(t: Test, env: Record<string, string> = {}) {
+  const service = await testService(t, env);
+  const { id } = (await service.send('POST', '/items', { body: { name: 'x', text: 'x'.repeat(0.95 * MB) } }))
+    .json;
+  const patch = async () => {
+    for (let n = 0; n < 10; n++) await service.send('PATCH', `/items/${id}`, { body: { n } });
+  };
+  return { ...service, id, patch };
+}
+
+t.test('small patches of a large record stay within EVENTS_MAX_BYTES', async (t) => {
+  const service = await patched(t);
+  await service.patch();
+  t.ok((await storedBytes(service)) > 10 * MB);
+  const options = { ...KEPT, eventsMaxBytes: 3 * MB };
+  for (let round = 0; round < 3; round++) {
+    await prune(service.db, options);
+    const bytes = await storedBytes(service);
+    t.ok(bytes <= 3 * MB && bytes >= 1.9 * MB, `${bytes} bytes are left`);
+    await service.patch();
+  }
+  await prune(service.db, options);
+  const [newest] = await service.db.run('select data from events order by seq desc limit 1', []);
+  t.equal(JSON.parse(newest!.data as string).n, 9, 'the newest are left');
+  const [measured] = await service.db.run('select count(*)::integer as rows from event_bytes', []);
+  t.ok((measured!.rows as number) <= 5, 'sizes of events that are gone are gone');
+});
+
+t.test('a service enforces EVENTS_MAX_BYTES by itself', async (t) => {
+  const service = await patched(t, { EVENTS_MAX_BYTES: '2000000' });
+  await service.patch();
+  await until('the oldest are gone', async () => (await storedBytes(service)) <= 2 * MB);
+});
+
+t.test('pruning waits for webhooks, and beyond twice the limit drops events loudly', async (t) => {
+  const service = await patched(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off', LOG_LEVEL: 'error' });
+  const hook = await makeWebhook(service, 'http://127.0.0.1:9/');
+  await service.db.run("update webhook_cursor set position = '00000000000'", []);
+  await service.patch();
+  const before = await storedBytes(service);
+  const dropped: number[] = [];
+  const options = { ...KEPT, onDropped: (events: number) => dropped.push(events) };
+  await prune(service.db, { ...options, eventsMaxBytes: 6 * MB, eventsMax: 1 });
+  t.equal(await storedBytes(service), before, 'it waits up to twice the limit, whatever the reason');
+  t.same(dropped, []);
+  await prune(service.db, { ...options, eventsMaxBytes: 3 * MB });
+  const left = await storedBytes(service);
+  t.ok(left <= 6 * MB && left >= 4.9 * MB, `${left} bytes are left`);
+  t.equal(dropped.length, 1);
+  t.ok(dropped[0]! >= 4);
+  t.equal((await service.send('GET', `/webhooks/${hook.id}`)).json.dropped_events, dropped[0]);
+  await service.send('PATCH', `/webhooks/${hook.id}`, { body: { enabled: false } });
+  await prune(service.db, { ...options, eventsMaxBytes: 3 * MB });
+  t.ok((await storedBytes(service)) <= 3 * MB, 'a disabled webhook holds nothing up');
+  t.equal(dropped.length, 1);
+});
