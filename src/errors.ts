@@ -44,18 +44,8 @@ export const forbidden = (scopes: readonly string[]) =>
   });
 
 /** The caller may change its own password only with the current one. */
-export const currentPasswordRequired = () =>
-  new Problem(
-    403,
-    'CURRENT_PASSWORD_REQUIRED',
-    'A change of your own password requires current_password or a recent sign-in.',
-    { details: { path: '/current_password' } },
-  );
-
-export const currentPasswordWrong = () =>
-  new Problem(403, 'CURRENT_PASSWORD_WRONG', 'The current password is wrong.', {
-    details: { path: '/current_password' },
-  });
+export const currentPasswordProblem = (code: Code, message: string) =>
+  new Problem(403, code, message, { details: { path: '/current_password' } });
 
 /** RFC 6585 section 4. `fields` tell of the limit, as pairs of names and values. */
 export const rateLimited = (retryAfterSeconds: number, fields: readonly string[] = []) =>

@@ -15,8 +15,10 @@ import { ParseLimit } from '../parse-limit.js';
 import { type Guard, isStored, onlyVersion, type Stored, UNGUARDED } from '../record.js';
 import { createTurns } from '../turns.js';
 import { parseUuid } from '../uuid.js';
+import { writeOnlyNames } from '../validate.js';
 import { missing } from './missing.js';
 import {
+  confirmPassword,
   expectedVersion,
   explainHeld,
   narrowed,
@@ -42,6 +44,7 @@ const ATTEMPTS = 24;
  */
 export function patch(collection: Collection, settings: WriteSettings): Action {
   const { resource } = collection;
+  const writeOnly = writeOnlyNames(resource.schema);
   const turns = createTurns();
   let underWay = 0;
   /** How many in a row have found no other under way. */
@@ -87,6 +90,8 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
     // A JSON Patch sees what GET shows, `_links` included.
     const text = body.type === JSON_PATCH ? withLinks(resource, current) : current.doc;
     const record = JSON.parse(text) as JsonObject;
+    // A field that an older version stored under this name: the value must come from the request.
+    for (const name of writeOnly) if (Object.hasOwn(record, name)) delete record[name];
     if (isLong) await longTaskTurn();
     const next = patched(record, body);
     if (isLong) await longTaskTurn();
@@ -94,6 +99,8 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
     requireRecordBounds(next, body, settings.bodyLimit);
     if (isLong) await longTaskTurn();
     const draft = collection.check(next);
+    const confirmed = confirmPassword(request, current.id, draft, settings);
+    if (confirmed) await confirmed;
     if (isLong) await longTaskTurn();
     const required = narrowed(guard, current.version);
     const outcome = await collection.replace(current.id, draft, required, request.run);

@@ -6,6 +6,7 @@ import { isStored } from '../record.js';
 import { parseUuid } from '../uuid.js';
 import { missing } from './missing.js';
 import {
+  confirmPassword,
   expectedVersion,
   explainHeld,
   narrowed,
@@ -28,6 +29,8 @@ export function replace(collection: Collection, settings: WriteSettings): Action
       const draft = collection.check(request.body?.value);
       const expected = expectedVersion(request.body?.value);
       if (id === undefined) throw missing(resource, 'absent');
+      const confirmed = confirmPassword(request, id, draft, settings);
+      if (confirmed) await confirmed;
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const outcome = await collection.replace(id, draft, narrowed(guard, expected), request.run);
         if (isStored(outcome)) return writtenReply(resource, outcome, request);
