@@ -40,6 +40,12 @@ from users
 join passwords on user_id = users.id
 where email = any (array(select json_array_elements_text($1::text::json)));
 
+-- name: password_of ($1 user id)
+select email, hash
+from users
+left join passwords on user_id = users.id
+where users.id = $1;
+
 -- name: rehash ($1 user id, $2 hash that was verified, $3 new hash)
 update passwords set hash = $3 where user_id = $1 and hash = $2;
 

@@ -1,11 +1,10 @@
 import { type Amendment, openAmend } from './amend.js';
 import type { Db, Run, Value } from './db/connect.js';
 import { readStatements } from './db/queries.js';
-import { compileDraft, type Draft } from './draft.js';
+import { compileDraft, type Draft, type Origin } from './draft.js';
 import { groupWrites, type Write } from './grouped.js';
 import type { Json } from './json.js';
 import { sharing } from './observe/metrics.js';
-import { hashPassword } from './password.js';
 import { openReads, type Reads } from './reads.js';
 import {
   documentHead,
@@ -22,6 +21,7 @@ import {
 } from './record.js';
 import type { Resource } from './resource.js';
 import { compileStatements } from './statements.js';
+import { storedPassword } from './stored-password.js';
 import { createdAt, nextIdentity } from './uuid.js';
 import { violationOf } from './violation.js';
 
@@ -32,7 +32,7 @@ import { violationOf } from './violation.js';
 export interface Collection extends Reads {
   readonly resource: Resource;
   /** Throws the 400 with every failure, or the 422 of a reference that names no record. */
-  check(input: Json | undefined): Draft;
+  check(input: Json | undefined, origin?: Origin): Draft;
   /**
    * Locks records for the transaction of `run`, in the order of their ids; with `parent` only those below it. Others
    * are neither locked nor waited for.
@@ -118,15 +118,15 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
    */
   function write<T>(
     id: string,
-    { password, passwordHash }: Draft,
+    draft: Draft,
     within: Run | undefined,
     apart: () => Promise<T>,
     record: (run: Run) => Promise<T>,
   ): Promise<T> {
-    const withPassword = async (password: string): Promise<T> => {
-      if (within && passwordHash === undefined)
+    const withPassword = async (hashed: Promise<string>): Promise<T> => {
+      if (within && draft.passwordHash === undefined)
         throw new Error('a password in a transaction has no hash yet');
-      const hash = passwordHash ?? (await hashPassword(password));
+      const hash = await hashed;
       const both = async (run: Run): Promise<T> => {
         const written = await record(run);
         if (isStored(written)) await run(SET_PASSWORD, [id, hash]);
@@ -134,7 +134,8 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
       };
       return within ? both(within) : db.transaction(both);
     };
-    const written = password !== undefined ? withPassword(password) : within ? record(within) : apart();
+    const hashed = storedPassword(draft);
+    const written = hashed ? withPassword(hashed) : within ? record(within) : apart();
     return written.catch(refuse);
   }
 

@@ -43,6 +43,10 @@ export const forbidden = (scopes: readonly string[]) =>
     scope: scopes.join(' '),
   });
 
+/** The caller may change its own password only with the current one. */
+export const currentPasswordProblem = (code: Code, message: string) =>
+  new Problem(403, code, message, { details: { path: '/current_password' } });
+
 /** RFC 6585 section 4. `fields` tell of the limit, as pairs of names and values. */
 export const rateLimited = (retryAfterSeconds: number, fields: readonly string[] = []) =>
   new Problem(429, 'RATE_LIMITED', 'Too many requests.', {
@@ -61,6 +65,9 @@ export const noSuchPath = () => NO_SUCH_PATH;
 /** A record that is not there; `shape` as the collection declares it. */
 export const absent = (singular: string, shape: 'simple' | 'empty') =>
   new Problem(404, singular === 'user' ? 'USER_NOT_FOUND' : 'NOT_FOUND', `No such ${singular}.`, { shape });
+
+/** The path names a user that does not exist, for a request about what is below it. */
+export const noSuchUser = () => new Problem(404, 'USER_NOT_FOUND', 'No such user.');
 
 /** A record that was deleted, for services that keep tombstones. */
 export const gone = (singular: string) => new Problem(410, 'GONE', `The ${singular} has been deleted.`);

@@ -8,6 +8,7 @@ import { readRecords } from './http/json.js';
 import { type Imported, importRecords } from './importer.js';
 import { isObject, type Json } from './json.js';
 import { createLog } from './log.js';
+import { hashOnAllCores } from './password-queue.js';
 import { Problem } from './problem.js';
 import { openCollections } from './routes.js';
 
@@ -17,6 +18,8 @@ FILE.json holds {"collection": [records], ...}. Ids are new; references between 
   --as COLLECTION   the file is one array of records, or an object with one, of this collection
   --rename FROM=TO  a top-level field of every record has another name here; may be repeated
   --strict          stop at the first record that is refused; what went in before it stays
+
+A user's password may be given as its hash: "password_hash", scrypt$N$r$p$salt$key or bcrypt's $2b$cost$...
 `;
 
 /** sysexits.h: wrong usage, bad configuration. */
@@ -45,6 +48,7 @@ async function main(): Promise<void> {
   const config = readConfig();
   const records = recordsOf(command);
   const log = createLog(config.logLevel);
+  hashOnAllCores();
   const database = await openDatabase(config, log);
   try {
     const collections = Object.values(await openCollections(database.db, config.tombstones));
@@ -134,13 +138,19 @@ function onRefused(place: string, reason: string): void {
   process.stderr.write(`${place}: ${reason}\n`);
 }
 
-let shown = 0;
+/** How often progress is shown: by a line that is overwritten on a terminal, by a line of its own elsewhere. */
+const TERMINAL_MS = 100;
+const LINE_MS = 10_000;
 
-/** A line that is written over, on a terminal only. */
+let shown = Date.now();
+
 function onProgress(collection: string, done: number, of: number): void {
-  if (!process.stderr.isTTY || (done < of && Date.now() - shown < 100)) return;
+  const { isTTY } = process.stderr;
+  const isDue = Date.now() - shown >= (isTTY ? TERMINAL_MS : LINE_MS) || (isTTY && done === of);
+  if (!isDue) return;
   shown = Date.now();
-  process.stderr.write(`\r${collection}: ${done} of ${of}\x1b[K`);
+  const line = `${collection}: ${done} of ${of}`;
+  process.stderr.write(isTTY ? `\r${line}\x1b[K` : `${line}\n`);
 }
 
 function clearProgress(): void {

@@ -132,7 +132,7 @@ async function importOne(
     const followed = parents?.get(JSON.stringify(member(renamed, parent)));
     if (followed !== undefined) setMember(renamed, parent, followed);
   }
-  const created = await collection.create(collection.check(renamed));
+  const created = await collection.create(collection.check(renamed, 'import'));
   const oldId = isObject(renamed) ? member(renamed, 'id') : undefined;
   return { oldId: oldId === undefined ? undefined : JSON.stringify(oldId), id: created.id };
 }

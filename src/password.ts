@@ -1,17 +1,15 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
-import { availableParallelism } from 'node:os';
-import { unavailable } from './errors.js';
+import { parsePasswordHash, type ScryptHash } from './password-hash.js';
+import { queueHash } from './password-queue.js';
 
 /** OWASP's scrypt parameters: 2^17 needs 128 MiB a hash, so p is raised and N lowered to 2^15 (32 MiB). */
 const COST = { N: 2 ** 15, r: 8, p: 3 } as const;
 const KEY_BYTES = 32;
-/** Hashes under way at once: requests without a password keep cores and threads of their own. */
-const AT_ONCE = Math.max(1, Math.min(Math.floor(availableParallelism() / 2), 2));
-/** Hashes under way or waiting; one more is a 503. */
-const MOST = 16;
+/** bcrypt ignores what comes after. */
+const MAX_BCRYPT_BYTES = 72;
 
 /** A password and its hash. */
-export interface PasswordHash {
+export interface HashedPassword {
   readonly password: string;
   readonly hash: string;
 }
@@ -24,54 +22,44 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Whether a password has this hash. Without a hash it is compared with none that fits, so that a user who is not
- * known costs what a wrong password does. Throws unavailable when too many wait.
+ * Whether a password has this hash, of scrypt or bcrypt. Without a hash it is compared with none that fits, so that a
+ * user who is not known costs what a wrong password does. Throws unavailable when too many wait.
  */
 export async function verifyPassword(password: string, hash: string | undefined): Promise<boolean> {
-  const { cost, salt, key } = parse(hash) ?? NOBODYS;
+  const parsed = hash === undefined ? NOBODYS : parsePasswordHash(hash);
+  if (!parsed) throw new Error('a stored password has a hash of an unknown kind');
+  if (parsed.kind === 'bcrypt') return verifyBcrypt(password, parsed.text);
+  const { cost, salt, key } = parsed;
   const derived = await derive(password, salt, key.length, cost);
   return timingSafeEqual(derived, key) && hash !== undefined;
 }
 
-/** Whether a hash was made with other parameters than new ones are. */
-export function isOutdated(hash: string): boolean {
+/**
+ * Whether a hash that this password fits is to be replaced by a new one: it was made with other parameters than new
+ * ones are. Not if bcrypt has ignored the end of the password, which may have a mistake.
+ */
+export function isOutdated(hash: string, password: string): boolean {
+  if (hash.startsWith('$2')) return Buffer.byteLength(password) <= MAX_BCRYPT_BYTES;
   return !hash.startsWith(['scrypt', COST.N, COST.r, COST.p, ''].join('$'));
 }
 
-interface Parsed {
-  readonly cost: ScryptOptions;
-  readonly salt: Buffer;
-  readonly key: Buffer;
+const NOBODYS: ScryptHash = {
+  kind: 'scrypt',
+  cost: COST,
+  salt: randomBytes(16),
+  key: randomBytes(KEY_BYTES),
+};
+
+/** In a thread of libuv. The password's bytes are as the client sent them, as they were where the hash was made. */
+async function verifyBcrypt(password: string, hash: string): Promise<boolean> {
+  const { default: bcrypt } = await import('bcrypt');
+  // PHP's name for what others call 2b.
+  return queueHash(() => bcrypt.compare(password, hash.replace(/^\$2y/, '$2b')));
 }
 
-const NOBODYS: Parsed = { cost: COST, salt: randomBytes(16), key: randomBytes(KEY_BYTES) };
-
-function parse(hash: string | undefined): Parsed | undefined {
-  if (hash === undefined) return undefined;
-  const [name, N, r, p, salt = '', key = ''] = hash.split('$');
-  if (name !== 'scrypt') throw new Error('a stored password has a hash of an unknown kind');
-  return {
-    cost: { N: Number(N), r: Number(r), p: Number(p) },
-    salt: Buffer.from(salt, 'base64url'),
-    key: Buffer.from(key, 'base64url'),
-  };
-}
-
-let running = 0;
-const waiting: (() => void)[] = [];
-
-async function derive(password: string, salt: Buffer, bytes: number, cost: ScryptOptions): Promise<Buffer> {
-  if (running + waiting.length >= MOST) throw unavailable('Too many passwords are being checked.');
-  if (running >= AT_ONCE) await new Promise<void>((turn) => waiting.push(turn));
-  else running++;
-  try {
-    return await scrypted(password.normalize('NFC'), salt, bytes, { ...cost, maxmem: 256 * 1024 * 1024 });
-  } finally {
-    // The turn, when somebody waits for it, goes on to them as it is.
-    const next = waiting.shift();
-    if (next) next();
-    else running--;
-  }
+function derive(password: string, salt: Buffer, bytes: number, cost: ScryptOptions): Promise<Buffer> {
+  const options = { ...cost, maxmem: 256 * 1024 * 1024 };
+  return queueHash(() => scrypted(password.normalize('NFC'), salt, bytes, options));
 }
 
 function scrypted(password: string, salt: Buffer, bytes: number, options: ScryptOptions): Promise<Buffer> {

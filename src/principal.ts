@@ -17,6 +17,8 @@ export interface Principal {
    * email and password hash. Undefined for schemes whose credentials the database does not know.
    */
   readonly credential?: string;
+  /** When the user signed in, in seconds since 1970, as far as the credential says (`auth_time`, RFC 9068 section 2.2.1). */
+  readonly authenticatedAt?: number | undefined;
 }
 
 /** What an action asks of its caller: nothing, any credential at all, or scopes. */

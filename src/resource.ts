@@ -14,6 +14,8 @@ export interface Resource {
     readonly additionalProperties?: boolean;
     readonly properties: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   };
+  /** Fields that an import may set and a request may not. */
+  readonly importOnly?: readonly string[];
   /** What happens to a field before validation. */
   readonly normalize: Readonly<Record<string, readonly Normalization[]>>;
   /** Fields that have a column of their own besides the document: field -> column. */

@@ -62,10 +62,7 @@ export function routes(
       path: '/users/:id/posts',
       actions: {
         GET: permitted({ scopes: ['posts:read', 'users:read'], own: 'path' }, listNested(posts, users, feed)),
-        POST: permitted(
-          { scopes: ['posts:write', 'users:read'], own: 'path' },
-          once(createNested(posts, users)),
-        ),
+        POST: permitted({ scopes: ['posts:write', 'users:read'], own: 'path' }, once(createNested(posts))),
       },
     },
     {

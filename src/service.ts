@@ -106,8 +106,9 @@ export async function startService(
       if (draining) return 'draining';
       return maintenance ? 'maintenance' : ofDatabase();
     };
+    const settings = { ...config, requireCurrentPassword: auth.requireCurrentPassword };
     const table = [
-      ...routes(db, collections, config, () => router, feed),
+      ...routes(db, collections, settings, () => router, feed),
       ...healthRoutes(obstacle),
       ...(config.metricsPort === undefined ? [metricsRoute(registry, { scopes: ['admin'] })] : []),
       ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),

@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject } from 'ajv';
 import { isEmail } from './email.js';
 import { invalid, MAX_FAILURES } from './errors.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from './json.js';
+import { isImportableHash } from './password-hash.js';
 import type { Failure } from './problem.js';
 import type { Normalization, Resource } from './resource.js';
 
@@ -21,7 +22,7 @@ export function compileCheck(
   const validate = ajv.compile<JsonObject>(resource.schema);
   const { properties, required } = resource.schema;
   const optional = new Set(Object.keys(properties).filter((name) => !required.includes(name)));
-  const hidden = new Set(Object.keys(properties).filter((name) => properties[name]?.writeOnly === true));
+  const hidden = new Set(writeOnlyNames(resource.schema));
   const requireFew = compileFew(resource.schema);
   const steps = Object.entries(resource.normalize).map(([name, list]) => {
     const maxLength = Number(properties[name]?.maxLength);
@@ -42,6 +43,10 @@ export function compileCheck(
     return split(all, hidden);
   };
 }
+
+/** The fields that a body may have and no record shows. */
+export const writeOnlyNames = ({ properties }: Resource['schema']): string[] =>
+  Object.keys(properties).filter((name) => properties[name]?.writeOnly === true);
 
 /** Members from which on a copy without some is made from a copy of all: there it is several times as fast. */
 const MANY = 1000;
@@ -99,6 +104,7 @@ const ajv = new Ajv({
   code: { optimize: false },
 });
 ajv.addFormat('email', isEmail);
+ajv.addFormat('password-hash', isImportableHash);
 
 function split(all: JsonObject, hidden: ReadonlySet<string>): Checked {
   const writeOnly: JsonObject = {};

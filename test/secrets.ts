@@ -49,7 +49,9 @@ export function watchSecrets(t: Test, env: Record<string, string>): Watch {
         );
       add(fields['x-api-key']);
       add(fields['x-signature']);
-      add((body as { password?: string } | undefined)?.password);
+      const { password, current_password } = (body ?? {}) as Record<string, unknown>;
+      add(password);
+      add(current_password);
       add(/=(plinth_\w+)/.exec(path)?.[1]);
     },
     answered: ({ status, text, headers, json }) => {

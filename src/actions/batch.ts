@@ -8,7 +8,7 @@ import type { Body, Request } from '../http/request.js';
 import { type Action, choose, pick, type Router } from '../http/router.js';
 import { requireVersion, splitVersion } from '../http/version.js';
 import { pageTooLarge } from '../limit-errors.js';
-import type { PasswordHash } from '../password.js';
+import type { HashedPassword } from '../password.js';
 import { type Permission, permit } from '../principal.js';
 import { Problem } from '../problem.js';
 import { MAX_PAGE_BYTES } from '../statements.js';
@@ -61,7 +61,7 @@ function stepOf(
   operation: Operation,
   router: Router,
   request: Request,
-  passwordHash: PasswordHash | undefined,
+  passwordHash: HashedPassword | undefined,
 ): Step {
   const { method, headers } = operation;
   const mark = operation.path.indexOf('?');
@@ -98,7 +98,7 @@ function preparationOf(steps: readonly Step[], whole: Request): (() => Promise<R
   const preparations = steps.map(({ action, request }) => action?.prepare?.(request));
   if (preparations.every((prepare) => prepare === undefined)) return undefined;
   return async () => {
-    const passwordHashes: (PasswordHash | undefined)[] = [];
+    const passwordHashes: (HashedPassword | undefined)[] = [];
     for (const [index, prepare] of preparations.entries()) {
       const prepared = prepare && (await atOperationLater(index, prepare));
       passwordHashes.push(prepared?.passwordHashes?.[0]);

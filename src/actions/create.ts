@@ -1,5 +1,5 @@
 import type { Collection } from '../collection.js';
-import { absent } from '../errors.js';
+import { noSuchUser } from '../errors.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import { hrefOf, JSON_TYPE, validatorFields, withLinks } from '../http/representation.js';
@@ -7,7 +7,7 @@ import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
 import { Problem } from '../problem.js';
 import { parseUuid } from '../uuid.js';
-import { passwordPreparation, withPasswordHash } from './password-hash.js';
+import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 
 /** A new record: 201 with Location, 400, 409, 413, 415, 422. */
 export function create(collection: Collection): Action {
@@ -44,15 +44,14 @@ const minimal: Omit<Reply, 'status'> = { headers: ['Preference-Applied', 'return
  * A new record below its parent, whose id in the path overrides the one in the body: 201 without Location,
  * as the specification has it; 404 when there is no such parent.
  */
-export function createNested(collection: Collection, parent: Collection): Action {
+export function createNested(collection: Collection): Action {
   const { takes, run } = create(collection);
   const { field } = collection.resource.parent!;
-  const noParent = () => absent(parent.resource.singular, parent.resource.absent);
   return {
     takes: takes!,
     run: async (request) => {
       const id = parseUuid(request.params.id ?? '');
-      if (id === undefined) throw noParent();
+      if (id === undefined) throw noSuchUser();
       const value = request.body?.value;
       if (isObject(value)) setMember(value, field, id);
       try {
@@ -60,7 +59,7 @@ export function createNested(collection: Collection, parent: Collection): Action
         return { ...reply, headers: withoutLocation(reply.headers) };
       } catch (error) {
         // The statement's foreign key found no parent: there is no second look, so none that is out of date.
-        throw error instanceof Problem && error.code === 'USER_NOT_FOUND' ? noParent() : error;
+        throw error instanceof Problem && error.code === 'USER_NOT_FOUND' ? noSuchUser() : error;
       }
     },
   };

@@ -1,4 +1,5 @@
 import type { Collection } from '../collection.js';
+import { noSuchUser } from '../errors.js';
 import type { Feed } from '../events/feed.js';
 import { listPage, summaryOf } from '../formats/html.js';
 import { readConditions } from '../http/conditional.js';
@@ -14,7 +15,6 @@ import { LONG_TASK_BYTES, longTaskTurn } from '../long-task.js';
 import type { PageBounds } from '../reads.js';
 import { MAX_PAGE_BYTES, type Selection } from '../statements.js';
 import { parseUuid } from '../uuid.js';
-import { missing } from './missing.js';
 
 const LIST_TYPES = [JSON_TYPE, HTML_TYPE];
 
@@ -32,8 +32,7 @@ export function listNested(collection: Collection, parent: Collection, feed?: Fe
     offers: LIST_TYPES,
     run: async (request) => {
       const id = parseUuid(request.params.id ?? '');
-      if (id === undefined || !(await parent.exists(id, request.run)))
-        throw missing(parent.resource, 'absent', request.type);
+      if (id === undefined || !(await parent.exists(id, request.run))) throw noSuchUser();
       return answer(collection, request, readListQuery(request.query, collection.resource, id), feed);
     },
   };

@@ -16,10 +16,13 @@ import { ParseLimit } from '../parse-limit.js';
 import { type Guard, isStored, onlyVersion, type Stored, UNGUARDED } from '../record.js';
 import { createTurns } from '../turns.js';
 import { parseUuid } from '../uuid.js';
+import { writeOnlyNames } from '../validate.js';
 import { missing } from './missing.js';
 import { checkPermitted } from './own.js';
-import { passwordPreparation, withPasswordHash } from './password-hash.js';
+import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 import {
+  confirmPassword,
+  confirmPasswordOf,
   expectedVersion,
   explainHeld,
   narrowed,
@@ -45,6 +48,7 @@ const ATTEMPTS = 24;
  */
 export function patch(collection: Collection, settings: WriteSettings): Action {
   const { resource } = collection;
+  const writeOnly = writeOnlyNames(resource.schema);
   const turns = createTurns();
   let underWay = 0;
   /** How many in a row have found no other under way. */
@@ -90,6 +94,8 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
     // A JSON Patch sees what GET shows, `_links` included.
     const text = body.type === JSON_PATCH ? withLinks(resource, current) : current.doc;
     const record = JSON.parse(text) as JsonObject;
+    // A field that an older version stored under this name: the value must come from the request.
+    for (const name of writeOnly) if (Object.hasOwn(record, name)) delete record[name];
     if (isLong) await longTaskTurn();
     const next = patched(record, body);
     if (isLong) await longTaskTurn();
@@ -97,6 +103,8 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
     requireRecordBounds(next, body, settings.bodyLimit);
     if (isLong) await longTaskTurn();
     const draft = withPasswordHash(checkPermitted(collection, next, request), request);
+    const confirmed = confirmPassword(request, current.id, draft, settings);
+    if (confirmed) await confirmed;
     if (isLong) await longTaskTurn();
     const required = narrowed(guard, current.version);
     const outcome = await collection.replace(current.id, draft, required, request.run);
@@ -130,7 +138,10 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
 
   return {
     takes: [MERGE_PATCH, JSON_PATCH, JSON_TYPE],
-    prepare: (request) => passwordPreparation(collection, request),
+    prepare: (request) =>
+      passwordPreparation(collection, request, undefined, (passwords) =>
+        confirmPasswordOf(request, passwords, settings),
+      ),
     run: (request) => {
       const guard = readGuard(collection, request, settings);
       const body = requireObjectOrArray(request.body);

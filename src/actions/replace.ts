@@ -6,8 +6,10 @@ import { isStored } from '../record.js';
 import { parseUuid } from '../uuid.js';
 import { missing } from './missing.js';
 import { checkPermitted } from './own.js';
-import { passwordPreparation, withPasswordHash } from './password-hash.js';
+import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 import {
+  confirmPassword,
+  confirmPasswordOf,
   expectedVersion,
   explainHeld,
   narrowed,
@@ -25,13 +27,20 @@ export function replace(collection: Collection, settings: WriteSettings): Action
   return {
     takes: [JSON_TYPE],
     prepare: (request) =>
-      passwordPreparation(collection, request, () => collection.check(request.body?.value)),
+      passwordPreparation(
+        collection,
+        request,
+        () => collection.check(request.body?.value),
+        (passwords) => confirmPasswordOf(request, passwords, settings),
+      ),
     run: async (request) => {
       const guard = readGuard(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
       const draft = withPasswordHash(checkPermitted(collection, request.body?.value, request), request);
       const expected = expectedVersion(request.body?.value);
       if (id === undefined) throw missing(resource, 'absent');
+      const confirmed = confirmPassword(request, id, draft, settings);
+      if (confirmed) await confirmed;
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const outcome = await collection.replace(id, draft, narrowed(guard, expected), request.run);
         if (isStored(outcome)) return writtenReply(resource, outcome, request);

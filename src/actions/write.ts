@@ -1,4 +1,6 @@
+import { currentPasswordRequired, type RequireCurrentPassword } from '../auth/current-password.js';
 import type { Collection } from '../collection.js';
+import type { Draft } from '../draft.js';
 import { preconditionFailed, preconditionRequired, versionConflict } from '../errors.js';
 import { admits, guardOf, readConditions } from '../http/conditional.js';
 import { prefersMinimal } from '../http/prefer.js';
@@ -8,6 +10,7 @@ import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
 import { type Guard, type Held, modifiedAt, type Stored, UNGUARDED } from '../record.js';
 import type { Resource } from '../resource.js';
+import { parseUuid } from '../uuid.js';
 
 /** What the operator decides about writes. */
 export interface WriteSettings {
@@ -15,6 +18,8 @@ export interface WriteSettings {
   readonly bodyLimit: number;
   /** PUT, PATCH and DELETE without If-Match are 428. */
   readonly requireIfMatch: boolean;
+  /** Undefined where no record has a password. */
+  readonly requireCurrentPassword?: RequireCurrentPassword | undefined;
 }
 
 /** The guard that a write's preconditions make. Throws 400 for malformed ones, 428 where one is demanded. */
@@ -22,6 +27,31 @@ export function readGuard({ resource }: Collection, { headers }: Request, settin
   const required = resource.requireIfMatch ?? settings.requireIfMatch;
   if (required && headers['if-match'] === undefined) throw preconditionRequired();
   return guardOf(readConditions(headers));
+}
+
+/**
+ * Requires the current password of a caller who may write only its own record and sets a password. Undefined, without
+ * a promise, where that is not needed. Throws 403, 429, 503.
+ */
+export function confirmPassword(
+  { permission, principal }: Request,
+  id: string,
+  { password, currentPassword }: Pick<Draft, 'password' | 'currentPassword'>,
+  { requireCurrentPassword }: WriteSettings,
+): Promise<void> | undefined {
+  if (password === undefined || permission === 'all') return undefined;
+  if (!requireCurrentPassword) throw currentPasswordRequired();
+  return requireCurrentPassword(principal, id, currentPassword);
+}
+
+/** The same before the record is looked up; undefined for an id that no record has. */
+export function confirmPasswordOf(
+  request: Request,
+  passwords: Pick<Draft, 'password' | 'currentPassword'>,
+  settings: WriteSettings,
+): Promise<void> | undefined {
+  const id = parseUuid(request.params.id ?? '');
+  return id === undefined ? undefined : confirmPassword(request, id, passwords, settings);
 }
 
 /** The `_version` in a body: undefined when there is none, 0 when it is nothing that a version can be. */

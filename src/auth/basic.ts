@@ -5,15 +5,12 @@ import { group } from '../db/group.js';
 import { readStatements } from '../db/queries.js';
 import type { Log } from '../log.js';
 import { sharing } from '../observe/metrics.js';
-import { hashPassword, isOutdated, verifyPassword } from '../password.js';
+import { hashPassword, isOutdated } from '../password.js';
 import type { Principal } from '../principal.js';
-import { Recent } from './recent.js';
+import type { PasswordCheck } from './password-check.js';
 import { type Admission, credentialsOf, type Presented, quote, Refusal, type Scheme } from './scheme.js';
 
 const STATEMENTS = readStatements('auth.sql');
-/** Passwords that have been found right, for so long; as long as the stored hash stays the same. */
-const MOST_KNOWN = 10_000;
-const KNOWN_MS = 60_000;
 /** UTF-16 units of the 256 code points that a password may have. */
 const MAX_PASSWORD_UNITS = 512;
 const LONGEST_EMAIL = 254;
@@ -26,9 +23,8 @@ const READS = { most: 256, underWay: 2, waiting: 5000, keyOf: (email: string) =>
  * The email and password of a user (RFC 7617), over TLS only. A user who is not known costs what a wrong password
  * does. Throws 503 when too many passwords are being checked, so that a flood leaves the other requests their cores.
  */
-export function basic(config: Config, db: Db, log: Log): Scheme {
+export function basic(config: Config, db: Db, log: Log, check: PasswordCheck): Scheme {
   const scopes = new Set(config.basicScopes);
-  const known = new Recent<number>(MOST_KNOWN);
 
   const shared = sharing(db.metrics, 'read', 'passwords');
   const find = group<string, Row | undefined>({ ...READS, sharing: shared }, async (emails) => {
@@ -44,8 +40,8 @@ export function basic(config: Config, db: Db, log: Log): Scheme {
     admission.admit(email);
     const row = await find(email);
     const hash = row?.hash as string | undefined;
-    if (!(await isRight(password, hash))) throw refusal('The email or the password is wrong.', email);
-    if (isOutdated(hash!)) {
+    if (!(await check.isRight(password, hash))) throw refusal('The email or the password is wrong.', email);
+    if (isOutdated(hash!, password)) {
       rehash(row!.user_id as string, hash!, password).catch((err: unknown) =>
         log.warn({ err }, 'a password keeps its old hash until it is next used'),
       );
@@ -57,15 +53,6 @@ export function basic(config: Config, db: Db, log: Log): Scheme {
       expiresAt: undefined,
       credential: digest('sha256', `${row!.email}\n${hash}`, 'base64'),
     };
-  }
-
-  async function isRight(password: string, hash: string | undefined): Promise<boolean> {
-    // The hash with its salt is part of the key: a password that has been changed is not known any more.
-    const key = digest('sha256', `${hash}\n${password}`, 'base64');
-    if (hash !== undefined && (known.get(key) ?? 0) > Date.now()) return true;
-    if (!(await verifyPassword(password, hash))) return false;
-    known.set(key, Date.now() + KNOWN_MS);
-    return true;
   }
 
   /** Only over the hash that was verified: a password set meanwhile stays. */

@@ -8,6 +8,8 @@ import type { SharedCounts } from './shared.js';
 export interface FailureLimit {
   /** One credential that is to be checked. Throws 429 while its address has to wait. */
   readonly begin: (address: string) => Attempt;
+  /** A password of an account whose client has authenticated by other means. Throws 429 while that account has to wait. */
+  readonly beginOf: (account: string) => Attempt;
 }
 
 /** A credential on its way through its check. */
@@ -84,13 +86,13 @@ export function failureLimit(
 
   /** A class, since one is made for each request with a credential, and most are good and name no account. */
   class Limited implements Attempt {
-    readonly #address: string;
+    readonly #address: string | undefined;
     #accounts: Set<string> | undefined;
 
-    constructor(address: string) {
+    constructor(address: string | undefined) {
       this.#address = address;
       // The name of an address is put together, and hashed, for each request: not for nothing.
-      if (!tallies.isEmpty) admit(partition('address', address));
+      if (address !== undefined && !tallies.isEmpty) admit(partition('address', address));
     }
 
     admit(account: string): void {
@@ -108,7 +110,8 @@ export function failureLimit(
     }
 
     #whose(): string[] {
-      return [partition('address', this.#address), ...(this.#accounts ?? [])];
+      const accounts = this.#accounts ?? [];
+      return this.#address === undefined ? [...accounts] : [partition('address', this.#address), ...accounts];
     }
 
     #claims(account: string): string {
@@ -119,5 +122,13 @@ export function failureLimit(
     }
   }
 
-  return { begin: (address) => (most === 0 ? UNLIMITED : new Limited(address)) };
+  return {
+    begin: (address) => (most === 0 ? UNLIMITED : new Limited(address)),
+    beginOf: (account) => {
+      if (most === 0) return UNLIMITED;
+      const attempt = new Limited(undefined);
+      attempt.admit(account);
+      return attempt;
+    },
+  };
 }

@@ -62,8 +62,9 @@ function tokenOf(claims: JWTPayload, { issuer, jwtOnce }: JwtSettings, at: numbe
   if (typeof sub !== 'string' || sub === '') throw refusal('The access token has no subject.');
   if (jwtOnce && (typeof jti !== 'string' || jti === '')) throw refusal('The access token has no jti.');
   const expiresAt = secondsIn(claims.exp)!;
+  const authenticatedAt = typeof claims.auth_time === 'number' ? claims.auth_time : undefined;
   return {
-    principal: { subject: sub, scopes: scopesOf(scope ?? scp), scheme: 'bearer', expiresAt },
+    principal: { subject: sub, scopes: scopesOf(scope ?? scp), scheme: 'bearer', expiresAt, authenticatedAt },
     certificate: certificateIn(cnf),
     id: jwtOnce ? `jwt\n${issuer}\n${jti}` : undefined,
     goodUntil: Math.min(expiresAt * 1000, at + GOOD_MS),

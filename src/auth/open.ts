@@ -7,10 +7,12 @@ import { apiKey } from './api-key.js';
 import { type Authenticate, createAuthenticator } from './authenticate.js';
 import { basic } from './basic.js';
 import { CredentialWatch } from './credential-watch.js';
+import { currentPasswordRule, type RequireCurrentPassword } from './current-password.js';
 import { FAILURE_WINDOW_S, failureLimit } from './failures.js';
 import { type Lookup, openLookup } from './lookup.js';
 import { mtls } from './mtls.js';
 import { createTakeOnce } from './once.js';
+import { PasswordCheck } from './password-check.js';
 import { quote, type Scheme } from './scheme.js';
 import type { OpenCounts } from './shared.js';
 import { signature } from './signature.js';
@@ -24,6 +26,7 @@ export interface Auth {
   readonly lookup: Lookup | undefined;
   /** Watches the credentials behind responses that go on for long. */
   readonly credentials: CredentialWatch;
+  readonly requireCurrentPassword: RequireCurrentPassword;
   readonly close: () => Promise<void>;
 }
 
@@ -42,10 +45,11 @@ export async function openAuth(
     ? openLookup(db, log)
     : undefined;
   const takeOnce = createTakeOnce(db);
+  const passwords = new PasswordCheck();
   const open: Record<SchemeName, () => Scheme | Promise<Scheme>> = {
     bearer: async () => (await import('./bearer.js')).bearer(config, takeOnce, log),
     'api-key': () => apiKey(config.realm, lookup!),
-    basic: () => basic(config, db, log),
+    basic: () => basic(config, db, log, passwords),
     signature: () => signature(config, takeOnce),
     mtls: () => mtls(config.realm, lookup!),
   };
@@ -64,6 +68,7 @@ export async function openAuth(
         : [],
     lookup,
     credentials,
+    requireCurrentPassword: currentPasswordRule(db, passwords, failures),
     close: async () => {
       credentials.close();
       await Promise.all(schemes.map((scheme) => scheme.close?.()));

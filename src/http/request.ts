@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Run } from '../db/connect.js';
 import type { Json } from '../json.js';
-import type { PasswordHash } from '../password.js';
+import type { HashedPassword } from '../password.js';
 import type { Permission, Principal } from '../principal.js';
 
 /** A body that was read: its media type without parameters, and the JSON in it. */
@@ -30,7 +30,7 @@ export interface Request {
   /** The transaction that the action is part of; undefined: each statement is its own. */
   readonly run: Run | undefined;
   /** Hashes made before the transaction began, one for each operation of a batch, or one alone. */
-  readonly passwordHashes?: readonly (PasswordHash | undefined)[] | undefined;
+  readonly passwordHashes?: readonly (HashedPassword | undefined)[] | undefined;
   /** Only for actions that take a body; undefined when the request has none. */
   readonly body: Body | undefined;
 }

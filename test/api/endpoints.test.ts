@@ -247,13 +247,19 @@ async function lines(t: Test, service: TestService, base: string): Promise<void>
       says: 'Posts of an absent user: 404',
       send: ['GET', `/users/${ABSENT}/posts`],
       status: 404,
-      text: '{"error":"No such user."}',
+      text: '{"error":{"code":"USER_NOT_FOUND","message":"No such user."}}',
+    },
+    {
+      says: 'Posts of a user whose id is not a UUID, as a page for people: 404',
+      send: ['GET', '/users/nobody/posts', { headers: { accept: 'text/html' } }],
+      status: 404,
+      text: '{"error":{"code":"USER_NOT_FOUND","message":"No such user."}}',
     },
     {
       says: 'Create post for an absent user: 404',
       send: ['POST', `/users/${ABSENT}/posts`, { body: {} }],
       status: 404,
-      text: '{"error":"No such user."}',
+      text: '{"error":{"code":"USER_NOT_FOUND","message":"No such user."}}',
     },
     {
       says: 'At /posts userId is required',

@@ -8,35 +8,43 @@ import { hashPassword } from '../password.js';
 /** Characters of a password that the rules can accept; others are left to the rules. */
 const [MIN_LENGTH, MAX_LENGTH] = [8, 256];
 
+/** Confirms that the caller may set a password, by the current one if that is required. Throws 403, 429 and 503. */
+export type ConfirmPassword = (
+  passwords: Pick<Draft, 'password' | 'currentPassword'>,
+) => Promise<void> | undefined;
+
 /**
- * Hashes the password that a body sets, so that no transaction has to; undefined when it sets none. `check` throws
- * what makes a hash needless.
+ * Confirms and hashes the password that a body sets, so that no transaction has to; undefined when it sets none. `check`
+ * throws what makes a hash needless.
  */
 export function passwordPreparation(
   { resource }: Collection,
   request: Request,
   check?: () => unknown,
+  confirm?: ConfirmPassword,
 ): (() => Promise<Request>) | undefined {
   if (resource.schema.properties.password?.writeOnly !== true) return undefined;
-  const password = passwordIn(request.body?.value);
+  const password = givenIn(request.body?.value, 'password');
   if (typeof password !== 'string' || password.length < MIN_LENGTH || password.length > 2 * MAX_LENGTH)
     return undefined;
   return async () => {
     check?.();
+    const current = givenIn(request.body?.value, 'current_password');
+    await confirm?.({ password, currentPassword: typeof current === 'string' ? current : undefined });
     return { ...request, passwordHashes: [{ password, hash: await hashPassword(password) }] };
   };
 }
 
-/** The password in a record or a merge patch; of a JSON Patch the last one that it adds or replaces. */
-function passwordIn(value: Json | undefined): Json | undefined {
-  if (isObject(value)) return member(value, 'password');
+/** A field in a record or a merge patch; of a JSON Patch the last value that it adds or replaces. */
+function givenIn(value: Json | undefined, name: string): Json | undefined {
+  if (isObject(value)) return member(value, name);
   if (!Array.isArray(value)) return undefined;
   for (const operation of value.toReversed()) {
     if (!isObject(operation)) continue;
     const given = member(operation, 'value');
     const path = member(operation, 'path');
-    if (path === '/password') return given;
-    if (path === '' && isObject(given)) return member(given, 'password');
+    if (path === `/${name}`) return given;
+    if (path === '' && isObject(given)) return member(given, name);
   }
   return undefined;
 }

@@ -1,0 +1,176 @@
+import { scryptSync } from 'node:crypto';
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { type Answer, type SendOptions, testService } from '../service.js';
+import { makeKey } from './credentials.js';
+import { AUDIENCE, claims, sign, signingKey, testIssuer } from './issuer.js';
+
+const MERGE_PATCH = 'application/merge-patch+json';
+const JSON_PATCH = 'application/json-patch+json';
+const OLD = 'old battery staple';
+const NEW = 'new battery staple';
+const WRONG = 'wrong battery staple';
+const RECORD = { email: 'ada@example.org', name: 'Ada' };
+
+/** Of a password that is quick to verify. */
+function quickHash(password: string): string {
+  const salt = Buffer.from('0123456789abcdef');
+  const key = scryptSync(password, salt, 32, { N: 1024, r: 8, p: 1 });
+  return `scrypt$1024$8$1$${salt.toString('base64url')}$${key.toString('base64url')}`;
+}
+
+/** A service with a user who has a password, and keys of that user and of operators. */
+async function setup(t: Test, env: Record<string, string> = {}, password: string | undefined = OLD) {
+  const service = await testService(t, {
+    AUTH: 'api-key, basic',
+    BASIC_INSECURE: 'loopback',
+    AUTH_FAILURES: '0',
+    ...env,
+  });
+  const as =
+    (key: string) =>
+    (method: string, path: string, options: SendOptions = {}): Promise<Answer> =>
+      service.send(method, path, { ...options, headers: { ...options.headers, 'x-api-key': key } });
+  const admin = as((await makeKey(service.db)).key);
+  const writer = as((await makeKey(service.db, { scopes: ['users:write'] })).key);
+  const created = await admin('POST', '/users', { body: RECORD });
+  t.equal(created.status, 201);
+  const id = created.json.id as string;
+  const sql = postgres(service.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  if (password) await sql`insert into passwords values (${id}, ${quickHash(password)})`;
+  const self = as((await makeKey(service.db, { subject: id, scopes: ['self'] })).key);
+  const signIn = async (password: string) => {
+    const authorization = `Basic ${Buffer.from(`${RECORD.email}:${password}`).toString('base64')}`;
+    return (await service.send('GET', '/whoami', { headers: { authorization } })).status;
+  };
+  return { ...service, admin, writer, self, id, signIn, sql };
+}
+
+/** What sets a password, with the given current one. */
+function changes(id: string, current: string | undefined): [says: string, string, string, SendOptions][] {
+  const given = current === undefined ? {} : { current_password: current };
+  const key = current?.slice(0, 3) ?? 'none';
+  const fields = { password: NEW, ...given };
+  const operations = Object.entries(fields).map(([name, value]) => ({
+    op: 'add',
+    path: `/${name}`,
+    value,
+  }));
+  const path = `/users/${id}`;
+  const batch = [
+    { method: 'PATCH', path, body: { note: 'first' } },
+    { method: 'PATCH', path, body: fields },
+  ];
+  return [
+    ['PUT', 'PUT', path, { body: { ...RECORD, ...fields } }],
+    ['PATCH', 'PATCH', path, { body: fields }],
+    ['merge patch', 'PATCH', path, { body: fields, type: MERGE_PATCH }],
+    ['JSON Patch', 'PATCH', path, { body: operations, type: JSON_PATCH }],
+    ['PATCH with a key', 'PATCH', path, { body: fields, headers: { 'idempotency-key': key } }],
+    ['a batch', 'POST', '/batch', { body: batch }],
+    ['a batch with a key', 'POST', '/batch', { body: batch, headers: { 'idempotency-key': `batch-${key}` } }],
+  ];
+}
+
+t.test('a user changes its own password with the current one only', async (t) => {
+  const { self, id, sql, signIn } = await setup(t);
+  const hash = async () => (await sql`select hash from passwords`)[0]!.hash as string;
+  const before = await hash();
+  for (const [current, code] of [
+    [undefined, 'CURRENT_PASSWORD_REQUIRED'],
+    [WRONG, 'CURRENT_PASSWORD_WRONG'],
+  ] as const) {
+    for (const [says, method, path, options] of changes(id, current)) {
+      const { status, json, text } = await self(method, path, options);
+      t.same([status, json.error.code], [403, code], `${says}: ${text}`);
+    }
+  }
+  t.equal(await hash(), before, 'nothing was changed');
+  t.equal((await self('GET', `/users/${id}`)).json.note, undefined, 'nor by the batches');
+  t.equal(
+    (await self('PATCH', `/users/${id}`, { body: { nick: 'ada' } })).status,
+    200,
+    'other fields are free',
+  );
+  for (const [says, method, path, options] of changes(id, OLD)) {
+    await sql`update passwords set hash = ${before}`;
+    const { status, text } = await self(method, path, options);
+    t.equal(status, 200, `${says}: ${text}`);
+    t.not(await hash(), before, says);
+  }
+  t.equal(await signIn(NEW), 200);
+  t.equal(await signIn(OLD), 401);
+  const traces = await sql`
+    select (select string_agg(users::text, '') from users) || (select string_agg(events::text, '') from events)
+      || (select string_agg(idempotency_keys::text, '') from idempotency_keys) as text`;
+  t.notMatch(traces[0]!.text, /battery|current_password/, 'no record, event or stored response has it');
+});
+
+t.test('a first password and an operator need none; what they send is ignored', async (t) => {
+  const { self, admin, writer, id, signIn } = await setup(t, {}, '');
+  t.equal((await self('PATCH', `/users/${id}`, { body: { password: NEW } })).status, 200, 'the first');
+  t.equal(await signIn(NEW), 200);
+  t.equal((await self('PATCH', `/users/${id}`, { body: { password: OLD } })).status, 403, 'the second');
+  for (const [says, by] of [
+    ['admin', admin],
+    ['users:write', writer],
+  ] as const) {
+    const body = { password: OLD, current_password: WRONG };
+    t.equal((await by('PATCH', `/users/${id}`, { body })).status, 200, says);
+    t.equal((await by('PATCH', `/users/${id}`, { body: { current_password: WRONG } })).status, 200);
+    const { json } = await by('PUT', `/users/${id}`, { body: { ...RECORD, current_password: WRONG } });
+    t.notOk('current_password' in json, says);
+  }
+  const body = { email: 'eve@example.org', name: 'Eve', current_password: WRONG };
+  t.notOk('current_password' in (await admin('POST', '/users', { body })).json);
+  t.equal(await signIn(OLD), 200);
+});
+
+t.test('a stored field of an older version is not the current password', async (t) => {
+  const { self, id, sql } = await setup(t);
+  await sql`update users set doc = replace(doc, '"name":"Ada"', ${`"name":"Ada","current_password":"${OLD}"`})`;
+  t.equal((await self('GET', `/users/${id}`)).json.current_password, OLD);
+  for (const [says, method, path, options] of changes(id, undefined).slice(1, 4)) {
+    const { json } = await self(method, path, options);
+    t.equal(json.error.code, 'CURRENT_PASSWORD_REQUIRED', says);
+  }
+});
+
+t.test('wrong current passwords reach the limit of failed logins of the account', async (t) => {
+  const { self, admin, id, signIn } = await setup(t, { AUTH_FAILURES: '3' });
+  const guess = (current_password: string) =>
+    self('PATCH', `/users/${id}`, { body: { password: NEW, current_password } });
+  for (let n = 0; n < 3; n++) t.equal((await guess(`${WRONG} ${n}`)).status, 403);
+  const limited = await guess(OLD);
+  t.same([limited.status, limited.json.error.code], [429, 'RATE_LIMITED'], 'a right one tells nothing now');
+  t.ok(Number(limited.headers['retry-after']) >= 1);
+  t.equal(await signIn(OLD), 429, 'it is the limit of sign-ins');
+  t.equal((await admin('PATCH', `/users/${id}`, { body: { x: 1 } })).status, 200, 'others do not wait');
+});
+
+t.test('a sign-in in this request or within five minutes replaces the current password', async (t) => {
+  const key = await signingKey('es');
+  const issuer = await testIssuer(t, key);
+  const { send, id, signIn } = await setup(t, {
+    AUTH: 'api-key, basic, bearer',
+    ISSUER: issuer.url,
+    AUDIENCE,
+  });
+  const change = (authorization: string, password: string) =>
+    send('PATCH', `/users/${id}`, { headers: { authorization }, body: { password } });
+  const basic = Buffer.from(`${RECORD.email}:${OLD}`).toString('base64');
+  t.equal((await change(`Basic ${basic}`, NEW)).status, 200, 'basic');
+  t.equal(await signIn(NEW), 200);
+  const now = Math.floor(Date.now() / 1000);
+  for (const [says, authTime, status] of [
+    ['no auth_time', undefined, 403],
+    ['an old sign-in', now - 330, 403],
+    ['a sign-in to come', now + 600, 403],
+    ['no number', 'now', 403],
+    ['a recent sign-in', now - 200, 200],
+  ] as const) {
+    const token = await sign(key, claims(issuer.url, { sub: id, scope: 'self', auth_time: authTime }));
+    t.equal((await change(`Bearer ${token}`, `${says}, a password`)).status, status, says);
+  }
+});
