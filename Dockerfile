@@ -14,6 +14,9 @@ ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
 WORKDIR /app
 COPY package.json LICENSE ./
 COPY --from=build /app/dist/plinth.cjs /app/dist/plinth.cache /app/dist/start.cjs /app/dist/health.cjs dist/
+# Verifies imported passwords: its programs cannot be in the bundle. They come with the package.
+COPY --from=build /app/node_modules/bcrypt node_modules/bcrypt
+COPY --from=build /app/node_modules/node-gyp-build node_modules/node-gyp-build
 USER 1000:1000
 EXPOSE 3000
 STOPSIGNAL SIGTERM

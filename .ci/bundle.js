@@ -41,6 +41,8 @@ const common = {
   minifySyntax: true,
   legalComments: 'linked',
   logLevel: 'warning',
+  // A program for each platform, which it looks for beside itself.
+  external: ['bcrypt'],
   define: { 'import.meta.url': 'importMetaUrl' },
   plugins: [
     {
