@@ -73,7 +73,8 @@ t.test('all deliveries of an event share one stored body, which goes with the la
   const target = await testTarget(t);
   const service = await patched(t, LOOPBACK);
   const hooks = [];
-  for (let n = 0; n < 3; n++) hooks.push(await makeWebhook(service, target.url, { types: ['items.updated'] }));
+  for (let n = 0; n < 3; n++)
+    hooks.push(await makeWebhook(service, target.url, { types: ['items.updated'] }));
   await service.send('PATCH', `/items/${service.id}`, { body: { n: 1 } });
   for (const { id } of hooks) {
     const [delivery] = await deliveriesOf(service, id, 1);
