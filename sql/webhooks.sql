@@ -59,18 +59,28 @@ for no key update;
 select id from webhooks where id = any ($1::uuid[]) order by id for no key update;
 
 -- name: insert_deliveries ($1 JSON array of {id, type, record_key, body}, $2 JSON array of {webhook, event}: which of $1 from 0)
-insert into deliveries (webhook_id, event_id, type, record_key, body, next_at)
-select new.webhook, new.id, new.type, new.record_key, new.body,
+with event as materialized (
+  select *
+  from rows from (json_to_recordset($1::text::json) as (id text, type text, record_key text, body text))
+    with ordinality as event (id, type, record_key, body, place)
+), told as materialized (
+  select * from json_to_recordset($2::text::json) as told (webhook uuid, event bigint)
+), bodies as (
+  insert into delivery_bodies (event_id, body)
+  select id, body from event where place - 1 in (select told.event from told)
+  on conflict do nothing
+)
+insert into deliveries (webhook_id, event_id, type, record_key, next_at)
+select new.webhook, new.id, new.type, new.record_key,
   case when new.nth > 1 or exists (
     select from deliveries as earlier
     where earlier.webhook_id = new.webhook and earlier.record_key = new.record_key and earlier.status = 'pending'
   ) then null else now() end
 from (
-  select told.webhook, event.id, event.type, event.record_key, event.body, event.place,
+  select told.webhook, event.id, event.type, event.record_key, event.place,
     row_number() over (partition by told.webhook, event.record_key order by event.place) as nth
-  from rows from (json_to_recordset($1::text::json) as (id text, type text, record_key text, body text))
-    with ordinality as event (id, type, record_key, body, place)
-  join json_to_recordset($2::text::json) as told (webhook uuid, event bigint) on told.event = event.place - 1
+  from event
+  join told on told.event = event.place - 1
 ) as new
 order by new.place
 returning id::text;
@@ -108,7 +118,9 @@ update deliveries
 set owner = $1, next_at = now() + make_interval(secs => $2::double precision), tries = tries + 1, tried_at = now()
 from chosen, webhooks
 where deliveries.id = chosen.id and webhooks.id = deliveries.webhook_id
-returning deliveries.id::text, deliveries.webhook_id::text, deliveries.event_id, deliveries.body, deliveries.tries,
+returning deliveries.id::text, deliveries.webhook_id::text, deliveries.event_id, coalesce(deliveries.body, (
+    select delivery_bodies.body from delivery_bodies where delivery_bodies.event_id = deliveries.event_id
+  )) as body, deliveries.tries,
   extract(epoch from now() - deliveries.due_at)::float8 as age, webhooks.url, webhooks.secret,
   case when webhooks.previous_until > now() then webhooks.previous_secret end as previous_secret;
 
@@ -165,7 +177,9 @@ order by deliveries.id desc
 limit $4;
 
 -- name: get_delivery ($1 webhook, $2 id)
-select :delivery, body
+select :delivery, coalesce(deliveries.body, (
+    select delivery_bodies.body from delivery_bodies where delivery_bodies.event_id = deliveries.event_id
+  )) as body
 from deliveries
 where webhook_id = $1 and id = $2;
 
@@ -178,12 +192,19 @@ where webhook_id = $1 and id = $2
 returning :delivery;
 
 -- name: prune_deliveries ($1 seconds to keep)
-delete from deliveries
-where id = any (array(
-  select id from deliveries
+with past as materialized (
+  select id, event_id from deliveries
   where ended_at < now() - make_interval(secs => $1::double precision)
   order by ended_at limit 1000 for update skip locked
-))
+), bodies as (
+  delete from delivery_bodies
+  where event_id = any (array(select event_id from past)) and not exists (
+    select from deliveries
+    where deliveries.event_id = delivery_bodies.event_id and deliveries.id not in (select id from past)
+  )
+)
+delete from deliveries
+where id = any (array(select id from past))
 returning true;
 
 -- What is left of a webhook that was deleted, or has been disabled for so long. The newest first: what waits
@@ -195,17 +216,23 @@ with recursive known (id) as (
   select (select webhook_id from deliveries where webhook_id > known.id order by webhook_id limit 1)
   from known
   where known.id is not null
-)
-delete from deliveries
-where id = any (array(
-  select found.id
+), past as materialized (
+  select found.id, found.event_id
   from known
   left join webhooks on webhooks.id = known.id
   cross join lateral (
-    select id from deliveries where webhook_id = known.id order by id desc limit 1000
+    select id, event_id from deliveries where webhook_id = known.id order by id desc limit 1000
   ) as found
   where known.id is not null and (webhooks.id is null
     or (not webhooks.enabled and webhooks.updated_at < now() - make_interval(secs => $1::double precision)))
   limit 1000
-))
+), bodies as (
+  delete from delivery_bodies
+  where event_id = any (array(select event_id from past)) and not exists (
+    select from deliveries
+    where deliveries.event_id = delivery_bodies.event_id and deliveries.id not in (select id from past)
+  )
+)
+delete from deliveries
+where id = any (array(select id from past))
 returning true;

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import { prune } from '../../src/db/housekeeping.js';
 import { until } from '../process.js';
 import { KEPT, testService } from '../service.js';
-import { LOOPBACK, makeWebhook } from '../webhooks/target.js';
+import { deliveriesOf, LOOPBACK, makeWebhook, testTarget } from '../webhooks/target.js';
 
 const MB = 1_000_000;
 
@@ -67,4 +67,37 @@ t.test('pruning waits for webhooks, and beyond twice the limit drops events loud
   await prune(service.db, { ...options, eventsMaxBytes: 3 * MB });
   t.ok((await storedBytes(service)) <= 3 * MB, 'a disabled webhook holds nothing up');
   t.equal(dropped.length, 1);
+});
+
+t.test('all deliveries of an event share one stored body, which goes with the last of them', async (t) => {
+  const target = await testTarget(t);
+  const service = await patched(t, LOOPBACK);
+  const hooks = [];
+  for (let n = 0; n < 3; n++)
+    hooks.push(await makeWebhook(service, target.url, { types: ['items.updated'] }));
+  await service.send('PATCH', `/items/${service.id}`, { body: { n: 1 } });
+  for (const { id } of hooks) {
+    const [delivery] = await deliveriesOf(service, id, 1);
+    const shown = await service.send('GET', `/webhooks/${id}/deliveries/${delivery.id}`);
+    t.match(shown.json.event, { type: 'items.updated', data: { n: 1 } });
+  }
+  t.equal(target.received.length, 3);
+  const sizes = async () =>
+    (
+      await service.db.run(
+        `select (select count(*)::integer from delivery_bodies) as bodies,
+          (select count(*)::integer from deliveries where body is not null) as copies`,
+        [],
+      )
+    )[0];
+  t.match(await sizes(), { bodies: 1, copies: 0 });
+  const past = (id: string) =>
+    service.db.run("update deliveries set ended_at = now() - interval '1 year' where webhook_id = $1", [id]);
+  await past(hooks[0]!.id);
+  await prune(service.db, KEPT);
+  t.match(await sizes(), { bodies: 1, copies: 0 }, 'others still need it');
+  await past(hooks[1]!.id);
+  await service.send('DELETE', `/webhooks/${hooks[2]!.id}`);
+  await prune(service.db, KEPT);
+  t.match(await sizes(), { bodies: 0, copies: 0 });
 });
