@@ -4,7 +4,8 @@ import { parseArgs } from 'node:util';
 import { verifyWebhook, WebhookError } from './webhooks/verify.js';
 
 export const VERIFY_USAGE = `       plinth verify-webhook (--header 'NAME: VALUE'... | --headers FILE)
-                             [--secret-file FILE] [--path PATH] [--tolerance SECONDS]`;
+                             [--secret-file FILE] [--tolerance SECONDS]
+                             [--scheme standard-webhooks|x-signature] [--path PATH]`;
 
 /** What a command line of `verify-webhook` got wrong, told in one line. */
 export class VerifyUsageError extends Error {}
@@ -25,12 +26,15 @@ export async function verifyCommand(
   if (lines.length === 0) throw new VerifyUsageError('verify-webhook takes --header or --headers');
   if (secrets.length === 0)
     throw new VerifyUsageError('verify-webhook takes WEBHOOK_SECRET or --secret-file');
-  const { path, tolerance } = options;
+  const { path, tolerance, scheme } = options;
+  if (scheme !== undefined && scheme !== 'standard-webhooks' && scheme !== 'x-signature')
+    throw new VerifyUsageError('--scheme takes standard-webhooks or x-signature');
   if (tolerance !== undefined && !/^\d{1,9}$/.test(tolerance))
     throw new VerifyUsageError('--tolerance takes a number of seconds');
   const headers = Object.fromEntries(lines.flatMap(fieldIn));
   try {
     const { id, timestamp } = verifyWebhook(await buffer(input), headers, secrets, {
+      ...(scheme === undefined ? {} : { scheme }),
       ...(path === undefined ? {} : { path }),
       ...(tolerance === undefined ? {} : { toleranceSeconds: Number(tolerance) }),
     });
@@ -50,6 +54,7 @@ function optionsOf(args: string[]) {
     headers: string,
     'secret-file': string,
     path: string,
+    scheme: string,
     tolerance: string,
   } as const;
   try {

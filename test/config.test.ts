@@ -110,6 +110,34 @@ t.test('space around a value is left out', async (t) => {
   });
 });
 
+t.test('what the issuer writes', async (t) => {
+  t.match(readConfig({}), { jwtType: 'at+jwt', jwtScopesClaims: ['scope', 'scp'], jwtScopesMap: undefined });
+  t.strictSame(readConfig({ JWT_SCOPES_CLAIM: 'scp, https://api.example.org/roles' }).jwtScopesClaims, [
+    'scp',
+    'https://api.example.org/roles',
+  ]);
+  t.strictSame(faultsOf({ JWT_TYP: 'jwt' }), ['JWT_TYP takes `at+jwt` or `JWT`']);
+  t.match(faultsOf({ JWT_SCOPES_CLAIM: 'x'.repeat(257) }), [/^JWT_SCOPES_CLAIM takes up to 8 names/]);
+  t.match(faultsOf({ JWT_SCOPES_CLAIM: 'a b c d e f g h i' }), [/^JWT_SCOPES_CLAIM takes/]);
+  t.match(faultsOf({ JWT_SCOPES_CLAIM: ',' }), [/^JWT_SCOPES_CLAIM takes/]);
+  const long = JSON.stringify(Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`r${i}`, ['self']])));
+  for (const bad of [
+    'x',
+    '[]',
+    '{}',
+    'null',
+    '{"a": "b"}',
+    '{"a": []}',
+    '{"a": ["b c"]}',
+    '{"": ["b"]}',
+    long,
+  ])
+    t.match(faultsOf({ JWT_SCOPES_MAP: bad }), [/^JWT_SCOPES_MAP takes a JSON object/], bad);
+  const account = { AUTH: 'bearer', ISSUER: 'caller@project.iam.gserviceaccount.com', AUDIENCE: 'api' };
+  t.strictSame(faultsOf(account), ['ISSUER is an email address, which has no metadata: set JWKS_URI']);
+  t.strictSame(faultsOf({ ...account, JWKS_URI: 'https://www.googleapis.com/jwks' }), []);
+});
+
 /** The variables that take an integer: the least and the most. */
 const INTEGERS: Record<string, [number, number]> = {
   PORT: [0, 65_535],

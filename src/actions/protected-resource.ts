@@ -26,7 +26,7 @@ export function protectedResource(settings: ProtectedResource, scopes: readonly 
       headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'max-age=300'],
       body: JSON.stringify({
         resource: publicUrl ?? `${scheme}://${headers.host ?? 'localhost'}`,
-        ...(issuer === undefined ? {} : { authorization_servers: [issuer] }),
+        ...(issuer !== undefined && URL.canParse(issuer) ? { authorization_servers: [issuer] } : {}),
         scopes_supported: scopes,
         bearer_methods_supported: ['header'],
         tls_client_certificate_bound_access_tokens: false,

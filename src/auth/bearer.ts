@@ -35,9 +35,11 @@ export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timing: Rem
 
   function newToken(text: string): Promise<Token> {
     if (!B64TOKEN.test(text)) throw refusal('The access token is malformed.');
+    // A key of this service is a secret that nobody else may see.
+    if (text.startsWith(API_KEY)) throw refusal('The access token is of an unsupported kind.');
     if (jwt && JWT.test(text)) return jwt.token(text);
     if (opaque) return introspected(opaque, text);
-    throw refusal('The access token is of a kind that is not taken.');
+    throw refusal('The access token is of an unsupported kind.');
   }
 
   async function introspected(source: TokenSource, text: string): Promise<Token> {

@@ -16,6 +16,8 @@ import {
   TokenCache,
   type TokenSource,
 } from './token.js';
+import { requireAccessClaims } from './token-kind.js';
+import { subjectOf } from './token-subject.js';
 
 export type IntrospectionSettings = Pick<
   Config,
@@ -112,24 +114,30 @@ function authorizationOf({
 /** The token that an answer tells of (RFC 7662 section 2.2) at a time in milliseconds since 1970. Throws a Refusal. */
 function judge(answer: Answer, settings: IntrospectionSettings, at: number): Token {
   if (answer.active !== true) throw refusal('The access token is not active.');
-  if (!isAccessToken(answer)) throw refusal('The token is not an access token.');
+  requireAccessClaims(answer);
+  if (!isBearer(answer)) throw refusal('The token is not an access token.');
   const { iss, aud } = answer;
   if (iss !== undefined && settings.issuer !== undefined && iss !== settings.issuer)
     throw refusal('The access token is of another issuer.');
-  if (aud !== undefined && settings.audience !== undefined && ![aud].flat().includes(settings.audience))
+  if (settings.audience !== undefined && ![aud].flat().includes(settings.audience))
     throw refusal('The access token is for another audience.');
   const expiresAt = timely(answer, settings.jwtSkewSeconds, at);
   return {
-    principal: { subject: subjectOf(answer), scopes: scopesOf(answer.scope), scheme: 'bearer', expiresAt },
+    principal: {
+      subject: subjectOf({ ...answer, sub: answer.sub ?? answer.client_id }),
+      scopes: scopesOf(answer.scope),
+      scheme: 'bearer',
+      expiresAt,
+    },
     certificate: certificateIn(answer.cnf),
     id: undefined,
     goodUntil: Math.min((expiresAt ?? Number.POSITIVE_INFINITY) * 1000, at + GOOD_MS),
   };
 }
 
-/** Authorization servers tell of refresh tokens too, each in its own way; those are not for us. */
-function isAccessToken({ token_type: type, token_use: use }: Answer): boolean {
-  return (type === undefined || String(type).toLowerCase() === 'bearer') && use !== 'refresh_token';
+/** RFC 7662 section 2.2; refresh tokens that are introspected have none, or another. */
+function isBearer({ token_type: type }: Answer): boolean {
+  return type === undefined || String(type).toLowerCase() === 'bearer';
 }
 
 /** When the token expires, in seconds since 1970. Throws a Refusal when that is past, or it is not good yet. */
@@ -139,11 +147,4 @@ function timely({ exp, nbf }: Answer, skewSeconds: number, at: number): number |
     throw refusal('The access token has expired.');
   if (((secondsIn(nbf) ?? 0) - skewSeconds) * 1000 > at) throw refusal('The access token is not good yet.');
   return expiresAt;
-}
-
-/** The client itself where there is no user. */
-function subjectOf({ sub, client_id: client }: Answer): string {
-  const subject = sub ?? client;
-  if (typeof subject !== 'string' || subject === '') throw refusal('The access token has no subject.');
-  return subject;
 }

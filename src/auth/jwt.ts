@@ -1,19 +1,21 @@
-import {
-  type CompactJWSHeaderParameters,
-  errors,
-  type JWSAlgorithm,
-  type JWTPayload,
-  type JWTVerifyGetKey,
-  jwtVerify,
-} from 'jose';
+import { errors, type JWSAlgorithm, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import type { Config } from '../config.js';
-import { scopesOf } from '../principal.js';
 import type { Refusal } from './scheme.js';
 import { certificateIn, refusal, secondsIn, type Token } from './token.js';
+import { requireAccessJwt } from './token-kind.js';
+import { scopesReader } from './token-scopes.js';
+import { subjectOf } from './token-subject.js';
 
 export type JwtSettings = Pick<
   Config,
-  'issuer' | 'audience' | 'jwtAlgorithms' | 'jwtSkewSeconds' | 'jwtOnce'
+  | 'issuer'
+  | 'audience'
+  | 'jwtAlgorithms'
+  | 'jwtSkewSeconds'
+  | 'jwtOnce'
+  | 'jwtType'
+  | 'jwtScopesClaims'
+  | 'jwtScopesMap'
 >;
 
 /** How long a token is good without another look at it. */
@@ -23,6 +25,7 @@ const GOOD_MS = 5 * 60_000;
  * Verifies access tokens in the form of JWTs (RFC 9068), the signature first. Throws a Refusal, and what `key` does.
  */
 export function jwtVerifier(settings: JwtSettings, key: JWTVerifyGetKey, now: () => number) {
+  const readScopes = scopesReader(settings);
   return async (text: string): Promise<Token> => {
     const at = now();
     try {
@@ -34,37 +37,27 @@ export function jwtVerifier(settings: JwtSettings, key: JWTVerifyGetKey, now: ()
         currentDate: new Date(at),
         requiredClaims: ['exp', 'sub'],
       });
-      requireAccessToken(protectedHeader, payload);
-      return tokenOf(payload, settings, at);
+      requireAccessJwt(protectedHeader.typ, payload, settings.jwtType);
+      return tokenOf(payload, readScopes(payload), settings, at);
     } catch (error) {
       throw error instanceof errors.JOSEError ? refusalOf(error) : error;
     }
   };
 }
 
-/**
- * RFC 9068 section 4 and RFC 8725 section 3.11: a token that says it is something else is not taken, nor one that
- * does not say what it is and has what an id_token has.
- */
-function requireAccessToken({ typ }: CompactJWSHeaderParameters, claims: JWTPayload): void {
-  const fits =
-    typ === undefined
-      ? ID_TOKEN_CLAIMS.every((claim) => claims[claim] === undefined)
-      : ACCESS_TOKEN_TYPE.test(typ);
-  if (!fits) throw refusal('The token is not an access token.');
-}
-
-const ID_TOKEN_CLAIMS = ['nonce', 'at_hash', 'c_hash'];
-const ACCESS_TOKEN_TYPE = /^(?:application\/)?at\+jwt$/i;
-
-function tokenOf(claims: JWTPayload, { issuer, jwtOnce }: JwtSettings, at: number): Token {
-  const { sub, jti, scope, scp, cnf } = claims;
-  if (typeof sub !== 'string' || sub === '') throw refusal('The access token has no subject.');
+function tokenOf(
+  claims: JWTPayload,
+  scopes: ReadonlySet<string>,
+  { issuer, jwtOnce }: JwtSettings,
+  at: number,
+): Token {
+  const { jti, cnf } = claims;
+  const subject = subjectOf(claims);
   if (jwtOnce && (typeof jti !== 'string' || jti === '')) throw refusal('The access token has no jti.');
   const expiresAt = secondsIn(claims.exp)!;
   const authenticatedAt = typeof claims.auth_time === 'number' ? claims.auth_time : undefined;
   return {
-    principal: { subject: sub, scopes: scopesOf(scope ?? scp), scheme: 'bearer', expiresAt, authenticatedAt },
+    principal: { subject, scopes, scheme: 'bearer', expiresAt, authenticatedAt },
     certificate: certificateIn(cnf),
     id: jwtOnce ? `jwt\n${issuer}\n${jti}` : undefined,
     goodUntil: Math.min(expiresAt * 1000, at + GOOD_MS),

@@ -1,10 +1,11 @@
 import { SCHEMES, type SchemeName } from '../principal.js';
 import type { EdgeConfig } from './edge.js';
+import { type JwtConfig, readJwtConfig } from './jwt.js';
 import type { Reader } from './reader.js';
 import { isLoopback, namesIn, parseSecureUrl, SECURE_URL } from './values.js';
 
 /** Who is let in, as what, and how often. */
-export interface AuthConfig {
+export interface AuthConfig extends JwtConfig {
   /** The schemes that are taken; none: everybody may do everything. */
   readonly auth: readonly SchemeName[];
   readonly realm: string;
@@ -44,8 +45,10 @@ export interface RateLimit {
 }
 
 /** Reads the settings of authentication. */
-export function readAuth({ read, integer }: Reader): AuthConfig {
+export function readAuth(reader: Reader): AuthConfig {
+  const { read, integer } = reader;
   return {
+    ...readJwtConfig(reader),
     auth: read<readonly SchemeName[]>('AUTH', [], `none, or any of ${SCHEMES.join(', ')}`, (text) => {
       const names = namesIn(text);
       if (text === 'none') return [];
@@ -56,7 +59,12 @@ export function readAuth({ read, integer }: Reader): AuthConfig {
     realm: read('REALM', 'plinth', 'up to 100 printable characters without quotes', (text) =>
       /^[\x20\x21\x23-\x5b\x5d-\x7e]{1,100}$/.test(text) ? text : undefined,
     ),
-    issuer: read<string | undefined>('ISSUER', undefined, SECURE_URL, parseSecureUrl),
+    issuer: read<string | undefined>(
+      'ISSUER',
+      undefined,
+      `${SECURE_URL}, or the email address of a service account`,
+      (text) => (SERVICE_ACCOUNT.test(text) ? text : parseSecureUrl(text)),
+    ),
     audience: read<string | undefined>(
       'AUDIENCE',
       undefined,
@@ -130,6 +138,10 @@ export function authFaults(config: AuthConfig & EdgeConfig, host: string, given:
       config.issuer === undefined || config.audience !== undefined,
       'ISSUER needs AUDIENCE, the `aud` of tokens for this API',
     );
+    need(
+      config.issuer === undefined || config.jwksUri !== undefined || !SERVICE_ACCOUNT.test(config.issuer),
+      'ISSUER is an email address, which has no metadata: set JWKS_URI',
+    );
   }
   if (auth.includes('basic'))
     need(
@@ -141,6 +153,9 @@ export function authFaults(config: AuthConfig & EdgeConfig, host: string, given:
   if (auth.includes('mtls')) need(config.tlsClientCa !== undefined, 'AUTH=mtls needs TLS_CLIENT_CA');
   return faults;
 }
+
+/** An issuer that is no URL: a service account that signs its tokens itself. */
+const SERVICE_ACCOUNT = /^[^\s:/@]{1,100}@[^\s:/@]{1,250}$/;
 
 /** JWS algorithms with a public key (RFC 7518, RFC 8037): nobody who can verify can sign. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];

@@ -3,8 +3,9 @@ import { requestMac } from '../request-mac.js';
 import { keyOf } from './secret.js';
 import { webhookMac } from './sign.js';
 
-/** Why a message is not to be believed. `BAD_SECRET` and `MISSING_PATH` are faults of the caller, not of the sender. */
+/** Why a message is not valid. `BAD_OPTION`, `BAD_SECRET` and `MISSING_PATH` are errors of the caller, not of the sender. */
 export type WebhookErrorCode =
+  | 'BAD_OPTION'
   | 'BAD_SECRET'
   | 'BAD_SIGNATURE'
   | 'BAD_TIMESTAMP'
@@ -30,10 +31,17 @@ export type WebhookHeaders =
   | Readonly<Record<string, string | readonly string[] | undefined>>
   | { get(name: string): string | null };
 
+export type WebhookScheme = 'standard-webhooks' | 'x-signature';
+
 export interface VerifyOptions {
-  /** How far the timestamp may be from now, either way; seconds. 300 when not given. */
+  /**
+   * The scheme that the receiver expects: `standard-webhooks` (default) by the `webhook-*` fields, or `x-signature`. The
+   * message never decides, so that removing fields cannot select the other scheme.
+   */
+  readonly scheme?: WebhookScheme;
+  /** Maximum difference between the timestamp and now, either way; seconds, finite, not negative. 300 by default. */
   readonly toleranceSeconds?: number;
-  /** Path and query that the request came to, `req.url` of node:http. Needed for X-Signature alone. */
+  /** Path and query of the request, `req.url` of node:http. Required for `x-signature`. */
   readonly path?: string;
   /** The time to compare with, in milliseconds since 1970. */
   readonly now?: number;
@@ -51,7 +59,7 @@ const TOLERANCE_S = 300;
 const BYTES = 32;
 
 /**
- * Verifies a message by `webhook-signature` (Standard Webhooks 1.0) or, where there is none, by `X-Signature`. The
+ * Verifies a message by the `webhook-*` fields (Standard Webhooks 1.0) or, if `scheme` says so, by `X-Signature`. The
  * body as it came, byte by byte; of several secrets any may fit. Throws WebhookError.
  */
 export function verifyWebhook(
@@ -63,12 +71,31 @@ export function verifyWebhook(
   const secrets = typeof secret === 'string' ? [secret] : secret;
   if (secrets.length === 0 || secrets.some((text) => typeof text !== 'string' || text === ''))
     throw new WebhookError('BAD_SECRET', 'there is no secret to verify with');
-  const field = reader(headers);
-  const standard = field('webhook-signature');
-  if (standard !== undefined) return verifyStandard(rawBody, field, standard, secrets, options);
+  requireOptions(options);
+  const verify = options.scheme === 'x-signature' ? verifyXSignature : verifyStandard;
+  return verify(rawBody, reader(headers), secrets, options);
+}
+
+type Field = (name: string) => string | undefined;
+
+/** NaN would make every comparison of times false, and so every age valid. */
+function requireOptions({ scheme, toleranceSeconds, now }: VerifyOptions): void {
+  if (scheme !== undefined && scheme !== 'standard-webhooks' && scheme !== 'x-signature')
+    throw new WebhookError('BAD_OPTION', 'scheme is `standard-webhooks` or `x-signature`');
+  if (toleranceSeconds !== undefined && !(Number.isFinite(toleranceSeconds) && toleranceSeconds >= 0))
+    throw new WebhookError('BAD_OPTION', 'toleranceSeconds is a finite number that is not negative');
+  if (now !== undefined && !Number.isFinite(now))
+    throw new WebhookError('BAD_OPTION', 'now is a finite number of milliseconds since 1970');
+}
+
+function verifyXSignature(
+  rawBody: string | Uint8Array,
+  field: Field,
+  secrets: readonly string[],
+  options: VerifyOptions,
+): Verified {
   const signature = field('x-signature');
-  if (signature === undefined)
-    throw new WebhookError('MISSING_HEADERS', 'there is neither webhook-signature nor X-Signature');
+  if (signature === undefined) throw new WebhookError('MISSING_HEADERS', 'there is no X-Signature');
   const timestamp = timeOf(field('x-timestamp'), 'X-Timestamp', options);
   const { path } = options;
   if (path === undefined)
@@ -80,15 +107,14 @@ export function verifyWebhook(
   return { id: undefined, timestamp: Number(timestamp) };
 }
 
-type Field = (name: string) => string | undefined;
-
 function verifyStandard(
   rawBody: string | Uint8Array,
   field: Field,
-  signatures: string,
   secrets: readonly string[],
   options: VerifyOptions,
 ): Verified {
+  const signatures = field('webhook-signature');
+  if (signatures === undefined) throw new WebhookError('MISSING_HEADERS', 'there is no webhook-signature');
   const id = field('webhook-id');
   if (id === undefined) throw new WebhookError('MISSING_HEADERS', 'there is no webhook-id');
   const timestamp = timeOf(field('webhook-timestamp'), 'webhook-timestamp', options);

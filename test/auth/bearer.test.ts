@@ -114,6 +114,8 @@ t.test('good tokens', async (t) => {
   t.match(forbidden.headers['www-authenticate'], /insufficient_scope", scope="users:read"/);
 });
 
+const LOGOUT = { 'http://schemas.openid.net/event/backchannel-logout': {} };
+
 t.test('tokens that are no good', async (t) => {
   const issuer = await testIssuer(t, es, rs, ps);
   const service = await testService(t, settings(issuer.url));
@@ -127,6 +129,7 @@ t.test('tokens that are no good', async (t) => {
     const unsigned = assemble({ alg: 'HS256', typ: 'at+jwt', kid: 'rs' }, good, '');
     return unsigned + createHmac('sha256', secret).update(unsigned.slice(0, -1)).digest('base64url');
   };
+  const arrayType = signAsIs(es, { alg: 'ES256', kid: 'es', typ: ['at+jwt'] }, good);
   const forged = Buffer.from(JSON.stringify({ ...good, scope: 'admin' })).toString('base64url');
   const only = (more: object) => sign(es, claims(issuer.url, more as Record<string, unknown>));
   const rows: [says: string, token: string, description: RegExp][] = [
@@ -181,6 +184,36 @@ t.test('tokens that are no good', async (t) => {
       await sign(es, { ...good, at_hash: 'h' }, { typ: undefined }),
       /not an access token/,
     ],
+    ['a type that is an array', arrayType, /not an access token/],
+    ['an id_token with the type of an access token', await only({ nonce: 'n' }), /not an access token/],
+    ['an id_token by c_hash', await only({ c_hash: 'h' }), /not an access token/],
+    [
+      'a security event token without a type',
+      await sign(es, { ...good, events: LOGOUT }, { typ: undefined }),
+      /not an access token/,
+    ],
+    ['a security event token', await only({ events: LOGOUT }), /not an access token/],
+    ['an id_token of Cognito', await only({ token_use: 'id' }), /not an access token/],
+    ['an id_token of Keycloak', await only({ typ: 'ID' }), /not an access token/],
+    ['a refresh token of Keycloak', await only({ typ: 'Refresh' }), /not an access token/],
+    ['an offline token of Keycloak', await only({ typ: 'Offline' }), /not an access token/],
+    ['a logout token of Keycloak', await only({ typ: 'Logout' }), /not an access token/],
+    ['a claim typ that is an array', await only({ typ: ['Bearer'] }), /not an access token/],
+    [
+      'an introspection response (RFC 9701)',
+      await sign(es, { ...good, token_introspection: { active: true } }, { typ: 'token-introspection+jwt' }),
+      /not an access token/,
+    ],
+    [
+      'an introspection response without a type',
+      await sign(es, { ...good, token_introspection: { active: true } }, { typ: undefined }),
+      /not an access token/,
+    ],
+    [
+      'a userinfo response',
+      await sign(es, { ...good, scope: undefined, email: 'a@example.org' }, { typ: undefined }),
+      /not an access token/,
+    ],
     ['bound to a certificate', await only({ cnf: { 'x5t#S256': 'x' } }), /client certificate/],
     ['bound to a key of DPoP', await only({ cnf: { jkt: 'x' } }), /bound/],
     ['bound to both', await only({ cnf: { 'x5t#S256': 'x', jkt: 'x' } }), /bound/],
@@ -218,6 +251,32 @@ t.test('tokens that are no good', async (t) => {
   );
   t.equal(none.status, 401);
   t.equal((await whoami(service, token)).status, 200, 'and a good one is good still');
+});
+
+t.test('a client that acts for itself is never a user', async (t) => {
+  const issuer = await testIssuer(t, es);
+  const service = await testService(t, { ...settings(issuer.url), JWT_TYP: 'JWT' });
+  const user = '11111111-2222-4333-8444-555555555555';
+  const other = '99999999-2222-4333-8444-555555555555';
+  const rows: [says: string, more: object, isClient: boolean][] = [
+    ['RFC 9068', { client_id: user }, true],
+    ['azp', { azp: user }, true],
+    ['Entra ID, app-only by idtyp', { azp: other, idtyp: 'app' }, true],
+    ['Entra ID, app-only by oid', { azp: other, oid: user, roles: [] }, true],
+    ['Entra ID, version 1', { appid: user }, true],
+    ['Auth0', { azp: other, gty: 'client-credentials' }, true],
+    ['Keycloak', { azp: 'Robot', preferred_username: 'service-account-robot' }, true],
+    ['a user of a client', { client_id: other, azp: other, oid: other }, false],
+    ['a user of a client of Keycloak', { azp: 'robot', preferred_username: 'ada' }, false],
+  ];
+  for (const [says, more, isClient] of rows) {
+    const token = await sign(es, claims(issuer.url, { sub: user, scope: 'self', ...more }));
+    t.equal((await whoami(service, token)).json.subject, isClient ? `client:${user}` : user, says);
+    const own = await service.send('GET', `/users/${user}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    t.equal(own.status, isClient ? 403 : 404, says);
+  }
 });
 
 t.test('a jti is taken once, by whichever service comes first', async (t) => {

@@ -10,6 +10,7 @@ import { testService } from '../service.js';
 import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from './issuer.js';
 
 const es = await signingKey('es');
+const ADA = { active: true, sub: 'ada', aud: AUDIENCE };
 
 /** The introspection of an issuer that answers as `answer` says, with a clock that a test moves. */
 async function ask(t: Test, answer: object | Parameters<typeof answers>[1], timeoutMs = 5000) {
@@ -52,7 +53,7 @@ const outcome = (promise: Promise<unknown>) =>
   );
 
 t.test('how it asks (RFC 7662 section 2.1, RFC 6749 section 2.3.1)', async (t) => {
-  const { seen, verify } = await ask(t, { active: true, sub: 'ada', scope: 'items:read self' });
+  const { seen, verify } = await ask(t, { ...ADA, scope: 'items:read self' });
   const { principal } = await verify('a+b/c=');
   t.same(principal, {
     subject: 'ada',
@@ -72,26 +73,33 @@ t.test('how it asks (RFC 7662 section 2.1, RFC 6749 section 2.3.1)', async (t) =
 t.test('what it makes of an answer', async (t) => {
   const now = Math.floor(Date.now() / 1000);
   const rows: [answer: object, outcome: string | RegExp | number][] = [
-    [{ active: true, sub: 'ada' }, 'good'],
-    [{ active: true, client_id: 'robot' }, 'good'],
+    [ADA, 'good'],
+    [{ active: true, client_id: 'robot', aud: AUDIENCE }, 'good'],
+    [{ active: true, sub: 'ada' }, /another audience/],
     [
       { active: true, sub: 'ada', aud: ['x', AUDIENCE], exp: now + 60, nbf: now, token_type: 'Bearer' },
       'good',
     ],
-    [{ active: true, sub: 'ada', exp: now - 2 }, 'good'],
+    [{ ...ADA, exp: now - 2 }, 'good'],
     [{ active: false, sub: 'ada' }, /not active/],
-    [{ active: true }, /subject/],
-    [{ active: true, sub: '' }, /subject/],
-    [{ active: true, sub: 'ada', exp: now - 60 }, /expired/],
-    [{ active: true, sub: 'ada', exp: '9999999999' }, /time/],
-    [{ active: true, sub: 'ada', exp: 1e300 }, /time/],
-    [{ active: true, sub: 'ada', nbf: now + 60 }, /not good yet/],
+    [{ active: true, aud: AUDIENCE }, /subject/],
+    [{ ...ADA, sub: '' }, /subject/],
+    [{ ...ADA, exp: now - 60 }, /expired/],
+    [{ ...ADA, exp: '9999999999' }, /time/],
+    [{ ...ADA, exp: 1e300 }, /time/],
+    [{ ...ADA, nbf: now + 60 }, /not good yet/],
     [{ active: true, sub: 'ada', iss: 'https://evil.example.org' }, /another issuer/],
     [{ active: true, sub: 'ada', aud: 'https://other.example.org' }, /another audience/],
     [{ active: true, sub: 'ada', aud: [] }, /another audience/],
-    [{ active: true, sub: 'ada', cnf: { jkt: 'x' } }, /bound/],
-    [{ active: true, sub: 'ada', token_type: 'DPoP' }, /not an access token/],
-    [{ active: true, sub: 'ada', token_use: 'refresh_token' }, /not an access token/],
+    [{ ...ADA, cnf: { jkt: 'x' } }, /bound/],
+    [{ ...ADA, token_type: 'DPoP' }, /not an access token/],
+    [{ ...ADA, token_use: 'refresh_token' }, /not an access token/],
+    [{ ...ADA, token_use: 'id' }, /not an access token/],
+    [{ ...ADA, typ: 'Refresh' }, /not an access token/],
+    [{ ...ADA, typ: 'ID' }, /not an access token/],
+    [{ ...ADA, typ: 'Bearer', token_type: 'Bearer' }, 'good'],
+    [{ ...ADA, events: {} }, /not an access token/],
+    [{ ...ADA, at_hash: 'h' }, /not an access token/],
     [{ active: 'true', sub: 'ada' }, 503],
     [{ sub: 'ada' }, 503],
     [[], 503],
@@ -124,7 +132,7 @@ t.test('an authorization server that gives no answer is nobody’s fault', async
 });
 
 t.test('answers are remembered for a while', async (t) => {
-  const { issuer, clock, seen, verify } = await ask(t, { active: true, sub: 'ada' });
+  const { issuer, clock, seen, verify } = await ask(t, ADA);
   t.same(await Promise.all(Array.from({ length: 20 }, () => outcome(verify('a')))), Array(20).fill('good'));
   t.equal(seen.length, 1, 'in flight it is asked about once');
   answers(issuer.paths, json({ active: false }), seen);
@@ -134,7 +142,7 @@ t.test('answers are remembered for a while', async (t) => {
   clock.ms += 2000;
   t.match(await outcome(verify('a')), /not active/, 'revoked');
   t.equal(seen.length, 2);
-  answers(issuer.paths, json({ active: true, sub: 'ada', exp: clock.ms / 1000 + 10 }), seen);
+  answers(issuer.paths, json({ ...ADA, exp: clock.ms / 1000 + 10 }), seen);
   clock.ms += 4000;
   t.match(await outcome(verify('a')), /not active/);
   t.equal(seen.length, 2);
@@ -146,10 +154,10 @@ t.test('answers are remembered for a while', async (t) => {
 });
 
 t.test('tokens with the same end are told apart', async (t) => {
-  const { issuer, seen, verify } = await ask(t, { active: true, sub: 'ada' });
+  const { issuer, seen, verify } = await ask(t, ADA);
   const end = 'e'.repeat(64);
   t.match(await verify(`a${end}`), { principal: { subject: 'ada' } });
-  answers(issuer.paths, json({ active: true, sub: 'bob' }), seen);
+  answers(issuer.paths, json({ ...ADA, sub: 'bob' }), seen);
   t.match(await verify(`b${end}`), { principal: { subject: 'bob' } });
   answers(issuer.paths, json({ active: false }), seen);
   t.match(await verify(`b${end}`), { principal: { subject: 'bob' } });
@@ -165,10 +173,10 @@ t.test('64 questions at a time', async (t) => {
   );
   const asked = Array.from({ length: 65 }, (_, index) => outcome(verify(`token-${index}`)));
   t.equal(await asked[64], 503, 'one too many');
-  answers(issuer.paths, json({ active: true, sub: 'ada' }), []);
+  answers(issuer.paths, json(ADA), []);
   const done = Promise.all(asked.slice(0, 64));
   const release = setInterval(() => {
-    for (const res of waiting.splice(0)) json({ active: true, sub: 'ada' })({} as never, res);
+    for (const res of waiting.splice(0)) json(ADA)({} as never, res);
   }, 5);
   t.same(await done, Array(64).fill('good'));
   clearInterval(release);
@@ -178,7 +186,7 @@ t.test('64 questions at a time', async (t) => {
 t.test('through the service', async (t) => {
   const issuer = await testIssuer(t, es);
   const seen: { body: string; authorization: string | undefined; type: string | undefined }[] = [];
-  answers(issuer.paths, json({ active: true, sub: 'ada', scope: 'items:read' }), seen);
+  answers(issuer.paths, json({ active: true, sub: 'ada', scope: 'items:read', aud: AUDIENCE }), seen);
   const env = { AUTH: 'bearer', AUTH_FAILURES: '0', INTROSPECTION_URI: `${issuer.url}/introspect` };
   const jwt = await sign(es, claims(issuer.url, { sub: 'bob' }));
   const whoami = async (more: Record<string, string>, token: string) => {
@@ -194,4 +202,36 @@ t.test('through the service', async (t) => {
   t.equal(away.status, 503);
   t.ok(away.headers['retry-after']);
   t.equal(away.headers['www-authenticate'], undefined);
+});
+
+t.test('keys of this service and tokens for others stay out', async (t) => {
+  const issuer = await testIssuer(t, es);
+  const seen: Parameters<typeof answers>[2] = [];
+  const user = '11111111-2222-4333-8444-555555555555';
+  const env = { AUTH: 'bearer', AUTH_FAILURES: '0', INTROSPECTION_URI: `${issuer.url}/introspect`, AUDIENCE };
+  const service = await testService(t, env);
+  const get = (path: string, token: string) =>
+    service.send('GET', path, { headers: { authorization: `Bearer ${token}` } });
+  answers(issuer.paths, json({ active: true, sub: 'ada', scope: 'admin' }), seen);
+  const key = await get('/whoami', 'plinth_0123456789abcdef');
+  t.equal(key.status, 401);
+  t.match(key.json.error.message, /kind/);
+  t.same(seen, [], 'the key is sent to nobody');
+  const other = await get('/whoami', 'without-aud');
+  t.equal(other.status, 401, 'a response without `aud`');
+  t.match(other.json.error.message, /another audience/);
+  for (const [token, more] of [
+    ['client', { client_id: user }],
+    ['client-as-sub', { sub: user, client_id: user }],
+  ] as const) {
+    answers(issuer.paths, json({ active: true, scope: 'self', aud: AUDIENCE, ...more }), seen);
+    t.match((await get('/whoami', token)).json, { subject: `client:${user}` });
+    t.equal((await get(`/users/${user}`, token)).status, 403, 'a client is no user');
+  }
+  answers(
+    issuer.paths,
+    json({ active: true, scope: 'self', aud: AUDIENCE, sub: user, client_id: 'app' }),
+    seen,
+  );
+  t.equal((await get(`/users/${user}`, 'user')).status, 404, 'the user itself may look');
 });

@@ -68,8 +68,15 @@ t.test('plinth verify-webhook says whether a message is to be believed', async (
     '--header',
     `${name}: ${headers[name]}`,
   ]);
-  t.match(await verify([...signature, '--path', '/hook'], secret, body), { code: 0, out: /^\{"id":null,/ });
-  t.match(await verify(signature, secret, body), { code: 1, err: /^plinth: MISSING_PATH: / });
+  const scheme = ['--scheme', 'x-signature'];
+  const form = [...signature, ...scheme];
+  t.match(await verify([...form, '--path', '/hook'], secret, body), { code: 0, out: /^\{"id":null,/ });
+  t.match(await verify(form, secret, body), { code: 1, err: /^plinth: MISSING_PATH: / });
+  t.match(
+    await verify([...signature, '--path', '/hook'], secret, body),
+    { code: 1, out: '', err: /^plinth: MISSING_HEADERS: / },
+    'without webhook-* fields, X-Signature applies only if the command says so',
+  );
   const bad = await verify(file, newSecret(), body);
   t.match(bad, { code: 1, out: '', err: /^plinth: BAD_SIGNATURE: / });
   t.notMatch(bad.err, /whsec_/);
@@ -77,6 +84,8 @@ t.test('plinth verify-webhook says whether a message is to be believed', async (
   for (const args of [
     [],
     [...file, '--tolerance', 'x'],
+    [...file, '--tolerance', 'NaN'],
+    [...file, '--scheme', 'none'],
     [...file, '--secret', secret],
     ['--headers', `${folder}/none`],
   ])

@@ -77,27 +77,29 @@ t.test('X-Signature has the form of a signed request, with the secret as the tex
   const wanted = createHmac('sha256', secret).update(`${time}\nPOST\n/hook?x=1\n${BODY}`).digest('base64');
   t.equal(headers['X-Signature'], wanted);
   const fields = only(headers, /^X-/);
-  t.same(verifyWebhook(BODY, fields, secret, { path: '/hook?x=1' }), {
+  t.same(verifyWebhook(BODY, fields, secret, { path: '/hook?x=1', scheme: 'x-signature' }), {
     id: undefined,
     timestamp: Number(time),
   });
-  t.equal(codeOf(BODY, fields, secret), 'MISSING_PATH');
-  t.equal(codeOf(BODY, fields, secret, { path: '/hook' }), 'BAD_SIGNATURE');
+  t.equal(codeOf(BODY, fields, secret, { scheme: 'x-signature' }), 'MISSING_PATH');
+  t.equal(codeOf(BODY, fields, secret, { path: '/hook', scheme: 'x-signature' }), 'BAD_SIGNATURE');
 });
+
+type Case = [
+  name: string,
+  code: string,
+  body: string,
+  headers: object,
+  secret: string | string[],
+  options?: VerifyOptions,
+];
 
 t.test('all else is refused with a code that stays', async (t) => {
   const secret = newSecret();
   const good = signed([secret]);
   const standard = only(good, /^webhook/);
   const time = now();
-  const cases: [
-    name: string,
-    code: string,
-    body: string,
-    headers: object,
-    secret: string | string[],
-    options?: VerifyOptions,
-  ][] = [
+  const cases: Case[] = [
     ['as it is', 'good', BODY, good, secret],
     ['one of several secrets', 'good', BODY, good, [newSecret(), secret]],
     ['without the prefix', 'good', BODY, good, secret.slice(6)],
@@ -150,6 +152,34 @@ t.test('all else is refused with a code that stays', async (t) => {
       { path: '/hook?x=1' },
     ],
     ['nothing', 'MISSING_HEADERS', BODY, {}, secret],
+    [
+      'webhook-* removed on the way',
+      'MISSING_HEADERS',
+      BODY,
+      only(good, /^X-/),
+      secret,
+      { path: '/hook?x=1' },
+    ],
+    [
+      'X-Signature removed on the way',
+      'MISSING_HEADERS',
+      BODY,
+      standard,
+      secret,
+      { path: '/hook?x=1', scheme: 'x-signature' },
+    ],
+    ['no scheme', 'BAD_OPTION', BODY, good, secret, { scheme: 'any' as 'x-signature' }],
+    ...[Number.NaN, Number.POSITIVE_INFINITY, -1, '300' as unknown as number].map(
+      (toleranceSeconds): Case => [
+        `a tolerance of ${toleranceSeconds}`,
+        'BAD_OPTION',
+        BODY,
+        signed([secret], time - 1_000_000),
+        secret,
+        { toleranceSeconds },
+      ],
+    ),
+    ['a time that is none', 'BAD_OPTION', BODY, good, secret, { now: Number.NaN }],
     ['no id', 'MISSING_HEADERS', BODY, { ...good, 'webhook-id': undefined }, secret],
     ['no time', 'MISSING_HEADERS', BODY, { ...good, 'webhook-timestamp': '' }, secret],
     ['no number', 'BAD_TIMESTAMP', BODY, { ...good, 'webhook-timestamp': '1e9' }, secret],
