@@ -11,7 +11,7 @@ export function requireAccessJwt(typ: unknown, claims: Claims, configured: JwtTy
   requireAccessClaims(claims);
   if (typ !== undefined && typeof typ !== 'string') throw notAccessToken();
   const isExplicit = typ !== undefined && ACCESS_TOKEN_TYPE.test(typ);
-  const isAcceptedType = isExplicit || typ === undefined || (configured === 'JWT' && JWT_TYPE.test(typ));
+  const isAcceptedType = isExplicit || (configured === 'JWT' && (typ === undefined || JWT_TYPE.test(typ)));
   if (!isAcceptedType || !(isExplicit || hasAccessClaim(claims))) throw notAccessToken();
 }
 

@@ -70,7 +70,7 @@ t.test('good tokens', async (t) => {
     ['RS256', await sign(rs, claims(issuer.url)), ['items:read', 'items:write']],
     [
       'made by hand',
-      signAsIs(es, { alg: 'ES256', kid: 'es' }, claims(issuer.url)),
+      signAsIs(es, { alg: 'ES256', kid: 'es', typ: 'at+jwt' }, claims(issuer.url)),
       ['items:read', 'items:write'],
     ],
     [
@@ -78,7 +78,6 @@ t.test('good tokens', async (t) => {
       await sign(es, claims(issuer.url), { typ: 'application/AT+JWT' }),
       ['items:read', 'items:write'],
     ],
-    ['no type', await sign(es, claims(issuer.url), { typ: undefined }), ['items:read', 'items:write']],
     [
       'one key of the kind',
       await sign(es, claims(issuer.url), { kid: undefined }),
@@ -172,6 +171,7 @@ t.test('tokens that are no good', async (t) => {
     ['a header that is no JSON', `AAAA.${payload}.${signature}`, /malformed/],
     ['crit', signAsIs(es, { alg: 'ES256', kid: 'es', crit: ['bound'], bound: 1 }, good), /malformed/],
     ['crit b64', signAsIs(es, { alg: 'ES256', kid: 'es', crit: ['b64'], b64: false }, good), /malformed/],
+    ['no type', await sign(es, good, { typ: undefined }), /not an access token/],
     ['an id_token by type', await sign(es, good, { typ: 'JWT' }), /not an access token/],
     ['a logout token', await sign(es, good, { typ: 'logout+jwt' }), /not an access token/],
     [
