@@ -4,7 +4,7 @@ import type { Db, Row, Run, Value } from './db/connect.js';
 import { group } from './db/group.js';
 import { openPlaces } from './db/places.js';
 import { sharing } from './observe/metrics.js';
-import { type LargeRecord, type Missing, type Stored, storedIn } from './record.js';
+import { type FoundRecords, type Missing, type Stored, storedIn } from './record.js';
 import { narrow, type Selection, STREAMED } from './statements.js';
 
 export interface Page {
@@ -83,7 +83,7 @@ export function openReads(
   async function readFar(run: Run, ids: readonly string[]): Promise<Outcome[]> {
     const [row] = await run(text('get'), [atOnce(`{${ids.join(',')}}`)]);
     const found = storedIn(row!.records as string | null);
-    return ids.map((id) => seen(found.get(id), run));
+    return ids.map((id) => outcomeOf(found, id, run));
   }
 
   async function readLarge(run: Run, id: string): Promise<Stored | Missing> {
@@ -93,11 +93,12 @@ export function openReads(
     return { id, version: row.version as number, doc: row.doc as string };
   }
 
-  /** What came of a record that a statement was asked for. */
-  function seen(found: Stored | LargeRecord | undefined, run: Run = db.run): Outcome {
-    if (!found) return 'absent';
-    if ('bytes' in found) return run === db.run ? readLargeOne(found.id) : readLarge(run, found.id);
-    return found.version === 0 ? 'gone' : found;
+  /** What a statement found of a record. */
+  function outcomeOf({ stored, large }: FoundRecords, id: string, run: Run = db.run): Outcome {
+    const found = stored.get(id);
+    if (found) return found.version === 0 ? 'gone' : found;
+    if (!large?.has(id)) return 'absent';
+    return run === db.run ? readLargeOne(id) : readLarge(run, id);
   }
 
   async function readMany(ids: readonly string[]): Promise<Outcome[]> {
@@ -115,7 +116,7 @@ export function openReads(
     }
     if (places.isFull() && near.length < WORTH * ids.length) plain = PLAIN;
     const found = await readNear(far, near);
-    const outcomes = ids.map((id) => seen(found.get(id)));
+    const outcomes = ids.map((id) => outcomeOf(found, id));
     if (near.length === 0 || !outcomes.includes('absent')) return outcomes;
 
     // What is no longer at its place takes another statement, for which its neighbours do not wait.
@@ -123,14 +124,11 @@ export function openReads(
     if (moved.length === 0) return outcomes;
     for (const id of moved) places.forget(id);
     const again = readNear(moved, []);
-    const later = async (id: string) => seen((await again).get(id));
+    const later = async (id: string) => outcomeOf(await again, id);
     return ids.map((id, at) => (moved.includes(id) ? later(id) : outcomes[at]!));
   }
 
-  async function readNear(
-    far: readonly string[],
-    near: readonly string[],
-  ): Promise<ReadonlyMap<string, Stored | LargeRecord>> {
+  async function readNear(far: readonly string[], near: readonly string[]): Promise<FoundRecords> {
     const [row] = await db.run(text('get_near'), [`{${far.join(',')}}`, atOnce(`{${near.join(',')}}`)]);
     return storedIn(row!.records as string | null, places);
   }

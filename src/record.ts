@@ -9,10 +9,10 @@ export interface Stored {
   readonly doc: string;
 }
 
-/** A record whose document is so long that it is read by itself. */
-export interface LargeRecord {
-  readonly id: string;
-  readonly bytes: number;
+/** The records that a statement found, and the ids of those whose documents are so long that they are read by themselves. */
+export interface FoundRecords {
+  readonly stored: ReadonlyMap<string, Stored>;
+  readonly large: ReadonlySet<string> | undefined;
 }
 
 /** Where a document has its id: it begins with `{"id":"`. */
@@ -22,21 +22,23 @@ const [ID, ID_END] = [7, 43];
  * The records that a statement gave as one text of documents, by their ids; of one that was deleted it has the id alone,
  * of a large one the id and the length. A place before a document goes to `places`.
  */
-export function storedIn(records: string | null, places?: Places): ReadonlyMap<string, Stored | LargeRecord> {
-  const stored = new Map<string, Stored | LargeRecord>();
+export function storedIn(records: string | null, places?: Places): FoundRecords {
+  const stored = new Map<string, Stored>();
+  let large: Set<string> | undefined;
   for (const record of records?.split('\x1e') ?? []) {
     const start = record[0] === '(' ? record.indexOf('{') : 0;
     const doc = record.slice(start);
     const id = doc.slice(ID, ID_END);
     if (start > 0) places?.keep(id, record.slice(0, start));
-    if (!doc.endsWith('}')) {
-      stored.set(id, { id, bytes: Number(doc.slice(ID_END + 2)) });
+    if (doc[doc.length - 1] !== '}') {
+      large ??= new Set();
+      large.add(id);
       continue;
     }
     const isDeleted = doc.length === ID_END + 2;
     stored.set(id, { id, version: isDeleted ? 0 : Number(doc.slice(doc.lastIndexOf(':') + 1, -1)), doc });
   }
-  return stored;
+  return { stored, large };
 }
 
 /** When a record was last changed, milliseconds: read where every document has it, before the version. */
