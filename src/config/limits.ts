@@ -24,7 +24,7 @@ export interface LimitsConfig {
 }
 
 /** The part of the heap that bodies may take by default, and responses as well. */
-const HEAP_PART = 8;
+const HEAP_PART = 12;
 
 export function readLimits({ integer, faults }: Reader): LimitsConfig {
   const bodyLimit = integer('BODY_LIMIT', 1_048_576, 1024, 104_857_600);
