@@ -30,10 +30,11 @@ function defuse(text: string): string {
     : defused;
 }
 
-const SEPARATORS = new Set(';\t\r\n');
-const FORMULA_STARTS = new Set('=+-@\uFF1D\uFF0B\uFF0D\uFF20');
+const codesOf = (characters: string) => new Set([...characters].map((character) => character.charCodeAt(0)));
+const [SEMICOLON, TAB, LINE_FEED, CARRIAGE_RETURN] = [0x3b, 0x09, 0x0a, 0x0d];
+const FORMULA_STARTS = codesOf('=+-@\uFF1D\uFF0B\uFF0D\uFF20');
 /** What a spreadsheet may skip before a formula. */
-const SKIPPED = new Set(' "\u00a0');
+const SKIPPED = codesOf(' "\u00a0');
 
 /** Puts an apostrophe before each formula that starts the text or follows a separator, in one pass. */
 function defuseParts(text: string): string {
@@ -41,13 +42,15 @@ function defuseParts(text: string): string {
   let copied = 0;
   let isAtStart = true;
   for (let at = 0; at < text.length; at++) {
-    const character = text[at]!;
-    if (isAtStart && FORMULA_STARTS.has(character)) {
+    const code = text.charCodeAt(at);
+    if (code === SEMICOLON || code === TAB || code === LINE_FEED || code === CARRIAGE_RETURN)
+      isAtStart = true;
+    else if (!isAtStart) continue;
+    else if (FORMULA_STARTS.has(code)) {
       defused += `${text.slice(copied, at)}'`;
       copied = at;
       isAtStart = false;
-    } else if (SEPARATORS.has(character)) isAtStart = true;
-    else if (!SKIPPED.has(character)) isAtStart = false;
+    } else if (!SKIPPED.has(code)) isAtStart = false;
   }
   return copied === 0 && defused === '' ? text : defused + text.slice(copied);
 }
