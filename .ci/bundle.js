@@ -73,7 +73,7 @@ rmSync(join(folder, 'plinth.cache'), { force: true });
 await Promise.all([
   build({
     ...common,
-    entryPoints: { plinth: at('dist/src/cli.js') },
+    entryPoints: { plinth: at('dist/src/cli/plinth.js') },
     banner: {
       js: `${RUN_ALONE}(function (exports, require, module, __filename, __dirname) {'use strict';${url}`,
     },
@@ -81,7 +81,7 @@ await Promise.all([
   }),
   build({
     ...common,
-    entryPoints: { health: at('dist/src/health.js') },
+    entryPoints: { health: at('dist/src/cli/healthcheck.js') },
     banner: { js: `'use strict';${url}` },
   }),
 ]);

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startEmbedded } from '../dist/src/db/embedded.js';
+import { startEmbedded } from '../dist/src/db/embedded/embedded.js';
 
 const PATIENCE_MS = 60_000;
 const tell = (line) => process.stdout.write(`${line}\n`);

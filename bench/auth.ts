@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { hashOf, newKey } from '../src/auth/key.js';
+import { hashOf, newKey } from '../src/auth/credentials/api-key-format.js';
 import { type Contestant, startContestant } from './contestant.js';
 import { AUDIENCE, type Issuer, startIssuer } from './issuer.js';
 import { pickLoader } from './load.js';

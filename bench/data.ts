@@ -1,7 +1,7 @@
 import postgres from 'postgres';
-import { items as itemRules } from '../src/resources/items.js';
-import { users as userRules } from '../src/resources/users.js';
-import { rulesOf } from '../src/rules.js';
+import { items as itemRules } from '../src/collection/resources/items.js';
+import { users as userRules } from '../src/collection/resources/users.js';
+import { rulesOf } from '../src/collection/rules.js';
 import { PLAIN_TABLES } from './peers/tables.js';
 
 /** Words of the items' names: some common, some rare. */

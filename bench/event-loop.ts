@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { readConfig } from '../src/config.js';
-import { startEmbedded } from '../src/db/embedded.js';
-import { createLog } from '../src/log.js';
-import { startService } from '../src/service.js';
+import { startService } from '../src/app.js';
+import { readConfig } from '../src/config/config.js';
+import { startEmbedded } from '../src/db/embedded/embedded.js';
+import { createLog } from '../src/telemetry/log.js';
 import { LONG_REQUESTS, type LongRequest, RECORDS } from './long-requests.js';
 
 /**

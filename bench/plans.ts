@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { startEmbedded } from '../src/db/embedded.js';
+import { items } from '../src/collection/resources/items.js';
+import { compileStatements } from '../src/collection/sql-templates.js';
+import { startEmbedded } from '../src/db/embedded/embedded.js';
 import { migrate } from '../src/db/migrate.js';
-import { items } from '../src/resources/items.js';
-import { compileStatements } from '../src/statements.js';
 import { fill } from './data.js';
 import { addUp } from './stage.js';
 

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
-import { fold, unfolded } from '../src/db/blocks.js';
-import { connect } from '../src/db/connect.js';
-import { startEmbedded } from '../src/db/embedded.js';
+import { connect } from '../src/db/db.js';
+import { startEmbedded } from '../src/db/embedded/embedded.js';
 import { migrate } from '../src/db/migrate.js';
+import { fold, unfolded } from '../src/db/row-counts.js';
 import { SQL_DIR } from '../src/db/sql-files.js';
 import { fill, fillPlain } from './data.js';
 
@@ -164,9 +164,9 @@ function fingerprint(): string {
   const code = [
     './data.js',
     './peers/tables.js',
-    '../src/rules.js',
-    '../src/resources/users.js',
-    '../src/resources/items.js',
+    '../src/collection/rules.js',
+    '../src/collection/resources/users.js',
+    '../src/collection/resources/items.js',
   ].map((path) => new URL(path, import.meta.url));
   const hash = createHash('sha256');
   for (const file of [...files, ...code]) hash.update(readFileSync(file));

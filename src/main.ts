@@ -1,13 +1,13 @@
 import { setFlagsFromString } from 'node:v8';
-import { StartError } from './bind.js';
+import { WorkerEnded } from './cluster/worker-exit.js';
+import { type Config, ConfigError, readConfig } from './config/config.js';
 import { hostsOf } from './config/edge.js';
-import { isLoopback } from './config/values.js';
-import { type Config, ConfigError, readConfig } from './config.js';
-import { EmbeddedError } from './db/cluster.js';
+import { isLoopback } from './config/parsers.js';
+import { EmbeddedError } from './db/embedded/cluster.js';
 import { DatabaseError } from './db/migrate.js';
-import { createLog, type Log } from './log.js';
-import { logLines } from './log-lines.js';
-import { WorkerEnded } from './workers/ended.js';
+import { StartError } from './process/listen.js';
+import { createLog, type Log } from './telemetry/log.js';
+import { logLines } from './telemetry/log-output.js';
 
 // V8 makes an object among what is old when most that the same line made before have lived on. For lines that serve both
 // connections, which stay, and requests, which do not (the `once` of Node's events), that is wrong for the requests: all
@@ -44,10 +44,10 @@ const WILDCARDS = new Set(['0.0.0.0', '::']);
 
 /** Gives where the service answers; undefined: the primary says so. Each process loads what it needs alone. */
 async function run(config: Config, log: Log): Promise<string | undefined> {
-  if (config.workers === 1) return (await import('./alone.js')).runAlone(config, log);
+  if (config.workers === 1) return (await import('./standalone.js')).runAlone(config, log);
   const { isPrimary } = (await import('node:cluster')).default;
-  if (isPrimary) return (await import('./workers/primary.js')).runPrimary(config, log);
-  await (await import('./workers/worker.js')).runWorker(config, log);
+  if (isPrimary) return (await import('./cluster/primary.js')).runPrimary(config, log);
+  await (await import('./cluster/worker.js')).runWorker(config, log);
   return undefined;
 }
 

@@ -1,25 +1,25 @@
 import { BATCH_PATH, batch } from './actions/batch.js';
 import type { BatchLimits } from './actions/batch-results.js';
+import type { WriteSettings } from './actions/conditional-write.js';
 import { create, createNested } from './actions/create.js';
 import { listEvents } from './actions/events.js';
 import { get } from './actions/get.js';
-import { idempotent } from './actions/idempotent.js';
+import { idempotent } from './actions/idempotency.js';
 import { list, listNested } from './actions/list.js';
-import { ownCreation, ownRecord } from './actions/own.js';
+import { ownCreation, ownRecord } from './actions/own-records.js';
 import { patch } from './actions/patch.js';
 import { METADATA_PATH, type ProtectedResource, protectedResource } from './actions/protected-resource.js';
 import { remove } from './actions/remove.js';
 import { replace } from './actions/replace.js';
 import { whoami } from './actions/whoami.js';
-import type { WriteSettings } from './actions/write.js';
-import { type Collection, openCollection } from './collection.js';
-import type { Db } from './db/connect.js';
+import { type Collection, openCollection } from './collection/collection.js';
+import { items } from './collection/resources/items.js';
+import { posts } from './collection/resources/posts.js';
+import { users } from './collection/resources/users.js';
+import type { Db } from './db/db.js';
 import type { Feed } from './events/feed.js';
 import { type Action, permitted, type Route, type Router } from './http/router.js';
 import type { Scope } from './principal.js';
-import { items } from './resources/items.js';
-import { posts } from './resources/posts.js';
-import { users } from './resources/users.js';
 
 /** Every collection that the service offers, by name. */
 export interface Collections {

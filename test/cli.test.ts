@@ -2,13 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { isKey } from '../src/auth/key.js';
+import { isKey } from '../src/auth/credentials/api-key-format.js';
 import { dataFolder, isAlive, serverPid, startNode, startProcess, until } from './process.js';
 import { send, testDatabase, testService } from './service.js';
 
 t.jobs = 3;
 
-const COMMAND = fileURLToPath(new URL('../src/cli.js', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../src/cli/plinth.js', import.meta.url));
 
 /** Runs `plinth` to its end. */
 async function plinth(t: Test, args: readonly string[], env: Record<string, string>) {

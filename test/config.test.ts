@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import t from 'tap';
-import { ConfigError, readConfig } from '../src/config.js';
+import { ConfigError, readConfig } from '../src/config/config.js';
 
 type Env = Record<string, string>;
 

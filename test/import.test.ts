@@ -11,7 +11,7 @@ import { equal, type Json } from '../src/json.js';
 import { dataFolder, isAlive, serverPid, startNode, startProcess, until } from './process.js';
 import { send, testDatabase, testService } from './service.js';
 
-const COMMAND = fileURLToPath(new URL('../src/import.js', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../src/cli/import.js', import.meta.url));
 const fixture = (name: string) => fileURLToPath(new URL(`../../test/fixtures/${name}`, import.meta.url));
 
 interface Outcome {

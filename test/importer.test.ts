@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
-import type { Collection } from '../src/collection.js';
-import { readRecords } from '../src/http/json.js';
-import { type ImportOptions, importRecords, type Load } from '../src/importer.js';
+import { type ImportOptions, importRecords, type Load } from '../src/cli/importer.js';
+import type { Collection } from '../src/collection/collection.js';
+import { readRecords } from '../src/http/strict-json.js';
 import type { Json } from '../src/json.js';
 import { type TestService, testService } from './service.js';
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { logLines } from '../src/log-lines.js';
+import { logLines } from '../src/telemetry/log-output.js';
 import { until } from './process.js';
 import { send, testDatabase } from './service.js';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { ParseLimit } from '../src/parse-limit.js';
+import { ParseLimit } from '../src/limits/parse-limit.js';
 import type { Problem } from '../src/problem.js';
 
 /** Enters a limit, and gives how many of those that wait have been admitted by now. */

@@ -1,12 +1,12 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { openCollection } from '../src/collection.js';
-import { connect, type Run } from '../src/db/connect.js';
+import { openCollection } from '../src/collection/collection.js';
+import { openReads } from '../src/collection/read-batching.js';
+import { type Stored, UNGUARDED } from '../src/collection/record.js';
+import { users } from '../src/collection/resources/users.js';
+import { compileStatements } from '../src/collection/sql-templates.js';
+import { connect, type Run } from '../src/db/db.js';
 import { openPlaces } from '../src/db/places.js';
-import { openReads } from '../src/reads.js';
-import { type Stored, UNGUARDED } from '../src/record.js';
-import { users } from '../src/resources/users.js';
-import { compileStatements } from '../src/statements.js';
 import { testDatabase } from './service.js';
 
 const idOf = (n: number) => `01900000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;

@@ -1,8 +1,8 @@
 import postgres from 'postgres';
 import t from 'tap';
 import { fill } from '../bench/data.js';
-import { items } from '../src/resources/items.js';
-import { compileStatements } from '../src/statements.js';
+import { items } from '../src/collection/resources/items.js';
+import { compileStatements } from '../src/collection/sql-templates.js';
 import { testDatabase, testService } from './service.js';
 
 /** Of 1,100 items: in all names, in every tenth, at one end of the list, in none. */

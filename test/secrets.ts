@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import type { Test } from 'tap';
-import type { Log } from '../src/log.js';
+import type { Log } from '../src/telemetry/log.js';
 import type { Answer, SendOptions } from './service.js';
 
 /** Shorter ones are not worth looking for: they occur by chance. */

@@ -5,11 +5,11 @@ import net from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import postgres from 'postgres';
 import type { Test } from 'tap';
-import { readConfig } from '../src/config.js';
-import type { Db } from '../src/db/connect.js';
+import { type Service, startService } from '../src/app.js';
+import { readConfig } from '../src/config/config.js';
+import type { Db } from '../src/db/db.js';
 import type { Route } from '../src/http/router.js';
-import { createLog } from '../src/log.js';
-import { type Service, startService } from '../src/service.js';
+import { createLog } from '../src/telemetry/log.js';
 import { HOSTS } from './process.js';
 import { watchSecrets } from './secrets.js';
 

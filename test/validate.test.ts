@@ -1,11 +1,11 @@
 import { Ajv } from 'ajv';
 import t from 'tap';
+import { items } from '../src/collection/resources/items.js';
+import { posts } from '../src/collection/resources/posts.js';
+import { users } from '../src/collection/resources/users.js';
 import type { Json, JsonObject } from '../src/json.js';
 import { type Failure, Problem } from '../src/problem.js';
-import { items } from '../src/resources/items.js';
-import { posts } from '../src/resources/posts.js';
-import { users } from '../src/resources/users.js';
-import { type Checked, compileCheck } from '../src/validate.js';
+import { type Checked, compileCheck } from '../src/validation.js';
 
 const checks = { users: compileCheck(users), items: compileCheck(items), posts: compileCheck(posts) };
 const USER = { email: 'a@example.org', name: 'A' };

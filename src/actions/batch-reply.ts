@@ -1,5 +1,5 @@
+import { JSON_TYPE } from '../collection/representation.js';
 import type { Reply } from '../http/reply.js';
-import { JSON_TYPE } from '../http/representation.js';
 
 /** The reply of a batch, made of those of its operations, and of their texts if those are at hand. */
 export function batchReply(results: readonly Reply[], texts = results.map(resultOf)): Reply {

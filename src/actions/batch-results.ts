@@ -1,6 +1,6 @@
 import type { Reply } from '../http/reply.js';
 import { batchResponseTooLarge, outOfResponseMemory } from '../limit-errors.js';
-import { fitsResponseMemory, ResponseHold } from '../response-memory.js';
+import { fitsResponseMemory, ResponseHold } from '../limits/response-memory.js';
 import { batchReply, resultOf } from './batch-reply.js';
 
 /** Bytes that the response to a batch may have, and those of all responses that the process may hold. */

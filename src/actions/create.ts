@@ -1,8 +1,8 @@
-import type { Collection } from '../collection.js';
+import type { Collection } from '../collection/collection.js';
+import { hrefOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
 import { noSuchUser } from '../errors.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
-import { hrefOf, JSON_TYPE, validatorFields, withLinks } from '../http/representation.js';
 import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
 import { Problem } from '../problem.js';

@@ -1,12 +1,12 @@
+import { JSON_TYPE } from '../collection/representation.js';
 import { badRequest } from '../errors.js';
+import { envelopeOf } from '../events/cloudevents.js';
 import { cursorOf, parseCursor } from '../events/cursor.js';
-import { envelopeOf } from '../events/envelope.js';
 import type { Feed } from '../events/feed.js';
 import { type Filter, filterOf } from '../events/filter.js';
 import type { Batch } from '../events/outbox.js';
 import { preferredWait } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
-import { JSON_TYPE } from '../http/representation.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 

@@ -1,10 +1,10 @@
-import type { Collection } from '../collection.js';
-import { readConditions } from '../http/conditional.js';
-import { JSON_TYPE, RECORD_TYPES, recordReply } from '../http/representation.js';
+import type { Collection } from '../collection/collection.js';
+import { JSON_TYPE, RECORD_TYPES, recordReply } from '../collection/representation.js';
+import { readConditions } from '../http/preconditions.js';
 import type { Action } from '../http/router.js';
-import { LONG_TASK_BYTES, longTaskTurn } from '../long-task.js';
+import { LONG_TASK_BYTES, longTaskTurn } from '../limits/long-task.js';
 import { parseUuid } from '../uuid.js';
-import { missing } from './missing.js';
+import { missing } from './not-found.js';
 
 /** One record as JSON, HTML or CSV: 200, 304, 404, 406, 410, 412. */
 export function get(collection: Collection): Action {

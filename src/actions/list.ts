@@ -1,19 +1,19 @@
-import type { Collection } from '../collection.js';
+import type { Collection } from '../collection/collection.js';
+import { type ListQuery, readListQuery } from '../collection/list-query.js';
+import type { PageBounds } from '../collection/read-batching.js';
+import { CACHE, HTML_TYPE, hashedReply, headersOf, hrefOf, JSON_TYPE } from '../collection/representation.js';
+import { MAX_PAGE_BYTES, type Selection } from '../collection/sql-templates.js';
 import { noSuchUser } from '../errors.js';
 import type { Feed } from '../events/feed.js';
 import { listPage, summaryOf } from '../formats/html.js';
-import { readConditions } from '../http/conditional.js';
-import { type ListQuery, readListQuery } from '../http/list-query.js';
+import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
-import { CACHE, HTML_TYPE, hashedReply, headersOf, hrefOf, JSON_TYPE } from '../http/representation.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { documentsIn } from '../http/stream.js';
 import type { JsonObject } from '../json.js';
 import { pageTooLarge } from '../limit-errors.js';
-import { LONG_TASK_BYTES, longTaskTurn } from '../long-task.js';
-import type { PageBounds } from '../reads.js';
-import { MAX_PAGE_BYTES, type Selection } from '../statements.js';
+import { LONG_TASK_BYTES, longTaskTurn } from '../limits/long-task.js';
+import { documentsIn } from '../transport/array-stream.js';
 import { parseUuid } from '../uuid.js';
 
 const LIST_TYPES = [JSON_TYPE, HTML_TYPE];

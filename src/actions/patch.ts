@@ -1,25 +1,22 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Collection } from '../collection.js';
+import type { Collection } from '../collection/collection.js';
+import { createTurns } from '../collection/keyed-mutex.js';
+import { type Guard, isStored, onlyVersion, type Stored, UNGUARDED } from '../collection/record.js';
+import { JSON_TYPE, withLinks } from '../collection/representation.js';
 import { invalid, unavailable } from '../errors.js';
 import { jsonPatch } from '../formats/json-patch.js';
 import { assign, mergePatch } from '../formats/merge-patch.js';
-import { requireStorable } from '../http/json.js';
 import { requireJsonBounds } from '../http/json-bounds.js';
 import type { Reply } from '../http/reply.js';
-import { JSON_TYPE, withLinks } from '../http/representation.js';
 import type { Body, Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import { requireStorable } from '../http/strict-json.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import { payloadTooLarge } from '../limit-errors.js';
-import { LONG_TASK_BYTES, longTaskTurn } from '../long-task.js';
-import { ParseLimit } from '../parse-limit.js';
-import { type Guard, isStored, onlyVersion, type Stored, UNGUARDED } from '../record.js';
-import { createTurns } from '../turns.js';
+import { LONG_TASK_BYTES, longTaskTurn } from '../limits/long-task.js';
+import { ParseLimit } from '../limits/parse-limit.js';
 import { parseUuid } from '../uuid.js';
-import { writeOnlyNames } from '../validate.js';
-import { missing } from './missing.js';
-import { checkPermitted } from './own.js';
-import { passwordPreparation, withPasswordHash } from './password-preparation.js';
+import { writeOnlyNames } from '../validation.js';
 import {
   confirmPassword,
   confirmPasswordOf,
@@ -29,7 +26,10 @@ import {
   readGuard,
   type WriteSettings,
   writtenReply,
-} from './write.js';
+} from './conditional-write.js';
+import { missing } from './not-found.js';
+import { checkPermitted } from './own-records.js';
+import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';

@@ -1,4 +1,4 @@
-import { JSON_TYPE } from '../http/representation.js';
+import { JSON_TYPE } from '../collection/representation.js';
 import type { Action } from '../http/router.js';
 import type { SchemeName } from '../principal.js';
 

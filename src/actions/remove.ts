@@ -1,8 +1,8 @@
-import type { Collection } from '../collection.js';
+import type { Collection } from '../collection/collection.js';
 import { preconditionFailed, unavailable } from '../errors.js';
 import type { Action } from '../http/router.js';
 import { parseUuid } from '../uuid.js';
-import { explainHeld, readGuard, type WriteSettings } from './write.js';
+import { explainHeld, readGuard, type WriteSettings } from './conditional-write.js';
 
 const ATTEMPTS = 8;
 

@@ -1,12 +1,9 @@
-import type { Collection } from '../collection.js';
+import type { Collection } from '../collection/collection.js';
+import { isStored } from '../collection/record.js';
+import { JSON_TYPE } from '../collection/representation.js';
 import { unavailable } from '../errors.js';
-import { JSON_TYPE } from '../http/representation.js';
 import type { Action } from '../http/router.js';
-import { isStored } from '../record.js';
 import { parseUuid } from '../uuid.js';
-import { missing } from './missing.js';
-import { checkPermitted } from './own.js';
-import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 import {
   confirmPassword,
   confirmPasswordOf,
@@ -16,7 +13,10 @@ import {
   readGuard,
   type WriteSettings,
   writtenReply,
-} from './write.js';
+} from './conditional-write.js';
+import { missing } from './not-found.js';
+import { checkPermitted } from './own-records.js';
+import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 
 /** Times that a write is tried while the record changes between what was seen and what was written. */
 const ATTEMPTS = 8;

@@ -1,7 +1,7 @@
-import type { Collection } from '../collection.js';
-import type { Row, Run, Value } from '../db/connect.js';
+import type { Collection } from '../collection/collection.js';
+import { withLinks } from '../collection/representation.js';
+import type { Row, Run, Value } from '../db/db.js';
 import type { Reply } from '../http/reply.js';
-import { withLinks } from '../http/representation.js';
 import { storedResponseTooLarge } from '../limit-errors.js';
 import { batchReply } from './batch-reply.js';
 

@@ -1,4 +1,4 @@
-import { JSON_TYPE } from '../http/representation.js';
+import { JSON_TYPE } from '../collection/representation.js';
 import type { Action } from '../http/router.js';
 
 /** The principal that the request's credential stands for: 200, 401. */

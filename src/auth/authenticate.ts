@@ -1,9 +1,9 @@
 import { badRequest, unauthorized } from '../errors.js';
-import type { Cell, Labelled } from '../observe/instruments.js';
+import type { Attempt, FailureLimit } from '../limits/login-throttle.js';
 import type { Principal, SchemeName } from '../principal.js';
 import type { Problem } from '../problem.js';
-import type { Attempt, FailureLimit } from './failures.js';
-import { API_KEY_PREFIX } from './key.js';
+import type { Cell, Labelled } from '../telemetry/instruments.js';
+import { API_KEY_PREFIX } from './credentials/api-key-format.js';
 import { type Presented, Refusal, type Scheme } from './scheme.js';
 
 export type Authenticate = (presented: Presented) => Promise<Principal> | Principal;

@@ -1,8 +1,8 @@
-import type { Db } from '../db/connect.js';
-import { readStatements } from '../db/queries.js';
+import type { Db } from '../db/db.js';
+import { readStatements } from '../db/statements.js';
 import { currentPasswordProblem } from '../errors.js';
+import type { FailureLimit } from '../limits/login-throttle.js';
 import type { Principal } from '../principal.js';
-import type { FailureLimit } from './failures.js';
 import type { PasswordCheck } from './password-check.js';
 
 const PASSWORD_OF = readStatements('auth.sql').get('password_of')!;

@@ -1,21 +1,21 @@
-import type { Config } from '../config.js';
-import type { Db } from '../db/connect.js';
-import type { Log } from '../log.js';
-import type { Cell, Labelled } from '../observe/instruments.js';
+import type { Config } from '../config/config.js';
+import type { Db } from '../db/db.js';
+import { FAILURE_WINDOW_S, failureLimit } from '../limits/login-throttle.js';
+import type { OpenCounts } from '../limits/shared-counters.js';
 import type { SchemeName } from '../principal.js';
-import { apiKey } from './api-key.js';
+import type { Cell, Labelled } from '../telemetry/instruments.js';
+import type { Log } from '../telemetry/log.js';
 import { type Authenticate, createAuthenticator } from './authenticate.js';
-import { basic } from './basic.js';
-import { CredentialWatch } from './credential-watch.js';
+import { type Lookup, openLookup } from './credentials/credential-cache.js';
+import { CredentialWatch } from './credentials/credential-watch.js';
 import { currentPasswordRule, type RequireCurrentPassword } from './current-password.js';
-import { FAILURE_WINDOW_S, failureLimit } from './failures.js';
-import { type Lookup, openLookup } from './lookup.js';
-import { mtls } from './mtls.js';
-import { createTakeOnce } from './once.js';
 import { PasswordCheck } from './password-check.js';
+import { createTakeOnce } from './replay-guard.js';
 import { quote, type Scheme } from './scheme.js';
-import type { OpenCounts } from './shared.js';
-import { signature } from './signature.js';
+import { apiKey } from './schemes/api-key.js';
+import { basic } from './schemes/basic.js';
+import { mtls } from './schemes/mtls.js';
+import { signature } from './schemes/signature.js';
 
 export interface Auth {
   /** Undefined: nobody has to show a credential. */
@@ -47,7 +47,7 @@ export async function openAuth(
   const takeOnce = createTakeOnce(db);
   const passwords = new PasswordCheck();
   const open: Record<SchemeName, () => Scheme | Promise<Scheme>> = {
-    bearer: async () => (await import('./bearer.js')).bearer(config, takeOnce, log),
+    bearer: async () => (await import('./schemes/bearer.js')).bearer(config, takeOnce, log),
     'api-key': () => apiKey(config.realm, lookup!),
     basic: () => basic(config, db, log, passwords),
     signature: () => signature(config, takeOnce),

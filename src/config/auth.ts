@@ -1,8 +1,8 @@
 import { SCHEMES, type SchemeName } from '../principal.js';
 import type { EdgeConfig } from './edge.js';
+import type { Reader } from './env-reader.js';
 import { type JwtConfig, readJwtConfig } from './jwt.js';
-import type { Reader } from './reader.js';
-import { isLoopback, namesIn, parseSecureUrl, SECURE_URL } from './values.js';
+import { isLoopback, namesIn, parseSecureUrl, SECURE_URL } from './parsers.js';
 
 /** Who is let in, as what, and how often. */
 export interface AuthConfig extends JwtConfig {

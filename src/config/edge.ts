@@ -1,6 +1,6 @@
 import type { BlockList } from 'node:net';
-import type { Reader } from './reader.js';
-import { isHost, isLoopback, namesIn, parseNetworks } from './values.js';
+import type { Reader } from './env-reader.js';
+import { isHost, isLoopback, namesIn, parseNetworks } from './parsers.js';
 
 /** What stands between the service and its clients: proxies, names and TLS. */
 export interface EdgeConfig {

@@ -1,4 +1,4 @@
-import type { Reader } from './reader.js';
+import type { Reader } from './env-reader.js';
 
 /** What the feed of events keeps, and how it is read. */
 export interface EventsConfig {

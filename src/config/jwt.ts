@@ -1,5 +1,5 @@
-import type { Reader } from './reader.js';
-import { namesIn } from './values.js';
+import type { Reader } from './env-reader.js';
+import { namesIn } from './parsers.js';
 
 export type JwtType = 'at+jwt' | 'JWT';
 

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import type { Reader } from './reader.js';
+import type { Reader } from './env-reader.js';
 
 /** What the service takes on at most; sizes in bytes. */
 export interface LimitsConfig {

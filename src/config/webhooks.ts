@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
-import type { Reader } from './reader.js';
-import { namesIn, parseNetworks } from './values.js';
+import type { Reader } from './env-reader.js';
+import { namesIn, parseNetworks } from './parsers.js';
 
 /** Where webhooks may go, and how often they try. Durations in milliseconds unless they say otherwise. */
 export interface WebhookConfig {

@@ -1,5 +1,5 @@
-import type { Db } from './connect.js';
-import { readStatements } from './queries.js';
+import type { Db } from './db.js';
+import { readStatements } from './statements.js';
 
 /** How many events are stored. */
 export interface EventLimits {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import postgres from 'postgres';
-import type { Run } from './connect.js';
+import type { Run } from './db.js';
 import { listMigrations, readSql } from './sql-files.js';
 
 /** A database that the service cannot use, told in one line. */

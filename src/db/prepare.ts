@@ -1,6 +1,6 @@
-import type { Config } from '../config.js';
-import type { Log } from '../log.js';
-import { joinEmbedded, startEmbedded } from './embedded.js';
+import type { Config } from '../config/config.js';
+import type { Log } from '../telemetry/log.js';
+import { joinEmbedded, startEmbedded } from './embedded/embedded.js';
 import { migrate } from './migrate.js';
 
 /** A database server that is there, the configured one or the service's own. */

@@ -1,17 +1,17 @@
-import type { CredentialWatch } from '../auth/credential-watch.js';
-import type { Db } from '../db/connect.js';
-import { group } from '../db/group.js';
+import type { CredentialWatch } from '../auth/credentials/credential-watch.js';
+import type { Resource } from '../collection/resource.js';
+import { group } from '../db/batcher.js';
+import type { Db } from '../db/db.js';
 import { cursorGone } from '../errors.js';
-import type { Log } from '../log.js';
-import type { EventMetrics } from '../observe/event-metrics.js';
-import { sharing } from '../observe/metrics.js';
-import type { Resource } from '../resource.js';
+import type { EventMetrics } from '../telemetry/event-metrics.js';
+import type { Log } from '../telemetry/log.js';
+import { sharing } from '../telemetry/metrics.js';
 import { cursorOf } from './cursor.js';
 import { admits, type Filter } from './filter.js';
+import { openTail, type Tail } from './follower.js';
 import { type Batch, lastNumber, readEvents, type Span } from './outbox.js';
-import { type Admit, admitReaders, type ReaderLimits } from './readers.js';
-import { openStreams, type StreamSettings, type Streams } from './streams.js';
-import { openTail, type Tail } from './tail.js';
+import { openStreams, type StreamSettings, type Streams } from './sse-hub.js';
+import { type Admit, admitReaders, type ReaderLimits } from './stream-limits.js';
 
 /** The events of the service, as they are read. */
 export interface Feed {

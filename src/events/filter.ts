@@ -1,6 +1,6 @@
+import type { Resource } from '../collection/resource.js';
 import { badRequest, forbidden } from '../errors.js';
 import { includes, type Principal } from '../principal.js';
-import type { Resource } from '../resource.js';
 import { parseUuid } from '../uuid.js';
 import type { Event } from './event.js';
 

@@ -1,8 +1,8 @@
-import type { Row, Run } from '../db/connect.js';
-import { readStatements } from '../db/queries.js';
+import type { Row, Run } from '../db/db.js';
+import { readStatements } from '../db/statements.js';
+import type { Sight } from './commit-horizon.js';
 import type { Event } from './event.js';
 import type { Filter } from './filter.js';
-import type { Sight } from './horizon.js';
 
 /** Events after a place, and how far they reach. */
 export interface Batch {

@@ -1,5 +1,5 @@
 import { invalidBody } from '../errors.js';
-import { longTaskTurn } from '../long-task.js';
+import { longTaskTurn } from '../limits/long-task.js';
 
 /** Throws invalidBody for JSON that holds a number whose value reading it as a double would change. */
 export function requireExactNumbers(text: string): void {

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Stored } from '../record.js';
-import { ResponseHold } from '../response-memory.js';
-import { prepareWhole } from './whole.js';
+import type { Stored } from '../collection/record.js';
+import { ResponseHold } from '../limits/response-memory.js';
+import { prepareWhole } from '../transport/response-head.js';
 
 /** An answer as a value. `headers` is a flat list of names and values. */
 export interface Reply {

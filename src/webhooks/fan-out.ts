@@ -1,7 +1,7 @@
-import type { Db, Run } from '../db/connect.js';
-import { readStatements } from '../db/queries.js';
-import { insertDeliveries, type Told } from './delivery.js';
-import { isWanted } from './fields.js';
+import type { Db, Run } from '../db/db.js';
+import { readStatements } from '../db/statements.js';
+import { insertDeliveries, type Told } from './delivery-store.js';
+import { isWanted } from './webhook-input.js';
 
 /** What is next in the feed. */
 export interface Read {

@@ -1,12 +1,12 @@
 import type { WebhookConfig } from '../config/webhooks.js';
-import type { Db } from '../db/connect.js';
-import type { Log } from '../log.js';
-import type { EventMetrics } from '../observe/event-metrics.js';
-import { openDeliverer } from './deliver.js';
+import type { Db } from '../db/db.js';
+import type { EventMetrics } from '../telemetry/event-metrics.js';
+import type { Log } from '../telemetry/log.js';
+import { openDeliverer } from './dispatcher.js';
+import type { Resolve } from './dns.js';
 import { fanOut, type Source } from './fan-out.js';
-import type { Resolve } from './resolve.js';
-import { openSender } from './send.js';
-import type { TargetRules } from './target.js';
+import { openSender } from './http-sender.js';
+import type { TargetRules } from './target-url.js';
 
 /** The webhooks of one process. */
 export interface Webhooks {

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { requestMac } from '../request-mac.js';
+import { requestMac } from '../auth/request-signature.js';
 import { keyOf } from './secret.js';
 
 /** A message on its way to a target. */

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { requestMac } from '../request-mac.js';
+import { requestMac } from '../auth/request-signature.js';
 import { keyOf } from './secret.js';
 import { webhookMac } from './sign.js';
 

@@ -1,7 +1,7 @@
 import postgres from 'postgres';
 import t from 'tap';
-import { openCollection } from '../../src/collection.js';
-import type { Resource } from '../../src/resource.js';
+import { openCollection } from '../../src/collection/collection.js';
+import type { Resource } from '../../src/collection/resource.js';
 import { collectionRoutes } from '../../src/routes.js';
 import { testDatabase, testService } from '../service.js';
 

@@ -1,8 +1,8 @@
 import http from 'node:http';
 import postgres from 'postgres';
 import t from 'tap';
-import { connect } from '../../src/db/connect.js';
-import { prune } from '../../src/db/housekeeping.js';
+import { connect } from '../../src/db/db.js';
+import { prune } from '../../src/db/maintenance.js';
 import { startProcess } from '../process.js';
 import { KEPT, send, testDatabase, testService } from '../service.js';
 

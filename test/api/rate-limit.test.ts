@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { openSharedCounts } from '../../src/auth/shared.js';
-import type { Db } from '../../src/db/connect.js';
-import { prune } from '../../src/db/housekeeping.js';
-import { rateLimiter } from '../../src/http/rate-limit.js';
-import type { Log } from '../../src/log.js';
+import type { Db } from '../../src/db/db.js';
+import { prune } from '../../src/db/maintenance.js';
+import { rateLimiter } from '../../src/limits/rate-limit.js';
+import { openSharedCounts } from '../../src/limits/shared-counters.js';
+import type { Log } from '../../src/telemetry/log.js';
 import { testProxy } from '../proxy.js';
 import { type Answer, KEPT, send, testDatabase, testService } from '../service.js';
 

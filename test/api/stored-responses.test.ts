@@ -1,5 +1,5 @@
 import t from 'tap';
-import { prune } from '../../src/db/housekeeping.js';
+import { prune } from '../../src/db/maintenance.js';
 import { KEPT, testService } from '../service.js';
 
 const LARGE = 'x'.repeat(950_000);

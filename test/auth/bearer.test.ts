@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { exportSPKI } from 'jose';
 import t, { type Test } from 'tap';
-import { bearer } from '../../src/auth/bearer.js';
 import { type Presented, Refusal } from '../../src/auth/scheme.js';
-import { readConfig } from '../../src/config.js';
-import { createLog } from '../../src/log.js';
+import { bearer } from '../../src/auth/schemes/bearer.js';
+import { readConfig } from '../../src/config/config.js';
 import { Problem } from '../../src/problem.js';
+import { createLog } from '../../src/telemetry/log.js';
 import { type TestService, testService } from '../service.js';
 import {
   AUDIENCE,

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { prune } from '../../src/db/housekeeping.js';
+import { prune } from '../../src/db/maintenance.js';
 import { KEPT, type TestService, testDatabase, testService } from '../service.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from './issuer.js';
 

@@ -1,6 +1,6 @@
-import { createCredential } from '../../src/auth/credentials.js';
-import { readGrant } from '../../src/auth/grant.js';
-import type { Db } from '../../src/db/connect.js';
+import { readGrant } from '../../src/auth/credentials/credential-input.js';
+import { createCredential } from '../../src/auth/credentials/credentials.js';
+import type { Db } from '../../src/db/db.js';
 import type { JsonObject } from '../../src/json.js';
 
 /** A key in the database, made without a service; with the scope admin, unless it is said otherwise. */

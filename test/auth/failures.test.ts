@@ -2,13 +2,13 @@ import { createHmac } from 'node:crypto';
 import postgres from 'postgres';
 import t from 'tap';
 import { createAuthenticator } from '../../src/auth/authenticate.js';
-import { type FailureLimit, failureLimit } from '../../src/auth/failures.js';
-import { partition } from '../../src/auth/partition.js';
 import { type Presented, Refusal, type Scheme } from '../../src/auth/scheme.js';
-import { openSharedCounts } from '../../src/auth/shared.js';
-import { connect } from '../../src/db/connect.js';
-import { createLog } from '../../src/log.js';
+import { connect } from '../../src/db/db.js';
+import { partition } from '../../src/limits/client-key.js';
+import { type FailureLimit, failureLimit } from '../../src/limits/login-throttle.js';
+import { openSharedCounts } from '../../src/limits/shared-counters.js';
 import { Problem } from '../../src/problem.js';
+import { createLog } from '../../src/telemetry/log.js';
 import { type Answer, send, testDatabase, testService } from '../service.js';
 
 /** A clock that stands still, from the moment of its making on: the database has no other. */

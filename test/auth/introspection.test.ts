@@ -1,11 +1,11 @@
 import type http from 'node:http';
 import { text } from 'node:stream/consumers';
 import t, { type Test } from 'tap';
-import { introspection } from '../../src/auth/introspection.js';
 import { Refusal } from '../../src/auth/scheme.js';
-import { readConfig } from '../../src/config.js';
-import { createLog } from '../../src/log.js';
+import { introspection } from '../../src/auth/tokens/introspection.js';
+import { readConfig } from '../../src/config/config.js';
 import { Problem } from '../../src/problem.js';
+import { createLog } from '../../src/telemetry/log.js';
 import { testService } from '../service.js';
 import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from './issuer.js';
 

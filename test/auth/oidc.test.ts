@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair } from 'jose';
 import Provider, { type Configuration, type JWK } from 'oidc-provider';
 import t, { type Test } from 'tap';
-import { introspection } from '../../src/auth/introspection.js';
-import { readConfig } from '../../src/config.js';
-import { createLog } from '../../src/log.js';
+import { introspection } from '../../src/auth/tokens/introspection.js';
+import { readConfig } from '../../src/config/config.js';
+import { createLog } from '../../src/telemetry/log.js';
 import { testService } from '../service.js';
 
 const JWT_API = 'https://jwt.example.org';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type Token, TokenCache } from '../../src/auth/token.js';
+import { type Token, TokenCache } from '../../src/auth/tokens/access-token.js';
 
 const END = 'x'.repeat(32);
 

@@ -1,7 +1,7 @@
 import net from 'node:net';
 import t from 'tap';
-import { atOnce } from '../../src/db/at-once.js';
-import { connect } from '../../src/db/connect.js';
+import { connect } from '../../src/db/db.js';
+import { atOnce } from '../../src/db/pool/postgres-immediate-write.js';
 import { testDatabase } from '../service.js';
 
 const OPTIONS = {

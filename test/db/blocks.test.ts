@@ -1,11 +1,11 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { fill } from '../../bench/data.js';
-import { BLOCK, fold, unfolded } from '../../src/db/blocks.js';
-import { connect } from '../../src/db/connect.js';
-import { fill as fillText, readStatements } from '../../src/db/queries.js';
-import { items } from '../../src/resources/items.js';
-import { compileStatements } from '../../src/statements.js';
+import { items } from '../../src/collection/resources/items.js';
+import { compileStatements } from '../../src/collection/sql-templates.js';
+import { connect } from '../../src/db/db.js';
+import { BLOCK, fold, unfolded } from '../../src/db/row-counts.js';
+import { fill as fillText, readStatements } from '../../src/db/statements.js';
 import { testDatabase, testService } from '../service.js';
 
 const STATEMENTS = compileStatements(items);

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { EmbeddedError } from '../../src/db/cluster.js';
-import { type Embedded, type EmbeddedOptions, startEmbedded } from '../../src/db/embedded.js';
+import { EmbeddedError } from '../../src/db/embedded/cluster.js';
+import { type Embedded, type EmbeddedOptions, startEmbedded } from '../../src/db/embedded/embedded.js';
 import { dataFolder, isAlive, serverPid, serverUrl, startNode, startProcess, until } from '../process.js';
 
 // What a cluster is like must not depend on who started it.
@@ -16,7 +16,7 @@ process.env.LC_ALL = 'C';
 
 t.jobs = 4;
 const SETTINGS = ['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'];
-const MODULE = new URL('../../src/db/embedded.js', import.meta.url).href;
+const MODULE = new URL('../../src/db/embedded/embedded.js', import.meta.url).href;
 
 /** Initialised once, with one row in it, and copied for every test. */
 const seedFolder = await mkdtemp(join(tmpdir(), 'plinth-seed-'));

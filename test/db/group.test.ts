@@ -1,6 +1,6 @@
 import t from 'tap';
-import { group } from '../../src/db/group.js';
-import { createDbMetrics, sharing } from '../../src/observe/metrics.js';
+import { group } from '../../src/db/batcher.js';
+import { createDbMetrics, sharing } from '../../src/telemetry/metrics.js';
 import { until } from '../process.js';
 
 const metrics = createDbMetrics();

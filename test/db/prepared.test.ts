@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import t from 'tap';
-import { prepared } from '../../src/db/prepared.js';
+import { prepared } from '../../src/db/pool/prepared.js';
 import { testDatabase } from '../service.js';
 
 const STATEMENT = 'select $1::text as a';

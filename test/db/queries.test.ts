@@ -2,9 +2,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
-import { connect } from '../../src/db/connect.js';
-import { fill, readStatements } from '../../src/db/queries.js';
+import { connect } from '../../src/db/db.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
+import { fill, readStatements } from '../../src/db/statements.js';
 import { openCollections } from '../../src/routes.js';
 import { testDatabase } from '../service.js';
 

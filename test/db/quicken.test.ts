@@ -2,8 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInThisContext } from 'node:vm';
 import type postgres from 'postgres';
 import t from 'tap';
-import { openConnection } from '../../src/db/connection.js';
-import { quicken } from '../../src/db/quicken.js';
+import { openConnection } from '../../src/db/pool/connection.js';
+import { quicken } from '../../src/db/pool/postgres-parse-cache.js';
 import { testDatabase } from '../service.js';
 
 setFlagsFromString('--allow-natives-syntax');

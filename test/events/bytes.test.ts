@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { prune } from '../../src/db/housekeeping.js';
+import { prune } from '../../src/db/maintenance.js';
 import { until } from '../process.js';
 import { KEPT, testService } from '../service.js';
 import { deliveriesOf, LOOPBACK, makeWebhook, testTarget } from '../webhooks/target.js';

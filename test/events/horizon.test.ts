@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { createHorizon, type Sight } from '../../src/events/horizon.js';
+import { createHorizon, type Sight } from '../../src/events/commit-horizon.js';
 import { startProcess, until } from '../process.js';
 import { send, testDatabase, testService } from '../service.js';
 import { follow } from './follow.js';

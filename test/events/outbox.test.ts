@@ -169,7 +169,7 @@ t.test('changes by SQL of others leave events', async (t) => {
   );
 });
 
-const IMPORT = fileURLToPath(new URL('../../src/import.js', import.meta.url));
+const IMPORT = fileURLToPath(new URL('../../src/cli/import.js', import.meta.url));
 
 t.test('what is imported leaves events, unless they are off', async (t) => {
   const file = join(t.testdir(), 'items.json');

@@ -1,12 +1,12 @@
 import type http from 'node:http';
 import { text } from 'node:stream/consumers';
 import t, { type Test } from 'tap';
-import { bearer } from '../../src/auth/bearer.js';
-import { CredentialWatch } from '../../src/auth/credential-watch.js';
-import { createCredential } from '../../src/auth/credentials.js';
+import { CredentialWatch } from '../../src/auth/credentials/credential-watch.js';
+import { createCredential } from '../../src/auth/credentials/credentials.js';
 import type { Presented } from '../../src/auth/scheme.js';
-import { readConfig } from '../../src/config.js';
-import { createLog } from '../../src/log.js';
+import { bearer } from '../../src/auth/schemes/bearer.js';
+import { readConfig } from '../../src/config/config.js';
+import { createLog } from '../../src/telemetry/log.js';
 import { makeKey } from '../auth/credentials.js';
 import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../auth/issuer.js';
 import { until } from '../process.js';

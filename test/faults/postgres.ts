@@ -6,9 +6,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import type { Test } from 'tap';
-import { findBinaries } from '../../src/db/binaries.js';
-import { lastWordsOf, pickUser, spawnAs } from '../../src/db/cluster.js';
-import { startEmbedded } from '../../src/db/embedded.js';
+import { findBinaries } from '../../src/db/embedded/binaries.js';
+import { lastWordsOf, pickUser, spawnAs } from '../../src/db/embedded/cluster.js';
+import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { dataFolder, isAlive, until } from '../process.js';
 import { freePort } from './haproxy.js';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { negotiate, takesProblemJson } from '../../src/http/accept.js';
+import { negotiate, takesProblemJson } from '../../src/http/content-negotiation.js';
 
 const OFFERS = ['application/json', 'text/html', 'text/csv'];
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import net, { type AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { acceptFirst } from '../../src/http/arrivals.js';
+import { acceptFirst } from '../../src/transport/accept-backlog.js';
 
 /** A listener whose connections and requests come when the test says so, and the requests that were begun. */
 function fake(now = () => 0) {

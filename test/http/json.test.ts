@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readJson, readRecords, requireStorable } from '../../src/http/json.js';
+import { readJson, readRecords, requireStorable } from '../../src/http/strict-json.js';
 import { Problem } from '../../src/problem.js';
 
 function refusal(bytes: string | Buffer): { path: string; keyword: string } | undefined {

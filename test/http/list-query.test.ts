@@ -1,8 +1,8 @@
 import t from 'tap';
-import { readListQuery } from '../../src/http/list-query.js';
-import { items } from '../../src/resources/items.js';
-import { posts } from '../../src/resources/posts.js';
-import { users } from '../../src/resources/users.js';
+import { readListQuery } from '../../src/collection/list-query.js';
+import { items } from '../../src/collection/resources/items.js';
+import { posts } from '../../src/collection/resources/posts.js';
+import { users } from '../../src/collection/resources/users.js';
 
 t.test('page and limit are read as parseInt does, and have an effective value for any text', async (t) => {
   const rows: [query: string, page: number, limit: number][] = [

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { createPace, TICK_MS } from '../../src/http/pace.js';
+import { createPace, TICK_MS } from '../../src/transport/retry-throttle.js';
 
 /** As much of a connection as is held back. */
 class Connection extends EventEmitter {

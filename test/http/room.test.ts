@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createRoom } from '../../src/http/room.js';
+import { createRoom } from '../../src/transport/concurrency-limit.js';
 
 /** Room on a clock of the test's. `serve` lets `rate` requests a millisecond be answered for so long. */
 function roomOf(most: number) {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isOver, type Looked, unseen } from '../../src/http/sweep.js';
+import { isOver, type Looked, unseen } from '../../src/transport/connection-timeouts.js';
 
 const OPTIONS = { streamStallMs: 30_000, keepAliveMs: 65_000 };
 

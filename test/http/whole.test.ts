@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import { prepareWhole } from '../../src/http/whole.js';
+import { prepareWhole } from '../../src/transport/response-head.js';
 
 const FIELDS = ['X-A', '! \t~', 'ETag', '"1"'];
 const LENGTH = ['Content-Length', '5'];

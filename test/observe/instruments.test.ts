@@ -1,5 +1,5 @@
 import t from 'tap';
-import { counter, gauge, histogram } from '../../src/observe/instruments.js';
+import { counter, gauge, histogram } from '../../src/telemetry/instruments.js';
 
 t.test('a counter has a cell for each combination of label values', async (t) => {
   const requests = counter('requests_total', 'Requests.', ['method', 'route']);

@@ -1,6 +1,6 @@
 import net from 'node:net';
 import t, { type Test } from 'tap';
-import { hashOf, newKey } from '../../src/auth/key.js';
+import { hashOf, newKey } from '../../src/auth/credentials/api-key-format.js';
 import { follow } from '../events/follow.js';
 import { until } from '../process.js';
 import { testService } from '../service.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { AggregatorRegistry } from 'prom-client';
 import t from 'tap';
-import { createMetrics } from '../../src/observe/metrics.js';
+import { createMetrics } from '../../src/telemetry/metrics.js';
 import { makeKey } from '../auth/credentials.js';
 import { startProcess } from '../process.js';
 import { send, testDatabase, testService } from '../service.js';

@@ -8,7 +8,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import t from 'tap';
-import { findTracer } from '../../src/observe/tracing.js';
+import { findTracer } from '../../src/telemetry/tracing.js';
 import { send as sendTo, testService } from '../service.js';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';

@@ -376,7 +376,7 @@ t.test('what ends while the database is away is written down when it is back', a
 });
 
 t.test('a deleted webhook leaves nothing, and what has ended goes past its time', async (t) => {
-  const { prune } = await import('../../src/db/housekeeping.js');
+  const { prune } = await import('../../src/db/maintenance.js');
   const target = await testTarget(t);
   const service = await testService(t, LOOPBACK);
   const [kept, deleted, disabled] = [

@@ -1,9 +1,9 @@
 import t from 'tap';
-import { readConfig } from '../../src/config.js';
-import { createLog } from '../../src/log.js';
+import { readConfig } from '../../src/config/config.js';
+import { createLog } from '../../src/telemetry/log.js';
 import { fanOut, type Source } from '../../src/webhooks/fan-out.js';
+import { sourceOf } from '../../src/webhooks/feed-source.js';
 import { openWebhooks } from '../../src/webhooks/open.js';
-import { sourceOf } from '../../src/webhooks/source.js';
 import { until } from '../process.js';
 import { testService } from '../service.js';
 import { LOOPBACK, makeWebhook, testTarget } from './target.js';

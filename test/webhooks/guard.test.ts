@@ -1,9 +1,9 @@
 import { promisify } from 'node:util';
 import t from 'tap';
-import { readConfig } from '../../src/config.js';
-import { isInside } from '../../src/webhooks/guard.js';
-import { guardedLookup, openSender } from '../../src/webhooks/send.js';
-import { readTarget } from '../../src/webhooks/target.js';
+import { readConfig } from '../../src/config/config.js';
+import { guardedLookup, openSender } from '../../src/webhooks/http-sender.js';
+import { isInside } from '../../src/webhooks/ssrf-guard.js';
+import { readTarget } from '../../src/webhooks/target-url.js';
 import { testTarget } from './target.js';
 
 const rulesOf = (env: Record<string, string>) => {

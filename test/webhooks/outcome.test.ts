@@ -1,5 +1,5 @@
 import t from 'tap';
-import { outcomeOf } from '../../src/webhooks/outcome.js';
+import { outcomeOf } from '../../src/webhooks/retry-policy.js';
 
 const answer = (status: number | undefined, retryAfter?: string, error?: string) => ({
   status,

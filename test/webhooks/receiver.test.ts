@@ -11,7 +11,7 @@ import { deliveriesOf, LOOPBACK, makeWebhook, testTarget } from './target.js';
 t.jobs = 3;
 
 const RECEIVER = fileURLToPath(new URL('../../../docs/clients/receive.mjs', import.meta.url));
-const COMMAND = fileURLToPath(new URL('../../src/cli.js', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
 
 t.test('the receiver of the documentation takes what is delivered, once, and nothing else', async (t) => {
   const service = await testService(t, LOOPBACK);

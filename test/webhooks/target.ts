@@ -75,7 +75,7 @@ export async function addDeliveries(
 ): Promise<string[]> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
-  const { insertDeliveries } = await import('../../src/webhooks/delivery.js');
+  const { insertDeliveries } = await import('../../src/webhooks/delivery-store.js');
   const events = records.map((recordKey, n) => ({
     id: `${recordKey}-${n}`,
     type: 'items.patched',

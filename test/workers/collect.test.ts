@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { createCollector } from '../../src/workers/collect.js';
-import type { Order } from '../../src/workers/messages.js';
+import type { Order } from '../../src/cluster/messages.js';
+import { createCollector } from '../../src/cluster/metrics-collector.js';
 import { startNode } from '../process.js';
 
 const teller = (id: number, connected = true) => ({ id, isConnected: () => connected });

@@ -1,8 +1,8 @@
 import cluster from 'node:cluster';
-import { createLog } from '../../src/log.js';
-import { createCollector } from '../../src/workers/collect.js';
-import { startCrew, tell } from '../../src/workers/crew.js';
-import { joinPrimary } from '../../src/workers/join.js';
+import { createCollector } from '../../src/cluster/metrics-collector.js';
+import { joinPrimary } from '../../src/cluster/primary-client.js';
+import { startCrew, tell } from '../../src/cluster/supervisor.js';
+import { createLog } from '../../src/telemetry/log.js';
 
 /** Three workers, of which the third never tells its figures; the first prints what it is given of all. */
 async function primary(): Promise<void> {

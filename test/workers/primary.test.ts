@@ -5,7 +5,7 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { backOff } from '../../src/workers/crew.js';
+import { backOff } from '../../src/cluster/supervisor.js';
 import { authority, withoutOpenssl } from '../auth/certificates.js';
 import { scrape } from '../observe/scraped.js';
 import {
@@ -323,7 +323,7 @@ t.test('one embedded database for all, and keys beside it', async (t) => {
   const service = startProcess(t, { DATA_DIR, WORKERS: '2', AUTH: 'api-key' });
   const url = await service.ready();
   const pid = serverPid(DATA_DIR)!;
-  const cli = fileURLToPath(new URL('../../src/cli.js', import.meta.url));
+  const cli = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
   const args = ['keys', 'create', '--label', 'a', '--subject', 'a', '--scopes', 'users:read,users:write'];
   const made = startNode(t, [cli, ...args], { DATA_DIR, WORKERS: '2' });
   t.equal(await made.ended, 0);

@@ -1,0 +1,145 @@
+import { JSON_TYPE } from '../../collection/representation.js';
+import type { Db } from '../../db/db.js';
+import { absent, badRequest, webhookConflict } from '../../errors.js';
+import type { Request } from '../../http/request.js';
+import type { Action } from '../../http/router.js';
+import { nextIdentity } from '../../uuid.js';
+import {
+  type Delivery,
+  getDelivery,
+  insertDeliveries,
+  listDeliveries,
+  PAGE,
+  redeliver,
+  STATUSES,
+  type Status,
+} from '../../webhooks/delivery-store.js';
+import type { Webhook } from '../../webhooks/webhook-store.js';
+import { alone, secretReply as reply, timeOf } from '../not-in-batch.js';
+import { webhookOf } from './webhooks.js';
+
+/** The deliveries of a webhook, the newest first; those after `?after=<id>`, those of one `?status=`: 200, 400, 404. */
+export function listOfDeliveries(db: Db): Action {
+  return alone('webhooks', {
+    offers: [JSON_TYPE],
+    run: async (request) => {
+      const { after, status } = readQuery(request.query);
+      const { id } = await webhookOf(db, request);
+      const found = await listDeliveries(db, id, after, status);
+      const page = found.slice(0, PAGE);
+      const suffix = status === undefined ? '' : `&status=${status}`;
+      const more = found.length > PAGE;
+      const next = more ? `/webhooks/${id}/deliveries?after=${page.at(-1)!.id}${suffix}` : null;
+      return reply(200, { data: page.map(shown), links: { next } });
+    },
+  });
+}
+
+function readQuery(query: string): { after: string | undefined; status: Status | undefined } {
+  const given = new URLSearchParams(query);
+  const after = given.get('after') ?? undefined;
+  const status = given.get('status') ?? undefined;
+  if (after !== undefined && !isId(after)) throw badRequest('`after` takes the id of a delivery.');
+  if (status !== undefined && !(STATUSES as readonly string[]).includes(status))
+    throw badRequest(`\`status\` takes one of ${STATUSES.join(', ')}.`);
+  return { after, status: status as Status | undefined };
+}
+
+/** One of them, with the event that it sends: 200, 404. */
+export function oneDelivery(db: Db): Action {
+  return alone('webhooks', {
+    offers: [JSON_TYPE],
+    run: async (request) => {
+      const webhook = await webhookOf(db, request);
+      const { delivery, body } = await deliveryOf(db, webhook.id, request);
+      return reply(200, { ...shown(delivery), event: JSON.parse(body) });
+    },
+  });
+}
+
+/** Sends one again, now, with all its tries before it: 202, 404, 409. */
+export function redelivery(db: Db, wake: () => void): Action {
+  return alone('webhooks', {
+    run: async (request) => {
+      const webhook = await enabledOf(db, request);
+      const { delivery } = await deliveryOf(db, webhook.id, request);
+      const again = await redeliver(db, webhook.id, delivery.id);
+      if (!again) throw webhookConflict('DELIVERY_PENDING', PENDING);
+      wake();
+      return reply(202, shown(again), ['Location', hrefOf(webhook.id, again.id)]);
+    },
+  });
+}
+
+/** Sends an event of the type `webhooks.test`, now: 202 with the address of its delivery, 404, 409. */
+export function testDelivery(db: Db, source: string, wake: () => void): Action {
+  return alone('webhooks', {
+    run: async (request) => {
+      const webhook = await enabledOf(db, request);
+      const event = testEvent(source, webhook.id);
+      const [id] = await insertDeliveries(db.run, [event], [{ webhook: webhook.id, event: 0 }]);
+      wake();
+      const { delivery } = (await getDelivery(db, webhook.id, id!))!;
+      return reply(202, shown(delivery), ['Location', hrefOf(webhook.id, id!)]);
+    },
+  });
+}
+
+const PENDING = 'The delivery is under way, or waits for an earlier one of its record.';
+
+async function enabledOf(db: Db, request: Request): Promise<Webhook> {
+  const webhook = await webhookOf(db, request);
+  if (!webhook.enabled)
+    throw webhookConflict('WEBHOOK_DISABLED', 'The webhook is disabled: enable it first.');
+  return webhook;
+}
+
+const TEST_TYPE = 'webhooks.test';
+
+/** A CloudEvents 1.0 envelope. Its record is itself: it waits for no other. */
+function testEvent(source: string, webhookId: string) {
+  const { id, ms } = nextIdentity();
+  const body = JSON.stringify({
+    specversion: '1.0',
+    id,
+    source,
+    type: TEST_TYPE,
+    subject: `webhooks/${webhookId}`,
+    time: timeOf(ms),
+    datacontenttype: 'application/json',
+    data: {},
+  });
+  return { id, type: TEST_TYPE, recordKey: `${TEST_TYPE}/${id}`, body };
+}
+
+const hrefOf = (webhookId: string, id: string) => `/webhooks/${webhookId}/deliveries/${id}`;
+
+/** Within what a bigint holds. */
+const isId = (text: string) => /^[1-9]\d{0,17}$/.test(text);
+
+async function deliveryOf(db: Db, webhookId: string, { params }: Request) {
+  const id = params.delivery ?? '';
+  const found = isId(id) ? await getDelivery(db, webhookId, id) : undefined;
+  if (!found) throw absent('delivery', 'simple');
+  return found;
+}
+
+function shown(delivery: Delivery): Record<string, unknown> {
+  const { id, eventId, type, recordKey, status, tries, lastStatus, lastError, lastBody } = delivery;
+  return {
+    id,
+    event_id: eventId,
+    type,
+    record: recordKey,
+    status,
+    tries,
+    next_at: timeOf(delivery.next),
+    created_at: timeOf(delivery.created),
+    tried_at: timeOf(delivery.tried),
+    ended_at: timeOf(delivery.ended),
+    last_answer:
+      tries === 0 || (lastStatus ?? lastError) === null
+        ? null
+        : { status: lastStatus, error: lastError, body: lastBody },
+  };
+}

@@ -1,0 +1,24 @@
+import { JSON_TYPE } from '../../collection/representation.js';
+import type { Obstacle } from '../../db/readiness.js';
+import type { Reply } from '../../http/reply.js';
+import type { Action } from '../../http/router.js';
+
+/** Whether the process is alive: 200. */
+export const healthz: Action = { offers: [JSON_TYPE], run: () => reply(200, 'alive') };
+
+/** Whether the service can do its work: 200, or 503 with what is in its way. */
+export function readyz(obstacle: () => Promise<Obstacle>): Action {
+  return {
+    offers: [JSON_TYPE],
+    run: async () => {
+      const found = await obstacle();
+      return found === undefined ? reply(200, 'ready') : reply(503, found);
+    },
+  };
+}
+
+function reply(status: number, state: string): Reply {
+  const headers = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
+  if (status === 503) headers.push('Retry-After', '1');
+  return { status, headers, body: `{"status":"${state}"}` };
+}

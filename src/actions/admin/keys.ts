@@ -1,0 +1,85 @@
+import type { Lookup } from '../../auth/credentials/credential-cache.js';
+import { readGrant } from '../../auth/credentials/credential-input.js';
+import {
+  type Credential,
+  createCredential,
+  getCredential,
+  listCredentials,
+  PAGE,
+  revokeCredential,
+} from '../../auth/credentials/credentials.js';
+import { JSON_TYPE } from '../../collection/representation.js';
+import type { Db } from '../../db/db.js';
+import { absent, badRequest } from '../../errors.js';
+import type { Action } from '../../http/router.js';
+import { parseUuid } from '../../uuid.js';
+import { alone, secretReply as reply, timeOf } from '../not-in-batch.js';
+
+/** The keys and certificates that are registered, the newest first; those after `?after=<id>`: 200, 400. */
+export function listKeys(db: Db): Action {
+  return alone('keys', {
+    offers: [JSON_TYPE],
+    run: async ({ query }) => {
+      const after = new URLSearchParams(query).get('after');
+      const id = parseUuid(after ?? '');
+      if (after !== null && id === undefined) throw badRequest('`after` takes the id of a key.');
+      const found = await listCredentials(db, id);
+      const page = found.slice(0, PAGE);
+      const next = found.length > PAGE ? `/keys?after=${page.at(-1)!.id}` : null;
+      return reply(200, { data: page.map(shown), links: { next } });
+    },
+  });
+}
+
+/** A new key, shown this once, or a certificate: 201, 400, 409. */
+export function createKey(db: Db): Action {
+  return alone('keys', {
+    takes: [JSON_TYPE],
+    run: async ({ body }) => {
+      const { grant, key } = readGrant(body?.value);
+      const credential = await createCredential(db, grant);
+      return reply(201, { ...shown(credential), key }, ['Location', `/keys/${credential.id}`]);
+    },
+  });
+}
+
+/** One of them: 200, 404. */
+export function getKey(db: Db): Action {
+  return alone('keys', {
+    offers: [JSON_TYPE],
+    run: async ({ params }) => {
+      const id = parseUuid(params.id ?? '');
+      const credential = id === undefined ? undefined : await getCredential(db, id);
+      if (!credential) throw absent('key', 'simple');
+      return reply(200, shown(credential));
+    },
+  });
+}
+
+/** Takes one back; it is refused from now on here, and elsewhere as soon as that is heard: 204, also when there was none. */
+export function revokeKey(db: Db, lookup: Lookup): Action {
+  return alone('keys', {
+    run: async ({ params }) => {
+      const id = parseUuid(params.id ?? '');
+      const hash = id === undefined ? undefined : await revokeCredential(db, id);
+      if (hash !== undefined) lookup.forget(hash);
+      return { status: 204, headers: [] };
+    },
+  });
+}
+
+/** A credential as it is shown: of a key nothing that helps to find it, of a certificate its thumbprint (RFC 8705). */
+export function shown(credential: Credential): Record<string, unknown> {
+  const { id, kind, hash, label, subject, scopes, created, expires, used } = credential;
+  return {
+    id,
+    kind,
+    label,
+    subject,
+    scopes,
+    created_at: timeOf(created),
+    expires_at: timeOf(expires),
+    last_used_at: timeOf(used),
+    ...(kind === 'certificate' ? { thumbprint: Buffer.from(hash, 'base64').toString('base64url') } : {}),
+  };
+}

@@ -1,0 +1,102 @@
+import { currentPasswordRequired, type RequireCurrentPassword } from '../auth/current-password.js';
+import type { Collection } from '../collection/collection.js';
+import { type Guard, type Held, modifiedAt, type Stored, UNGUARDED } from '../collection/record.js';
+import { etagOf, headersOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
+import type { Resource } from '../collection/resource.js';
+import type { Draft } from '../collection/validated-input.js';
+import { preconditionFailed, preconditionRequired, versionConflict } from '../errors.js';
+import { admits, guardOf, readConditions } from '../http/preconditions.js';
+import { prefersMinimal } from '../http/prefer.js';
+import type { Reply } from '../http/reply.js';
+import type { Request } from '../http/request.js';
+import { isObject, type Json, member } from '../json.js';
+import { parseUuid } from '../uuid.js';
+
+/** What the operator decides about writes. */
+export interface WriteSettings {
+  /** Bytes of a body, and of a record. */
+  readonly bodyLimit: number;
+  /** PUT, PATCH and DELETE without If-Match are 428. */
+  readonly requireIfMatch: boolean;
+  /** Undefined where no record has a password. */
+  readonly requireCurrentPassword?: RequireCurrentPassword | undefined;
+}
+
+/** The guard that a write's preconditions make. Throws 400 for malformed ones, 428 where one is demanded. */
+export function readGuard({ resource }: Collection, { headers }: Request, settings: WriteSettings): Guard {
+  const required = resource.requireIfMatch ?? settings.requireIfMatch;
+  if (required && headers['if-match'] === undefined) throw preconditionRequired();
+  return guardOf(readConditions(headers));
+}
+
+/**
+ * Requires the current password of a caller who may write only its own record and sets a password. Undefined, without
+ * a promise, where that is not needed. Throws 403, 429, 503.
+ */
+export function confirmPassword(
+  { permission, principal }: Request,
+  id: string,
+  { password, currentPassword }: Pick<Draft, 'password' | 'currentPassword'>,
+  { requireCurrentPassword }: WriteSettings,
+): Promise<void> | undefined {
+  if (password === undefined || permission === 'all') return undefined;
+  if (!requireCurrentPassword) throw currentPasswordRequired();
+  return requireCurrentPassword(principal, id, currentPassword);
+}
+
+/** The same before the record is looked up; undefined for an id that no record has. */
+export function confirmPasswordOf(
+  request: Request,
+  passwords: Pick<Draft, 'password' | 'currentPassword'>,
+  settings: WriteSettings,
+): Promise<void> | undefined {
+  const id = parseUuid(request.params.id ?? '');
+  return id === undefined ? undefined : confirmPassword(request, id, passwords, settings);
+}
+
+/** The `_version` in a body: undefined when there is none, 0 when it is nothing that a version can be. */
+export function expectedVersion(value: Json | undefined): number | undefined {
+  const version = isObject(value) ? member(value, '_version') : undefined;
+  if (version === undefined) return undefined;
+  return typeof version === 'number' && Number.isInteger(version) && version > 0 && version < 2 ** 31
+    ? version
+    : 0;
+}
+
+/** The guard narrowed to one version, for a write that was worked out from it or whose body names it. */
+export function narrowed(guard: Guard, version: number | undefined): Guard {
+  if (version === undefined) return guard;
+  const fits = guard.versions === null || guard.versions.includes(version);
+  return { ...guard, versions: fits ? [version] : [] };
+}
+
+/**
+ * Why a write was held back: throws the 412 of its preconditions, or the 409 of its `_version`. Returns when
+ * neither fits the record as it was seen, since it has changed again meanwhile: the write is to be tried again.
+ */
+export function explainHeld(
+  resource: Resource,
+  { current }: Held,
+  guard: Guard,
+  expected: number | undefined,
+): void {
+  if (guard !== UNGUARDED && !admits(guard, current.version, modifiedAt(current))) {
+    throw preconditionFailed(etagOf(current), JSON.parse(withLinks(resource, current)));
+  }
+  if (expected !== undefined && expected !== current.version) throw versionConflict(current.version);
+}
+
+/** 200 with the record, or 204 for a client that prefers none (RFC 7240 section 4.2). */
+export function writtenReply(resource: Resource, stored: Stored, request: Request): Reply {
+  const validators = validatorFields(stored);
+  if (prefersMinimal(request.headers.prefer)) {
+    return { status: 204, headers: ['Preference-Applied', 'return=minimal', ...validators] };
+  }
+  return {
+    status: 200,
+    headers: [...headersOf(JSON_TYPE), ...validators],
+    body: withLinks(resource, stored),
+    record: stored,
+    collection: resource.name,
+  };
+}

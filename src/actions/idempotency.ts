@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import type { Collection } from '../collection/collection.js';
+import type { Db, Run } from '../db/db.js';
+import { readStatements } from '../db/statements.js';
+import { badRequest, keyInUse, keyReused } from '../errors.js';
+import type { Reply } from '../http/reply.js';
+import type { Request } from '../http/request.js';
+import type { Action } from '../http/router.js';
+import { callerKey } from './caller-key.js';
+import { columnsOf, replyOf } from './stored-reply.js';
+
+const STATEMENTS = readStatements('idempotency.sql');
+const [LOCK, FIND, KEEP] = ['lock', 'find', 'keep'].map((name) => STATEMENTS.get(name)!) as [
+  string,
+  string,
+  string,
+];
+
+/**
+ * An action whose repeats under one Idempotency-Key get the first response again
+ * (draft-ietf-httpapi-idempotency-key-header-07), if the caller may still send the request. The response is stored in
+ * the transaction of its writes, so there is one if and only if the other is. Throws 400 for a malformed key, 422 for
+ * a key of a different request, 409 while the first is in flight. Only successful responses are stored, for
+ * `ttlSeconds`.
+ */
+export function idempotent(
+  db: Db,
+  ttlSeconds: number,
+  collections: readonly Collection[],
+  action: Action,
+): Action {
+  const find = async (run: Run, { caller, key, fingerprint }: Identity): Promise<Reply | undefined> => {
+    const [row] = await run(FIND, [caller, key, ttlSeconds]);
+    if (!row) return undefined;
+    if (row.fingerprint !== fingerprint) throw keyReused();
+    const reply = await replyOf(row, collections, run);
+    return { ...reply, headers: [...reply.headers, 'Idempotency-Replayed', 'true'] };
+  };
+
+  const once = async (run: Run, identity: Identity, request: Request): Promise<Reply> => {
+    const { caller, key, fingerprint } = identity;
+    const [lock] = await run(LOCK, [`${caller}\n${key}`]);
+    if (lock?.locked !== true) throw keyInUse();
+    const found = await find(run, identity);
+    if (found) return found;
+    const reply = await action.run({ ...request, run });
+    await run(KEEP, [caller, key, fingerprint, ...columnsOf(reply)]);
+    return reply;
+  };
+
+  const keyed = async (request: Request, key: string): Promise<Reply> => {
+    const identity = identityOf(request, key);
+    await action.authorize?.(request);
+    const prepare = action.prepare?.(request);
+    // A repeat prepares nothing.
+    const found = prepare && (await find(db.run, identity));
+    if (found) return found;
+    const prepared = prepare ? await prepare() : request;
+    return db.transaction((run) => once(run, identity, prepared));
+  };
+
+  return {
+    ...action,
+    run: (request) => {
+      const field = request.headers['idempotency-key'];
+      // In a batch it is the batch that has a key.
+      if (field === undefined || request.run) return action.run(request);
+      return keyed(request, readKey(String(field)));
+    },
+  };
+}
+
+/** What a stored response belongs to. */
+interface Identity {
+  readonly caller: string;
+  readonly key: string;
+  readonly fingerprint: string;
+}
+
+function identityOf(request: Request, key: string): Identity {
+  return { caller: callerKey(request.principal.subject), key, fingerprint: fingerprintOf(request) };
+}
+
+/** A quoted string (RFC 8941 section 3.3.3) or a bare one, 1 to 255 visible characters. */
+function readKey(field: string): string {
+  const [, quoted, bare] =
+    /^(?:"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x7e]{1,255}))$/.exec(field) ?? [];
+  const key = quoted?.replace(/\\(.)/g, '$1') ?? bare;
+  if (key === undefined) throw badRequest('Idempotency-Key takes a string of 1 to 255 characters.');
+  return key;
+}
+
+/** Tells requests apart by method, address, media type, preference and body. */
+function fingerprintOf({ method, path, query, headers, body }: Request): string {
+  const hash = createHash('sha256');
+  for (const part of [
+    method,
+    path,
+    query,
+    body?.type ?? '',
+    String(headers.prefer ?? ''),
+    String(headers['if-match'] ?? ''),
+  ]) {
+    hash.update(part).update('\n');
+  }
+  return hash.update(body?.bytes ?? '').digest('base64url');
+}

@@ -1,0 +1,83 @@
+import type { Collection } from '../collection/collection.js';
+import type { Draft } from '../collection/validated-input.js';
+import type { Db, Run } from '../db/db.js';
+import { forbidden } from '../errors.js';
+import type { Request } from '../http/request.js';
+import type { Action } from '../http/router.js';
+import { isObject, type Json, member } from '../json.js';
+import { Problem } from '../problem.js';
+import { parseUuid } from '../uuid.js';
+
+/**
+ * An action on one record below a parent, for a caller who may do it only with records below itself: another's
+ * record and an absent one are the same 403, and neither is locked. The caller's own is locked meanwhile.
+ */
+export function ownRecord(db: Db, collection: Collection, action: Action): Action {
+  return {
+    ...action,
+    authorize: (request) => (request.permission === 'own' ? requireOwn(collection, request) : undefined),
+    run: (request) => {
+      if (request.permission === 'all') return action.run(request);
+      const work = async (run: Run) => {
+        await requireOwn(collection, request, run);
+        return action.run({ ...request, run });
+      };
+      return request.run ? work(request.run) : db.transaction(work);
+    },
+  };
+}
+
+/** The creation of a record whose body names its parent: only the caller itself. */
+export function ownCreation({ resource }: Collection, action: Action): Action {
+  const { field } = resource.parent!;
+  const authorize = ({ permission, principal, body }: Request): void => {
+    const value = body?.value;
+    const parent = isObject(value) ? member(value, field) : undefined;
+    const isOwn = typeof parent === 'string' && parent.toLowerCase() === principal.subject.toLowerCase();
+    if (permission === 'own' && !isOwn) throw forbidden([`${resource.name}:write`]);
+  };
+  return {
+    ...action,
+    authorize,
+    run: (request) => {
+      authorize(request);
+      return action.run(request);
+    },
+  };
+}
+
+/**
+ * The checked body of a write. A caller who may write only its own records gets the same 403 for every other parent,
+ * whether there is one or not, before a statement looks for it. Throws as `check`.
+ */
+export function checkPermitted(collection: Collection, input: Json | undefined, request: Request): Draft {
+  const { parent, name } = collection.resource;
+  if (request.permission === 'all' || !parent) return collection.check(input);
+  const draft = checkReference(collection, input);
+  if (draft === undefined || draft.fields[parent.field] !== parseUuid(request.principal.subject))
+    throw forbidden([`${name}:write`]);
+  return draft;
+}
+
+/** Undefined when the parent's id has not the form of one. */
+function checkReference(collection: Collection, input: Json | undefined): Draft | undefined {
+  try {
+    return collection.check(input);
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'USER_NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/** Outside of a transaction nothing is locked. Throws 403. */
+async function requireOwn(
+  collection: Collection,
+  { method, params, principal }: Request,
+  run?: Run,
+): Promise<void> {
+  const [id, parent] = [parseUuid(params.id ?? ''), parseUuid(principal.subject)];
+  if (id === undefined || parent === undefined || !(await collection.belongs(id, parent, run)))
+    throw forbidden([
+      `${collection.resource.name}:${method === 'GET' || method === 'HEAD' ? 'read' : 'write'}`,
+    ]);
+}

@@ -1,0 +1,90 @@
+import { listOfDeliveries, oneDelivery, redelivery, testDelivery } from './actions/admin/deliveries.js';
+import { healthz, readyz } from './actions/admin/health.js';
+import { createKey, getKey, listKeys, revokeKey } from './actions/admin/keys.js';
+import { showMetrics } from './actions/admin/metrics.js';
+import {
+  listOfWebhooks,
+  newWebhook,
+  oneWebhook,
+  patchWebhook,
+  removeWebhook,
+  replaceWebhook,
+  rotateWebhook,
+} from './actions/admin/webhooks.js';
+import type { Lookup } from './auth/credentials/credential-cache.js';
+import type { Db } from './db/db.js';
+import type { Obstacle } from './db/readiness.js';
+import { type Action, permitted, type Route } from './http/router.js';
+import type { Need, Scope } from './principal.js';
+import type { Metrics } from './telemetry/metrics.js';
+import type { Webhooks } from './webhooks/open.js';
+import type { TargetRules } from './webhooks/target-url.js';
+import { fieldsOf } from './webhooks/webhook-input.js';
+
+/** What watches the service asks; no credential is needed. */
+export function healthRoutes(obstacle: () => Promise<Obstacle>): Route[] {
+  const always = (action: Action) => ({ GET: { ...permitted('nothing', action), always: true } });
+  return [
+    { path: '/healthz', actions: always(healthz) },
+    { path: '/readyz', actions: always(readyz(obstacle)) },
+  ];
+}
+
+/** Where the metrics are scraped, in maintenance as well. */
+export function metricsRoute(registry: Metrics['registry'], needs: Need): Route {
+  return { path: '/metrics', actions: { GET: { ...permitted(needs, showMetrics(registry)), always: true } } };
+}
+
+/** Where keys and certificates are managed. */
+export function keyRoutes(db: Db, lookup: Lookup): Route[] {
+  const admin: Scope = { scopes: ['admin'] };
+  return [
+    {
+      path: '/keys',
+      actions: { GET: permitted(admin, listKeys(db)), POST: permitted(admin, createKey(db)) },
+    },
+    {
+      path: '/keys/:id',
+      actions: { GET: permitted(admin, getKey(db)), DELETE: permitted(admin, revokeKey(db, lookup)) },
+    },
+  ];
+}
+
+/**
+ * Where webhooks are managed; `wake` is called when there is something to deliver at once, `pass` before one is made.
+ */
+export function webhookRoutes(
+  db: Db,
+  collections: readonly string[],
+  rules: TargetRules,
+  source: string,
+  { wake, pass }: Pick<Webhooks, 'wake' | 'pass'>,
+): Route[] {
+  const needs: Scope = { scopes: ['admin'] };
+  const admin = (action: Action) => permitted(needs, action);
+  const read = fieldsOf(collections, rules);
+  const one = '/webhooks/:id';
+  return [
+    {
+      path: '/webhooks',
+      actions: { GET: admin(listOfWebhooks(db)), POST: admin(newWebhook(db, read, pass)) },
+    },
+    {
+      path: one,
+      actions: {
+        GET: admin(oneWebhook(db)),
+        PUT: admin(replaceWebhook(db, read)),
+        PATCH: admin(patchWebhook(db, read)),
+        DELETE: admin(removeWebhook(db)),
+      },
+    },
+    { path: `${one}/rotate`, actions: { POST: admin(rotateWebhook(db)) } },
+    { path: `${one}/test`, actions: { POST: admin(testDelivery(db, source, wake)) } },
+    { path: `${one}/deliveries`, actions: { GET: admin(listOfDeliveries(db)) } },
+    { path: `${one}/deliveries/:delivery`, actions: { GET: admin(oneDelivery(db)) } },
+    {
+      path: `${one}/deliveries/:delivery/redeliver`,
+      actions: { POST: admin(redelivery(db, wake)) },
+    },
+  ];
+}

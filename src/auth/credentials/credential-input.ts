@@ -1,0 +1,81 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { parseDate } from '../../config/parsers.js';
+import { invalid } from '../../errors.js';
+import type { Json } from '../../json.js';
+import type { Failure } from '../../problem.js';
+import { certificateBlocks } from '../../process/pem.js';
+import { lateCheck } from '../../validation.js';
+import { hashOf, newKey } from './api-key-format.js';
+import type { Grant } from './credentials.js';
+
+/** A grant to store, and the key that nobody sees again; none for a certificate, whose owner has its key. */
+export interface NewGrant {
+  readonly grant: Grant;
+  readonly key: string | undefined;
+}
+
+/** A scope as RFC 6749 section 3.3 writes it; without commas, which the command line puts between them. */
+const SCOPE = '^[\\x21\\x23-\\x2b\\x2d-\\x5b\\x5d-\\x7e]+$';
+
+const check = lateCheck({
+  schema: {
+    type: 'object',
+    required: ['label', 'subject', 'scopes'],
+    additionalProperties: false,
+    properties: {
+      label: { type: 'string', minLength: 1, maxLength: 200 },
+      subject: { type: 'string', minLength: 1, maxLength: 200 },
+      scopes: {
+        type: 'array',
+        minItems: 1,
+        maxItems: 50,
+        uniqueItems: true,
+        items: { type: 'string', maxLength: 100, pattern: SCOPE },
+      },
+      expires_at: { type: 'string', maxLength: 40 },
+      certificate: { type: 'string', maxLength: 20_000 },
+    },
+  },
+  normalize: { label: ['trim', 'nfc'], subject: ['trim'] },
+});
+
+/** Reads `{label, subject, scopes, expires_at?, certificate?}` and makes a key unless there is a certificate. Throws 400. */
+export function readGrant(input: Json | undefined): NewGrant {
+  const { label, subject, scopes, expires_at, certificate } = check(input).fields as unknown as Fields;
+  const failures: Failure[] = [];
+  const expires = expires_at === undefined ? undefined : parseDate(expires_at)?.getTime();
+  if (expires_at !== undefined && !(expires! > Date.now()))
+    failures.push({
+      path: '/expires_at',
+      message: 'must be a time to come, as in RFC 3339',
+      keyword: 'format',
+    });
+  const thumbprint = certificate === undefined ? undefined : thumbprintOf(certificate);
+  if (certificate !== undefined && thumbprint === undefined)
+    failures.push({ path: '/certificate', message: 'must be one certificate in PEM', keyword: 'format' });
+  if (failures.length > 0) throw invalid(failures);
+  const given = { label, subject, scopes, expires };
+  if (thumbprint !== undefined)
+    return { grant: { ...given, kind: 'certificate', hash: thumbprint }, key: undefined };
+  const key = newKey();
+  return { grant: { ...given, kind: 'key', hash: hashOf(key) }, key };
+}
+
+interface Fields {
+  readonly label: string;
+  readonly subject: string;
+  readonly scopes: readonly string[];
+  readonly expires_at?: string;
+  readonly certificate?: string;
+}
+
+/** SHA-256 of the DER of the one certificate in a PEM text, base64. What is around it is left out. */
+function thumbprintOf(pem: string): string | undefined {
+  const blocks = certificateBlocks(pem);
+  if (blocks.length !== 1) return undefined;
+  try {
+    return createHash('sha256').update(new X509Certificate(blocks[0]!).raw).digest('base64');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,155 @@
+import type { Db } from '../../db/db.js';
+import type { Principal } from '../../principal.js';
+import type { Log } from '../../telemetry/log.js';
+import { Refusal, type Scheme } from '../scheme.js';
+import {
+  expiryOf,
+  findUser,
+  isStored,
+  isUserDeleted,
+  permitsTheSame,
+  readCurrent,
+  type Stored,
+  validUntil,
+} from './current-credentials.js';
+
+interface Watched extends Stored {
+  readonly onInvalid: () => void;
+  /** Milliseconds since 1970. */
+  expiresAt: number;
+  /** When a scheme that did not know is asked again; milliseconds of performance.now(). */
+  recheckAt: number;
+  /** Set while the stream of a deleted user goes on for its last events. */
+  farewell: NodeJS.Timeout | undefined;
+}
+
+/**
+ * Between two checks. Revocation is not left to notifications, which can be lost without a sign: one statement a
+ * second for up to a thousand readers finds it, whichever process or SQL it was made by.
+ */
+const CHECK_MS = 1000;
+const READERS_PER_STATEMENT = 1000;
+/** A deleted user's own stream goes on for so long, so that it ends with the events of the deletion. */
+const FAREWELL_MS = 500;
+/** Rechecks by schemes at once, and how long one waits after it has failed. */
+const MAX_RECHECKS = 8;
+const RECHECK_FAILED_MS = 5000;
+
+/** Watches the credentials of callers whose responses go on for long. */
+export class CredentialWatch {
+  readonly #watched = new Set<Watched>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(
+    readonly db: Db,
+    log: Log,
+    readonly schemes: readonly Scheme[],
+  ) {
+    const checkStored = oneAtATime(() => this.#checkStored(), log);
+    const checkWithSchemes = oneAtATime(() => this.#checkWithSchemes(), log);
+    const rechecks = schemes.some((scheme) => scheme.recheck);
+    this.#timer = setInterval(() => {
+      if (this.#watched.size === 0) return;
+      this.#expire();
+      checkStored();
+      if (rechecks) checkWithSchemes();
+    }, CHECK_MS).unref();
+  }
+
+  /**
+   * Calls `onInvalid`, once, within two seconds after the credential was revoked, changed or has expired, or its user
+   * was deleted; returns the function that ends the watch. Rejects with 503 when the database is away.
+   */
+  async watch(principal: Principal, onInvalid: () => void): Promise<() => void> {
+    if (principal.scheme === 'none') return () => undefined;
+    const userId = await findUser(this.db, principal);
+    const expiresAt = expiryOf(principal.expiresAt);
+    const entry: Watched = { principal, onInvalid, userId, expiresAt, recheckAt: 0, farewell: undefined };
+    this.#watched.add(entry);
+    return () => this.#unwatch(entry);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #unwatch(entry: Watched): boolean {
+    clearTimeout(entry.farewell);
+    return this.#watched.delete(entry);
+  }
+
+  #invalidate(entry: Watched): void {
+    if (this.#unwatch(entry)) entry.onInvalid();
+  }
+
+  #expire(): void {
+    const now = Date.now();
+    for (const entry of this.#watched) if (entry.expiresAt <= now) this.#invalidate(entry);
+  }
+
+  async #checkStored(): Promise<void> {
+    const stored = [...this.#watched].filter(isStored);
+    for (let from = 0; from < stored.length; from += READERS_PER_STATEMENT) {
+      const some = stored.slice(from, from + READERS_PER_STATEMENT);
+      const current = await readCurrent(this.db, some);
+      for (const entry of some) {
+        entry.expiresAt = Math.min(entry.expiresAt, validUntil(entry, current));
+        if (entry.expiresAt <= Date.now()) this.#invalidate(entry);
+        else if (this.#watched.has(entry) && isUserDeleted(entry, current))
+          entry.farewell ??= setTimeout(() => this.#invalidate(entry), FAREWELL_MS).unref();
+      }
+    }
+  }
+
+  /** Ends early when the authorization server seems to be away: further ones would each wait for it. */
+  async #checkWithSchemes(): Promise<void> {
+    const due = [...this.#watched].values();
+    let failed = 0;
+    const worker = async (): Promise<void> => {
+      for (const entry of due) {
+        if (failed >= MAX_RECHECKS) return;
+        if (entry.recheckAt > performance.now() || (await this.#recheck(entry))) continue;
+        failed++;
+        entry.recheckAt = performance.now() + RECHECK_FAILED_MS;
+      }
+    };
+    await Promise.all(Array.from({ length: MAX_RECHECKS }, worker));
+  }
+
+  /** False: the scheme does not know now, and has logged why. */
+  async #recheck(entry: Watched): Promise<boolean> {
+    const scheme = this.schemes.find(({ name }) => name === entry.principal.scheme);
+    try {
+      const rechecked = scheme?.recheck?.(entry.principal);
+      if (rechecked === undefined) return true;
+      const { subject, scopes, expiresAt } = await rechecked;
+      if (permitsTheSame(entry.principal, subject, scopes))
+        entry.expiresAt = Math.min(entry.expiresAt, expiryOf(expiresAt));
+      else this.#invalidate(entry);
+      return true;
+    } catch (error) {
+      if (!(error instanceof Refusal)) return false;
+      this.#invalidate(entry);
+      return true;
+    }
+  }
+}
+
+/** Skips a run while the last one is in flight. A run that fails is logged once, until one succeeds. */
+function oneAtATime(work: () => Promise<void>, log: Log): () => void {
+  let busy = false;
+  let failing = false;
+  return async () => {
+    if (busy) return;
+    busy = true;
+    try {
+      await work();
+      failing = false;
+    } catch (err) {
+      if (!failing) log.warn({ err }, 'credentials of event streams cannot be checked now');
+      failing = true;
+    } finally {
+      busy = false;
+    }
+  };
+}

@@ -1,0 +1,37 @@
+import type { Principal } from '../../principal.js';
+import { hashOf, isKey } from '../credentials/api-key-format.js';
+import type { Lookup } from '../credentials/credential-cache.js';
+import { credentialsOf, type Presented, quote, Refusal, type Scheme } from '../scheme.js';
+
+/** `X-API-Key: <key>`, or the key as a Bearer token, which other tokens are told from by how it begins. */
+export function apiKey(realm: string, lookup: Lookup): Scheme {
+  function verify(key: string): Promise<Principal> | Principal {
+    if (!isKey(key)) throw refusal('The API key is malformed.');
+    const found = lookup.find('key', hashOf(key));
+    return found instanceof Promise ? found.then(required) : required(found);
+  }
+
+  return {
+    name: 'api-key',
+    challenge: () => `ApiKey realm=${quote(realm)}, header="X-API-Key"`,
+    authenticate: (presented) => {
+      const given = keyOf(presented);
+      return given === undefined ? undefined : verify(given);
+    },
+    close: lookup.close,
+  };
+}
+
+function required(principal: Principal | undefined): Principal {
+  if (!principal) throw refusal('The API key is unknown, expired or revoked.');
+  return principal;
+}
+
+function keyOf(presented: Presented): string | undefined {
+  const field = presented.headers['x-api-key'];
+  if (field !== undefined) return String(field);
+  const token = credentialsOf(presented, 'bearer');
+  return token?.startsWith('plinth_') ? token : undefined;
+}
+
+const refusal = (description: string) => new Refusal('api-key', description);

@@ -1,0 +1,37 @@
+import cluster from 'node:cluster';
+import { type Service, startService } from '../app.js';
+import type { Config } from '../config/config.js';
+import { reload, STOP_SIGNALS, stopAndExit } from '../process/signals.js';
+import type { Log } from '../telemetry/log.js';
+import { joinPrimary } from './primary-client.js';
+
+/**
+ * Runs the service as a worker of the primary that started this process. It stops in order when the primary says so,
+ * when the primary is gone, and on SIGTERM or SIGINT, which may come to it besides; it stops once, and a second
+ * signal is the primary's to act on. Throws what startService throws.
+ */
+export async function runWorker(config: Config, log: Log): Promise<void> {
+  let service: Service | undefined;
+  let stopping = false;
+  const stop = (): void => {
+    if (!service) process.exit(0);
+    if (!stopping) void stopAndExit(service, log);
+    stopping = true;
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, stop);
+  // A terminal or a process supervisor may send them to the whole group; what counts is the primary's word.
+  for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => undefined);
+  cluster.worker!.once('disconnect', () => {
+    // Node would exit at once, with requests in flight.
+    cluster.worker!.exitedAfterDisconnect = true;
+    stop();
+  });
+  const primary = joinPrimary({
+    stop,
+    reload: () => reload(service, log),
+    setMaintenance: (on) => service?.setMaintenance(on),
+    figures: async () => (await service?.metrics.registry())?.getMetricsAsJSON(),
+  });
+  service = await startService(config, log, undefined, primary);
+  primary.ready(service.url);
+}

@@ -1,0 +1,16 @@
+import { FOREIGN_KEY_VIOLATION, faultOf, UNIQUE_VIOLATION } from '../db/sqlstate.js';
+import { conflict, unknownReference } from '../errors.js';
+import type { Problem } from '../problem.js';
+import type { Resource } from './resource.js';
+
+/** The 409 or 422 of a constraint that a write breaks and its resource declares; undefined for any other error. */
+export function violationOf(error: unknown, resource: Resource): Problem | undefined {
+  const fault = faultOf(error);
+  if (fault?.code === UNIQUE_VIOLATION) {
+    const taken = resource.unique?.[fault.constraint_name ?? ''];
+    return taken && conflict(taken.code, taken.field);
+  }
+  if (fault?.code === FOREIGN_KEY_VIOLATION && resource.parent)
+    return unknownReference(resource.parent.field);
+  return undefined;
+}

@@ -1,0 +1,13 @@
+import { requireUncommonPassword } from '../auth/common-password.js';
+import { hashPassword } from '../auth/password.js';
+import type { Draft } from './validated-input.js';
+
+/**
+ * The hash that a draft's password is stored as; undefined when the draft has none. Rejects with the 400 of a common
+ * password, 503 when too many passwords wait to be hashed.
+ */
+export function storedPassword(draft: Draft): Promise<string> | undefined {
+  const { password, passwordHash, fields } = draft;
+  if (password === undefined) return passwordHash === undefined ? undefined : Promise.resolve(passwordHash);
+  return requireUncommonPassword(password, fields).then(() => passwordHash ?? hashPassword(password));
+}

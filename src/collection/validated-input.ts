@@ -1,0 +1,57 @@
+import type { Value } from '../db/db.js';
+import { invalid, invalidBody, unknownReference } from '../errors.js';
+import { isObject, type Json, type JsonObject, member } from '../json.js';
+import { parseUuid } from '../uuid.js';
+import { compileCheck } from '../validation.js';
+import type { Resource } from './resource.js';
+
+/** What a client wants to store, checked: the record's fields, its columns, and a password apart. */
+export interface Draft {
+  readonly fields: JsonObject;
+  readonly columns: readonly Value[];
+  readonly password: string | undefined;
+  /** The password so far, which proves that the caller may change it. */
+  readonly currentPassword: string | undefined;
+  /** The hash of the password: made beforehand, or of a record that is imported. */
+  readonly passwordHash: string | undefined;
+}
+
+/** Where a record comes from: a client's request, or a file of the operator. */
+export type Origin = 'request' | 'import';
+
+/**
+ * Compiles a declaration to what makes a draft of a client's body. That throws the 400 with every failure, or
+ * the 422 of a reference that names no record.
+ */
+export function compileDraft(resource: Resource): (input: Json | undefined, origin?: Origin) => Draft {
+  const check = compileCheck(resource);
+  return (input, origin = 'request') => {
+    if (resource.importOnly && origin === 'request') requireRequestFields(input, resource.importOnly);
+    const { fields, writeOnly } = check(input);
+    if (resource.parent) canonicalReference(fields, resource.parent.field);
+    const columns = Object.keys(resource.columns).map((field) => (fields[field] ?? null) as Value);
+    return { fields, columns, ...passwordsIn(writeOnly) };
+  };
+}
+
+function passwordsIn(writeOnly: JsonObject): Omit<Draft, 'fields' | 'columns'> {
+  const { password, current_password, password_hash } = writeOnly as Record<string, string | undefined>;
+  if (password !== undefined && password_hash !== undefined)
+    throw invalidBody('must not be given together with password', 'not', '/password_hash');
+  return { password, currentPassword: current_password, passwordHash: password_hash };
+}
+
+/** Throws the 400 of fields that requests may not set. */
+function requireRequestFields(input: Json | undefined, importOnly: readonly string[]): void {
+  if (!isObject(input)) return;
+  const failures = importOnly
+    .filter((name) => (member(input, name) ?? null) !== null)
+    .map((name) => ({ path: `/${name}`, message: 'can be set by an import only', keyword: 'importOnly' }));
+  if (failures.length > 0) throw invalid(failures);
+}
+
+function canonicalReference(fields: JsonObject, field: string): void {
+  const id = parseUuid(String(fields[field]));
+  if (id === undefined) throw unknownReference(field);
+  fields[field] = id;
+}

@@ -1,0 +1,134 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findBinaries } from './binaries.js';
+import { type Cluster, EmbeddedError, initialise, pickUser, urlOf } from './cluster.js';
+import { ownedPort } from './owner-lock.js';
+import { claim, type Server } from './server.js';
+import { whileStarting } from './start-lock.js';
+
+/** A PostgreSQL of the service's own, running on a loopback port for as long as the service runs. */
+export interface Embedded {
+  readonly url: string;
+  /** Ends the server cleanly; connections still open are closed by it. */
+  stop(): Promise<void>;
+}
+
+/** How long after a failed start another is tried, in milliseconds. */
+const RETRY_MS = 1000;
+
+export interface EmbeddedOptions {
+  /** Where the cluster lives; made when absent. */
+  readonly dataDir: string;
+  /** Settings besides the defaults, as `name=value`. */
+  readonly settings?: readonly string[];
+  /** Told when the server ended by itself and was, or could not be, started again. */
+  readonly onCrash?: (message: string, restarted: boolean) => void;
+}
+
+/**
+ * Starts the cluster in `dataDir`, initialising it when it is new. A server that a killed service left
+ * behind is stopped first; one that a live service owns is left alone. Throws EmbeddedError.
+ */
+export function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+  return inOneLine(async () => start(await openCluster(options), options));
+}
+
+/** The same, but a server that a live service owns is used as it is, and goes on when this is done. */
+export function joinEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+  return inOneLine(async () => {
+    const cluster = await openCluster(options);
+    const port = await whileStarting(cluster.folder, () => ownedPort(cluster));
+    if (port === undefined) return start(cluster, options);
+    return { url: urlOf(cluster, port), stop: async () => undefined };
+  });
+}
+
+async function inOneLine<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof EmbeddedError) throw error;
+    throw new EmbeddedError(`the embedded PostgreSQL cannot be used: ${wordsOf(error)}`, { cause: error });
+  }
+}
+
+/** The cluster in a data folder, made when there is none. */
+async function openCluster(options: EmbeddedOptions): Promise<Cluster> {
+  const binaries = await findBinaries();
+  const dataDir = await makeFolder(resolve(options.dataDir));
+  const runAs = await pickUser(dataDir, binaries);
+  const folder = join(dataDir, 'postgres');
+  if (!existsSync(join(folder, 'PG_VERSION'))) await initialise(dataDir, folder, binaries, runAs);
+  const password = await readFile(join(folder, 'plinth.password'), 'utf8').catch(() => {
+    throw new EmbeddedError(`${folder} holds no plinth.password: it is not a cluster of this service`);
+  });
+  return { folder, binaries, settings: options.settings ?? [], password, runAs };
+}
+
+async function start(cluster: Cluster, options: EmbeddedOptions): Promise<Embedded> {
+  let server = await claim(cluster);
+  const { port } = server;
+  const stop = new AbortController();
+  let stopping = false;
+
+  /** Starts it again, as often as it takes: a disk that is full may have room again. Told once of each reason. */
+  async function restart(last: string): Promise<Server | undefined> {
+    for (
+      let told = '';
+      !stopping;
+      await sleep(RETRY_MS, undefined, { signal: stop.signal }).catch(() => undefined)
+    ) {
+      try {
+        return await claim(cluster, port);
+      } catch (error) {
+        const why = wordsOf(error);
+        if (why !== told)
+          options.onCrash?.(`the embedded PostgreSQL ended and cannot be started: ${why}; ${last}`, false);
+        told = why;
+      }
+    }
+    return undefined;
+  }
+
+  async function watch(): Promise<void> {
+    for (;;) {
+      await server.exited;
+      if (stopping) return;
+      const last = server.lastWords();
+      const again = await restart(last);
+      if (!again) return;
+      server = again;
+      // Asked to stop meanwhile: what was started just now is not left behind.
+      if (stopping) return server.stop();
+      options.onCrash?.(`the embedded PostgreSQL ended and was started again; ${last}`, true);
+    }
+  }
+  const watched = watch();
+
+  return {
+    url: urlOf(cluster, port),
+    stop: async () => {
+      stopping = true;
+      stop.abort();
+      await server.stop();
+      await watched;
+    },
+  };
+}
+
+const wordsOf = (error: unknown) => (error as Error).message.replaceAll('\n', ' | ');
+
+/** Gives the folder's real path: one cluster has one name, by which its server is known. */
+async function makeFolder(dataDir: string): Promise<string> {
+  try {
+    await mkdir(dataDir, { recursive: true });
+    const probe = join(dataDir, `.write-${process.pid}`);
+    await writeFile(probe, '');
+    await rm(probe, { force: true }); // another process of our number, in another container, may have been faster
+    return await realpath(dataDir);
+  } catch (error) {
+    throw new EmbeddedError(`DATA_DIR ${dataDir} cannot be written: ${(error as Error).message}`);
+  }
+}

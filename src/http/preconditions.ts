@@ -1,0 +1,146 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type Guard, UNGUARDED } from '../collection/record.js';
+import { badRequest } from '../errors.js';
+
+/** Preconditions of one request (RFC 9110 section 13.1), those that section 13.2.2 lets count. */
+export interface Conditions {
+  /** If-Match. */
+  readonly match: Tags | undefined;
+  /** If-Unmodified-Since, milliseconds; counts only without If-Match. */
+  readonly unmodifiedSince: number | undefined;
+  /** If-None-Match. */
+  readonly noneMatch: Tags | undefined;
+  /** If-Modified-Since, milliseconds; counts only for GET and HEAD and without If-None-Match. */
+  readonly modifiedSince: number | undefined;
+}
+
+/** Entity tags of a list, opaque parts with their quotes, or `*`. */
+export type Tags = '*' | readonly Tag[];
+
+interface Tag {
+  readonly weak: boolean;
+  readonly opaque: string;
+}
+
+/** What a representation is compared by. `modified` gives milliseconds, undefined when it is not known. */
+export interface Validators {
+  readonly etag: string;
+  readonly modified: (() => number) | undefined;
+}
+
+const MAX_TAGS = 100;
+
+/** Reads the preconditions; undefined when there are none. Throws 400 for a list that is no list of entity tags. */
+export function readConditions(headers: IncomingHttpHeaders): Conditions | undefined {
+  const match = headers['if-match'];
+  const noneMatch = headers['if-none-match'];
+  const unmodifiedSince = headers['if-unmodified-since'];
+  const modifiedSince = headers['if-modified-since'];
+  if (
+    match === undefined &&
+    noneMatch === undefined &&
+    unmodifiedSince === undefined &&
+    modifiedSince === undefined
+  ) {
+    return undefined;
+  }
+  return {
+    match: match === undefined ? undefined : readTags(match, 'If-Match'),
+    unmodifiedSince: match === undefined ? readDate(unmodifiedSince) : undefined,
+    noneMatch: noneMatch === undefined ? undefined : readTags(noneMatch, 'If-None-Match'),
+    modifiedSince: noneMatch === undefined ? readDate(modifiedSince) : undefined,
+  };
+}
+
+/**
+ * The outcome of the preconditions of a GET or HEAD for a representation that exists: the algorithm of RFC
+ * 9110 section 13.2.2. If-Match compares strongly, If-None-Match weakly (section 8.8.3.2).
+ */
+export function evaluate(conditions: Conditions, { etag, modified }: Validators): 200 | 304 | 412 {
+  const { match, unmodifiedSince, noneMatch, modifiedSince } = conditions;
+  if (match !== undefined && !matchesStrongly(match, etag)) return 412;
+  if (unmodifiedSince !== undefined && modified && seconds(modified()) > seconds(unmodifiedSince)) return 412;
+  if (noneMatch !== undefined) return matchesWeakly(noneMatch, etag) ? 304 : 200;
+  const unchanged = modifiedSince !== undefined && modified && seconds(modified()) <= seconds(modifiedSince);
+  return unchanged ? 304 : 200;
+}
+
+export function matchesStrongly(tags: Tags, etag: string): boolean {
+  return (
+    tags === '*' || (!etag.startsWith('W/') && tags.some(({ weak, opaque }) => !weak && opaque === etag))
+  );
+}
+
+export function matchesWeakly(tags: Tags, etag: string): boolean {
+  const opaque = etag.replace(/^W\//, '');
+  return tags === '*' || tags.some((tag) => tag.opaque === opaque);
+}
+
+function seconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}
+
+/**
+ * A write's preconditions as its statement looks at them. A version is current in each of its representations,
+ * so that what was read as HTML or CSV can be named too.
+ */
+export function guardOf(conditions: Conditions | undefined): Guard {
+  if (conditions === undefined) return UNGUARDED;
+  const { match, unmodifiedSince, noneMatch } = conditions;
+  return {
+    versions:
+      noneMatch === '*'
+        ? []
+        : match === undefined || match === '*'
+          ? null
+          : versionsOf(match.filter(({ weak }) => !weak)),
+    notVersions: noneMatch === undefined || noneMatch === '*' ? null : versionsOf(noneMatch),
+    unmodifiedSince: unmodifiedSince ?? null,
+  };
+}
+
+/** Whether a record in this state lets the guarded write take place. */
+export function admits(
+  { versions, notVersions, unmodifiedSince }: Guard,
+  version: number,
+  modified: number,
+): boolean {
+  if (versions !== null && !versions.includes(version)) return false;
+  if (notVersions?.includes(version)) return false;
+  return unmodifiedSince === null || seconds(modified) <= seconds(unmodifiedSince);
+}
+
+function versionsOf(tags: readonly Tag[]): number[] {
+  return tags.flatMap(({ opaque }) => {
+    const version = /^"([1-9]\d{0,8})(?:-html|-csv)?"$/.exec(opaque)?.[1];
+    return version === undefined ? [] : [Number(version)];
+  });
+}
+
+/** One entity tag and what may stand between it and the next (RFC 9110 section 8.8.3, 5.6.1). */
+const TAG = /[ \t,]*(W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y;
+
+function readTags(field: string, name: string): Tags {
+  if (field.trim() === '*') return '*';
+  const tags: Tag[] = [];
+  TAG.lastIndex = 0;
+  let end = 0;
+  for (let found = TAG.exec(field); found; found = TAG.exec(field)) {
+    tags.push({ weak: found[1] !== undefined, opaque: found[2]! });
+    end = TAG.lastIndex;
+    if (tags.length > MAX_TAGS) throw badRequest(`${name} lists more than ${MAX_TAGS} entity tags.`);
+  }
+  if (tags.length === 0 || !/^[ \t,]*$/.test(field.slice(end)))
+    throw badRequest(`${name} is not a list of entity tags.`);
+  return tags;
+}
+
+/** The three forms of RFC 9110 section 5.6.7; a field that is none of them is ignored (section 13.1.3, 13.1.4). */
+const HTTP_DATE =
+  /^(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT|\w{6,9}, \d\d-\w{3}-\d\d \d\d:\d\d:\d\d GMT|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})$/;
+
+function readDate(field: string | undefined): number | undefined {
+  if (field === undefined || !HTTP_DATE.test(field)) return undefined;
+  const ms = Date.parse(/GMT$/.test(field) ? field : `${field} GMT`);
+  return Number.isNaN(ms) ? undefined : ms;
+}

@@ -1,0 +1,94 @@
+import { getHeapStatistics } from 'node:v8';
+import { unavailable } from '../errors.js';
+import { LONG_TASK_BYTES, longTaskTurn } from './long-task.js';
+
+/** Bytes of JSON that need no permission: what may be in flight of them at once is bounded by the number of requests. */
+const SMALL_BYTES = 4096;
+/** Texts that may wait, and for how long. */
+const MAX_WAITING = 1024;
+const MAX_WAIT_MS = 10_000;
+/** Values take up to forty times the memory of their JSON, so so much of the heap is set aside for them. */
+const HEAP_PART = 128;
+
+/** So many bytes of JSON may be held as values at once, as the heap of this process allows. */
+export const maxParsedBytes = (): number => Math.floor(getHeapStatistics().heap_size_limit / HEAP_PART);
+
+interface Waiting {
+  readonly bytes: number;
+  readonly start: () => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/**
+ * Limits how many bytes of JSON are held as values at once. What does not fit waits
+ * in the order of its arrival, and each long text is admitted as a long task.
+ */
+export class ParseLimit {
+  #bytes = 0;
+  #admitted = 0;
+  #scheduled = false;
+  readonly #waiting: Waiting[] = [];
+
+  constructor(
+    readonly maxBytes = maxParsedBytes(),
+    readonly maxWaitMs = MAX_WAIT_MS,
+  ) {}
+
+  /** Admits a text of so many bytes, for which `leave` is then due; undefined: it is admitted. Rejects with 503. */
+  enter(bytes: number): Promise<void> | undefined {
+    if (bytes <= SMALL_BYTES) return undefined;
+    if (bytes <= LONG_TASK_BYTES && this.#waiting.length === 0 && this.#fits(bytes)) {
+      this.#count(bytes);
+      return undefined;
+    }
+    if (this.#waiting.length >= MAX_WAITING) return Promise.reject(tooMany());
+    return new Promise((start, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        this.#schedule();
+        reject(tooMany());
+      }, this.maxWaitMs);
+      const waiting = { bytes, start, timer };
+      this.#waiting.push(waiting);
+      this.#schedule();
+    });
+  }
+
+  /** Ends what `enter` admitted. */
+  leave(bytes: number): void {
+    if (bytes <= SMALL_BYTES) return;
+    this.#bytes -= bytes;
+    this.#admitted--;
+    this.#schedule();
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    this.#admitted++;
+  }
+
+  #schedule(): void {
+    const [next] = this.#waiting;
+    if (this.#scheduled || !next || !this.#fits(next.bytes)) return;
+    this.#scheduled = true;
+    void longTaskTurn().then(() => this.#admit());
+  }
+
+  /** A text that is alone always fits. */
+  #fits(bytes: number): boolean {
+    return this.#admitted === 0 || this.#bytes + bytes <= this.maxBytes;
+  }
+
+  #admit(): void {
+    this.#scheduled = false;
+    const [next] = this.#waiting;
+    if (!next || !this.#fits(next.bytes)) return;
+    this.#waiting.shift();
+    clearTimeout(next.timer);
+    this.#count(next.bytes);
+    next.start();
+    this.#schedule();
+  }
+}
+
+const tooMany = () => unavailable('Too many large bodies wait to be processed.');

@@ -1,0 +1,69 @@
+import type { Server } from 'node:http';
+import { metricsRoute } from './admin-routes.js';
+import { allowHosts } from './http/allowed-hosts.js';
+import { commonFields, fixedFields } from './http/common-headers.js';
+import { createRouter } from './http/router.js';
+import { ParseLimit } from './limits/parse-limit.js';
+import { createPipeline } from './pipeline/pipeline.js';
+import { createHttpServer, type ServerOptions } from './pipeline/server.js';
+import type { Peer } from './telemetry/database-address.js';
+import type { Log } from './telemetry/log.js';
+import { createMetrics, type Metrics } from './telemetry/metrics.js';
+import { createObserver } from './telemetry/request-observer.js';
+
+/** Connections of those who scrape. */
+const MOST_CONNECTIONS = 64;
+
+/**
+ * A listener with /metrics and nothing else, for whoever reaches it: HTTP as the service speaks it, with its limits.
+ * What it is asked is not counted among the requests of the service. `allowedHosts` undefined: any Host is accepted.
+ */
+export function createScrapeServer(
+  registry: Metrics['registry'],
+  options: Omit<ServerOptions, 'common' | 'always'>,
+  log: Log,
+  database: Peer,
+  allowedHosts: readonly string[] | undefined,
+): Server {
+  const fixed = fixedFields(false, 0);
+  const common = commonFields(fixed, undefined);
+  const none = { deprecation: undefined, sunset: undefined, successor: undefined };
+  const pipeline = createPipeline({
+    router: createRouter([metricsRoute(registry, 'nothing')]),
+    log,
+    observer: createObserver({
+      metrics: createMetrics().http,
+      log,
+      accessLog: false,
+      serverTiming: false,
+      tracer: undefined,
+      database,
+    }),
+    bodyLimit: 0,
+    bodyBytes: 0,
+    answerBytes: options.answerBytes,
+    parseLimit: new ParseLimit(),
+    bodyBytesPerAddress: 0,
+    bodyMinRate: 0,
+    bodyRateMs: 0,
+    streamStallMs: options.requestTimeoutMs,
+    retirement: none,
+    authenticate: undefined,
+    requireAllowedHost: allowedHosts && allowHosts(allowedHosts),
+    challenge: () => [],
+    present: () => {
+      throw new Error('nobody is asked for a credential here');
+    },
+    common,
+    cors: undefined,
+    rateLimit: undefined,
+    isInMaintenance: () => false,
+    isDraining: () => false,
+  });
+  return createHttpServer(pipeline, {
+    ...options,
+    common,
+    always: fixed,
+    maxConnections: MOST_CONNECTIONS,
+  }) as Server;
+}

@@ -1,0 +1,52 @@
+import { constants } from 'node:os';
+import type { Log } from '../telemetry/log.js';
+
+/** What is ended by a signal. */
+export interface Stoppable {
+  /** Ends in order. */
+  stop(): Promise<void>;
+  /** Ends what would outlive this process, at once. */
+  abandon?(): void;
+}
+
+export const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/**
+ * From now on SIGTERM and SIGINT stop what runs and exit with 0; a second one exits at once, with the code that a
+ * shell gives a process ended by that signal. Before anything
+ * runs the exit alone ends what was started.
+ */
+export function stopOnSignals(running: () => Stoppable | undefined, log: Log): void {
+  let stopping = false;
+  const onSignal = (signal: (typeof STOP_SIGNALS)[number]): void => {
+    const found = running();
+    if (!found) process.exit(0);
+    if (stopping) {
+      found.abandon?.();
+      process.exit(128 + constants.signals[signal]);
+    }
+    stopping = true;
+    void stopAndExit(found, log);
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+}
+
+/** Stops it and exits: with 0, or with 1 when it did not stop in order. */
+export async function stopAndExit(running: Stoppable, log: Log): Promise<never> {
+  try {
+    await running.stop();
+  } catch (error) {
+    log.error({ err: error }, 'the service did not stop in order');
+    process.exit(1);
+  }
+  process.exit(0);
+}
+
+/** Reads the certificates again; those in use stay when the new ones are no good. */
+export function reload(service: { reload(): void } | undefined, log: Log): void {
+  try {
+    service?.reload();
+  } catch (error) {
+    log.error({ err: error }, 'the certificates stay what they were');
+  }
+}

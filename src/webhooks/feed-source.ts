@@ -1,0 +1,32 @@
+import { envelopeOf, idOf, subjectOf } from '../events/cloudevents.js';
+import { cursorOf, parseCursor } from '../events/cursor.js';
+import type { Feed } from '../events/feed.js';
+import { readEvents } from '../events/outbox.js';
+import type { Log } from '../telemetry/log.js';
+import type { Source } from './fan-out.js';
+
+/** The outbox as webhooks read it. Events that were pruned before they could be read are told of in the log. */
+export function sourceOf({ tail, source }: Feed, log: Log): Source {
+  return {
+    read: async (run, after, limit) => {
+      const from = after === null ? 0 : parseCursor(after);
+      const horizon = tail.horizon();
+      const { events, until, floor } = await readEvents(run, { after: from, horizon, limit });
+      if (after !== null && from < floor)
+        log.warn({ after, floor: cursorOf(floor) }, 'webhooks were not told of events that were pruned');
+      return {
+        events: events.map((event) => ({
+          id: idOf(event),
+          type: event.type,
+          recordKey: subjectOf(event),
+          body: envelopeOf(event, source),
+        })),
+        until: cursorOf(Math.max(until, floor)),
+        more: events.length > 0 && until < horizon,
+      };
+    },
+    end: () => cursorOf(tail.horizon()),
+    look: tail.look,
+    watch: tail.watch,
+  };
+}

@@ -1,0 +1,162 @@
+import type { LookupAddress, LookupOptions } from 'node:dns';
+import http, { type ClientRequest, type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { isIP } from 'node:net';
+import type { Allowed } from '../config/webhooks.js';
+import { type Resolve, resolveName } from './dns.js';
+import { mayConnect } from './ssrf-guard.js';
+import { hostOf } from './target-url.js';
+
+/** How a try ended. */
+export interface Answer {
+  /** Undefined: there was none. */
+  readonly status: number | undefined;
+  /** Why there was none: a word of ours or a code of node. */
+  readonly error: 'ADDRESS_REFUSED' | 'STOPPED' | 'TIMEOUT' | (string & {}) | undefined;
+  /** The beginning of the answer's body. */
+  readonly excerpt: string;
+  readonly retryAfter: string | undefined;
+}
+
+export interface Sender {
+  /** Posts a body once; every end of it is an answer, and none throws. */
+  post(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<Answer>;
+  /** Ends what is under way, as STOPPED, and every connection. */
+  close(): void;
+}
+
+export interface SenderOptions {
+  readonly allowed: Allowed;
+  /** From the name's resolution to the end of the answer. */
+  readonly timeoutMs: number;
+  readonly resolve?: Resolve;
+}
+
+/** Bytes of an answer that are read, so that its connection can be used again; a longer one is cut off. */
+const MOST_BODY = 16_384;
+/** Bytes of it that are kept. */
+const EXCERPT = 1024;
+const MOST_HEADERS = 16_384;
+const IDLE_MS = 4000;
+
+/**
+ * Posts to targets over node's own client: no proxy of the environment, no redirect followed. Each connection is made
+ * to an address that was judged in the lookup which made it, so that a name cannot mean another one in between.
+ */
+export function openSender({ allowed, timeoutMs, resolve }: SenderOptions): Sender {
+  const kept = { keepAlive: true, maxFreeSockets: 4, timeout: IDLE_MS };
+  const agents = { 'https:': new https.Agent(kept), 'http:': new http.Agent(kept) };
+  const lookup = guardedLookup(allowed, resolve ?? resolveName);
+  const underWay = new Set<ClientRequest>();
+
+  function once(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<Tried> {
+    const host = hostOf(url);
+    if (isIP(host) && !mayConnect(allowed, host, host)) return Promise.resolve({ answer: failed(REFUSED) });
+    const secure = url.protocol === 'https:';
+    const { request: open } = secure ? https : http;
+    const length = { 'Content-Length': String(Buffer.byteLength(body)) };
+    const request = open(url, {
+      method: 'POST',
+      headers: { ...headers, ...length },
+      agent: secure ? agents['https:'] : agents['http:'],
+      lookup,
+      maxHeaderSize: MOST_HEADERS,
+    });
+    underWay.add(request);
+    return settle(request, body, timeoutMs).finally(() => underWay.delete(request));
+  }
+
+  return {
+    post: async (url, headers, body) => {
+      const { answer, stale } = await once(url, headers, body);
+      // The target closed a connection that was kept just as it was used again: that says nothing of the target.
+      return stale ? (await once(url, headers, body)).answer : answer;
+    },
+    close: () => {
+      for (const request of underWay) request.destroy(coded('STOPPED'));
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
+  };
+}
+
+const REFUSED = 'ADDRESS_REFUSED';
+
+interface Tried {
+  readonly answer: Answer;
+  readonly stale?: boolean;
+}
+
+const failed = (error: string): Answer => ({ status: undefined, error, excerpt: '', retryAfter: undefined });
+
+function coded(code: string): Error {
+  return Object.assign(new Error(code), { code });
+}
+
+function settle(request: ClientRequest, body: string, timeoutMs: number): Promise<Tried> {
+  return new Promise((resolve) => {
+    let received: IncomingMessage | undefined;
+    const timer = setTimeout(() => (received ?? request).destroy(coded('TIMEOUT')), timeoutMs);
+    request.on('close', () => clearTimeout(timer));
+    request.on('error', (error: { code?: string }) => {
+      // The status is there: what becomes of the rest is for readExcerpt.
+      if (received) return;
+      const stale = request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+      resolve({ answer: failed(error.code ?? 'FAILED'), stale });
+    });
+    // 101 would take the connection over; nobody asked for it.
+    request.on('upgrade', (_, socket) => {
+      socket.destroy();
+      resolve({ answer: failed('UPGRADE') });
+    });
+    request.on('response', (response) => {
+      received = response;
+      void readExcerpt(response).then((excerpt) => {
+        const retryAfter = response.headers['retry-after'];
+        resolve({ answer: { status: response.statusCode!, error: undefined, excerpt, retryAfter } });
+      });
+    });
+    request.end(body);
+  });
+}
+
+/** The status counts once it is there: an answer that is too long, stalls or breaks off is cut where it is. */
+async function readExcerpt(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      if (bytes < EXCERPT) chunks.push(chunk.subarray(0, EXCERPT - bytes));
+      bytes += chunk.length;
+      // Leaving the loop ends the connection.
+      if (bytes > MOST_BODY) break;
+    }
+  } catch {
+    // What arrived is kept.
+  }
+  return Buffer.concat(chunks).toString().replaceAll('\u0000', '\ufffd');
+}
+
+type LookupCallback = (
+  error: NodeJS.ErrnoException | null,
+  address: string | LookupAddress[],
+  family?: number,
+) => void;
+
+/** A lookup for node:net that gives only the addresses that may be connected to. */
+export function guardedLookup(allowed: Allowed, resolve: Resolve) {
+  return (name: string, options: LookupOptions, callback: LookupCallback): void => {
+    resolve(name).then(
+      (found) => {
+        const host = name.replace(/\.$/, '');
+        const wanted = options.family === 4 || options.family === 6 ? options.family : 0;
+        const good = found.filter(
+          ({ address, family }) => (wanted === 0 || family === wanted) && mayConnect(allowed, host, address),
+        );
+        if (good.length === 0) callback(coded(found.length > 0 ? REFUSED : 'ENOTFOUND'), '');
+        else if (options.all) callback(null, good);
+        else callback(null, good[0]!.address, good[0]!.family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, ''),
+    );
+  };
+}

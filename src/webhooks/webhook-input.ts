@@ -1,0 +1,69 @@
+import { invalid } from '../errors.js';
+import { isObject, type Json, type JsonObject } from '../json.js';
+import { lateCheck } from '../validation.js';
+import { MOST_URL, readTarget, type TargetRules } from './target-url.js';
+import type { WebhookFields } from './webhook-store.js';
+
+const VERBS = ['created', 'updated', 'deleted'];
+
+/** What the service says of a webhook: a body may hold it, as it was read, and it is left out. */
+const READ_ONLY = ['disabled_reason', 'dropped_events', 'previous_secret_until'];
+
+/** Reads what a body makes of a webhook's fields. Throws 400. */
+export type ReadFields = (input: Json | undefined, before?: WebhookFields) => WebhookFields;
+
+/**
+ * The check of `{url, types, description?, enabled?}` for a service with these collections. With fields `before`, those
+ * that are not given stay; null is as not given at all.
+ */
+export function fieldsOf(collections: readonly string[], rules: TargetRules): ReadFields {
+  const known = collections.flatMap((name) => [`${name}.*`, ...VERBS.map((verb) => `${name}.${verb}`)]);
+  const check = lateCheck({
+    schema: {
+      type: 'object',
+      required: ['url', 'types'],
+      additionalProperties: false,
+      properties: {
+        url: { type: 'string', minLength: 1, maxLength: MOST_URL },
+        types: {
+          type: 'array',
+          minItems: 1,
+          maxItems: known.length + 1,
+          // With the type of its items, uniqueItems takes linear time; without, it compares all pairs.
+          uniqueItems: true,
+          items: { type: 'string', enum: ['*', ...known] },
+        },
+        description: { type: 'string', maxLength: 500 },
+        enabled: { type: 'boolean' },
+      },
+    },
+    normalize: { url: ['trim'], description: ['trim', 'nfc'] },
+  });
+  return (input, before) => {
+    const {
+      url,
+      types,
+      description = '',
+      enabled = true,
+    } = check(merged(input, before)).fields as unknown as Given;
+    const target = readTarget(url, rules);
+    if (typeof target === 'string') throw invalid([{ path: '/url', message: target, keyword: 'format' }]);
+    return { url: target.href, types, description, enabled };
+  };
+}
+
+type Given = Pick<WebhookFields, 'url' | 'types'> & Partial<WebhookFields>;
+
+function merged(input: Json | undefined, before: WebhookFields | undefined): Json | undefined {
+  if (!isObject(input)) return input;
+  const given = Object.fromEntries(Object.entries(input).filter(([name]) => !READ_ONLY.includes(name)));
+  if (!before) return given;
+  const { url, types, description, enabled } = before;
+  return { url, types: [...types], description, enabled, ...given } satisfies JsonObject;
+}
+
+/** Whether a webhook with these types is told of events of this one. */
+export function isWanted(types: readonly string[], type: string): boolean {
+  const family = `${type.slice(0, type.lastIndexOf('.'))}.*`;
+  return types.some((each) => each === '*' || each === type || each === family);
+}
