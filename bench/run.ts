@@ -1,20 +1,20 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { chart } from './chart.js';
-import type { Name } from './contestant.js';
-import { onGround } from './ground.js';
-import { growth } from './growth.js';
-import { whyNotHold } from './idle.js';
-import { judge, type Result } from './judge.js';
-import { pickLoader } from './load.js';
-import { describeMachine, machineText } from './machine.js';
-import { type Ground, measureRow } from './measure.js';
-import { HELP, type Options, readOptions } from './options.js';
-import { table } from './report.js';
-import { latest, type Report, read, regressions, save } from './results.js';
-import type { Row } from './row.js';
-import { rowsOf } from './rows.js';
-import { openStage, type Stage } from './stage.js';
+import type { Name } from './harness/contestant.js';
+import { onGround } from './harness/ground.js';
+import { whyNotHold } from './harness/idle.js';
+import { pickLoader } from './harness/load.js';
+import { describeMachine, machineText } from './harness/machine.js';
+import { type Ground, measureRow } from './harness/measure.js';
+import { HELP, type Options, readOptions } from './harness/options.js';
+import type { Row } from './harness/row.js';
+import { openStage, type Stage } from './harness/stage.js';
+import { chart } from './report/chart.js';
+import { judge, type Result } from './report/judge.js';
+import { latest, type Report, read, regressions, save } from './report/results.js';
+import { table } from './report/table.js';
+import { growth } from './suites/growth.js';
+import { rowsOf } from './suites/rows.js';
 
 /** The benchmark: `npm run bench -- --help`. */
 

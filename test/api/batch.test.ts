@@ -1,5 +1,5 @@
 import t from 'tap';
-import { testService } from '../service.js';
+import { testService } from '../support/service.js';
 
 t.test('a batch answers each operation in order, in one transaction', async (t) => {
   const { send } = await testService(t);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type Answer, testService } from '../service.js';
+import { type Answer, testService } from '../support/service.js';
 
 const APP = 'https://app.example.org';
 const OTHER = 'http://localhost:8080';

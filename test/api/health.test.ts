@@ -1,7 +1,7 @@
 import t from 'tap';
-import { startProcess, until } from '../process.js';
-import { testProxy } from '../proxy.js';
-import { send, testDatabase, testService } from '../service.js';
+import { startProcess, until } from '../support/process.js';
+import { testProxy } from '../support/proxy.js';
+import { send, testDatabase, testService } from '../support/service.js';
 
 t.test('health without a credential, outside every limit', async (t) => {
   const { send } = await testService(t, { AUTH: 'api-key', RATE_LIMIT: '1/60' });

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { type Answer, type SendOptions, type TestService, testService } from '../service.js';
+import { type Answer, type SendOptions, type TestService, testService } from '../support/service.js';
 
 const ABSENT = '01890000-0000-7000-8000-000000000000';
 const MERGE_PATCH = 'application/merge-patch+json';

@@ -3,8 +3,8 @@ import postgres from 'postgres';
 import t from 'tap';
 import { connect } from '../../src/db/db.js';
 import { prune } from '../../src/db/maintenance.js';
-import { startProcess } from '../process.js';
-import { KEPT, send, testDatabase, testService } from '../service.js';
+import { startProcess } from '../support/process.js';
+import { KEPT, send, testDatabase, testService } from '../support/service.js';
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
 

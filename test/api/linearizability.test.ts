@@ -1,8 +1,8 @@
 import http from 'node:http';
 import t, { type Test } from 'tap';
-import { faultOf, type Operation } from '../history.js';
-import { startProcess } from '../process.js';
-import { testDatabase } from '../service.js';
+import { faultOf, type Operation } from '../support/history.js';
+import { startProcess } from '../support/process.js';
+import { testDatabase } from '../support/service.js';
 
 const HISTORIES = 300;
 const CLIENTS = 6;

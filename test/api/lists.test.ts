@@ -1,10 +1,10 @@
 import http from 'node:http';
 import postgres from 'postgres';
 import t from 'tap';
-import { fill } from '../../bench/data.js';
-import { until } from '../process.js';
-import { testProxy } from '../proxy.js';
-import { testDatabase, testService } from '../service.js';
+import { fill } from '../../bench/harness/data.js';
+import { until } from '../support/process.js';
+import { testProxy } from '../support/proxy.js';
+import { testDatabase, testService } from '../support/service.js';
 
 t.test('the item list in both forms', async (t) => {
   const { send } = await testService(t);

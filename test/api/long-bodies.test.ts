@@ -1,5 +1,5 @@
 import t from 'tap';
-import { testService } from '../service.js';
+import { testService } from '../support/service.js';
 
 const JSON_PATCH = 'application/json-patch+json';
 const MIB = 1_048_000;

@@ -3,11 +3,11 @@ import http from 'node:http';
 import net from 'node:net';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { fill } from '../../bench/data.js';
+import { fill } from '../../bench/harness/data.js';
 import { permitted, type Route } from '../../src/http/router.js';
-import { scrape } from '../observe/scraped.js';
-import { until } from '../process.js';
-import { type TestService, testDatabase, testService } from '../service.js';
+import { until } from '../support/process.js';
+import { type TestService, testDatabase, testService } from '../support/service.js';
+import { scrape } from '../telemetry/scraped.js';
 
 const GET = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
 

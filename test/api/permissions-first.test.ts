@@ -1,9 +1,9 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { makeKey } from '../auth/credentials.js';
-import { until } from '../process.js';
-import { type SendOptions, testService } from '../service.js';
-import { sign } from './signed.js';
+import { makeKey } from '../support/credentials.js';
+import { until } from '../support/process.js';
+import { type SendOptions, testService } from '../support/service.js';
+import { sign } from '../support/signed.js';
 
 const ABSENT = '01890000-0000-7000-8000-000000000000';
 const TYPES = ['application/json', 'application/merge-patch+json', 'application/json-patch+json'];

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import t from 'tap';
-import { testService } from '../service.js';
+import { testService } from '../support/service.js';
 
 t.test('records that were read before are what others have made of them since', async (t) => {
   const { send, databaseUrl } = await testService(t);

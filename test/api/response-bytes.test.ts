@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { type TestService, testService } from '../service.js';
+import { type TestService, testService } from '../support/service.js';
 
 /** 480,000 zeros in 28 nested arrays: indented, it would be 28 MB. */
 const NESTED = JSON.parse(`${'['.repeat(28)}${'0,'.repeat(479_999)}0${']'.repeat(28)}`);

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import net from 'node:net';
 import t, { type Test } from 'tap';
-import { until } from '../process.js';
-import { type TestService, testService } from '../service.js';
+import { until } from '../support/process.js';
+import { type TestService, testService } from '../support/service.js';
 
 const SECRET = 'the first secret, of more than 32 characters';
 const SIGNATURE = {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 import t, { type Test } from 'tap';
 import { permitted } from '../../src/http/router.js';
-import { until } from '../process.js';
-import { type TestService, testService } from '../service.js';
+import { until } from '../support/process.js';
+import { type TestService, testService } from '../support/service.js';
 
 const HOST = 'Host: a\r\n';
 

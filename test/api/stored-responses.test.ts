@@ -1,6 +1,6 @@
 import t from 'tap';
 import { prune } from '../../src/db/maintenance.js';
-import { KEPT, testService } from '../service.js';
+import { KEPT, testService } from '../support/service.js';
 
 const LARGE = 'x'.repeat(950_000);
 const keyed = (key: string) => ({ 'idempotency-key': key });

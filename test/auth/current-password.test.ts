@@ -1,9 +1,9 @@
 import { scryptSync } from 'node:crypto';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { type Answer, type SendOptions, testService } from '../service.js';
-import { makeKey } from './credentials.js';
-import { AUDIENCE, claims, sign, signingKey, testIssuer } from './issuer.js';
+import { makeKey } from '../support/credentials.js';
+import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../support/issuer.js';
+import { type Answer, type SendOptions, testService } from '../support/service.js';
 
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import t, { type Test } from 'tap';
 import type { Endpoint } from '../../src/http/router.js';
-import { type Answer, type SendOptions, testService } from '../service.js';
-import { makeKey } from './credentials.js';
+import { makeKey } from '../support/credentials.js';
+import { type Answer, type SendOptions, testService } from '../support/service.js';
 
 const SECRET = 'a secret of more than thirty-two characters ';
 const ABSENT = '01900000-0000-7000-8000-000000000000';

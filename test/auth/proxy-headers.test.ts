@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { testService } from '../service.js';
+import { testService } from '../support/service.js';
 
 const SECRETS = JSON.stringify([{ id: 'a', secret: 's'.repeat(32), subject: 's', scopes: ['items:read'] }]);
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { testService } from '../service.js';
-import { makeKey } from './credentials.js';
+import { makeKey } from '../support/credentials.js';
+import { testService } from '../support/service.js';
 
 const SECRET = { id: 'one', secret: 's'.repeat(32), subject: 'signer', scopes: ['items:read'] };
 

@@ -6,8 +6,8 @@ import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { DatabaseError, isMigrated, migrate } from '../../src/db/migrate.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
-import { startProcess } from '../process.js';
-import { SERVER_URL, testDatabase } from '../service.js';
+import { startProcess } from '../support/process.js';
+import { SERVER_URL, testDatabase } from '../support/service.js';
 
 const TIMEOUT_MS = 10_000;
 const FOLDER = new URL('migrations/', SQL_DIR);

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { prune } from '../../src/db/maintenance.js';
-import { until } from '../process.js';
-import { KEPT, testService } from '../service.js';
+import { until } from '../support/process.js';
+import { KEPT, testService } from '../support/service.js';
 import { deliveriesOf, LOOPBACK, makeWebhook, testTarget } from '../webhooks/target.js';
 
 const MB = 1_000_000;

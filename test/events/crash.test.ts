@@ -1,7 +1,7 @@
 import postgres from 'postgres';
 import t from 'tap';
-import { dataFolder, serverPid, startProcess, until } from '../process.js';
-import { send, testDatabase } from '../service.js';
+import { dataFolder, serverPid, startProcess, until } from '../support/process.js';
+import { send, testDatabase } from '../support/service.js';
 import { follow } from './follow.js';
 import { type Told, write } from './write.js';
 

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
-import { until } from '../process.js';
-import { type TestService, testService } from '../service.js';
+import { until } from '../support/process.js';
+import { type TestService, testService } from '../support/service.js';
 
 const create = async ({ send }: TestService, name: string) =>
   (await send('POST', '/items', { body: { name } })).json.id as string;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { startNode } from '../process.js';
-import { testDatabase, testService } from '../service.js';
+import { startNode } from '../support/process.js';
+import { testDatabase, testService } from '../support/service.js';
 
 interface Written {
   readonly type: string;

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { makeKey } from '../auth/credentials.js';
-import { until } from '../process.js';
-import { testService } from '../service.js';
+import { makeKey } from '../support/credentials.js';
+import { until } from '../support/process.js';
+import { testService } from '../support/service.js';
 import { follow } from './follow.js';
 
 const SECRET = 'a secret of more than thirty-two characters ';

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { prune } from '../../src/db/maintenance.js';
-import { until } from '../process.js';
-import { KEPT, testService } from '../service.js';
+import { until } from '../support/process.js';
+import { KEPT, testService } from '../support/service.js';
 import { follow } from './follow.js';
 
 const KEEP = { ...KEPT, eventsKeepSeconds: 1000, eventsMax: 1000 };

@@ -7,11 +7,11 @@ import type { Presented } from '../../src/auth/scheme.js';
 import { bearer } from '../../src/auth/schemes/bearer.js';
 import { readConfig } from '../../src/config/config.js';
 import { createLog } from '../../src/telemetry/log.js';
-import { makeKey } from '../auth/credentials.js';
-import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../auth/issuer.js';
-import { until } from '../process.js';
-import { testProxy } from '../proxy.js';
-import { type TestService, testDatabase, testService } from '../service.js';
+import { makeKey } from '../support/credentials.js';
+import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../support/issuer.js';
+import { until } from '../support/process.js';
+import { testProxy } from '../support/proxy.js';
+import { type TestService, testDatabase, testService } from '../support/service.js';
 import { type Followed, follow } from './follow.js';
 
 const EVENTS = '/events?after=now';

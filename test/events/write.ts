@@ -1,4 +1,4 @@
-import { send } from '../service.js';
+import { send } from '../support/service.js';
 
 /** A change that was answered 2xx; `version` of a deleted record is its last one. */
 export interface Told {

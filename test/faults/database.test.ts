@@ -2,9 +2,9 @@ import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { startProcess, until } from '../process.js';
-import { type Proxy as Network, testProxy } from '../proxy.js';
-import { send, testService } from '../service.js';
+import { startProcess, until } from '../support/process.js';
+import { type Proxy as Network, testProxy } from '../support/proxy.js';
+import { send, testService } from '../support/service.js';
 import { type Ledger, startLedger } from './ledger.js';
 import { testPostgres, type Victim } from './postgres.js';
 

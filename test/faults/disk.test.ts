@@ -3,8 +3,8 @@ import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { dataFolder, startProcess, until } from '../process.js';
-import { type Answer, send } from '../service.js';
+import { dataFolder, startProcess, until } from '../support/process.js';
+import { type Answer, send } from '../support/service.js';
 
 const SIZE = '192m';
 const NOTE = 'x'.repeat(200_000);

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { until } from '../process.js';
-import { send } from '../service.js';
+import { until } from '../support/process.js';
+import { send } from '../support/service.js';
 
 /** Why there is no haproxy here; undefined: there is. */
 export function missingHaproxy(): string | undefined {

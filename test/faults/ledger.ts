@@ -1,7 +1,7 @@
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
-import { type Answer, send } from '../service.js';
+import { type Answer, send } from '../support/service.js';
 
 /** What clients were told, to be compared with what is there. */
 export interface Ledger {

@@ -9,7 +9,7 @@ import type { Test } from 'tap';
 import { findBinaries } from '../../src/db/embedded/binaries.js';
 import { lastWordsOf, pickUser, spawnAs } from '../../src/db/embedded/cluster.js';
 import { startEmbedded } from '../../src/db/embedded/embedded.js';
-import { dataFolder, isAlive, until } from '../process.js';
+import { dataFolder, isAlive, until } from '../support/process.js';
 import { freePort } from './haproxy.js';
 
 /** A PostgreSQL that bad things are done to. It keeps its port. */

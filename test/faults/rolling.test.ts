@@ -1,6 +1,6 @@
 import t from 'tap';
-import { type ServiceProcess, startProcess, until } from '../process.js';
-import { send, testDatabase } from '../service.js';
+import { type ServiceProcess, startProcess, until } from '../support/process.js';
+import { send, testDatabase } from '../support/service.js';
 import { freePort, missingHaproxy, testHaproxy } from './haproxy.js';
 import { startKeepAlive } from './keep-alive.js';
 

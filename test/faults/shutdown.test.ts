@@ -1,8 +1,8 @@
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { startProcess, until } from '../process.js';
-import { send, testDatabase } from '../service.js';
+import { startProcess, until } from '../support/process.js';
+import { send, testDatabase } from '../support/service.js';
 import { type KeepAliveLoad, startKeepAlive } from './keep-alive.js';
 import { testPostgres } from './postgres.js';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ROLLED_BACK, type Told, write } from '../events/write.js';
-import { startProcess, until } from '../process.js';
-import { send, testDatabase, testService } from '../service.js';
+import { startProcess, until } from '../support/process.js';
+import { send, testDatabase, testService } from '../support/service.js';
 import { LOOPBACK, makeWebhook, type Target, testTarget } from '../webhooks/target.js';
 import { testPostgres } from './postgres.js';
 

@@ -4,8 +4,8 @@ import { createLog } from '../../src/telemetry/log.js';
 import { fanOut, type Source } from '../../src/webhooks/fan-out.js';
 import { sourceOf } from '../../src/webhooks/feed-source.js';
 import { openWebhooks } from '../../src/webhooks/open.js';
-import { until } from '../process.js';
-import { testService } from '../service.js';
+import { until } from '../support/process.js';
+import { testService } from '../support/service.js';
 import { LOOPBACK, makeWebhook, testTarget } from './target.js';
 
 t.jobs = 4;

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { newSecret } from '../../src/webhooks/secret.js';
 import { signWebhook } from '../../src/webhooks/sign.js';
-import { startNode, until } from '../process.js';
-import { send, testService } from '../service.js';
+import { startNode, until } from '../support/process.js';
+import { send, testService } from '../support/service.js';
 import { deliveriesOf, LOOPBACK, makeWebhook, testTarget } from './target.js';
 
 t.jobs = 3;

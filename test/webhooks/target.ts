@@ -3,8 +3,8 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import postgres from 'postgres';
 import type { Test } from 'tap';
-import { until } from '../process.js';
-import type { TestService } from '../service.js';
+import { until } from '../support/process.js';
+import type { TestService } from '../support/service.js';
 
 /** A message that arrived. */
 export interface Received {

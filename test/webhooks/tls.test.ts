@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
-import { authority, withoutOpenssl } from '../auth/certificates.js';
-import { startProcess, until } from '../process.js';
-import { send, testDatabase } from '../service.js';
+import { authority, withoutOpenssl } from '../support/certificates.js';
+import { startProcess, until } from '../support/process.js';
+import { send, testDatabase } from '../support/service.js';
 
 t.test(
   'https targets are those of an authority that is known, no others',

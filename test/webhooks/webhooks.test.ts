@@ -1,6 +1,6 @@
 import t from 'tap';
-import { makeKey } from '../auth/credentials.js';
-import { testService } from '../service.js';
+import { makeKey } from '../support/credentials.js';
+import { testService } from '../support/service.js';
 import { addDeliveries, LOOPBACK, makeWebhook, testTarget } from './target.js';
 
 t.jobs = 4;

@@ -1,0 +1,83 @@
+import { createHmac, X509Certificate } from 'node:crypto';
+import t from 'tap';
+import { authority, withoutOpenssl } from '../../support/certificates.js';
+import { makeKey } from '../../support/credentials.js';
+import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../../support/issuer.js';
+import { testService } from '../../support/service.js';
+
+t.test('all schemes of one service, over TLS', { skip: withoutOpenssl }, async (t) => {
+  const ca = authority(t);
+  const [server, alice, bob] = [ca.sign('server'), ca.sign('alice'), ca.sign('bob')];
+  const key = await signingKey('one');
+  const issuer = await testIssuer(t, key);
+  const secret = 'a secret of more than thirty-two characters';
+  const { send, db } = await testService(t, {
+    AUTH: 'mtls, signature, basic, api-key, bearer',
+    AUTH_FAILURES: '0',
+    TLS_CERT: server.certFile,
+    TLS_KEY: server.keyFile,
+    TLS_CLIENT_CA: ca.certFile,
+    ISSUER: issuer.url,
+    AUDIENCE,
+    BASIC_SCOPES: 'self users:write',
+    SIGNING_SECRETS: JSON.stringify([{ id: 'one', secret, subject: 'signer', scopes: ['admin'] }]),
+  });
+  const ask = (headers: Record<string, string>, pair?: typeof alice) =>
+    send('GET', '/whoami', {
+      headers,
+      tls: { ca: ca.cert, ...(pair && { cert: pair.cert, key: pair.key }) },
+    });
+  const who = async (...args: Parameters<typeof ask>) => {
+    const { status, json } = await ask(...args);
+    return status === 200 ? `${json.scheme} ${json.subject}` : status;
+  };
+
+  const none = await ask({});
+  t.equal(none.status, 401);
+  t.match(
+    none.headers['www-authenticate'],
+    /^Bearer realm="plinth", error="invalid_token", .*resource_metadata="https:.*, ApiKey .*, Basic .*, HMAC-SHA256 .*, ClientCertificate /,
+    'a challenge for each, Bearer first',
+  );
+
+  const { key: apiKey } = await makeKey(db, { subject: 'machine' });
+  await makeKey(db, { subject: 'alice', certificate: alice.cert });
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  const signature = createHmac('sha256', secret).update(`${timestamp}\nGET\n/whoami\n`).digest('base64');
+  const token = await sign(key, claims(issuer.url));
+  const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
+  t.equal(await who(bearer(token)), 'bearer ada');
+  t.equal(await who(bearer(apiKey)), 'api-key machine');
+  t.equal(await who({ 'x-api-key': apiKey }), 'api-key machine');
+  t.equal(await who({ 'x-timestamp': timestamp, 'x-signature': signature }), 'signature signer');
+  t.equal(await who({}, alice), 'mtls alice');
+  t.equal(await who({}, bob), 401, 'a certificate that nobody registered');
+  t.equal(await who(bearer(token), alice), 'bearer ada', 'what the request says goes before the connection');
+  t.equal(await who(bearer('nonsense'), alice), 401, 'also when it is no good');
+  t.equal(await who({ ...bearer(token), 'x-api-key': apiKey }), 400);
+  t.equal(await who({ 'x-api-key': apiKey, 'x-signature': signature }), 400);
+
+  const password = 'a password over TLS';
+  const created = await send('POST', '/users', {
+    headers: { 'x-api-key': apiKey },
+    body: { email: 'ada@example.org', name: 'Ada', password },
+    tls: { ca: ca.cert },
+  });
+  const basic = Buffer.from(`ada@example.org:${password}`).toString('base64');
+  t.equal(await who({ authorization: `Basic ${basic}` }), `basic ${created.json.id}`);
+
+  const fingerprint = new X509Certificate(alice.cert).fingerprint256.replaceAll(':', '');
+  const thumbprint = Buffer.from(fingerprint, 'hex').toString('base64url');
+  const bound = bearer(await sign(key, claims(issuer.url, { cnf: { 'x5t#S256': thumbprint } })));
+  t.equal(await who(bound), 401, 'a bound token without its certificate');
+  t.equal(await who(bound, bob), 401);
+  t.equal(await who(bound, alice), 'bearer ada');
+  t.equal(await who(bound, bob), 401, 'and when it is remembered');
+});
+
+t.test('without AUTH everybody is everybody', async (t) => {
+  const { send } = await testService(t);
+  const { status, json } = await send('GET', '/whoami');
+  t.equal(status, 200);
+  t.same(json, { subject: 'anonymous', scopes: ['admin'], scheme: 'none', expires_at: null });
+});

@@ -1,0 +1,404 @@
+import postgres from 'postgres';
+import t from 'tap';
+import { hashOf, isKey, newKey } from '../../../src/auth/credentials/api-key-format.js';
+import { openLookup } from '../../../src/auth/credentials/credential-cache.js';
+import { readGrant } from '../../../src/auth/credentials/credential-input.js';
+import { createCredential } from '../../../src/auth/credentials/credentials.js';
+import type { Db, Row } from '../../../src/db/db.js';
+import type { Listening } from '../../../src/db/pool/listen.js';
+import { createLog } from '../../../src/telemetry/log.js';
+import { makeKey } from '../../support/credentials.js';
+import { until } from '../../support/process.js';
+import { testProxy } from '../../support/proxy.js';
+import { testDatabase, testService } from '../../support/service.js';
+
+const AUTH = { AUTH: 'api-key', AUTH_FAILURES: '0' };
+const by = (key: string) => ({ headers: { 'x-api-key': key } });
+const log = createLog('silent');
+
+t.test('a key is long, random and tells slips of the pen', async (t) => {
+  const keys = Array.from({ length: 500 }, newKey);
+  t.equal(new Set(keys).size, keys.length);
+  for (const key of keys) t.ok(/^plinth_[0-9A-Za-z]{38}$/.test(key) && isKey(key), key);
+  const used = new Set(keys.join('').replaceAll('plinth_', ''));
+  t.equal(used.size, 62, 'every digit comes');
+  const [key] = keys as [string];
+  for (let at = 0; at < key.length; at++) {
+    const other = key[at] === 'x' ? 'y' : 'x';
+    t.notOk(isKey(key.slice(0, at) + other + key.slice(at + 1)), `another character ${at}`);
+  }
+  for (const text of ['', 'plinth_', key.slice(1), `${key}0`, key.slice(0, -1), ` ${key}`, `${key}\n`])
+    t.notOk(isKey(text), JSON.stringify(text));
+});
+
+t.test('the checksum stays what it is: keys that are in use must go on being taken', async (t) => {
+  t.ok(isKey('plinth_000000000000000000000000000000001sZ5xY'));
+});
+
+t.test('a key is taken as X-API-Key and as a Bearer token, and stands for its principal', async (t) => {
+  const { db, send } = await testService(t, AUTH);
+  const expires = new Date(Date.now() + 3_600_000).toISOString();
+  const { key } = await makeKey(db, { subject: 'bob', scopes: ['items:read', 'self'], expires_at: expires });
+  const bob = { subject: 'bob', scopes: ['items:read', 'self'], scheme: 'api-key', expires_at: expires };
+  for (const headers of [
+    { 'x-api-key': key },
+    { authorization: `Bearer ${key}` },
+    { authorization: `bearer  ${key}` },
+  ])
+    t.match(await send('GET', '/whoami', { headers }), { status: 200, json: bob });
+  t.equal((await send('GET', '/items', by(key))).status, 200);
+  t.equal((await send('GET', '/users', by(key))).status, 403);
+  t.equal((await send('POST', '/items', { ...by(key), body: { name: 'x' } })).status, 403);
+});
+
+t.test('what is no good is a 401 with a challenge, and is not shown again', async (t) => {
+  const { db, send } = await testService(t, AUTH);
+  const { key } = await makeKey(db);
+  const slip = key.replace(/.$/, (last) => (last === 'x' ? 'y' : 'x'));
+  for (const headers of [
+    {},
+    { 'x-api-key': '' },
+    { 'x-api-key': 'x'.repeat(8000) },
+    { 'x-api-key': slip },
+    { 'x-api-key': newKey() },
+    { authorization: `Bearer ${slip}` },
+    { authorization: 'Bearer abc' },
+    { authorization: `Basic ${key}` },
+  ]) {
+    const answer = await send('GET', '/whoami', { headers });
+    t.equal(answer.status, 401, JSON.stringify(headers).slice(0, 80));
+    t.equal(answer.headers['www-authenticate'], 'ApiKey realm="plinth", header="X-API-Key"');
+    t.notMatch(answer.text, /plinth_/);
+  }
+  t.equal((await send('GET', `/whoami?k=${key}`)).status, 400, 'in the query');
+  const both = { 'x-api-key': key, authorization: `Bearer ${key}` };
+  t.equal((await send('GET', '/whoami', { headers: both })).status, 400, 'two at once');
+});
+
+t.test('only the SHA-256 of a key is stored', async (t) => {
+  const { db, send, databaseUrl } = await testService(t, AUTH);
+  const admin = await makeKey(db);
+  const { key } = (
+    await send('POST', '/keys', {
+      headers: { 'x-api-key': admin.key, 'idempotency-key': 'k1' },
+      body: { label: 'l', subject: 's', scopes: ['self'] },
+    })
+  ).json;
+  const sql = postgres(databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const tables = await sql`select table_name from information_schema.tables where table_schema = 'public'`;
+  for (const { table_name } of tables) {
+    const found =
+      await sql`select count(*)::int as n from ${sql(table_name)} t where t::text like ${`%${key}%`}`;
+    t.equal(found[0]!.n, 0, table_name);
+  }
+  const [stored] = await sql`select encode(hash, 'base64') as hash from credentials where label = 'l'`;
+  t.equal(stored!.hash, hashOf(key));
+});
+
+t.test('an expired key is refused, also one that was taken a moment ago', async (t) => {
+  const { db, send } = await testService(t, AUTH);
+  const { grant, key } = readGrant({ label: 'l', subject: 's', scopes: ['self'] });
+  await createCredential(db, { ...grant, expires: Date.now() - 1 });
+  t.equal((await send('GET', '/whoami', by(key!))).status, 401);
+
+  const soon = readGrant({ label: 'l', subject: 's', scopes: ['self'] });
+  await createCredential(db, { ...soon.grant, expires: Date.now() + 700 });
+  const status = async () => (await send('GET', '/whoami', by(soon.key!))).status;
+  t.equal(await status(), 200);
+  await until('it expires', async () => (await status()) === 401);
+});
+
+t.test('the last use is written down, at most once a minute', async (t) => {
+  const { db, send, databaseUrl } = await testService(t, AUTH);
+  const second = await testService(t, { ...AUTH, DATABASE_URL: databaseUrl });
+  const { id, key } = await makeKey(db);
+  const sql = postgres(databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const lastUsed = async () => {
+    const [row] =
+      await sql`select last_used_at::text as at, xmin::text as row from credentials where id = ${id}`;
+    return row as { at: string | null; row: string };
+  };
+  t.equal((await lastUsed()).at, null);
+  await send('GET', '/whoami', by(key));
+  const first = await lastUsed();
+  t.not(first.at, null);
+  await second.send('GET', '/whoami', by(key));
+  await send('GET', '/whoami', by(key));
+  t.same(await lastUsed(), first, 'not again, nor by another process');
+
+  const third = await testService(t, { ...AUTH, DATABASE_URL: databaseUrl });
+  await sql`update credentials set last_used_at = now() - interval '61 seconds' where id = ${id}`;
+  const before = await lastUsed();
+  await third.send('GET', '/whoami', by(key));
+  t.not((await lastUsed()).at, before.at, 'a minute later');
+});
+
+t.test('a key that is revoked is refused at once here, and in every other service', async (t) => {
+  const one = await testService(t, AUTH);
+  const two = await testService(t, { ...AUTH, DATABASE_URL: one.databaseUrl });
+  const admin = await makeKey(one.db);
+  const { id, key } = await makeKey(one.db);
+  for (const { send } of [one, two]) t.equal((await send('GET', '/whoami', by(key))).status, 200);
+  t.equal((await one.send('DELETE', `/keys/${id}`, by(admin.key))).status, 204);
+  t.equal((await one.send('GET', '/whoami', by(key))).status, 401);
+  await until('the other refuses it', async () => (await two.send('GET', '/whoami', by(key))).status === 401);
+});
+
+t.test('a change of scopes by hand counts as well', async (t) => {
+  const { db, send, databaseUrl } = await testService(t, AUTH);
+  const { id, key } = await makeKey(db);
+  t.equal((await send('GET', '/users', by(key))).status, 200);
+  const sql = postgres(databaseUrl, { max: 1 });
+  await sql`update credentials set scopes = '{items:read}' where id = ${id}`;
+  await sql.end();
+  await until('it counts', async () => (await send('GET', '/users', by(key))).status === 403);
+});
+
+t.test('a loss of the database gives no stale yes: 503, and then what holds by now', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const proxy = await testProxy(t, databaseUrl);
+  const { db, send } = await testService(t, { ...AUTH, DATABASE_URL: proxy.url, DB_TIMEOUT_MS: '1000' });
+  const { id, key } = await makeKey(db);
+  const status = async () => (await send('GET', '/whoami', by(key))).status;
+  t.equal(await status(), 200);
+  proxy.cut();
+  const sql = postgres(databaseUrl, { max: 1 });
+  await sql`delete from credentials where id = ${id}`;
+  await sql.end();
+  await until('the loss shows', async () => (await status()) === 503);
+  await proxy.restore();
+  const first = await until('it is back', async () => {
+    const found = await status();
+    return found !== 503 && found;
+  });
+  t.equal(first, 401);
+});
+
+t.test('it listens again after its connection is lost', async (t) => {
+  const { db, send, databaseUrl } = await testService(t, AUTH);
+  const sql = postgres(databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const listeners = () => sql<{ pid: number }[]>`
+    select pid from pg_stat_activity
+    where datname = current_database() and application_name = 'plinth listen' and query like 'listen %'`;
+  const [first] = await until('it listens', async () => {
+    const found = await listeners();
+    return found.length > 0 && found;
+  });
+  const { id, key } = await makeKey(db);
+  t.equal((await send('GET', '/whoami', by(key))).status, 200);
+  await sql`select pg_terminate_backend(${first!.pid})`;
+  await sql`delete from credentials where id = ${id}`;
+  await until('the key is refused', async () => (await send('GET', '/whoami', by(key))).status === 401);
+  await until('it listens again', async () => (await listeners()).some(({ pid }) => pid !== first!.pid));
+});
+
+/** A database that counts what it is asked, and answers when it is told to. */
+function fakeDb() {
+  const asked: ((rows: Row[]) => void)[] = [];
+  let listening: Listening | undefined;
+  const db = {
+    run: () => new Promise<Row[]>((answer) => asked.push(answer)),
+    listen: (_channel: string, given: Listening) => {
+      listening = given;
+      return async () => undefined;
+    },
+  } as unknown as Db;
+  return { db, asked, listening: () => listening! };
+}
+
+const ROW = { kind: 'key', subject: 's', scopes: 'a b', expires: null };
+
+t.test('an answer is kept for a second while revocations are heard of, and not otherwise', async (t) => {
+  const { db, asked, listening } = fakeDb();
+  let now = 0;
+  const { find, forget } = openLookup(db, log, () => now);
+  const lookUp = async (from: string) => {
+    const found = find('key', 'h');
+    const statements = asked.length;
+    for (const answer of asked.splice(0)) answer([ROW]);
+    t.match(await found, { subject: 's' }, from);
+    return statements;
+  };
+  t.equal(await lookUp('before it listens'), 1);
+  t.equal(await lookUp('before it listens'), 1);
+  listening().onOpen();
+  t.equal(await lookUp('first'), 1);
+  t.equal(await lookUp('at once'), 0);
+  now = 999;
+  t.equal(await lookUp('within the second'), 0);
+  now = 1000;
+  t.equal(await lookUp('after it'), 1);
+  listening().onMessage('other');
+  t.equal(await lookUp('of another'), 0);
+  listening().onMessage('h');
+  t.equal(await lookUp('after a message'), 1);
+  forget('h');
+  t.equal(await lookUp('after it was told to forget'), 1);
+  listening().onLost(new Error('lost'));
+  t.equal(await lookUp('after a loss'), 1);
+  t.equal(await lookUp('after a loss'), 1);
+  listening().onOpen();
+  t.equal(await lookUp('open again'), 1);
+  t.equal(await lookUp('open again'), 0);
+  t.equal(await find('certificate', 'h'), undefined, 'a key is no certificate');
+});
+
+t.test('those who ask at the same time share a statement; a revocation meanwhile ends that', async (t) => {
+  const { db, asked, listening } = fakeDb();
+  let now = 0;
+  const { find } = openLookup(db, log, () => now);
+  listening().onOpen();
+  const all = [find('key', 'h'), find('key', 'h'), find('key', 'h')];
+  t.equal(asked.length, 1);
+  listening().onMessage('h');
+  const late = find('key', 'h');
+  t.equal(asked.length, 2);
+  asked[0]!([ROW]);
+  t.match(await Promise.all(all), [{ subject: 's' }, { subject: 's' }, { subject: 's' }]);
+  asked[1]!([]);
+  t.equal(await late, undefined);
+  const next = find('key', 'h');
+  t.equal(asked.length, 3, 'the answer from before was not kept, and a no never is');
+  now = 1000;
+  const patient = find('key', 'h');
+  t.equal(asked.length, 4, 'nobody joins a statement that began a second ago');
+  for (const answer of asked) answer([ROW]);
+  t.match(await Promise.all([next, patient]), [{ subject: 's' }, { subject: 's' }]);
+});
+
+t.test('a failed statement fails all who wait for it, and is not kept', async (t) => {
+  let fails = true;
+  const db = {
+    run: async () => {
+      if (fails) throw new Error('away');
+      return [ROW];
+    },
+    listen: () => async () => undefined,
+  } as unknown as Db;
+  const { find } = openLookup(db, log);
+  const [one, two] = [find('key', 'h'), find('key', 'h')];
+  await t.rejects(async () => one, /away/);
+  await t.rejects(async () => two, /away/);
+  fails = false;
+  t.match(await find('key', 'h'), { subject: 's' });
+});
+
+t.test('keys are managed over HTTP', async (t) => {
+  const { db, send } = await testService(t, AUTH);
+  const admin = by((await makeKey(db)).key);
+  const expires = new Date(Date.now() + 3_600_000).toISOString();
+  const body = { label: ' ci ', subject: 'bob', scopes: ['items:read'], expires_at: expires };
+  const made = await send('POST', '/keys', { ...admin, body });
+  t.match(made, {
+    status: 201,
+    headers: { 'cache-control': 'no-store', location: `/keys/${made.json.id}` },
+    json: { kind: 'key', label: 'ci', subject: 'bob', scopes: ['items:read'], expires_at: expires },
+  });
+  const { key, ...rest } = made.json;
+  t.ok(isKey(key));
+  t.equal((await send('GET', '/items', by(key))).status, 200);
+  const read = await send('GET', `/keys/${made.json.id}`, admin);
+  t.match(read, { status: 200, headers: { 'cache-control': 'no-store' } });
+  t.same({ ...read.json, last_used_at: null }, rest, 'without the key');
+  t.type(read.json.last_used_at, 'string');
+  const list = await send('GET', '/api/v1/keys', admin);
+  t.match(list.json, { data: [{ id: rest.id }, { label: 'test' }], links: { next: null } });
+  t.notMatch(list.text, key);
+  t.equal((await send('HEAD', '/keys', admin)).status, 200);
+  t.equal((await send('DELETE', `/keys/${rest.id}`, admin)).status, 204);
+  t.equal((await send('DELETE', `/keys/${rest.id}`, admin)).status, 204, 'again');
+  t.equal((await send('GET', `/keys/${rest.id}`, admin)).status, 404);
+  t.equal((await send('GET', '/keys/nothing', admin)).status, 404);
+  t.equal((await send('GET', '/keys?after=nothing', admin)).status, 400);
+});
+
+t.test('a list has a thousand at most, and leads on', async (t) => {
+  const { db, send, databaseUrl } = await testService(t, AUTH);
+  const { id, key } = await makeKey(db);
+  const sql = postgres(databaseUrl, { max: 1 });
+  await sql`
+    insert into credentials (id, kind, hash, label, subject, scopes)
+    select lpad(n::text, 32, '0')::uuid, 'key', sha256(n::text::bytea), 'l', 's', '{self}' from generate_series(1, 1002) n`;
+  await sql.end();
+  const first = (await send('GET', '/keys', by(key))).json;
+  t.equal(first.data.length, 1000);
+  t.equal(first.data[0].id, id, 'the newest first');
+  const second = (await send('GET', first.links.next, by(key))).json;
+  t.same([second.data.length, second.links], [3, { next: null }]);
+  t.equal(new Set([...first.data, ...second.data].map((entry: { id: string }) => entry.id)).size, 1003);
+});
+
+t.test('only admin manages keys, and not in a batch', async (t) => {
+  const { db, send } = await testService(t, AUTH);
+  const admin = await makeKey(db);
+  const { key } = await makeKey(db, { subject: admin.id, scopes: ['self', 'users:write', 'keys:write'] });
+  const body = { label: 'l', subject: 's', scopes: ['admin'] };
+  for (const [method, path] of [
+    ['GET', '/keys'],
+    ['POST', '/keys'],
+    ['GET', `/keys/${admin.id}`],
+    ['DELETE', `/keys/${admin.id}`],
+  ] as const) {
+    const options = method === 'POST' ? { body } : {};
+    t.equal((await send(method, path, { ...options, ...by(key) })).status, 403, `${method} ${path}`);
+    t.equal((await send(method, path, options)).status, 401, `${method} ${path}`);
+  }
+  t.equal((await send('GET', '/whoami', by(admin.key))).status, 200, 'it is still there');
+  for (const operation of [
+    { method: 'POST', path: '/keys', body },
+    { method: 'DELETE', path: `/keys/${admin.id}` },
+    { method: 'GET', path: '/keys' },
+  ]) {
+    const answer = await send('POST', '/batch', { ...by(admin.key), body: { operations: [operation] } });
+    t.match(answer, { status: 400, text: /A batch cannot manage keys/ }, operation.method);
+  }
+  t.equal((await send('GET', '/keys', by(admin.key))).json.data.length, 2, 'nothing was made');
+});
+
+t.test('without keys and certificates there is no such path', async (t) => {
+  const { send } = await testService(t);
+  t.equal((await send('GET', '/keys')).status, 404);
+});
+
+t.test('what a key is made of is checked', async (t) => {
+  const { db, send } = await testService(t, AUTH);
+  const admin = by((await makeKey(db)).key);
+  const good = { label: 'l', subject: 's', scopes: ['self'] };
+  const cases: [unknown, string][] = [
+    [[], ''],
+    [{ subject: 's', scopes: ['self'] }, '/label'],
+    [{ ...good, label: ' ' }, '/label'],
+    [{ ...good, label: 'x'.repeat(201) }, '/label'],
+    [{ ...good, subject: '' }, '/subject'],
+    [{ ...good, scopes: [] }, '/scopes'],
+    [{ ...good, scopes: 'self' }, '/scopes'],
+    [{ ...good, scopes: ['a b'] }, '/scopes/0'],
+    [{ ...good, scopes: ['a,b'] }, '/scopes/0'],
+    [{ ...good, scopes: Array.from({ length: 51 }, (_, at) => `s${at}`) }, '/scopes'],
+    [{ ...good, expires_at: 'soon' }, '/expires_at'],
+    [{ ...good, expires_at: '2020-01-01T00:00:00Z' }, '/expires_at'],
+    [{ ...good, expires_at: 1 }, '/expires_at'],
+    [{ ...good, certificate: 'x' }, '/certificate'],
+    [{ ...good, key: 'plinth_x' }, ''],
+  ];
+  for (const [body, path] of cases) {
+    const answer = await send('POST', '/keys', { ...admin, body });
+    t.equal(answer.status, 400, JSON.stringify(body).slice(0, 80));
+    t.equal(answer.json.errors[0].path, path);
+  }
+  t.equal((await send('GET', '/keys', admin)).json.data.length, 1, 'none was made');
+});
+
+t.test('a query of question marks is looked at once', async (t) => {
+  const { send } = await testService(t, { AUTH: 'api-key' });
+  const target = `/whoami${'?'.repeat(8180)}`;
+  t.equal((await send('GET', target)).status, 401);
+  t.equal((await send('GET', `${target.slice(0, 8100)}a=Plinth_`)).status, 400, 'a key at its end');
+  for (const query of ['a=1&API_KEY=x', 'a?x-api-key=', 'access_token=', 'a=plinth_x', '&&apikey=1'])
+    t.equal((await send('GET', `/whoami?${query}`)).status, 400, query);
+  for (const query of ['access_token', 'apikeys=1', 'a=xplinth_', 'plinth_=1', 'a==plinth_'])
+    t.equal((await send('GET', `/whoami?${query}`)).status, 401, query);
+});

@@ -1,0 +1,237 @@
+import type http from 'node:http';
+import { text } from 'node:stream/consumers';
+import t, { type Test } from 'tap';
+import { Refusal } from '../../../src/auth/scheme.js';
+import { introspection } from '../../../src/auth/tokens/introspection.js';
+import { readConfig } from '../../../src/config/config.js';
+import { Problem } from '../../../src/problem.js';
+import { createLog } from '../../../src/telemetry/log.js';
+import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../../support/issuer.js';
+import { testService } from '../../support/service.js';
+
+const es = await signingKey('es');
+const ADA = { active: true, sub: 'ada', aud: AUDIENCE };
+
+/** The introspection of an issuer that answers as `answer` says, with a clock that a test moves. */
+async function ask(t: Test, answer: object | Parameters<typeof answers>[1], timeoutMs = 5000) {
+  const issuer = await testIssuer(t);
+  const clock = { ms: Date.now() };
+  const seen: { body: string; authorization: string | undefined; type: string | undefined }[] = [];
+  answers(issuer.paths, typeof answer === 'function' ? (answer as never) : json(answer), seen);
+  const config = readConfig({
+    AUTH: 'bearer',
+    ISSUER: issuer.url,
+    AUDIENCE,
+    INTROSPECTION_URI: `${issuer.url}/introspect`,
+    INTROSPECTION_CLIENT_ID: 'plinth api',
+    INTROSPECTION_CLIENT_SECRET: 'a:b&c/ü',
+  });
+  const source = introspection(config, createLog('silent'), { timeoutMs, now: () => clock.ms });
+  const verify = async (token: string) => source.known(token) ?? source.token(token);
+  return { issuer, clock, seen, verify };
+}
+
+type Handler = (req: http.IncomingMessage, res: http.ServerResponse) => void;
+
+function answers(
+  paths: Map<string, Handler>,
+  handler: Handler,
+  seen: { body: string; authorization: string | undefined; type: string | undefined }[],
+): void {
+  paths.set('/introspect', async (req, res) => {
+    const { authorization, 'content-type': type } = req.headers;
+    seen.push({ body: await text(req), authorization, type });
+    handler(req, res);
+  });
+}
+
+const outcome = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'good',
+    (error: unknown) =>
+      error instanceof Refusal ? error.description : error instanceof Problem ? error.status : error,
+  );
+
+t.test('how it asks (RFC 7662 section 2.1, RFC 6749 section 2.3.1)', async (t) => {
+  const { seen, verify } = await ask(t, { ...ADA, scope: 'items:read self' });
+  const { principal } = await verify('a+b/c=');
+  t.same(principal, {
+    subject: 'ada',
+    scopes: new Set(['items:read', 'self']),
+    scheme: 'bearer',
+    expiresAt: undefined,
+  });
+  t.same(Object.fromEntries(new URLSearchParams(seen[0]!.body)), {
+    token: 'a+b/c=',
+    token_type_hint: 'access_token',
+  });
+  t.equal(seen[0]!.type, 'application/x-www-form-urlencoded');
+  const credentials = Buffer.from(seen[0]!.authorization!.slice('Basic '.length), 'base64').toString();
+  t.equal(credentials, 'plinth+api:a%3Ab%26c%2F%C3%BC');
+});
+
+t.test('what it makes of an answer', async (t) => {
+  const now = Math.floor(Date.now() / 1000);
+  const rows: [answer: object, outcome: string | RegExp | number][] = [
+    [ADA, 'good'],
+    [{ active: true, client_id: 'robot', aud: AUDIENCE }, 'good'],
+    [{ active: true, sub: 'ada' }, /another audience/],
+    [
+      { active: true, sub: 'ada', aud: ['x', AUDIENCE], exp: now + 60, nbf: now, token_type: 'Bearer' },
+      'good',
+    ],
+    [{ ...ADA, exp: now - 2 }, 'good'],
+    [{ active: false, sub: 'ada' }, /not active/],
+    [{ active: true, aud: AUDIENCE }, /subject/],
+    [{ ...ADA, sub: '' }, /subject/],
+    [{ ...ADA, exp: now - 60 }, /expired/],
+    [{ ...ADA, exp: '9999999999' }, /time/],
+    [{ ...ADA, exp: 1e300 }, /time/],
+    [{ ...ADA, nbf: now + 60 }, /not good yet/],
+    [{ active: true, sub: 'ada', iss: 'https://evil.example.org' }, /another issuer/],
+    [{ active: true, sub: 'ada', aud: 'https://other.example.org' }, /another audience/],
+    [{ active: true, sub: 'ada', aud: [] }, /another audience/],
+    [{ ...ADA, cnf: { jkt: 'x' } }, /bound/],
+    [{ ...ADA, token_type: 'DPoP' }, /not an access token/],
+    [{ ...ADA, token_use: 'refresh_token' }, /not an access token/],
+    [{ ...ADA, token_use: 'id' }, /not an access token/],
+    [{ ...ADA, typ: 'Refresh' }, /not an access token/],
+    [{ ...ADA, typ: 'ID' }, /not an access token/],
+    [{ ...ADA, typ: 'Bearer', token_type: 'Bearer' }, 'good'],
+    [{ ...ADA, events: {} }, /not an access token/],
+    [{ ...ADA, at_hash: 'h' }, /not an access token/],
+    [{ active: 'true', sub: 'ada' }, 503],
+    [{ sub: 'ada' }, 503],
+    [[], 503],
+  ];
+  for (const [answer, expected] of rows) {
+    const { verify } = await ask(t, answer);
+    t.match(await outcome(verify('opaque')), expected, JSON.stringify(answer));
+  }
+});
+
+t.test('an authorization server that gives no answer is nobody’s fault', async (t) => {
+  const rows: [says: string, handler: Handler][] = [
+    ['our own credentials are wrong', json({ error: 'invalid_client' }, 401)],
+    ['so is our question', json({}, 400)],
+    ['down', json({}, 500)],
+    ['busy', json({}, 503)],
+    ['elsewhere', (_req, res) => res.writeHead(307, { Location: 'http://127.0.0.1:1/' }).end()],
+    ['no JSON', (_req, res) => res.end('active')],
+    ['a flood', (_req, res) => res.end(JSON.stringify({ active: true, sub: 'x'.repeat(2_000_000) }))],
+    ['silence', () => undefined],
+    ['cut off', (_req, res) => res.destroy()],
+  ];
+  for (const [says, handler] of rows) {
+    const { verify } = await ask(t, handler, says === 'silence' ? 200 : 5000);
+    t.equal(await outcome(verify('opaque')), 503, says);
+  }
+  const { issuer, verify } = await ask(t, {});
+  await issuer.leave();
+  t.equal(await outcome(verify('opaque')), 503, 'gone');
+});
+
+t.test('answers are remembered for a while', async (t) => {
+  const { issuer, clock, seen, verify } = await ask(t, ADA);
+  t.same(await Promise.all(Array.from({ length: 20 }, () => outcome(verify('a')))), Array(20).fill('good'));
+  t.equal(seen.length, 1, 'in flight it is asked about once');
+  answers(issuer.paths, json({ active: false }), seen);
+  clock.ms += 29_000;
+  t.equal(await outcome(verify('a')), 'good');
+  t.equal(seen.length, 1);
+  clock.ms += 2000;
+  t.match(await outcome(verify('a')), /not active/, 'revoked');
+  t.equal(seen.length, 2);
+  answers(issuer.paths, json({ ...ADA, exp: clock.ms / 1000 + 10 }), seen);
+  clock.ms += 4000;
+  t.match(await outcome(verify('a')), /not active/);
+  t.equal(seen.length, 2);
+  clock.ms += 2000;
+  t.equal(await outcome(verify('a')), 'good');
+  clock.ms += 5000;
+  t.equal(await outcome(verify('a')), 'good');
+  t.equal(seen.length, 4, 'not beyond its end, though within the skew');
+});
+
+t.test('tokens with the same end are told apart', async (t) => {
+  const { issuer, seen, verify } = await ask(t, ADA);
+  const end = 'e'.repeat(64);
+  t.match(await verify(`a${end}`), { principal: { subject: 'ada' } });
+  answers(issuer.paths, json({ ...ADA, sub: 'bob' }), seen);
+  t.match(await verify(`b${end}`), { principal: { subject: 'bob' } });
+  answers(issuer.paths, json({ active: false }), seen);
+  t.match(await verify(`b${end}`), { principal: { subject: 'bob' } });
+  t.equal(seen.length, 2);
+  t.match(await outcome(verify(end)), /not active/);
+});
+
+t.test('64 questions at a time', async (t) => {
+  const waiting: http.ServerResponse[] = [];
+  const { issuer, verify } = await ask(
+    t,
+    (_req: unknown, res: http.ServerResponse) => void waiting.push(res),
+  );
+  const asked = Array.from({ length: 65 }, (_, index) => outcome(verify(`token-${index}`)));
+  t.equal(await asked[64], 503, 'one too many');
+  answers(issuer.paths, json(ADA), []);
+  const done = Promise.all(asked.slice(0, 64));
+  const release = setInterval(() => {
+    for (const res of waiting.splice(0)) json(ADA)({} as never, res);
+  }, 5);
+  t.same(await done, Array(64).fill('good'));
+  clearInterval(release);
+  t.equal(await outcome(verify('token-64')), 'good', 'and then it goes on');
+});
+
+t.test('through the service', async (t) => {
+  const issuer = await testIssuer(t, es);
+  const seen: { body: string; authorization: string | undefined; type: string | undefined }[] = [];
+  answers(issuer.paths, json({ active: true, sub: 'ada', scope: 'items:read', aud: AUDIENCE }), seen);
+  const env = { AUTH: 'bearer', AUTH_FAILURES: '0', INTROSPECTION_URI: `${issuer.url}/introspect` };
+  const jwt = await sign(es, claims(issuer.url, { sub: 'bob' }));
+  const whoami = async (more: Record<string, string>, token: string) => {
+    const service = await testService(t, { ...env, ...more });
+    return service.send('GET', '/whoami', { headers: { authorization: `Bearer ${token}` } });
+  };
+  t.match((await whoami({}, jwt)).json, { subject: 'ada' }, 'without an issuer it is asked about JWTs too');
+  t.equal(seen[0]!.authorization, undefined, 'without a client id there is nothing to show');
+  t.match((await whoami({ ISSUER: issuer.url, AUDIENCE }, jwt)).json, { subject: 'bob' });
+  t.match((await whoami({ ISSUER: issuer.url, AUDIENCE }, 'opaque')).json, { subject: 'ada' });
+  await issuer.leave();
+  const away = await whoami({}, 'opaque');
+  t.equal(away.status, 503);
+  t.ok(away.headers['retry-after']);
+  t.equal(away.headers['www-authenticate'], undefined);
+});
+
+t.test('keys of this service and tokens for others stay out', async (t) => {
+  const issuer = await testIssuer(t, es);
+  const seen: Parameters<typeof answers>[2] = [];
+  const user = '11111111-2222-4333-8444-555555555555';
+  const env = { AUTH: 'bearer', AUTH_FAILURES: '0', INTROSPECTION_URI: `${issuer.url}/introspect`, AUDIENCE };
+  const service = await testService(t, env);
+  const get = (path: string, token: string) =>
+    service.send('GET', path, { headers: { authorization: `Bearer ${token}` } });
+  answers(issuer.paths, json({ active: true, sub: 'ada', scope: 'admin' }), seen);
+  const key = await get('/whoami', 'plinth_0123456789abcdef');
+  t.equal(key.status, 401);
+  t.match(key.json.error.message, /kind/);
+  t.same(seen, [], 'the key is sent to nobody');
+  const other = await get('/whoami', 'without-aud');
+  t.equal(other.status, 401, 'a response without `aud`');
+  t.match(other.json.error.message, /another audience/);
+  for (const [token, more] of [
+    ['client', { client_id: user }],
+    ['client-as-sub', { sub: user, client_id: user }],
+  ] as const) {
+    answers(issuer.paths, json({ active: true, scope: 'self', aud: AUDIENCE, ...more }), seen);
+    t.match((await get('/whoami', token)).json, { subject: `client:${user}` });
+    t.equal((await get(`/users/${user}`, token)).status, 403, 'a client is no user');
+  }
+  answers(
+    issuer.paths,
+    json({ active: true, scope: 'self', aud: AUDIENCE, sub: user, client_id: 'app' }),
+    seen,
+  );
+  t.equal((await get(`/users/${user}`, 'user')).status, 404, 'the user itself may look');
+});

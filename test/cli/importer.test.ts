@@ -1,0 +1,169 @@
+import t, { type Test } from 'tap';
+import { type ImportOptions, importRecords, type Load } from '../../src/cli/importer.js';
+import type { Collection } from '../../src/collection/collection.js';
+import { readRecords } from '../../src/http/strict-json.js';
+import type { Json } from '../../src/json.js';
+import { type TestService, testService } from '../support/service.js';
+
+interface Outcome extends Load {
+  /** Place and reason of each refusal, sorted. */
+  readonly refusals: string[];
+}
+
+async function load(
+  collections: readonly Collection[],
+  records: Record<string, Json[]>,
+  options: Partial<ImportOptions> = {},
+): Promise<Outcome> {
+  const refusals: string[] = [];
+  const outcome = await importRecords(collections, new Map(Object.entries(records)), {
+    strict: false,
+    rename: new Map(),
+    recordLimit: 1_048_576,
+    onRefused: (place, reason) => refusals.push(`${place}: ${reason}`),
+    onProgress: () => undefined,
+    ...options,
+  });
+  return { ...outcome, refusals: refusals.sort() };
+}
+
+async function opened(t: Test): Promise<{ service: TestService; all: Collection[] }> {
+  const service = await testService(t);
+  const { users, items, posts } = service.collections;
+  return { service, all: [posts, users, items] };
+}
+
+const user = (id: Json, name: string) => ({ id, name, email: `${name}@example.org` });
+
+t.test('references follow old ids to new ones, parents first, ids of any type', async (t) => {
+  const { service, all } = await opened(t);
+  const there = (await service.send('POST', '/users', { body: user('x', 'there') })).json.id;
+  const { imported, fault, refusals } = await load(all, {
+    posts: [
+      { title: 'one', userId: 1 },
+      { title: 'word', userId: 'k' },
+      { title: 'there', userId: there },
+      { title: 'nobody', userId: 9 },
+      { title: 'none' },
+    ],
+    users: [user(1, 'one'), user('k', 'word')],
+  });
+  t.same(imported, [
+    { collection: 'users', stored: 2, refused: 0 },
+    { collection: 'posts', stored: 3, refused: 2 },
+  ]);
+  t.equal(fault, undefined);
+  t.same(refusals, [
+    'posts[3]/userId: USER_NOT_FOUND: No such user exists.',
+    "posts[4]/userId: must have required property 'userId'",
+  ]);
+  const names = new Map(
+    (await service.send('GET', '/users')).json.map((u: { id: string; name: string }) => [u.id, u.name]),
+  );
+  for (const post of (await service.send('GET', '/posts')).json) t.equal(names.get(post.userId), post.title);
+});
+
+t.test('lists keep the order of the file', async (t) => {
+  const { service, all } = await opened(t);
+  const names = Array.from({ length: 300 }, (_, at) => `item ${at}`);
+  await load(all, { items: names.map((name) => ({ name })) });
+  const items = (await service.send('GET', '/items?order=asc')).json;
+  t.same(
+    items.map(({ name }: { name: string }) => name),
+    names,
+  );
+});
+
+t.test('a renamed field is an id or a reference like any other', async (t) => {
+  const { service, all } = await opened(t);
+  const rename = new Map([
+    ['_id', 'id'],
+    ['author', 'userId'],
+    ['title', 'name'],
+    ['name', 'title'],
+  ]);
+  const { refusals } = await load(
+    all,
+    {
+      users: [{ _id: 7, title: 'Ann', email: 'ann@example.org' }],
+      posts: [{ author: 7, title: 'Mine' }],
+      items: [
+        { title: 'swapped', name: 'over' },
+        { name: 'n', author: 1, userId: 2 },
+      ],
+    },
+    { rename },
+  );
+  t.same(refusals, ['items[1]/userId: two fields have this name after --rename']);
+  const [ann] = (await service.send('GET', '/users')).json;
+  t.match((await service.send('GET', '/posts')).json, [{ userId: ann.id, name: 'Mine' }]);
+  t.match((await service.send('GET', '/items?order=asc')).json, [{ name: 'swapped', title: 'over' }]);
+});
+
+t.test('what HTTP would refuse is refused, and stops nothing else', async (t) => {
+  const { service, all } = await opened(t);
+  const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
+  const text = `[{"name": "first"}, {"name": "deep", "x": ${deep}}, {"name": "far", "n": [1e400]},
+    {"name": "half \\ud800"}, {"name": "big", "x": "${'x'.repeat(2000)}"}, null, {"name": "", "price": "1"},
+    {"name": "last", "__proto__": {"a": 1}, "constructor": 2, "id": 5, "_version": 9, "created_at": "then"}]`;
+  const items = readRecords(Buffer.from(text)) as Json[];
+  const { imported, refusals } = await load(all, { items }, { recordLimit: 1000 });
+  t.same(imported, [{ collection: 'items', stored: 2, refused: 6 }]);
+  t.same(refusals, [
+    'items[1]: must not be nested deeper than 32 levels',
+    'items[2]/n/0: a number that does not fit a double: 1e400',
+    'items[3]/name: must not contain a lone surrogate',
+    'items[4]: PAYLOAD_TOO_LARGE: The body may have at most 1000 bytes.',
+    'items[5]: must be an object',
+    'items[6]/name: must NOT have fewer than 1 characters',
+    'items[6]/price: must be number',
+  ]);
+  const { text: answer } = await service.send('GET', '/items?order=asc');
+  t.match(answer, /"__proto__":\{"a":1\},"constructor":2,/);
+  const [first, last] = JSON.parse(answer);
+  t.match([first, last], [{ name: 'first' }, { name: 'last', _version: 1 }]);
+  t.not(last.created_at, 'then');
+});
+
+t.test('an email goes in once', async (t) => {
+  const { service, all } = await opened(t);
+  const users = [user(1, 'ann'), { ...user(2, 'ann'), email: ' ANN@example.org ' }];
+  t.match(await load(all, { users }, { strict: true }), {
+    imported: [{ stored: 1, refused: 1 }],
+    refusals: ['users[1]/email: EMAIL_TAKEN: Another record has this email.'],
+  });
+  t.match(await load(all, { users }), { imported: [{ stored: 0, refused: 2 }] });
+  t.equal((await service.send('GET', '/users')).json.length, 1);
+});
+
+t.test('strict: what comes before the first refusal is in, nothing after it', async (t) => {
+  const { service, all } = await opened(t);
+  const items = [{ name: 'a' }, { name: 'b' }, {}, { name: 'd' }, {}];
+  const { imported, refusals } = await load(all, { items, posts: [{}] }, { strict: true });
+  t.equal(refusals.length, 1);
+  t.same(imported, [{ collection: 'items', stored: 2, refused: 1 }]);
+  t.match((await service.send('GET', '/items?order=asc')).json, [{ name: 'a' }, { name: 'b' }]);
+});
+
+t.test('a database that goes away ends the load, which tells how far it got', async (t) => {
+  const { all } = await opened(t);
+  const items = all.find(({ resource }) => resource.name === 'items')!;
+  let writes = 0;
+  let inFlight = 0;
+  const failing: Collection = {
+    ...items,
+    create: async (draft) => {
+      if (++writes > 40) throw Object.assign(new Error('gone'), { code: 'CONNECTION_CLOSED' });
+      inFlight++;
+      const stored = await items.create(draft);
+      inFlight--;
+      return stored;
+    },
+  };
+  const records = Array.from({ length: 1000 }, (_, at) => ({ name: `item ${at}` }));
+  const { imported, fault, refusals } = await load([failing], { items: records });
+  t.same(imported, [{ collection: 'items', stored: 40, refused: 0 }]);
+  t.match(fault, { status: 503, message: 'The database is not available.' });
+  t.same(refusals, []);
+  t.equal(inFlight, 0, 'nothing is left running');
+});

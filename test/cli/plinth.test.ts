@@ -1,0 +1,131 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import { isKey } from '../../src/auth/credentials/api-key-format.js';
+import { dataFolder, isAlive, serverPid, startNode, startProcess, until } from '../support/process.js';
+import { send, testDatabase, testService } from '../support/service.js';
+
+t.jobs = 3;
+
+const COMMAND = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
+
+/** Runs `plinth` to its end. */
+async function plinth(t: Test, args: readonly string[], env: Record<string, string>) {
+  const { ended, stdout, stderr } = startNode(t, [COMMAND, ...args], env);
+  return { code: await ended, out: stdout(), err: stderr() };
+}
+
+const CREATE = ['keys', 'create', '--label', 'ci', '--subject', 'bob', '--scopes', 'items:read,self'];
+
+function madeOf(out: string): { id: string; key: string } {
+  const [, id = '', key = ''] = /^id: {3}(\S+)\nkey: {2}(\S+)\n$/.exec(out) ?? [];
+  return { id, key };
+}
+
+t.test('a key is made, listed and revoked while a service uses the database', async (t) => {
+  const service = await testService(t, { AUTH: 'api-key', AUTH_FAILURES: '0' });
+  const env = { DATABASE_URL: service.databaseUrl };
+  const made = await plinth(t, [...CREATE, '--expires', '90d'], env);
+  t.same([made.code, made.err], [0, '']);
+  const { id, key } = madeOf(made.out);
+  t.ok(isKey(key));
+  const answer = await service.send('GET', '/whoami', { headers: { 'x-api-key': key } });
+  t.match(answer, { status: 200, json: { subject: 'bob', scopes: ['items:read', 'self'] } });
+  const days = (Date.parse(answer.json.expires_at) - Date.now()) / 86_400_000;
+  t.ok(days > 89.9 && days <= 90);
+
+  const second = madeOf((await plinth(t, CREATE, env)).out);
+  const list = await plinth(t, ['keys', 'list'], env);
+  const lines = list.out.trim().split('\n');
+  t.match(
+    lines.map((line) => JSON.parse(line)),
+    [
+      { id: second.id, expires_at: null },
+      { id, label: 'ci', subject: 'bob' },
+    ],
+  );
+  t.notMatch(list.out, /plinth_/);
+
+  t.same(await plinth(t, ['keys', 'revoke', id], env), { code: 0, out: '', err: '' });
+  await until('the service refuses it', async () => {
+    const { status } = await service.send('GET', '/whoami', { headers: { 'x-api-key': key } });
+    return status === 401;
+  });
+  t.match(await plinth(t, ['keys', 'revoke', id], env), { code: 1, err: `plinth: there is no key ${id}\n` });
+});
+
+t.test('the embedded database is used with and without a service on it', async (t) => {
+  const DATA_DIR = await dataFolder(t);
+  const { key, id } = madeOf((await plinth(t, CREATE, { DATA_DIR })).out);
+  t.ok(isKey(key), 'before there is a cluster');
+  t.equal(serverPid(DATA_DIR), undefined, 'no server is left');
+
+  const service = startProcess(t, { DATA_DIR, AUTH: 'api-key', AUTH_FAILURES: '0' });
+  const url = await service.ready();
+  const status = async (key: string) =>
+    (await send(url, 'GET', '/whoami', { headers: { 'x-api-key': key } })).status;
+  t.equal(await status(key), 200);
+  const pid = serverPid(DATA_DIR)!;
+  const other = madeOf((await plinth(t, CREATE, { DATA_DIR })).out);
+  t.equal(await status(other.key), 200, 'made while it runs');
+  t.equal((await plinth(t, ['keys', 'revoke', id], { DATA_DIR })).code, 0);
+  await until('it is refused', async () => (await status(key)) === 401);
+  t.equal(serverPid(DATA_DIR), pid);
+  t.ok(isAlive(pid), 'the server of the service goes on');
+  service.child.kill('SIGTERM');
+  t.equal(await service.ended, 0);
+  t.equal(service.stderr(), '');
+});
+
+t.test('wrong usage ends it with 64, bad configuration with 78, nothing started', async (t) => {
+  const folder = await dataFolder(t);
+  const env = { DATA_DIR: join(folder, 'data') };
+  const wrong: [string[], RegExp][] = [
+    [['dance'], /^plinth: there is no command dance\nusage: /],
+    [['start', 'now'], /^plinth: there is no command start now\nusage: /],
+    [['keys'], /^plinth: keys what\?\nusage: /],
+    [['keys', 'dance'], /^plinth: there is no command keys dance\nusage: /],
+    [['keys', 'create'], /^plinth: create takes --label, --subject and --scopes\nusage: /],
+    [[...CREATE, '--expires', 'soon'], /^plinth: --expires must be a time to come, as in RFC 3339\nusage: /],
+    [[...CREATE, '--expires', '2020-01-01T00:00:00Z'], /^plinth: --expires must be a time to come/],
+    [[...CREATE, '--expires', '0d'], /^plinth: --expires must be a time to come/],
+    [[...CREATE, '--colour', 'red'], /^plinth: Unknown option '--colour'/],
+    [[...CREATE, '--scopes', ''], /^plinth: --scopes must/],
+    [[...CREATE, '--label', ' '], /^plinth: --label must/],
+    [['keys', 'list', 'all'], /^plinth: list takes nothing more\nusage: /],
+    [['keys', 'revoke'], /^plinth: revoke takes the id of a key\nusage: /],
+    [['keys', 'revoke', 'x'], /^plinth: revoke takes the id of a key\nusage: /],
+  ];
+  for (const [args, told] of wrong) {
+    const { code, out, err } = await plinth(t, args, env);
+    t.same([code, out], [64, ''], args.join(' '));
+    t.match(err, told);
+  }
+  const bad = await plinth(t, ['keys', 'list'], { ...env, PORT: '70000' });
+  t.match(bad, { code: 78, out: '', err: /^plinth: PORT takes [^\n]+\n$/ });
+  t.equal(serverPid(env.DATA_DIR), undefined);
+});
+
+t.test('what cannot be done is told in one line', async (t) => {
+  const file = join(t.testdir({ 'no.pem': 'nothing' }), 'no.pem');
+  const env = { DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/d' };
+  const away = await plinth(t, ['keys', 'list'], env);
+  t.match(away, { code: 1, err: /^plinth: the database cannot be reached: [^\n]+\n$/ });
+  t.notMatch(away.err, /secret/);
+  const none = await plinth(t, [...CREATE, '--certificate', `${file}.not`], env);
+  t.match(none, { code: 1, err: /^plinth: \S+ cannot be read: [^\n]+\n$/ });
+  const odd = await plinth(t, [...CREATE, '--certificate', file], env);
+  t.match(odd, { code: 64, err: /^plinth: --certificate must be one certificate in PEM\n/ });
+  writeFileSync(file, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+  t.equal((await plinth(t, [...CREATE, '--certificate', file], env)).code, 64);
+});
+
+t.test('it starts the service, and says how it is used', async (t) => {
+  const service = startNode(t, [COMMAND], { PORT: '0', DATABASE_URL: await testDatabase(t) });
+  const url = await service.ready();
+  t.equal((await send(url, 'GET', '/users')).status, 200);
+  service.child.kill('SIGTERM');
+  t.equal(await service.ended, 0);
+  t.match(await plinth(t, ['--help'], {}), { code: 0, out: /^usage: plinth/, err: '' });
+});

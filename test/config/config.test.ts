@@ -1,0 +1,427 @@
+import { availableParallelism } from 'node:os';
+import t from 'tap';
+import { ConfigError, readConfig } from '../../src/config/config.js';
+
+type Env = Record<string, string>;
+
+function faultsOf(env: Env): readonly string[] {
+  try {
+    readConfig(env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+}
+
+const DEFAULTS = {
+  host: '127.0.0.1',
+  port: 3000,
+  databaseUrl: undefined,
+  dataDir: './data',
+  logLevel: 'warn',
+  bodyLimit: 1_048_576,
+  dbConnections: 3,
+  dbStreams: 4,
+  dbQueue: 2000,
+  dbTimeoutMs: 10_000,
+  streamStallMs: 30_000,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 60_000,
+  keepAliveMs: 65_000,
+  maxConnections: 16_384,
+  bodyBytes: 134_217_728,
+  bodyBytesPerAddress: 33_554_432,
+  bodyMinRate: 1000,
+  bodyRateMs: 5000,
+  answerBytes: 268_435_456,
+  batchBytes: 4_194_304,
+  connectionsPerAddress: 0,
+  maxRequests: 1024,
+  maxRequestsPerConnection: 0,
+  shutdownMs: 10_000,
+  deprecation: undefined,
+  sunset: undefined,
+  successor: undefined,
+  jwtSkewSeconds: 5,
+  authFailures: 10,
+  rateLimit: undefined,
+  rateLimitStore: 'memory',
+  corsOrigins: [],
+  events: true,
+  eventsKeepSeconds: 604_800,
+  eventsMax: 10_000_000,
+  eventsStreams: 5000,
+  eventsStreamsPerPrincipal: 100,
+  eventsStreamMs: 900_000,
+  eventsHeartbeatMs: 15_000,
+  eventsBuffer: 262_144,
+  trustProxy: undefined,
+  proxyHeaders: 'x-forwarded',
+  allowedHosts: [],
+  hstsMaxAgeSeconds: 31_536_000,
+  accessLog: false,
+  serverTiming: false,
+  metricsPort: undefined,
+  metricsHost: '127.0.0.1',
+  webhookDelivery: true,
+  webhookInsecure: false,
+  webhookTimeoutMs: 15_000,
+  webhookRetries: [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 28_800, 43_200, 43_200, 86_400],
+  webhookConcurrency: 64,
+  webhookTargetConcurrency: 8,
+  webhookPollMs: 1000,
+  webhookRetentionSeconds: 604_800,
+};
+
+t.test('an empty environment gives the defaults', async (t) => {
+  t.match(readConfig({}), DEFAULTS);
+  t.ok(Object.isFrozen(readConfig({})));
+});
+
+t.test('an empty or blank variable is as one that is not set', async (t) => {
+  const names = [
+    'HOST',
+    'PORT',
+    'DATABASE_URL',
+    'DATA_DIR',
+    'LOG_LEVEL',
+    'V1_SUNSET',
+    'V1_SUCCESSOR',
+    'AUTH',
+  ];
+  for (const blank of ['', '  ', '\n']) {
+    t.match(readConfig(Object.fromEntries(names.map((name) => [name, blank]))), DEFAULTS);
+  }
+});
+
+t.test('WORKERS takes a number, or `auto` for as many as there are cores', async (t) => {
+  t.equal(readConfig({}).workers, 1);
+  t.equal(readConfig({ WORKERS: '256' }).workers, 256);
+  t.equal(readConfig({ WORKERS: 'auto' }).workers, Math.min(256, availableParallelism()));
+  for (const bad of ['0', '257', '-1', '1.5', 'Auto', 'all', '9999'])
+    t.strictSame(faultsOf({ WORKERS: bad }), ['WORKERS takes an integer from 1 to 256, or `auto`'], bad);
+});
+
+t.test('space around a value is left out', async (t) => {
+  t.match(readConfig({ PORT: ' 80 ', DATA_DIR: ' /var/lib/plinth\n' }), {
+    port: 80,
+    dataDir: '/var/lib/plinth',
+  });
+});
+
+t.test('what the issuer writes', async (t) => {
+  t.match(readConfig({}), { jwtType: 'at+jwt', jwtScopesClaims: ['scope', 'scp'], jwtScopesMap: undefined });
+  t.strictSame(readConfig({ JWT_SCOPES_CLAIM: 'scp, https://api.example.org/roles' }).jwtScopesClaims, [
+    'scp',
+    'https://api.example.org/roles',
+  ]);
+  t.strictSame(faultsOf({ JWT_TYP: 'jwt' }), ['JWT_TYP takes `at+jwt` or `JWT`']);
+  t.match(faultsOf({ JWT_SCOPES_CLAIM: 'x'.repeat(257) }), [/^JWT_SCOPES_CLAIM takes up to 8 names/]);
+  t.match(faultsOf({ JWT_SCOPES_CLAIM: 'a b c d e f g h i' }), [/^JWT_SCOPES_CLAIM takes/]);
+  t.match(faultsOf({ JWT_SCOPES_CLAIM: ',' }), [/^JWT_SCOPES_CLAIM takes/]);
+  const long = JSON.stringify(Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`r${i}`, ['self']])));
+  for (const bad of [
+    'x',
+    '[]',
+    '{}',
+    'null',
+    '{"a": "b"}',
+    '{"a": []}',
+    '{"a": ["b c"]}',
+    '{"": ["b"]}',
+    long,
+  ])
+    t.match(faultsOf({ JWT_SCOPES_MAP: bad }), [/^JWT_SCOPES_MAP takes a JSON object/], bad);
+  const account = { AUTH: 'bearer', ISSUER: 'caller@project.iam.gserviceaccount.com', AUDIENCE: 'api' };
+  t.strictSame(faultsOf(account), ['ISSUER is an email address, which has no metadata: set JWKS_URI']);
+  t.strictSame(faultsOf({ ...account, JWKS_URI: 'https://www.googleapis.com/jwks' }), []);
+});
+
+/** The variables that take an integer: the least and the most. */
+const INTEGERS: Record<string, [number, number]> = {
+  PORT: [0, 65_535],
+  BODY_LIMIT: [1024, 104_857_600],
+  DB_CONNECTIONS: [1, 100],
+  DB_STREAMS: [1, 100],
+  DB_QUEUE: [1, 100_000],
+  DB_TIMEOUT_MS: [10, 600_000],
+  STREAM_STALL_MS: [50, 3_600_000],
+  HEADERS_TIMEOUT_MS: [100, 600_000],
+  REQUEST_TIMEOUT_MS: [100, 3_600_000],
+  KEEP_ALIVE_MS: [0, 3_600_000],
+  MAX_CONNECTIONS: [1, 1_000_000],
+  BODY_MIN_RATE: [0, 1_000_000_000],
+  BODY_RATE_MS: [100, 600_000],
+  ANSWER_BYTES: [1024, 17_179_869_184],
+  BATCH_BYTES: [1024, 1_073_741_824],
+  CONNECTIONS_PER_ADDRESS: [0, 1_000_000],
+  MAX_REQUESTS: [1, 100_000],
+  MAX_REQUESTS_PER_CONNECTION: [0, 1_000_000_000],
+  SHUTDOWN_MS: [0, 600_000],
+  SHUTDOWN_DELAY_MS: [0, 600_000],
+  SHUTDOWN_IDLE_MS: [0, 600_000],
+  JWT_SKEW: [0, 300],
+  AUTH_FAILURES: [0, 1_000_000],
+  HSTS_MAX_AGE: [0, 3_153_600_000],
+  EVENTS_KEEP: [1, 3_153_600_000],
+  EVENTS_MAX: [1, 999_999_999_999],
+  EVENTS_STREAMS: [1, 1_000_000],
+  EVENTS_STREAMS_PER_PRINCIPAL: [0, 1_000_000],
+  EVENTS_STREAM_MS: [100, 86_400_000],
+  EVENTS_HEARTBEAT_MS: [50, 600_000],
+  EVENTS_BUFFER: [1024, 104_857_600],
+  WEBHOOK_TIMEOUT_MS: [50, 60_000],
+  WEBHOOK_CONCURRENCY: [1, 1000],
+  WEBHOOK_TARGET_CONCURRENCY: [1, 100],
+  WEBHOOK_POLL_MS: [10, 60_000],
+  WEBHOOK_RETENTION: [1, 31_536_000],
+};
+
+t.test('bodies in all may take no less than one may', async (t) => {
+  const fault = 'BODY_BYTES takes no less than BODY_LIMIT';
+  t.strictSame(faultsOf({ BODY_BYTES: '1048575' }), [fault]);
+  t.strictSame(faultsOf({ BODY_BYTES: '1024', BODY_LIMIT: '1025' }), [fault]);
+  t.strictSame(faultsOf({ BODY_BYTES: '1024', BODY_LIMIT: '1024' }), []);
+  const ofOne = 'BODY_BYTES_PER_ADDRESS takes 0, or no less than BODY_LIMIT';
+  t.strictSame(faultsOf({ BODY_BYTES_PER_ADDRESS: '1048575' }), [ofOne]);
+  for (const text of ['0', '1048576']) t.strictSame(faultsOf({ BODY_BYTES_PER_ADDRESS: text }), []);
+  t.equal(readConfig({ BODY_BYTES: '2048', BODY_LIMIT: '1024' }).bodyBytesPerAddress, 1024);
+  const range = 'BODY_BYTES takes an integer from 1024 to 17179869184';
+  for (const text of ['1023', '17179869185', '1e6', '-1']) t.same(faultsOf({ BODY_BYTES: text }), [range]);
+});
+
+for (const [name, [min, max]] of Object.entries(INTEGERS)) {
+  t.test(`${name} takes an integer from ${min} to ${max}`, async (t) => {
+    for (const good of [min, max]) t.strictSame(faultsOf({ [name]: String(good) }), [], `${good}`);
+    const bad = [
+      '-1',
+      '1.5',
+      '1e3',
+      '0x10',
+      '+5',
+      'abc',
+      '12abc',
+      '1 2',
+      'NaN',
+      'Infinity',
+      '9'.repeat(13),
+      max + 1,
+    ];
+    if (min > 0) bad.push(min - 1);
+    for (const text of bad) {
+      const faults = faultsOf({ [name]: String(text) });
+      t.strictSame(faults, [`${name} takes an integer from ${min} to ${max}`], `not ${text}`);
+    }
+  });
+}
+
+const TEXTS: { name: string; good: string[]; bad: string[] }[] = [
+  { name: 'WEBHOOK_DELIVERY', good: ['on', 'off'], bad: ['yes', '1', 'ON'] },
+  { name: 'WEBHOOK_INSECURE', good: ['on', 'off'], bad: ['yes', 'loopback'] },
+  {
+    name: 'WEBHOOK_RETRIES',
+    good: ['5', '0.05 1,2', '604800', Array(50).fill('1').join(' ')],
+    bad: ['soon', '-1', '1e3', '604801', '1.2345', '5s', Array(51).fill('1').join(' ')],
+  },
+  {
+    name: 'WEBHOOK_ALLOW',
+    good: ['localhost', '10.0.0.0/8, fd00::/8', 'Hooks.Internal ::1'],
+    bad: ['127.1', '10.0.0.0/33', 'https://x', '*', 'a/b', '[::1]'],
+  },
+  {
+    name: 'HOST',
+    good: ['127.0.0.1', '127.1.2.3', '::1', 'localhost', 'LOCALHOST'],
+    bad: [
+      'a b',
+      '-a',
+      'a-',
+      'http://localhost',
+      'localhost:80',
+      '[::1]',
+      '256.0.0.1',
+      '1.2.3',
+      'a/b',
+      'é',
+      '*',
+    ],
+  },
+  {
+    name: 'DATABASE_URL',
+    good: [
+      'postgres://u:p@h/d',
+      'postgresql://u:p@h:5432/d?sslmode=require',
+      'postgres://u:a%25b@h/d',
+      'postgres://[::1]/d',
+    ],
+    bad: [
+      'h/d',
+      'mysql://u:p@h/d',
+      'http://h',
+      'postgres',
+      'postgres:d',
+      'postgres://h:port/d',
+      'postgres://u:100%@h/d',
+    ],
+  },
+  {
+    name: 'LOG_LEVEL',
+    good: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    bad: ['INFO', 'verbose', '30', 'toString'],
+  },
+  ...['V1_DEPRECATION', 'V1_SUNSET'].map((name) => ({
+    name,
+    good: ['2026-12-31T00:00:00Z', '2026-12-31T23:59:59.123Z', '2028-02-29T00:00:00+02:00'],
+    bad: [
+      '2026-12-31',
+      '2026-12-31T00:00:00',
+      'tomorrow',
+      '1798675200',
+      '2026-02-30T00:00:00Z',
+      '2026-02-29T00:00:00+02:00',
+      '2026-13-01T00:00:00Z',
+      '2026-12-31T24:00:00Z',
+      '2026-12-31T00:60:00Z',
+      'Thu, 31 Dec 2026 00:00:00 GMT',
+    ],
+  })),
+  {
+    name: 'V1_SUCCESSOR',
+    good: ['/api/v2', 'https://api.example.org/v2', 'http://localhost:3000/'],
+    bad: ['api/v2', 'ftp://a', 'https://', '/a b', '/a>b', '/"', '/a\nb', '/é', 'javascript:alert(1)'],
+  },
+  {
+    name: 'RATE_LIMIT',
+    good: ['1/1', '100/60', '999999999/99999'],
+    bad: ['100', '100/', '/60', '0/60', '100/0', '-1/60', '1.5/60', '100/60s', '100 / 60', '1/100000', 'off'],
+  },
+  { name: 'RATE_LIMIT_STORE', good: ['memory', 'postgres'], bad: ['Memory', 'redis', 'off'] },
+  {
+    name: 'CORS_ORIGINS',
+    good: [
+      'https://app.example.org',
+      'http://localhost:8080, https://[::1]:3000',
+      'https://a.org\nhttps://b.org',
+    ],
+    bad: [
+      '*',
+      'null',
+      'app.example.org',
+      'https://app.example.org/',
+      'https://app.example.org/a',
+      'https://*.example.org',
+      'https://APP.example.org',
+      'https://app.example.org:443',
+      'https://user@app.example.org',
+      'https://app.example.org, *',
+      'file:///',
+    ],
+  },
+  {
+    name: 'TRUST_PROXY',
+    good: ['127.0.0.1', '10.0.0.0/8, ::1', '2001:db8::/32', '0.0.0.0/0'],
+    bad: ['localhost', '10.0.0.0/33', '10.0.0.0/', '::/129', '10.0.0', '*', '10.0.0.0/8, all', 'true'],
+  },
+  { name: 'PROXY_HEADERS', good: ['forwarded', 'x-forwarded'], bad: ['Forwarded', 'both', 'x-real-ip'] },
+  {
+    name: 'ALLOWED_HOSTS',
+    good: ['api.example.org', 'localhost, 10.0.0.5 ::1', 'API.internal'],
+    bad: ['*', '*.example.org', 'a:80', '[::1]', 'http://a', '10.0.0.0/8', 'a_b/c', '1.2.3'],
+  },
+  { name: 'AUTH', good: ['none'], bad: ['None', 'digest', '0', 'bearer,none'] },
+];
+
+for (const { name, good, bad } of TEXTS) {
+  t.test(`${name} takes what it says and nothing else`, async (t) => {
+    for (const text of good) t.strictSame(faultsOf({ [name]: text }), [], text);
+    for (const text of bad) {
+      const faults = faultsOf({ [name]: text });
+      t.equal(faults.length, 1, `not ${JSON.stringify(text)}`);
+      t.match(faults[0], new RegExp(`^${name} takes \\S`));
+    }
+  });
+}
+
+t.test('dates are read as the instant that they name', async (t) => {
+  const { deprecation, sunset } = readConfig({
+    V1_DEPRECATION: '2026-12-31T01:00:00+01:00',
+    V1_SUNSET: '2027-12-31T00:00:00Z',
+  });
+  t.equal(deprecation?.toISOString(), '2026-12-31T00:00:00.000Z');
+  t.equal(sunset?.toISOString(), '2027-12-31T00:00:00.000Z');
+});
+
+t.test('a limit and the origins are read as what they name', async (t) => {
+  t.match(readConfig({ RATE_LIMIT: '100/60', CORS_ORIGINS: 'https://a.org,http://b.org:81' }), {
+    rateLimit: { requests: 100, seconds: 60 },
+    corsOrigins: ['https://a.org', 'http://b.org:81'],
+  });
+});
+
+t.test('a sunset before the deprecation is a fault', async (t) => {
+  const faults = faultsOf({ V1_DEPRECATION: '2026-12-31T00:00:00Z', V1_SUNSET: '2026-12-30T00:00:00Z' });
+  t.strictSame(faults, ['V1_SUNSET takes a date that is not before V1_DEPRECATION']);
+  t.strictSame(faultsOf({ V1_DEPRECATION: '2026-12-31T00:00:00Z', V1_SUNSET: '2026-12-31T00:00:00Z' }), []);
+});
+
+t.test('every fault is reported at once, each with its variable and what that takes', async (t) => {
+  const bad: Env = { V1_DEPRECATION: 'soon', V1_SUNSET: 'late', V1_SUCCESSOR: 'v2', LOG_LEVEL: 'loud' };
+  for (const name of Object.keys(INTEGERS)) bad[name] = '-1';
+  Object.assign(bad, { HOST: 'a b', DATABASE_URL: 'mysql://root:secret@h/d', AUTH: 'digest' });
+  const faults = faultsOf(bad);
+  t.equal(faults.length, Object.keys(bad).length);
+  for (const name of Object.keys(bad)) {
+    t.equal(faults.filter((fault) => fault.startsWith(`${name} takes `)).length, 1, name);
+  }
+  t.notMatch(faults.join(), /secret/, 'values, which may be secret, are not repeated');
+  t.throws(() => readConfig(bad), { message: faults.join('\n') });
+});
+
+t.test('a HOST that others can reach needs AUTH=none', async (t) => {
+  for (const HOST of [
+    '0.0.0.0',
+    '::',
+    '10.0.0.1',
+    '::ffff:127.0.0.1',
+    'example.org',
+    'localhost.example.org',
+  ]) {
+    for (const AUTH of [undefined, '', ' ']) {
+      const faults = faultsOf({ HOST, ...(AUTH === undefined ? {} : { AUTH }) });
+      t.equal(faults.length, 1, `${HOST} with AUTH ${JSON.stringify(AUTH)}`);
+      t.match(faults[0], /^HOST is .*AUTH=none/);
+    }
+    t.strictSame(faultsOf({ HOST, AUTH: 'none' }), [], `${HOST} with AUTH=none`);
+    t.equal(faultsOf({ HOST, AUTH: 'digest' }).length, 1, 'one fault, not two');
+  }
+});
+
+t.test('with an access log the level is info, unless it is said to be more', async (t) => {
+  t.match(readConfig({ ACCESS_LOG: 'on' }), { accessLog: true, logLevel: 'info' });
+  t.equal(readConfig({ ACCESS_LOG: 'on', LOG_LEVEL: 'trace' }).logLevel, 'trace');
+  for (const LOG_LEVEL of ['warn', 'error', 'silent'])
+    t.same(faultsOf({ ACCESS_LOG: 'on', LOG_LEVEL }), [
+      'LOG_LEVEL takes one of info, debug, trace with ACCESS_LOG',
+    ]);
+  t.same(faultsOf({ ACCESS_LOG: 'yes', SERVER_TIMING: '1' }), [
+    'ACCESS_LOG takes `on` or `off`',
+    'SERVER_TIMING takes `on` or `off`',
+  ]);
+});
+
+t.test('the listener of the metrics', async (t) => {
+  t.match(readConfig({ METRICS_PORT: '9464', METRICS_HOST: '::' }), { metricsPort: 9464, metricsHost: '::' });
+  t.equal(readConfig({ METRICS_PORT: '0' }).metricsPort, 0);
+  for (const METRICS_PORT of ['-1', '65536', 'on', '1.5', '123456'])
+    t.same(faultsOf({ METRICS_PORT }), ['METRICS_PORT takes an integer from 0 to 65535']);
+  t.same(faultsOf({ METRICS_HOST: 'localhost' }), ['METRICS_HOST takes an IP address']);
+});
+
+t.test('EVENTS takes on, as without it, or off', async (t) => {
+  for (const [text, events] of [
+    ['on', true],
+    ['off', false],
+  ] as const)
+    t.equal(readConfig({ EVENTS: text }).events, events);
+  t.strictSame(faultsOf({ EVENTS: 'no' }), ['EVENTS takes `on` or `off`']);
+});

@@ -1,0 +1,233 @@
+import t from 'tap';
+import { group } from '../../src/db/batcher.js';
+import { createDbMetrics, sharing } from '../../src/telemetry/metrics.js';
+import { until } from '../support/process.js';
+
+const metrics = createDbMetrics();
+const shared = () => sharing(metrics, 'read', 'tests');
+
+/** A database that answers when told to, and remembers what it was asked. */
+function database(gather?: { most: number; ms: number }) {
+  const asked: { ids: readonly string[]; answer: () => void; fail: (error: Error) => void }[] = [];
+  const read = group<string, { id: string } | undefined>(
+    {
+      most: 256,
+      underWay: 3,
+      ...(gather && { gather }),
+      waiting: 20_000,
+      keyOf: (id) => id,
+      sharing: shared(),
+    },
+    (ids) =>
+      new Promise((resolve, reject) => {
+        const answer = () => resolve(ids.map((id) => (id.startsWith('no') ? undefined : { id })));
+        asked.push({ ids, answer, fail: reject });
+      }),
+  );
+  return { asked, read };
+}
+
+const oneTurn = () => new Promise<void>((done) => setImmediate(done));
+/** As many turns as a statement may wait for, and the one in which it is sent. */
+const turn = async () => {
+  for (let turns = 0; turns < 3; turns++) await oneTurn();
+};
+
+t.test('reads of one turn are one statement, and each gets its own row', async (t) => {
+  const { asked, read } = database();
+  const reads = [read('a'), read('b'), read('a'), read('none')];
+  await turn();
+  t.same(
+    asked.map(({ ids }) => ids),
+    [['a', 'b', 'none']],
+  );
+  asked[0]!.answer();
+  t.same(await Promise.all(reads), [{ id: 'a' }, { id: 'b' }, { id: 'a' }, undefined]);
+});
+
+t.test('a read never joins a statement that was sent before it was asked for', async (t) => {
+  const { asked, read } = database();
+  const first = read('a');
+  await turn();
+  const second = read('a');
+  await turn();
+  t.equal(asked.length, 2);
+  for (const { answer } of asked) answer();
+  t.same(await Promise.all([first, second]), [{ id: 'a' }, { id: 'a' }]);
+});
+
+t.test('statements are bounded in keys and in number, and nobody is forgotten', async (t) => {
+  const { asked, read } = database();
+  const reads = Array.from({ length: 1000 }, (_, n) => read(`k${n}`));
+  await turn();
+  await turn();
+  t.same(
+    asked.map(({ ids }) => ids.length),
+    [256, 256, 256],
+  );
+  for (let done = 0; done < asked.length; done++) {
+    asked[done]!.answer();
+    await turn();
+  }
+  t.same(
+    (await Promise.all(reads)).map((row) => row?.id),
+    reads.map((_, n) => `k${n}`),
+  );
+});
+
+t.test(
+  'after a statement of several, who comes a turn later joins; after one of a single item nobody waits',
+  async (t) => {
+    const { asked, read } = database();
+    const sizes = () => asked.map(({ ids }) => ids.length);
+    const reads = [read('a'), read('b')];
+    await oneTurn();
+    t.same(sizes(), [2]);
+    asked[0]!.answer();
+    await Promise.all(reads);
+    reads.push(read('c'));
+    await oneTurn();
+    t.same(sizes(), [2], 'one turn more');
+    reads.push(read('d'));
+    await turn();
+    t.same(sizes(), [2, 2]);
+    asked[1]!.answer();
+    await Promise.all(reads);
+    reads.push(read('e'));
+    await turn();
+    reads.push(read('f'));
+    await oneTurn();
+    t.same(sizes(), [2, 2, 1, 1]);
+    for (const { answer } of asked.slice(2)) answer();
+    await Promise.all(reads);
+  },
+);
+
+t.test('while one is under way, the next gathers as many as that one had, or so many', async (t) => {
+  const { asked, read } = database({ most: 4, ms: 60_000 });
+  const sizes = () => asked.map(({ ids }) => ids.length);
+  const reads: Promise<unknown>[] = [];
+  const ask = async (count: number) => {
+    for (let n = 0; n < count; n++) reads.push(read(`k${reads.length}`));
+    await turn();
+  };
+  await ask(3);
+  await ask(2);
+  t.same(sizes(), [3]);
+  await ask(1);
+  t.same(sizes(), [3, 3], 'as many');
+  await ask(2);
+  asked[0]!.answer();
+  await turn();
+  t.same(sizes(), [3, 3], 'one is still under way');
+  asked[1]!.answer();
+  await turn();
+  t.same(sizes(), [3, 3, 2], 'none is');
+  await ask(100);
+  await ask(4);
+  t.same(sizes(), [3, 3, 2, 100, 4], 'no more than so many');
+  for (const { answer } of asked) answer();
+  t.same((await Promise.all(reads)).length, 112);
+});
+
+t.test('so many go at once while the database does nothing, and half of them with its answer', async (t) => {
+  const { asked, read } = database({ most: 4, ms: 60_000 });
+  const sizes = () => asked.map(({ ids }) => ids.length);
+  const ask = (count: number, name: string) => Array.from({ length: count }, (_, n) => read(`${name}${n}`));
+  const reads = ask(3, 'a');
+  t.same(sizes(), [], 'three wait for the end of the turn');
+  reads.push(...ask(1, 'b'), ...ask(2, 'c'));
+  t.same(sizes(), [4], 'four do not');
+  await turn();
+  t.same(sizes(), [4], 'who comes later waits, though the end of the turn was planned for');
+  asked[0]!.answer();
+  await reads[0];
+  t.same(sizes(), [4, 2], 'two go with the answer');
+  reads.push(...ask(1, 'd'));
+  await turn();
+  asked[1]!.answer();
+  await reads[4];
+  t.same(sizes(), [4, 2], 'one waits for the end of the turn');
+  await turn();
+  t.same(sizes(), [4, 2, 1]);
+  asked[2]!.answer();
+  t.equal((await Promise.all(reads)).length, 7);
+});
+
+t.test('nobody gathers for a statement that takes long, or that failed', async (t) => {
+  const { asked, read } = database({ most: 4, ms: 1 });
+  const first = [read('a'), read('b')];
+  await turn();
+  const second = read('c');
+  await until('it is sent all the same', () => asked.length === 2);
+  const third = read('d');
+  asked[1]!.fail(new Error('lost'));
+  await t.rejects(second, /lost/);
+  await until('so is the next', () => asked.length === 3);
+  for (const { answer } of asked) answer();
+  t.same(await Promise.all([...first, third]), [{ id: 'a' }, { id: 'b' }, { id: 'd' }]);
+});
+
+t.test('an error reaches those whose statement it was, and no others', async (t) => {
+  const { asked, read } = database();
+  const first = [read('a'), read('b')];
+  await turn();
+  const second = read('c');
+  await turn();
+  asked[0]!.fail(new Error('lost'));
+  asked[1]!.answer();
+  for (const one of first) await t.rejects(one, /lost/);
+  t.same(await second, { id: 'c' });
+});
+
+t.test('more waiting reads than the bound are refused', async (t) => {
+  const { asked, read } = database();
+  const reads = Array.from({ length: 20_001 }, (_, n) => read(`k${n}`));
+  await t.rejects(reads.at(-1)!, /is waiting for the database/);
+  reads.pop();
+  await turn();
+  for (let done = 0; done < asked.length; done++) {
+    asked[done]!.answer();
+    await turn();
+  }
+  t.equal((await Promise.all(reads)).length, 20_000);
+});
+
+t.test('items go by weight, in order, and one that weighs too much goes alone', async (t) => {
+  const batches: (readonly number[])[] = [];
+  const write = group<number, string>(
+    { most: 10, underWay: 1, waiting: 60, weigh: (item) => item, sharing: shared() },
+    async (items) => {
+      batches.push(items);
+      return items.map(String);
+    },
+  );
+  const done = [3, 3, 5, 30, 2, 8].map(write);
+  await t.rejects(write(10), /is waiting for the database/);
+  t.same(await Promise.all(done), ['3', '3', '5', '30', '2', '8']);
+  t.same(batches, [[3, 3], [5], [30], [2, 8]]);
+  t.equal(await write(60), '60', 'what went no longer counts as waiting');
+});
+
+t.test('an outcome that takes longer holds up nobody else', async (t) => {
+  let late = (_: string) => {};
+  const write = group<string, string>(
+    { most: 9, underWay: 1, waiting: 9, sharing: shared() },
+    async (items) =>
+      items.map((item) =>
+        item === 'late'
+          ? new Promise<string>((resolve) => {
+              late = resolve;
+            })
+          : item === 'bad'
+            ? Promise.reject(new Error('refused'))
+            : item,
+      ),
+  );
+  const [slow, bad, quick] = [write('late'), write('bad'), write('quick')];
+  await t.rejects(bad, /refused/);
+  t.equal(await quick, 'quick');
+  t.equal(await write('next'), 'next');
+  late('there');
+  t.equal(await slow, 'there');
+});

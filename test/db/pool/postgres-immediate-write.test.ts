@@ -1,0 +1,38 @@
+import net from 'node:net';
+import t from 'tap';
+import { connect } from '../../../src/db/db.js';
+import { atOnce } from '../../../src/db/pool/postgres-immediate-write.js';
+import { testDatabase } from '../../support/service.js';
+
+const OPTIONS = {
+  connections: 1,
+  searches: 1,
+  streams: 1,
+  queue: 10,
+  timeoutMs: 10_000,
+  events: false,
+  tombstones: false,
+};
+const STATEMENT = 'select cardinality($1::text[]) as many';
+
+t.test(
+  'a statement is written in the turn that runs it when its parameter is filled up, and else in the next',
+  async (t) => {
+    const db = connect(await testDatabase(t), OPTIONS);
+    t.teardown(() => db.close());
+    // Prepared, and its connection open.
+    await db.run(STATEMENT, ['{}']);
+    const writes = t.capture(net.Socket.prototype, 'write', net.Socket.prototype.write);
+    for (const [parameter, count] of [
+      ['{a,b}', 0],
+      [atOnce('{a,b}'), 1],
+    ] as const) {
+      const rows = db.run(STATEMENT, [parameter]);
+      // The end of the microtasks; the turn goes on.
+      await new Promise<void>((done) => process.nextTick(done));
+      t.equal(writes().length, count);
+      t.same(await rows, [{ many: 2 }]);
+      writes();
+    }
+  },
+);

@@ -1,0 +1,176 @@
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { fill } from '../../bench/harness/data.js';
+import { items } from '../../src/collection/resources/items.js';
+import { compileStatements } from '../../src/collection/sql-templates.js';
+import { connect } from '../../src/db/db.js';
+import { BLOCK, fold, unfolded } from '../../src/db/row-counts.js';
+import { fill as fillText, readStatements } from '../../src/db/statements.js';
+import { testDatabase, testService } from '../support/service.js';
+
+const STATEMENTS = compileStatements(items);
+
+/** Compares, in one snapshot, the total and pages found by blocks with what counting every record gives. */
+async function compare(t: Test, sql: postgres.Sql): Promise<number> {
+  return sql.begin('isolation level repeatable read', async (tx) => {
+    const all = await tx`select id, doc from items order by id`;
+    for (const direction of ['asc', 'desc']) {
+      const docs = (direction === 'asc' ? all : all.toReversed()).map(({ doc }) => doc);
+      for (let n = 0; n < 6; n++) {
+        const offset = Math.floor(Math.random() * (docs.length + 8));
+        const text = STATEMENTS.get(`page_counted:created_at:${direction}`)!;
+        const rows = await tx.unsafe(text, [7, offset], { prepare: true });
+        const found = rows[0]!.docs ?? '';
+        const wanted = docs.slice(offset, offset + 7).join(',');
+        if (Number(rows[0]!.total) !== docs.length || found !== wanted)
+          t.same(
+            { total: Number(rows[0]!.total), found },
+            { total: docs.length, found: wanted },
+            `${direction} ${offset}`,
+          );
+      }
+    }
+    return all.length;
+  }) as Promise<number>;
+}
+
+/** Records with moments all over the list, in one statement; more than 300 are told by block. */
+const INSERT = `insert into items (id, updated_at, name, doc)
+  select overlay(gen_random_uuid()::text placing
+    overlay(lpad(to_hex(1700000000000 + (random() * 200000)::bigint), 12, '0') placing '-' from 9 for 0) from 1 for 13)::uuid,
+    now(), 'bulk', '{"n":' || n || '}'
+  from generate_series(1, $1::integer) n`;
+
+t.test('totals and deep pages are exact while many write and the deltas are added up', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  await fill(databaseUrl, 0, 2000);
+  const { send, db } = await testService(t, { DATABASE_URL: databaseUrl });
+  const sql = postgres(databaseUrl, { max: 8, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  let writing = true;
+  const until = async (work: () => Promise<unknown>): Promise<number> => {
+    let times = 0;
+    for (; writing; times++) await work();
+    return times;
+  };
+  const background = [
+    until(() => compare(t, sql)),
+    until(() => fold(db, 'items', 4)),
+    until(() => fold(db, 'items', 30)),
+  ];
+  const client = async (): Promise<void> => {
+    for (let n = 0; n < 15; n++) {
+      const { json } = await send('POST', '/items', { body: { name: `n${n}` } });
+      if (n % 3 === 0) await send('DELETE', `/items/${json.id}`);
+    }
+  };
+  const bulk = async (rows: number): Promise<void> => {
+    for (let n = 0; n < 8; n++) {
+      await sql.unsafe(INSERT, [rows]);
+      const rollback = sql.begin(async (tx) => {
+        await tx.unsafe(INSERT, [rows]);
+        await tx`delete from items where random() < 0.5`;
+        throw new Error('back');
+      });
+      await rollback.catch(() => undefined);
+      await sql`delete from items where random() < 0.1`;
+    }
+  };
+  await Promise.all([client(), client(), client(), bulk(3), bulk(40), bulk(500)]);
+  writing = false;
+  for (const times of await Promise.all(background)) t.ok(times >= 3, `${times} times`);
+  await fold(db, 'items', 4);
+  const left = await compare(t, sql);
+  const [row] =
+    await sql`select total::int, cardinality(starts) as blocks, (select count(*)::int from counts) as deltas from blocks where collection = 'items'`;
+  t.equal(row!.total, left);
+  t.equal(row!.deltas, 0, 'everything is added up');
+  t.ok(row!.blocks > 10, `${row!.blocks} blocks`);
+});
+
+t.test('blocks grow with a list, and go with it', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  await fill(databaseUrl, 0, 30_000);
+  const { send, db } = await testService(t, { DATABASE_URL: databaseUrl });
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const blocks = async () => {
+    const [row] =
+      await sql`select total::int, cardinality(starts) as starts, before from blocks where collection = 'items'`;
+    return row!;
+  };
+  t.same(await unfolded(db.run), ['items'], 'one statement, and much to add up');
+  await fold(db, 'items');
+  t.same(await unfolded(db.run), []);
+  const { total, starts, before } = await blocks();
+  t.equal(total, 30_000);
+  t.ok(starts >= 28 && starts <= 59, `${starts} blocks of 512 to 1024`);
+  t.same(
+    before,
+    before.toSorted((a: string, b: string) => Number(a) - Number(b)),
+  );
+  const { json } = await send('GET', '/items?page=1000&limit=20&order=asc&sort=created_at');
+  t.match(json.data[0].name, / 19981$/);
+  t.equal((await send('GET', '/items?page=1500')).json.data.length, 20);
+  t.match((await send('GET', '/items?page=1500')).json.data[19].name, / 1$/);
+  t.same((await send('GET', '/items?page=1501')).json.data, []);
+  t.equal((await send('GET', `/items?page=${Number.MAX_SAFE_INTEGER}&limit=100`)).json.meta.total, 30_000);
+  await sql`delete from items where name not like '% 1_'`;
+  await fold(db, 'items');
+  const few = await blocks();
+  t.same([few.total, few.starts], [10, 1]);
+});
+
+t.test('what one turn leaves to cut is told, and the next goes on', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const limits = {
+    connections: 1,
+    searches: 1,
+    streams: 1,
+    queue: 10,
+    timeoutMs: 10_000,
+    tombstones: false,
+    events: false,
+  };
+  const db = connect(databaseUrl, limits);
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => Promise.all([db.close(), sql.end()]));
+  await sql.unsafe(INSERT, [2000]);
+  while (await fold(db, 'items', 4));
+  await sql.unsafe(INSERT, [20_000]);
+  t.equal(await fold(db, 'items', 4, 0), true, 'every block has become too large');
+  while (await fold(db, 'items', 4));
+  const [largest] = await sql`
+    select max(next - passed)::int as records
+    from (
+      select passed, lead(passed, 1, total) over (order by start) as next
+      from blocks, unnest(starts, before) as block (start, passed)
+      where collection = 'items'
+    ) as block`;
+  t.ok(largest!.records <= 2 * Math.sqrt(22_000), `at the most ${largest!.records} records`);
+  t.equal(await compare(t, sql), 22_000);
+});
+
+t.test('a cut reads so many records, however many there are', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await sql.unsafe(INSERT.replace('$1::integer', '120000'));
+  await sql`
+    insert into blocks (collection, total, starts, before) values ('items', 120000, '{0}', '{0}')
+    on conflict (collection) do update set total = 120000, starts = '{0}', before = '{0}'`;
+  await sql`delete from counts`;
+  // As the service has it.
+  await sql`set plan_cache_mode = 'force_generic_plan'`;
+  await sql`set enable_seqscan = off`;
+  const split = fillText(readStatements('counts.sql').get('split')!, { table: 'items' });
+  await sql.unsafe(`prepare cut (text, bigint) as ${split}`);
+  const [row] = await sql.unsafe(
+    `explain (analyze, timing off, format json) execute cut ('items', ${BLOCK})`,
+  );
+  const text = JSON.stringify(row);
+  const read = [...text.matchAll(/"Relation Name":"items".*?"Actual Rows":([\d.]+)/g)].map(([, rows]) =>
+    Number(rows),
+  );
+  t.same(read, [50_000]);
+});

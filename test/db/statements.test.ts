@@ -1,0 +1,84 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import t, { type Test } from 'tap';
+import { connect } from '../../src/db/db.js';
+import { SQL_DIR } from '../../src/db/sql-files.js';
+import { fill, readStatements } from '../../src/db/statements.js';
+import { openCollections } from '../../src/routes.js';
+import { testDatabase } from '../support/service.js';
+
+function statementsOf(t: Test, text: string): ReadonlyMap<string, string> {
+  const file = join(t.testdir(), 'some.sql');
+  writeFileSync(file, text);
+  return readStatements(pathToFileURL(file).href);
+}
+
+t.test('a file is read as named statements without comments and the last semicolon', async (t) => {
+  const statements = statementsOf(
+    t,
+    `-- What the file is about; not a statement.
+-- name: first ($1 id)
+select 1
+-- a reason
+from a;
+
+-- name: second
+select ';' as text;
+`,
+  );
+  t.strictSame(
+    [...statements],
+    [
+      ['first', 'select 1\nfrom a'],
+      ['second', "select ';' as text"],
+    ],
+  );
+});
+
+t.test('a name that stands twice, or is missing, is refused', async (t) => {
+  const twice = '-- name: one\nselect 1;\n-- name: one ($1 id)\nselect 2;\n';
+  t.throws(() => statementsOf(t, twice), /"one \(\$1 id\)" has no name of its own/);
+  t.throws(() => statementsOf(t, '-- name: (\nselect 1;\n'), /has no name of its own/);
+  t.throws(() => readStatements('no-such-file.sql'), { code: 'ENOENT' });
+});
+
+t.test('a statement is filled in with the parts that there are', async (t) => {
+  const cases: [string, Record<string, string>, string][] = [
+    ['select :columns from :table', { columns: 'a, b', table: 't' }, 'select a, b from t'],
+    ["where c = ':table'", { table: 't' }, "where c = 't'"],
+    ['select a::text, :b::bigint', { text: 'x', bigint: 'y', b: 'b' }, 'select a::text, b::bigint'],
+    ['order by :order, :order_by', { order: 'o' }, 'order by o, :order_by'],
+    ['select doc:columns', { columns: '' }, 'select doc'],
+    ['select :a', { a: ':b $& $1', b: 'no' }, 'select :b $& $1'],
+  ];
+  for (const [text, parts, filled] of cases) t.equal(fill(text, parts), filled, text);
+});
+
+t.test('every statement file parses, and PostgreSQL takes every statement', async (t) => {
+  const options = {
+    connections: 1,
+    searches: 1,
+    streams: 1,
+    queue: 100,
+    timeoutMs: 10_000,
+    tombstones: false,
+    events: false,
+  };
+  const db = connect(await testDatabase(t), options);
+  t.teardown(() => db.close());
+  const files = readdirSync(SQL_DIR).filter((name) => name.endsWith('.sql'));
+  t.ok(files.length > 0);
+  for (const file of files) {
+    const statements = readStatements(file);
+    const headings = readFileSync(new URL(file, SQL_DIR), 'utf8').match(/^-- name:/gm) ?? [];
+    t.equal(statements.size, headings.length, `${file} has a statement for each heading`);
+    for (const [name, text] of statements) {
+      t.match(text, /^[a-z]/, `${file}: ${name} begins with a keyword`);
+      t.notMatch(text, /;\s*\S/, `${file}: ${name} is one statement`);
+      if (fill(text, { table: '' }) !== text) continue; // told by openCollections
+      if (!/(?<!:):[a-z_]/.test(text)) await t.resolves(db.describe(text), `${file}: ${name}`);
+    }
+  }
+  await t.resolves(openCollections(db, true), 'those of the collections, filled in');
+});

@@ -1,0 +1,210 @@
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { createHorizon, type Sight } from '../../src/events/commit-horizon.js';
+import { startProcess, until } from '../support/process.js';
+import { send, testDatabase, testService } from '../support/service.js';
+import { follow } from './follow.js';
+
+const sight = (newest: number, xmin: number, next: number): Sight => ({
+  newest,
+  floor: 0,
+  xmin: BigInt(xmin),
+  next: BigInt(next),
+});
+
+t.test('with no transaction running, everything that is seen is final', async (t) => {
+  const horizon = createHorizon();
+  horizon.look(sight(7, 100, 100));
+  t.equal(horizon.at(), 7);
+  t.notOk(horizon.isBehind());
+});
+
+t.test('what was seen while others ran is final once those have ended, and nothing after it', async (t) => {
+  const horizon = createHorizon();
+  horizon.look(sight(7, 100, 103));
+  t.equal(horizon.at(), 0);
+  t.ok(horizon.isBehind());
+  horizon.look(sight(9, 102, 110));
+  t.equal(horizon.at(), 0, '102 may still have a number below 7');
+  horizon.look(sight(12, 103, 112));
+  t.equal(horizon.at(), 7, 'of 8 to 12 nothing is known');
+  horizon.look(sight(12, 112, 112));
+  t.equal(horizon.at(), 12);
+});
+
+t.test('it never goes back', async (t) => {
+  const horizon = createHorizon();
+  horizon.look(sight(9, 10, 10));
+  horizon.look(sight(5, 3, 3));
+  t.equal(horizon.at(), 9);
+});
+
+/** Creates, patches and deletes of items by SQL, as transactions that a test holds open. */
+async function setup(t: Test) {
+  const service = await testService(t);
+  const sql = postgres(service.databaseUrl, { max: 8, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const names = ['a', 'b'];
+  const made = await Promise.all(names.map((name) => service.send('POST', '/items', { body: { name } })));
+  const [a, b] = made.map(({ json }) => json.id as string) as [string, string];
+  const touch = (tx: postgres.Sql, id: string) =>
+    tx`update items set version = version + 1,
+      doc = regexp_replace(doc, '"_version":\\d+', '"_version":' || version + 1) where id = ${id}`;
+  return { service, sql, a, b, touch };
+}
+
+const allOf = async (
+  url: string,
+): Promise<{ subject: string; data: { _version: number }; sequence: string }[]> =>
+  (await send(url, 'GET', '/events?limit=1000')).json.data;
+
+t.test(
+  'an event whose transaction is late is neither passed over nor told before an earlier one',
+  async (t) => {
+    const { service, sql, a, b, touch } = await setup(t);
+    const stream = await follow(t, `${service.url}/events`);
+    await until('the creations are told', () => stream.messages.length === 2);
+    const [late, early] = [await sql.reserve(), await sql.reserve()];
+    // The later writer of `b` has begun first, and has the lower transaction number.
+    await late`begin`;
+    await touch(late, a);
+    await early`begin`;
+    await touch(early, b);
+    await early`commit`;
+    await touch(late, b);
+    for (let count = 0; count < 10; count++)
+      await service.send('POST', '/items', { body: { name: `beside ${count}` } });
+    t.equal((await allOf(service.url)).length, 2, 'nothing after the transaction that is still running');
+    t.equal(stream.messages.length, 2);
+    await late`commit`;
+    late.release();
+    early.release();
+    await until('all is told', () => stream.messages.length === 15);
+    const versions = (id: string) =>
+      stream.messages
+        .filter(({ data }) => data.subject === `/items/${id}`)
+        .map(({ data }) => data.data._version);
+    t.same(versions(a), [1, 2]);
+    t.same(versions(b), [1, 2, 3]);
+    const ids = stream.messages.map(({ id }) => id);
+    t.same(ids, ids.toSorted(), 'in one order');
+    t.same(
+      await until('all can be read', async () => {
+        const all = await allOf(service.url);
+        return all.length === 15 && all.map(({ sequence }) => sequence);
+      }),
+      ids,
+    );
+  },
+);
+
+t.test('a transaction that runs is waited for although none with a higher number has ended', async (t) => {
+  const { service, sql, a, b, touch } = await setup(t);
+  const stream = await follow(t, `${service.url}/events`);
+  await until('the creations are told', () => stream.messages.length === 2);
+  // The snapshot that shows what `low` wrote ends just below `high`.
+  const [low, high] = [await sql.reserve(), await sql.reserve()];
+  await low`begin`;
+  await low`select pg_current_xact_id()`;
+  await high`begin`;
+  await touch(high, a);
+  await touch(low, b);
+  await low`commit`;
+  for (let count = 0; count < 20; count++) t.equal((await allOf(service.url)).length, 2);
+  await high`commit`;
+  low.release();
+  high.release();
+  await until('all is told', () => stream.messages.length === 4);
+  t.same(
+    stream.messages.slice(2).map(({ data }) => data.subject),
+    [`/items/${a}`, `/items/${b}`],
+  );
+});
+
+t.test('what is rolled back is never told, and holds nobody up', async (t) => {
+  const { service, sql, a, touch } = await setup(t);
+  const stream = await follow(t, `${service.url}/events`);
+  const doomed = await sql.reserve();
+  await doomed`begin`;
+  await touch(doomed, a);
+  await service.send('POST', '/items', { body: { name: 'after' } });
+  await doomed`rollback`;
+  doomed.release();
+  await until('the rest is told', () => stream.messages.length === 3);
+  t.same(
+    stream.messages.map(({ event }) => event),
+    ['items.created', 'items.created', 'items.created'],
+  );
+});
+
+t.test(
+  'readers in several processes see every event once, in one order, beside long and short writers',
+  async (t) => {
+    const { service, sql, touch } = await setup(t);
+    const other = startProcess(t, { DATABASE_URL: service.databaseUrl });
+    const urls = [service.url, await other.ready()];
+    const streams = await Promise.all(urls.map((url) => follow(t, `${url}/events`)));
+    const ids: string[] = [];
+    for (let count = 0; count < 5; count++)
+      ids.push((await service.send('POST', '/items', { body: { name: `item ${count}` } })).json.id);
+    const [WRITERS, TRANSACTIONS] = [6, 25];
+    const writer = async (number: number) => {
+      for (let count = 0; count < TRANSACTIONS; count++) {
+        const [one, two] = [ids[(number + count) % 5]!, ids[(number * 2 + count * 3) % 5]!].sort();
+        await sql.begin(async (tx) => {
+          await tx`select pg_current_xact_id()`;
+          if (number === 0) await tx`select pg_sleep(0.05)`;
+          await touch(tx as never, one!);
+          if (number < 3) await tx`select pg_sleep(0.005)`;
+          if (two !== one) await touch(tx as never, two!);
+        });
+      }
+    };
+    const writing = Promise.all([
+      ...Array.from({ length: WRITERS }, (_, number) => writer(number)),
+      ...Array.from({ length: 40 }, (_, number) =>
+        send(urls[number % 2]!, 'POST', '/items', { body: { name: `created ${number}` } }),
+      ),
+    ]);
+    // A reader by pages meanwhile, from its cursor to the next.
+    const paged: string[] = [];
+    let cursor = '';
+    let written = false;
+    void writing.then(() => (written = true));
+    const [row] = await until('all is written and read by pages', async () => {
+      const before = written;
+      const { json } = await send(
+        urls[1]!,
+        'GET',
+        `/events?limit=7${cursor === '' ? '' : `&after=${cursor}`}`,
+      );
+      for (const event of json.data) paged.push(event.sequence);
+      cursor = json.meta.cursor;
+      if (!before) return false;
+      const rows = await sql<{ count: number }[]>`select count(*)::integer as count from events`;
+      return rows[0]!.count === paged.length && rows;
+    });
+    await writing;
+    for (const stream of streams) {
+      await until('all is told', () => stream.messages.length >= row!.count);
+      t.same(
+        stream.messages.map(({ id }) => id),
+        paged,
+        'each once, and in the same order for everybody',
+      );
+      const last = new Map<string, number>();
+      for (const { data } of stream.messages) {
+        t.equal(data.data._version, (last.get(data.subject) ?? 0) + 1, `${data.subject} in order`);
+        last.set(data.subject, data.data._version);
+      }
+    }
+  },
+);
+
+t.test('the horizon of a new process is that of the database', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const first = await testService(t, { DATABASE_URL: databaseUrl });
+  await first.send('POST', '/items', { body: { name: 'one' } });
+  const second = await testService(t, { DATABASE_URL: databaseUrl });
+  await until('it is read', async () => (await second.send('GET', '/events')).json.data.length === 1);
+});

@@ -1,0 +1,184 @@
+import net from 'node:net';
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { until } from '../support/process.js';
+import { testProxy } from '../support/proxy.js';
+import { type TestService, testDatabase, testService } from '../support/service.js';
+import { follow } from './follow.js';
+
+const create = async ({ send }: TestService, name: string, more = {}) =>
+  (await send('POST', '/items', { body: { name, ...more } })).json.id as string;
+
+async function setup(t: Test, env: Record<string, string> = {}) {
+  const service = await testService(t, env);
+  return { service, follow: (path: string, headers = {}) => follow(t, service.url + path, headers) };
+}
+
+t.test('a stream tells what was and what comes, each with its cursor as id', async (t) => {
+  const { service, follow } = await setup(t);
+  const first = await create(service, 'before');
+  const stream = await follow('/api/v1/events');
+  t.equal(stream.status, 200);
+  t.equal(stream.headers['content-type'], 'text/event-stream');
+  t.equal(stream.headers['cache-control'], 'no-store');
+  const second = await create(service, 'after');
+  await until('both are told', () => stream.messages.length === 2);
+  t.match(stream.messages, [
+    { event: 'items.created', data: { subject: `/items/${first}`, data: { name: 'before' } } },
+    { event: 'items.created', data: { subject: `/items/${second}`, data: { name: 'after' } } },
+  ]);
+  for (const { id, data } of stream.messages) t.equal(id, data.sequence);
+  t.match(stream.text(), /^retry: \d+\n\n/);
+});
+
+t.test('Last-Event-ID resumes, also over an `after` that is repeated', async (t) => {
+  const { service, follow } = await setup(t);
+  for (const name of ['a', 'b', 'c']) await create(service, name);
+  const whole = await follow('/events');
+  await until('all is told', () => whole.messages.length === 3);
+  const ids = whole.messages.map(({ id }) => id);
+  whole.leave();
+  const resumed = await follow(`/events?after=${ids[0]}`, { 'last-event-id': ids[1] });
+  await create(service, 'd');
+  await until('the rest is told', () => resumed.messages.length === 2);
+  t.same(
+    resumed.messages.map(({ data }) => data.data.name),
+    ['c', 'd'],
+  );
+  t.equal((await follow('/events', { 'last-event-id': 'x' })).status, 400);
+  t.equal((await follow('/events', { 'last-event-id': '00000001000' })).status, 410);
+});
+
+t.test('heartbeats keep a stream alive and its cursor up to date', async (t) => {
+  const { service, follow } = await setup(t, { EVENTS_HEARTBEAT_MS: '50' });
+  const stream = await follow('/events?types=users.*');
+  await create(service, 'not asked for');
+  await until('its cursor has passed it', () => stream.lastId() > '00000000000');
+  t.match(stream.text(), /\n:\nid: [0-9a-z]{11}\n\n/);
+  t.same(stream.messages, []);
+  const resumed = await follow('/events', { 'last-event-id': stream.lastId() });
+  await create(service, 'next');
+  await until('the next is told', () => resumed.messages.length === 1);
+  t.equal(resumed.messages[0]!.data.data.name, 'next');
+});
+
+t.test('a reader that does not read is cut, and gets the rest when it comes again', async (t) => {
+  const { service, follow } = await setup(t, { EVENTS_BUFFER: '65536' });
+  const note = 'x'.repeat(500_000);
+  const slow = await follow('/events');
+  const quick = await follow('/events');
+  await create(service, 'first');
+  await until('both have the first', () => slow.messages.length + quick.messages.length === 2);
+  slow.pause();
+  // More than what sockets take between them.
+  const COUNT = 40;
+  for (let count = 0; count < COUNT; count++) await create(service, `large ${count}`, { note });
+  await until('the quick one has all', () => quick.messages.length === COUNT + 1);
+  await until('the slow one is cut', () => service.feed!.streams.size() === 1);
+  const resumed = await follow('/events', { 'last-event-id': slow.lastId() });
+  await until('it has the rest', () => resumed.messages.length === COUNT);
+  t.same(
+    resumed.messages.map(({ data }) => data.data.name),
+    Array.from({ length: COUNT }, (_, count) => `large ${count}`),
+  );
+});
+
+t.test('a reader that takes nothing between two heartbeats is cut', async (t) => {
+  const { service } = await setup(t, { EVENTS_HEARTBEAT_MS: '200', EVENTS_BUFFER: '104857600' });
+  for (let count = 0; count < 20; count++) await create(service, `${count}`, { note: 'x'.repeat(900_000) });
+  const { port } = new URL(service.url);
+  const socket = net.connect(Number(port), '127.0.0.1', () =>
+    socket.write('GET /events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n'),
+  );
+  t.teardown(() => socket.destroy());
+  socket.pause();
+  await until('it is there', () => service.feed!.streams.size() === 1);
+  await until('it is gone', () => service.feed!.streams.size() === 0);
+});
+
+t.test('places are bounded, and free again when a reader leaves', async (t) => {
+  const { service, follow } = await setup(t, { EVENTS_STREAMS: '2' });
+  const stream = await follow('/events');
+  const controller = new AbortController();
+  const waiting = fetch(`${service.url}/events?after=now`, {
+    headers: { prefer: 'wait=60' },
+    signal: controller.signal,
+  }).catch(() => 'left');
+  await until('all are taken', () => service.feed!.streams.size() === 2);
+  t.equal((await follow('/events')).status, 503);
+  controller.abort();
+  t.equal(await waiting, 'left');
+  const second = await until('one is free', async () => {
+    const next = await follow('/events');
+    return next.status === 200 && next;
+  });
+  t.equal((await service.send('GET', '/events')).status, 200, 'who does not wait needs none');
+  stream.leave();
+  second.leave();
+  await until('both are free', () => service.feed!.streams.size() === 0);
+});
+
+t.test('a stream ends after its time, and with the service', async (t) => {
+  const brief = await setup(t, { EVENTS_STREAM_MS: '100', EVENTS_HEARTBEAT_MS: '50' });
+  const stream = await brief.follow('/events');
+  await until('it is over', () => stream.isOver());
+  const { service, follow } = await setup(t);
+  const last = await follow('/events');
+  const waiting = service.send('GET', '/events?after=now', { headers: { prefer: 'wait=60' } });
+  await until('both are there', () => service.feed!.streams.size() === 2);
+  await service.feed!.close();
+  await until('the stream is over', () => last.isOver());
+  t.same((await waiting).json.data, []);
+});
+
+t.test('a hundred streams are told of one event', async (t) => {
+  const { service, follow } = await setup(t);
+  const streams = await Promise.all(
+    Array.from({ length: 100 }, (_, n) => follow(n % 2 === 0 ? '/events' : '/events?types=items.created')),
+  );
+  const sql = postgres(service.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const listeners = await sql`select 1 from pg_stat_activity
+    where datname = current_database() and query ilike 'listen%events%'`;
+  t.equal(listeners.length, 1, 'on one connection that listens');
+  const id = await create(service, 'news');
+  for (const stream of streams) {
+    await until('it is told', () => stream.messages.length === 1);
+    t.equal(stream.messages[0]!.data.subject, `/items/${id}`);
+  }
+});
+
+t.test('what others write wakes a stream, by a message or by looking', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const [one, two] = [
+    await testService(t, { DATABASE_URL: databaseUrl }),
+    await testService(t, { DATABASE_URL: databaseUrl }),
+  ];
+  const stream = await follow(t, `${two.url}/events`);
+  await create(one, 'by another process');
+  await until('it is told', () => stream.messages.length === 1);
+  const sql = postgres(databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  await sql`delete from items`;
+  await until('it is told', () => stream.messages.length === 2);
+  t.equal(stream.messages[1]!.event, 'items.deleted');
+});
+
+t.test('a stream outlives the loss of the database, and misses nothing', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const proxy = await testProxy(t, databaseUrl);
+  const reader = await testService(t, { DATABASE_URL: proxy.url });
+  const writer = await testService(t, { DATABASE_URL: databaseUrl });
+  const stream = await follow(t, `${reader.url}/events`);
+  await create(writer, 'before');
+  await until('it is told', () => stream.messages.length === 1);
+  proxy.cut();
+  for (let count = 0; count < 5; count++) await create(writer, `meanwhile ${count}`);
+  await proxy.restore();
+  await until('all is told', () => stream.messages.length === 6);
+  t.same(
+    stream.messages.map(({ data }) => data.data.name),
+    ['before', ...Array.from({ length: 5 }, (_, count) => `meanwhile ${count}`)],
+  );
+  t.notOk(stream.isOver());
+});

@@ -1,0 +1,339 @@
+import { createHmac } from 'node:crypto';
+import postgres from 'postgres';
+import t from 'tap';
+import { createAuthenticator } from '../../src/auth/authenticate.js';
+import { type Presented, Refusal, type Scheme } from '../../src/auth/scheme.js';
+import { connect } from '../../src/db/db.js';
+import { partition } from '../../src/limits/client-key.js';
+import { type FailureLimit, failureLimit } from '../../src/limits/login-throttle.js';
+import { openSharedCounts } from '../../src/limits/shared-counters.js';
+import { Problem } from '../../src/problem.js';
+import { createLog } from '../../src/telemetry/log.js';
+import { type Answer, send, testDatabase, testService } from '../support/service.js';
+
+/** A clock that stands still, from the moment of its making on: the database has no other. */
+function testClock() {
+  let at = Date.now();
+  return {
+    now: () => at,
+    pass: (seconds: number) => {
+      at += seconds * 1000;
+    },
+  };
+}
+
+/** The seconds that a 429 asks for; 0 when the work is done. */
+async function waitOf(work: () => unknown): Promise<number> {
+  try {
+    await work();
+    return 0;
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== 'RATE_LIMITED') throw error;
+    return Number(error.more.headers![1]);
+  }
+}
+
+const ADDRESS = '192.0.2.1';
+
+const failOnce = async (limit: FailureLimit, address = ADDRESS, account?: string): Promise<void> =>
+  limit.begin(address).fail(account);
+
+async function fail(times: number, limit: FailureLimit, address = ADDRESS, account?: string) {
+  for (let time = 0; time < times; time++) await failOnce(limit, address, account);
+}
+
+t.test('so many failures a minute pass, then each wait is twice the one before', async (t) => {
+  const { now, pass } = testClock();
+  const limit = failureLimit(3, undefined, now);
+  await fail(2, limit);
+  t.equal(await waitOf(() => limit.begin(ADDRESS)), 0, 'below the limit nobody waits');
+  await fail(1, limit);
+  const waits = [];
+  for (let round = 0; round < 12; round++) {
+    const wait = await waitOf(() => limit.begin(ADDRESS));
+    waits.push(wait);
+    pass(wait - 0.001);
+    t.equal(await waitOf(() => limit.begin(ADDRESS)), 1, 'to the end');
+    pass(0.001);
+    await fail(1, limit);
+  }
+  t.strictSame(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]);
+});
+
+t.test('failures are forgotten after a minute, and after a wait when the next would be over', async (t) => {
+  const { now, pass } = testClock();
+  const limit = failureLimit(3, undefined, now);
+  await fail(2, limit);
+  pass(60);
+  await fail(2, limit);
+  t.equal(await waitOf(() => limit.begin(ADDRESS)), 0, 'a new minute');
+  await fail(1, limit);
+  for (const wait of [1, 2, 4, 8, 16, 32]) {
+    pass(wait);
+    await fail(1, limit);
+  }
+  t.equal(await waitOf(() => limit.begin(ADDRESS)), 64);
+  pass(64 + 127);
+  await fail(1, limit);
+  t.equal(await waitOf(() => limit.begin(ADDRESS)), 128, 'not yet forgotten');
+  pass(128 + 256);
+  await fail(1, limit);
+  t.equal(await waitOf(() => limit.begin(ADDRESS)), 0, 'forgotten');
+});
+
+t.test('addresses and accounts are counted apart', async (t) => {
+  const { now } = testClock();
+  const limit = failureLimit(2, undefined, now);
+  await failOnce(limit, '192.0.2.1', 'ann');
+  await failOnce(limit, '192.0.2.2', 'ann');
+  const attempt = limit.begin('192.0.2.3');
+  t.equal(
+    await waitOf(() => attempt.admit('ann')),
+    1,
+    'an account that is guessed from many addresses waits',
+  );
+  t.equal(await waitOf(() => attempt.admit('bob')), 0);
+  await failOnce(limit, '192.0.2.4', '192.0.2.3');
+  await failOnce(limit, '192.0.2.5', '192.0.2.3');
+  t.equal(await waitOf(() => limit.begin('192.0.2.3')), 0, 'no account counts as an address');
+  await failOnce(limit, '192.0.2.1', 'carl');
+  t.equal(await waitOf(() => limit.begin('192.0.2.1')), 1, 'an address that guesses many accounts waits');
+  const long = limit.begin('192.0.2.9');
+  await failOnce(limit, '192.0.2.7', 'x'.repeat(10_000));
+  await failOnce(limit, '192.0.2.8', 'x'.repeat(10_000));
+  t.equal(await waitOf(() => long.admit('x'.repeat(10_000))), 1);
+  t.equal(await waitOf(() => limit.begin('192.0.2.10').admit('x'.repeat(9_999))), 0);
+});
+
+t.test('an IPv6 client is its /64, however its address is written', async (t) => {
+  const same: [string, string][] = [
+    ['2001:db8::1', '2001:db8:0:0:ffff:ffff:ffff:ffff'],
+    ['2001:DB8:0:0::1', '2001:db8::2'],
+    ['::1', '::'],
+    ['fe80::1%eth0', 'fe80::2'],
+    ['1:2:3:4:5:6:7:8', '1:2:3:4::'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['::ffff:c000:201', '192.0.2.1'],
+    ['64:ff9b::192.0.2.1', '64:ff9b::1'],
+    ['1:2:3:4:5:6:192.0.2.1', '1:2:3:4::'],
+  ];
+  for (const [a, b] of same) t.equal(partition('address', a), partition('address', b), `${a} and ${b}`);
+  const different: [string, string][] = [
+    ['2001:db8:0:1::1', '2001:db8::1'],
+    ['192.0.2.1', '192.0.2.2'],
+    ['::ffff:192.0.2.1', '::ffff:192.0.2.2'],
+  ];
+  for (const [a, b] of different) t.not(partition('address', a), partition('address', b), `${a} and ${b}`);
+  const { now } = testClock();
+  const limit = failureLimit(2, undefined, now);
+  await failOnce(limit, '2001:db8::1');
+  await failOnce(limit, '2001:db8::2');
+  t.equal(await waitOf(() => limit.begin('2001:db8::3')), 1);
+  t.equal(await waitOf(() => limit.begin('2001:db8:0:1::3')), 0);
+});
+
+t.test('zero is no limit', async (t) => {
+  const limit = failureLimit(0);
+  await fail(1000, limit, ADDRESS, 'ann');
+  const attempt = limit.begin(ADDRESS);
+  await attempt.admit('ann');
+  t.doesNotThrow(() => attempt.pass());
+});
+
+/** A scheme whose checks all end when the test says so; the credential `good` is the only good one. */
+function gatedScheme() {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  let checks = 0;
+  const scheme: Scheme = {
+    name: 'basic',
+    challenge: () => 'Basic realm="test"',
+    authenticate: (presented, admission) => {
+      const { authorization } = presented.headers;
+      if (authorization === undefined) return undefined;
+      return (async () => {
+        admission.admit('ann');
+        checks++;
+        await opened;
+        if (authorization !== 'good') throw new Refusal('basic', 'No.', 'ann');
+        return { subject: 'ann', scopes: new Set<string>(), scheme: 'basic', expiresAt: undefined };
+      })();
+    },
+  };
+  return { scheme, open, checks: () => checks };
+}
+
+const sent = (address: string, authorization?: string): Presented => ({
+  method: 'GET',
+  target: '/',
+  headers: authorization === undefined ? {} : { authorization },
+  address,
+  secure: true,
+  loopback: false,
+  certificate: undefined,
+  body: async () => Buffer.alloc(0),
+});
+
+const statusOf = (work: () => unknown): Promise<number> =>
+  (async () => work())().then(
+    () => 200,
+    (error) => {
+      if (error instanceof Problem) return error.status;
+      throw error;
+    },
+  );
+
+t.test('of many guesses at once as many are told as of one after the other', async (t) => {
+  const { now, pass } = testClock();
+  const { scheme, open, checks } = gatedScheme();
+  const authenticate = createAuthenticator([scheme], failureLimit(5, undefined, now));
+  const guesses = Array.from({ length: 100 }, (_, at) =>
+    statusOf(() => authenticate(sent(`192.0.2.${at}`, at === 50 ? 'good' : 'bad'))),
+  );
+  open();
+  const statuses = await Promise.all(guesses);
+  t.equal(statuses.filter((status) => status === 401).length, 5);
+  t.equal(statuses.filter((status) => status === 429).length, 95, 'the good one among them');
+  const before = checks();
+  t.equal(await statusOf(() => authenticate(sent('192.0.2.200', 'good'))), 429);
+  t.equal(checks(), before, 'the account waits before its credential is checked');
+  pass(1);
+  t.equal(await statusOf(() => authenticate(sent('192.0.2.200', 'good'))), 200);
+});
+
+t.test('an address that has to wait does so with a credential that is known at once, too', async (t) => {
+  const { now, pass } = testClock();
+  const scheme: Scheme = {
+    name: 'bearer',
+    challenge: () => 'Bearer realm="test"',
+    authenticate: ({ headers }) => {
+      if (headers.authorization !== 'good') throw new Refusal('bearer', 'No.');
+      return { subject: 'ann', scopes: new Set<string>(), scheme: 'bearer', expiresAt: undefined };
+    },
+  };
+  const authenticate = createAuthenticator([scheme], failureLimit(2, undefined, now));
+  const of = (address: string, text: string) => statusOf(() => authenticate(sent(address, text)));
+  t.equal(await of(ADDRESS, 'good'), 200);
+  t.equal(await of(ADDRESS, 'bad'), 401);
+  t.equal(await of(ADDRESS, 'good'), 200);
+  t.equal(await of(ADDRESS, 'bad'), 401);
+  t.equal(await of(ADDRESS, 'good'), 429);
+  t.equal(await of('192.0.2.2', 'good'), 200);
+  pass(1);
+  t.equal(await of(ADDRESS, 'good'), 200);
+});
+
+t.test('a request without a credential is no failure', async (t) => {
+  const { scheme, open } = gatedScheme();
+  open();
+  const authenticate = createAuthenticator([scheme], failureLimit(2));
+  for (let time = 0; time < 10; time++) t.equal(await statusOf(() => authenticate(sent(ADDRESS))), 401);
+  t.equal(await statusOf(() => authenticate(sent(ADDRESS, 'good'))), 200);
+});
+
+const SECRET = 's'.repeat(32);
+const SIGNED = {
+  AUTH: 'signature',
+  SIGNING_SECRETS: JSON.stringify([{ id: 'k', secret: SECRET, subject: 'svc', scopes: ['items:read'] }]),
+};
+
+/** Seconds since 1970; one moment for all, so that no second that passes makes two signatures the same. */
+const STARTED = Math.floor(Date.now() / 1000);
+
+/** The fields of a signed `GET /items`; each nonce makes another signature. */
+function signed(secret: string, nonce: number) {
+  const timestamp = String(STARTED - nonce);
+  const signature = createHmac('sha256', secret).update(`${timestamp}\nGET\n/items\n`).digest('base64');
+  return { 'x-timestamp': timestamp, 'x-signature': signature };
+}
+
+/** Guesses until the answer is 429, as no clock's luck can prevent since each wait is twice the last. */
+async function guess(url: string, headers: Record<string, string> = {}): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  do {
+    answers.push(
+      await send(url, 'GET', '/items', { headers: { ...signed('wrong', answers.length), ...headers } }),
+    );
+  } while (answers.at(-1)!.status === 401 && answers.length < 40);
+  return answers;
+}
+
+t.test('ten bad signatures are 401, then 429 with Retry-After', async (t) => {
+  const { url } = await testService(t, SIGNED);
+  for (let time = 0; time < 20; time++) t.equal((await send(url, 'GET', '/items')).status, 401);
+  t.equal((await send(url, 'GET', '/items', { headers: signed(SECRET, 0) })).status, 200);
+  const answers = await guess(url);
+  t.ok(answers.length > 10, `${answers.length - 1} were 401`);
+  const last = answers.at(-1)!;
+  t.match(last, { status: 429, json: { error: { code: 'RATE_LIMITED' } } });
+  t.match(last.headers['retry-after'], /^[1-9]\d*$/);
+  t.equal(last.headers['www-authenticate'], undefined);
+});
+
+t.test('a client behind a trusted proxy is counted by its own address', async (t) => {
+  const { url } = await testService(t, { ...SIGNED, AUTH_FAILURES: '2', TRUST_PROXY: '127.0.0.1' });
+  t.equal((await guess(url, { 'x-forwarded-for': '2001:db8::1' })).at(-1)!.status, 429);
+  const other = { ...signed(SECRET, 1), 'x-forwarded-for': '2001:db8:1::1' };
+  t.equal((await send(url, 'GET', '/items', { headers: other })).status, 200);
+});
+
+t.test('AUTH_FAILURES=0 counts nothing', async (t) => {
+  const { url } = await testService(t, { ...SIGNED, AUTH_FAILURES: '0' });
+  const answers = await guess(url);
+  t.equal(answers.length, 40);
+  t.ok(answers.every(({ status }) => status === 401));
+});
+
+t.test('with the postgres store a process hears of all failures with one of its own', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const db = connect(databaseUrl, {
+    connections: 1,
+    searches: 1,
+    streams: 1,
+    queue: 100,
+    timeoutMs: 5000,
+    tombstones: false,
+    events: false,
+  });
+  t.teardown(() => db.close());
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const { now, pass } = testClock();
+  const open = () => failureLimit(3, openSharedCounts(db, createLog('silent'))('failures', 60), now);
+  const [one, two, three] = [open(), open(), open()];
+  await fail(2, one, ADDRESS, 'ann');
+  await fail(1, two, ADDRESS, 'ann');
+  t.equal(await waitOf(() => two.begin(ADDRESS)), 1, 'the third failure of all');
+  t.equal(await waitOf(() => one.begin(ADDRESS)), 0, 'has not heard of it');
+  await fail(1, one, ADDRESS, 'ann');
+  t.equal(await waitOf(() => one.begin(ADDRESS)), 2, 'waits for as long as all failures ask');
+  await fail(1, three, ADDRESS, 'ann');
+  t.equal(await waitOf(() => three.begin('192.0.2.9').admit('ann')), 4, 'also the account');
+  pass(4);
+  for (const count of [6, 7, 8]) {
+    await fail(1, three, ADDRESS, 'ann');
+    pass(2 ** (count - 3));
+  }
+  const rows = await sql`select key, points, expire::double precision from limits`;
+  t.same(
+    rows.map(({ points }) => points),
+    [8, 8],
+  );
+  t.ok(
+    rows.every(({ expire }) => expire > Date.now() + 70_000),
+    'remembered beyond the minute, as long as here',
+  );
+  t.notMatch(JSON.stringify(rows), /ann|192/, 'no name is stored');
+});
+
+t.test('two services count failures together', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const env = { ...SIGNED, DATABASE_URL: databaseUrl, RATE_LIMIT_STORE: 'postgres', AUTH_FAILURES: '5' };
+  const [one, two] = [await testService(t, env), await testService(t, env)];
+  t.ok((await guess(one.url)).length > 5);
+  const answers = await guess(two.url);
+  t.equal(answers.at(-1)!.status, 429);
+  t.ok(answers.length <= 5, `${answers.length - 1} passed, not five`);
+});

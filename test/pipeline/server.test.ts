@@ -1,0 +1,689 @@
+import { once } from 'node:events';
+import { STATUS_CODES } from 'node:http';
+import net from 'node:net';
+import t, { type Test } from 'tap';
+import { type Action, permitted } from '../../src/http/router.js';
+import { Problem } from '../../src/problem.js';
+import { type TestService, testService } from '../support/service.js';
+
+const HOST = 'Host: plinth.test\r\n';
+const JSON_BODY = `${HOST}Content-Type: application/json\r\n`;
+const LIMIT = 1_048_576;
+
+/** One answer as it came over the wire. */
+interface Wire {
+  readonly status: number;
+  readonly reason: string;
+  readonly fields: ReadonlyMap<string, string>;
+  readonly body: string;
+}
+
+/** A connection that is read one answer after the other. */
+class Client {
+  readonly closed: Promise<unknown>;
+  #text = '';
+  #ended = false;
+
+  private constructor(readonly socket: net.Socket) {
+    socket.on('data', (chunk) => {
+      this.#text += chunk.toString('latin1');
+      socket.emit('more');
+    });
+    // A reset is one of the ways a connection may end; what was read before it counts.
+    socket.on('error', () => undefined);
+    this.closed = once(socket, 'close').then(() => {
+      this.#ended = true;
+      socket.emit('more');
+    });
+  }
+
+  static async open(t: Test, { url }: TestService): Promise<Client> {
+    const { hostname, port } = new URL(url);
+    const socket = net.connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    t.teardown(() => socket.destroy());
+    const client = new Client(socket);
+    socket.on('end', () => socket.end());
+    await once(socket, 'connect');
+    return client;
+  }
+
+  /** What came and was not yet taken by `next`. */
+  get rest(): string {
+    return this.#text;
+  }
+
+  write(bytes: string | Buffer): void {
+    this.socket.write(bytes);
+  }
+
+  /** The next whole answer; `head` when it is one to HEAD. Throws when the connection ends before. */
+  async next(head = false): Promise<Wire> {
+    for (;;) {
+      const answer = this.#take(head);
+      if (answer) return answer;
+      if (this.#ended) throw new Error(`closed after ${JSON.stringify(this.#text.slice(0, 200))}`);
+      await once(this.socket, 'more');
+    }
+  }
+
+  #take(head: boolean): Wire | undefined {
+    const end = this.#text.indexOf('\r\n\r\n');
+    if (end < 0) return undefined;
+    const [line = '', ...rest] = this.#text.slice(0, end).split('\r\n');
+    const fields = new Map(rest.map((field) => splitField(field)));
+    const [, status = '', reason = ''] = /^HTTP\/1\.1 (\d{3}) (.*)$/.exec(line) ?? [];
+    if (status === '') throw new Error(`no status line: ${line}`);
+    const start = end + 4;
+    let stop = start + Number(head ? 0 : (fields.get('content-length') ?? 0));
+    if (!head && fields.get('transfer-encoding') === 'chunked') {
+      const last = this.#text.indexOf('\r\n0\r\n\r\n', end);
+      stop = last < 0 ? Number.POSITIVE_INFINITY : last + 7;
+    }
+    if (this.#text.length < stop) return undefined;
+    const body = this.#text.slice(start, stop);
+    this.#text = this.#text.slice(stop);
+    return { status: Number(status), reason, fields, body };
+  }
+}
+
+function splitField(field: string): [string, string] {
+  const colon = field.indexOf(':');
+  return [field.slice(0, colon).toLowerCase(), field.slice(colon + 1).trim()];
+}
+
+/** An error answer in the envelope, its reason phrase the one of its status. */
+function isError(t: Test, answer: Wire, status: number, says: string): void {
+  t.equal(answer.status, status, `${says}: ${status}`);
+  t.equal(answer.reason, STATUS_CODES[status], `${says}: reason phrase`);
+  t.match(JSON.parse(answer.body), { error: { code: /^[A-Z_]+$/, message: /\w/ } }, `${says}: envelope`);
+  t.equal(answer.fields.get('content-type'), 'application/json', `${says}: media type`);
+  t.ok(answer.fields.has('date'), `${says}: Date`);
+}
+
+function post(body: string, fields = ''): string {
+  return `POST /users HTTP/1.1\r\n${JSON_BODY}${fields}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+let people = 0;
+
+function person(): string {
+  people++;
+  return JSON.stringify({ email: `p${people}@example.org`, name: `Person ${people}` });
+}
+
+interface Row {
+  readonly says: string;
+  readonly bytes: string | Buffer;
+  readonly status: number;
+  /** The server must end the connection, having said so. */
+  readonly closes?: true;
+  readonly allow?: string;
+}
+
+const get = (target: string, fields = HOST, version = 'HTTP/1.1') =>
+  `GET ${target} ${version}\r\n${fields}\r\n`;
+const method = (name: string, target = '/users') => `${name} ${target} HTTP/1.1\r\n${HOST}\r\n`;
+const framed = (fields: string, body = '') => `POST /users HTTP/1.1\r\n${JSON_BODY}${fields}\r\n${body}`;
+const ALL = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+const CHUNKED = 'Transfer-Encoding: chunked\r\n';
+const manyFields = (bytes: number) => `${HOST}${`X-Long: ${'a'.repeat(500)}\r\n`.repeat(bytes / 510)}`;
+
+const refused: Row[] = [
+  // Host: RFC 9112 section 3.2
+  { says: 'no Host', bytes: get('/users', ''), status: 400 },
+  { says: 'Host twice', bytes: get('/users', `${HOST}${HOST}`), status: 400 },
+  { says: 'Host twice in another case', bytes: get('/users', `${HOST}hOST: plinth.test\r\n`), status: 400 },
+  { says: 'empty Host', bytes: get('/users', 'Host:\r\n'), status: 400 },
+  ...['a b', 'a/b', 'user@a', 'a:b', 'a:1:2', '[::1', 'a, b', 'http://a', 'a?b', '"a"'].map(
+    (host): Row => ({ says: `Host ${host}`, bytes: get('/users', `Host: ${host}\r\n`), status: 400 }),
+  ),
+  { says: 'HTTP/1.0 with a malformed Host', bytes: get('/users', 'Host: a b\r\n', 'HTTP/1.0'), status: 400 },
+
+  // The target: RFC 9112 section 3.2
+  { says: 'GET *', bytes: get('*'), status: 400 },
+  { says: 'absolute-form without a host', bytes: get('http:///users'), status: 400 },
+  { says: 'absolute-form of another scheme', bytes: get('ftp://plinth.test/users'), status: 400 },
+  { says: 'absolute-form with user information', bytes: get('http://a@plinth.test/users'), status: 400 },
+  { says: 'a fragment', bytes: get('/users#top'), status: 400 },
+  { says: 'a space in the target', bytes: get('/us ers'), status: 400, closes: true },
+  { says: 'no slash at the start', bytes: get('users'), status: 400, closes: true },
+  { says: 'raw UTF-8 in the target', bytes: Buffer.from(get('/é')), status: 400, closes: true },
+  { says: 'a target of 9 KB', bytes: get(`/${'a'.repeat(9000)}`), status: 414 },
+  { says: 'a query of 9 KB', bytes: get(`/items?search=${'a'.repeat(9000)}`), status: 414 },
+  { says: 'a target of 30 KB', bytes: get(`/${'a'.repeat(30_000)}`), status: 414 },
+  { says: 'a target of 60 KB', bytes: get(`/${'a'.repeat(60_000)}`), status: 414, closes: true },
+
+  // Methods: RFC 9110 section 9
+  ...['FOO', 'get', 'PROPFIND', 'QUERY', 'GETX', 'PUTT', 'M-SEARCH', 'X'].map(
+    (name): Row => ({ says: `method ${name}`, bytes: method(name), status: 501 }),
+  ),
+  { says: 'an unknown method with a long target', bytes: method('FOO', `/${'a'.repeat(2000)}`), status: 501 },
+  { says: 'TRACE', bytes: method('TRACE'), status: 405, allow: 'GET, HEAD, POST, OPTIONS' },
+  { says: 'CONNECT', bytes: method('CONNECT', 'a.test:443'), status: 405, closes: true, allow: ALL },
+
+  // What is no HTTP/1.1
+  { says: 'a TLS hello', bytes: Buffer.from('16030100a5010000a10303', 'hex'), status: 400, closes: true },
+  { says: 'garbage', bytes: '\0\0\0\0\r\n\r\n', status: 400, closes: true },
+  { says: 'words', bytes: 'hello there, server\r\n\r\n', status: 400, closes: true },
+  { says: 'a half known method and garbage', bytes: 'GE\x16\r\n\r\n', status: 400, closes: true },
+  { says: 'HTTP/0.9', bytes: 'GET /users\r\n\r\n', status: 505 },
+  { says: 'HTTP/2.0', bytes: get('/users', HOST, 'HTTP/2.0'), status: 505 },
+  { says: 'HTTP/3.0', bytes: get('/users', HOST, 'HTTP/3.0'), status: 505, closes: true },
+  { says: 'HTTP/2 preface', bytes: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', status: 400, closes: true },
+  { says: 'another protocol', bytes: get('/users', HOST, 'ICAP/1.0'), status: 400, closes: true },
+  { says: 'bare line feeds', bytes: `GET /users HTTP/1.1\nHost: a\n\n`, status: 400, closes: true },
+
+  // Header fields: RFC 9112 section 5
+  { says: 'a space before the colon', bytes: get('/users', `${HOST}X : a\r\n`), status: 400, closes: true },
+  { says: 'obs-fold', bytes: get('/users', `${HOST}X: a\r\n b\r\n`), status: 400, closes: true },
+  { says: 'a fold in the first field', bytes: get('/users', ` X: a\r\n${HOST}`), status: 400, closes: true },
+  { says: 'a bare CR', bytes: get('/users', `${HOST}X: a\rb\r\n`), status: 400, closes: true },
+  { says: 'NUL in a field', bytes: get('/users', `${HOST}X: a\0b\r\n`), status: 400, closes: true },
+  { says: 'a field without a colon', bytes: get('/users', `${HOST}X\r\n`), status: 400, closes: true },
+  { says: 'one field of 17 KB', bytes: get('/users', `${HOST}X: ${'a'.repeat(17_000)}\r\n`), status: 431 },
+  { says: 'one field of 40 KB', bytes: get('/users', `${HOST}X: ${'a'.repeat(40_000)}\r\n`), status: 431 },
+  {
+    says: 'one field of 60 KB',
+    bytes: get('/users', `${HOST}X: ${'a'.repeat(60_000)}\r\n`),
+    status: 431,
+    closes: true,
+  },
+  { says: 'fields of 17 KB', bytes: get('/users', manyFields(17_000)), status: 431 },
+  { says: 'fields of 40 KB', bytes: get('/users', manyFields(40_000)), status: 431 },
+  { says: 'fields of 60 KB', bytes: get('/users', manyFields(60_000)), status: 431, closes: true },
+
+  // Framing: RFC 9112 section 6
+  {
+    says: 'Transfer-Encoding from HTTP/1.0',
+    bytes: `POST /users HTTP/1.0\r\n${JSON_BODY}${CHUNKED}\r\n2\r\n{}\r\n0\r\n\r\n`,
+    status: 400,
+    closes: true,
+  },
+  {
+    says: 'gzip, chunked',
+    bytes: framed('Transfer-Encoding: gzip, chunked\r\n', '2\r\n{}\r\n0\r\n\r\n'),
+    status: 501,
+    closes: true,
+  },
+  {
+    says: 'an unknown transfer coding alone',
+    bytes: framed('Transfer-Encoding: xchunked\r\n', '2\r\n{}\r\n0\r\n\r\n'),
+    status: 501,
+    closes: true,
+  },
+  {
+    says: 'chunked, gzip',
+    bytes: framed('Transfer-Encoding: chunked, gzip\r\n', '0\r\n\r\n'),
+    status: 400,
+    closes: true,
+  },
+  { says: 'chunked twice', bytes: framed(CHUNKED + CHUNKED, '0\r\n\r\n'), status: 400, closes: true },
+  {
+    says: 'Transfer-Encoding and Content-Length',
+    bytes: framed(`${CHUNKED}Content-Length: 2\r\n`, '2\r\n{}\r\n0\r\n\r\n'),
+    status: 400,
+    closes: true,
+  },
+  {
+    says: 'Content-Length and Transfer-Encoding',
+    bytes: framed(`Content-Length: 2\r\n${CHUNKED}`, '2\r\n{}\r\n0\r\n\r\n'),
+    status: 400,
+    closes: true,
+  },
+  ...['zz', '-1', '0x2', '2 2', '', '11111111111111111'].map(
+    (size): Row => ({
+      says: `chunk size '${size}'`,
+      bytes: framed(CHUNKED, `${size}\r\n{}\r\n0\r\n\r\n`),
+      status: 400,
+      closes: true,
+    }),
+  ),
+  {
+    says: 'a chunk longer than its size',
+    bytes: framed(CHUNKED, '2\r\n{}{}\r\n0\r\n\r\n'),
+    status: 400,
+    closes: true,
+  },
+  {
+    says: 'a chunk extension without an end',
+    bytes: framed(CHUNKED, `2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`),
+    status: 400,
+    closes: true,
+  },
+  ...['-1', '+2', 'two', '2, 2', '2.0', '0x2', '1e3', '99999999999999999999', '2 2', ''].map(
+    (length): Row => ({
+      says: `Content-Length '${length}'`,
+      bytes: framed(`Content-Length: ${length}\r\n`, '{}'),
+      status: 400,
+      closes: true,
+    }),
+  ),
+  {
+    says: 'two Content-Lengths',
+    bytes: framed('Content-Length: 2\r\nContent-Length: 3\r\n', '{}'),
+    status: 400,
+    closes: true,
+  },
+  {
+    says: 'the same Content-Length twice',
+    bytes: framed('Content-Length: 2\r\nContent-Length: 2\r\n', '{}'),
+    status: 400,
+    closes: true,
+  },
+
+  // Expectations: RFC 9110 section 10.1.1
+  { says: 'another expectation', bytes: post(person(), 'Expect: 200-ok\r\n'), status: 417 },
+];
+
+t.test('what is no proper request is refused, each in the envelope', async (t) => {
+  const service = await testService(t);
+  for (const { says, bytes, status, closes, allow } of refused) {
+    const client = await Client.open(t, service);
+    client.write(bytes);
+    const answer = await client.next();
+    isError(t, answer, status, says);
+    if (allow) t.equal(answer.fields.get('allow'), allow, `${says}: Allow`);
+    if (closes) {
+      t.equal(answer.fields.get('connection'), 'close', `${says}: Connection`);
+      await client.closed;
+      t.equal(client.rest, '', `${says}: one answer`);
+    } else if (answer.fields.get('connection') !== 'close') {
+      client.write(get('/users'));
+      t.equal((await client.next()).status, 200, `${says}: the connection goes on`);
+    }
+    client.socket.destroy();
+  }
+  t.same((await service.send('GET', '/users')).json, [], 'none of them left a record');
+});
+
+t.test('an unknown method is told from its first bytes on', async (t) => {
+  const service = await testService(t);
+  const client = await Client.open(t, service);
+  client.write('FO');
+  isError(t, await client.next(), 501, 'FO');
+});
+
+t.test('the forms of a request target', async (t) => {
+  const { raw } = await testService(t, { ALLOWED_HOSTS: 'plinth.test other.test a_b' });
+  const closing = `${HOST}Connection: close\r\n`;
+  t.match(await raw(get('http://plinth.test/users', closing)), /^HTTP\/1\.1 200 OK\r\n/, 'absolute');
+  t.match(await raw(get('HTTPS://other.test:8443/users', closing)), /^HTTP\/1\.1 200 /, 'other than Host');
+  t.match(await raw(get('http://plinth.test/items?limit=3', closing)), /limit=3/, 'absolute with a query');
+  t.match(await raw(get('http://plinth.test', closing)), /^HTTP\/1\.1 404 /, 'absolute without a path');
+  t.match(await raw(get('http://plinth.test/users', 'Connection: close\r\n')), /^HTTP\/1\.1 400 /, 'no Host');
+  const server = await raw(`OPTIONS * HTTP/1.1\r\n${closing}\r\n`);
+  t.match(server, /^HTTP\/1\.1 204 No Content\r\n/);
+  t.match(server, `\r\nAllow: ${ALL}\r\n`);
+  t.notMatch(server, /content-length|transfer-encoding/i, 'RFC 9110 section 8.6');
+  for (const host of ['[::1]:3000', '127.0.0.1', 'plinth.test:', 'PLINTH.test:80', 'a_b'])
+    t.match(await raw(get('/users', `Host: ${host}\r\nConnection: close\r\n`)), /^HTTP\/1\.1 200 /, host);
+});
+
+t.test('HTTP/1.0: no Host needed, and the connection ends', async (t) => {
+  const { raw } = await testService(t);
+  const answer = await raw('GET /items HTTP/1.0\r\n\r\n');
+  t.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
+  t.match(answer, /\r\nConnection: close\r\n/);
+  t.match(answer, /"totalPages":0/);
+  const array = await raw('GET /users HTTP/1.0\r\n\r\n');
+  t.notMatch(array, /Transfer-Encoding/i, 'RFC 9112 section 6.1');
+  t.match(array, /\r\n\r\n\[\]$/);
+  const expecting = post(person(), 'Expect: 100-continue\r\n').replace('HTTP/1.1', 'HTTP/1.0');
+  t.match(await raw(expecting), /^HTTP\/1\.1 201 /, 'RFC 9110 section 10.1.1: its expectation is ignored');
+});
+
+t.test('a connection goes on after any answer that leaves it whole', async (t) => {
+  const service = await testService(t, { BODY_LIMIT: '1024' });
+  const client = await Client.open(t, service);
+  const steps: [string, number][] = [
+    [get('/users'), 200],
+    [get('/nothing'), 404],
+    [get('/users/1'), 404],
+    [post('{'), 400],
+    [post('[]'), 400],
+    [`PUT /users HTTP/1.1\r\n${JSON_BODY}Content-Length: 2\r\n\r\n{}`, 405],
+    [post('a'.repeat(1025)), 413],
+    [post('a'.repeat(60_000)), 413],
+    [post('{}', 'Content-Encoding: gzip\r\n'), 415],
+    [method('FOO').replace('FOO', 'PROPFIND'), 501],
+    [get('/users', 'Host: a b\r\n'), 400],
+    [`GET /users HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`, 200],
+    [`GET /users HTTP/1.1\r\n${HOST}Content-Length: 60000\r\n\r\n${'a'.repeat(60_000)}`, 200],
+    [`GET /items HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`, 200],
+    [`DELETE /users/1 HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`, 204],
+    [framed(CHUNKED, '1\r\n{\r\n1;a=b\r\n}\r\n0\r\nX-Trailer: a\r\n\r\n'), 400],
+    [`POST /users HTTP/1.1\r\n${HOST}\r\n`, 400],
+    [post(person()), 201],
+    ['\r\nGET /users HTTP/1.1\r\nHost: a\r\n\r\n', 200],
+  ];
+  for (const [bytes, status] of steps) {
+    client.write(bytes);
+    const answer = await client.next();
+    const says = JSON.stringify(bytes.slice(0, 60));
+    t.equal(answer.status, status, says);
+    t.not(answer.fields.get('connection'), 'close', says);
+  }
+});
+
+t.test(
+  'a chunked body over the limit that came whole leaves a connection that is usable or closed',
+  async (t) => {
+    const service = await testService(t, { BODY_LIMIT: '1024' });
+    const client = await Client.open(t, service);
+    client.write(framed(CHUNKED, `ea60\r\n${'a'.repeat(60_000)}\r\n0\r\n\r\n`));
+    const answer = await client.next();
+    isError(t, answer, 413, 'chunked');
+    if (answer.fields.get('connection') === 'close') return client.closed;
+    client.write(get('/users'));
+    t.equal((await client.next()).status, 200);
+  },
+);
+
+t.test('pipelined requests are answered in order', async (t) => {
+  const service = await testService(t);
+  const client = await Client.open(t, service);
+  client.write(
+    post(person()) + get('/nothing') + method('HEAD') + get('/users') + method('TRACE') + post(person()),
+  );
+  t.equal((await client.next()).status, 201);
+  t.equal((await client.next()).status, 404);
+  t.equal((await client.next(true)).status, 200);
+  const list = await client.next();
+  t.equal(list.status, 200);
+  t.match(list.body, /^[0-9a-f]+\r\n\[.*\]\r\n0\r\n\r\n$/s);
+  t.equal((await client.next()).status, 405);
+  t.equal((await client.next()).status, 201);
+  t.equal(client.rest, '');
+});
+
+t.test('what is malformed is answered after the good requests before it', async (t) => {
+  const service = await testService(t);
+  const good: [string, number][] = [
+    [get('/nothing'), 404],
+    [post(person()), 201],
+    [get('/users'), 200],
+    [get('/items'), 200],
+  ];
+  const bad: [string, number][] = [
+    ['GET /users HTTP/1.1\r\nBad : a\r\n\r\n', 400],
+    ['FOO / HTTP/1.1\r\nHost: a\r\n\r\n', 501],
+    ['\x16\x03\x01', 400],
+    [framed(CHUNKED, 'zz\r\n'), 400],
+    [framed('Content-Length: a\r\n'), 400],
+    [method('CONNECT', 'a.test:443'), 405],
+  ];
+  for (const [first, firstStatus] of good) {
+    for (const [second, secondStatus] of bad) {
+      const client = await Client.open(t, service);
+      client.write((first.startsWith('POST') ? post(person()) : first) + second);
+      const says = JSON.stringify(`${first.slice(0, 12)} ... ${second.slice(0, 12)}`);
+      t.equal((await client.next()).status, firstStatus, says);
+      isError(t, await client.next(), secondStatus, says);
+      await client.closed;
+      t.equal(client.rest, '', `${says}: no third answer`);
+    }
+  }
+});
+
+t.test('a request that was answered before its body turned out malformed has one answer', async (t) => {
+  const service = await testService(t);
+  const client = await Client.open(t, service);
+  client.write(`POST /nothing HTTP/1.1\r\n${HOST}${CHUNKED}\r\nzz\r\n\r\n`);
+  const answer = await client.next();
+  t.ok([400, 404].includes(answer.status), `${answer.status}`);
+  await client.closed;
+  t.equal(client.rest, '');
+});
+
+t.test('nothing after Connection: close is taken as a request', async (t) => {
+  const service = await testService(t, { BODY_LIMIT: '1024' });
+  const rows: [string, string, number][] = [
+    ['said by the client', get('/nothing', `${HOST}Connection: close\r\n`), 404],
+    ['said by HTTP/1.0', 'GET /nothing HTTP/1.0\r\n\r\n', 404],
+    [
+      'said by the server: a body not read',
+      framed(CHUNKED, `186a0\r\n${'a'.repeat(100_000)}\r\n0\r\n\r\n`),
+      413,
+    ],
+    ['said by the server: a length not read', post('a'.repeat(100_000)), 413],
+    ['said by the server: an expectation', post('a'.repeat(2000), 'Expect: 100-continue\r\n'), 413],
+  ];
+  for (const [says, bytes, status] of rows) {
+    const client = await Client.open(t, service);
+    const late = post(person());
+    client.write(bytes.slice(0, -1));
+    // The last byte on its own: the server has then decided while the message was not over.
+    await new Promise((resolve) => setImmediate(resolve));
+    client.write(bytes.slice(-1) + late);
+    t.equal((await client.next()).status, status, says);
+    await client.closed;
+    t.equal(client.rest, '', `${says}: one answer`);
+  }
+  t.same((await service.send('GET', '/users')).json, [], 'and nothing was written');
+});
+
+t.test('Expect: 100-continue', async (t) => {
+  const service = await testService(t);
+  const expecting = (start: string, length: number) =>
+    `${start} HTTP/1.1\r\n${JSON_BODY}Expect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`;
+  const good = await Client.open(t, service);
+  const body = person();
+  good.write(expecting('POST /users', body.length));
+  t.match(await good.next(), { status: 100, reason: 'Continue' });
+  good.write(body);
+  t.equal((await good.next()).status, 201);
+  good.write(get('/users'));
+  t.equal((await good.next()).status, 200, 'and the connection goes on');
+
+  const refusals: [string, number, number][] = [
+    ['POST /users', LIMIT + 1, 413],
+    ['POST /nothing', 10, 404],
+    ['PUT /users', 10, 405],
+    ['PROPFIND /users', 10, 501],
+  ];
+  for (const [start, length, status] of refusals) {
+    const client = await Client.open(t, service);
+    client.write(expecting(start, length));
+    const answer = await client.next();
+    isError(t, answer, status, start);
+    t.equal(answer.fields.get('connection'), 'close', `${start}: the body may come or not`);
+    await client.closed;
+  }
+  const untyped = await Client.open(t, service);
+  untyped.write(expecting('POST /users', 2).replace('application/json', 'text/plain'));
+  isError(t, await untyped.next(), 415, 'a type not taken');
+
+  const without = await Client.open(t, service);
+  without.write(`GET /users HTTP/1.1\r\n${HOST}Expect: 100-continue\r\n\r\n`);
+  t.equal((await without.next()).status, 200, 'no body to wait for: no 100');
+
+  const other = await Client.open(t, service);
+  other.write(post(person(), 'Expect: a-cookie\r\n'));
+  isError(t, await other.next(), 417, 'another expectation');
+});
+
+t.test('a body over the limit: the answer is read by a client that is still sending', async (t) => {
+  const service = await testService(t);
+  const size = 3_000_000;
+  const bytes = Buffer.alloc(size, 'a');
+  const declared = Buffer.concat([Buffer.from(framed(`Content-Length: ${size}\r\n`)), bytes]);
+  const chunked = Buffer.concat([
+    Buffer.from(framed(CHUNKED, `${size.toString(16)}\r\n`)),
+    bytes,
+    Buffer.from('\r\n0\r\n\r\n'),
+  ]);
+  const unwanted = Buffer.concat([
+    Buffer.from(`PUT /users HTTP/1.1\r\n${JSON_BODY}Content-Length: ${size}\r\n\r\n`),
+    bytes,
+  ]);
+  const rows: [string, Buffer, number][] = [
+    ['declared', declared, 413],
+    ['chunked', chunked, 413],
+    ['to a method not taken', unwanted, 405],
+  ];
+  for (const [says, request, status] of rows) {
+    const reading = await Client.open(t, service);
+    reading.write(request);
+    isError(t, await reading.next(), status, `${says}, read while sending`);
+    await reading.closed;
+
+    const deaf = await Client.open(t, service);
+    deaf.socket.pause();
+    const sent = new Promise((resolve) => deaf.socket.write(request, resolve));
+    await Promise.race([sent, deaf.closed]);
+    deaf.socket.resume();
+    const answer = await deaf.next();
+    isError(t, answer, status, `${says}, read after sending all of it`);
+    t.equal(answer.fields.get('connection'), 'close');
+  }
+  t.same((await service.send('GET', '/users')).json, []);
+});
+
+t.test('HEAD has the header fields of GET and no body', async (t) => {
+  const service = await testService(t);
+  const { json } = await service.send('POST', '/users', { body: person() });
+  const rows: [string, string][] = [
+    [`/users/${json.id}`, ''],
+    [`/users/${json.id}`, 'Accept: text/html\r\n'],
+    [`/users/${json.id}`, 'Accept: text/csv\r\n'],
+    [`/users/${json.id}`, 'Accept: image/png\r\n'],
+    [`/users/${json.id}`, 'Accept: application/problem+json, application/json\r\n'],
+    ['/users/1', ''],
+    ['/items/1', ''],
+    ['/nothing', ''],
+    ['/items', ''],
+    ['/users?page=1', ''],
+    ['/users', 'API-Version: 7\r\n'],
+  ];
+  const client = await Client.open(t, service);
+  for (const [path, fields] of rows) {
+    const says = `${path} ${fields.trim()}`;
+    client.write(`GET ${path} HTTP/1.1\r\n${HOST}${fields}X-Request-Id: a\r\n\r\n`);
+    const whole = await client.next();
+    client.write(`HEAD ${path} HTTP/1.1\r\n${HOST}${fields}X-Request-Id: a\r\n\r\n`);
+    const head = await client.next(true);
+    t.equal(head.status, whole.status, says);
+    t.ok(head.fields.has('content-length'), `${says}: Content-Length`);
+    const still = (wire: Wire) => [...wire.fields].filter(([name]) => name !== 'date');
+    t.same(still(head), still(whole), says);
+  }
+  client.write(method('HEAD') + get('/nothing'));
+  const streamed = await client.next(true);
+  t.equal(streamed.fields.get('content-type'), 'application/json', 'an array');
+  t.equal((await client.next()).status, 404, 'and nothing but its header section came');
+});
+
+t.test('a client that leaves leaves nothing behind', async (t) => {
+  const service = await testService(t, { SHUTDOWN_MS: '60000' });
+  const body = person();
+  const half = body.slice(0, 20);
+  const starts = [
+    framed(`Content-Length: ${body.length}\r\n`, half),
+    framed(CHUNKED, `${body.length.toString(16)}\r\n${half}`),
+    framed(`Content-Length: ${body.length}\r\n`),
+    'POST /users HTTP/1.1\r\nHost',
+    method('CONNECT', 'a.test:443'),
+    post(person()) + method('CONNECT', 'a.test:443'),
+    '\x16\x03',
+    '',
+  ];
+  for (const start of starts) {
+    for (const way of ['reset', 'end', 'destroy'] as const) {
+      const client = await Client.open(t, service);
+      if (start !== '') await new Promise((resolve) => client.socket.write(start, resolve));
+      if (way === 'reset') client.socket.resetAndDestroy();
+      else client.socket[way]();
+      await client.closed;
+    }
+  }
+  const left = (await service.send('GET', '/users')).json as { email: string }[];
+  t.notOk(
+    left.some(({ email }) => body.includes(email)),
+    'no record of half a body',
+  );
+  // With a minute for what is in flight, a stop that ends at all shows that nothing is.
+  await service.stop();
+});
+
+t.test('half a body and an end is a malformed request', async (t) => {
+  const service = await testService(t);
+  for (const bytes of [
+    framed('Content-Length: 100\r\n', '{"name":'),
+    framed(CHUNKED, '64\r\n{"name":'),
+    'GET /users HT',
+    'GET /users HTTP/1.1\r\nHost: a',
+  ]) {
+    const client = await Client.open(t, service);
+    client.socket.end(bytes);
+    isError(t, await client.next(), 400, JSON.stringify(bytes.slice(-20)));
+    await client.closed;
+  }
+  t.same((await service.send('GET', '/users')).json, []);
+});
+
+t.test('a client that says it sends no more is answered', async (t) => {
+  const service = await testService(t);
+  const body = person();
+  for (const [bytes, statuses] of [
+    [post(body), [201]],
+    [get('/users'), [200]],
+    [get('/items') + get('/users') + get('/nothing'), [200, 200, 404]],
+  ] as const) {
+    const client = await Client.open(t, service);
+    client.socket.end(bytes);
+    for (const status of statuses) t.equal((await client.next()).status, status, bytes.slice(0, 12));
+    await client.closed;
+    t.equal(client.rest, '');
+  }
+});
+
+t.test('a request that does not arrive in time: 408', async (t) => {
+  const service = await testService(t, { HEADERS_TIMEOUT_MS: '100', REQUEST_TIMEOUT_MS: '200' });
+  const body = framed('Content-Length: 100\r\n', '{"name":');
+  for (const bytes of ['GET /users HTTP/1.1\r\nHost: a\r\nX-', 'GE', body]) {
+    const client = await Client.open(t, service);
+    client.write(bytes);
+    const answer = await client.next();
+    isError(t, answer, 408, JSON.stringify(bytes.slice(0, 20)));
+    t.equal(answer.fields.get('connection'), 'close');
+    await client.closed;
+    t.equal(client.rest, '');
+  }
+  t.same((await service.send('GET', '/users')).json, []);
+});
+
+t.test('a problem that cannot be written is a 500, and takes nothing with it', async (t) => {
+  const broken = (headers: readonly string[]): Action => ({
+    run: async () => {
+      throw new Problem(409, 'GONE', 'It cannot be told.', { headers });
+    },
+  });
+  const path = '/broken';
+  const env = { LOG_LEVEL: 'error', MAX_REQUESTS: '2' };
+  const service = await testService(t, env, async () => [
+    { path, actions: { GET: permitted('nothing', broken(['X-Why', 'a\r\nB: c'])) } },
+  ]);
+  for (let round = 0; round < 3; round++) {
+    const { status, json } = await service.send('GET', path);
+    t.equal(status, 500, 'the place of the one before is free again');
+    t.equal(json.error.code, 'INTERNAL_ERROR');
+  }
+  t.equal(service.logged.filter((line) => line.includes('a problem could not be answered')).length, 3);
+  t.equal((await service.send('GET', '/healthz')).status, 200);
+});
+
+t.test('after all of it the process has no fault to tell of', async (t) => {
+  const faults: unknown[] = [];
+  const note = (fault: unknown) => faults.push(fault);
+  process.on('warning', note);
+  t.teardown(() => process.off('warning', note));
+  const service = await testService(t);
+  for (const { bytes } of refused) {
+    const client = await Client.open(t, service);
+    await new Promise((resolve) => client.socket.write(bytes, resolve));
+    client.socket.resetAndDestroy();
+    await client.closed;
+  }
+  t.equal((await service.send('GET', '/users')).status, 200);
+  t.same(faults, []);
+});

@@ -1,0 +1,125 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
+
+/** The names that tests send in Host. */
+export const HOSTS = 'a x plinth.test';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const PATIENCE_MS = 20_000;
+
+/** A service as it is run: a process of its own. */
+export interface ServiceProcess {
+  readonly child: ChildProcess;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** Its exit code, or the name of the signal that ended it. */
+  readonly ended: Promise<number | string>;
+  /** The URL that it prints; throws when it ends before. */
+  readonly ready: () => Promise<string>;
+}
+
+/** Runs dist/src/main.js with nothing in its environment but `env`; killed when the test ends. */
+export function startProcess(t: Test, env: Record<string, string>): ServiceProcess {
+  return startNode(t, [MAIN], { PORT: '0', ALLOWED_HOSTS: HOSTS, ...env });
+}
+
+/** Runs node; killed when the test ends. */
+export function startNode(t: Test, args: readonly string[], env: Record<string, string>): ServiceProcess {
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string);
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  return {
+    child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    ended,
+    ready: () =>
+      until('the service is ready', () => {
+        if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}: ${stderr}`);
+        return /https?:\/\/\S+/.exec(stdout)?.[0];
+      }),
+  };
+}
+
+/** What `probe` gives once it gives something; throws when it does not within a generous bound. */
+export async function until<T>(
+  what: string,
+  probe: () => T | Promise<T>,
+): Promise<Exclude<T, undefined | false>> {
+  const end = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const found = await probe();
+    if (found !== undefined && found !== false) return found as Exclude<T, undefined | false>;
+    if (Date.now() > end) throw new Error(`it did not come about that ${what}`);
+    await sleep(20);
+  }
+}
+
+/** A folder for a cluster, its real path. When the test ends, a server that is left in it is ended. */
+export async function dataFolder(t: Test): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'plinth-data-')));
+  await chmod(folder, 0o755);
+  t.teardown(async () => {
+    const pid = serverPid(folder);
+    if (pid !== undefined && isServerOf(pid, folder)) {
+      process.kill(pid, 'SIGQUIT');
+      await until('the server that was left ends', () => !isAlive(pid));
+    }
+    await rm(folder, { recursive: true, force: true });
+  });
+  return folder;
+}
+
+/** The process that the cluster in a data folder names as its server. */
+export function serverPid(dataDir: string): number | undefined {
+  try {
+    return Number(readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n')[0]) || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where the server of a data folder answers. */
+export async function serverUrl(dataDir: string): Promise<string> {
+  const [file, password] = await Promise.all(
+    ['postmaster.pid', 'plinth.password'].map((name) => readFile(join(dataDir, 'postgres', name), 'utf8')),
+  );
+  return `postgres://plinth:${password}@127.0.0.1:${file?.split('\n')[3]}/postgres`;
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    // Whoever adopted it may not have taken note of its end.
+    return process.platform !== 'linux' || !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** A test that wrote a foreign number into the file must not have that process killed. */
+function isServerOf(pid: number, dataDir: string): boolean {
+  if (pid === process.pid || !isAlive(pid)) return false;
+  if (process.platform !== 'linux') return true;
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`-D\0${join(dataDir, 'postgres')}\0`);
+}

@@ -1,0 +1,62 @@
+import { pino } from 'pino';
+import type { Test } from 'tap';
+import type { Log } from '../../src/telemetry/log.js';
+import type { Answer, SendOptions } from './service.js';
+
+/** Shorter ones are not worth looking for: they occur by chance. */
+const SHORTEST = 8;
+
+export interface Watch {
+  /** At its most talkative. */
+  readonly log: Log;
+  /** Its lines, and the errors that were answered. */
+  readonly printed: readonly string[];
+  readonly sent: (path: string, options: SendOptions) => void;
+  readonly answered: (answer: Answer) => void;
+}
+
+/**
+ * Looks, when the test ends, for every credential that was sent or configured in everything that the service
+ * printed and in the errors that it answered.
+ */
+export function watchSecrets(t: Test, env: Record<string, string>): Watch {
+  const secrets = new Set<string>();
+  const printed: string[] = [];
+  const add = (secret: unknown) => {
+    if (typeof secret === 'string' && secret.length >= SHORTEST) secrets.add(secret);
+  };
+  for (const { secret } of JSON.parse(env.SIGNING_SECRETS ?? '[]') as { secret: string }[]) add(secret);
+  add(env.INTROSPECTION_CLIENT_SECRET);
+  t.teardown(() => {
+    for (const text of printed)
+      for (const secret of secrets)
+        if (text.includes(secret)) throw new Error(`a credential was printed: ${text}`);
+  });
+  return {
+    printed,
+    log: pino({ level: 'trace', base: null }, { write: (line: string) => printed.push(line) }),
+    sent: (path, { headers = {}, body }) => {
+      const fields = Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+      );
+      const [scheme = '', credentials = ''] = String(fields.authorization ?? '').split(/ +/);
+      add(credentials);
+      if (scheme.toLowerCase() === 'basic')
+        add(
+          Buffer.from(credentials, 'base64')
+            .toString()
+            .replace(/^[^:]*:/, ''),
+        );
+      add(fields['x-api-key']);
+      add(fields['x-signature']);
+      const { password, current_password } = (body ?? {}) as Record<string, unknown>;
+      add(password);
+      add(current_password);
+      add(/=(plinth_\w+)/.exec(path)?.[1]);
+    },
+    answered: ({ status, text, headers, json }) => {
+      add(json?.secret);
+      if (status >= 400) printed.push(`${status} ${JSON.stringify(headers)} ${text}`);
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+import http from 'node:http';
+import https from 'node:https';
+import net from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
+import postgres from 'postgres';
+import type { Test } from 'tap';
+import { type Service, startService } from '../../src/app.js';
+import { readConfig } from '../../src/config/config.js';
+import type { Db } from '../../src/db/db.js';
+import type { Route } from '../../src/http/router.js';
+import { createLog } from '../../src/telemetry/log.js';
+import { HOSTS } from './process.js';
+import { watchSecrets } from './secrets.js';
+
+/** The PostgreSQL that test/run.ts started; a superuser's URL. */
+export const SERVER_URL = process.env.PLINTH_TEST_URL ?? '';
+
+/** The URL of a new database: a migrated one, or an empty one. Dropped when the test ends. */
+export async function testDatabase(t: Test, empty = false): Promise<string> {
+  if (SERVER_URL === '') throw new Error('run the tests with: npm test');
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  const template = empty ? 'template0' : (process.env.PLINTH_TEST_TEMPLATE ?? '');
+  const sql = postgres(SERVER_URL, { max: 1, onnotice: () => undefined });
+  // Only one session may copy a template at a time.
+  await sql`select pg_advisory_lock(1)`;
+  await sql.unsafe(`create database ${name} template ${template}`);
+  await sql.end();
+  t.teardown(async () => {
+    const sql = postgres(SERVER_URL, { max: 1, onnotice: () => undefined });
+    await sql.unsafe(`drop database if exists ${name} with (force)`);
+    await sql.end();
+  });
+  return SERVER_URL.replace(/\/[^/]*$/, `/${name}`);
+}
+
+export interface TestService extends Service {
+  readonly databaseUrl: string;
+  /** The lines of its log, from the level that LOG_LEVEL names on. */
+  readonly logged: readonly string[];
+  /** One request on a connection of its own. */
+  readonly send: (method: string, path: string, options?: SendOptions) => Promise<Answer>;
+  /** Bytes as they are, and everything that comes back until the server closes or `until` matches. */
+  readonly raw: (bytes: string | Buffer, until?: RegExp) => Promise<string>;
+}
+
+/** A service in this process on a port and a database of its own. `env` as on the command line. */
+export async function testService(
+  t: Test,
+  env: Record<string, string> = {},
+  more?: (db: Db) => Promise<Route[]>,
+): Promise<TestService> {
+  const databaseUrl = env.DATABASE_URL ?? (await testDatabase(t));
+  const config = readConfig({
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+    SHUTDOWN_MS: '1000',
+    ALLOWED_HOSTS: HOSTS,
+    ...env,
+    DATABASE_URL: databaseUrl,
+  });
+  const watch = config.auth.length > 0 ? watchSecrets(t, env) : undefined;
+  const logged: string[] = [];
+  const log = createLog(config.logLevel, { write: (line) => logged.push(line) });
+  const service = await startService(config, watch?.log ?? log, more);
+  t.teardown(() => service.stop());
+  return {
+    ...service,
+    databaseUrl,
+    logged: watch?.printed ?? logged,
+    send: async (method, path, options = {}) => {
+      watch?.sent(path, options);
+      const answer = await send(service.url, method, path, options);
+      watch?.answered(answer);
+      return answer;
+    },
+    raw: (bytes, until) => raw(service.url, bytes, until),
+  };
+}
+
+export interface SendOptions {
+  readonly headers?: http.OutgoingHttpHeaders;
+  /** Text or bytes as they are; anything else as JSON with `type`, or application/json. */
+  readonly body?: unknown;
+  readonly type?: string;
+  /** Of an https service: the authority to believe, and the client's own certificate and key. */
+  readonly tls?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key'>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly text: string;
+  /** The body as JSON; undefined when there is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes
+  readonly json: any;
+}
+
+/** One request over a real socket; the connection is not used again. */
+export function send(base: string, method: string, path: string, options: SendOptions = {}): Promise<Answer> {
+  const { body } = options;
+  const bytes =
+    body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  const type = options.type ?? (body === undefined || Buffer.isBuffer(body) ? undefined : 'application/json');
+  const length = bytes === undefined ? {} : { 'content-length': Buffer.byteLength(bytes) };
+  const headers = { ...(type === undefined ? {} : { 'content-type': type }), ...length, ...options.headers };
+  const { protocol, hostname, port } = new URL(base);
+  const { request: open } = protocol === 'https:' ? https : http;
+  const where = { hostname, port, method, path, headers, agent: false as const, ...options.tls };
+  return new Promise((resolve, reject) => {
+    const request = open(where, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString();
+        const isJson = /json/.test(response.headers['content-type'] ?? '') && text !== '';
+        resolve({
+          status: response.statusCode!,
+          headers: response.headers,
+          text,
+          json: isJson ? JSON.parse(text) : undefined,
+        });
+      });
+    });
+    request.on('error', reject);
+    request.end(bytes);
+  });
+}
+
+/** Writes bytes to a new connection and gives what comes back. */
+export function raw(base: string, bytes: string | Buffer, until?: RegExp): Promise<string> {
+  const { hostname, port } = new URL(base);
+  return new Promise((resolve, reject) => {
+    const socket = net.connect({ host: hostname, port: Number(port) }, () => socket.write(bytes));
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      if (until?.test(text)) socket.destroy();
+    });
+    socket.on('error', (error) => (text === '' ? reject(error) : resolve(text)));
+    socket.on('close', () => resolve(text));
+  });
+}
+
+/** What housekeeping leaves where a test names nothing else. */
+export const KEPT = {
+  idempotencyTtlSeconds: 86_400,
+  tombstoneTtlSeconds: 86_400,
+  eventsKeepSeconds: 86_400,
+  eventsMax: 1_000_000,
+  eventsMaxBytes: 1_000_000_000,
+  idempotencyMaxBytes: 1_000_000_000,
+  webhookRetentionSeconds: 86_400,
+};

@@ -1,0 +1,34 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+const MOST_PACKAGES = 40;
+const MOST_BYTES = 15_000_000;
+
+interface Locked {
+  readonly dev?: boolean;
+  readonly optional?: boolean;
+  readonly devOptional?: boolean;
+}
+
+function bytesIn(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+}
+
+t.test('the production install is small', async (t) => {
+  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
+  const folders = Object.entries(lock.packages as Record<string, Locked>)
+    .filter(([folder, { dev, optional, devOptional }]) => folder !== '' && !dev && !optional && !devOptional)
+    .map(([folder]) => folder);
+  t.ok(folders.length >= 7, `${folders.length} packages`);
+  t.ok(folders.length <= MOST_PACKAGES, `no more than ${MOST_PACKAGES}`);
+  // One inside another is counted with it.
+  const outer = folders.filter((folder) => folder.lastIndexOf('node_modules/') === 0);
+  const bytes = outer.reduce((sum, folder) => sum + bytesIn(join(ROOT, folder)), 0);
+  t.ok(bytes <= MOST_BYTES, `${bytes} bytes are no more than ${MOST_BYTES}`);
+});

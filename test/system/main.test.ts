@@ -1,0 +1,234 @@
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import {
+  dataFolder,
+  isAlive,
+  type ServiceProcess,
+  serverPid,
+  startProcess,
+  until,
+} from '../support/process.js';
+import { send, testDatabase } from '../support/service.js';
+
+t.jobs = 3;
+
+/** It ends by itself, having said one line and nothing else. */
+async function isRefused(t: Test, service: ServiceProcess, code: number, line: RegExp): Promise<void> {
+  t.equal(await service.ended, code, 'exit code');
+  t.equal(service.stdout(), '', 'nothing on the standard output');
+  t.match(service.stderr(), line);
+  t.match(service.stderr(), /^plinth: [^\n]+\n$/, 'one line');
+}
+
+async function stops(t: Test, service: ServiceProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  service.child.kill(signal);
+  t.equal(await service.ended, 0, `${signal} ends it with 0`);
+}
+
+const isRefusing = (url: string) =>
+  send(url, 'GET', '/users').then(
+    () => false,
+    () => true,
+  );
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(`it says where it answers, answers, and ends in order on ${signal}`, async (t) => {
+    const service = startProcess(t, { DATABASE_URL: await testDatabase(t) });
+    const url = await service.ready();
+    const created = await send(url, 'POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
+    t.equal(created.status, 201);
+    t.equal((await send(url, 'GET', `/users/${created.json.id}`)).json.name, 'A');
+    t.equal((await send(url, 'GET', '/nowhere')).status, 404);
+    await stops(t, service, signal);
+    t.match(service.stdout(), /^Plinth is ready on http:\/\/127\.0\.0\.1:\d+ [^\n]*\n$/, 'one line');
+    t.equal(service.stderr(), '', 'and nothing else');
+    t.ok(await isRefusing(url));
+  });
+}
+
+t.test('a request that is in flight is finished, an idle connection is closed', async (t) => {
+  const service = startProcess(t, { DATABASE_URL: await testDatabase(t) });
+  const url = await service.ready();
+  const { hostname, port } = new URL(url);
+  const idle = net.connect(Number(port), hostname);
+  await once(idle, 'connect');
+  const closed = once(idle.resume(), 'close');
+
+  const body = JSON.stringify({ email: 'a@example.org', name: 'A' });
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': body.length,
+    expect: '100-continue',
+  };
+  const agent = new http.Agent({ keepAlive: true });
+  t.teardown(() => agent.destroy());
+  const request = http.request(`${url}/users`, { method: 'POST', headers, agent });
+  request.flushHeaders();
+  await once(request, 'continue');
+  service.child.kill('SIGTERM');
+  await until('it takes no more connections', () => isRefusing(url));
+  await closed;
+  request.end(body);
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  response.resume();
+  t.equal(response.statusCode, 201);
+  t.equal(response.headers.connection, 'close');
+  t.equal(await service.ended, 0);
+  t.equal(service.stderr(), '');
+});
+
+t.test('a request that does not end is cut off after the time that SHUTDOWN_MS gives', async (t) => {
+  const service = startProcess(t, { DATABASE_URL: await testDatabase(t), SHUTDOWN_MS: '100' });
+  const { hostname, port } = new URL(await service.ready());
+  const socket = net.connect(Number(port), hostname);
+  const fields = 'Content-Type: application/json\r\nContent-Length: 10\r\nExpect: 100-continue';
+  socket.write(`POST /users HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n`);
+  await once(socket, 'data');
+  socket.on('error', () => undefined);
+  await stops(t, service);
+});
+
+for (const [signal, code] of [
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+] as const) {
+  t.test(`a second ${signal} ends it at once, with ${code}`, async (t) => {
+    const service = startProcess(t, { DATABASE_URL: await testDatabase(t), SHUTDOWN_MS: '600000' });
+    const url = await service.ready();
+    const { hostname, port } = new URL(url);
+    const socket = net.connect(Number(port), hostname).on('error', () => undefined);
+    const fields = 'Content-Type: application/json\r\nContent-Length: 10\r\nExpect: 100-continue';
+    socket.write(`POST /users HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n`);
+    await once(socket, 'data');
+    service.child.kill(signal);
+    await until('it takes no more connections', () => isRefusing(url));
+    t.equal(service.child.exitCode, null, 'the first waits for what is in flight');
+    service.child.kill(signal);
+    t.equal(await service.ended, code);
+  });
+}
+
+t.test('with SHUTDOWN_DELAY_MS it goes on for a while, and says that it is ending', async (t) => {
+  const service = startProcess(t, { DATABASE_URL: await testDatabase(t), SHUTDOWN_DELAY_MS: '1500' });
+  const url = await service.ready();
+  service.child.kill('SIGTERM');
+  const ready = await until('it says so', async () => {
+    const answer = await send(url, 'GET', '/readyz');
+    return answer.status === 503 && answer;
+  });
+  t.same(ready.json, { status: 'draining' });
+  const created = await send(url, 'POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
+  t.same([created.status, created.headers.connection], [201, 'close']);
+  t.equal(await service.ended, 0);
+});
+
+t.test('a port that is taken is told in one line', async (t) => {
+  const taken = net.createServer().listen(0, '127.0.0.1');
+  t.teardown(() => taken.close());
+  await once(taken, 'listening');
+  const { port } = taken.address() as net.AddressInfo;
+  const service = startProcess(t, { DATABASE_URL: await testDatabase(t), PORT: String(port) });
+  await isRefused(t, service, 1, new RegExp(`port ${port} of 127\\.0\\.0\\.1 is taken`));
+});
+
+t.test('a host that is not ours is told in one line', async (t) => {
+  const env = { DATABASE_URL: await testDatabase(t), HOST: '192.0.2.1', AUTH: 'none' };
+  await isRefused(t, startProcess(t, env), 1, /cannot listen on 192\.0\.2\.1: /);
+});
+
+t.test('a start without AUTH says for which hosts it responds', async (t) => {
+  const DATABASE_URL = await testDatabase(t);
+  const line = async (env: Record<string, string>) => {
+    const service = startProcess(t, { DATABASE_URL, ALLOWED_HOSTS: '', ...env });
+    await service.ready();
+    return service.stdout();
+  };
+  t.match(await line({}), /\(authentication: none; hosts: localhost\)\n$/);
+  const open = { HOST: '0.0.0.0', AUTH: 'none' };
+  t.match(await line(open), /none; hosts: only localhost; for other clients set ALLOWED_HOSTS to /);
+  t.match(await line({ ...open, ALLOWED_HOSTS: 'b.example' }), /none; hosts: localhost, b\.example\)\n$/);
+});
+
+t.test('bad configuration ends it with 78, every fault told and nothing started', async (t) => {
+  const folder = await dataFolder(t);
+  const bad = {
+    DATA_DIR: join(folder, 'data'),
+    PORT: '70000',
+    LOG_LEVEL: 'loud',
+    DB_QUEUE: '0',
+    HOST: '0.0.0.0',
+  };
+  const service = startProcess(t, bad);
+  t.equal(await service.ended, 78);
+  t.equal(service.stdout(), '');
+  const lines = service.stderr().trim().split('\n');
+  t.equal(lines.length, 4);
+  for (const name of ['PORT', 'LOG_LEVEL', 'DB_QUEUE', 'HOST']) {
+    t.equal(lines.filter((line) => line.startsWith(`plinth: ${name} `)).length, 1, name);
+  }
+  t.notOk(existsSync(bad.DATA_DIR));
+});
+
+t.test('a database that cannot be used is told in one line', async (t) => {
+  const closed = net.createServer().listen(0, '127.0.0.1');
+  await once(closed, 'listening');
+  const { port } = closed.address() as net.AddressInfo;
+  closed.close();
+  await once(closed, 'close');
+  const DATABASE_URL = `postgres://u:secret@127.0.0.1:${port}/d`;
+  const away = startProcess(t, { DATABASE_URL });
+  await isRefused(t, away, 1, /the database cannot be reached: .*ECONNREFUSED/);
+  t.notMatch(away.stderr(), /secret/);
+
+  const old = await testDatabase(t, true);
+  const sql = postgres(old, { max: 1 });
+  await sql.unsafe('create schema old');
+  await sql.unsafe(`create function old.current_setting(text) returns text language sql return '140012'`);
+  const name = new URL(old).pathname.slice(1);
+  await sql.unsafe(`alter database ${name} set search_path = old, pg_catalog, public`);
+  await sql.end();
+  await isRefused(t, startProcess(t, { DATABASE_URL: old }), 1, /PostgreSQL 14 is too old/);
+});
+
+t.test('without a database it brings its own, which survives that the service is killed', async (t) => {
+  const folder = await dataFolder(t);
+  const first = startProcess(t, { DATA_DIR: folder });
+  const url = await first.ready();
+  const created = await send(url, 'POST', '/users', { body: { email: 'e@example.org', name: '\u00c9va' } });
+  t.equal(created.status, 201);
+  first.child.kill('SIGKILL');
+  await first.ended;
+
+  const second = startProcess(t, { DATA_DIR: folder });
+  const found = await send(await second.ready(), 'GET', `/users/${created.json.id}`);
+  t.equal(found.json.name, '\u00c9va');
+  const pid = serverPid(folder)!;
+  await stops(t, second);
+  t.notOk(isAlive(pid), 'the server ends with its service');
+  t.equal(second.stderr(), '');
+});
+
+t.test('a signal while it starts ends it, and leaves no server', async (t) => {
+  const folder = await dataFolder(t);
+  const service = startProcess(t, { DATA_DIR: folder });
+  await until('the cluster is being made', () =>
+    readdirSync(folder).some((name) => name.startsWith('.init-')),
+  );
+  await stops(t, service);
+  t.equal(service.stdout(), '');
+
+  const again = startProcess(t, { DATA_DIR: folder });
+  const pid = await until('the server is being started', () => serverPid(folder));
+  await stops(t, again);
+  await until('the server ends', () => !isAlive(pid));
+});
+
+t.test('a data folder that cannot be used is told in one line', async (t) => {
+  const DATA_DIR = join(t.testdir({ file: '' }), 'file');
+  await isRefused(t, startProcess(t, { DATA_DIR }), 1, /DATA_DIR .* cannot be written/);
+});

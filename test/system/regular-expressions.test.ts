@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { checkSync } from 'recheck';
+import t from 'tap';
+import ts from 'typescript';
+
+const SRC = fileURLToPath(new URL('../../../src/', import.meta.url));
+const CHECK_MS = 20_000;
+
+interface Expression {
+  readonly where: string;
+  readonly source: string;
+  readonly flags: string;
+}
+
+/** Every regular expression of a file: literals, and the patterns of JSON Schemas. Throws for one that it cannot read. */
+function expressionsIn(file: string): Expression[] {
+  const source = ts.createSourceFile(
+    file,
+    readFileSync(join(SRC, file), 'utf8'),
+    ts.ScriptTarget.Latest,
+    true,
+  );
+  const found: Expression[] = [];
+  const add = (node: ts.Node, text: string, flags: string) => {
+    const { line } = source.getLineAndCharacterOfPosition(node.getStart());
+    found.push({ where: `${file}:${line + 1}`, source: text, flags });
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isRegularExpressionLiteral(node)) {
+      const text = node.getText();
+      const end = text.lastIndexOf('/');
+      add(node, text.slice(1, end), text.slice(end + 1));
+    } else if (ts.isPropertyAssignment(node) && node.name.getText() === 'pattern') {
+      const text = textOf(node.initializer, source);
+      // Of a pattern in SQL there is no text here.
+      if (text !== undefined) add(node, text, 'u');
+    } else if (
+      (ts.isNewExpression(node) || ts.isCallExpression(node)) &&
+      node.expression.getText() === 'RegExp'
+    ) {
+      throw new Error(`${file} builds a regular expression: ${node.getText()}`);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
+}
+
+/** The text of a string literal, or of the constant of the file that an identifier names. */
+function textOf(node: ts.Expression, source: ts.SourceFile): string | undefined {
+  if (ts.isStringLiteralLike(node)) return node.text;
+  if (!ts.isIdentifier(node)) return undefined;
+  for (const statement of source.statements) {
+    if (!ts.isVariableStatement(statement)) continue;
+    for (const { name, initializer } of statement.declarationList.declarations)
+      if (name.getText() === node.text && initializer) return textOf(initializer, source);
+  }
+  return undefined;
+}
+
+t.test('no regular expression takes more than linear time', { timeout: 180_000 }, async (t) => {
+  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
+  );
+  const expressions = files.flatMap(expressionsIn);
+  t.ok(expressions.length > 90, `${expressions.length} are checked`);
+  t.ok(
+    expressions.some(({ source }) => source.includes('\\x5d-\\x7e') || source.includes(']-~')),
+    'the pattern of a JSON Schema is among them',
+  );
+  for (const { where, source, flags } of expressions) {
+    const found = checkSync(source, flags, { timeout: CHECK_MS });
+    const complexity = found.status === 'unknown' ? 'unknown' : found.complexity.type;
+    t.ok(['safe', 'linear', 'constant'].includes(complexity), `${where} /${source}/${flags}: ${complexity}`);
+  }
+});

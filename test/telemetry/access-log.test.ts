@@ -1,0 +1,93 @@
+import net from 'node:net';
+import t from 'tap';
+import { makeKey } from '../support/credentials.js';
+import { until } from '../support/process.js';
+import { testService } from '../support/service.js';
+
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+const ON = { ACCESS_LOG: 'on', LOG_LEVEL: 'info' };
+
+t.test('a line a request, at info, with what identifies it and neither query nor body', async (t) => {
+  const { send, logged } = await testService(t, ON);
+  const body = { email: 'ann@example.org', name: 'A name nobody logs' };
+  const created = await send('POST', '/api/v1/users?token=swordfish', {
+    body,
+    headers: { 'x-request-id': 'mine-1', traceparent: TRACEPARENT },
+  });
+  t.equal(created.headers['x-request-id'], 'mine-1');
+  t.equal(logged.length, 1);
+  const { time, durationMs, ...line } = JSON.parse(logged[0]!);
+  t.ok(Math.abs(time - Date.now()) < 60_000);
+  t.ok(durationMs > 0 && durationMs < 60_000);
+  t.same(line, {
+    level: 30,
+    requestId: 'mine-1',
+    trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
+    span_id: '00f067aa0ba902b7',
+    method: 'POST',
+    route: '/users',
+    path: '/api/v1/users',
+    status: 201,
+    received: Buffer.byteLength(JSON.stringify(body)),
+    sent: Buffer.byteLength(created.text),
+    msg: 'request',
+  });
+});
+
+t.test('what finds no route, what is refused, what is streamed', async (t) => {
+  const { send, logged } = await testService(t, ON);
+  await send('GET', '/nowhere?x=1', { headers: { traceparent: 'ff-bad', 'x-request-id': 'no good!' } });
+  await send('DELETE', '/users');
+  const list = await send('GET', '/users');
+  const lines = logged.map((line) => JSON.parse(line));
+  t.match(lines[0], { path: '/nowhere', status: 404 });
+  t.equal(lines[0].route, undefined);
+  t.equal(lines[0].trace_id, undefined, 'a traceparent that is none');
+  t.not(lines[0].requestId, 'no good!');
+  t.match(lines[1], { route: '/users', status: 405 });
+  t.match(lines[2], { route: '/users', status: 200, sent: Buffer.byteLength(list.text) });
+});
+
+t.test('who asked, and never with what', async (t) => {
+  const { send, db, logged } = await testService(t, { ...ON, AUTH: 'api-key' });
+  const { key } = await makeKey(db, { subject: 'reports', scopes: ['users:read'] });
+  await send('GET', '/users', { headers: { 'x-api-key': key } });
+  await send('GET', `/users?api_key=${key}`);
+  const lines = logged.filter((line) => line.includes('"msg":"request"')).map((line) => JSON.parse(line));
+  t.match(lines[0], { subject: 'reports', scheme: 'api-key', status: 200 });
+  t.match(lines[1], { path: '/users', status: 400 });
+  t.notOk(logged.join('').includes(key));
+});
+
+t.test('an authority in the request target is left out', async (t) => {
+  const { raw, logged } = await testService(t, ON);
+  await raw('GET http://user:swordfish@a/users?x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  t.match(JSON.parse(logged[0]!), { path: '/users' });
+  t.notMatch(logged[0], /swordfish/);
+});
+
+t.test('a client that leaves has a line that says so', async (t) => {
+  const { url, logged } = await testService(t, ON);
+  const { hostname, port } = new URL(url);
+  const fields = 'Content-Type: application/json\r\nContent-Length: 9\r\nExpect: 100-continue';
+  const socket = net.connect(Number(port), hostname, () =>
+    socket.write(`POST /users HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n`),
+  );
+  socket.once('data', () => socket.destroy());
+  await until('it is logged', () => logged.length > 0);
+  const line = JSON.parse(logged[0]!);
+  t.match(line, { route: '/users', aborted: 'body', received: 0, sent: 0 });
+  t.equal(line.status, undefined);
+});
+
+t.test('a fault of ours is logged with the trace it belongs to', async (t) => {
+  const { send, db, logged } = await testService(t, { LOG_LEVEL: 'info' });
+  await db.run('alter table users rename to away', []);
+  const answer = await send('GET', '/users/0192f7b0-0000-7000-8000-000000000000', {
+    headers: { traceparent: TRACEPARENT },
+  });
+  t.equal(answer.status, 500);
+  const line = JSON.parse(logged[0]!);
+  t.match(line, { level: 50, msg: 'request failed', trace_id: TRACEPARENT.slice(3, 35), method: 'GET' });
+  t.equal(logged.length, 1, 'and no line a request, when nobody asked for it');
+});

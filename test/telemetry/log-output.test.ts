@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import { logLines } from '../../src/telemetry/log-output.js';
+import { until } from '../support/process.js';
+import { send, testDatabase } from '../support/service.js';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+/** A service whose standard output is a pipe that the test reads, or not. */
+async function serviceWithLog(t: Test) {
+  const child = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env.PATH, PORT: '0', ACCESS_LOG: 'on', DATABASE_URL: await testDatabase(t) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  const ended = once(child, 'exit');
+  const [ready] = (await once(child.stdout, 'data')) as [Buffer];
+  const url = /http:\S+/.exec(ready.toString())![0];
+  return { child, url, ended };
+}
+
+t.test('lines of one turn are one write, in order', async (t) => {
+  const written: string[] = [];
+  const output = new Writable({
+    decodeStrings: false,
+    write: (chunk, _encoding, done) => {
+      written.push(chunk);
+      done();
+    },
+  });
+  const lines = logLines(output);
+  for (const line of ['a\n', 'b\n', 'c\n']) lines.write(line);
+  await until('they are written', () => written.length > 0);
+  t.same(written, ['a\nb\nc\n']);
+});
+
+t.test('what nobody reads is dropped beyond a bound, and told when somebody does', async (t) => {
+  const written: string[] = [];
+  let read: () => void = () => undefined;
+  const output = new Writable({
+    write: (chunk, _encoding, done) => {
+      written.push(String(chunk));
+      read = done;
+    },
+  });
+  const lines = logLines(output, 100);
+  const turn = () => new Promise((done) => setImmediate(() => setImmediate(done)));
+  for (let n = 0; n < 5; n++) {
+    lines.write(`${'x'.repeat(39)}\n`);
+    await turn();
+  }
+  t.equal(output.writableLength, 80, 'no more than the bound waits');
+  read();
+  await turn();
+  lines.write('after\n');
+  await turn();
+  read();
+  await turn();
+  const [dropped, after] = written.at(-1)!.trim().split('\n');
+  t.match(JSON.parse(dropped!), { level: 40, dropped: 3, msg: /dropped/ });
+  t.equal(after, 'after');
+});
+
+t.test('an output that fails ends nothing', async (t) => {
+  const output = new Writable({
+    write: (_chunk, _encoding, done) => done(Object.assign(new Error('no space'), { code: 'ENOSPC' })),
+    autoDestroy: false,
+  });
+  const lines = logLines(output);
+  lines.write('a\n');
+  await until('the error is told', () => output.errored !== null);
+  t.doesNotThrow(() => lines.write('b\n'));
+});
+
+t.test('a service whose log nobody reads goes on, in bounded memory, and stops in order', async (t) => {
+  const { child, url, ended } = await serviceWithLog(t);
+  child.stdout.pause();
+  const path = `/nowhere/${'x'.repeat(2000)}`;
+  const round = async (requests: number) => {
+    for (let n = 0; n < requests / 20; n++)
+      await Promise.all(Array.from({ length: 20 }, () => send(url, 'GET', path)));
+  };
+  // 64 KiB of pipe, what Node reads ahead, and the 4 MiB that may wait.
+  await round(3000);
+  const before = residentOf(child.pid!);
+  await round(3000);
+  t.ok(residentOf(child.pid!) < before + 40_000_000, 'no line is kept beyond the bound');
+  t.equal((await send(url, 'GET', '/users')).status, 200);
+  child.kill('SIGTERM');
+  const [code] = await ended;
+  t.equal(code, 0);
+});
+
+t.test('a service whose log is closed goes on', async (t) => {
+  const { child, url, ended } = await serviceWithLog(t);
+  child.stdout.destroy();
+  for (let n = 0; n < 5; n++) t.equal((await send(url, 'GET', '/nowhere')).status, 404);
+  child.kill('SIGTERM');
+  const [code] = await ended;
+  t.equal(code, 0);
+});
+
+function residentOf(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
+}

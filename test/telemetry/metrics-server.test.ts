@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { AggregatorRegistry } from 'prom-client';
+import t from 'tap';
+import { createMetrics } from '../../src/telemetry/metrics.js';
+import { makeKey } from '../support/credentials.js';
+import { startProcess } from '../support/process.js';
+import { send, testDatabase, testService } from '../support/service.js';
+import { parseScrape, scrape } from './scraped.js';
+
+t.test('/metrics of the service itself needs the scope admin', async (t) => {
+  const { send, db } = await testService(t, { AUTH: 'api-key', MAINTENANCE: 'on' });
+  const [admin, reader] = [
+    await makeKey(db, { scopes: ['admin'] }),
+    await makeKey(db, { scopes: ['users:read'] }),
+  ];
+  t.equal((await send('GET', '/metrics')).status, 401);
+  t.equal((await send('GET', '/metrics', { headers: { 'x-api-key': reader.key } })).status, 403);
+  const answer = await send('GET', '/metrics', { headers: { 'x-api-key': admin.key } });
+  t.equal(answer.status, 200, 'in maintenance as well');
+  t.equal(answer.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
+  t.ok(parseScrape(answer.text).length > 50);
+  const refused = parseScrape(answer.text).filter(({ labels }) => labels.route === '/metrics');
+  t.same([...new Set(refused.map(({ labels }) => labels.status).filter(Boolean))].sort(), ['401', '403']);
+});
+
+t.test('where everybody may do everything, it is open as all else', async (t) => {
+  const { send } = await testService(t);
+  t.equal((await send('GET', '/metrics')).status, 200);
+});
+
+t.test('with METRICS_PORT they have a listener of their own, with nothing else', async (t) => {
+  const { url, metricsUrl, ...service } = await testService(t, { AUTH: 'api-key', METRICS_PORT: '0' });
+  const get = (path: string, method = 'GET', headers = {}) => send(metricsUrl!, method, path, { headers });
+  t.equal((await service.send('GET', '/metrics')).status, 404, 'and the service has none');
+  t.equal((await get('/metrics')).status, 200, 'without a credential');
+  const head = await get('/metrics', 'HEAD');
+  t.same([head.status, head.text], [200, '']);
+  t.ok(Number(head.headers['content-length']) > 1000);
+  for (const path of ['/', '/users', '/healthz', '/metrics/x']) t.equal((await get(path)).status, 404, path);
+  for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
+    const answer = await get('/metrics', method);
+    t.same([answer.status, answer.headers.allow], [405, 'GET, HEAD, OPTIONS'], method);
+  }
+  const prometheus =
+    'application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
+  t.match(
+    (await get('/metrics', 'GET', { accept: prometheus })).headers['content-type'],
+    /^text\/plain; version=0.0.4/,
+  );
+  t.equal((await get('/metrics', 'GET', { accept: 'image/png' })).status, 406);
+  const { samples } = await scrape(metricsUrl!);
+  const routes = new Set(samples.map(({ labels }) => labels.route).filter(Boolean));
+  t.same([...routes], ['unmatched'], 'what is asked here is not counted there');
+});
+
+t.test('many who scrape at once share one answer', async (t) => {
+  const { metricsUrl } = await testService(t, { METRICS_PORT: '0' });
+  const answers = await Promise.all(Array.from({ length: 20 }, () => send(metricsUrl!, 'GET', '/metrics')));
+  for (const { status, text } of answers) {
+    t.equal(status, 200);
+    t.ok(parseScrape(text).length > 50);
+  }
+});
+
+t.test('a port for metrics that is taken ends the start in one line', async (t) => {
+  const taken = net.createServer().listen(0, '127.0.0.1');
+  t.teardown(() => taken.close());
+  await once(taken, 'listening');
+  const { port } = taken.address() as net.AddressInfo;
+  const service = startProcess(t, { DATABASE_URL: await testDatabase(t), METRICS_PORT: String(port) });
+  t.equal(await service.ended, 1);
+  t.match(service.stderr(), /^plinth: port \d+ of 127\.0\.0\.1 is taken: set METRICS_PORT to another\n$/);
+});
+
+t.test('the registries of several processes add up', async (t) => {
+  const [one, two] = [createMetrics(), createMetrics()];
+  for (const { http } of [one, two, two]) {
+    http.duration.of('GET', '/users', '200').observe(0.002);
+    http.active.value++;
+  }
+  t.equal(await one.registry(), await one.registry(), 'one registry for each');
+  const parts = await Promise.all(
+    [one, two].map(async (metrics) => (await metrics.registry()).getMetricsAsJSON()),
+  );
+  const text = await AggregatorRegistry.aggregate(parts).metrics();
+  const value = (name: string, labels = {}) =>
+    parseScrape(text).find(
+      (sample) =>
+        sample.name === name && Object.entries(labels).every(([key, label]) => sample.labels[key] === label),
+    )?.value;
+  t.equal(value('http_server_request_duration_seconds_count', { route: '/users' }), 3);
+  t.equal(value('http_server_request_duration_seconds_bucket', { le: '0.0025' }), 3);
+  t.equal(value('http_server_request_duration_seconds_bucket', { le: '0.001' }), 0);
+  t.equal(value('http_server_active_requests'), 3);
+});
