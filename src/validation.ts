@@ -1,10 +1,25 @@
 import { Ajv, type ErrorObject } from 'ajv';
-import { isImportableHash } from './auth/password-hash.js';
-import type { Normalization, Resource } from './collection/resource.js';
 import { isEmail } from './email.js';
 import { invalid, MAX_FAILURES } from './errors.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from './json.js';
+import { isImportableHash } from './passwords/password-hash.js';
 import type { Failure } from './problem.js';
+
+/** A step that a field's value goes through before it is validated, in the order declared. */
+export type Normalization = 'trim' | 'nfc' | 'lower' | 'integer';
+
+/** What the fields of a body have to be. */
+export interface FieldRules {
+  /** JSON Schema of the client's fields; fields it does not name are kept as they are, unless it says otherwise. */
+  readonly schema: {
+    readonly type: 'object';
+    readonly required: readonly string[];
+    readonly additionalProperties?: boolean;
+    readonly properties: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  };
+  /** What happens to a field before validation. */
+  readonly normalize: Readonly<Record<string, readonly Normalization[]>>;
+}
 
 /** Fields that the service owns: a body may hold them, and they are left out of what is stored. */
 const OWNED = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
@@ -16,9 +31,7 @@ export interface Checked {
 }
 
 /** Compiles a declaration to a check that gives the fields to store or throws the 400 with every failure. */
-export function compileCheck(
-  resource: Pick<Resource, 'schema' | 'normalize'>,
-): (input: Json | undefined) => Checked {
+export function compileCheck(resource: FieldRules): (input: Json | undefined) => Checked {
   const validate = ajv.compile<JsonObject>(resource.schema);
   const { properties, required } = resource.schema;
   const optional = new Set(Object.keys(properties).filter((name) => !required.includes(name)));
@@ -45,7 +58,7 @@ export function compileCheck(
 }
 
 /** The fields that a body may have and no record shows. */
-export const writeOnlyNames = ({ properties }: Resource['schema']): string[] =>
+export const writeOnlyNames = ({ properties }: FieldRules['schema']): string[] =>
   Object.keys(properties).filter((name) => properties[name]?.writeOnly === true);
 
 /** Members from which on a copy without some is made from a copy of all: there it is several times as fast. */
@@ -66,7 +79,7 @@ function clientFields(input: JsonObject, optional: ReadonlySet<string>): JsonObj
 }
 
 /** Compiles what throws the 400 of a body that would have a failure for each of very many members, before they are checked. */
-function compileFew({ properties, additionalProperties }: Resource['schema']): (input: JsonObject) => void {
+function compileFew({ properties, additionalProperties }: FieldRules['schema']): (input: JsonObject) => void {
   const lists = Object.entries(properties).flatMap(([name, { maxItems }]) =>
     typeof maxItems === 'number' ? [[name, maxItems] as const] : [],
   );

@@ -1,4 +1,3 @@
-import type { HashedPassword } from '../auth/password.js';
 import type { Collection } from '../collection/collection.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import { MAX_PAGE_BYTES } from '../collection/sql-templates.js';
@@ -10,6 +9,7 @@ import type { Reply } from '../http/reply.js';
 import type { Body, Request } from '../http/request.js';
 import { type Action, choose, pick, type Router } from '../http/router.js';
 import { pageTooLarge } from '../limit-errors.js';
+import type { HashedPassword } from '../passwords/password.js';
 import { type Permission, permit } from '../principal.js';
 import { Problem } from '../problem.js';
 import { parseUuid } from '../uuid.js';

@@ -1,11 +1,12 @@
 import { currentPasswordRequired, type RequireCurrentPassword } from '../auth/current-password.js';
 import type { Collection } from '../collection/collection.js';
-import { type Guard, type Held, modifiedAt, type Stored, UNGUARDED } from '../collection/record.js';
+import { type Held, modifiedAt, type Stored } from '../collection/record.js';
 import { etagOf, headersOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import type { Draft } from '../collection/validated-input.js';
+import { admits, type Guard, guardOf, UNGUARDED } from '../collection/write-guard.js';
 import { preconditionFailed, preconditionRequired, versionConflict } from '../errors.js';
-import { admits, guardOf, readConditions } from '../http/preconditions.js';
+import { readConditions } from '../http/preconditions.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';

@@ -1,9 +1,9 @@
-import { hashPassword } from '../auth/password.js';
 import type { Collection } from '../collection/collection.js';
 import type { Draft } from '../collection/validated-input.js';
 import { passwordNotGiven } from '../errors.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
+import { hashPassword } from '../passwords/password.js';
 
 /** Characters of a password that the rules can accept; others are left to the rules. */
 const [MIN_LENGTH, MAX_LENGTH] = [8, 256];

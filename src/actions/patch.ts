@@ -1,8 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Collection } from '../collection/collection.js';
 import { createTurns } from '../collection/keyed-mutex.js';
-import { type Guard, isStored, onlyVersion, type Stored, UNGUARDED } from '../collection/record.js';
+import { isStored, type Stored } from '../collection/record.js';
 import { JSON_TYPE, withLinks } from '../collection/representation.js';
+import { type Guard, onlyVersion, UNGUARDED } from '../collection/write-guard.js';
 import { invalid, unavailable } from '../errors.js';
 import { jsonPatch } from '../formats/json-patch.js';
 import { assign, mergePatch } from '../formats/merge-patch.js';

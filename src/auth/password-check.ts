@@ -1,6 +1,6 @@
 import { hash as digest } from 'node:crypto';
 import { Recent } from '../limits/lru-cache.js';
-import { verifyPassword } from './password.js';
+import { verifyPassword } from '../passwords/password.js';
 
 const MAX_KNOWN = 10_000;
 const KNOWN_MS = 60_000;

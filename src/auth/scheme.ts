@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Admission } from '../limits/login-throttle.js';
 import type { Principal, SchemeName } from '../principal.js';
 
 /** What of a request may carry a credential. */
@@ -19,15 +20,6 @@ export interface Presented {
   readonly certificateExpires?: number | undefined;
   /** The whole body; throws 413. */
   readonly body: () => Promise<Buffer>;
-}
-
-/** What a scheme asks before it checks a credential that names its account. */
-export interface Admission {
-  /**
-   * Throws 429 while that account has to wait after too many failures. The account as it is looked up, whatever the
-   * client's spelling.
-   */
-  admit(account: string): void;
 }
 
 /** One kind of credential. */

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { hashOnAllCores } from '../auth/password-queue.js';
 import { ConfigError, readConfig } from '../config/config.js';
 import { EmbeddedError } from '../db/embedded/cluster.js';
 import { DatabaseError } from '../db/migrate.js';
 import { openDatabase } from '../db/open.js';
 import { readRecords } from '../http/strict-json.js';
 import { isObject, type Json } from '../json.js';
+import { hashOnAllCores } from '../passwords/password-queue.js';
 import { Problem } from '../problem.js';
 import { openCollections } from '../routes.js';
 import { createLog } from '../telemetry/log.js';

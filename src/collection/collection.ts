@@ -8,22 +8,19 @@ import { violationOf } from './constraint-errors.js';
 import { openReads, type Reads } from './read-batching.js';
 import {
   documentHead,
-  type Guard,
-  guardArguments,
   type Held,
   heldBack,
   isStored,
   type Missing,
-  onlyVersion,
   type Stored,
   storedOf,
-  UNGUARDED,
 } from './record.js';
 import type { Resource } from './resource.js';
 import { compileStatements } from './sql-templates.js';
 import { storedPassword } from './stored-password.js';
 import { compileDraft, type Draft, type Origin } from './validated-input.js';
 import { groupWrites, type Write } from './write-batching.js';
+import { type Guard, guardArguments, onlyVersion, UNGUARDED } from './write-guard.js';
 
 /**
  * A collection that is open: its check is compiled and its statements fit the schema. Where a `run` is given,

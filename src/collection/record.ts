@@ -1,4 +1,4 @@
-import type { Row, Value } from '../db/db.js';
+import type { Row } from '../db/db.js';
 import type { Places } from '../db/places.js';
 import type { JsonObject } from '../json.js';
 
@@ -73,24 +73,9 @@ function dayOf(date: string): string {
 /** Why there is no record: there never was one, or it was deleted and the service keeps tombstones. */
 export type Missing = 'absent' | 'gone';
 
-/** What a record must be for a write to take place; null asks nothing. It is looked at by the statement itself. */
-export interface Guard {
-  readonly versions: readonly number[] | null;
-  readonly notVersions: readonly number[] | null;
-  /** Milliseconds; compared by the second, as HTTP dates are. */
-  readonly unmodifiedSince: number | null;
-}
-
-export const UNGUARDED: Guard = { versions: null, notVersions: null, unmodifiedSince: null };
-
 /** A write that the guard held back, and the record as it was seen. */
 export interface Held {
   readonly current: Stored;
-}
-
-/** The one version that a guard leaves, when it asks for nothing else. */
-export function onlyVersion({ versions, notVersions, unmodifiedSince }: Guard): number | undefined {
-  return notVersions === null && unmodifiedSince === null && versions?.length === 1 ? versions[0] : undefined;
 }
 
 /** Whether a write has taken place. */
@@ -101,15 +86,6 @@ export function isStored(outcome: unknown): outcome is Stored {
 /** What a guarded statement gives back of a row it found and did not write. */
 export function heldBack(id: string, row: Row): Held {
   return { current: { id, version: row.before as number, doc: row.doc as string } };
-}
-
-/** A guard as the parameters of a statement. */
-export function guardArguments({ versions, notVersions, unmodifiedSince }: Guard): Value[] {
-  return [
-    versions && `{${versions.join(',')}}`,
-    notVersions && `{${notVersions.join(',')}}`,
-    unmodifiedSince === null ? null : new Date(unmodifiedSince).toISOString(),
-  ];
 }
 
 /** A document up to its version: the fields in the client's order between what the service owns. */

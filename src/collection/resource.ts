@@ -1,23 +1,13 @@
-/** A step that a field's value goes through before it is validated, in the order declared. */
-export type Normalization = 'trim' | 'nfc' | 'lower' | 'integer';
+import type { FieldRules } from '../validation.js';
 
 /** A collection as data: what `resources/*.ts` declare and `collection.ts` opens. */
-export interface Resource {
+export interface Resource extends FieldRules {
   /** The collection's name: its path segment and its table. */
   readonly name: string;
   /** One record, as a word for messages: `user`. */
   readonly singular: string;
-  /** JSON Schema of the client's fields; fields it does not name are kept as they are, unless it says otherwise. */
-  readonly schema: {
-    readonly type: 'object';
-    readonly required: readonly string[];
-    readonly additionalProperties?: boolean;
-    readonly properties: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  };
   /** Fields that an import may set and a request may not. */
   readonly importOnly?: readonly string[];
-  /** What happens to a field before validation. */
-  readonly normalize: Readonly<Record<string, readonly Normalization[]>>;
   /** Fields that have a column of their own besides the document: field -> column. */
   readonly columns: Readonly<Record<string, string>>;
   /** Unique constraints: constraint name -> the 409 it means. */

@@ -1,5 +1,5 @@
-import { requireUncommonPassword } from '../auth/common-password.js';
-import { hashPassword } from '../auth/password.js';
+import { requireUncommonPassword } from '../passwords/common-password.js';
+import { hashPassword } from '../passwords/password.js';
 import type { Draft } from './validated-input.js';
 
 /**

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Guard, UNGUARDED } from '../collection/record.js';
 import { badRequest } from '../errors.js';
 
 /** Preconditions of one request (RFC 9110 section 13.1), those that section 13.2.2 lets count. */
@@ -17,7 +16,7 @@ export interface Conditions {
 /** Entity tags of a list, opaque parts with their quotes, or `*`. */
 export type Tags = '*' | readonly Tag[];
 
-interface Tag {
+export interface Tag {
   readonly weak: boolean;
   readonly opaque: string;
 }
@@ -76,45 +75,9 @@ export function matchesWeakly(tags: Tags, etag: string): boolean {
   return tags === '*' || tags.some((tag) => tag.opaque === opaque);
 }
 
-function seconds(ms: number): number {
+/** Milliseconds as HTTP dates count them. */
+export function seconds(ms: number): number {
   return Math.floor(ms / 1000);
-}
-
-/**
- * A write's preconditions as its statement looks at them. A version is current in each of its representations,
- * so that what was read as HTML or CSV can be named too.
- */
-export function guardOf(conditions: Conditions | undefined): Guard {
-  if (conditions === undefined) return UNGUARDED;
-  const { match, unmodifiedSince, noneMatch } = conditions;
-  return {
-    versions:
-      noneMatch === '*'
-        ? []
-        : match === undefined || match === '*'
-          ? null
-          : versionsOf(match.filter(({ weak }) => !weak)),
-    notVersions: noneMatch === undefined || noneMatch === '*' ? null : versionsOf(noneMatch),
-    unmodifiedSince: unmodifiedSince ?? null,
-  };
-}
-
-/** Whether a record in this state lets the guarded write take place. */
-export function admits(
-  { versions, notVersions, unmodifiedSince }: Guard,
-  version: number,
-  modified: number,
-): boolean {
-  if (versions !== null && !versions.includes(version)) return false;
-  if (notVersions?.includes(version)) return false;
-  return unmodifiedSince === null || seconds(modified) <= seconds(unmodifiedSince);
-}
-
-function versionsOf(tags: readonly Tag[]): number[] {
-  return tags.flatMap(({ opaque }) => {
-    const version = /^"([1-9]\d{0,8})(?:-html|-csv)?"$/.exec(opaque)?.[1];
-    return version === undefined ? [] : [Number(version)];
-  });
 }
 
 /** One entity tag and what may stand between it and the next (RFC 9110 section 8.8.3, 5.6.1). */

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { HashedPassword } from '../auth/password.js';
 import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
+import type { HashedPassword } from '../passwords/password.js';
 import type { Permission, Principal } from '../principal.js';
 
 /** A body that was read: its media type without parameters, and the JSON in it. */

@@ -2,10 +2,12 @@ import FindMyWay from 'find-my-way';
 import { badRequest, methodNotAllowed, noSuchPath, notAcceptable } from '../errors.js';
 import type { Need } from '../principal.js';
 import type { Problem } from '../problem.js';
-import { MAX_TARGET } from '../transport/request-target.js';
 import { negotiate } from './content-negotiation.js';
 import type { Reply } from './reply.js';
 import type { Request } from './request.js';
+
+/** Bytes of a request target. */
+export const MAX_TARGET = 8192;
 
 /** What one method does on one resource. */
 export interface Action {

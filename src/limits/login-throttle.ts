@@ -1,4 +1,3 @@
-import type { Admission } from '../auth/scheme.js';
 import { rateLimited } from '../errors.js';
 import { partition } from './client-key.js';
 import { Recent } from './lru-cache.js';
@@ -10,6 +9,15 @@ export interface FailureLimit {
   readonly begin: (address: string) => Attempt;
   /** A password of an account whose client has authenticated by other means. Throws 429 while that account has to wait. */
   readonly beginOf: (account: string) => Attempt;
+}
+
+/** What a scheme asks before it checks a credential that names its account. */
+export interface Admission {
+  /**
+   * Throws 429 while that account has to wait after too many failures. The account as it is looked up, whatever the
+   * client's spelling.
+   */
+  admit(account: string): void;
 }
 
 /** A credential on its way through its check. */

@@ -2,7 +2,7 @@ import { problemOf } from '../db/sqlstate.js';
 import { internal } from '../errors.js';
 import { takesProblemJson } from '../http/content-negotiation.js';
 import { render } from '../http/problem-body.js';
-import { LARGE_BODY_BYTES, type Reply, send, sendHead, sendLive } from '../http/reply.js';
+import type { Reply } from '../http/reply.js';
 import { outOfResponseMemory } from '../limit-errors.js';
 import { fitsResponseMemory } from '../limits/response-memory.js';
 import { Problem } from '../problem.js';
@@ -13,6 +13,7 @@ import { BodyAborted } from '../transport/incomplete-body.js';
 import { lingerOnClose } from '../transport/lingering-close.js';
 import { answerLater } from '../transport/long-poll.js';
 import { staysUnread } from '../transport/request-body.js';
+import { LARGE_BODY_BYTES, send, sendHead, sendLive } from '../transport/response-writer.js';
 import type { Exchange } from './context.js';
 
 /** Gives the answer that an action has found, or begins what gives it later. */

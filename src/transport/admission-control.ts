@@ -3,13 +3,14 @@ import { unavailable } from '../errors.js';
 import type { CommonFields } from '../http/common-headers.js';
 import { isHealthCheck } from '../http/health-check.js';
 import { render } from '../http/problem-body.js';
-import { type Reply, send } from '../http/reply.js';
+import type { Reply } from '../http/reply.js';
 import { requestId } from '../http/request-id.js';
 import { heldResponseBytes } from '../limits/response-memory.js';
 import { createRoom } from './concurrency-limit.js';
 import { awaitedBodies } from './incomplete-body.js';
 import { lingerOnClose } from './lingering-close.js';
 import { staysUnread } from './request-body.js';
+import { send } from './response-writer.js';
 import { createPace } from './retry-throttle.js';
 
 export interface AdmissionOptions {

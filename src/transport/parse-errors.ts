@@ -3,11 +3,12 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { badRequest, httpVersionNotSupported, notImplemented, requestTimeout } from '../errors.js';
 import { render } from '../http/problem-body.js';
+import { MAX_TARGET } from '../http/router.js';
 import { headersTooLarge, uriTooLong } from '../limit-errors.js';
 import type { Problem } from '../problem.js';
 import type { Cell, Labelled } from '../telemetry/instruments.js';
 import { lingerOnClose } from './lingering-close.js';
-import { MAX_HEADERS, MAX_TARGET } from './request-target.js';
+import { MAX_HEADERS } from './request-target.js';
 
 /** What Node's parser tells of a message that it gave up on. */
 export interface ParserError extends Error {

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { badRequest, httpVersionNotSupported, notImplemented } from '../errors.js';
+import { MAX_TARGET } from '../http/router.js';
 import { headersTooLarge, uriTooLong } from '../limit-errors.js';
 
-/** Bytes of a request target, and of the header fields with their separators. */
-export const MAX_TARGET = 8192;
+/** Bytes of the header fields with their separators. */
 export const MAX_HEADERS = 16_384;
 
 /** The methods of RFC 9110 section 9.3, and PATCH of RFC 5789. Others are not implemented. */

@@ -5,62 +5,22 @@ import t from 'tap';
 
 const SRC = fileURLToPath(new URL('../../../src/', import.meta.url));
 
-/** Top to bottom; a file imports from its own layer and those below. The first prefix that fits decides. */
-const LAYERS = [
-  ['main.ts', 'import.ts', 'cli.ts', 'health.ts', 'verify-webhook.ts'],
-  ['alone.ts', 'workers/'],
-  ['service.ts', 'importer.ts', 'database.ts'],
-  ['scrape.ts'],
-  ['server.ts', 'drain.ts'],
-  ['pipeline.ts'],
-  ['answer.ts'],
-  ['exchange.ts'],
-  ['routes.ts', 'operator-routes.ts'],
-  ['actions/'],
-  ['http/'],
-  ['webhooks/'],
-  ['auth/', 'events/'],
-  ['collection.ts', 'formats/', 'resources/', 'readiness.ts'],
-  ['reads.ts'],
-  ['statements.ts', 'grouped.ts', 'amend.ts', 'draft.ts', 'violation.ts', 'stored-password.ts'],
-  ['record.ts'],
-  ['db/', 'validate.ts'],
-  [
-    'password.ts',
-    'password-hash.ts',
-    'password-queue.ts',
-    'common-password.ts',
-    'errors.ts',
-    'limit-errors.ts',
-    'problem.ts',
-    'codes.ts',
-    'config',
-    'tls.ts',
-    'bind.ts',
-    'signals.ts',
-    'rules.ts',
-    'resource.ts',
-    'json.ts',
-    'uuid.ts',
-    'log.ts',
-    'log-lines.ts',
-    'observe/',
-    'response-memory.ts',
-    'pem.ts',
-    'email.ts',
-    'long-task.ts',
-    'parse-limit.ts',
-    'turns.ts',
-    'principal.ts',
-    'request-mac.ts',
-  ],
-];
+const README = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+
+/** The rows of the README's code map, top to bottom: folders and files that may import from their row and those below. */
+const LAYERS = README.slice(README.indexOf('## Code map'))
+  .split('\n## ')[0]!
+  .split('\n')
+  .filter((line) => line.startsWith('| `'))
+  .map((line) => [...line.split('|')[1]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!));
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
 const source = new Map(files.map((file) => [file, readFileSync(join(SRC, file), 'utf8')]));
 
 const layerOf = (file: string) =>
-  LAYERS.findIndex((layer) => layer.some((prefix) => file.startsWith(prefix)));
+  LAYERS.findIndex((layer) =>
+    layer.some((name) => (name.endsWith('/') ? file.startsWith(name) : file === name)),
+  );
 
 function importsOf(file: string): string[] {
   return [...source.get(file)!.matchAll(/from '(\.[^']+)\.js'/g)].map(
@@ -97,13 +57,13 @@ t.test('what only one place does is done in that place', async (t) => {
     );
     t.not(found.length, 0, `${pattern} is somewhere`);
   };
-  only(/process\.env\b(?!\.PATH)/, ['config.ts']);
-  only(/\.unsafe[<(]/, ['db/connect.ts', 'db/migrate.ts', 'db/prepared.ts']);
-  only(/prepare: true/, ['db/prepared.ts']);
+  only(/process\.env\b(?!\.PATH)/, ['config/config.ts']);
+  only(/\.unsafe[<(]/, ['db/db.ts', 'db/migrate.ts', 'db/pool/prepared.ts']);
+  only(/prepare: true/, ['db/pool/prepared.ts']);
   only(/new Problem\(/, ['errors.ts', 'limit-errors.ts']);
-  only(/\.writeHead\(/, ['http/reply.ts', 'http/stream.ts']);
-  only(/\b_header\b/, ['http/whole.ts']);
-  only(/\b_readableState\b/, ['http/body.ts']);
+  only(/\.writeHead\(/, ['transport/response-writer.ts', 'transport/array-stream.ts']);
+  only(/\b_header\b/, ['transport/response-head.ts']);
+  only(/\b_readableState\b/, ['transport/request-body.ts']);
 });
 
 t.test('no file outgrows its one noun', async (t) => {

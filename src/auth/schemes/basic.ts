@@ -3,12 +3,13 @@ import type { Config } from '../../config/config.js';
 import { group } from '../../db/batcher.js';
 import type { Db, Row } from '../../db/db.js';
 import { readStatements } from '../../db/statements.js';
+import type { Admission } from '../../limits/login-throttle.js';
+import { hashPassword, isOutdated } from '../../passwords/password.js';
 import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { sharing } from '../../telemetry/metrics.js';
-import { hashPassword, isOutdated } from '../password.js';
 import type { PasswordCheck } from '../password-check.js';
-import { type Admission, credentialsOf, type Presented, quote, Refusal, type Scheme } from '../scheme.js';
+import { credentialsOf, type Presented, quote, Refusal, type Scheme } from '../scheme.js';
 
 const STATEMENTS = readStatements('auth.sql');
 /** UTF-16 units of the 256 code points that a password may have. */

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import postgres from 'postgres';
 import t from 'tap';
-import { hashPassword } from '../../../src/auth/password.js';
+import { hashPassword } from '../../../src/passwords/password.js';
 import { testService } from '../../support/service.js';
 
 const ENV = {

@@ -1,0 +1,63 @@
+import type { Value } from '../db/db.js';
+import { type Conditions, seconds, type Tag } from '../http/preconditions.js';
+
+/** What a record must be for a write to take place; null asks nothing. It is looked at by the statement itself. */
+export interface Guard {
+  readonly versions: readonly number[] | null;
+  readonly notVersions: readonly number[] | null;
+  /** Milliseconds; compared by the second, as HTTP dates are. */
+  readonly unmodifiedSince: number | null;
+}
+
+export const UNGUARDED: Guard = { versions: null, notVersions: null, unmodifiedSince: null };
+
+/**
+ * A write's preconditions as its statement looks at them. A version is current in each of its representations,
+ * so that what was read as HTML or CSV can be named too.
+ */
+export function guardOf(conditions: Conditions | undefined): Guard {
+  if (conditions === undefined) return UNGUARDED;
+  const { match, unmodifiedSince, noneMatch } = conditions;
+  return {
+    versions:
+      noneMatch === '*'
+        ? []
+        : match === undefined || match === '*'
+          ? null
+          : versionsOf(match.filter(({ weak }) => !weak)),
+    notVersions: noneMatch === undefined || noneMatch === '*' ? null : versionsOf(noneMatch),
+    unmodifiedSince: unmodifiedSince ?? null,
+  };
+}
+
+/** Whether a record in this state lets the guarded write take place. */
+export function admits(
+  { versions, notVersions, unmodifiedSince }: Guard,
+  version: number,
+  modified: number,
+): boolean {
+  if (versions !== null && !versions.includes(version)) return false;
+  if (notVersions?.includes(version)) return false;
+  return unmodifiedSince === null || seconds(modified) <= seconds(unmodifiedSince);
+}
+
+function versionsOf(tags: readonly Tag[]): number[] {
+  return tags.flatMap(({ opaque }) => {
+    const version = /^"([1-9]\d{0,8})(?:-html|-csv)?"$/.exec(opaque)?.[1];
+    return version === undefined ? [] : [Number(version)];
+  });
+}
+
+/** The one version that a guard leaves, when it asks for nothing else. */
+export function onlyVersion({ versions, notVersions, unmodifiedSince }: Guard): number | undefined {
+  return notVersions === null && unmodifiedSince === null && versions?.length === 1 ? versions[0] : undefined;
+}
+
+/** A guard as the parameters of a statement. */
+export function guardArguments({ versions, notVersions, unmodifiedSince }: Guard): Value[] {
+  return [
+    versions && `{${versions.join(',')}}`,
+    notVersions && `{${notVersions.join(',')}}`,
+    unmodifiedSince === null ? null : new Date(unmodifiedSince).toISOString(),
+  ];
+}
