@@ -11,19 +11,19 @@ import {
   replaceWebhook,
   rotateWebhook,
 } from './actions/admin/webhooks.js';
-import type { Lookup } from './auth/credentials/credential-cache.js';
+import type { CredentialCache } from './auth/credentials/credential-cache.js';
 import type { Db } from './db/db.js';
-import type { Obstacle } from './db/readiness.js';
-import { type Action, permitted, type Route } from './http/router.js';
-import type { Need, Scope } from './principal.js';
+import type { NotReadyReason } from './db/readiness.js';
+import { type Action, type Route, requiring } from './http/router.js';
+import type { Requirement, ScopeRequirement } from './principal.js';
 import type { Metrics } from './telemetry/metrics.js';
 import type { Webhooks } from './webhooks/open.js';
 import type { TargetRules } from './webhooks/target-url.js';
 import { fieldsOf } from './webhooks/webhook-input.js';
 
 /** What watches the service asks; no credential is needed. */
-export function healthRoutes(obstacle: () => Promise<Obstacle>): Route[] {
-  const always = (action: Action) => ({ GET: { ...permitted('nothing', action), always: true } });
+export function healthRoutes(obstacle: () => Promise<NotReadyReason>): Route[] {
+  const always = (action: Action) => ({ GET: { ...requiring('nothing', action), always: true } });
   return [
     { path: '/healthz', actions: always(healthz) },
     { path: '/readyz', actions: always(readyz(obstacle)) },
@@ -31,21 +31,24 @@ export function healthRoutes(obstacle: () => Promise<Obstacle>): Route[] {
 }
 
 /** Where the metrics are scraped, in maintenance as well. */
-export function metricsRoute(registry: Metrics['registry'], needs: Need): Route {
-  return { path: '/metrics', actions: { GET: { ...permitted(needs, showMetrics(registry)), always: true } } };
+export function metricsRoute(registry: Metrics['registry'], needs: Requirement): Route {
+  return {
+    path: '/metrics',
+    actions: { GET: { ...requiring(needs, showMetrics(registry)), alwaysAvailable: true } },
+  };
 }
 
 /** Where keys and certificates are managed. */
-export function keyRoutes(db: Db, lookup: Lookup): Route[] {
-  const admin: Scope = { scopes: ['admin'] };
+export function keyRoutes(db: Db, cache: CredentialCache): Route[] {
+  const admin: ScopeRequirement = { scopes: ['admin'] };
   return [
     {
       path: '/keys',
-      actions: { GET: permitted(admin, listKeys(db)), POST: permitted(admin, createKey(db)) },
+      actions: { GET: requiring(admin, listKeys(db)), POST: requiring(admin, createKey(db)) },
     },
     {
       path: '/keys/:id',
-      actions: { GET: permitted(admin, getKey(db)), DELETE: permitted(admin, revokeKey(db, lookup)) },
+      actions: { GET: requiring(admin, getKey(db)), DELETE: requiring(admin, revokeKey(db, cache)) },
     },
   ];
 }
@@ -60,8 +63,8 @@ export function webhookRoutes(
   source: string,
   { wake, pass }: Pick<Webhooks, 'wake' | 'pass'>,
 ): Route[] {
-  const needs: Scope = { scopes: ['admin'] };
-  const admin = (action: Action) => permitted(needs, action);
+  const needs: ScopeRequirement = { scopes: ['admin'] };
+  const admin = (action: Action) => requiring(needs, action);
   const read = fieldsOf(collections, rules);
   const one = '/webhooks/:id';
   return [

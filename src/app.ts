@@ -1,13 +1,13 @@
 import type { Server } from 'node:http';
-import { toldTo } from './actions/notify-feed.js';
+import { notifyFeed } from './actions/notify-feed.js';
 import { healthRoutes, keyRoutes, metricsRoute, webhookRoutes } from './admin-routes.js';
 import { openAuth } from './auth/open.js';
 import type { Config } from './config/config.js';
 import { hostsOf, hostsOfMetrics } from './config/edge.js';
 import type { Db } from './db/db.js';
-import { keepHouse } from './db/maintenance.js';
+import { startMaintenance } from './db/maintenance.js';
 import { openDatabase, openPrepared } from './db/open.js';
-import { databaseObstacle, type Obstacle } from './db/readiness.js';
+import { databaseReadiness, type NotReadyReason } from './db/readiness.js';
 import { type Feed, openFeed } from './events/feed.js';
 import { allowHosts } from './http/allowed-hosts.js';
 import { present } from './http/client-identity.js';
@@ -16,11 +16,11 @@ import { corsFor } from './http/cors.js';
 import { createRouter, type Route, type Router } from './http/router.js';
 import { ParseLimit } from './limits/parse-limit.js';
 import { rateLimiter } from './limits/rate-limit.js';
-import { createScrapeServer } from './metrics-server.js';
+import { createMetricsServer } from './metrics-server.js';
 import { createPipeline } from './pipeline/pipeline.js';
 import { createHttpServer } from './pipeline/server.js';
-import { drain } from './process/graceful-shutdown.js';
-import { bind, StartError, urlOf } from './process/listen.js';
+import { shutDown } from './process/graceful-shutdown.js';
+import { listen, StartError, urlOf } from './process/listen.js';
 import { readTls, TlsError } from './process/tls.js';
 import { type Collections, openCollections, routes } from './routes.js';
 import type { Log } from './telemetry/log.js';
@@ -31,7 +31,7 @@ import { sourceOf } from './webhooks/feed-source.js';
 import { openWebhooks, targetRules } from './webhooks/open.js';
 
 /** A service that answers. */
-export interface Service {
+export interface App {
   readonly url: string;
   readonly db: Db;
   readonly collections: Collections;
@@ -63,12 +63,12 @@ export interface Primary {
  * Starts everything, in order; resolves when the service answers. `more` adds routes of other collections; with
  * `primary` this is one of several workers.
  */
-export async function startService(
+export async function startApp(
   config: Config,
   log: Log,
   more?: (db: Db) => Promise<Route[]>,
   primary?: Primary,
-): Promise<Service> {
+): Promise<App> {
   const tls = tlsOf(config);
   const metrics = createMetrics();
   const open = primary ? openPrepared : openDatabase;
@@ -79,13 +79,13 @@ export async function startService(
   const scrape =
     port === undefined
       ? undefined
-      : createScrapeServer(registry, config, log, db.peer, hostsOfMetrics(config));
+      : createMetricsServer(registry, config, log, db.peer, hostsOfMetrics(config));
   let maintenance = config.maintenance;
   let draining = false;
   /** What a start that fails has to close, the last first. */
   const close: (() => unknown)[] = [() => database.close(), () => closeNow(scrape)];
   try {
-    if (scrape) await bind(scrape, { host: metricsHost, port: port!, setting: 'METRICS_PORT' });
+    if (scrape) await listen(scrape, { host: metricsHost, port: port!, setting: 'METRICS_PORT' });
     // Loaded when the settings ask for it: a start and its memory pay for no package that is not used.
     const counts =
       config.rateLimitStore === 'postgres'
@@ -101,8 +101,8 @@ export async function startService(
     close.push(() => feed?.close());
     const webhooks = openWebhooks(db, log, config, metrics.events, feed && sourceOf(feed, log));
     close.push(() => webhooks.stop(0));
-    const ofDatabase = databaseObstacle(db);
-    const obstacle = async (): Promise<Obstacle> => {
+    const ofDatabase = databaseReadiness(db);
+    const obstacle = async (): Promise<NotReadyReason> => {
       if (draining) return 'draining';
       return maintenance ? 'maintenance' : ofDatabase();
     };
@@ -115,7 +115,7 @@ export async function startService(
       ...webhookRoutes(db, Object.keys(collections), targetRules(config), config.publicUrl ?? '/', webhooks),
       ...((await more?.(db)) ?? []),
     ];
-    const router: Router = createRouter(feed ? toldTo(feed.tail, table) : table);
+    const router: Router = createRouter(feed ? notifyFeed(feed.follower, table) : table);
     const cors = corsFor(config.corsOrigins);
     const fixed = fixedFields(tls !== undefined, config.hstsMaxAgeSeconds);
     const common = commonFields(fixed, cors);
@@ -136,7 +136,7 @@ export async function startService(
       bodyMinRate: config.bodyMinRate,
       bodyRateMs: config.bodyRateMs,
       streamStallMs: config.streamStallMs,
-      answerBytes: config.answerBytes,
+      responseBytes: config.responseBytes,
       parseLimit: new ParseLimit(),
       retirement: config,
       authenticate: auth.authenticate,
@@ -156,10 +156,10 @@ export async function startService(
       tls,
       metrics.http.refused,
     );
-    await bind(server, { host: config.host, port: config.port, setting: 'PORT' });
-    const stopHousekeeping = keepHouse(db, log, {
+    await listen(server, { host: config.host, port: config.port, setting: 'PORT' });
+    const stopHousekeeping = startMaintenance(db, log, {
       ...config,
-      horizon: feed?.tail.horizon,
+      horizon: feed?.follower.horizon,
       onDropped: (events) => {
         metrics.events.dropped.value += events;
         log.error({ events }, 'events were deleted before webhooks received them: EVENTS_MAX_BYTES');
@@ -185,7 +185,7 @@ export async function startService(
         stopHousekeeping();
         draining = true;
         await feed?.close();
-        await Promise.all([drain(server, config), webhooks.stop(config.shutdownMs)]);
+        await Promise.all([shutDown(server, config), webhooks.stop(config.shutdownMs)]);
         await auth.close();
         await database.close();
         closeNow(scrape);

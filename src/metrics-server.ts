@@ -12,13 +12,13 @@ import { createMetrics, type Metrics } from './telemetry/metrics.js';
 import { createObserver } from './telemetry/request-observer.js';
 
 /** Connections of those who scrape. */
-const MOST_CONNECTIONS = 64;
+const MAX_CONNECTIONS = 64;
 
 /**
  * A listener with /metrics and nothing else, for whoever reaches it: HTTP as the service speaks it, with its limits.
  * What it is asked is not counted among the requests of the service. `allowedHosts` undefined: any Host is accepted.
  */
-export function createScrapeServer(
+export function createMetricsServer(
   registry: Metrics['registry'],
   options: Omit<ServerOptions, 'common' | 'always'>,
   log: Log,
@@ -41,7 +41,7 @@ export function createScrapeServer(
     }),
     bodyLimit: 0,
     bodyBytes: 0,
-    answerBytes: options.answerBytes,
+    responseBytes: options.responseBytes,
     parseLimit: new ParseLimit(),
     bodyBytesPerAddress: 0,
     bodyMinRate: 0,
@@ -64,6 +64,6 @@ export function createScrapeServer(
     ...options,
     common,
     always: fixed,
-    maxConnections: MOST_CONNECTIONS,
+    maxConnections: MAX_CONNECTIONS,
   }) as Server;
 }

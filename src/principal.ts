@@ -22,16 +22,16 @@ export interface Principal {
 }
 
 /** What an action asks of its caller: nothing, any credential at all, or scopes. */
-export type Need = 'nothing' | 'credential' | Scope;
+export type Requirement = 'nothing' | 'credential' | ScopeRequirement;
 
-export interface Scope {
+export interface ScopeRequirement {
   /** All of these. */
   readonly scopes: readonly string[];
   /**
    * What the scope `self` is good for besides: a path whose `:id` is the caller's own, or a record below the
    * caller, which the action itself checks.
    */
-  readonly own?: 'path' | 'record' | undefined;
+  readonly ownership?: 'path' | 'record' | undefined;
 }
 
 /** Everybody, where AUTH is none. */
@@ -51,13 +51,13 @@ export type Permission = 'all' | 'own';
  */
 export function permit(
   { scopes, subject }: Principal,
-  need: Need,
+  need: Requirement,
   params: Readonly<Record<string, string | undefined>>,
 ): Permission {
   if (typeof need === 'string' || scopes.has('admin')) return 'all';
   if (need.scopes.every((scope) => includes(scopes, scope))) return 'all';
-  if (need.own && scopes.has('self')) {
-    if (need.own === 'record') return 'own';
+  if (need.ownership && scopes.has('self')) {
+    if (need.ownership === 'record') return 'own';
     if (params.id?.toLowerCase() === subject.toLowerCase()) return 'own';
   }
   throw forbidden(need.scopes);

@@ -4,9 +4,9 @@ import type { WriteSettings } from './actions/conditional-write.js';
 import { create, createNested } from './actions/create.js';
 import { listEvents } from './actions/events.js';
 import { get } from './actions/get.js';
-import { idempotent } from './actions/idempotency.js';
+import { withIdempotency } from './actions/idempotency.js';
 import { list, listNested } from './actions/list.js';
-import { ownCreation, ownRecord } from './actions/own-records.js';
+import { restrictCreationToOwn, restrictToOwnRecord } from './actions/own-records.js';
 import { patch } from './actions/patch.js';
 import { METADATA_PATH, type ProtectedResource, protectedResource } from './actions/protected-resource.js';
 import { remove } from './actions/remove.js';
@@ -18,8 +18,8 @@ import { posts } from './collection/resources/posts.js';
 import { users } from './collection/resources/users.js';
 import type { Db } from './db/db.js';
 import type { Feed } from './events/feed.js';
-import { type Action, permitted, type Route, type Router } from './http/router.js';
-import type { Scope } from './principal.js';
+import { type Action, type Route, type Router, requiring } from './http/router.js';
+import type { ScopeRequirement } from './principal.js';
 
 /** Every collection that the service offers, by name. */
 export interface Collections {
@@ -53,7 +53,7 @@ export function routes(
   feed?: Feed,
 ): Route[] {
   const all = [users, items, posts];
-  const once = (action: Action) => idempotent(db, settings.idempotencyTtlSeconds, all, action);
+  const once = (action: Action) => withIdempotency(db, settings.idempotencyTtlSeconds, all, action);
   const table: Route[] = [
     ...collectionRoutes(db, users, settings, feed),
     ...collectionRoutes(db, items, settings, feed),
@@ -61,15 +61,21 @@ export function routes(
     {
       path: '/users/:id/posts',
       actions: {
-        GET: permitted({ scopes: ['posts:read', 'users:read'], own: 'path' }, listNested(posts, users, feed)),
-        POST: permitted({ scopes: ['posts:write', 'users:read'], own: 'path' }, once(createNested(posts))),
+        GET: requiring(
+          { scopes: ['posts:read', 'users:read'], ownership: 'path' },
+          listNested(posts, users, feed),
+        ),
+        POST: requiring(
+          { scopes: ['posts:write', 'users:read'], ownership: 'path' },
+          once(createNested(posts)),
+        ),
       },
     },
     {
       path: BATCH_PATH,
-      actions: { POST: permitted('credential', once(batch(db, all, router, settings))) },
+      actions: { POST: requiring('credential', once(batch(db, all, router, settings))) },
     },
-    { path: '/whoami', actions: { GET: permitted('credential', whoami) } },
+    { path: '/whoami', actions: { GET: requiring('credential', whoami) } },
     ...(feed ? [eventRoute(feed)] : []),
   ];
   return settings.auth.includes('bearer') ? [...table, metadataRoute(settings, table)] : table;
@@ -77,12 +83,12 @@ export function routes(
 
 /** What a client needs to know to get an access token for these routes. */
 function metadataRoute(settings: ProtectedResource, table: readonly Route[]): Route {
-  const needs = table.flatMap(({ actions }) => Object.values(actions).map((action) => action.needs));
+  const needs = table.flatMap(({ actions }) => Object.values(actions).map((action) => action.requires));
   const named = needs.flatMap((need) => (typeof need === 'string' ? [] : need.scopes));
   const scopes = new Set([...named, 'self', 'events:read', 'admin']);
   return {
     path: METADATA_PATH,
-    actions: { GET: permitted('nothing', protectedResource(settings, [...scopes])) },
+    actions: { GET: requiring('nothing', protectedResource(settings, [...scopes])) },
   };
 }
 
@@ -90,7 +96,7 @@ function metadataRoute(settings: ProtectedResource, table: readonly Route[]): Ro
 function eventRoute(feed: Feed): Route {
   return {
     path: '/events',
-    actions: { GET: permitted({ scopes: ['events:read'], own: 'record' }, listEvents(feed)) },
+    actions: { GET: requiring({ scopes: ['events:read'], ownership: 'record' }, listEvents(feed)) },
   };
 }
 
@@ -103,26 +109,28 @@ export function collectionRoutes(
 ): Route[] {
   const { name, parent, owner } = collection.resource;
   const own = owner ? 'path' : parent ? 'record' : undefined;
-  const read: Scope = { scopes: [`${name}:read`], own };
-  const write: Scope = { scopes: [`${name}:write`], own };
-  const once = (action: Action) => idempotent(db, settings.idempotencyTtlSeconds, [collection], action);
-  const ofRecord = (action: Action) => (own === 'record' ? ownRecord(db, collection, action) : action);
-  const creation = own === 'record' ? ownCreation(collection, create(collection)) : create(collection);
+  const read: ScopeRequirement = { scopes: [`${name}:read`], ownership: own };
+  const write: ScopeRequirement = { scopes: [`${name}:write`], ownership: own };
+  const once = (action: Action) => withIdempotency(db, settings.idempotencyTtlSeconds, [collection], action);
+  const ofRecord = (action: Action) =>
+    own === 'record' ? restrictToOwnRecord(db, collection, action) : action;
+  const creation =
+    own === 'record' ? restrictCreationToOwn(collection, create(collection)) : create(collection);
   return [
     {
       path: `/${name}`,
       actions: {
-        GET: permitted({ scopes: read.scopes }, list(collection, feed)),
-        POST: permitted({ ...write, own: own === 'record' ? own : undefined }, once(creation)),
+        GET: requiring({ scopes: read.scopes }, list(collection, feed)),
+        POST: requiring({ ...write, ownership: own === 'record' ? own : undefined }, once(creation)),
       },
     },
     {
       path: `/${name}/:id`,
       actions: {
-        GET: permitted(read, ofRecord(get(collection))),
-        PUT: permitted(write, ofRecord(replace(collection, settings))),
-        PATCH: permitted(write, once(ofRecord(patch(collection, settings)))),
-        DELETE: permitted(write, ofRecord(remove(collection, settings))),
+        GET: requiring(read, ofRecord(get(collection))),
+        PUT: requiring(write, ofRecord(replace(collection, settings))),
+        PATCH: requiring(write, once(ofRecord(patch(collection, settings)))),
+        DELETE: requiring(write, ofRecord(remove(collection, settings))),
       },
     },
   ];

@@ -1,11 +1,11 @@
-import { type Service, startService } from './app.js';
+import { type App, startApp } from './app.js';
 import type { Config } from './config/config.js';
 import { reload, stopOnSignals } from './process/signals.js';
 import type { Log } from './telemetry/log.js';
 
 /** Runs the service in this process, and nothing else; gives where it answers. Throws what startService throws. */
 export async function runAlone(config: Config, log: Log): Promise<string> {
-  let service: Service | undefined;
+  let service: App | undefined;
   stopOnSignals(() => service, log);
   process.on('SIGUSR2', () => {
     if (!service) return;
@@ -13,6 +13,6 @@ export async function runAlone(config: Config, log: Log): Promise<string> {
     log.warn(service.isInMaintenance() ? 'maintenance begins' : 'maintenance ends');
   });
   process.on('SIGHUP', () => reload(service, log));
-  service = await startService(config, log);
+  service = await startApp(config, log);
   return service.url;
 }

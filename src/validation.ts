@@ -96,7 +96,9 @@ function compileFew({ properties, additionalProperties }: FieldRules['schema']):
 }
 
 /** The same, compiled when it is asked for the first time: what few services ever check shall not make all start later. */
-export function lateCheck(declaration: Parameters<typeof compileCheck>[0]): ReturnType<typeof compileCheck> {
+export function compileOnFirstUse(
+  declaration: Parameters<typeof compileCheck>[0],
+): ReturnType<typeof compileCheck> {
   let check: ReturnType<typeof compileCheck> | undefined;
   return (input) => {
     check ??= compileCheck(declaration);

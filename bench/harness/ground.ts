@@ -18,7 +18,7 @@ export interface Wanted {
 }
 
 /** As many ids as random reads are spread over. */
-const MOST_IDS = 100_000;
+const MAX_IDS = 100_000;
 
 /** Starts the contestants, each on a database of its own, for as long as `work` takes. */
 export async function onGround<T>(
@@ -73,7 +73,7 @@ async function idsOf(url: string, table: 'users' | 'items'): Promise<string[]> {
   const sql = postgres(url, { max: 1 });
   try {
     const [row] = await sql<{ total: number }[]>`select count(*)::integer as total from ${sql(table)}`;
-    const step = Math.max(1, Math.floor(row!.total / MOST_IDS));
+    const step = Math.max(1, Math.floor(row!.total / MAX_IDS));
     const rows = await sql<{ id: string }[]>`
       select id from (select id, row_number() over (order by id) as n from ${sql(table)}) numbered
       where n % ${step}::integer = 0`;

@@ -71,7 +71,7 @@ async function roundsOf(row: Row, ground: Ground): Promise<Round[]> {
   return rounds;
 }
 
-const MOST_WARMING = 20;
+const MAX_WARMING = 20;
 const STEADY = 3;
 
 /**
@@ -83,7 +83,7 @@ export async function warm(row: Row, ground: Ground): Promise<void> {
   for (const entrant of row.entrants) {
     let best = 0;
     let steady = 0;
-    for (let times = 0; times < MOST_WARMING && steady < STEADY; times++) {
+    for (let times = 0; times < MAX_WARMING && steady < STEADY; times++) {
       const { rate } = await loadOnce(row, entrant, ground, ground.seconds);
       steady = rate > 1.05 * best ? 0 : steady + 1;
       best = Math.max(best, rate);
@@ -92,11 +92,11 @@ export async function warm(row: Row, ground: Ground): Promise<void> {
 }
 
 const ENOUGH_REQUESTS = 10;
-const MOST_TIMES_LONGER = 4;
+const MAX_TIMES_LONGER = 4;
 
 /** A round is longer for what is so slow that a few requests more or less would make the figure. */
 function secondsFor(rate: number, seconds: number): number {
-  return Math.min(Math.max(seconds, ENOUGH_REQUESTS / rate), seconds * MOST_TIMES_LONGER);
+  return Math.min(Math.max(seconds, ENOUGH_REQUESTS / rate), seconds * MAX_TIMES_LONGER);
 }
 
 /** One round of one entrant. */

@@ -8,7 +8,7 @@ import postgres from 'postgres';
 import { connect } from '../../src/db/db.js';
 import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { migrate } from '../../src/db/migrate.js';
-import { fold, unfolded } from '../../src/db/row-counts.js';
+import { compact, uncompacted } from '../../src/db/row-counts.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
 import { fill, fillPlain } from './data.js';
 
@@ -119,7 +119,7 @@ export async function addUp(url: string): Promise<void> {
   };
   const db = connect(url, limits);
   try {
-    for (const collection of await unfolded(db.run)) while (await fold(db, collection));
+    for (const collection of await uncompacted(db.run)) while (await compact(db, collection));
   } finally {
     await db.close();
   }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { startService } from '../../src/app.js';
+import { startApp } from '../../src/app.js';
 import { readConfig } from '../../src/config/config.js';
 import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { createLog } from '../../src/telemetry/log.js';
@@ -25,7 +25,7 @@ async function measureAll(): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'plinth-ticks-'));
   const embedded = await startEmbedded({ dataDir, settings: ['fsync=off'] });
   const config = readConfig({ PORT: '0', DATABASE_URL: embedded.url });
-  const service = await startService(config, createLog('silent'));
+  const service = await startApp(config, createLog('silent'));
   const worker = new Worker(fileURLToPath(import.meta.url), { workerData: service.url });
   const ask = (request: LongRequest) =>
     new Promise<{ status: number; id: string }>((resolve) => {

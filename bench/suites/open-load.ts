@@ -4,7 +4,7 @@ import { filler, nextTag, type Request } from '../harness/request.js';
 import { quantile } from '../harness/stats.js';
 
 /** Time that is spent on sending at once. */
-const MOST_MS = 2;
+const MAX_MS = 2;
 
 /** A load that comes at its own rate, whatever is answered. */
 export interface OpenLoad {
@@ -141,7 +141,7 @@ function tick(): void {
   if (now >= end) return report();
   const due = Math.floor(((now - start) / 1000) * load.rate);
   // Also on a machine that cannot send so many, answers have to be read.
-  const until = now + MOST_MS;
+  const until = now + MAX_MS;
   for (; arrived < due; arrived++) {
     if (free.length === 0) {
       if (counting) counts.unsent += due - arrived;

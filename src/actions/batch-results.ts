@@ -6,7 +6,7 @@ import { batchReply, resultOf } from './batch-reply.js';
 /** Bytes that the response to a batch may have, and those of all responses that the process may hold. */
 export interface BatchLimits {
   readonly batchBytes: number;
-  readonly answerBytes: number;
+  readonly responseBytes: number;
 }
 
 /** The results of a batch as JSON, counted in bytes while they grow. */
@@ -20,11 +20,11 @@ export class BatchResults {
 
   /** Adds the response to one operation. Throws 413 beyond the limit of a batch, 503 beyond that of the process. */
   add(reply: Reply): void {
-    const { batchBytes, answerBytes } = this.limits;
+    const { batchBytes, responseBytes } = this.limits;
     const text = resultOf(reply);
     const bytes = Buffer.byteLength(text);
     if (this.#bytes + bytes > batchBytes) throw batchResponseTooLarge(batchBytes);
-    if (!fitsResponseMemory(bytes, answerBytes)) throw outOfResponseMemory();
+    if (!fitsResponseMemory(bytes, responseBytes)) throw outOfResponseMemory();
     this.#bytes += bytes;
     this.#memory.set(this.#bytes);
     this.#replies.push(reply);

@@ -7,7 +7,7 @@ import { badRequest, batchFailed, unsupportedMediaType } from '../errors.js';
 import { requireVersion, splitVersion } from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
 import type { Body, Request } from '../http/request.js';
-import { type Action, choose, pick, type Router } from '../http/router.js';
+import { type Action, negotiateType, type Router, selectAction } from '../http/router.js';
 import { pageTooLarge } from '../limit-errors.js';
 import type { HashedPassword } from '../passwords/password.js';
 import { type Permission, permit } from '../principal.js';
@@ -42,7 +42,7 @@ export function batch(
       atOperation(index, () => stepOf(operation, router(), request, request.passwordHashes?.[index])),
     );
   return {
-    takes: [JSON_TYPE],
+    accepts: [JSON_TYPE],
     authorize: (request) => authorizeAll(stepsOf(request)),
     prepare: (request) => preparationOf(stepsOf(request), request),
     run: async (request) => {
@@ -70,8 +70,8 @@ function stepOf(
   if (path === BATCH_PATH) throw badRequest('A batch cannot hold a batch.');
   const match = router(path);
   requireVersion(headers['api-version'], mounted);
-  const action = pick(match, method);
-  const permission: Permission = action ? permit(request.principal, action.needs, match.params) : 'all';
+  const action = selectAction(match, method);
+  const permission: Permission = action ? permit(request.principal, action.requires, match.params) : 'all';
   const step = {
     ...request,
     method,
@@ -80,7 +80,7 @@ function stepOf(
     params: match.params,
     permission,
     headers,
-    type: action ? choose(action, headers.accept) : '',
+    type: action ? negotiateType(action, headers.accept) : '',
     body: action && bodyOf(operation, action),
     passwordHashes: [passwordHash],
   };
@@ -173,7 +173,7 @@ function failureOf(index: number, error: unknown): unknown {
   return problem ? batchFailed(index, problem) : error;
 }
 
-function bodyOf({ method, headers, body }: Operation, { takes }: Action): Body | undefined {
+function bodyOf({ method, headers, body }: Operation, { accepts: takes }: Action): Body | undefined {
   if (!takes || body === undefined) return undefined;
   const type = (headers['content-type'] ?? JSON_TYPE).split(';')[0]!.trim().toLowerCase();
   if (!takes.includes(type))

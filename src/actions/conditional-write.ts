@@ -1,10 +1,10 @@
 import { currentPasswordRequired, type RequireCurrentPassword } from '../auth/current-password.js';
 import type { Collection } from '../collection/collection.js';
-import { type Held, modifiedAt, type Stored } from '../collection/record.js';
+import { modifiedAt, type PreconditionFailed, type StoredRecord } from '../collection/record.js';
 import { etagOf, headersOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
-import type { Draft } from '../collection/validated-input.js';
-import { admits, type Guard, guardOf, UNGUARDED } from '../collection/write-guard.js';
+import type { ValidatedInput } from '../collection/validated-input.js';
+import { admits, NO_GUARD, type WriteGuard, writeGuardOf } from '../collection/write-guard.js';
 import { preconditionFailed, preconditionRequired, versionConflict } from '../errors.js';
 import { readConditions } from '../http/preconditions.js';
 import { prefersMinimal } from '../http/prefer.js';
@@ -24,10 +24,14 @@ export interface WriteSettings {
 }
 
 /** The guard that a write's preconditions make. Throws 400 for malformed ones, 428 where one is demanded. */
-export function readGuard({ resource }: Collection, { headers }: Request, settings: WriteSettings): Guard {
+export function readWriteGuard(
+  { resource }: Collection,
+  { headers }: Request,
+  settings: WriteSettings,
+): WriteGuard {
   const required = resource.requireIfMatch ?? settings.requireIfMatch;
   if (required && headers['if-match'] === undefined) throw preconditionRequired();
-  return guardOf(readConditions(headers));
+  return writeGuardOf(readConditions(headers));
 }
 
 /**
@@ -37,7 +41,7 @@ export function readGuard({ resource }: Collection, { headers }: Request, settin
 export function confirmPassword(
   { permission, principal }: Request,
   id: string,
-  { password, currentPassword }: Pick<Draft, 'password' | 'currentPassword'>,
+  { password, currentPassword }: Pick<ValidatedInput, 'password' | 'currentPassword'>,
   { requireCurrentPassword }: WriteSettings,
 ): Promise<void> | undefined {
   if (password === undefined || permission === 'all') return undefined;
@@ -48,7 +52,7 @@ export function confirmPassword(
 /** The same before the record is looked up; undefined for an id that no record has. */
 export function confirmPasswordOf(
   request: Request,
-  passwords: Pick<Draft, 'password' | 'currentPassword'>,
+  passwords: Pick<ValidatedInput, 'password' | 'currentPassword'>,
   settings: WriteSettings,
 ): Promise<void> | undefined {
   const id = parseUuid(request.params.id ?? '');
@@ -65,7 +69,7 @@ export function expectedVersion(value: Json | undefined): number | undefined {
 }
 
 /** The guard narrowed to one version, for a write that was worked out from it or whose body names it. */
-export function narrowed(guard: Guard, version: number | undefined): Guard {
+export function narrowGuard(guard: WriteGuard, version: number | undefined): WriteGuard {
   if (version === undefined) return guard;
   const fits = guard.versions === null || guard.versions.includes(version);
   return { ...guard, versions: fits ? [version] : [] };
@@ -75,20 +79,20 @@ export function narrowed(guard: Guard, version: number | undefined): Guard {
  * Why a write was held back: throws the 412 of its preconditions, or the 409 of its `_version`. Returns when
  * neither fits the record as it was seen, since it has changed again meanwhile: the write is to be tried again.
  */
-export function explainHeld(
+export function requirePreconditions(
   resource: Resource,
-  { current }: Held,
-  guard: Guard,
+  { current }: PreconditionFailed,
+  guard: WriteGuard,
   expected: number | undefined,
 ): void {
-  if (guard !== UNGUARDED && !admits(guard, current.version, modifiedAt(current))) {
+  if (guard !== NO_GUARD && !admits(guard, current.version, modifiedAt(current))) {
     throw preconditionFailed(etagOf(current), JSON.parse(withLinks(resource, current)));
   }
   if (expected !== undefined && expected !== current.version) throw versionConflict(current.version);
 }
 
 /** 200 with the record, or 204 for a client that prefers none (RFC 7240 section 4.2). */
-export function writtenReply(resource: Resource, stored: Stored, request: Request): Reply {
+export function writtenReply(resource: Resource, stored: StoredRecord, request: Request): Reply {
   const validators = validatorFields(stored);
   if (prefersMinimal(request.headers.prefer)) {
     return { status: 204, headers: ['Preference-Applied', 'return=minimal', ...validators] };

@@ -13,7 +13,7 @@ import { passwordPreparation, withPasswordHash } from './password-preparation.js
 export function create(collection: Collection): Action {
   const { resource } = collection;
   return {
-    takes: [JSON_TYPE],
+    accepts: [JSON_TYPE],
     prepare: (request) =>
       passwordPreparation(collection, request, () => collection.check(request.body?.value)),
     run: (request) =>
@@ -45,10 +45,10 @@ const minimal: Omit<Reply, 'status'> = { headers: ['Preference-Applied', 'return
  * as the specification has it; 404 when there is no such parent.
  */
 export function createNested(collection: Collection): Action {
-  const { takes, run } = create(collection);
+  const { accepts: takes, run } = create(collection);
   const { field } = collection.resource.parent!;
   return {
-    takes: takes!,
+    accepts: takes!,
     run: async (request) => {
       const id = parseUuid(request.params.id ?? '');
       if (id === undefined) throw noSuchUser();

@@ -52,7 +52,7 @@ export function listEvents(feed: Feed): Action {
           place.leave();
         }
       };
-      return { status: 200, headers: [], later };
+      return { status: 200, headers: [], pending: later };
     },
   };
 }
@@ -115,7 +115,7 @@ function replyOf(
   const body =
     type === BATCH_TYPE
       ? list
-      : `{"data":${list},"meta":{"cursor":"${cursor}","more":${until < feed.tail.horizon()}},"links":{"next":${JSON.stringify(next)}}}`;
+      : `{"data":${list},"meta":{"cursor":"${cursor}","more":${until < feed.follower.horizon()}},"links":{"next":${JSON.stringify(next)}}}`;
   const headers = ['Content-Type', type, 'Cache-Control', 'no-store', 'Events-Cursor', cursor];
   return { status: 200, headers: [...headers, 'Link', `<${next}>; rel="next"`, ...more], body };
 }

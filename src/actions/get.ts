@@ -2,9 +2,9 @@ import type { Collection } from '../collection/collection.js';
 import { JSON_TYPE, RECORD_TYPES, recordReply } from '../collection/representation.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Action } from '../http/router.js';
-import { LONG_TASK_BYTES, longTaskTurn } from '../limits/long-task.js';
+import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { parseUuid } from '../uuid.js';
-import { missing } from './not-found.js';
+import { notFoundProblem } from './not-found.js';
 
 /** One record as JSON, HTML or CSV: 200, 304, 404, 406, 410, 412. */
 export function get(collection: Collection): Action {
@@ -13,12 +13,12 @@ export function get(collection: Collection): Action {
     offers: RECORD_TYPES,
     run: ({ params, type, headers, run }) => {
       const id = parseUuid(params.id ?? '');
-      if (id === undefined) throw missing(resource, 'absent', type);
+      if (id === undefined) throw notFoundProblem(resource, 'absent', type);
       // 1.05 to 1.09 x the rate of an async function.
       return collection.get(id, run).then((found) => {
-        if (typeof found === 'string') throw missing(resource, found, type);
+        if (typeof found === 'string') throw notFoundProblem(resource, found, type);
         if (type !== JSON_TYPE && found.doc.length > LONG_TASK_BYTES)
-          return longTaskTurn().then(() => recordReply(resource, found, type, readConditions(headers)));
+          return nextLongTask().then(() => recordReply(resource, found, type, readConditions(headers)));
         return recordReply(resource, found, type, readConditions(headers));
       });
     },

@@ -23,7 +23,7 @@ const [LOCK, FIND, KEEP] = ['lock', 'find', 'keep'].map((name) => STATEMENTS.get
  * a key of a different request, 409 while the first is in flight. Only successful responses are stored, for
  * `ttlSeconds`.
  */
-export function idempotent(
+export function withIdempotency(
   db: Db,
   ttlSeconds: number,
   collections: readonly Collection[],

@@ -12,7 +12,7 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { JsonObject } from '../json.js';
 import { pageTooLarge } from '../limit-errors.js';
-import { LONG_TASK_BYTES, longTaskTurn } from '../limits/long-task.js';
+import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { documentsIn } from '../transport/array-stream.js';
 import { parseUuid } from '../uuid.js';
 
@@ -70,7 +70,7 @@ async function page(
   const links = linksOf(request.path, query, totalPages);
   const conditions = readConditions(request.headers);
   if (request.type === HTML_TYPE) {
-    if (docs && docs.length > LONG_TASK_BYTES) await longTaskTurn();
+    if (docs && docs.length > LONG_TASK_BYTES) await nextLongTask();
     const records =
       docs === undefined
         ? await readSummaries(collection, request, selection, { limit, offset })
@@ -106,7 +106,7 @@ async function readSummaries(
     selection,
     async (rows) => {
       for await (const document of documentsIn(rows)) {
-        await longTaskTurn();
+        await nextLongTask();
         records.push(summaryOf(JSON.parse(document) as JsonObject));
       }
     },

@@ -10,7 +10,7 @@ const HEADERS = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
  * An action that is no part of a batch, whose answers are kept for a repeat: a secret must not be. `what` ends the
  * sentence "A batch cannot manage". Throws 400.
  */
-export function alone(what: string, action: Action): Action {
+export function notInBatch(what: string, action: Action): Action {
   return {
     ...action,
     run: (request) => {

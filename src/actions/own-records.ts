@@ -1,5 +1,5 @@
 import type { Collection } from '../collection/collection.js';
-import type { Draft } from '../collection/validated-input.js';
+import type { ValidatedInput } from '../collection/validated-input.js';
 import type { Db, Run } from '../db/db.js';
 import { forbidden } from '../errors.js';
 import type { Request } from '../http/request.js';
@@ -12,7 +12,7 @@ import { parseUuid } from '../uuid.js';
  * An action on one record below a parent, for a caller who may do it only with records below itself: another's
  * record and an absent one are the same 403, and neither is locked. The caller's own is locked meanwhile.
  */
-export function ownRecord(db: Db, collection: Collection, action: Action): Action {
+export function restrictToOwnRecord(db: Db, collection: Collection, action: Action): Action {
   return {
     ...action,
     authorize: (request) => (request.permission === 'own' ? requireOwn(collection, request) : undefined),
@@ -28,7 +28,7 @@ export function ownRecord(db: Db, collection: Collection, action: Action): Actio
 }
 
 /** The creation of a record whose body names its parent: only the caller itself. */
-export function ownCreation({ resource }: Collection, action: Action): Action {
+export function restrictCreationToOwn({ resource }: Collection, action: Action): Action {
   const { field } = resource.parent!;
   const authorize = ({ permission, principal, body }: Request): void => {
     const value = body?.value;
@@ -50,7 +50,11 @@ export function ownCreation({ resource }: Collection, action: Action): Action {
  * The checked body of a write. A caller who may write only its own records gets the same 403 for every other parent,
  * whether there is one or not, before a statement looks for it. Throws as `check`.
  */
-export function checkPermitted(collection: Collection, input: Json | undefined, request: Request): Draft {
+export function validatePermitted(
+  collection: Collection,
+  input: Json | undefined,
+  request: Request,
+): ValidatedInput {
   const { parent, name } = collection.resource;
   if (request.permission === 'all' || !parent) return collection.check(input);
   const draft = checkReference(collection, input);
@@ -60,7 +64,7 @@ export function checkPermitted(collection: Collection, input: Json | undefined, 
 }
 
 /** Undefined when the parent's id has not the form of one. */
-function checkReference(collection: Collection, input: Json | undefined): Draft | undefined {
+function checkReference(collection: Collection, input: Json | undefined): ValidatedInput | undefined {
   try {
     return collection.check(input);
   } catch (error) {

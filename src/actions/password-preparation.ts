@@ -1,5 +1,5 @@
 import type { Collection } from '../collection/collection.js';
-import type { Draft } from '../collection/validated-input.js';
+import type { ValidatedInput } from '../collection/validated-input.js';
 import { passwordNotGiven } from '../errors.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
@@ -10,7 +10,7 @@ const [MIN_LENGTH, MAX_LENGTH] = [8, 256];
 
 /** Confirms that the caller may set a password, by the current one if that is required. Throws 403, 429 and 503. */
 export type ConfirmPassword = (
-  passwords: Pick<Draft, 'password' | 'currentPassword'>,
+  passwords: Pick<ValidatedInput, 'password' | 'currentPassword'>,
 ) => Promise<void> | undefined;
 
 /**
@@ -53,7 +53,7 @@ function givenIn(value: Json | undefined, name: string): Json | undefined {
  * A draft with the hash that was made of its password. Throws 422 in a transaction when a JSON Patch has moved or
  * copied something into the password: it would have to be hashed while records are locked.
  */
-export function withPasswordHash(draft: Draft, { passwordHashes, run }: Request): Draft {
+export function withPasswordHash(draft: ValidatedInput, { passwordHashes, run }: Request): ValidatedInput {
   if (draft.password === undefined) return draft;
   const made = passwordHashes?.[0];
   if (made?.password === draft.password) return { ...draft, passwordHash: made.hash };

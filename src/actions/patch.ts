@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Collection } from '../collection/collection.js';
-import { createTurns } from '../collection/keyed-mutex.js';
-import { isStored, type Stored } from '../collection/record.js';
+import { createKeyedMutex } from '../collection/keyed-mutex.js';
+import { isStored, type StoredRecord } from '../collection/record.js';
 import { JSON_TYPE, withLinks } from '../collection/representation.js';
-import { type Guard, onlyVersion, UNGUARDED } from '../collection/write-guard.js';
+import { NO_GUARD, onlyVersion, type WriteGuard } from '../collection/write-guard.js';
 import { invalid, unavailable } from '../errors.js';
 import { jsonPatch } from '../formats/json-patch.js';
 import { assign, mergePatch } from '../formats/merge-patch.js';
@@ -14,7 +14,7 @@ import type { Action } from '../http/router.js';
 import { requireStorable } from '../http/strict-json.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import { payloadTooLarge } from '../limit-errors.js';
-import { LONG_TASK_BYTES, longTaskTurn } from '../limits/long-task.js';
+import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { ParseLimit } from '../limits/parse-limit.js';
 import { parseUuid } from '../uuid.js';
 import { writeOnlyNames } from '../validation.js';
@@ -22,14 +22,14 @@ import {
   confirmPassword,
   confirmPasswordOf,
   expectedVersion,
-  explainHeld,
-  narrowed,
-  readGuard,
+  narrowGuard,
+  readWriteGuard,
+  requirePreconditions,
   type WriteSettings,
   writtenReply,
 } from './conditional-write.js';
-import { missing } from './not-found.js';
-import { checkPermitted } from './own-records.js';
+import { notFoundProblem } from './not-found.js';
+import { validatePermitted } from './own-records.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 
 const MERGE_PATCH = 'application/merge-patch+json';
@@ -50,27 +50,37 @@ const ATTEMPTS = 24;
 export function patch(collection: Collection, settings: WriteSettings): Action {
   const { resource } = collection;
   const writeOnly = writeOnlyNames(resource.schema);
-  const turns = createTurns();
-  let underWay = 0;
+  const turns = createKeyedMutex();
+  let inFlight = 0;
   /** How many in a row have found no other under way. */
   let alone = 0;
 
   /** What one statement does by itself. Undefined when it takes the whole record to tell what becomes of it. */
-  async function amended(request: Request, id: string, body: Body, guard: Guard): Promise<Reply | undefined> {
+  async function amended(
+    request: Request,
+    id: string,
+    body: Body,
+    guard: WriteGuard,
+  ): Promise<Reply | undefined> {
     const fields = fieldsOf(body);
     const version = onlyVersion(guard);
-    if (!fields || (version === undefined && guard !== UNGUARDED)) return undefined;
-    const amendment = { id, fields, version, mostBytes: settings.bodyLimit };
+    if (!fields || (version === undefined && guard !== NO_GUARD)) return undefined;
+    const amendment = { id, fields, version, maxBytes: settings.bodyLimit };
     const stored = await collection.amend(amendment, request.run);
     return stored && writtenReply(resource, stored, request);
   }
 
-  async function attempt(request: Request, id: string, body: Body, guard: Guard): Promise<Reply | undefined> {
+  async function attempt(
+    request: Request,
+    id: string,
+    body: Body,
+    guard: WriteGuard,
+  ): Promise<Reply | undefined> {
     const current = await collection.get(id, request.run);
-    if (typeof current === 'string') throw missing(resource, current);
+    if (typeof current === 'string') throw notFoundProblem(resource, current);
     // A transaction does not wait: those before it may be waiting for its locks.
     if (request.run) {
-      if (current.doc.length > LONG_TASK_BYTES) await longTaskTurn();
+      if (current.doc.length > LONG_TASK_BYTES) await nextLongTask();
       return write(request, current, body, guard);
     }
     const bytes = current.doc.length;
@@ -86,33 +96,33 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
   /** Undefined: the record has changed meanwhile. */
   async function write(
     request: Request,
-    current: Stored,
+    current: StoredRecord,
     body: Body,
-    guard: Guard,
+    guard: WriteGuard,
   ): Promise<Reply | undefined> {
-    explainHeld(resource, { current }, guard, undefined);
+    requirePreconditions(resource, { current }, guard, undefined);
     const isLong = current.doc.length + body.bytes.length > LONG_TASK_BYTES;
     // A JSON Patch sees what GET shows, `_links` included.
     const text = body.type === JSON_PATCH ? withLinks(resource, current) : current.doc;
     const record = JSON.parse(text) as JsonObject;
     // A field that an older version stored under this name: the value must come from the request.
     for (const name of writeOnly) if (Object.hasOwn(record, name)) delete record[name];
-    if (isLong) await longTaskTurn();
+    if (isLong) await nextLongTask();
     const next = patched(record, body);
-    if (isLong) await longTaskTurn();
-    explainHeld(resource, { current }, guard, expectedVersion(next));
+    if (isLong) await nextLongTask();
+    requirePreconditions(resource, { current }, guard, expectedVersion(next));
     requireRecordBounds(next, body, settings.bodyLimit);
-    if (isLong) await longTaskTurn();
-    const draft = withPasswordHash(checkPermitted(collection, next, request), request);
+    if (isLong) await nextLongTask();
+    const draft = withPasswordHash(validatePermitted(collection, next, request), request);
     const confirmed = confirmPassword(request, current.id, draft, settings);
     if (confirmed) await confirmed;
-    if (isLong) await longTaskTurn();
-    const required = narrowed(guard, current.version);
+    if (isLong) await nextLongTask();
+    const required = narrowGuard(guard, current.version);
     const outcome = await collection.replace(current.id, draft, required, request.run);
     return isStored(outcome) ? writtenReply(resource, outcome, request) : undefined;
   }
 
-  async function untilWritten(request: Request, id: string, body: Body, guard: Guard): Promise<Reply> {
+  async function untilWritten(request: Request, id: string, body: Body, guard: WriteGuard): Promise<Reply> {
     for (let tries = 0; tries < ATTEMPTS; tries++) {
       const reply = await attempt(request, id, body, guard);
       if (reply) return reply;
@@ -126,28 +136,28 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
    * A transaction shares no statement, nor does who is alone, as the one before was: one instead of two is 1.27 x the rate.
    * The first of many that come together does, else it would be 0.94 x at 64 connections.
    */
-  async function carryOut(request: Request, id: string, body: Body, guard: Guard): Promise<Reply> {
-    alone = underWay === 0 ? alone + 1 : 0;
-    underWay++;
+  async function carryOut(request: Request, id: string, body: Body, guard: WriteGuard): Promise<Reply> {
+    alone = inFlight === 0 ? alone + 1 : 0;
+    inFlight++;
     try {
       const reply = request.run || alone > 1 ? await amended(request, id, body, guard) : undefined;
       return reply ?? (await untilWritten(request, id, body, guard));
     } finally {
-      underWay--;
+      inFlight--;
     }
   }
 
   return {
-    takes: [MERGE_PATCH, JSON_PATCH, JSON_TYPE],
+    accepts: [MERGE_PATCH, JSON_PATCH, JSON_TYPE],
     prepare: (request) =>
       passwordPreparation(collection, request, undefined, (passwords) =>
         confirmPasswordOf(request, passwords, settings),
       ),
     run: (request) => {
-      const guard = readGuard(collection, request, settings);
+      const guard = readWriteGuard(collection, request, settings);
       const body = requireObjectOrArray(request.body);
       const id = parseUuid(request.params.id ?? '');
-      if (id === undefined) throw missing(resource, 'absent');
+      if (id === undefined) throw notFoundProblem(resource, 'absent');
       // A transaction does not wait for its turn: those before it may be waiting for its connection.
       if (request.run) return carryOut(request, id, body, guard);
       return turns(id, () => carryOut(request, id, body, guard));

@@ -2,7 +2,7 @@ import type { Collection } from '../collection/collection.js';
 import { preconditionFailed, unavailable } from '../errors.js';
 import type { Action } from '../http/router.js';
 import { parseUuid } from '../uuid.js';
-import { explainHeld, readGuard, type WriteSettings } from './conditional-write.js';
+import { readWriteGuard, requirePreconditions, type WriteSettings } from './conditional-write.js';
 
 const ATTEMPTS = 8;
 
@@ -11,7 +11,7 @@ export function remove(collection: Collection, settings: WriteSettings): Action 
   const { resource } = collection;
   return {
     run: async (request) => {
-      const guard = readGuard(collection, request, settings);
+      const guard = readWriteGuard(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const outcome = id === undefined ? 'absent' : await collection.remove(id, guard, request.run);
@@ -21,7 +21,7 @@ export function remove(collection: Collection, settings: WriteSettings): Action 
           if (request.headers['if-match'] !== undefined) throw preconditionFailed();
           return { status: 204, headers: [] };
         }
-        explainHeld(resource, outcome, guard, undefined);
+        requirePreconditions(resource, outcome, guard, undefined);
       }
       throw unavailable('The record is being changed by too many at once.');
     },

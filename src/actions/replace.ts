@@ -8,14 +8,14 @@ import {
   confirmPassword,
   confirmPasswordOf,
   expectedVersion,
-  explainHeld,
-  narrowed,
-  readGuard,
+  narrowGuard,
+  readWriteGuard,
+  requirePreconditions,
   type WriteSettings,
   writtenReply,
 } from './conditional-write.js';
-import { missing } from './not-found.js';
-import { checkPermitted } from './own-records.js';
+import { notFoundProblem } from './not-found.js';
+import { validatePermitted } from './own-records.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 
 /** Times that a write is tried while the record changes between what was seen and what was written. */
@@ -25,7 +25,7 @@ const ATTEMPTS = 8;
 export function replace(collection: Collection, settings: WriteSettings): Action {
   const { resource } = collection;
   return {
-    takes: [JSON_TYPE],
+    accepts: [JSON_TYPE],
     prepare: (request) =>
       passwordPreparation(
         collection,
@@ -34,18 +34,18 @@ export function replace(collection: Collection, settings: WriteSettings): Action
         (passwords) => confirmPasswordOf(request, passwords, settings),
       ),
     run: async (request) => {
-      const guard = readGuard(collection, request, settings);
+      const guard = readWriteGuard(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
-      const draft = withPasswordHash(checkPermitted(collection, request.body?.value, request), request);
+      const draft = withPasswordHash(validatePermitted(collection, request.body?.value, request), request);
       const expected = expectedVersion(request.body?.value);
-      if (id === undefined) throw missing(resource, 'absent');
+      if (id === undefined) throw notFoundProblem(resource, 'absent');
       const confirmed = confirmPassword(request, id, draft, settings);
       if (confirmed) await confirmed;
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-        const outcome = await collection.replace(id, draft, narrowed(guard, expected), request.run);
+        const outcome = await collection.replace(id, draft, narrowGuard(guard, expected), request.run);
         if (isStored(outcome)) return writtenReply(resource, outcome, request);
-        if (typeof outcome === 'string') throw missing(resource, outcome);
-        explainHeld(resource, outcome, guard, expected);
+        if (typeof outcome === 'string') throw notFoundProblem(resource, outcome);
+        requirePreconditions(resource, outcome, guard, expected);
       }
       throw unavailable('The record is being changed by too many at once.');
     },

@@ -1,8 +1,8 @@
 import { badRequest, unauthorized } from '../errors.js';
-import type { Attempt, FailureLimit } from '../limits/login-throttle.js';
+import type { Attempt, LoginThrottle } from '../limits/login-throttle.js';
 import type { Principal, SchemeName } from '../principal.js';
 import type { Problem } from '../problem.js';
-import type { Cell, Labelled } from '../telemetry/instruments.js';
+import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import { API_KEY_PREFIX } from './credentials/api-key-format.js';
 import { type Presented, Refusal, type Scheme } from './scheme.js';
 
@@ -24,8 +24,8 @@ interface Refused {
  */
 export function createAuthenticator(
   schemes: readonly Scheme[],
-  failures: FailureLimit,
-  counted?: Labelled<Cell>,
+  failures: LoginThrottle,
+  counted?: LabelledMetric<CounterValue>,
 ): Authenticate {
   let last: Refused | undefined;
 

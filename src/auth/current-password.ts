@@ -1,7 +1,7 @@
 import type { Db } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
 import { currentPasswordProblem } from '../errors.js';
-import type { FailureLimit } from '../limits/login-throttle.js';
+import type { LoginThrottle } from '../limits/login-throttle.js';
 import type { Principal } from '../principal.js';
 import type { PasswordCheck } from './password-check.js';
 
@@ -32,7 +32,7 @@ export const currentPasswordRequired = () =>
 export function currentPasswordRule(
   db: Db,
   check: PasswordCheck,
-  failures: FailureLimit,
+  failures: LoginThrottle,
 ): RequireCurrentPassword {
   async function verify(userId: string, currentPassword: string | undefined): Promise<void> {
     const [row] = await db.run(PASSWORD_OF, [userId]);

@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.js';
 import type { Db } from '../db/db.js';
-import { FAILURE_WINDOW_S, failureLimit } from '../limits/login-throttle.js';
+import { createLoginThrottle, FAILURE_WINDOW_S } from '../limits/login-throttle.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
 import type { SchemeName } from '../principal.js';
-import type { Cell, Labelled } from '../telemetry/instruments.js';
+import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
 import { type Authenticate, createAuthenticator } from './authenticate.js';
-import { type Lookup, openLookup } from './credentials/credential-cache.js';
+import { type CredentialCache, openCredentialCache } from './credentials/credential-cache.js';
 import { CredentialWatch } from './credentials/credential-watch.js';
 import { currentPasswordRule, type RequireCurrentPassword } from './current-password.js';
 import { PasswordCheck } from './password-check.js';
@@ -23,7 +23,7 @@ export interface Auth {
   /** The fields that go with a 403 (RFC 6750 section 3.1). */
   readonly challenge: (scope: string) => readonly string[];
   /** Where keys and certificates are looked up; undefined when neither is taken. */
-  readonly lookup: Lookup | undefined;
+  readonly lookup: CredentialCache | undefined;
   /** Watches the credentials behind responses that go on for long. */
   readonly credentials: CredentialWatch;
   readonly requireCurrentPassword: RequireCurrentPassword;
@@ -38,11 +38,11 @@ export async function openAuth(
   config: Config,
   db: Db,
   log: Log,
-  failed: Labelled<Cell>,
+  failed: LabelledMetric<CounterValue>,
   counts?: OpenCounts,
 ): Promise<Auth> {
   const lookup = config.auth.some((name) => name === 'api-key' || name === 'mtls')
-    ? openLookup(db, log)
+    ? openCredentialCache(db, log)
     : undefined;
   const takeOnce = createTakeOnce(db);
   const passwords = new PasswordCheck();
@@ -56,7 +56,7 @@ export async function openAuth(
   const named = ORDER.filter((name) => config.auth.includes(name));
   const schemes = await Promise.all(named.map((name) => open[name]()));
   const credentials = new CredentialWatch(db, log, schemes);
-  const failures = failureLimit(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
+  const failures = createLoginThrottle(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
   return {
     authenticate: schemes.length > 0 ? createAuthenticator(schemes, failures, failed) : undefined,
     challenge: (scope) =>

@@ -1,5 +1,5 @@
 import { hash as digest } from 'node:crypto';
-import { group } from '../db/batcher.js';
+import { createBatcher } from '../db/batcher.js';
 import type { Db } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
 import { sharing } from '../telemetry/metrics.js';
@@ -7,7 +7,7 @@ import { sharing } from '../telemetry/metrics.js';
 const TAKE = readStatements('auth.sql').get('take')!;
 
 /** Those that come in one turn of the event loop share a statement, and a commit: 6 x the signed requests. */
-const TAKES = { most: 256, underWay: 2, waiting: 20_000 };
+const TAKES = { max: 256, inFlight: 2, waiting: 20_000 };
 
 /**
  * `first`: no process that shares the database has accepted the value before. `expired`: by the database's clock its
@@ -28,7 +28,7 @@ interface Taken {
 
 export function createTakeOnce(db: Db): TakeOnce {
   const shared = sharing(db.metrics, 'take', 'credentials');
-  const take = group<Taken, Use>({ ...TAKES, sharing: shared }, async (asked) => {
+  const take = createBatcher<Taken, Use>({ ...TAKES, sharing: shared }, async (asked) => {
     const rows = await db.run(TAKE, [JSON.stringify(asked)]);
     const uses = new Map(rows.map(({ hash, use }) => [hash as string, use as Use]));
     return asked.map(({ hash }) => {

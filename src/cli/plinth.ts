@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { shown } from '../actions/admin/keys.js';
-import { readGrant } from '../auth/credentials/credential-input.js';
+import { readCredentialInput } from '../auth/credentials/credential-input.js';
 import {
   createCredential,
   listCredentials,
@@ -97,9 +97,9 @@ function create(args: string[]): Command {
   const input: JsonObject = { label, subject, scopes: scopes.split(',') };
   if (expires !== undefined) input.expires_at = timeOf(expires);
   if (certificate !== undefined) input.certificate = textOf(certificate);
-  const { grant, key } = valid(() => readGrant(input));
+  const { input: fields, key } = valid(() => readCredentialInput(input));
   return async (db) => {
-    const { id } = await createCredential(db, grant);
+    const { id } = await createCredential(db, fields);
     process.stdout.write(`id:   ${id}\n${key === undefined ? '' : `key:  ${key}\n`}`);
   };
 }

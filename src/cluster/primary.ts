@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import type { Config } from '../config/config.js';
 import { prepareDatabase } from '../db/prepare.js';
-import { bind, type Place } from '../process/listen.js';
+import { type ListenAddress, listen } from '../process/listen.js';
 import { stopOnSignals } from '../process/signals.js';
 import type { Log } from '../telemetry/log.js';
 import type { Order, Report } from './messages.js';
@@ -97,9 +97,9 @@ export async function runPrimary(config: Config, log: Log): Promise<string> {
 }
 
 /** A port that the workers can listen on; those that start later need the number. Throws StartError when there is none. */
-async function freePort(place: Place): Promise<number> {
+async function freePort(place: ListenAddress): Promise<number> {
   const server = createServer();
-  await bind(server, place);
+  await listen(server, place);
   const { port } = server.address() as AddressInfo;
   server.close();
   await once(server, 'close');

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { type Service, startService } from '../app.js';
+import { type App, startApp } from '../app.js';
 import type { Config } from '../config/config.js';
 import { reload, STOP_SIGNALS, stopAndExit } from '../process/signals.js';
 import type { Log } from '../telemetry/log.js';
@@ -11,7 +11,7 @@ import { joinPrimary } from './primary-client.js';
  * signal is the primary's to act on. Throws what startService throws.
  */
 export async function runWorker(config: Config, log: Log): Promise<void> {
-  let service: Service | undefined;
+  let service: App | undefined;
   let stopping = false;
   const stop = (): void => {
     if (!service) process.exit(0);
@@ -32,6 +32,6 @@ export async function runWorker(config: Config, log: Log): Promise<void> {
     setMaintenance: (on) => service?.setMaintenance(on),
     figures: async () => (await service?.metrics.registry())?.getMetricsAsJSON(),
   });
-  service = await startService(config, log, undefined, primary);
+  service = await startApp(config, log, undefined, primary);
   primary.ready(service.url);
 }

@@ -1,9 +1,9 @@
 import type { Run, Value } from '../db/db.js';
-import { atOnce } from '../db/pool/postgres-immediate-write.js';
+import { padForImmediateWrite } from '../db/pool/postgres-immediate-write.js';
 import type { JsonObject } from '../json.js';
 import { Problem } from '../problem.js';
-import { lateCheck } from '../validation.js';
-import type { Stored } from './record.js';
+import { compileOnFirstUse } from '../validation.js';
+import type { StoredRecord } from './record.js';
 import type { Resource } from './resource.js';
 
 /** Fields to be laid over those of a record, none of them null. */
@@ -14,12 +14,12 @@ export interface Amendment {
   readonly version: number | undefined;
   readonly updatedAt: string;
   /** Bytes that the record may come to have. */
-  readonly mostBytes: number;
+  readonly maxBytes: number;
 }
 
 /** Bytes of the fields, and of the document that they are laid over: what this takes grows with their product. */
-const MOST_FIELDS = 1000;
-const MOST_DOCUMENT = 4096;
+const MAX_FIELDS = 1000;
+const MAX_DOCUMENT = 4096;
 
 /** A name that a document may have before all others, since it counts as an index. */
 const INDEX = /^\d/;
@@ -33,9 +33,9 @@ const INDEX = /^\d/;
 export function openAmend(
   resource: Resource,
   text: string,
-): (run: Run, amendment: Amendment) => Promise<Stored | undefined> {
+): (run: Run, amendment: Amendment) => Promise<StoredRecord | undefined> {
   const { schema, normalize, columns, parent } = resource;
-  const check = lateCheck({ schema: { ...schema, required: [] }, normalize });
+  const check = compileOnFirstUse({ schema: { ...schema, required: [] }, normalize });
   const isApart = (name: string): boolean =>
     INDEX.test(name) || name === parent?.field || schema.properties[name]?.writeOnly === true;
 
@@ -50,19 +50,19 @@ export function openAmend(
     }
   }
 
-  return async (run, { id, fields, version, updatedAt, mostBytes }) => {
+  return async (run, { id, fields, version, updatedAt, maxBytes }) => {
     const kept = checked(fields);
     if (!kept) return undefined;
     const bytes = Buffer.byteLength(JSON.stringify(kept));
-    if (bytes > MOST_FIELDS) return undefined;
+    if (bytes > MAX_FIELDS) return undefined;
     const values = Object.values(kept).map((value) => JSON.stringify(value));
     const [row] = await run(text, [
       id,
       version ?? null,
       updatedAt,
       arrayOf(Object.keys(kept)),
-      atOnce(arrayOf(values)),
-      Math.min(MOST_DOCUMENT, mostBytes - bytes),
+      padForImmediateWrite(arrayOf(values)),
+      Math.min(MAX_DOCUMENT, maxBytes - bytes),
       ...Object.keys(columns).map((field) => (kept[field] ?? null) as Value),
     ]);
     return row && { id, version: row.version as number, doc: row.doc as string };

@@ -4,23 +4,23 @@ import type { Json } from '../json.js';
 import { sharing } from '../telemetry/metrics.js';
 import { createdAt, nextIdentity } from '../uuid.js';
 import { type Amendment, openAmend } from './amend.js';
-import { violationOf } from './constraint-errors.js';
+import { constraintProblem } from './constraint-errors.js';
 import { openReads, type Reads } from './read-batching.js';
 import {
   documentHead,
-  type Held,
-  heldBack,
   isStored,
-  type Missing,
-  type Stored,
-  storedOf,
+  type NotFoundReason,
+  type PreconditionFailed,
+  preconditionFailedOn,
+  type StoredRecord,
+  toRecord,
 } from './record.js';
 import type { Resource } from './resource.js';
 import { compileStatements } from './sql-templates.js';
 import { storedPassword } from './stored-password.js';
-import { compileDraft, type Draft, type Origin } from './validated-input.js';
-import { groupWrites, type Write } from './write-batching.js';
-import { type Guard, guardArguments, onlyVersion, UNGUARDED } from './write-guard.js';
+import { compileInput, type Origin, type ValidatedInput } from './validated-input.js';
+import { batchWrites, type Write } from './write-batching.js';
+import { guardArguments, NO_GUARD, onlyVersion, type WriteGuard } from './write-guard.js';
 
 /**
  * A collection that is open: its check is compiled and its statements fit the schema. Where a `run` is given,
@@ -29,7 +29,7 @@ import { type Guard, guardArguments, onlyVersion, UNGUARDED } from './write-guar
 export interface Collection extends Reads {
   readonly resource: Resource;
   /** Throws the 400 with every failure, or the 422 of a reference that names no record. */
-  check(input: Json | undefined, origin?: Origin): Draft;
+  check(input: Json | undefined, origin?: Origin): ValidatedInput;
   /**
    * Locks records for the transaction of `run`, in the order of their ids; with `parent` only those below it. Others
    * are neither locked nor waited for.
@@ -38,13 +38,18 @@ export interface Collection extends Reads {
   /** Whether a record is below this parent; in a transaction it is locked if it is, and only then. */
   belongs(id: string, parent: string, run?: Run): Promise<boolean>;
   /** Throws the 409 of a duplicate, the 422 of an unknown reference. */
-  create(draft: Draft, run?: Run): Promise<Stored>;
+  create(draft: ValidatedInput, run?: Run): Promise<StoredRecord>;
   /** Throws as create. */
-  replace(id: string, draft: Draft, guard: Guard, run?: Run): Promise<Stored | Held | Missing>;
+  replace(
+    id: string,
+    draft: ValidatedInput,
+    guard: WriteGuard,
+    run?: Run,
+  ): Promise<StoredRecord | PreconditionFailed | NotFoundReason>;
   /** Changes fields without a look at the whole record; undefined when that cannot be done. Throws as create. */
-  amend(amendment: Omit<Amendment, 'updatedAt'>, run?: Run): Promise<Stored | undefined>;
+  amend(amendment: Omit<Amendment, 'updatedAt'>, run?: Run): Promise<StoredRecord | undefined>;
   /** Undefined when it is done. */
-  remove(id: string, guard: Guard, run?: Run): Promise<Held | 'absent' | undefined>;
+  remove(id: string, guard: WriteGuard, run?: Run): Promise<PreconditionFailed | 'absent' | undefined>;
 }
 
 /** Opens a declared collection. Throws when a statement does not fit the schema. */
@@ -66,21 +71,21 @@ interface Replacement {
   readonly head: string;
   readonly updatedAt: string;
   readonly columns: readonly Value[];
-  readonly guard: Guard;
+  readonly guard: WriteGuard;
 }
 
 function collection(db: Db, resource: Resource, text: (name: string) => string): Collection {
-  const check = compileDraft(resource);
+  const check = compileInput(resource);
   const ownColumns = Object.values(resource.columns);
 
   const shared = (operation: string) => sharing(db.metrics, operation, resource.name);
 
-  async function createAlone(run: Run, { stored, updatedAt, columns }: Write): Promise<Stored> {
+  async function createAlone(run: Run, { stored, updatedAt, columns }: Write): Promise<StoredRecord> {
     await run(text('create'), [stored.id, updatedAt, stored.doc, ...columns]);
     return stored;
   }
 
-  const createGrouped = groupWrites<Write, Stored>(
+  const createGrouped = batchWrites<Write, StoredRecord>(
     db.run,
     text('create_many'),
     ownColumns,
@@ -91,14 +96,14 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
   async function replaceAlone(
     run: Run,
     { id, head, updatedAt, columns, guard }: Replacement,
-  ): Promise<Stored | Held | Missing> {
+  ): Promise<StoredRecord | PreconditionFailed | NotFoundReason> {
     const [row] = await run(text('replace'), [id, ...guardArguments(guard), updatedAt, head, ...columns]);
     if (!row) return 'absent';
     if (row.before === 0) return 'gone';
-    return row.after === null ? heldBack(id, row) : storedOf(id, head, row.after as number);
+    return row.after === null ? preconditionFailedOn(id, row) : toRecord(id, head, row.after as number);
   }
 
-  const replaceGrouped = groupWrites<Write & Replacement, Stored | Held | Missing>(
+  const replaceGrouped = batchWrites<Write & Replacement, StoredRecord | PreconditionFailed | NotFoundReason>(
     db.run,
     text('replace_many'),
     ownColumns,
@@ -115,7 +120,7 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
    */
   function write<T>(
     id: string,
-    draft: Draft,
+    draft: ValidatedInput,
     within: Run | undefined,
     apart: () => Promise<T>,
     record: (run: Run) => Promise<T>,
@@ -137,7 +142,7 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
   }
 
   function refuse(error: unknown): never {
-    throw violationOf(error, resource) ?? error;
+    throw constraintProblem(error, resource) ?? error;
   }
 
   return {
@@ -162,7 +167,7 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
     create: (draft, within) => {
       const { id, ms } = nextIdentity();
       const now = new Date(ms).toISOString();
-      const stored = storedOf(id, documentHead(id, draft.fields, now, now), 1);
+      const stored = toRecord(id, documentHead(id, draft.fields, now, now), 1);
       const creation = { stored, updatedAt: now, columns: draft.columns };
       const apart = () => createGrouped(creation);
       return write(id, draft, within, apart, (run) => createAlone(run, creation));
@@ -178,7 +183,7 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
       const apart = () =>
         version === undefined
           ? replaceAlone(db.run, replacement)
-          : replaceGrouped({ ...replacement, stored: storedOf(id, head, version + 1) });
+          : replaceGrouped({ ...replacement, stored: toRecord(id, head, version + 1) });
       return write(id, draft, within, apart, (run) => replaceAlone(run, replacement));
     },
 
@@ -189,13 +194,13 @@ function collection(db: Db, resource: Resource, text: (name: string) => string):
 
     remove: async (id, guard, run = db.run) => {
       reads.moves(id);
-      if (guard === UNGUARDED) {
+      if (guard === NO_GUARD) {
         await run(text('remove'), [id]);
         return undefined;
       }
       const [row] = await run(text('remove_if'), [id, ...guardArguments(guard)]);
       if (!row) return 'absent';
-      return row.after === null ? heldBack(id, row) : undefined;
+      return row.after === null ? preconditionFailedOn(id, row) : undefined;
     },
   };
 }

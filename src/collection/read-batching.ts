@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
-import { group } from '../db/batcher.js';
+import { createBatcher } from '../db/batcher.js';
 import type { Db, Row, Run, Value } from '../db/db.js';
 import { openPlaces } from '../db/places.js';
-import { atOnce } from '../db/pool/postgres-immediate-write.js';
+import { padForImmediateWrite } from '../db/pool/postgres-immediate-write.js';
 import { sharing } from '../telemetry/metrics.js';
-import { type FoundRecords, type Missing, type Stored, storedIn } from './record.js';
+import { type FoundRecords, type NotFoundReason, parseRecords, type StoredRecord } from './record.js';
 import { narrow, type Selection, STREAMED } from './sql-templates.js';
 
 export interface Page {
@@ -21,7 +21,7 @@ export interface PageBounds {
 
 /** What reads a collection. Where a `run` is given, the statement runs in its transaction; else it may be shared. */
 export interface Reads {
-  get(id: string, run?: Run): Promise<Stored | Missing>;
+  get(id: string, run?: Run): Promise<StoredRecord | NotFoundReason>;
   exists(id: string, run?: Run): Promise<boolean>;
   page(selection: Selection, limit: number, offset: number, run?: Run): Promise<Page>;
   /** All of a list, or one page of it. */
@@ -35,7 +35,7 @@ export interface Reads {
 }
 
 /** A promise for a record that takes a statement of its own. */
-type Outcome = Stored | Missing | Promise<Stored | Missing>;
+type Outcome = StoredRecord | NotFoundReason | Promise<StoredRecord | NotFoundReason>;
 
 /** A statement's text and its arguments. */
 type Asked = readonly [text: string, ...args: Value[]];
@@ -47,10 +47,10 @@ type Asked = readonly [text: string, ...args: Value[]];
  * then waits for the other is 1.1 to 1.19 x the rate at 64 connections and 1.0 x at 8, 32, 256 and 1,000.
  */
 const READS = {
-  most: 64,
-  underWay: 3,
+  max: 64,
+  inFlight: 3,
   waiting: 20_000,
-  gather: { most: 32, ms: 10 },
+  gather: { max: 32, ms: 10 },
   keyOf: (id: string) => id,
 };
 /**
@@ -59,16 +59,16 @@ const READS = {
  */
 const [WORTH, PLAIN] = [0.4, 15];
 /** Large records are read one by one, a few at a time: what is held in memory is bounded, however many are requested. */
-const LARGE_READS = { most: 1, underWay: 2, waiting: 2000 };
+const LARGE_READS = { max: 1, inFlight: 2, waiting: 2000 };
 /** Who asks for the same page while it waits for its statement gets the same answer. */
-const PAGES = { most: 1, underWay: 2, waiting: 2000, keyOf: (asked: Asked) => asked.join('\n') };
+const PAGES = { max: 1, inFlight: 2, waiting: 2000, keyOf: (asked: Asked) => asked.join('\n') };
 /** A search may cost a thousand times what a read does: what waits is what can be done while its reader waits. */
 const SEARCHES = { ...PAGES, waiting: 16 };
 
 /** From so many matches on, what the other statement saves is more than planning it takes. */
 const COMMON = 20_000;
 /** Terms that are remembered as common. */
-const MOST_COMMON = 1000;
+const MAX_COMMON = 1000;
 
 /** `text` gives a statement by its name. */
 export function openReads(
@@ -81,12 +81,12 @@ export function openReads(
   let plain = 0;
 
   async function readFar(run: Run, ids: readonly string[]): Promise<Outcome[]> {
-    const [row] = await run(text('get'), [atOnce(`{${ids.join(',')}}`)]);
-    const found = storedIn(row!.records as string | null);
+    const [row] = await run(text('get'), [padForImmediateWrite(`{${ids.join(',')}}`)]);
+    const found = parseRecords(row!.records as string | null);
     return ids.map((id) => outcomeOf(found, id, run));
   }
 
-  async function readLarge(run: Run, id: string): Promise<Stored | Missing> {
+  async function readLarge(run: Run, id: string): Promise<StoredRecord | NotFoundReason> {
     const [row] = await run(text('get_large'), [id]);
     // Deleted since its length was read: a tombstone is found by reading it once more.
     if (!row) return (await readFar(run, [id]))[0]!;
@@ -129,19 +129,25 @@ export function openReads(
   }
 
   async function readNear(far: readonly string[], near: readonly string[]): Promise<FoundRecords> {
-    const [row] = await db.run(text('get_near'), [`{${far.join(',')}}`, atOnce(`{${near.join(',')}}`)]);
-    return storedIn(row!.records as string | null, places);
+    const [row] = await db.run(text('get_near'), [
+      `{${far.join(',')}}`,
+      padForImmediateWrite(`{${near.join(',')}}`),
+    ]);
+    return parseRecords(row!.records as string | null, places);
   }
 
   const shared = (operation: string) => sharing(db.metrics, operation, name);
-  const read = group<string, Stored | Missing>({ ...READS, sharing: shared('read') }, readMany);
-  const readLargeOne = group<string, Stored | Missing>(
+  const read = createBatcher<string, StoredRecord | NotFoundReason>(
+    { ...READS, sharing: shared('read') },
+    readMany,
+  );
+  const readLargeOne = createBatcher<string, StoredRecord | NotFoundReason>(
     { ...LARGE_READS, sharing: shared('read large') },
     async ([id]) => [await readLarge(db.run, id!)],
   );
 
   const pagesOf = (run: Run, operation: string, bounds: typeof PAGES) =>
-    group<Asked, Row[]>({ ...bounds, sharing: shared(operation) }, async ([asked]) => {
+    createBatcher<Asked, Row[]>({ ...bounds, sharing: shared(operation) }, async ([asked]) => {
       const [statement, ...args] = asked!;
       return [await run(statement, args)];
     });
@@ -150,7 +156,7 @@ export function openReads(
   function note(search: string, total: number): void {
     if (total < COMMON) common.delete(search);
     else if (!common.has(search)) {
-      if (common.size >= MOST_COMMON) common.clear();
+      if (common.size >= MAX_COMMON) common.clear();
       common.add(search);
     }
   }

@@ -5,7 +5,7 @@ import { CONTENT_SECURITY_POLICY, recordPage } from '../formats/html.js';
 import { type Conditions, evaluate, type Validators } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { JsonObject } from '../json.js';
-import { lastModified, modifiedAt, type Stored } from './record.js';
+import { lastModified, modifiedAt, type StoredRecord } from './record.js';
 import type { Resource } from './resource.js';
 
 export const JSON_TYPE = 'application/json';
@@ -40,19 +40,19 @@ export function hrefOf(resource: Resource, id: string): string {
 }
 
 /** ETag (RFC 9110 section 8.8.3) of one representation: the row's version, and which representation it is. */
-export function etagOf(stored: Stored, type = JSON_TYPE): string {
+export function etagOf(stored: StoredRecord, type = JSON_TYPE): string {
   return `"${stored.version}${REPRESENTATIONS[type]!.suffix}"`;
 }
 
 /** ETag and Last-Modified of a record. */
-export function validatorFields(stored: Stored): string[] {
+export function validatorFields(stored: StoredRecord): string[] {
   return ['ETag', etagOf(stored), 'Last-Modified', lastModified(stored)];
 }
 
 /** The answer to a GET of one record as `type`: 200, 304, or the 412 that its preconditions make of it. */
 export function recordReply(
   resource: Resource,
-  stored: Stored,
+  stored: StoredRecord,
   type: string,
   conditions?: Conditions,
 ): Reply {
@@ -89,7 +89,7 @@ function revalidate(
   return outcome === 304 ? { status: 304, headers } : undefined;
 }
 
-function bodyOf(resource: Resource, stored: Stored, type: string): string {
+function bodyOf(resource: Resource, stored: StoredRecord, type: string): string {
   const record = JSON.parse(stored.doc) as JsonObject;
   return type === CSV_TYPE
     ? csv(record)
@@ -102,7 +102,7 @@ function linksOf(resource: Resource, id: string): Record<string, string> {
 }
 
 /** The stored text with `_links` put before its last brace: no parse, no stringify. */
-export function withLinks(resource: Resource, { id, doc }: Stored): string {
+export function withLinks(resource: Resource, { id, doc }: StoredRecord): string {
   const href = hrefOf(resource, id);
   const around = aroundHref(resource);
   let text = doc.slice(0, -1) + around[0];

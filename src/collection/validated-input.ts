@@ -6,7 +6,7 @@ import { compileCheck } from '../validation.js';
 import type { Resource } from './resource.js';
 
 /** What a client wants to store, checked: the record's fields, its columns, and a password apart. */
-export interface Draft {
+export interface ValidatedInput {
   readonly fields: JsonObject;
   readonly columns: readonly Value[];
   readonly password: string | undefined;
@@ -23,7 +23,9 @@ export type Origin = 'request' | 'import';
  * Compiles a declaration to what makes a draft of a client's body. That throws the 400 with every failure, or
  * the 422 of a reference that names no record.
  */
-export function compileDraft(resource: Resource): (input: Json | undefined, origin?: Origin) => Draft {
+export function compileInput(
+  resource: Resource,
+): (input: Json | undefined, origin?: Origin) => ValidatedInput {
   const check = compileCheck(resource);
   return (input, origin = 'request') => {
     if (resource.importOnly && origin === 'request') requireRequestFields(input, resource.importOnly);
@@ -34,7 +36,7 @@ export function compileDraft(resource: Resource): (input: Json | undefined, orig
   };
 }
 
-function passwordsIn(writeOnly: JsonObject): Omit<Draft, 'fields' | 'columns'> {
+function passwordsIn(writeOnly: JsonObject): Omit<ValidatedInput, 'fields' | 'columns'> {
   const { password, current_password, password_hash } = writeOnly as Record<string, string | undefined>;
   if (password !== undefined && password_hash !== undefined)
     throw invalidBody('must not be given together with password', 'not', '/password_hash');

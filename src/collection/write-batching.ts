@@ -1,22 +1,22 @@
-import { group } from '../db/batcher.js';
+import { createBatcher } from '../db/batcher.js';
 import type { Run, Value } from '../db/db.js';
-import { atOnce } from '../db/pool/postgres-immediate-write.js';
-import { isRefusal } from '../db/sqlstate.js';
+import { padForImmediateWrite } from '../db/pool/postgres-immediate-write.js';
+import { isDataError } from '../db/sqlstate.js';
 import type { Sharing } from '../telemetry/metrics.js';
-import type { Stored } from './record.js';
+import type { StoredRecord } from './record.js';
 
 /** One record to be written, worked out whole. */
 export interface Write {
-  readonly stored: Stored;
+  readonly stored: StoredRecord;
   readonly updatedAt: string;
   /** The values of the collection's own columns, as the declaration orders them. */
   readonly columns: readonly Value[];
 }
 
 /** Bytes of documents in one statement, and waiting; a short document counts as 4 KiB, which bounds the rows too. */
-const MOST_BYTES = 1_048_576;
-const MOST_WAITING_BYTES = 67_108_864;
-const LEAST_BYTES = 4096;
+const MAX_BYTES = 1_048_576;
+const MAX_WAITING_BYTES = 67_108_864;
+const MIN_BYTES = 4096;
 /** Of 1, 2, 4 the best when measured: 0.93, 1, 1.01. */
 const UNDER_WAY = 2;
 
@@ -26,13 +26,13 @@ const UNDER_WAY = 2;
  * among the rows, from 1) of each one it wrote. What it did not write goes to `alone`, which tells why: a row
  * that is refused spoils no neighbour. A lost connection is not that: then nobody knows what was written.
  */
-export function groupWrites<W extends Write, R>(
+export function batchWrites<W extends Write, R>(
   run: Run,
   text: string,
   ownColumns: readonly string[],
   alone: (write: W) => Promise<R>,
   sharing: Sharing,
-): (write: W) => Promise<R | Stored> {
+): (write: W) => Promise<R | StoredRecord> {
   const rowOf = ({ stored, updatedAt, columns }: W) => {
     const row: Record<string, Value> = {
       id: stored.id,
@@ -48,21 +48,23 @@ export function groupWrites<W extends Write, R>(
   async function writtenOf(writes: readonly W[]): Promise<Set<number>> {
     const places = [...writes.keys()].sort((a, b) => (writes[a]!.stored.id < writes[b]!.stored.id ? -1 : 1));
     try {
-      const rows = await run(text, [atOnce(JSON.stringify(places.map((place) => rowOf(writes[place]!))))]);
+      const rows = await run(text, [
+        padForImmediateWrite(JSON.stringify(places.map((place) => rowOf(writes[place]!)))),
+      ]);
       return new Set(rows.map(({ key }) => places[Number(key) - 1]!));
     } catch (error) {
-      if (isRefusal(error)) return new Set();
+      if (isDataError(error)) return new Set();
       throw error;
     }
   }
 
-  return group<W, R | Stored>(
+  return createBatcher<W, R | StoredRecord>(
     {
-      most: MOST_BYTES,
-      underWay: UNDER_WAY,
-      waiting: MOST_WAITING_BYTES,
+      max: MAX_BYTES,
+      inFlight: UNDER_WAY,
+      waiting: MAX_WAITING_BYTES,
       sharing,
-      weigh: ({ stored }) => Math.max(LEAST_BYTES, stored.doc.length),
+      weigh: ({ stored }) => Math.max(MIN_BYTES, stored.doc.length),
     },
     async (writes) => {
       if (writes.length === 1) return [await alone(writes[0]!)];

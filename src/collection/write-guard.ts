@@ -2,21 +2,21 @@ import type { Value } from '../db/db.js';
 import { type Conditions, seconds, type Tag } from '../http/preconditions.js';
 
 /** What a record must be for a write to take place; null asks nothing. It is looked at by the statement itself. */
-export interface Guard {
+export interface WriteGuard {
   readonly versions: readonly number[] | null;
   readonly notVersions: readonly number[] | null;
   /** Milliseconds; compared by the second, as HTTP dates are. */
   readonly unmodifiedSince: number | null;
 }
 
-export const UNGUARDED: Guard = { versions: null, notVersions: null, unmodifiedSince: null };
+export const NO_GUARD: WriteGuard = { versions: null, notVersions: null, unmodifiedSince: null };
 
 /**
  * A write's preconditions as its statement looks at them. A version is current in each of its representations,
  * so that what was read as HTML or CSV can be named too.
  */
-export function guardOf(conditions: Conditions | undefined): Guard {
-  if (conditions === undefined) return UNGUARDED;
+export function writeGuardOf(conditions: Conditions | undefined): WriteGuard {
+  if (conditions === undefined) return NO_GUARD;
   const { match, unmodifiedSince, noneMatch } = conditions;
   return {
     versions:
@@ -32,7 +32,7 @@ export function guardOf(conditions: Conditions | undefined): Guard {
 
 /** Whether a record in this state lets the guarded write take place. */
 export function admits(
-  { versions, notVersions, unmodifiedSince }: Guard,
+  { versions, notVersions, unmodifiedSince }: WriteGuard,
   version: number,
   modified: number,
 ): boolean {
@@ -49,12 +49,12 @@ function versionsOf(tags: readonly Tag[]): number[] {
 }
 
 /** The one version that a guard leaves, when it asks for nothing else. */
-export function onlyVersion({ versions, notVersions, unmodifiedSince }: Guard): number | undefined {
+export function onlyVersion({ versions, notVersions, unmodifiedSince }: WriteGuard): number | undefined {
   return notVersions === null && unmodifiedSince === null && versions?.length === 1 ? versions[0] : undefined;
 }
 
 /** A guard as the parameters of a statement. */
-export function guardArguments({ versions, notVersions, unmodifiedSince }: Guard): Value[] {
+export function guardArguments({ versions, notVersions, unmodifiedSince }: WriteGuard): Value[] {
   return [
     versions && `{${versions.join(',')}}`,
     notVersions && `{${notVersions.join(',')}}`,

@@ -2,7 +2,7 @@ import { SCHEMES, type SchemeName } from '../principal.js';
 import type { EdgeConfig } from './edge.js';
 import type { Reader } from './env-reader.js';
 import { type JwtConfig, readJwtConfig } from './jwt.js';
-import { isLoopback, namesIn, parseSecureUrl, SECURE_URL } from './parsers.js';
+import { isLoopback, parseNames, parseSecureUrl, SECURE_URL } from './parsers.js';
 
 /** Who is let in, as what, and how often. */
 export interface AuthConfig extends JwtConfig {
@@ -50,7 +50,7 @@ export function readAuth(reader: Reader): AuthConfig {
   return {
     ...readJwtConfig(reader),
     auth: read<readonly SchemeName[]>('AUTH', [], `none, or any of ${SCHEMES.join(', ')}`, (text) => {
-      const names = namesIn(text);
+      const names = parseNames(text);
       if (text === 'none') return [];
       return names.every((name) => (SCHEMES as readonly string[]).includes(name))
         ? (names as SchemeName[])
@@ -77,7 +77,7 @@ export function readAuth(reader: Reader): AuthConfig {
       ['RS256', 'ES256', 'EdDSA'],
       `any of ${ALGORITHMS.join(', ')}`,
       (text) => {
-        const names = namesIn(text);
+        const names = parseNames(text);
         return names.every((name) => ALGORITHMS.includes(name)) ? names : undefined;
       },
     ),
@@ -88,7 +88,7 @@ export function readAuth(reader: Reader): AuthConfig {
     introspectionUri: read<string | undefined>('INTROSPECTION_URI', undefined, SECURE_URL, parseSecureUrl),
     introspectionClientId: read('INTROSPECTION_CLIENT_ID', '', 'a client id', (text) => text),
     introspectionClientSecret: read('INTROSPECTION_CLIENT_SECRET', '', 'a client secret', (text) => text),
-    basicScopes: read<readonly string[]>('BASIC_SCOPES', ['self'], 'scopes', namesIn),
+    basicScopes: read<readonly string[]>('BASIC_SCOPES', ['self'], 'scopes', parseNames),
     basicInsecure: read('BASIC_INSECURE', false, '`loopback`', (text) =>
       text === 'loopback' ? true : undefined,
     ),
@@ -109,7 +109,7 @@ export function readAuth(reader: Reader): AuthConfig {
       text === 'memory' || text === 'postgres' ? text : undefined,
     ),
     corsOrigins: read<readonly string[]>('CORS_ORIGINS', [], 'origins: https://app.example.org', (text) => {
-      const origins = namesIn(text);
+      const origins = parseNames(text);
       const isExact = (origin: string) =>
         URL.canParse(origin) && new URL(origin).origin === origin && !origin.includes('*');
       return origins.every(isExact) ? origins : undefined;

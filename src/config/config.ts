@@ -3,7 +3,7 @@ import { type EdgeConfig, readEdge } from './edge.js';
 import { createReader, type Env } from './env-reader.js';
 import { type EventsConfig, readEventsConfig } from './events.js';
 import { type LimitsConfig, readLimits } from './limits.js';
-import { isHost, MOST_WORKERS, parseDatabaseUrl, parseWorkers } from './parsers.js';
+import { isHost, MAX_WORKERS, parseDatabaseUrl, parseWorkers } from './parsers.js';
 import { type ObserveConfig, readObserve } from './telemetry.js';
 import { readWebhooks, type WebhookConfig } from './webhooks.js';
 
@@ -62,7 +62,7 @@ export function readConfig(env: Env = process.env): Config {
       isHost(text) ? text : undefined,
     ),
     port: integer('PORT', 3000, 0, 65535),
-    workers: read('WORKERS', 1, `an integer from 1 to ${MOST_WORKERS}, or \`auto\``, parseWorkers),
+    workers: read('WORKERS', 1, `an integer from 1 to ${MAX_WORKERS}, or \`auto\``, parseWorkers),
     databaseUrl: read<string | undefined>(
       'DATABASE_URL',
       undefined,

@@ -1,6 +1,6 @@
 import type { BlockList } from 'node:net';
 import type { Reader } from './env-reader.js';
-import { isHost, isLoopback, namesIn, parseNetworks } from './parsers.js';
+import { isHost, isLoopback, parseNames, parseNetworks } from './parsers.js';
 
 /** What stands between the service and its clients: proxies, names and TLS. */
 export interface EdgeConfig {
@@ -47,7 +47,7 @@ export function readEdge({ read, integer }: Reader): EdgeConfig {
       [],
       'host names and IP addresses without ports: api.example.org, 10.0.0.5',
       (text) => {
-        const names = namesIn(text);
+        const names = parseNames(text);
         // Container networks have names with underscores.
         return names.every((name) => isHost(name.replaceAll('_', 'a'))) ? names : undefined;
       },

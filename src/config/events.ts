@@ -4,7 +4,7 @@ import type { Reader } from './env-reader.js';
 export interface EventsConfig {
   /** Writes leave events, and they can be read. */
   readonly events: boolean;
-  readonly eventsKeepSeconds: number;
+  readonly eventsRetentionSeconds: number;
   /** Events that are kept at the most. */
   readonly eventsMax: number;
   /** Bytes of the events that are stored at the most; twice as many while webhooks have still to receive them. */
@@ -24,7 +24,7 @@ export interface EventsConfig {
 export function readEventsConfig({ flag, integer }: Reader): EventsConfig {
   return {
     events: flag('EVENTS', true),
-    eventsKeepSeconds: integer('EVENTS_KEEP', 604_800, 1, 3_153_600_000),
+    eventsRetentionSeconds: integer('EVENTS_KEEP', 604_800, 1, 3_153_600_000),
     eventsMax: integer('EVENTS_MAX', 10_000_000, 1, 999_999_999_999),
     eventsMaxBytes: integer('EVENTS_MAX_BYTES', 4_294_967_296, 1_048_576, 999_999_999_999),
     eventsStreams: integer('EVENTS_STREAMS', 5000, 1, 1_000_000),

@@ -1,5 +1,5 @@
 import type { Reader } from './env-reader.js';
-import { namesIn } from './parsers.js';
+import { parseNames } from './parsers.js';
 
 export type JwtType = 'at+jwt' | 'JWT';
 
@@ -24,7 +24,7 @@ export function readJwtConfig({ read }: Reader): JwtConfig {
       ['scope', 'scp'],
       `up to ${MAX_CLAIMS} names or paths of claims, each of up to ${MAX_CHARACTERS} characters`,
       (text) => {
-        const names = namesIn(text);
+        const names = parseNames(text);
         const fits = names.length >= 1 && names.length <= MAX_CLAIMS;
         return fits && names.every((name) => name.length <= MAX_CHARACTERS) ? names : undefined;
       },

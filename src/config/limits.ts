@@ -12,7 +12,7 @@ export interface LimitsConfig {
   readonly bodyMinRate: number;
   readonly bodyRateMs: number;
   /** Of all responses that the process holds: batches in progress, and bodies that clients have not read. */
-  readonly answerBytes: number;
+  readonly responseBytes: number;
   /** Of the response to one batch. */
   readonly batchBytes: number;
   readonly maxConnections: number;
@@ -39,7 +39,7 @@ export function readLimits({ integer, faults }: Reader): LimitsConfig {
     bodyBytesPerAddress: integer('BODY_BYTES_PER_ADDRESS', share, 0, 17_179_869_184),
     bodyMinRate: integer('BODY_MIN_RATE', 1000, 0, 1_000_000_000),
     bodyRateMs: integer('BODY_RATE_MS', 5000, 100, 600_000),
-    answerBytes: integer('ANSWER_BYTES', Math.min(268_435_456, heapShare), 1024, 17_179_869_184),
+    responseBytes: integer('ANSWER_BYTES', Math.min(268_435_456, heapShare), 1024, 17_179_869_184),
     batchBytes: integer('BATCH_BYTES', 4_194_304, 1024, 1_073_741_824),
     maxConnections: integer('MAX_CONNECTIONS', 16_384, 1, 1_000_000),
     connectionsPerAddress: integer('CONNECTIONS_PER_ADDRESS', 0, 0, 1_000_000),

@@ -11,18 +11,18 @@ export function parseSecureUrl(text: string): string | undefined {
     : undefined;
 }
 
-export function namesIn(text: string): string[] {
+export function parseNames(text: string): string[] {
   return text.split(/[\s,]+/).filter((name) => name !== '');
 }
 
 export function parseNetworks(text: string): BlockList | undefined {
   const list = new BlockList();
-  for (const network of namesIn(text)) {
+  for (const network of parseNames(text)) {
     const [address = '', bits] = network.split('/');
     const family = isIP(address);
-    const most = family === 4 ? 32 : 128;
-    const prefix = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
-    if (family === 0 || !(prefix <= most)) return undefined;
+    const max = family === 4 ? 32 : 128;
+    const prefix = bits === undefined ? max : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
+    if (family === 0 || !(prefix <= max)) return undefined;
     list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6');
   }
   return list;
@@ -45,13 +45,13 @@ export function isHost(text: string): boolean {
 
 const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
 
-export const MOST_WORKERS = 256;
+export const MAX_WORKERS = 256;
 
 /** `auto`: as many as this process may use cores. */
 export function parseWorkers(text: string): number | undefined {
-  if (text === 'auto') return Math.min(availableParallelism(), MOST_WORKERS);
+  if (text === 'auto') return Math.min(availableParallelism(), MAX_WORKERS);
   const value = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  return value >= 1 && value <= MOST_WORKERS ? value : undefined;
+  return value >= 1 && value <= MAX_WORKERS ? value : undefined;
 }
 
 export function parseDatabaseUrl(text: string): string | undefined {

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import type { Reader } from './env-reader.js';
-import { namesIn, parseNetworks } from './parsers.js';
+import { parseNames, parseNetworks } from './parsers.js';
 
 /** Where webhooks may go, and how often they try. Durations in milliseconds unless they say otherwise. */
 export interface WebhookConfig {
@@ -61,7 +61,7 @@ export function readWebhooks({ read, integer, flag }: Reader): WebhookConfig {
 }
 
 function parseRetries(text: string): readonly number[] | undefined {
-  const seconds = namesIn(text).map((name) =>
+  const seconds = parseNames(text).map((name) =>
     /^\d{1,6}(\.\d{1,3})?$/.test(name) ? Number(name) : Number.NaN,
   );
   return seconds.length <= 50 && seconds.every((each) => each <= 604_800) ? seconds : undefined;
@@ -71,7 +71,7 @@ const HOST = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/;
 
 function parseAllowed(text: string): Allowed | undefined {
   const [hosts, networks]: [Set<string>, string[]] = [new Set(), []];
-  for (const name of namesIn(text.toLowerCase())) {
+  for (const name of parseNames(text.toLowerCase())) {
     if (isIP(name.split('/')[0]!)) networks.push(name);
     // What URLs take for an address is none of a host: 127.1, 0x7f.1.
     else if (HOST.test(name) && !/(^|\.)(\d+|0x[0-9a-f]*)$/.test(name)) hosts.add(name);

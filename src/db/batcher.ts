@@ -1,19 +1,19 @@
 import { unavailable } from '../errors.js';
 import type { Sharing } from '../telemetry/metrics.js';
-import { apart, waitFor } from '../telemetry/wait-tracking.js';
+import { detached, trackWait } from '../telemetry/wait-tracking.js';
 
-export interface GroupOptions<T> {
+export interface BatcherOptions<T> {
   /** What a statement takes at most, by weight; an item that weighs more goes alone. */
-  readonly most: number;
+  readonly max: number;
   /** Statements under way at once. */
-  readonly underWay: number;
+  readonly inFlight: number;
   /**
    * While a statement is under way that has not taken `ms`, the next one waits for as many items as the last one had,
    * `most` of them at most: fewer and larger statements. While none is, so many go before the turn ends, and half of them
    * as soon as the last one is answered: the database works while what else there is in the turn is done. When not given
    * nothing waits for more, and all wait for the end of the turn.
    */
-  readonly gather?: { readonly most: number; readonly ms: number };
+  readonly gather?: { readonly max: number; readonly ms: number };
   /** A statement that takes longer no longer counts as under way: it may never end; in milliseconds, 1000 when not given. */
   readonly patienceMs?: number;
   /** What may wait for a statement, by weight; an item more is a 503. */
@@ -47,11 +47,11 @@ function settleAll<T, R>({ settle }: Entry<T, R>, outcome: R | Promise<R>): void
  * longer. An item joins only a statement that has not been sent yet, so it sees everything committed before it was
  * asked for. An error of `run` reaches the items it was given, and no others.
  */
-export function group<T, R>(
-  options: GroupOptions<T>,
+export function createBatcher<T, R>(
+  options: BatcherOptions<T>,
   run: (items: readonly T[]) => Promise<readonly (R | Promise<R>)[]>,
 ): (item: T) => Promise<R> {
-  const { most, underWay, patienceMs = 1000, gather, waiting, weigh = () => 1, keyOf, sharing } = options;
+  const { max, inFlight, patienceMs = 1000, gather, waiting, weigh = () => 1, keyOf, sharing } = options;
   const quickMs = gather?.ms ?? patienceMs;
   let byKey = new Map<string, Entry<T, R>>();
   let queue: Entry<T, R>[] = [];
@@ -63,15 +63,15 @@ export function group<T, R>(
   let last = 0;
 
   const isDue = () =>
-    queue.length > 0 && (quick === 0 || !gather || queue.length >= Math.min(last, gather.most));
+    queue.length > 0 && (quick === 0 || !gather || queue.length >= Math.min(last, gather.max));
 
   /** Sends what waits as soon as it may be sent; `enough` items, while the database does nothing, go at once. */
   function schedule(enough = Number.POSITIVE_INFINITY): void {
-    if (running >= underWay || !isDue()) return;
+    if (running >= inFlight || !isDue()) return;
     if (quick === 0 && queue.length >= enough) return void flush();
     // The end of the turn; a microtask or nextTick would part what comes in one read of many sockets. Where several came
     // last time, that of the next: 1.3 x the rate of creates at 8 connections, 1.06 x that of reads.
-    scheduled ??= setImmediate(last > 1 && weight < most ? nextTurn : flush);
+    scheduled ??= setImmediate(last > 1 && weight < max ? nextTurn : flush);
   }
 
   function nextTurn(): void {
@@ -86,7 +86,7 @@ export function group<T, R>(
     const done = begin();
     try {
       const items = batch.map(({ item }) => item);
-      const outcomes = await apart(() => run(items));
+      const outcomes = await detached(() => run(items));
       for (let at = 0; at < batch.length; at++) settleAll(batch[at]!, outcomes[at] as R);
     } catch (error) {
       for (const { settle } of batch) for (const { reject } of settle) reject(error);
@@ -104,7 +104,7 @@ export function group<T, R>(
     const slow = (): void => {
       if (isQuick) quick--;
       isQuick = false;
-      schedule(gather && gather.most / 2);
+      schedule(gather && gather.max / 2);
     };
     const over = (): void => {
       if (counts) running--;
@@ -125,7 +125,7 @@ export function group<T, R>(
   function take(): Entry<T, R>[] {
     let count = 0;
     let sum = 0;
-    while (count < queue.length && (count === 0 || sum + queue[count]!.weight <= most))
+    while (count < queue.length && (count === 0 || sum + queue[count]!.weight <= max))
       sum += queue[count++]!.weight;
     const batch = count === queue.length ? queue : queue.slice(0, count);
     queue = count === queue.length ? [] : queue.slice(count);
@@ -154,8 +154,8 @@ export function group<T, R>(
       sharing.queued.value++;
       weight += entry.weight;
       if (key !== undefined) byKey.set(key, entry);
-      schedule(gather?.most);
+      schedule(gather?.max);
     });
 
-  return (item) => waitFor(sharing.name, ask, item);
+  return (item) => trackWait(sharing.name, ask, item);
 }

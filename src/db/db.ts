@@ -2,12 +2,12 @@ import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { type Peer, peerOf } from '../telemetry/database-address.js';
 import { createDbMetrics, type DbMetrics } from '../telemetry/metrics.js';
-import { nameOf, waitFor } from '../telemetry/wait-tracking.js';
-import { type Loan, openLent } from './pool/exclusive-pool.js';
+import { nameOf, trackWait } from '../telemetry/wait-tracking.js';
+import { type Lease, openExclusivePool } from './pool/exclusive-pool.js';
 import { type Listening, listen } from './pool/listen.js';
-import { openShared } from './pool/pipelined-pool.js';
+import { openPipelinedPool } from './pool/pipelined-pool.js';
 import { prepared, type Row, type Value } from './pool/prepared.js';
-import { bound, lending } from './pool/queue-limit.js';
+import { createQueueLimit, leasing } from './pool/queue-limit.js';
 
 export type { Row, Value };
 
@@ -96,14 +96,14 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
     'plinth.tombstones': options.tombstones ? 'on' : 'off',
     'plinth.events': options.events ? 'on' : 'off',
   };
-  const shared = openShared({ url, timeoutMs, size: connections, settings: writing });
-  const searching = openShared({ url, timeoutMs, size: searches, settings: { ...limits, ...SEARCH } });
-  const transactions = openLent({ url, timeoutMs, size: connections, settings: writing }, 'whole');
-  const copies = openLent(
+  const shared = openPipelinedPool({ url, timeoutMs, size: connections, settings: writing });
+  const searching = openPipelinedPool({ url, timeoutMs, size: searches, settings: { ...limits, ...SEARCH } });
+  const transactions = openExclusivePool({ url, timeoutMs, size: connections, settings: writing }, 'whole');
+  const copies = openExclusivePool(
     { url, timeoutMs, size: streams, settings: { ...KEPT_ALIVE, jit: 'off' } },
     'silence',
   );
-  const bounded = bound(options.queue, metrics);
+  const bounded = createQueueLimit(options.queue, metrics);
   const sizes = { short: connections, search: searches, transaction: connections, stream: streams };
   for (const [pool, size] of Object.entries(sizes)) metrics.connections.of(pool).value = size;
   const [short, search] = [bounded('short'), bounded('search')];
@@ -111,7 +111,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const transaction = bounded('transaction', connections * (1 + WAITING));
   const stream = bounded('stream', streams * (1 + WAITING));
   const listeners: (() => Promise<void>)[] = [];
-  const lend = lending(metrics);
+  const lend = leasing(metrics);
   const cancel = async (pid: string): Promise<void> => {
     await shared.run((sql) => prepared(sql, 'select pg_cancel_backend($1)', [pid]));
   };
@@ -120,10 +120,10 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
     run: (text, args) => short(nameOf(text), () => shared.run((sql) => prepared(sql, text, args))),
     search: (text, args) => search(nameOf(text), () => searching.run((sql) => prepared(sql, text, args))),
     transaction: (work) =>
-      transaction(undefined, () => lend(transactions, 'transaction', (loan) => transact(loan, work))),
+      transaction(undefined, () => lend(transactions, 'transaction', (lease) => transact(lease, work))),
     copy: (text, settings, consume) =>
       stream(nameOf(text), () =>
-        lend(copies, 'stream', (loan) => copy(loan, text, settings, consume, cancel)),
+        lend(copies, 'stream', (lease) => copy(lease, text, settings, consume, cancel)),
       ),
     describe: async (text) => {
       await shared.run((sql) => sql.unsafe(text).describe(), DESCRIBE_MS);
@@ -142,9 +142,9 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   };
 }
 
-async function transact<T>(loan: Loan, work: (run: Run) => Promise<T>): Promise<T> {
-  const send: Run = async (text, args) => prepared(loan.use(), text, args);
-  const run: Run = (text, args) => waitFor(nameOf(text), () => send(text, args), undefined);
+async function transact<T>(lease: Lease, work: (run: Run) => Promise<T>): Promise<T> {
+  const send: Run = async (text, args) => prepared(lease.use(), text, args);
+  const run: Run = (text, args) => trackWait(nameOf(text), () => send(text, args), undefined);
   await run('begin', []);
   try {
     const result = await work(run);
@@ -158,26 +158,26 @@ async function transact<T>(loan: Loan, work: (run: Run) => Promise<T>): Promise<
 }
 
 async function copy(
-  loan: Loan,
+  lease: Lease,
   text: string,
   settings: Readonly<Record<string, string>>,
   consume: (rows: Readable) => Promise<void>,
   cancel: (pid: string) => Promise<void>,
 ): Promise<void> {
   for (const [name, value] of Object.entries(settings)) {
-    await prepared(loan.use(), 'select set_config($1, $2, false)', [name, value]);
+    await prepared(lease.use(), 'select set_config($1, $2, false)', [name, value]);
   }
-  const query = loan.use().unsafe(text);
+  const query = lease.use().unsafe(text);
   const rows = await query.readable();
   // Rows that have come and those that the reader has not taken yet are no silence of the server.
-  loan.isWaiting = () => !rows.readableEnded && !rows.destroyed && rows.readableLength === 0;
+  lease.isWaiting = () => !rows.readableEnded && !rows.destroyed && rows.readableLength === 0;
   try {
     await consume(rows);
   } catch (error) {
     // The server may sit in a write to us, where a cancel is not seen: read on until it is. When the cancel
     // fails, the rows come to their end by themselves. (The driver's own `cancel` does nothing once a query
     // has become a stream.)
-    const cancelled = cancel(loan.pid).catch(() => undefined);
+    const cancelled = cancel(lease.pid).catch(() => undefined);
     await finished(rows.resume()).catch(() => undefined);
     // A cancel that came late would hit the next statement of this connection.
     await cancelled;
@@ -185,7 +185,7 @@ async function copy(
   } finally {
     // The driver pauses its socket when the stream is full and only a read resumes it; a stream that has
     // its end reads no more, and what follows the rows would never arrive.
-    if (!loan.lost) rows._read(0);
-    loan.isWaiting = () => true;
+    if (!lease.lost) rows._read(0);
+    lease.isWaiting = () => true;
   }
 }

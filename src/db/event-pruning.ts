@@ -3,7 +3,7 @@ import { readStatements } from './statements.js';
 
 /** How many events are stored. */
 export interface EventLimits {
-  readonly eventsKeepSeconds: number;
+  readonly eventsRetentionSeconds: number;
   readonly eventsMax: number;
   readonly eventsMaxBytes: number;
   /** How far this process knows the events to be final; undefined: nobody reads them here. */
@@ -23,7 +23,7 @@ const PATIENCE = 2;
  * receive stays, up to twice the bytes; beyond that the oldest is dropped, and each webhook has the number.
  */
 export async function pruneEvents(db: Db, limits: EventLimits): Promise<void> {
-  const { eventsKeepSeconds, eventsMax, eventsMaxBytes, horizon, onDropped } = limits;
+  const { eventsRetentionSeconds, eventsMax, eventsMaxBytes, horizon, onDropped } = limits;
   const final = horizon?.() ?? Number.MAX_SAFE_INTEGER;
   const block = Math.max(1, Math.floor(eventsMaxBytes / BLOCKS));
   await untilNothing(db, 'measure', [final, block]);
@@ -33,7 +33,7 @@ export async function pruneEvents(db: Db, limits: EventLimits): Promise<void> {
   const fannedOut = position === null ? 0 : Number.parseInt(position, 36);
   const end = waiting ? Math.min(final, fannedOut) : final;
   const floor = await byteFloor(db, eventsMaxBytes - block);
-  await untilNothing(db, 'prune', [eventsKeepSeconds, eventsMax, end, floor]);
+  await untilNothing(db, 'prune', [eventsRetentionSeconds, eventsMax, end, floor]);
   if (waiting) {
     const dropped = await drop(
       db,

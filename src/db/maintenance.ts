@@ -1,10 +1,10 @@
 import type { Log } from '../telemetry/log.js';
 import type { Db, Value } from './db.js';
 import { type EventLimits, pruneEvents } from './event-pruning.js';
-import { fold, unfolded } from './row-counts.js';
+import { compact, uncompacted } from './row-counts.js';
 import { readStatements } from './statements.js';
 
-export interface HousekeepingOptions extends EventLimits {
+export interface MaintenanceOptions extends EventLimits {
   readonly idempotencyTtlSeconds: number;
   readonly idempotencyMaxBytes: number;
   readonly tombstoneTtlSeconds: number;
@@ -16,10 +16,10 @@ const PRUNE_MS = 30_000;
 /** Writers can exceed the byte limit of events by what they write in this time. */
 const PRUNE_EVENTS_MS = 2000;
 /** Batches of a thousand that one turn prunes at the most. */
-const MOST_BATCHES = 50;
+const MAX_BATCHES = 50;
 
 /** Adds up the totals' deltas and prunes what is past its time, now and then; gives the function that ends it. */
-export function keepHouse(db: Db, log: Log, options: HousekeepingOptions): () => void {
+export function startMaintenance(db: Db, log: Log, options: MaintenanceOptions): () => void {
   const ends = [
     every(FOLD_MS, log, folding(db)),
     every(PRUNE_EVENTS_MS, log, () => pruneEvents(db, options)),
@@ -38,15 +38,15 @@ const DELIVERIES = readStatements('webhooks.sql');
 function folding(db: Db): () => Promise<void> {
   const left = new Set<string>();
   return async () => {
-    for (const collection of new Set([...left, ...(await unfolded(db.run))])) {
-      if (await fold(db, collection)) left.add(collection);
+    for (const collection of new Set([...left, ...(await uncompacted(db.run))])) {
+      if (await compact(db, collection)) left.add(collection);
       else left.delete(collection);
     }
   };
 }
 
 /** Deletes what is past its time, in batches small enough not to hold anybody up. */
-export async function prune(db: Db, options: HousekeepingOptions): Promise<void> {
+export async function prune(db: Db, options: MaintenanceOptions): Promise<void> {
   const work: [statement: string, args: Value[]][] = [
     [KEPT.get('prune_keys')!, [options.idempotencyTtlSeconds]],
     [KEPT.get('prune_key_bytes')!, [options.idempotencyMaxBytes]],
@@ -57,7 +57,7 @@ export async function prune(db: Db, options: HousekeepingOptions): Promise<void>
     [DELIVERIES.get('prune_left')!, [options.webhookRetentionSeconds]],
   ];
   for (const [statement, args] of work) {
-    for (let batch = 0; batch < MOST_BATCHES; batch++) {
+    for (let batch = 0; batch < MAX_BATCHES; batch++) {
       if ((await db.run(statement, args)).length === 0) break;
     }
   }

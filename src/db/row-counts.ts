@@ -3,12 +3,12 @@ import { fill, readStatements } from './statements.js';
 
 const COUNTS = readStatements('counts.sql');
 /** Records in a block, at the least; the square root of their number when that is more. */
-export const BLOCK = 512;
+export const BUCKET_ROWS = 512;
 /** How long one turn goes on cutting: a cut takes a tenth of a second. What is left is for the next. */
 const TURN_MS = 500;
 
 /** Collections that have deltas to add up. */
-export async function unfolded(run: Run): Promise<string[]> {
+export async function uncompacted(run: Run): Promise<string[]> {
   return (await run(COUNTS.get('unfolded')!, [])).map(({ collection }) => collection as string);
 }
 
@@ -17,7 +17,7 @@ export async function unfolded(run: Run): Promise<string[]> {
  * may be more to cut, as after many millions of records in one statement. Does nothing when another process is at
  * it. `table` is the name of a collection, never a client's text.
  */
-export function fold(db: Db, table: string, block = BLOCK, turnMs = TURN_MS): Promise<boolean> {
+export function compact(db: Db, table: string, block = BUCKET_ROWS, turnMs = TURN_MS): Promise<boolean> {
   return db.transaction(async (run) => {
     const since = performance.now();
     await run(COUNTS.get('open')!, [table]);

@@ -3,15 +3,15 @@ import { insufficientStorage } from '../limit-errors.js';
 import type { Problem } from '../problem.js';
 
 /** What a failed statement reported; `code` is a SQLSTATE, or the driver's word for a lost connection. */
-export interface Fault {
+export interface DatabaseError {
   readonly code: string;
   readonly constraint_name?: string;
 }
 
 /** The fault in an error of the driver, or undefined when the error is something else. */
-export function faultOf(error: unknown): Fault | undefined {
+export function databaseErrorOf(error: unknown): DatabaseError | undefined {
   const { code } = (error ?? {}) as { code?: unknown };
-  return typeof code === 'string' ? (error as Fault) : undefined;
+  return typeof code === 'string' ? (error as DatabaseError) : undefined;
 }
 
 export const UNIQUE_VIOLATION = '23505';
@@ -21,13 +21,13 @@ export const FOREIGN_KEY_VIOLATION = '23503';
  * Whether the server refused a statement for what is in it, or for who else was writing: nothing of it has taken
  * place, and another statement may. After a lost connection or a shutdown nobody knows.
  */
-export function isRefusal(error: unknown): boolean {
-  return /^(?:22|23|40|54)/.test(faultOf(error)?.code ?? '');
+export function isDataError(error: unknown): boolean {
+  return /^(?:22|23|40|54)/.test(databaseErrorOf(error)?.code ?? '');
 }
 
 /** The condition that a SQLSTATE or a connection fault means to a client, or undefined: a fault of ours. */
 export function problemOf(error: unknown): Problem | undefined {
-  const code = faultOf(error)?.code ?? '';
+  const code = databaseErrorOf(error)?.code ?? '';
   return TABLE[code]?.() ?? TABLE[code.slice(0, 2)]?.();
 }
 

@@ -1,5 +1,5 @@
 /** What one snapshot of the database shows of the outbox. */
-export interface Sight {
+export interface Snapshot {
   /** The newest event that it shows. */
   readonly newest: number;
   /** Events up to here are no longer kept. */
@@ -16,7 +16,7 @@ export interface Horizon {
   readonly at: () => number;
   /** There are events beyond it. */
   readonly isBehind: () => boolean;
-  look(sight: Sight): void;
+  look(sight: Snapshot): void;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { CredentialWatch } from '../auth/credentials/credential-watch.js';
 import type { Resource } from '../collection/resource.js';
-import { group } from '../db/batcher.js';
+import { createBatcher } from '../db/batcher.js';
 import type { Db } from '../db/db.js';
 import { cursorGone } from '../errors.js';
 import type { EventMetrics } from '../telemetry/event-metrics.js';
@@ -8,7 +8,7 @@ import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';
 import { cursorOf } from './cursor.js';
 import { admits, type Filter } from './filter.js';
-import { openTail, type Tail } from './follower.js';
+import { type FeedFollower, openFeedFollower } from './follower.js';
 import { type Batch, lastNumber, readEvents, type Span } from './outbox.js';
 import { openStreams, type StreamSettings, type Streams } from './sse-hub.js';
 import { type Admit, admitReaders, type ReaderLimits } from './stream-limits.js';
@@ -20,7 +20,7 @@ export interface Feed {
   readonly streams: Streams;
   /** A place among those who follow the events or wait for them. Throws 429 and 503. */
   readonly admit: Admit;
-  readonly tail: Tail;
+  readonly follower: FeedFollower;
   /** The cursor that everything written from now on comes after, in memory; some of what comes after it may be older. */
   cursor(): string;
   /**
@@ -36,9 +36,9 @@ export interface Feed {
 }
 
 /** Reads for requests, each of up to two megabytes: a few at a time, so that what they hold is bounded. */
-const READS = { most: 1, underWay: 2, waiting: 2000 };
+const READS = { max: 1, inFlight: 2, waiting: 2000 };
 /** Statements of one request, when what it asks for is rare. */
-const MOST_READS = 10;
+const MAX_READS = 10;
 
 export async function openFeed(
   db: Db,
@@ -48,12 +48,12 @@ export async function openFeed(
   metrics: EventMetrics,
   credentials: CredentialWatch,
 ): Promise<Feed> {
-  const tail = await openTail(db, log);
+  const follower = await openFeedFollower(db, log);
   const source = settings.publicUrl ?? '/';
-  const streams = openStreams(db.run, tail, log, { ...settings, source }, metrics);
+  const streams = openStreams(db.run, follower, log, { ...settings, source }, metrics);
   const enders = new Set<() => void>();
 
-  const readSpan = group<Span, Batch>(
+  const readSpan = createBatcher<Span, Batch>(
     { ...READS, sharing: sharing(db.metrics, 'read', 'events') },
     async ([span]) => [await readEvents(db.run, span!)],
   );
@@ -61,9 +61,9 @@ export async function openFeed(
   async function read(after: number, filter: Filter, limit: number): Promise<Batch> {
     let from = after;
     for (let reads = 1; ; reads++) {
-      const batch = await readSpan({ after: from, horizon: tail.horizon(), limit, filter });
+      const batch = await readSpan({ after: from, horizon: follower.horizon(), limit, filter });
       if (from < batch.floor) throw cursorGone(cursorOf(batch.floor));
-      if (batch.events.length > 0 || batch.until >= tail.horizon() || reads === MOST_READS) return batch;
+      if (batch.events.length > 0 || batch.until >= follower.horizon() || reads === MAX_READS) return batch;
       from = batch.until;
     }
   }
@@ -73,13 +73,13 @@ export async function openFeed(
     source,
     streams,
     admit: admitReaders(settings, metrics.readers, credentials),
-    tail,
-    cursor: () => cursorOf(tail.horizon()),
+    follower,
+    cursor: () => cursorOf(follower.horizon()),
     start: async (after) => {
-      const { floor } = await tail.look();
+      const { floor } = await follower.look();
       if (after === undefined) return floor;
-      if (after === 'now') return tail.horizon();
-      const lost = after < floor || (after > tail.horizon() && after > (await lastNumber(db.run)));
+      if (after === 'now') return follower.horizon();
+      const lost = after < floor || (after > follower.horizon() && after > (await lastNumber(db.run)));
       if (lost) throw cursorGone(cursorOf(floor));
       return after;
     },
@@ -94,19 +94,19 @@ export async function openFeed(
           resolve();
         };
         const timer = setTimeout(done, ms);
-        const unfollow = tail.follow({
+        const unfollow = follower.follow({
           onEvents: (events) => events.some((event) => event.seq > after && admits(filter, event)) && done(),
           onMissed: done,
         });
         left.addEventListener('abort', done);
         enders.add(done);
         // What came before it followed is there already.
-        if (tail.horizon() > after || left.aborted || streams.isClosed()) done();
+        if (follower.horizon() > after || left.aborted || streams.isClosed()) done();
       }),
     close: async () => {
       streams.close();
       for (const end of enders) end();
-      await tail.close();
+      await follower.close();
     },
   };
 }

@@ -1,30 +1,30 @@
 import { randomBytes } from 'node:crypto';
-import { group } from '../db/batcher.js';
+import { createBatcher } from '../db/batcher.js';
 import type { Db } from '../db/db.js';
 import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';
-import { createHorizon, type Sight } from './commit-horizon.js';
+import { createHorizon, type Snapshot } from './commit-horizon.js';
 import type { Event } from './event.js';
 import { readEvents, sightOf } from './outbox.js';
 
 /** Where the feed stands, for this process. */
-export interface Tail {
+export interface FeedFollower {
   /** Events up to here are final: none will come between them any more. */
   horizon(): number;
   /** Events up to here have been told to all who follow. */
   position(): number;
   /** Looks at the database now. Throws when it is away. */
-  look(): Promise<Sight>;
+  look(): Promise<Snapshot>;
   /** To be called when this process has written: its followers, and other processes, are told soon. */
   wrote(): void;
   /** Tells of each batch of events that follows `position`, in order; gives the function that ends it. */
-  follow(follower: Follower): () => void;
+  follow(follower: FeedSubscriber): () => void;
   /** Calls `onNews` when the horizon has moved; gives the function that ends it. */
   watch(onNews: () => void): () => void;
   close(): Promise<void>;
 }
 
-export interface Follower {
+export interface FeedSubscriber {
   /** One batch; `events` come after `position` as it was before. */
   onEvents(events: readonly Event[]): void;
   /** Events have been pruned before they could be told. */
@@ -36,23 +36,23 @@ const CHANNEL = 'plinth_events';
 const POLL_MS = 1000;
 /** Between two looks for what was written, and while something before it still runs, twice as long each time. */
 const SOON_MS = 20;
-const MOST_SOON_MS = 250;
+const MAX_SOON_MS = 250;
 /** Between two messages to other processes. */
 const TELL_MS = 50;
 /** Events in one batch. */
 const BATCH = 1000;
 /** One look after the other, as the horizon wants them; who asks for one that has not begun shares it. */
-const LOOKS = { most: 1, underWay: 1, waiting: 1, keyOf: () => '' };
+const LOOKS = { max: 1, inFlight: 1, waiting: 1, keyOf: () => '' };
 
 /**
  * The one reader of a process that keeps up with the outbox, for all its followers. It is woken by this process's own
  * writes, and by a message of the others', which each sends at most every 50 ms and outside of its writes: a notify
  * in a writing transaction would have all commits take turns. While nobody follows it only keeps up the horizon.
  */
-export async function openTail(db: Db, log: Log): Promise<Tail> {
+export async function openFeedFollower(db: Db, log: Log): Promise<FeedFollower> {
   const me = randomBytes(6).toString('base64url');
   const horizon = createHorizon();
-  const followers = new Set<Follower>();
+  const followers = new Set<FeedSubscriber>();
   const watchers = new Set<() => void>();
   let position = 0;
   let delay = SOON_MS;
@@ -67,12 +67,15 @@ export async function openTail(db: Db, log: Log): Promise<Tail> {
   /** Whether anybody waits for events. */
   const isHeard = (): boolean => followers.size + watchers.size > 0;
 
-  const look = group<'now', Sight>({ ...LOOKS, sharing: sharing(db.metrics, 'look', 'events') }, async () => {
-    const sight = await sightOf(db.run);
-    horizon.look(sight);
-    if (followers.size === 0) position = horizon.at();
-    return [sight];
-  });
+  const look = createBatcher<'now', Snapshot>(
+    { ...LOOKS, sharing: sharing(db.metrics, 'look', 'events') },
+    async () => {
+      const sight = await sightOf(db.run);
+      horizon.look(sight);
+      if (followers.size === 0) position = horizon.at();
+      return [sight];
+    },
+  );
 
   async function deliver(): Promise<void> {
     while (position < horizon.at() && followers.size > 0) {
@@ -116,7 +119,7 @@ export async function openTail(db: Db, log: Log): Promise<Tail> {
       busy = false;
       const behind = horizon.isBehind() && isHeard() && !away;
       schedule(behind ? delay : POLL_MS);
-      delay = behind ? Math.min(delay * 2, MOST_SOON_MS) : SOON_MS;
+      delay = behind ? Math.min(delay * 2, MAX_SOON_MS) : SOON_MS;
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Row, Run } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
-import type { Sight } from './commit-horizon.js';
+import type { Snapshot } from './commit-horizon.js';
 import type { Event } from './event.js';
 import type { Filter } from './filter.js';
 
@@ -61,7 +61,7 @@ export async function readEvents(run: Run, { after, horizon, limit, filter }: Sp
 }
 
 /** The newest event there is, visible or not yet safe to read, and the transactions that decide it. */
-export async function sightOf(run: Run): Promise<Sight> {
+export async function sightOf(run: Run): Promise<Snapshot> {
   const [row] = await run(SNAPSHOT, []);
   const { newest, floor, xmin, next } = row!;
   return {

@@ -36,7 +36,7 @@ export interface Stream extends Omit<Following, 'after'> {
 /** Bytes that one reader may be behind, and those of all responses that the process may hold. */
 export interface StreamLimits {
   readonly eventsBuffer: number;
-  readonly answerBytes: number;
+  readonly responseBytes: number;
 }
 
 export function streamOf(out: ServerResponse, { after, ...following }: Following): Stream {
@@ -57,7 +57,7 @@ export function write(stream: Stream, bytes: Buffer | string, limits: StreamLimi
   const { out, expiresAt, memory } = stream;
   if (out.destroyed || out.writableEnded) return;
   const behind = out.writableLength;
-  if (behind > limits.eventsBuffer || (behind > 0 && heldResponseBytes() > limits.answerBytes))
+  if (behind > limits.eventsBuffer || (behind > 0 && heldResponseBytes() > limits.responseBytes))
     return end(stream, 'slow');
   if (expiresAt <= Date.now()) return end(stream, 'over');
   stream.written += Buffer.byteLength(bytes);

@@ -5,7 +5,7 @@ import type { EventMetrics } from '../telemetry/event-metrics.js';
 import type { Log } from '../telemetry/log.js';
 import { cursorOf } from './cursor.js';
 import type { Event } from './event.js';
-import type { Tail } from './follower.js';
+import type { FeedFollower } from './follower.js';
 import { readEvents } from './outbox.js';
 import {
   type End,
@@ -18,7 +18,7 @@ import {
   tookNothing,
   write,
 } from './sse-connection.js';
-import type { Place } from './stream-limits.js';
+import type { StreamSlot } from './stream-limits.js';
 
 export interface StreamSettings extends StreamLimits {
   readonly source: string;
@@ -32,7 +32,7 @@ export interface Streams {
    * Writes what follows into a response until its reader leaves or is too slow, its credential is no longer valid, or
    * the time is over. Then it gives the place back.
    */
-  open(out: ServerResponse, following: Following, place: Place): void;
+  open(out: ServerResponse, following: Following, place: StreamSlot): void;
   /** Places that are taken. */
   size(): number;
   isClosed(): boolean;
@@ -48,7 +48,7 @@ const PAGE = 500;
 
 export function openStreams(
   run: Run,
-  tail: Tail,
+  follower: FeedFollower,
   log: Log,
   settings: StreamSettings,
   { readers, ended }: EventMetrics,
@@ -96,11 +96,11 @@ export function openStreams(
   async function advance(stream: Stream): Promise<void> {
     const { out, filter } = stream;
     if (out.destroyed || out.writableEnded) return;
-    if (stream.seq >= tail.position()) {
+    if (stream.seq >= follower.position()) {
       stream.live = true;
       return;
     }
-    const horizon = tail.position();
+    const horizon = follower.position();
     const { events, until, floor } = await readEvents(run, {
       after: stream.seq,
       horizon,
@@ -125,7 +125,7 @@ export function openStreams(
     for (const stream of open) {
       const { live, seq } = stream;
       if (tookNothing(stream)) end(stream, 'slow');
-      const text = live ? `:\nid: ${cursorOf(Math.max(seq, tail.position()))}\n\n` : ':\n\n';
+      const text = live ? `:\nid: ${cursorOf(Math.max(seq, follower.position()))}\n\n` : ':\n\n';
       write(stream, text, settings);
     }
   }
@@ -161,7 +161,7 @@ export function openStreams(
         return void out.end(RETRY);
       }
       open.add(stream);
-      unfollow ??= tail.follow({ onEvents, onMissed: () => endAll('missed') });
+      unfollow ??= follower.follow({ onEvents, onMissed: () => endAll('missed') });
       out.write(RETRY);
       place.invalid.addEventListener('abort', revoke);
       if (place.invalid.aborted) return revoke();

@@ -1,9 +1,9 @@
 import type { CredentialWatch } from '../auth/credentials/credential-watch.js';
 import { unavailable } from '../errors.js';
 import { tooManyStreams } from '../limit-errors.js';
-import { partition } from '../limits/client-key.js';
+import { clientKey } from '../limits/client-key.js';
 import type { Principal } from '../principal.js';
-import type { Cell } from '../telemetry/instruments.js';
+import type { CounterValue } from '../telemetry/instruments.js';
 
 export interface ReaderLimits {
   readonly eventsStreams: number;
@@ -12,7 +12,7 @@ export interface ReaderLimits {
 }
 
 /** A place among the readers of the feed. */
-export interface Place {
+export interface StreamSlot {
   /** Aborted when the reader's credential is no longer valid. */
   readonly invalid: AbortSignal;
   /** Gives the place back; further calls have no effect. */
@@ -24,18 +24,18 @@ export interface Place {
  * all are occupied or the database is away. Without authentication all callers are one principal, which has no limit
  * of its own.
  */
-export type Admit = (principal: Principal) => Promise<Place>;
+export type Admit = (principal: Principal) => Promise<StreamSlot>;
 
 export function admitReaders(
   { eventsStreams, eventsStreamsPerPrincipal: limit }: ReaderLimits,
-  readers: Cell,
+  readers: CounterValue,
   credentials: CredentialWatch,
 ): Admit {
   const ofPrincipal = new Map<string, number>();
 
   function enter({ scheme, subject }: Principal): () => void {
     if (readers.value >= eventsStreams) throw unavailable('Too many readers follow the events.', 5);
-    const key = scheme === 'none' || limit === 0 ? undefined : partition('principal', subject);
+    const key = scheme === 'none' || limit === 0 ? undefined : clientKey('principal', subject);
     const open = key === undefined ? 0 : (ofPrincipal.get(key) ?? 0);
     if (key !== undefined && open >= limit) throw tooManyStreams(limit);
     readers.value++;

@@ -8,7 +8,7 @@ interface Range {
 
 const PROBLEM = 'application/problem+json';
 /** Ranges of one header that are looked at; more than any client has reason to send. */
-const MOST_RANGES = 64;
+const MAX_RANGES = 64;
 
 /**
  * The offer that the Accept header prefers (RFC 9110 section 12.5.1), the first offer among equals and when
@@ -30,7 +30,7 @@ export function negotiate(accept: string | undefined, offers: readonly string[])
 }
 
 /** Whether the client names problem details (RFC 9457) as something it takes. */
-export function takesProblemJson(accept: string | undefined): boolean {
+export function acceptsProblemJson(accept: string | undefined): boolean {
   if (accept === undefined || !/problem\+json/i.test(accept)) return false;
   return parseAccept(accept).some(({ type, subtype, q }) => q > 0 && `${type}/${subtype}` === PROBLEM);
 }
@@ -38,7 +38,7 @@ export function takesProblemJson(accept: string | undefined): boolean {
 /** An unreadable range is left out: RFC 9110 lets a server disregard a header it cannot use. */
 function parseAccept(accept: string): Range[] {
   return accept
-    .split(',', MOST_RANGES)
+    .split(',', MAX_RANGES)
     .map((text) => {
       const [range = '', ...parameters] = text.split(';').map((part) => part.trim());
       const [type = '', subtype = ''] = range.toLowerCase().split('/');

@@ -1,5 +1,5 @@
 import { invalidBody } from '../errors.js';
-import { longTaskTurn } from '../limits/long-task.js';
+import { nextLongTask } from '../limits/long-task.js';
 
 /** Throws invalidBody for JSON that holds a number whose value reading it as a double would change. */
 export function requireExactNumbers(text: string): void {
@@ -13,7 +13,7 @@ const NUMBERS_AT_ONCE = 131_072;
 export async function requireExactNumbersInStages(text: string): Promise<void> {
   if (!SUSPECT.test(text)) return;
   for (let from = 0; from < text.length; ) {
-    await longTaskTurn();
+    await nextLongTask();
     const { found, next } = inexactNumbersIn(text, from, NUMBERS_AT_ONCE);
     if (found.length > 0) throw inexact();
     from = next;

@@ -19,5 +19,5 @@ export interface Reply {
   /** Instead of a body: takes the answer over after its head, and writes for as long as the client is there. */
   readonly live?: (out: ServerResponse) => void;
   /** Instead of an answer that is not yet there: gives it later; `left` when the client has gone away. */
-  readonly later?: (left: AbortSignal) => Promise<Reply>;
+  readonly pending?: (left: AbortSignal) => Promise<Reply>;
 }

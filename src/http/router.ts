@@ -1,6 +1,6 @@
 import FindMyWay from 'find-my-way';
 import { badRequest, methodNotAllowed, noSuchPath, notAcceptable } from '../errors.js';
-import type { Need } from '../principal.js';
+import type { Requirement } from '../principal.js';
 import type { Problem } from '../problem.js';
 import { negotiate } from './content-negotiation.js';
 import type { Reply } from './reply.js';
@@ -22,14 +22,14 @@ export interface Action {
   /** Media types of its answer, the default first; more than one are negotiated. */
   readonly offers?: readonly string[];
   /** Media types of the body it reads; none: a body is left unread. */
-  readonly takes?: readonly string[];
+  readonly accepts?: readonly string[];
 }
 
 /** An action and who may run it. */
 export interface Endpoint extends Action {
-  readonly needs: Need;
+  readonly requires: Requirement;
   /** Answers in maintenance as well, and counts for no limit. */
-  readonly always?: boolean;
+  readonly alwaysAvailable?: boolean;
 }
 
 /** A path with its actions by method; HEAD and OPTIONS follow from the others. */
@@ -45,7 +45,7 @@ export interface Match {
   readonly actions: ReadonlyMap<string, Endpoint>;
   readonly allow: string;
   /** Accept-Post and Accept-Patch of an OPTIONS answer (RFC 5789 section 3.1). */
-  readonly takes: readonly string[];
+  readonly acceptFields: readonly string[];
   /** What a method that there is not is answered. */
   readonly notAllowed: Problem;
   readonly params: Readonly<Record<string, string | undefined>>;
@@ -63,8 +63,8 @@ export function createRouter(routes: readonly Route[]): Router {
     const found = router.find('GET', path);
     if (!found)
       throw isDecodable(path) ? noSuchPath() : badRequest('The path has an invalid percent-encoding.');
-    const { template, actions, allow, takes, notAllowed } = found.store as Compiled;
-    return { template, actions, allow, takes, notAllowed, params: found.params };
+    const { template, actions, allow, acceptFields: takes, notAllowed } = found.store as Compiled;
+    return { template, actions, allow, acceptFields: takes, notAllowed, params: found.params };
   };
 }
 
@@ -74,26 +74,26 @@ function compile(template: string, actions: Route['actions']): Compiled {
   if (get) table.set('HEAD', get);
   const allow = [...ORDER.filter((method) => table.has(method)), 'OPTIONS'].join(', ');
   const takes = [
-    ['Accept-Post', table.get('POST')?.takes],
-    ['Accept-Patch', table.get('PATCH')?.takes],
+    ['Accept-Post', table.get('POST')?.accepts],
+    ['Accept-Patch', table.get('PATCH')?.accepts],
   ].flatMap(([field, types]) => (types ? [field as string, (types as string[]).join(', ')] : []));
-  return { template, actions: table, allow, takes, notAllowed: methodNotAllowed(allow) };
+  return { template, actions: table, allow, acceptFields: takes, notAllowed: methodNotAllowed(allow) };
 }
 
 /** The action of a method, undefined for OPTIONS, which every resource answers the same way. Throws 405. */
-export function pick(match: Match, method: string): Endpoint | undefined {
+export function selectAction(match: Match, method: string): Endpoint | undefined {
   const action = match.actions.get(method);
   if (!action && method !== 'OPTIONS') throw match.notAllowed;
   return action;
 }
 
 /** The action for those who have what it needs. */
-export function permitted(needs: Need, action: Action): Endpoint {
-  return { ...action, needs };
+export function requiring(needs: Requirement, action: Action): Endpoint {
+  return { ...action, requires: needs };
 }
 
 /** The media type of an action's answer. Throws 406. */
-export function choose({ offers }: Action, accept: string | undefined): string {
+export function negotiateType({ offers }: Action, accept: string | undefined): string {
   if (!offers) return '';
   const type = negotiate(accept, offers);
   if (type === undefined) throw notAcceptable(offers);

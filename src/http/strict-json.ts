@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { invalidBody } from '../errors.js';
 import { escapeToken, type Json, type JsonObject } from '../json.js';
-import { LONG_TASK_BYTES, longTaskTurn } from '../limits/long-task.js';
+import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { inexactNumbers, requireExactNumbers, requireExactNumbersInStages } from './exact-numbers.js';
 import { MAX_DEPTH, requireJsonBounds } from './json-bounds.js';
 
@@ -30,9 +30,9 @@ async function readLongJson(bytes: Buffer): Promise<Json> {
   requireJsonBounds(bytes);
   const value = parse(text);
   await requireExactNumbersInStages(text);
-  await longTaskTurn();
+  await nextLongTask();
   requireStorable(value);
-  await longTaskTurn();
+  await nextLongTask();
   return value;
 }
 

@@ -8,7 +8,7 @@ export type Kind = 'address' | 'account' | 'principal';
 const LONGEST = 64;
 
 /** The key of a count. What a client calls itself cannot be taken for an address, nor for another's hash. */
-export function partition(kind: Kind, name: string): string {
+export function clientKey(kind: Kind, name: string): string {
   const counted = kind === 'address' ? networkOf(name) : name;
   return counted.length <= LONGEST
     ? `${kind} ${counted}`

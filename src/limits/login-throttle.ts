@@ -1,10 +1,10 @@
 import { rateLimited } from '../errors.js';
-import { partition } from './client-key.js';
-import { Recent } from './lru-cache.js';
+import { clientKey } from './client-key.js';
+import { LruCache } from './lru-cache.js';
 import type { SharedCounts } from './shared-counters.js';
 
 /** Credentials that were no good, by address (of IPv6 by /64) and by account. */
-export interface FailureLimit {
+export interface LoginThrottle {
   /** One credential that is to be checked. Throws 429 while its address has to wait. */
   readonly begin: (address: string) => Attempt;
   /** A password of an account whose client has authenticated by other means. Throws 429 while that account has to wait. */
@@ -35,7 +35,7 @@ export const FAILURE_WINDOW_S = 60;
 /** How long the longest wait is. */
 const LONGEST_MS = 15 * 60_000;
 /** Addresses and accounts that are remembered; the least recent are forgotten first. */
-const MOST = 50_000;
+const MAX = 50_000;
 
 interface Tally {
   count: number;
@@ -58,13 +58,13 @@ const UNLIMITED: Attempt = {
  * With `shared`, each failure is counted for all processes. A process hears of the others' count with a failure of
  * its own: each further process lets one more pass.
  */
-export function failureLimit(
-  most: number,
+export function createLoginThrottle(
+  max: number,
   shared?: SharedCounts,
   now: () => number = Date.now,
-): FailureLimit {
-  const tallies = new Recent<Tally>(MOST);
-  const waitAfter = (count: number) => Math.min(1000 * 2 ** (count - most), LONGEST_MS);
+): LoginThrottle {
+  const tallies = new LruCache<Tally>(MAX);
+  const waitAfter = (count: number) => Math.min(1000 * 2 ** (count - max), LONGEST_MS);
 
   const admit = (who: string): void => {
     const left = (tallies.get(who)?.waitsUntil ?? 0) - now();
@@ -82,12 +82,12 @@ export function failureLimit(
     const everywhere = await shared?.add(who);
     if (!everywhere) return;
     if (everywhere.count > tally.count) raise(tally, everywhere.count, at);
-    if (everywhere.count >= most) await shared!.keep(who, everywhere.count, (tally.endsAt - at) / 1000);
+    if (everywhere.count >= max) await shared!.keep(who, everywhere.count, (tally.endsAt - at) / 1000);
   };
 
   const raise = (tally: Tally, count: number, at: number): void => {
     tally.count = count;
-    if (count < most) return;
+    if (count < max) return;
     tally.waitsUntil = at + waitAfter(count);
     tally.endsAt = Math.max(tally.endsAt, tally.waitsUntil + waitAfter(count + 1));
   };
@@ -100,7 +100,7 @@ export function failureLimit(
     constructor(address: string | undefined) {
       this.#address = address;
       // The name of an address is put together, and hashed, for each request: not for nothing.
-      if (address !== undefined && !tallies.isEmpty) admit(partition('address', address));
+      if (address !== undefined && !tallies.isEmpty) admit(clientKey('address', address));
     }
 
     admit(account: string): void {
@@ -119,11 +119,11 @@ export function failureLimit(
 
     #whose(): string[] {
       const accounts = this.#accounts ?? [];
-      return this.#address === undefined ? [...accounts] : [partition('address', this.#address), ...accounts];
+      return this.#address === undefined ? [...accounts] : [clientKey('address', this.#address), ...accounts];
     }
 
     #claims(account: string): string {
-      const who = partition('account', account);
+      const who = clientKey('account', account);
       this.#accounts ??= new Set();
       this.#accounts.add(who);
       return who;
@@ -131,9 +131,9 @@ export function failureLimit(
   }
 
   return {
-    begin: (address) => (most === 0 ? UNLIMITED : new Limited(address)),
+    begin: (address) => (max === 0 ? UNLIMITED : new Limited(address)),
     beginOf: (account) => {
-      if (most === 0) return UNLIMITED;
+      if (max === 0) return UNLIMITED;
       const attempt = new Limited(undefined);
       attempt.admit(account);
       return attempt;

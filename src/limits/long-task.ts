@@ -8,7 +8,7 @@ let isScheduled = false;
  * Resolves when a long task may begin: one begins in each tick of the event loop, so that short requests are served
  * between two of them. What waits is bounded by the requests in flight.
  */
-export function longTaskTurn(): Promise<void> {
+export function nextLongTask(): Promise<void> {
   return new Promise((begin) => {
     waiting.push(begin);
     schedule();

@@ -2,13 +2,13 @@
  * A map that keeps the most recently used entries, between half of `most` and `most` of them. Two generations
  * instead of a list: a hit in the young one costs one lookup.
  */
-export class Recent<V> {
+export class LruCache<V> {
   #young = new Map<string, V>();
   #old = new Map<string, V>();
   readonly #half: number;
 
-  constructor(most: number) {
-    this.#half = Math.max(1, Math.floor(most / 2));
+  constructor(max: number) {
+    this.#half = Math.max(1, Math.floor(max / 2));
   }
 
   get isEmpty(): boolean {

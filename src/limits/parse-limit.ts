@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 import { unavailable } from '../errors.js';
-import { LONG_TASK_BYTES, longTaskTurn } from './long-task.js';
+import { LONG_TASK_BYTES, nextLongTask } from './long-task.js';
 
 /** Bytes of JSON that need no permission: what may be in flight of them at once is bounded by the number of requests. */
 const SMALL_BYTES = 4096;
@@ -71,7 +71,7 @@ export class ParseLimit {
     const [next] = this.#waiting;
     if (this.#scheduled || !next || !this.#fits(next.bytes)) return;
     this.#scheduled = true;
-    void longTaskTurn().then(() => this.#admit());
+    void nextLongTask().then(() => this.#admit());
   }
 
   /** A text that is alone always fits. */

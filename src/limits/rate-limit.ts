@@ -1,15 +1,15 @@
-import { Recent } from './lru-cache.js';
+import { LruCache } from './lru-cache.js';
 import type { Count, SharedCounts } from './shared-counters.js';
 
 /** One request counted: the fields that its answer carries, and for how long it is refused. */
-export interface Counted {
+export interface RateLimitResult {
   readonly fields: readonly string[];
   /** Seconds until the count starts again; undefined: the request is within the limit. */
   readonly refusedFor: number | undefined;
 }
 
 /** Counts a request against a key. */
-export type RateLimiter = (key: string) => Promise<Counted>;
+export type RateLimiter = (key: string) => Promise<RateLimitResult>;
 
 export interface Quota {
   readonly requests: number;
@@ -17,7 +17,7 @@ export interface Quota {
 }
 
 /** Clients that are remembered; the least recent are forgotten first. */
-const MOST = 50_000;
+const MAX = 50_000;
 
 interface Window {
   count: number;
@@ -37,7 +37,7 @@ export function rateLimiter(
   shared?: SharedCounts,
   now: () => number = Date.now,
 ): RateLimiter {
-  const windows = new Recent<Window>(MOST);
+  const windows = new LruCache<Window>(MAX);
   const policy = ['RateLimit-Policy', `"default";q=${requests};w=${seconds}`, 'RateLimit'];
 
   const countHere = (key: string): Count => {

@@ -13,7 +13,7 @@ import type { Observation, Observer } from '../telemetry/request-observer.js';
 import type { BodyLimits } from '../transport/incomplete-body.js';
 
 /** One request and its answer on their way through the steps. */
-export interface Exchange {
+export interface RequestContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly id: string;
@@ -41,7 +41,7 @@ export interface PipelineOptions extends BodyLimits {
   readonly streamStallMs: number;
   readonly parseLimit: ParseLimit;
   /** Bytes of responses that this process may hold. */
-  readonly answerBytes: number;
+  readonly responseBytes: number;
   readonly retirement: Retirement;
   /** Undefined: nobody has to show a credential. */
   readonly authenticate: Authenticate | undefined;

@@ -6,20 +6,20 @@ import type { SecureContextOptions } from 'node:tls';
 import { methodNotAllowed } from '../errors.js';
 import type { Reply } from '../http/reply.js';
 import { MAX_TARGET } from '../http/router.js';
-import { acceptFirst } from '../transport/accept-backlog.js';
+import { acceptBeforeReading } from '../transport/accept-backlog.js';
 import { type AdmissionOptions, createAdmission, ready, turnAway } from '../transport/admission-control.js';
 import { type ConnectionLimits, limitConnections } from '../transport/connection-limits.js';
-import { type SweepOptions, sweepConnections } from '../transport/connection-timeouts.js';
+import { type ConnectionTimeouts, closeStaleConnections } from '../transport/connection-timeouts.js';
 import { isLingering, lingerOnClose } from '../transport/lingering-close.js';
-import { answerInTurn, type ParserError, type Refused, refuse } from '../transport/parse-errors.js';
-import { inTurn } from '../transport/pipelined-requests.js';
+import { type ParserError, type Refused, refuse, respondInOrder } from '../transport/parse-errors.js';
+import { inRequestOrder } from '../transport/pipelined-requests.js';
 import { closeEmpty, hasUnknownLength } from '../transport/request-body.js';
 import { ALL_METHODS, MAX_HEADERS } from '../transport/request-target.js';
 import { followHandshakes } from '../transport/tls-handshakes.js';
 import type { Expectation } from './context.js';
 import type { Pipeline } from './pipeline.js';
 
-export interface ServerOptions extends AdmissionOptions, ConnectionLimits, SweepOptions {
+export interface ServerOptions extends AdmissionOptions, ConnectionLimits, ConnectionTimeouts {
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   /** Fields of every response, also to what is not a request. */
@@ -41,8 +41,8 @@ export function createHttpServer(
   server.maxHeadersCount = 0;
   // Without it, Node drops the answers still owed to a client that has closed its sending half.
   Object.assign(server, { httpAllowHalfOpen: true });
-  sweepConnections(server, options);
-  const admit = acceptFirst(server, admitting(pipeline, server, options, refused));
+  closeStaleConnections(server, options);
+  const admit = acceptBeforeReading(server, admitting(pipeline, server, options, refused));
   const take = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) => {
     unused.delete(req.socket);
     closeEmpty(req);
@@ -54,7 +54,7 @@ export function createHttpServer(
   server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
     // Node takes its own listener off, and a reset that nobody listens for ends the process.
     socket.on('error', () => socket.destroy());
-    answerInTurn(socket as Socket, methodNotAllowed(ALL_METHODS), refused, options.always);
+    respondInOrder(socket as Socket, methodNotAllowed(ALL_METHODS), refused, options.always);
   });
   server.on('clientError', (error: ParserError, socket: Duplex) =>
     refuse(error, socket, refused, options.always),
@@ -86,7 +86,7 @@ function admitting(pipeline: Pipeline, server: Server | TlsServer, options: Serv
       pipeline(req, res, expectation, () => admission.end(req, res));
     else if (refused) refused.of('503').value++;
   };
-  return inTurn(begin, sendAway(TOO_MANY_WAITING));
+  return inRequestOrder(begin, sendAway(TOO_MANY_WAITING));
 }
 
 function closeAfter(socket: Socket, res: ServerResponse): void {

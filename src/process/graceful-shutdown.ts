@@ -4,7 +4,7 @@ import type { Server as TlsServer } from 'node:https';
 import { Server as NetServer } from 'node:net';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 
-export interface DrainOptions {
+export interface ShutdownOptions {
   /** How long new connections are still accepted, so that a load balancer sees /readyz first; milliseconds. */
   readonly shutdownDelayMs: number;
   /** How long a connection without a request may still send one. */
@@ -20,7 +20,7 @@ const SWEEP_MS = 100;
  * accepted is accepted, then no more; a connection is closed with its next answer; and one that sends nothing is
  * closed only after a while, since its next request may be on the way. Resolves when every connection is closed.
  */
-export async function drain(server: Server | TlsServer, options: DrainOptions): Promise<void> {
+export async function shutDown(server: Server | TlsServer, options: ShutdownOptions): Promise<void> {
   if (options.shutdownDelayMs > 0) await sleep(options.shutdownDelayMs);
   await acceptAll(server);
   const closed = once(server, 'close');
@@ -42,7 +42,7 @@ export async function drain(server: Server | TlsServer, options: DrainOptions): 
 const SHORT_MS = 0.5;
 /** When a longer one has to do, and when it is enough of waiting. */
 const LONG_MS = 500;
-const MOST_MS = 5000;
+const MAX_MS = 5000;
 
 /**
  * Resolves in a turn of the event loop that found no connection in the kernel's queue: those left in it when a
@@ -57,7 +57,7 @@ async function acceptAll(server: Server | TlsServer): Promise<void> {
     accepted = true;
   };
   server.on('connection', note);
-  for (let now = began, tookMs = MOST_MS; now - began < MOST_MS; ) {
+  for (let now = began, tookMs = MAX_MS; now - began < MAX_MS; ) {
     if (!accepted && (tookMs < SHORT_MS || now - began > LONG_MS)) break;
     accepted = false;
     await turn();

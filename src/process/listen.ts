@@ -5,7 +5,7 @@ import type { AddressInfo, Server } from 'node:net';
 export class StartError extends Error {}
 
 /** Where to listen; port 0: any that is free. `setting` names what decides the port. */
-export interface Place {
+export interface ListenAddress {
   readonly host: string;
   readonly port: number;
   readonly setting: string;
@@ -19,7 +19,7 @@ export interface Place {
 const BACKLOG = 4096;
 
 /** Resolves when the server listens. Throws StartError. */
-export async function bind(server: Server, { host, port, setting }: Place): Promise<void> {
+export async function listen(server: Server, { host, port, setting }: ListenAddress): Promise<void> {
   server.listen({ host, port, backlog: BACKLOG });
   try {
     await once(server, 'listening');

@@ -1,11 +1,11 @@
 import {
-  type Cell,
+  type CounterValue,
   counter,
   type Distribution,
   type Family,
   gauge,
   histogram,
-  type Labelled,
+  type LabelledMetric,
   SECONDS,
 } from './instruments.js';
 
@@ -13,20 +13,20 @@ import {
 export interface EventMetrics {
   readonly families: readonly Family[];
   /** Event streams and requests that wait for events. */
-  readonly readers: Cell;
+  readonly readers: CounterValue;
   /** Event streams that ended. Labels: reason. */
-  readonly ended: Labelled<Cell>;
+  readonly ended: LabelledMetric<CounterValue>;
   /** Seconds of one try to deliver. Labels: outcome. */
-  readonly tries: Labelled<Distribution>;
+  readonly tries: LabelledMetric<Distribution>;
   /** Events that were deleted before webhooks received them. */
-  readonly dropped: Cell;
+  readonly dropped: CounterValue;
   /** Tries under way. */
-  readonly trying: Cell;
+  readonly trying: CounterValue;
 }
 
 export function createEventMetrics(): EventMetrics {
-  const readers: Cell = { value: 0 };
-  const trying: Cell = { value: 0 };
+  const readers: CounterValue = { value: 0 };
+  const trying: CounterValue = { value: 0 };
   const ended = counter('plinth_event_streams_ended_total', 'Event streams that ended.', ['reason']);
   const tries = histogram(
     'plinth_webhook_try_duration_seconds',

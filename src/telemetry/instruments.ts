@@ -14,24 +14,24 @@ export interface Family {
 }
 
 /** Where a number is counted: one combination of label values. */
-export interface Cell {
+export interface CounterValue {
   value: number;
 }
 
 /** A metric whose cells are bound to their label values once, so that counting costs no look-up. */
-export interface Labelled<T> {
+export interface LabelledMetric<T> {
   readonly family: Family;
   /** The cell of these values, in the order of the label names. */
   readonly of: (...values: readonly string[]) => T;
 }
 
 /** Combinations of label values of one metric; what comes after them shares one, whose values are all `other`. */
-const MOST_CELLS = 2000;
+const MAX_CELLS = 2000;
 
 function labelled<T>(names: readonly string[], open: () => T, family: (cells: Cells<T>) => Family) {
   const cells: Cells<T> = new Map();
   const of = (...values: readonly string[]): T => {
-    const full = cells.size >= MOST_CELLS && !cells.has(values.join('\n'));
+    const full = cells.size >= MAX_CELLS && !cells.has(values.join('\n'));
     const used = full ? names.map(() => 'other') : values;
     const key = used.join('\n');
     let entry = cells.get(key);
@@ -52,7 +52,7 @@ export function counter(
   help: string,
   names: readonly string[],
   type: 'counter' | 'gauge' = 'counter',
-): Labelled<Cell> {
+): LabelledMetric<CounterValue> {
   return labelled(
     names,
     () => ({ value: 0 }),
@@ -102,7 +102,7 @@ export function histogram(
   help: string,
   names: readonly string[],
   bounds: readonly number[],
-): Labelled<Distribution> {
+): LabelledMetric<Distribution> {
   return labelled(
     names,
     () => new Distribution(bounds),

@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream';
 import type { Lines } from './log.js';
 
 /** Bytes that may wait for whoever reads the log; lines beyond are dropped, and the next that goes out says how many. */
-const MOST_WAITING = 4_194_304;
+const MAX_WAITING = 4_194_304;
 
 type Output = Writable & { readonly fd?: number };
 
@@ -12,7 +12,7 @@ type Output = Writable & { readonly fd?: number };
  * is worth more than its line. The lines of one turn of the event loop are one write. At the exit what waits is
  * written as far as that goes without waiting.
  */
-export function logLines(output: Output = process.stdout, most = MOST_WAITING): Lines {
+export function logLines(output: Output = process.stdout, max = MAX_WAITING): Lines {
   let pending: string[] = [];
   let bytes = 0;
   let dropped = 0;
@@ -39,7 +39,7 @@ export function logLines(output: Output = process.stdout, most = MOST_WAITING): 
   return {
     write: (line) => {
       if (closed) return;
-      if (bytes + line.length + output.writableLength > most) {
+      if (bytes + line.length + output.writableLength > max) {
         dropped++;
         return;
       }

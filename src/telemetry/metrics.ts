@@ -1,13 +1,13 @@
 import type { Registry } from 'prom-client';
 import { createEventMetrics, type EventMetrics } from './event-metrics.js';
 import {
-  type Cell,
+  type CounterValue,
   counter,
   type Distribution,
   type Family,
   gauge,
   histogram,
-  type Labelled,
+  type LabelledMetric,
   SECONDS,
 } from './instruments.js';
 
@@ -17,7 +17,7 @@ export interface Metrics {
   readonly db: DbMetrics;
   readonly events: EventMetrics;
   /** Credentials that were no good. Labels: scheme, reason. */
-  readonly authFailures: Labelled<Cell>;
+  readonly authFailures: LabelledMetric<CounterValue>;
   /**
    * All of it, with what Node tells of the process, as one registry; the same one each time. It is made, and prom-client
    * loaded, when it is first asked for: a service that nobody watches pays for neither.
@@ -28,15 +28,15 @@ export interface Metrics {
 /** Requests and their answers. Labels are from closed sets: `route` is the template of a route, never a path. */
 export interface HttpMetrics {
   /** Seconds from the head of a request to its answer handed to the socket. Labels: method, route, status. */
-  readonly duration: Labelled<Distribution>;
+  readonly duration: LabelledMetric<Distribution>;
   /** Bytes of content. Labels: method, route. */
-  readonly received: Labelled<Cell>;
-  readonly sent: Labelled<Cell>;
-  readonly active: Cell;
+  readonly received: LabelledMetric<CounterValue>;
+  readonly sent: LabelledMetric<CounterValue>;
+  readonly active: CounterValue;
   /** Requests that ended without an answer, or within it. Labels: route, reason. */
-  readonly aborted: Labelled<Cell>;
+  readonly aborted: LabelledMetric<CounterValue>;
   /** Messages that never became a request, by the status they were answered. */
-  readonly refused: Labelled<Cell>;
+  readonly refused: LabelledMetric<CounterValue>;
 }
 
 /** What statements a pool of connections is for. */
@@ -45,21 +45,21 @@ export type PoolName = 'short' | 'search' | 'transaction' | 'stream';
 export interface DbMetrics {
   readonly families: readonly Family[];
   /** Seconds from the moment a statement is asked for, waiting included. Labels: pool. */
-  readonly duration: Labelled<Distribution>;
+  readonly duration: LabelledMetric<Distribution>;
   /** Labels: pool. */
-  readonly failures: Labelled<Cell>;
+  readonly failures: LabelledMetric<CounterValue>;
   /** Statements and streams that run or wait. Labels: pool. */
-  readonly active: Labelled<Cell>;
+  readonly active: LabelledMetric<CounterValue>;
   /** Those of them that wait for a connection that is lent. Labels: pool. */
-  readonly waiting: Labelled<Cell>;
+  readonly waiting: LabelledMetric<CounterValue>;
   /** Connections at most. Labels: pool. */
-  readonly connections: Labelled<Cell>;
+  readonly connections: LabelledMetric<CounterValue>;
   /** Statements that may run or wait. */
-  readonly limit: Cell;
+  readonly limit: CounterValue;
   /** Requests that share one statement. Labels: collection, operation. */
-  readonly batch: Labelled<Distribution>;
+  readonly batch: LabelledMetric<Distribution>;
   /** Requests that wait for a statement to share. Labels: collection, operation. */
-  readonly queued: Labelled<Cell>;
+  readonly queued: LabelledMetric<CounterValue>;
 }
 
 const ROWS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
@@ -68,7 +68,7 @@ const ROWS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 export function createMetrics(): Metrics {
   const db = createDbMetrics();
   const events = createEventMetrics();
-  const active: Cell = { value: 0 };
+  const active: CounterValue = { value: 0 };
   const http = {
     duration: histogram(
       'http_server_request_duration_seconds',
@@ -126,7 +126,7 @@ export interface Sharing {
   /** `read users`: the operation, and the collection where there is one. */
   readonly name: string;
   readonly size: Distribution;
-  readonly queued: Cell;
+  readonly queued: CounterValue;
 }
 
 /** The counts of one kind of shared statement. */
@@ -144,7 +144,7 @@ export async function registryOfAll(collect: () => Promise<readonly unknown[]>):
 
 /** What concerns the database alone. */
 export function createDbMetrics(): DbMetrics {
-  const limit: Cell = { value: 0 };
+  const limit: CounterValue = { value: 0 };
   const labels = ['collection', 'operation'];
   const metrics = {
     duration: histogram(

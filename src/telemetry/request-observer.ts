@@ -5,7 +5,7 @@ import type { Peer } from './database-address.js';
 import type { Log } from './log.js';
 import type { HttpMetrics } from './metrics.js';
 import { methodOf, pathOf } from './request-attributes.js';
-import { lookUpOnce, type Series } from './series-cache.js';
+import { lookUpOnce, type SeriesCache } from './series-cache.js';
 import { parseTraceparent } from './traceparent.js';
 import { endRequest, endWait, type RequestSpan, startRequest, startWait, within } from './tracing.js';
 import { track, type Waiter } from './wait-tracking.js';
@@ -145,7 +145,7 @@ export class Observation implements Waiter {
   }
 
   /** Counts what every end has in common; undefined when it has ended before. */
-  private close(): Series | undefined {
+  private close(): SeriesCache | undefined {
     if (this.ended) return undefined;
     this.ended = true;
     this.options.metrics.active.value--;

@@ -1,17 +1,17 @@
-import type { Cell, Distribution } from './instruments.js';
+import type { CounterValue, Distribution } from './instruments.js';
 import type { HttpMetrics } from './metrics.js';
 
 /** What is counted for one method on one route. */
-export interface Series {
-  readonly received: Cell;
-  readonly sent: Cell;
+export interface SeriesCache {
+  readonly received: CounterValue;
+  readonly sent: CounterValue;
   readonly durations: Map<number, Distribution>;
 }
 
 /** Gives the series of a method on a route: looked up by its labels once, and then by two names. */
 export function lookUpOnce(metrics: HttpMetrics) {
-  const routes = new Map<string, Map<string, Series>>();
-  return (route: string, method: string): Series => {
+  const routes = new Map<string, Map<string, SeriesCache>>();
+  return (route: string, method: string): SeriesCache => {
     let methods = routes.get(route);
     if (!methods) {
       methods = new Map();

@@ -11,11 +11,11 @@ const FIELD = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/;
  * ids that are all zero, anything after a version 00. Of a later version, what this one knows.
  */
 export function parseTraceparent(field: string | readonly string[] | undefined): TraceParent | undefined {
-  if (typeof field !== 'string' || field.length > MOST_CHARACTERS) return undefined;
+  if (typeof field !== 'string' || field.length > MAX_CHARACTERS) return undefined;
   const [, version, traceId, spanId, rest] = FIELD.exec(field) ?? [];
   if (traceId === undefined || spanId === undefined || version === 'ff') return undefined;
   if (version === '00' && rest !== undefined) return undefined;
   return /[^0]/.test(traceId) && /[^0]/.test(spanId) ? { traceId, spanId } : undefined;
 }
 
-const MOST_CHARACTERS = 512;
+const MAX_CHARACTERS = 512;

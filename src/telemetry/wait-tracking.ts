@@ -18,7 +18,7 @@ export function track<T>(waiter: Waiter, work: () => T): T {
 }
 
 /** Runs work on what is given, for which the present request, if there is one, waits. */
-export function waitFor<T, R>(name: string, work: (given: T) => Promise<R>, given: T): Promise<R> {
+export function trackWait<T, R>(name: string, work: (given: T) => Promise<R>, given: T): Promise<R> {
   const waiter = tracked ? waiters.getStore() : undefined;
   return waiter ? told(waiter, name, work, given) : work(given);
 }
@@ -41,7 +41,7 @@ async function told<T, R>(
 }
 
 /** Runs work that belongs to no request in particular: it would else belong to the one that happened to start it. */
-export function apart<T>(work: () => T): T {
+export function detached<T>(work: () => T): T {
   return tracked ? waiters.run(undefined, () => context.with(ROOT_CONTEXT, work)) : work();
 }
 

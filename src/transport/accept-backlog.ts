@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events';
 
 /** Requests that wait for each connection that is accepted before them, and the most connections that they wait for. */
 const REQUESTS = 4;
-const MOST = 64;
+const MAX = 64;
 /** How long requests wait for connections at the most: where ticks are long for another reason, waiting gains nothing. */
 const MAX_HOLD_MS = 20;
 
@@ -13,7 +13,7 @@ const MAX_HOLD_MS = 20;
  * is read goes on to `begin` when no further connection came, or when enough did: a flood of them gets no more than a
  * part of the time.
  */
-export function acceptFirst<A extends readonly unknown[]>(
+export function acceptBeforeReading<A extends readonly unknown[]>(
   server: EventEmitter,
   begin: (...request: A) => void,
   now: () => number = () => performance.now(),
@@ -34,7 +34,7 @@ export function acceptFirst<A extends readonly unknown[]>(
   });
 
   function endOfTurn(): void {
-    if (came && accepted < Math.min(held.length / REQUESTS, MOST) && now() - since < MAX_HOLD_MS) {
+    if (came && accepted < Math.min(held.length / REQUESTS, MAX) && now() - since < MAX_HOLD_MS) {
       came = false;
       return void setImmediate(endOfTurn);
     }

@@ -6,18 +6,18 @@ import { render } from '../http/problem-body.js';
 import type { Reply } from '../http/reply.js';
 import { requestId } from '../http/request-id.js';
 import { heldResponseBytes } from '../limits/response-memory.js';
-import { createRoom } from './concurrency-limit.js';
+import { createConcurrencyLimit } from './concurrency-limit.js';
 import { awaitedBodies } from './incomplete-body.js';
 import { lingerOnClose } from './lingering-close.js';
 import { staysUnread } from './request-body.js';
 import { send } from './response-writer.js';
-import { createPace } from './retry-throttle.js';
+import { createRetryThrottle } from './retry-throttle.js';
 
 export interface AdmissionOptions {
   /** Requests in flight at once. */
   readonly maxRequests: number;
   /** Bytes of responses that this process holds. */
-  readonly answerBytes: number;
+  readonly responseBytes: number;
   readonly maxConnections: number;
   readonly common: CommonFields;
 }
@@ -34,17 +34,17 @@ const BUSY = ready('The service is overloaded.');
 
 /** What there is no room for is refused, the newest first: who has waited is nearer to an answer. */
 export function createAdmission(options: AdmissionOptions): Admission {
-  const { maxRequests, answerBytes, maxConnections, common } = options;
-  const pace = createPace(maxConnections / 4);
-  const room = createRoom(maxRequests);
+  const { maxRequests, responseBytes, maxConnections, common } = options;
+  const throttle = createRetryThrottle(maxConnections / 4);
+  const limit = createConcurrencyLimit(maxRequests);
   let inFlight = 0;
   return {
     begin: (req, res, expected) => {
       // A client that takes its time to send takes nobody's place; what it sends is bounded in bytes.
-      const hasRoom = () => room.hasRoom(inFlight - awaitedBodies(), pace.isLate(req.socket));
-      if (!isHealthCheck(req.url!) && (heldResponseBytes() > answerBytes || !hasRoom())) {
+      const hasRoom = () => limit.hasRoom(inFlight - awaitedBodies(), throttle.isLate(req.socket));
+      if (!isHealthCheck(req.url!) && (heldResponseBytes() > responseBytes || !hasRoom())) {
         turnAway(req, res, expected, BUSY, common);
-        pace.hold(req.socket);
+        throttle.hold(req.socket);
         return false;
       }
       inFlight++;
@@ -52,11 +52,11 @@ export function createAdmission(options: AdmissionOptions): Admission {
     },
     end: (req, res) => {
       inFlight--;
-      if (res.statusCode !== 503) return room.answered();
+      if (res.statusCode !== 503) return limit.answered();
       // A queue further on had no room for it, or the database did not answer. Who watches is read at once.
       if (isHealthCheck(req.url!)) return;
-      room.refused();
-      pace.hold(req.socket);
+      limit.refused();
+      throttle.hold(req.socket);
     },
   };
 }

@@ -1,7 +1,7 @@
 /** How long the requests in flight may take to be answered when there are too many, in milliseconds. */
 const SHORT_MS = 10;
 /** So many are never too many, and so many do not keep back who has waited. */
-const LEAST = 64;
+const MIN = 64;
 const FEW = 4;
 /** How long nobody has to be refused until all is as before: what Retry-After says. */
 const CALM_MS = 1000;
@@ -10,7 +10,7 @@ const STRETCHES = 10;
 const STRETCH_MS = 100;
 
 /** How many requests may be in flight. */
-export interface Room {
+export interface ConcurrencyLimit {
   /** Whether there is room for one more beside so many; one that is `late` has waited where new ones do not. */
   hasRoom(inFlight: number, late: boolean): boolean;
   /** One was answered. */
@@ -25,7 +25,10 @@ export interface Room {
  * is in flight by what is done in a second (Little's law), be it fast or slow: until nobody is refused any more. And while
  * anybody is, what has waited already is answered only when there is room to spare. `now` gives milliseconds.
  */
-export function createRoom(most: number, now: () => number = () => performance.now()): Room {
+export function createConcurrencyLimit(
+  max: number,
+  now: () => number = () => performance.now(),
+): ConcurrencyLimit {
   const rates: number[] = [];
   let count = 0;
   let since = now();
@@ -56,7 +59,7 @@ export function createRoom(most: number, now: () => number = () => performance.n
     hasRoom: (inFlight, late) => {
       const at = now();
       measure(at, inFlight);
-      const room = at < shortUntil ? Math.min(most, Math.max(LEAST, shortly())) : most;
+      const room = at < shortUntil ? Math.min(max, Math.max(MIN, shortly())) : max;
       const isFull = inFlight >= room;
       if (!isFull && (!late || at >= refusingUntil || hasSpare())) return true;
       refuse(at, isFull);

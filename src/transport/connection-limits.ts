@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { BlockList, Socket } from 'node:net';
 import { isTrusted } from '../http/client-identity.js';
-import { partition } from '../limits/client-key.js';
+import { clientKey } from '../limits/client-key.js';
 
 export interface ConnectionLimits {
   readonly maxConnections: number;
@@ -39,7 +39,7 @@ export function limitConnections(server: Server | TlsServer, limits: ConnectionL
 
   function keyOf({ remoteAddress = '' }: Socket): string | undefined {
     if (connectionsPerAddress === 0 || isTrusted(remoteAddress, trustProxy)) return undefined;
-    return partition('address', remoteAddress);
+    return clientKey('address', remoteAddress);
   }
 
   function close(key: string | undefined): void {

@@ -3,7 +3,7 @@ import type { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Busy } from './parse-errors.js';
 
-export interface SweepOptions {
+export interface ConnectionTimeouts {
   /** How long a reader may take nothing of its answer, in milliseconds. */
   readonly streamStallMs: number;
   /** How long a connection may be idle between requests, in milliseconds; 0: for ever. */
@@ -26,8 +26,8 @@ export interface Looked extends Pick<Busy, '_httpMessage' | 'bytesRead' | 'writa
   readonly _handle?: { readonly writeQueueSize: number } | null;
 }
 
-const LEAST_BETWEEN_MS = 50;
-const MOST_BETWEEN_MS = 5000;
+const MIN_BETWEEN_MS = 50;
+const MAX_BETWEEN_MS = 5000;
 /** A client counts from when it has the answer, and what it sends takes its time: what Node adds, too. */
 const MARGIN_MS = 1000;
 
@@ -36,7 +36,7 @@ const MARGIN_MS = 1000;
  * looked at now and then: the timers that Node sets with each request took a tenth of the rate of reads for its `timeout`,
  * and a twenty-fifth of that of a 404 for its `keepAliveTimeout`.
  */
-export function sweepConnections(server: Server | TlsServer, options: SweepOptions): void {
+export function closeStaleConnections(server: Server | TlsServer, options: ConnectionTimeouts): void {
   const { streamStallMs, keepAliveMs } = options;
   const connections = new Map<Socket, Seen>();
   const look = (): void => {
@@ -50,14 +50,14 @@ export function sweepConnections(server: Server | TlsServer, options: SweepOptio
     socket.setTimeout = () => socket;
   });
   const shortest = Math.min(streamStallMs, keepAliveMs || streamStallMs);
-  const everyMs = Math.min(MOST_BETWEEN_MS, Math.max(LEAST_BETWEEN_MS, shortest / 4));
+  const everyMs = Math.min(MAX_BETWEEN_MS, Math.max(MIN_BETWEEN_MS, shortest / 4));
   // What has come is read before that.
   const looking = setInterval(() => setImmediate(look), everyMs).unref();
   server.once('close', () => clearInterval(looking));
 }
 
 /** Whether a connection is to be ended, by what was seen of it at this look and at those before. */
-export function isOver(socket: Looked, seen: Seen, now: number, options: SweepOptions): boolean {
+export function isOver(socket: Looked, seen: Seen, now: number, options: ConnectionTimeouts): boolean {
   return (
     isStalled(socket, seen, now, options.streamStallMs) || isIdle(socket, seen, now, options.keepAliveMs)
   );

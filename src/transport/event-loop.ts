@@ -1,7 +1,7 @@
 let end: Promise<void> | undefined;
 
 /** Resolves at the end of this turn of the event loop; one promise for all who ask in it. */
-export function turnEnd(): Promise<void> {
+export function tickEnd(): Promise<void> {
   end ??= new Promise((resolve) => {
     setImmediate(() => {
       end = undefined;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requestTimeout, tooManyOfAddress, unavailable } from '../errors.js';
 import { payloadTooLarge } from '../limit-errors.js';
-import { partition } from '../limits/client-key.js';
+import { clientKey } from '../limits/client-key.js';
 
 /** The client went away while its body was read: there is nobody to answer. */
 export class BodyAborted extends Error {}
@@ -50,7 +50,7 @@ export async function collect(
   proceed: () => void,
   read: Read,
 ): Promise<Buffer> {
-  const body = new IncompleteBody(req, limits, partition('address', address), read);
+  const body = new IncompleteBody(req, limits, clientKey('address', address), read);
   if (!body.hasShare(Number(req.headers['content-length'] ?? 0))) throw tooManyOfAddress();
   proceed();
   if (req.destroyed) throw new BodyAborted();

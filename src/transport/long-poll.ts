@@ -5,9 +5,9 @@ import type { Reply } from '../http/reply.js';
  * Waits for an answer that is given later, and hands it to `answer`. A client that closes its sending half has most
  * likely left: it is answered at once, with what there is.
  */
-export async function answerLater(
+export async function respondWhenReady(
   res: ServerResponse,
-  later: NonNullable<Reply['later']>,
+  later: NonNullable<Reply['pending']>,
   answer: (reply: Reply) => void,
 ): Promise<void> {
   const { socket } = res.req;

@@ -6,7 +6,7 @@ import { render } from '../http/problem-body.js';
 import { MAX_TARGET } from '../http/router.js';
 import { headersTooLarge, uriTooLong } from '../limit-errors.js';
 import type { Problem } from '../problem.js';
-import type { Cell, Labelled } from '../telemetry/instruments.js';
+import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import { lingerOnClose } from './lingering-close.js';
 import { MAX_HEADERS } from './request-target.js';
 
@@ -19,7 +19,7 @@ export interface ParserError extends Error {
 }
 
 /** Counts what is answered without the pipeline, by status. */
-export type Refused = Labelled<Cell> | undefined;
+export type Refused = LabelledMetric<CounterValue> | undefined;
 
 /** A message that the parser gives up on: it never becomes a request, so it is answered here. */
 export function refuse(
@@ -34,7 +34,7 @@ export function refuse(
   }
   // Bytes after a request that asked to close: its answer is the last one.
   if (error.code === 'HPE_CLOSED_CONNECTION') return;
-  answerInTurn(socket as Socket, problemOf(error), refused, always);
+  respondInOrder(socket as Socket, problemOf(error), refused, always);
 }
 
 function problemOf(error: ParserError): Problem {
@@ -79,7 +79,7 @@ export type Busy = Socket & { _httpMessage?: (ServerResponse & { req: IncomingMe
 const answered = new WeakSet<Socket>();
 
 /** Writes an answer after those that are owed to earlier, whole requests of the same connection; then closes. */
-export function answerInTurn(
+export function respondInOrder(
   socket: Socket,
   problem: Problem,
   refused: Refused,

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Busy } from './parse-errors.js';
 
 /** Requests of one connection that may wait for the answer of the one ahead of them. */
-const MOST = 100;
+const MAX = 100;
 
 interface Waiting<T> {
   readonly req: IncomingMessage;
@@ -18,7 +18,7 @@ type Begin<T> = (req: IncomingMessage, res: ServerResponse, more: T) => void;
  * for safe methods), so that who sends many and reads nothing has one answer made. One more than may wait goes to
  * `refuse` in its turn, and whatever follows it is dropped.
  */
-export function inTurn<T>(begin: Begin<T>, refuse: Begin<T>): Begin<T> {
+export function inRequestOrder<T>(begin: Begin<T>, refuse: Begin<T>): Begin<T> {
   const queues = new WeakMap<Socket, Waiting<T>[]>();
   const refused = new WeakSet<Socket>();
 
@@ -43,6 +43,6 @@ export function inTurn<T>(begin: Begin<T>, refuse: Begin<T>): Begin<T> {
       queues.set(socket, [{ req, res, more }]);
       (socket as Busy)._httpMessage!.once('close', () => next(socket));
     }
-    if (queue && queue.length > MOST) refused.add(socket);
+    if (queue && queue.length > MAX) refused.add(socket);
   };
 }

@@ -4,7 +4,7 @@ import { unsupportedEncoding, unsupportedMediaType } from '../errors.js';
 import type { Body } from '../http/request.js';
 import { readJson } from '../http/strict-json.js';
 import { payloadTooLarge } from '../limit-errors.js';
-import { turnEnd } from './event-loop.js';
+import { tickEnd } from './event-loop.js';
 import { type BodyLimits, collect, heldBodies, type Read, tooManyBytes } from './incomplete-body.js';
 
 /** Whether the request announces content (RFC 9112 section 6.3). */
@@ -113,7 +113,7 @@ export async function readBytes(
   if (Number(req.headers['content-length'] ?? 0) > bodyLimit) throw payloadTooLarge(bodyLimit);
   if (heldBodies.bytes + Number(req.headers['content-length'] ?? 0) > bodyBytes) throw tooManyBytes();
   // Most come with their head, and need no listener: 1.16 x the rate of a body that is refused.
-  await turnEnd();
+  await tickEnd();
   if (req.complete) return keep(req, res, limits, read);
   const { address, proceed } = sender();
   return collect(req, res, limits, address, proceed, read);

@@ -11,7 +11,7 @@ interface Internals {
  * them empty, and looks at each field several times. 1.3 x the rate of a server that does nothing else. False: Node has
  * to put the head together, since the answer may be the last of its connection, or is not as it is meant to be.
  */
-export function prepareWhole(
+export function prepareResponse(
   res: ServerResponse & Internals,
   status: number,
   fields: readonly (readonly string[])[],
@@ -45,7 +45,7 @@ const lines = new Map<string, Map<string, string>>(
     'X-Content-Type-Options',
   ].map((name) => [name, new Map()]),
 );
-const MOST_LINES = 64;
+const MAX_LINES = 64;
 
 /** The line of a field, or undefined for one that Node has to look at. */
 function lineOf(name: string, value: string): string | undefined {
@@ -54,7 +54,7 @@ function lineOf(name: string, value: string): string | undefined {
   if (made !== undefined) return made;
   if (isConnection(name) || UNFIT.test(value)) return undefined;
   const line = `${name}: ${value}\r\n`;
-  if (known && known.size < MOST_LINES) known.set(value, line);
+  if (known && known.size < MAX_LINES) known.set(value, line);
   return line;
 }
 

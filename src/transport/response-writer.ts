@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Reply } from '../http/reply.js';
 import { ResponseHold } from '../limits/response-memory.js';
-import { prepareWhole } from './response-head.js';
+import { prepareResponse } from './response-head.js';
 
 /**
  * Writes an answer whose body is known; `common` are the headers that every answer carries. A HEAD request
@@ -15,7 +15,10 @@ export function send(res: ServerResponse, reply: Reply, common: readonly string[
   const sent = isEmpty || res.req.method === 'HEAD' ? undefined : body;
   const isLarge = bytes > LARGE_BODY_BYTES && sent !== undefined;
   if (isLarge) hold(res, bytes);
-  if (bytes <= LARGE_BODY_BYTES && prepareWhole(res, status, [common, headers, length], oneByte(sent, bytes)))
+  if (
+    bytes <= LARGE_BODY_BYTES &&
+    prepareResponse(res, status, [common, headers, length], oneByte(sent, bytes))
+  )
     endInTurn({ res, body: undefined, isHeld: false });
   else {
     // 0.6 to 0.8 of the rate when headers go through an object or setHeader: one flat array it is.

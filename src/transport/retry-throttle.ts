@@ -4,10 +4,10 @@ import type { Socket } from 'node:net';
 const PER_SECOND = 500;
 export const TICK_MS = 10;
 /** Also when a turn of the event loop took longer than a tick, it does not go on with refusals alone. */
-const MOST_PER_TICK = 25;
+const MAX_PER_TICK = 25;
 
 /** Connections that were refused more than the service can refuse without doing less of its work. */
-export interface Pace {
+export interface RetryThrottle {
   /** Notes a refusal. When there are too many, the connection is not read until its turn comes. */
   hold(socket: Socket): void;
   /** Whether what a connection has sent may have waited for its turn, and so is no longer new. */
@@ -18,9 +18,9 @@ export interface Pace {
  * A refusal costs more than half of the cheapest read: at ten times what the service can do, saying so to everybody would
  * leave it nothing to do its work with. So whoever asks again at once after a 503 is read again in its turn, and what
  * it sent meanwhile waits where it costs nothing, with its sender. Who keeps to Retry-After hardly notices.
- * At most `mostHeld` wait: one that is not read is not seen to have left, and takes the place of a connection.
+ * At most `maxHeld` wait: one that is not read is not seen to have left, and takes the place of a connection.
  */
-export function createPace(mostHeld: number): Pace {
+export function createRetryThrottle(maxHeld: number): RetryThrottle {
   const held = new Set<Socket>();
   const followed = new WeakSet<Socket>();
   let refused: Socket[] = [];
@@ -43,7 +43,7 @@ export function createPace(mostHeld: number): Pace {
   }
 
   function keep(socket: Socket): void {
-    if (socket.destroyed || held.size >= mostHeld) return;
+    if (socket.destroyed || held.size >= maxHeld) return;
     socket.pause();
     held.add(socket);
     if (followed.has(socket)) return;
@@ -55,7 +55,7 @@ export function createPace(mostHeld: number): Pace {
     // Some may be on their way here: a refusal from a timer that was due before this one.
     ticking = held.size + refused.length > 0;
     if (!ticking) return;
-    let turns = Math.ceil(Math.min(((performance.now() - tickedAt) * PER_SECOND) / 1000, MOST_PER_TICK));
+    let turns = Math.ceil(Math.min(((performance.now() - tickedAt) * PER_SECOND) / 1000, MAX_PER_TICK));
     for (const socket of held) {
       if (turns-- === 0) break;
       held.delete(socket);

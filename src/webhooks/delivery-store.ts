@@ -11,7 +11,7 @@ export interface Delivery {
   readonly type: string;
   readonly recordKey: string;
   readonly status: Status;
-  readonly tries: number;
+  readonly attempts: number;
   /** When it is tried next; undefined: it has ended, or waits for an earlier one of its record. */
   readonly next: number | undefined;
   readonly created: number;
@@ -126,9 +126,9 @@ export async function claim(
   db: Db,
   owner: string,
   leaseSeconds: number,
-  most: { readonly perWebhook: number; readonly all: number },
+  max: { readonly perWebhook: number; readonly all: number },
 ): Promise<Claimed[]> {
-  const rows = await db.run(SQL.get('claim')!, [owner, leaseSeconds, most.perWebhook, most.all]);
+  const rows = await db.run(SQL.get('claim')!, [owner, leaseSeconds, max.perWebhook, max.all]);
   return rows.map((row) => ({
     id: String(row.id),
     webhookId: String(row.webhook_id),
@@ -157,7 +157,7 @@ function deliveryOf(row: Row): Delivery {
     type: String(row.type),
     recordKey: String(row.record_key),
     status: row.status as Status,
-    tries: Number(row.tries),
+    attempts: Number(row.tries),
     next: millis(row.next),
     created: Number(row.created),
     tried: millis(row.tried),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { group } from '../db/batcher.js';
+import { createBatcher } from '../db/batcher.js';
 import type { Db } from '../db/db.js';
 import type { EventMetrics } from '../telemetry/event-metrics.js';
 import type { Log } from '../telemetry/log.js';
@@ -34,7 +34,7 @@ export interface Deliverer {
 const MARGIN_MS = 15_000;
 /** Between two attempts to write a result down. */
 const REWRITE_MS = 500;
-const RESULTS = { most: 200, underWay: 1, waiting: 10_000 };
+const RESULTS = { max: 200, inFlight: 1, waiting: 10_000 };
 
 /**
  * Takes leases of what is due, as many as there are places, and sends it. Every try has its end before its lease
@@ -50,10 +50,10 @@ export function openDeliverer(
 ): Deliverer {
   const owner = randomUUID();
   const leaseMs = options.timeoutMs + MARGIN_MS;
-  const underWay = new Set<Promise<void>>();
+  const inFlight = new Set<Promise<void>>();
   let [looking, again, stopped] = [false, false, false];
 
-  const write = group<Result & { readonly webhookId: string }, void>(
+  const write = createBatcher<Result & { readonly webhookId: string }, void>(
     { ...RESULTS, sharing: sharing(db.metrics, 'finish', 'deliveries') },
     async (results) => {
       await finish(db, owner, results);
@@ -93,12 +93,12 @@ export function openDeliverer(
     const work = deliver(claimed)
       .catch((error) => log.error({ err: error, delivery: claimed.id }, 'a delivery was left to its lease'))
       .finally(() => {
-        underWay.delete(work);
-        trying.value = underWay.size;
+        inFlight.delete(work);
+        trying.value = inFlight.size;
         look();
       });
-    underWay.add(work);
-    trying.value = underWay.size;
+    inFlight.add(work);
+    trying.value = inFlight.size;
   }
 
   async function take(): Promise<void> {
@@ -106,10 +106,10 @@ export function openDeliverer(
     try {
       do {
         again = false;
-        const all = options.concurrency - underWay.size;
+        const all = options.concurrency - inFlight.size;
         if (all <= 0) break;
-        const most = { perWebhook: options.targetConcurrency, all };
-        for (const claimed of await claim(db, owner, leaseMs / 1000, most)) begin(claimed);
+        const max = { perWebhook: options.targetConcurrency, all };
+        for (const claimed of await claim(db, owner, leaseMs / 1000, max)) begin(claimed);
       } while (again && !stopped);
     } catch (error) {
       log.warn({ err: error }, 'deliveries have to wait for the database');
@@ -128,7 +128,7 @@ export function openDeliverer(
     stop: async (ms) => {
       stopped = true;
       const impatient = setTimeout(() => sender.close(), ms);
-      while (underWay.size > 0 || looking) await Promise.all([...underWay, sleep(10)]);
+      while (inFlight.size > 0 || looking) await Promise.all([...inFlight, sleep(10)]);
       clearTimeout(impatient);
       sender.close();
     },

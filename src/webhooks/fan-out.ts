@@ -4,7 +4,7 @@ import { insertDeliveries, type Told } from './delivery-store.js';
 import { isWanted } from './webhook-input.js';
 
 /** What is next in the feed. */
-export interface Read {
+export interface FeedBatch {
   readonly events: readonly Told[];
   /** The place to read on from, also past what there is nothing left of. */
   readonly until: string | null;
@@ -17,7 +17,7 @@ export interface Source {
    * In the transaction of `run`: what comes after a place (null: the oldest that is kept), in the feed's order, up to
    * `limit`, and whether there is more. None but those that nothing older can come before any more.
    */
-  read(run: Run, after: string | null, limit: number): Promise<Read>;
+  read(run: Run, after: string | null, limit: number): Promise<FeedBatch>;
   /** Brings `end` up to what is in the database now. Throws when that is away. */
   look(): Promise<unknown>;
   /** The place after everything that can be read now; places sort as text. */
@@ -27,7 +27,7 @@ export interface Source {
 }
 
 /** How a turn ended. */
-export interface Turn {
+export interface FanOutResult {
   readonly more: boolean;
   /** Whether there are webhooks that want events. */
   readonly wanted: boolean;
@@ -35,7 +35,7 @@ export interface Turn {
 
 const SQL = readStatements('webhooks.sql');
 /** Events of one transaction. */
-const MOST = 500;
+const MAX = 500;
 
 /**
  * Makes deliveries of what is new in the feed, and moves the place in it in the same transaction: each event becomes
@@ -43,7 +43,7 @@ const MOST = 500;
  * comes meanwhile does nothing. While there are no webhooks the place moves on by itself, so that a new one is told
  * of what happens from then on.
  */
-export async function fanOut(db: Db, source: Source): Promise<Turn> {
+export async function fanOut(db: Db, source: Source): Promise<FanOutResult> {
   // Before the webhooks are looked at: what is written after one was made comes after this.
   const end = source.end();
   return await db.transaction(async (run) => {
@@ -58,7 +58,7 @@ export async function fanOut(db: Db, source: Source): Promise<Turn> {
       if (place === null || end > place) await run(SQL.get('move_cursor')!, [end]);
       return { more: false, wanted: false };
     }
-    const { events, until, more } = await source.read(run, place, MOST);
+    const { events, until, more } = await source.read(run, place, MAX);
     const tellings = events.flatMap(({ type }, event) =>
       webhooks.filter(({ types }) => isWanted(types, type)).map(({ id }) => ({ webhook: id, event })),
     );

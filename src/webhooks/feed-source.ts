@@ -6,11 +6,11 @@ import type { Log } from '../telemetry/log.js';
 import type { Source } from './fan-out.js';
 
 /** The outbox as webhooks read it. Events that were pruned before they could be read are told of in the log. */
-export function sourceOf({ tail, source }: Feed, log: Log): Source {
+export function sourceOf({ follower, source }: Feed, log: Log): Source {
   return {
     read: async (run, after, limit) => {
       const from = after === null ? 0 : parseCursor(after);
-      const horizon = tail.horizon();
+      const horizon = follower.horizon();
       const { events, until, floor } = await readEvents(run, { after: from, horizon, limit });
       if (after !== null && from < floor)
         log.warn({ after, floor: cursorOf(floor) }, 'webhooks were not told of events that were pruned');
@@ -25,8 +25,8 @@ export function sourceOf({ tail, source }: Feed, log: Log): Source {
         more: events.length > 0 && until < horizon,
       };
     },
-    end: () => cursorOf(tail.horizon()),
-    look: tail.look,
-    watch: tail.watch,
+    end: () => cursorOf(follower.horizon()),
+    look: follower.look,
+    watch: follower.watch,
   };
 }

@@ -33,10 +33,10 @@ export interface SenderOptions {
 }
 
 /** Bytes of an answer that are read, so that its connection can be used again; a longer one is cut off. */
-const MOST_BODY = 16_384;
+const MAX_BODY = 16_384;
 /** Bytes of it that are kept. */
 const EXCERPT = 1024;
-const MOST_HEADERS = 16_384;
+const MAX_HEADERS = 16_384;
 const IDLE_MS = 4000;
 
 /**
@@ -47,7 +47,7 @@ export function openSender({ allowed, timeoutMs, resolve }: SenderOptions): Send
   const kept = { keepAlive: true, maxFreeSockets: 4, timeout: IDLE_MS };
   const agents = { 'https:': new https.Agent(kept), 'http:': new http.Agent(kept) };
   const lookup = guardedLookup(allowed, resolve ?? resolveName);
-  const underWay = new Set<ClientRequest>();
+  const inFlight = new Set<ClientRequest>();
 
   function once(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<Tried> {
     const host = hostOf(url);
@@ -60,10 +60,10 @@ export function openSender({ allowed, timeoutMs, resolve }: SenderOptions): Send
       headers: { ...headers, ...length },
       agent: secure ? agents['https:'] : agents['http:'],
       lookup,
-      maxHeaderSize: MOST_HEADERS,
+      maxHeaderSize: MAX_HEADERS,
     });
-    underWay.add(request);
-    return settle(request, body, timeoutMs).finally(() => underWay.delete(request));
+    inFlight.add(request);
+    return settle(request, body, timeoutMs).finally(() => inFlight.delete(request));
   }
 
   return {
@@ -73,7 +73,7 @@ export function openSender({ allowed, timeoutMs, resolve }: SenderOptions): Send
       return stale ? (await once(url, headers, body)).answer : answer;
     },
     close: () => {
-      for (const request of underWay) request.destroy(coded('STOPPED'));
+      for (const request of inFlight) request.destroy(coded('STOPPED'));
       for (const agent of Object.values(agents)) agent.destroy();
     },
   };
@@ -128,7 +128,7 @@ async function readExcerpt(response: IncomingMessage): Promise<string> {
       if (bytes < EXCERPT) chunks.push(chunk.subarray(0, EXCERPT - bytes));
       bytes += chunk.length;
       // Leaving the loop ends the connection.
-      if (bytes > MOST_BODY) break;
+      if (bytes > MAX_BODY) break;
     }
   } catch {
     // What arrived is kept.

@@ -5,7 +5,7 @@ import type { Answer } from './http-sender.js';
 export type Outcome = Omit<Result, 'id' | 'tries'>;
 
 /** A Retry-After is honoured up to a day. */
-const MOST_RETRY_AFTER_S = 86_400;
+const MAX_RETRY_AFTER_S = 86_400;
 /** How much longer than its plan a delivery may take: jitter, and what Retry-After and the tries themselves add. */
 const [PATIENCE, PATIENCE_S] = [1.5, 600];
 
@@ -36,5 +36,5 @@ export function outcomeOf(
 function secondsOf(field: string | undefined): number {
   if (field === undefined) return 0;
   const seconds = /^\d{1,9}$/.test(field) ? Number(field) : (Date.parse(field) - Date.now()) / 1000;
-  return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), MOST_RETRY_AFTER_S) : 0;
+  return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), MAX_RETRY_AFTER_S) : 0;
 }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 const PREFIX = 'whsec_';
 const BYTES = 32;
 /** What Standard Webhooks 1.0 takes for a symmetric key. */
-const [LEAST_BYTES, MOST_BYTES] = [24, 64];
+const [MIN_BYTES, MAX_BYTES] = [24, 64];
 
 /** A new secret of a webhook (Standard Webhooks 1.0): `whsec_` and the base64 of 32 random bytes. */
 export function newSecret(): string {
@@ -15,7 +15,7 @@ export function keyOf(secret: string): Buffer | undefined {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
   const key = Buffer.from(text, 'base64');
   if (unpadded(key.toString('base64')) !== unpadded(text)) return undefined;
-  return key.length >= LEAST_BYTES && key.length <= MOST_BYTES ? key : undefined;
+  return key.length >= MIN_BYTES && key.length <= MAX_BYTES ? key : undefined;
 }
 
 function unpadded(base64: string): string {

@@ -44,7 +44,7 @@ export function isInside(address: string): boolean {
   // Of an IPv4 address written as IPv6, and of one behind NAT64 (RFC 6052), the IPv4 address counts.
   const words = wordsOf(address);
   const isMapped = words.slice(0, 5).every((word) => word === 0) && words[5] === 0xffff;
-  if (isMapped || nat64.check(address, 'ipv6')) return inside4.check(tail(words), 'ipv4');
+  if (isMapped || nat64.check(address, 'ipv6')) return inside4.check(follower(words), 'ipv4');
   return !global6.check(address, 'ipv6') || inside6.check(address, 'ipv6');
 }
 
@@ -73,7 +73,7 @@ function wordsOf(address: string): number[] {
   return [...first, ...new Array<number>(8 - first.length - last.length).fill(0), ...last];
 }
 
-function tail(words: readonly number[]): string {
+function follower(words: readonly number[]): string {
   return words
     .slice(6)
     .flatMap((word) => [word >> 8, word & 255])

@@ -3,7 +3,7 @@ import type { Allowed } from '../config/webhooks.js';
 import { mayConnect } from './ssrf-guard.js';
 
 /** Characters of a target's URL. */
-export const MOST_URL = 2048;
+export const MAX_URL = 2048;
 
 /** Where targets may be. */
 export interface TargetRules {
@@ -17,13 +17,13 @@ export interface TargetRules {
  * it is judged here, in whatever notation; that of a name is when it is connected to.
  */
 export function readTarget(text: string, { insecure, allowed }: TargetRules): URL | string {
-  if (text.length > MOST_URL || !URL.canParse(text)) return 'must be a URL';
+  if (text.length > MAX_URL || !URL.canParse(text)) return 'must be a URL';
   const url = new URL(text);
   if (url.protocol !== 'https:' && !(insecure && url.protocol === 'http:'))
     return insecure ? 'must be an https or http URL' : 'must be an https URL';
   if (url.username !== '' || url.password !== '') return 'must not hold credentials';
   url.hash = '';
-  if (url.href.length > MOST_URL) return 'must be a URL';
+  if (url.href.length > MAX_URL) return 'must be a URL';
   const host = hostOf(url);
   if (isIP(host) && !mayConnect(allowed, host, host)) return 'must not be an address inside';
   return url;

@@ -1,7 +1,7 @@
 import { invalid } from '../errors.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
-import { lateCheck } from '../validation.js';
-import { MOST_URL, readTarget, type TargetRules } from './target-url.js';
+import { compileOnFirstUse } from '../validation.js';
+import { MAX_URL, readTarget, type TargetRules } from './target-url.js';
 import type { WebhookFields } from './webhook-store.js';
 
 const VERBS = ['created', 'updated', 'deleted'];
@@ -18,13 +18,13 @@ export type ReadFields = (input: Json | undefined, before?: WebhookFields) => We
  */
 export function fieldsOf(collections: readonly string[], rules: TargetRules): ReadFields {
   const known = collections.flatMap((name) => [`${name}.*`, ...VERBS.map((verb) => `${name}.${verb}`)]);
-  const check = lateCheck({
+  const check = compileOnFirstUse({
     schema: {
       type: 'object',
       required: ['url', 'types'],
       additionalProperties: false,
       properties: {
-        url: { type: 'string', minLength: 1, maxLength: MOST_URL },
+        url: { type: 'string', minLength: 1, maxLength: MAX_URL },
         types: {
           type: 'array',
           minItems: 1,

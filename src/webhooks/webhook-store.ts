@@ -41,7 +41,7 @@ const SQL = new Map(
   [...readStatements('webhooks.sql')].map(([name, text]) => [name, fill(text, { webhook: WEBHOOK })]),
 );
 
-const MOST_WEBHOOKS = 1000;
+const MAX_WEBHOOKS = 1000;
 /** Webhooks of one answer. */
 export const PAGE = 100;
 /** How long the secret before is good after a rotation. */
@@ -51,9 +51,9 @@ const OVERLAP_S = 86_400;
 export async function createWebhook(db: Db, fields: WebhookFields): Promise<NewSecret> {
   const { id } = nextIdentity();
   const secret = newSecret();
-  const args = [id, ...argumentsOf(fields), secret, MOST_WEBHOOKS];
+  const args = [id, ...argumentsOf(fields), secret, MAX_WEBHOOKS];
   const [row] = await db.run(SQL.get('create_webhook')!, args);
-  if (!row) throw webhookConflict('TOO_MANY_WEBHOOKS', `There may be at most ${MOST_WEBHOOKS} webhooks.`);
+  if (!row) throw webhookConflict('TOO_MANY_WEBHOOKS', `There may be at most ${MAX_WEBHOOKS} webhooks.`);
   return { webhook: webhookOf(row), secret };
 }
 

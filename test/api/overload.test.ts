@@ -4,7 +4,7 @@ import net from 'node:net';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { fill } from '../../bench/harness/data.js';
-import { permitted, type Route } from '../../src/http/router.js';
+import { type Route, requiring } from '../../src/http/router.js';
 import { until } from '../support/process.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
 import { scrape } from '../telemetry/scraped.js';
@@ -17,7 +17,7 @@ function gate() {
   const route: Route = {
     path: '/gate',
     actions: {
-      GET: permitted('nothing', {
+      GET: requiring('nothing', {
         run: async () => {
           await new Promise<void>((open) => waiting.push(open));
           return { status: 204, headers: [] };
@@ -251,7 +251,7 @@ t.test('bodies in all: BODY_BYTES', async (t) => {
 const LARGE: Route = {
   path: '/large',
   actions: {
-    GET: permitted('nothing', {
+    GET: requiring('nothing', {
       run: () => ({ status: 200, headers: ['Content-Type', 'text/plain'], body: 'a'.repeat(20_000_000) }),
     }),
   },

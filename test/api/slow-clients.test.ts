@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import t, { type Test } from 'tap';
-import { permitted } from '../../src/http/router.js';
+import { requiring } from '../../src/http/router.js';
 import { until } from '../support/process.js';
 import { type TestService, testService } from '../support/service.js';
 
@@ -117,7 +117,7 @@ t.test('who sends request after request and reads nothing has one answer made', 
     {
       path: '/large',
       actions: {
-        GET: permitted('nothing', {
+        GET: requiring('nothing', {
           run: () => {
             made++;
             return { status: 200, headers: ['Content-Type', 'text/plain'], body: page };
@@ -140,7 +140,7 @@ t.test('a request that waits for the service is not taken for a slow client', as
     {
       path: '/slow',
       actions: {
-        GET: permitted('nothing', {
+        GET: requiring('nothing', {
           run: async () => {
             await new Promise((resolve) => setTimeout(resolve, 400));
             return { status: 204, headers: [] };

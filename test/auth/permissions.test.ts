@@ -71,7 +71,7 @@ async function setup(t: Test) {
 }
 
 /** What the need of an endpoint means, in a test's own words. */
-function mayUse({ needs }: Endpoint, scopes: readonly string[]): boolean {
+function mayUse({ requires: needs }: Endpoint, scopes: readonly string[]): boolean {
   if (typeof needs === 'string' || scopes.includes('admin')) return true;
   return needs.scopes.every(
     (scope) => scopes.includes(scope) || scopes.includes(scope.replace(':read', ':write')),
@@ -94,7 +94,7 @@ t.test('every route and method, by what the credential permits', async (t) => {
         const credentials = [{}, { authorization: 'Digest username="x"' }, { 'x-api-key': expired }];
         const statuses: number[] = [];
         for (const headers of credentials) statuses.push((await send(method, address, { headers })).status);
-        const wanted = endpoint.needs === 'nothing' ? [200, 200, 200] : [401, 401, 401];
+        const wanted = endpoint.requires === 'nothing' ? [200, 200, 200] : [401, 401, 401];
         t.same(
           statuses,
           wanted,

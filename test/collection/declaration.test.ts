@@ -36,7 +36,7 @@ t.test('a collection is a table and a declaration', async (t) => {
     tombstones: false,
     idempotencyTtlSeconds: 60,
     batchBytes: 4_194_304,
-    answerBytes: 268_435_456,
+    responseBytes: 268_435_456,
   };
   const { send } = await testService(t, { DATABASE_URL: databaseUrl }, async (db) =>
     collectionRoutes(db, await openCollection(db, notes, false), settings),

@@ -2,10 +2,10 @@ import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { openCollection } from '../../src/collection/collection.js';
 import { openReads } from '../../src/collection/read-batching.js';
-import type { Stored } from '../../src/collection/record.js';
+import type { StoredRecord } from '../../src/collection/record.js';
 import { users } from '../../src/collection/resources/users.js';
 import { compileStatements } from '../../src/collection/sql-templates.js';
-import { UNGUARDED } from '../../src/collection/write-guard.js';
+import { NO_GUARD } from '../../src/collection/write-guard.js';
 import { connect, type Run } from '../../src/db/db.js';
 import { openPlaces } from '../../src/db/places.js';
 import { testDatabase } from '../support/service.js';
@@ -76,7 +76,7 @@ async function opened(t: Test, tombstones = false, places = openPlaces()) {
   };
 }
 
-function versionOf({ id, version, doc }: Stored): number {
+function versionOf({ id, version, doc }: StoredRecord): number {
   if (doc !== document(id, version)) throw new Error(`not its document: ${doc}`);
   return version;
 }
@@ -117,11 +117,11 @@ t.test('one that is written here is asked for by its id', async (t) => {
   };
   await read();
   const far = async () => [[`{${A}}`, `{"${await placeOf(B)}"}`]];
-  await collection.amend({ id: A, fields: { age: 5 }, version: undefined, mostBytes: 4096 });
+  await collection.amend({ id: A, fields: { age: 5 }, version: undefined, maxBytes: 4096 });
   t.same(await read(), await far());
-  await collection.replace(A, collection.check({ email: 'a@example.org', name: 'A' }), UNGUARDED);
+  await collection.replace(A, collection.check({ email: 'a@example.org', name: 'A' }), NO_GUARD);
   t.same(await read(), await far());
-  await collection.remove(A, UNGUARDED);
+  await collection.remove(A, NO_GUARD);
   t.same(await read(), await far());
 });
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { group } from '../../src/db/batcher.js';
+import { createBatcher } from '../../src/db/batcher.js';
 import { createDbMetrics, sharing } from '../../src/telemetry/metrics.js';
 import { until } from '../support/process.js';
 
@@ -7,12 +7,12 @@ const metrics = createDbMetrics();
 const shared = () => sharing(metrics, 'read', 'tests');
 
 /** A database that answers when told to, and remembers what it was asked. */
-function database(gather?: { most: number; ms: number }) {
+function database(gather?: { max: number; ms: number }) {
   const asked: { ids: readonly string[]; answer: () => void; fail: (error: Error) => void }[] = [];
-  const read = group<string, { id: string } | undefined>(
+  const read = createBatcher<string, { id: string } | undefined>(
     {
-      most: 256,
-      underWay: 3,
+      max: 256,
+      inFlight: 3,
       ...(gather && { gather }),
       waiting: 20_000,
       keyOf: (id) => id,
@@ -104,7 +104,7 @@ t.test(
 );
 
 t.test('while one is under way, the next gathers as many as that one had, or so many', async (t) => {
-  const { asked, read } = database({ most: 4, ms: 60_000 });
+  const { asked, read } = database({ max: 4, ms: 60_000 });
   const sizes = () => asked.map(({ ids }) => ids.length);
   const reads: Promise<unknown>[] = [];
   const ask = async (count: number) => {
@@ -131,7 +131,7 @@ t.test('while one is under way, the next gathers as many as that one had, or so 
 });
 
 t.test('so many go at once while the database does nothing, and half of them with its answer', async (t) => {
-  const { asked, read } = database({ most: 4, ms: 60_000 });
+  const { asked, read } = database({ max: 4, ms: 60_000 });
   const sizes = () => asked.map(({ ids }) => ids.length);
   const ask = (count: number, name: string) => Array.from({ length: count }, (_, n) => read(`${name}${n}`));
   const reads = ask(3, 'a');
@@ -155,7 +155,7 @@ t.test('so many go at once while the database does nothing, and half of them wit
 });
 
 t.test('nobody gathers for a statement that takes long, or that failed', async (t) => {
-  const { asked, read } = database({ most: 4, ms: 1 });
+  const { asked, read } = database({ max: 4, ms: 1 });
   const first = [read('a'), read('b')];
   await turn();
   const second = read('c');
@@ -195,8 +195,8 @@ t.test('more waiting reads than the bound are refused', async (t) => {
 
 t.test('items go by weight, in order, and one that weighs too much goes alone', async (t) => {
   const batches: (readonly number[])[] = [];
-  const write = group<number, string>(
-    { most: 10, underWay: 1, waiting: 60, weigh: (item) => item, sharing: shared() },
+  const write = createBatcher<number, string>(
+    { max: 10, inFlight: 1, waiting: 60, weigh: (item) => item, sharing: shared() },
     async (items) => {
       batches.push(items);
       return items.map(String);
@@ -211,8 +211,8 @@ t.test('items go by weight, in order, and one that weighs too much goes alone', 
 
 t.test('an outcome that takes longer holds up nobody else', async (t) => {
   let late = (_: string) => {};
-  const write = group<string, string>(
-    { most: 9, underWay: 1, waiting: 9, sharing: shared() },
+  const write = createBatcher<string, string>(
+    { max: 9, inFlight: 1, waiting: 9, sharing: shared() },
     async (items) =>
       items.map((item) =>
         item === 'late'

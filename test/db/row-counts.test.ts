@@ -4,7 +4,7 @@ import { fill } from '../../bench/harness/data.js';
 import { items } from '../../src/collection/resources/items.js';
 import { compileStatements } from '../../src/collection/sql-templates.js';
 import { connect } from '../../src/db/db.js';
-import { BLOCK, fold, unfolded } from '../../src/db/row-counts.js';
+import { BUCKET_ROWS, compact, uncompacted } from '../../src/db/row-counts.js';
 import { fill as fillText, readStatements } from '../../src/db/statements.js';
 import { testDatabase, testService } from '../support/service.js';
 
@@ -55,8 +55,8 @@ t.test('totals and deep pages are exact while many write and the deltas are adde
   };
   const background = [
     until(() => compare(t, sql)),
-    until(() => fold(db, 'items', 4)),
-    until(() => fold(db, 'items', 30)),
+    until(() => compact(db, 'items', 4)),
+    until(() => compact(db, 'items', 30)),
   ];
   const client = async (): Promise<void> => {
     for (let n = 0; n < 15; n++) {
@@ -79,7 +79,7 @@ t.test('totals and deep pages are exact while many write and the deltas are adde
   await Promise.all([client(), client(), client(), bulk(3), bulk(40), bulk(500)]);
   writing = false;
   for (const times of await Promise.all(background)) t.ok(times >= 3, `${times} times`);
-  await fold(db, 'items', 4);
+  await compact(db, 'items', 4);
   const left = await compare(t, sql);
   const [row] =
     await sql`select total::int, cardinality(starts) as blocks, (select count(*)::int from counts) as deltas from blocks where collection = 'items'`;
@@ -99,9 +99,9 @@ t.test('blocks grow with a list, and go with it', async (t) => {
       await sql`select total::int, cardinality(starts) as starts, before from blocks where collection = 'items'`;
     return row!;
   };
-  t.same(await unfolded(db.run), ['items'], 'one statement, and much to add up');
-  await fold(db, 'items');
-  t.same(await unfolded(db.run), []);
+  t.same(await uncompacted(db.run), ['items'], 'one statement, and much to add up');
+  await compact(db, 'items');
+  t.same(await uncompacted(db.run), []);
   const { total, starts, before } = await blocks();
   t.equal(total, 30_000);
   t.ok(starts >= 28 && starts <= 59, `${starts} blocks of 512 to 1024`);
@@ -116,7 +116,7 @@ t.test('blocks grow with a list, and go with it', async (t) => {
   t.same((await send('GET', '/items?page=1501')).json.data, []);
   t.equal((await send('GET', `/items?page=${Number.MAX_SAFE_INTEGER}&limit=100`)).json.meta.total, 30_000);
   await sql`delete from items where name not like '% 1_'`;
-  await fold(db, 'items');
+  await compact(db, 'items');
   const few = await blocks();
   t.same([few.total, few.starts], [10, 1]);
 });
@@ -136,10 +136,10 @@ t.test('what one turn leaves to cut is told, and the next goes on', async (t) =>
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => Promise.all([db.close(), sql.end()]));
   await sql.unsafe(INSERT, [2000]);
-  while (await fold(db, 'items', 4));
+  while (await compact(db, 'items', 4));
   await sql.unsafe(INSERT, [20_000]);
-  t.equal(await fold(db, 'items', 4, 0), true, 'every block has become too large');
-  while (await fold(db, 'items', 4));
+  t.equal(await compact(db, 'items', 4, 0), true, 'every block has become too large');
+  while (await compact(db, 'items', 4));
   const [largest] = await sql`
     select max(next - passed)::int as records
     from (
@@ -166,7 +166,7 @@ t.test('a cut reads so many records, however many there are', async (t) => {
   const split = fillText(readStatements('counts.sql').get('split')!, { table: 'items' });
   await sql.unsafe(`prepare cut (text, bigint) as ${split}`);
   const [row] = await sql.unsafe(
-    `explain (analyze, timing off, format json) execute cut ('items', ${BLOCK})`,
+    `explain (analyze, timing off, format json) execute cut ('items', ${BUCKET_ROWS})`,
   );
   const text = JSON.stringify(row);
   const read = [...text.matchAll(/"Relation Name":"items".*?"Actual Rows":([\d.]+)/g)].map(([, rows]) =>

@@ -1,11 +1,11 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { createHorizon, type Sight } from '../../src/events/commit-horizon.js';
+import { createHorizon, type Snapshot } from '../../src/events/commit-horizon.js';
 import { startProcess, until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
 import { follow } from './follow.js';
 
-const sight = (newest: number, xmin: number, next: number): Sight => ({
+const sight = (newest: number, xmin: number, next: number): Snapshot => ({
   newest,
   floor: 0,
   xmin: BigInt(xmin),

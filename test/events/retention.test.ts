@@ -4,7 +4,7 @@ import { until } from '../support/process.js';
 import { KEPT, testService } from '../support/service.js';
 import { follow } from './follow.js';
 
-const KEEP = { ...KEPT, eventsKeepSeconds: 1000, eventsMax: 1000 };
+const KEEP = { ...KEPT, eventsRetentionSeconds: 1000, eventsMax: 1000 };
 
 /** A service with ten items, and the cursors of their events. */
 async function setup(t: Test) {

@@ -67,7 +67,7 @@ export async function startLedger(
     path: string,
     headers: Record<string, string> = {},
     body?: unknown,
-  ): Promise<Exchange | undefined> {
+  ): Promise<RequestContext | undefined> {
     const began = performance.now();
     const answer = await request(agent, base, method, path, headers, body).catch((error: Error) => {
       ledger.faults.add(`${method}: ${error.message}`);
@@ -124,7 +124,7 @@ export async function startLedger(
   return ledger;
 }
 
-interface Exchange {
+interface RequestContext {
   readonly status: number;
   readonly etag: string;
   readonly retryAfter: string | undefined;
@@ -138,7 +138,7 @@ function request(
   path: string,
   headers: Record<string, string>,
   body: unknown,
-): Promise<Exchange> {
+): Promise<RequestContext> {
   const bytes = body === undefined ? undefined : JSON.stringify(body);
   const length = bytes === undefined ? {} : { 'content-length': String(Buffer.byteLength(bytes)) };
   const fields = {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { negotiate, takesProblemJson } from '../../src/http/content-negotiation.js';
+import { acceptsProblemJson, negotiate } from '../../src/http/content-negotiation.js';
 
 const OFFERS = ['application/json', 'text/html', 'text/csv'];
 
@@ -61,7 +61,7 @@ t.test('RFC 9110 section 12.5.1: the precedence of the example', async (t) => {
 
 t.test('problem details are for a client that names them', async (t) => {
   for (const accept of ['application/problem+json', 'application/json, application/problem+json;q=0.5'])
-    t.ok(takesProblemJson(accept), accept);
+    t.ok(acceptsProblemJson(accept), accept);
   for (const accept of [undefined, '*/*', 'application/*', 'application/problem+json;q=0', 'x/problem+json'])
-    t.notOk(takesProblemJson(accept), accept ?? 'none');
+    t.notOk(acceptsProblemJson(accept), accept ?? 'none');
 });

@@ -4,8 +4,8 @@ import t from 'tap';
 import { createAuthenticator } from '../../src/auth/authenticate.js';
 import { type Presented, Refusal, type Scheme } from '../../src/auth/scheme.js';
 import { connect } from '../../src/db/db.js';
-import { partition } from '../../src/limits/client-key.js';
-import { type FailureLimit, failureLimit } from '../../src/limits/login-throttle.js';
+import { clientKey } from '../../src/limits/client-key.js';
+import { createLoginThrottle, type LoginThrottle } from '../../src/limits/login-throttle.js';
 import { openSharedCounts } from '../../src/limits/shared-counters.js';
 import { Problem } from '../../src/problem.js';
 import { createLog } from '../../src/telemetry/log.js';
@@ -35,16 +35,16 @@ async function waitOf(work: () => unknown): Promise<number> {
 
 const ADDRESS = '192.0.2.1';
 
-const failOnce = async (limit: FailureLimit, address = ADDRESS, account?: string): Promise<void> =>
+const failOnce = async (limit: LoginThrottle, address = ADDRESS, account?: string): Promise<void> =>
   limit.begin(address).fail(account);
 
-async function fail(times: number, limit: FailureLimit, address = ADDRESS, account?: string) {
+async function fail(times: number, limit: LoginThrottle, address = ADDRESS, account?: string) {
   for (let time = 0; time < times; time++) await failOnce(limit, address, account);
 }
 
 t.test('so many failures a minute pass, then each wait is twice the one before', async (t) => {
   const { now, pass } = testClock();
-  const limit = failureLimit(3, undefined, now);
+  const limit = createLoginThrottle(3, undefined, now);
   await fail(2, limit);
   t.equal(await waitOf(() => limit.begin(ADDRESS)), 0, 'below the limit nobody waits');
   await fail(1, limit);
@@ -62,7 +62,7 @@ t.test('so many failures a minute pass, then each wait is twice the one before',
 
 t.test('failures are forgotten after a minute, and after a wait when the next would be over', async (t) => {
   const { now, pass } = testClock();
-  const limit = failureLimit(3, undefined, now);
+  const limit = createLoginThrottle(3, undefined, now);
   await fail(2, limit);
   pass(60);
   await fail(2, limit);
@@ -83,7 +83,7 @@ t.test('failures are forgotten after a minute, and after a wait when the next wo
 
 t.test('addresses and accounts are counted apart', async (t) => {
   const { now } = testClock();
-  const limit = failureLimit(2, undefined, now);
+  const limit = createLoginThrottle(2, undefined, now);
   await failOnce(limit, '192.0.2.1', 'ann');
   await failOnce(limit, '192.0.2.2', 'ann');
   const attempt = limit.begin('192.0.2.3');
@@ -117,15 +117,15 @@ t.test('an IPv6 client is its /64, however its address is written', async (t) =>
     ['64:ff9b::192.0.2.1', '64:ff9b::1'],
     ['1:2:3:4:5:6:192.0.2.1', '1:2:3:4::'],
   ];
-  for (const [a, b] of same) t.equal(partition('address', a), partition('address', b), `${a} and ${b}`);
+  for (const [a, b] of same) t.equal(clientKey('address', a), clientKey('address', b), `${a} and ${b}`);
   const different: [string, string][] = [
     ['2001:db8:0:1::1', '2001:db8::1'],
     ['192.0.2.1', '192.0.2.2'],
     ['::ffff:192.0.2.1', '::ffff:192.0.2.2'],
   ];
-  for (const [a, b] of different) t.not(partition('address', a), partition('address', b), `${a} and ${b}`);
+  for (const [a, b] of different) t.not(clientKey('address', a), clientKey('address', b), `${a} and ${b}`);
   const { now } = testClock();
-  const limit = failureLimit(2, undefined, now);
+  const limit = createLoginThrottle(2, undefined, now);
   await failOnce(limit, '2001:db8::1');
   await failOnce(limit, '2001:db8::2');
   t.equal(await waitOf(() => limit.begin('2001:db8::3')), 1);
@@ -133,7 +133,7 @@ t.test('an IPv6 client is its /64, however its address is written', async (t) =>
 });
 
 t.test('zero is no limit', async (t) => {
-  const limit = failureLimit(0);
+  const limit = createLoginThrottle(0);
   await fail(1000, limit, ADDRESS, 'ann');
   const attempt = limit.begin(ADDRESS);
   await attempt.admit('ann');
@@ -188,7 +188,7 @@ const statusOf = (work: () => unknown): Promise<number> =>
 t.test('of many guesses at once as many are told as of one after the other', async (t) => {
   const { now, pass } = testClock();
   const { scheme, open, checks } = gatedScheme();
-  const authenticate = createAuthenticator([scheme], failureLimit(5, undefined, now));
+  const authenticate = createAuthenticator([scheme], createLoginThrottle(5, undefined, now));
   const guesses = Array.from({ length: 100 }, (_, at) =>
     statusOf(() => authenticate(sent(`192.0.2.${at}`, at === 50 ? 'good' : 'bad'))),
   );
@@ -213,7 +213,7 @@ t.test('an address that has to wait does so with a credential that is known at o
       return { subject: 'ann', scopes: new Set<string>(), scheme: 'bearer', expiresAt: undefined };
     },
   };
-  const authenticate = createAuthenticator([scheme], failureLimit(2, undefined, now));
+  const authenticate = createAuthenticator([scheme], createLoginThrottle(2, undefined, now));
   const of = (address: string, text: string) => statusOf(() => authenticate(sent(address, text)));
   t.equal(await of(ADDRESS, 'good'), 200);
   t.equal(await of(ADDRESS, 'bad'), 401);
@@ -228,7 +228,7 @@ t.test('an address that has to wait does so with a credential that is known at o
 t.test('a request without a credential is no failure', async (t) => {
   const { scheme, open } = gatedScheme();
   open();
-  const authenticate = createAuthenticator([scheme], failureLimit(2));
+  const authenticate = createAuthenticator([scheme], createLoginThrottle(2));
   for (let time = 0; time < 10; time++) t.equal(await statusOf(() => authenticate(sent(ADDRESS))), 401);
   t.equal(await statusOf(() => authenticate(sent(ADDRESS, 'good'))), 200);
 });
@@ -301,7 +301,7 @@ t.test('with the postgres store a process hears of all failures with one of its 
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const { now, pass } = testClock();
-  const open = () => failureLimit(3, openSharedCounts(db, createLog('silent'))('failures', 60), now);
+  const open = () => createLoginThrottle(3, openSharedCounts(db, createLog('silent'))('failures', 60), now);
   const [one, two, three] = [open(), open(), open()];
   await fail(2, one, ADDRESS, 'ann');
   await fail(1, two, ADDRESS, 'ann');

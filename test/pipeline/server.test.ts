@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { STATUS_CODES } from 'node:http';
 import net from 'node:net';
 import t, { type Test } from 'tap';
-import { type Action, permitted } from '../../src/http/router.js';
+import { type Action, requiring } from '../../src/http/router.js';
 import { Problem } from '../../src/problem.js';
 import { type TestService, testService } from '../support/service.js';
 
@@ -661,7 +661,7 @@ t.test('a problem that cannot be written is a 500, and takes nothing with it', a
   const path = '/broken';
   const env = { LOG_LEVEL: 'error', MAX_REQUESTS: '2' };
   const service = await testService(t, env, async () => [
-    { path, actions: { GET: permitted('nothing', broken(['X-Why', 'a\r\nB: c'])) } },
+    { path, actions: { GET: requiring('nothing', broken(['X-Why', 'a\r\nB: c'])) } },
   ]);
   for (let round = 0; round < 3; round++) {
     const { status, json } = await service.send('GET', path);

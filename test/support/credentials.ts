@@ -1,11 +1,16 @@
-import { readGrant } from '../../src/auth/credentials/credential-input.js';
+import { readCredentialInput } from '../../src/auth/credentials/credential-input.js';
 import { createCredential } from '../../src/auth/credentials/credentials.js';
 import type { Db } from '../../src/db/db.js';
 import type { JsonObject } from '../../src/json.js';
 
 /** A key in the database, made without a service; with the scope admin, unless it is said otherwise. */
 export async function makeKey(db: Db, more: JsonObject = {}): Promise<{ id: string; key: string }> {
-  const { grant, key } = readGrant({ label: 'test', subject: 'tester', scopes: ['admin'], ...more });
-  const { id } = await createCredential(db, grant);
+  const { input, key } = readCredentialInput({
+    label: 'test',
+    subject: 'tester',
+    scopes: ['admin'],
+    ...more,
+  });
+  const { id } = await createCredential(db, input);
   return { id, key: key ?? '' };
 }

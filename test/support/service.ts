@@ -5,7 +5,7 @@ import net from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import postgres from 'postgres';
 import type { Test } from 'tap';
-import { type Service, startService } from '../../src/app.js';
+import { type App, startApp } from '../../src/app.js';
 import { readConfig } from '../../src/config/config.js';
 import type { Db } from '../../src/db/db.js';
 import type { Route } from '../../src/http/router.js';
@@ -34,7 +34,7 @@ export async function testDatabase(t: Test, empty = false): Promise<string> {
   return SERVER_URL.replace(/\/[^/]*$/, `/${name}`);
 }
 
-export interface TestService extends Service {
+export interface TestService extends App {
   readonly databaseUrl: string;
   /** The lines of its log, from the level that LOG_LEVEL names on. */
   readonly logged: readonly string[];
@@ -62,7 +62,7 @@ export async function testService(
   const watch = config.auth.length > 0 ? watchSecrets(t, env) : undefined;
   const logged: string[] = [];
   const log = createLog(config.logLevel, { write: (line) => logged.push(line) });
-  const service = await startService(config, watch?.log ?? log, more);
+  const service = await startApp(config, watch?.log ?? log, more);
   t.teardown(() => service.stop());
   return {
     ...service,
@@ -147,7 +147,7 @@ export function raw(base: string, bytes: string | Buffer, until?: RegExp): Promi
 export const KEPT = {
   idempotencyTtlSeconds: 86_400,
   tombstoneTtlSeconds: 86_400,
-  eventsKeepSeconds: 86_400,
+  eventsRetentionSeconds: 86_400,
   eventsMax: 1_000_000,
   eventsMaxBytes: 1_000_000_000,
   idempotencyMaxBytes: 1_000_000_000,

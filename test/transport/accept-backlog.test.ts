@@ -3,13 +3,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import net, { type AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { acceptFirst } from '../../src/transport/accept-backlog.js';
+import { acceptBeforeReading } from '../../src/transport/accept-backlog.js';
 
 /** A listener whose connections and requests come when the test says so, and the requests that were begun. */
 function fake(now = () => 0) {
   const server = new EventEmitter();
   const begun: number[] = [];
-  const begin = acceptFirst(server, (...[request]: readonly [number]) => begun.push(request), now);
+  const begin = acceptBeforeReading(server, (...[request]: readonly [number]) => begun.push(request), now);
   return { begun, begin, connect: () => server.emit('connection') };
 }
 
@@ -84,7 +84,7 @@ t.test('clients that connect to a busy service are soon heard', async (t) => {
     res.end();
   };
   server.on('connection', () => connections++);
-  server.on('request', acceptFirst(server, answer));
+  server.on('request', acceptBeforeReading(server, answer));
   server.listen(0, '127.0.0.1', 4096);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -1,10 +1,10 @@
 import t from 'tap';
-import { createRoom } from '../../src/transport/concurrency-limit.js';
+import { createConcurrencyLimit } from '../../src/transport/concurrency-limit.js';
 
 /** Room on a clock of the test's. `serve` lets `rate` requests a millisecond be answered for so long. */
 function roomOf(most: number) {
   let ms = 0;
-  const room = createRoom(most, () => ms);
+  const room = createConcurrencyLimit(most, () => ms);
   const wait = (time: number) => {
     ms += time;
   };

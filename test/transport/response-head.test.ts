@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import { prepareWhole } from '../../src/transport/response-head.js';
+import { prepareResponse } from '../../src/transport/response-head.js';
 
 const FIELDS = ['X-A', '! \t~', 'ETag', '"1"'];
 const LENGTH = ['Content-Length', '5'];
@@ -33,7 +33,7 @@ function byNode(status: number, body: string) {
 
 function prepared(t: Test, status: number, body: string) {
   return (res: ServerResponse) => {
-    t.ok(prepareWhole(res, status, [FIELDS, status === 200 ? LENGTH : []], body));
+    t.ok(prepareResponse(res, status, [FIELDS, status === 200 ? LENGTH : []], body));
     t.ok(res.headersSent);
     t.equal(res.statusCode, status);
     res.end();
@@ -68,7 +68,7 @@ t.test('Node puts the head together of what may be the last answer, or is not fi
   const refused = async (text: string, fields: readonly string[]) => {
     let taken: boolean | undefined;
     const received = await answerTo(t, text, (res) => {
-      taken = prepareWhole(res, 200, [fields, LENGTH], '12345');
+      taken = prepareResponse(res, 200, [fields, LENGTH], '12345');
       byNode(200, '12345')(res);
     });
     t.equal(taken, false);
@@ -86,7 +86,7 @@ t.test('so does it with one that waits for 100 Continue', async (t) => {
   await once(server, 'listening');
   t.teardown(() => server.close().closeAllConnections());
   server.on('checkContinue', (_req, res: ServerResponse) => {
-    t.equal(prepareWhole(res, 200, [LENGTH], '12345'), false);
+    t.equal(prepareResponse(res, 200, [LENGTH], '12345'), false);
     byNode(200, '12345')(res);
   });
   const socket = net.connect((server.address() as AddressInfo).port, '127.0.0.1');

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { createPace, TICK_MS } from '../../src/transport/retry-throttle.js';
+import { createRetryThrottle, TICK_MS } from '../../src/transport/retry-throttle.js';
 
 /** As much of a connection as is held back. */
 class Connection extends EventEmitter {
@@ -25,8 +25,8 @@ class Connection extends EventEmitter {
 }
 
 /** So many connections that were refused in one turn; the first few of a while are read on. */
-async function refuse(mostHeld: number, count: number, closedBefore = 0) {
-  const pace = createPace(mostHeld);
+async function refuse(maxHeld: number, count: number, closedBefore = 0) {
+  const pace = createRetryThrottle(maxHeld);
   const connections = Array.from({ length: count }, () => new Connection());
   for (const connection of connections) pace.hold(connection as unknown as Socket);
   for (const connection of connections.slice(count - closedBefore)) connection.close();
@@ -63,7 +63,7 @@ t.test('no more than so many, and none that has closed', async (t) => {
 });
 
 t.test('one that is held again and again is followed once', async (t) => {
-  const pace = createPace(100);
+  const pace = createRetryThrottle(100);
   const [first] = (await refuse(100, 30)).paused;
   const connection = first!;
   for (let round = 0; round < 12; round++) {
@@ -75,7 +75,7 @@ t.test('one that is held again and again is followed once', async (t) => {
 });
 
 t.test('those refused right before the last tick, in its turn, are read again', async (t) => {
-  const pace = createPace(100);
+  const pace = createRetryThrottle(100);
   const connections = Array.from({ length: 30 }, () => new Connection());
   const refuseAll = () => {
     for (const connection of connections) pace.hold(connection as unknown as Socket);

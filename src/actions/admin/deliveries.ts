@@ -15,12 +15,12 @@ import {
   type Status,
 } from '../../webhooks/delivery-store.js';
 import type { Webhook } from '../../webhooks/webhook-store.js';
-import { alone, secretReply as reply, timeOf } from '../not-in-batch.js';
+import { notInBatch, secretReply as reply, timeOf } from '../not-in-batch.js';
 import { webhookOf } from './webhooks.js';
 
 /** The deliveries of a webhook, the newest first; those after `?after=<id>`, those of one `?status=`: 200, 400, 404. */
 export function listOfDeliveries(db: Db): Action {
-  return alone('webhooks', {
+  return notInBatch('webhooks', {
     offers: [JSON_TYPE],
     run: async (request) => {
       const { after, status } = readQuery(request.query);
@@ -47,7 +47,7 @@ function readQuery(query: string): { after: string | undefined; status: Status |
 
 /** One of them, with the event that it sends: 200, 404. */
 export function oneDelivery(db: Db): Action {
-  return alone('webhooks', {
+  return notInBatch('webhooks', {
     offers: [JSON_TYPE],
     run: async (request) => {
       const webhook = await webhookOf(db, request);
@@ -59,7 +59,7 @@ export function oneDelivery(db: Db): Action {
 
 /** Sends one again, now, with all its tries before it: 202, 404, 409. */
 export function redelivery(db: Db, wake: () => void): Action {
-  return alone('webhooks', {
+  return notInBatch('webhooks', {
     run: async (request) => {
       const webhook = await enabledOf(db, request);
       const { delivery } = await deliveryOf(db, webhook.id, request);
@@ -73,7 +73,7 @@ export function redelivery(db: Db, wake: () => void): Action {
 
 /** Sends an event of the type `webhooks.test`, now: 202 with the address of its delivery, 404, 409. */
 export function testDelivery(db: Db, source: string, wake: () => void): Action {
-  return alone('webhooks', {
+  return notInBatch('webhooks', {
     run: async (request) => {
       const webhook = await enabledOf(db, request);
       const event = testEvent(source, webhook.id);
@@ -125,20 +125,20 @@ async function deliveryOf(db: Db, webhookId: string, { params }: Request) {
 }
 
 function shown(delivery: Delivery): Record<string, unknown> {
-  const { id, eventId, type, recordKey, status, tries, lastStatus, lastError, lastBody } = delivery;
+  const { id, eventId, type, recordKey, status, attempts, lastStatus, lastError, lastBody } = delivery;
   return {
     id,
     event_id: eventId,
     type,
     record: recordKey,
     status,
-    tries,
+    tries: attempts,
     next_at: timeOf(delivery.next),
     created_at: timeOf(delivery.created),
     tried_at: timeOf(delivery.tried),
     ended_at: timeOf(delivery.ended),
     last_answer:
-      tries === 0 || (lastStatus ?? lastError) === null
+      attempts === 0 || (lastStatus ?? lastError) === null
         ? null
         : { status: lastStatus, error: lastError, body: lastBody },
   };

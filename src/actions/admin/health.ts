@@ -1,5 +1,5 @@
 import { JSON_TYPE } from '../../collection/representation.js';
-import type { Obstacle } from '../../db/readiness.js';
+import type { NotReadyReason } from '../../db/readiness.js';
 import type { Reply } from '../../http/reply.js';
 import type { Action } from '../../http/router.js';
 
@@ -7,7 +7,7 @@ import type { Action } from '../../http/router.js';
 export const healthz: Action = { offers: [JSON_TYPE], run: () => reply(200, 'alive') };
 
 /** Whether the service can do its work: 200, or 503 with what is in its way. */
-export function readyz(obstacle: () => Promise<Obstacle>): Action {
+export function readyz(obstacle: () => Promise<NotReadyReason>): Action {
   return {
     offers: [JSON_TYPE],
     run: async () => {

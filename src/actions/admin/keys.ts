@@ -1,5 +1,5 @@
-import type { Lookup } from '../../auth/credentials/credential-cache.js';
-import { readGrant } from '../../auth/credentials/credential-input.js';
+import type { CredentialCache } from '../../auth/credentials/credential-cache.js';
+import { readCredentialInput } from '../../auth/credentials/credential-input.js';
 import {
   type Credential,
   createCredential,
@@ -13,11 +13,11 @@ import type { Db } from '../../db/db.js';
 import { absent, badRequest } from '../../errors.js';
 import type { Action } from '../../http/router.js';
 import { parseUuid } from '../../uuid.js';
-import { alone, secretReply as reply, timeOf } from '../not-in-batch.js';
+import { notInBatch, secretReply as reply, timeOf } from '../not-in-batch.js';
 
 /** The keys and certificates that are registered, the newest first; those after `?after=<id>`: 200, 400. */
 export function listKeys(db: Db): Action {
-  return alone('keys', {
+  return notInBatch('keys', {
     offers: [JSON_TYPE],
     run: async ({ query }) => {
       const after = new URLSearchParams(query).get('after');
@@ -33,11 +33,11 @@ export function listKeys(db: Db): Action {
 
 /** A new key, shown this once, or a certificate: 201, 400, 409. */
 export function createKey(db: Db): Action {
-  return alone('keys', {
-    takes: [JSON_TYPE],
+  return notInBatch('keys', {
+    accepts: [JSON_TYPE],
     run: async ({ body }) => {
-      const { grant, key } = readGrant(body?.value);
-      const credential = await createCredential(db, grant);
+      const { input, key } = readCredentialInput(body?.value);
+      const credential = await createCredential(db, input);
       return reply(201, { ...shown(credential), key }, ['Location', `/keys/${credential.id}`]);
     },
   });
@@ -45,7 +45,7 @@ export function createKey(db: Db): Action {
 
 /** One of them: 200, 404. */
 export function getKey(db: Db): Action {
-  return alone('keys', {
+  return notInBatch('keys', {
     offers: [JSON_TYPE],
     run: async ({ params }) => {
       const id = parseUuid(params.id ?? '');
@@ -57,8 +57,8 @@ export function getKey(db: Db): Action {
 }
 
 /** Takes one back; it is refused from now on here, and elsewhere as soon as that is heard: 204, also when there was none. */
-export function revokeKey(db: Db, lookup: Lookup): Action {
-  return alone('keys', {
+export function revokeKey(db: Db, lookup: CredentialCache): Action {
+  return notInBatch('keys', {
     run: async ({ params }) => {
       const id = parseUuid(params.id ?? '');
       const hash = id === undefined ? undefined : await revokeCredential(db, id);

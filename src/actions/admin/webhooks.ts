@@ -17,11 +17,11 @@ import {
   type Webhook,
   type WebhookFields,
 } from '../../webhooks/webhook-store.js';
-import { alone, secretReply as reply, timeOf } from '../not-in-batch.js';
+import { notInBatch, secretReply as reply, timeOf } from '../not-in-batch.js';
 
 /** The webhooks, the newest first; those after `?after=<id>`: 200, 400. */
 export function listOfWebhooks(db: Db): Action {
-  return alone('webhooks', {
+  return notInBatch('webhooks', {
     offers: [JSON_TYPE],
     run: async ({ query }) => {
       const after = new URLSearchParams(query).get('after');
@@ -37,8 +37,8 @@ export function listOfWebhooks(db: Db): Action {
 
 /** A new webhook, with its secret, shown this once: 201, 400, 409. */
 export function newWebhook(db: Db, read: ReadFields, pass: Webhooks['pass']): Action {
-  return alone('webhooks', {
-    takes: [JSON_TYPE],
+  return notInBatch('webhooks', {
+    accepts: [JSON_TYPE],
     run: async ({ body }) => {
       const fields = read(body?.value);
       await pass();
@@ -50,7 +50,7 @@ export function newWebhook(db: Db, read: ReadFields, pass: Webhooks['pass']): Ac
 
 /** One of them: 200, 404. */
 export function oneWebhook(db: Db): Action {
-  return alone('webhooks', {
+  return notInBatch('webhooks', {
     offers: [JSON_TYPE],
     run: async (request) => reply(200, shown(await webhookOf(db, request))),
   });
@@ -71,8 +71,8 @@ function change(
   takes: readonly string[],
   make: (body: Request['body'], before: WebhookFields) => WebhookFields,
 ): Action {
-  return alone('webhooks', {
-    takes,
+  return notInBatch('webhooks', {
+    accepts: takes,
     run: async ({ params, body }) => {
       const id = parseUuid(params.id ?? '');
       const changed = id && (await changeWebhook(db, id, (before) => make(body, before)));
@@ -84,7 +84,7 @@ function change(
 
 /** Takes one away, with its deliveries: 204, also when there was none. */
 export function removeWebhook(db: Db): Action {
-  return alone('webhooks', {
+  return notInBatch('webhooks', {
     run: async ({ params }) => {
       const id = parseUuid(params.id ?? '');
       if (id !== undefined) await deleteWebhook(db, id);
@@ -95,7 +95,7 @@ export function removeWebhook(db: Db): Action {
 
 /** A new secret, shown this once; the one before is good for a day more: 200, 404. */
 export function rotateWebhook(db: Db): Action {
-  return alone('webhooks', {
+  return notInBatch('webhooks', {
     run: async ({ params }) => {
       const id = parseUuid(params.id ?? '');
       const rotated = id && (await rotateSecret(db, id));

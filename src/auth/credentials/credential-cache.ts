@@ -1,11 +1,11 @@
 import type { Db } from '../../db/db.js';
-import { Recent } from '../../limits/lru-cache.js';
+import { LruCache } from '../../limits/lru-cache.js';
 import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { type Found, findCredential, type Kind } from './credentials.js';
 
 /** Finds out whom keys and certificates stand for. */
-export interface Lookup {
+export interface CredentialCache {
   /**
    * The principal behind a SHA-256 in base64, without a promise when the answer is known; undefined when it has none
    * that is good now. Rejects when the database is away.
@@ -19,7 +19,7 @@ export interface Lookup {
 /** For how long an answer is good, in milliseconds: a revocation whose message is lost takes effect after that. */
 const TRUST_MS = 1000;
 /** Answers that are kept. */
-const MOST = 10_000;
+const MAX = 10_000;
 
 /** An answer, and when it was asked for: milliseconds of performance.now(), which no clock that is set moves. */
 interface Dated<T> {
@@ -33,8 +33,12 @@ type Asked = Dated<Promise<Found | undefined>>;
  * Keeps answers for a second, and only while it hears of revocations: one that it hears of counts at once. Those
  * who ask for the same at the same time share one statement. What is not known is asked for again each time.
  */
-export function openLookup(db: Db, log: Log, now: () => number = () => performance.now()): Lookup {
-  const known = new Recent<Dated<Found>>(MOST);
+export function openCredentialCache(
+  db: Db,
+  log: Log,
+  now: () => number = () => performance.now(),
+): CredentialCache {
+  const known = new LruCache<Dated<Found>>(MAX);
   // Bounded by the queue of the database.
   const pending = new Map<string, Asked>();
   let hears = false;

@@ -4,20 +4,20 @@ import { invalid } from '../../errors.js';
 import type { Json } from '../../json.js';
 import type { Failure } from '../../problem.js';
 import { certificateBlocks } from '../../process/pem.js';
-import { lateCheck } from '../../validation.js';
+import { compileOnFirstUse } from '../../validation.js';
 import { hashOf, newKey } from './api-key-format.js';
-import type { Grant } from './credentials.js';
+import type { CredentialFields } from './credentials.js';
 
 /** A grant to store, and the key that nobody sees again; none for a certificate, whose owner has its key. */
-export interface NewGrant {
-  readonly grant: Grant;
+export interface CredentialInput {
+  readonly input: CredentialFields;
   readonly key: string | undefined;
 }
 
 /** A scope as RFC 6749 section 3.3 writes it; without commas, which the command line puts between them. */
 const SCOPE = '^[\\x21\\x23-\\x2b\\x2d-\\x5b\\x5d-\\x7e]+$';
 
-const check = lateCheck({
+const check = compileOnFirstUse({
   schema: {
     type: 'object',
     required: ['label', 'subject', 'scopes'],
@@ -40,7 +40,7 @@ const check = lateCheck({
 });
 
 /** Reads `{label, subject, scopes, expires_at?, certificate?}` and makes a key unless there is a certificate. Throws 400. */
-export function readGrant(input: Json | undefined): NewGrant {
+export function readCredentialInput(input: Json | undefined): CredentialInput {
   const { label, subject, scopes, expires_at, certificate } = check(input).fields as unknown as Fields;
   const failures: Failure[] = [];
   const expires = expires_at === undefined ? undefined : parseDate(expires_at)?.getTime();
@@ -56,9 +56,9 @@ export function readGrant(input: Json | undefined): NewGrant {
   if (failures.length > 0) throw invalid(failures);
   const given = { label, subject, scopes, expires };
   if (thumbprint !== undefined)
-    return { grant: { ...given, kind: 'certificate', hash: thumbprint }, key: undefined };
+    return { input: { ...given, kind: 'certificate', hash: thumbprint }, key: undefined };
   const key = newKey();
-  return { grant: { ...given, kind: 'key', hash: hashOf(key) }, key };
+  return { input: { ...given, kind: 'key', hash: hashOf(key) }, key };
 }
 
 interface Fields {

@@ -1,5 +1,5 @@
 import type { Db, Row } from '../../db/db.js';
-import { faultOf, UNIQUE_VIOLATION } from '../../db/sqlstate.js';
+import { databaseErrorOf, UNIQUE_VIOLATION } from '../../db/sqlstate.js';
 import { readStatements } from '../../db/statements.js';
 import { conflict } from '../../errors.js';
 import { scopesOf } from '../../principal.js';
@@ -8,7 +8,7 @@ import { nextIdentity } from '../../uuid.js';
 export type Kind = 'key' | 'certificate';
 
 /** What somebody is given: a name for people to know it by, who it stands for, and what that one may do. */
-export interface Grant {
+export interface CredentialFields {
   readonly kind: Kind;
   /** SHA-256 of the key, or of the certificate in DER; base64. */
   readonly hash: string;
@@ -20,7 +20,7 @@ export interface Grant {
 }
 
 /** A grant as it is stored. Times in milliseconds since 1970. */
-export interface Credential extends Grant {
+export interface Credential extends CredentialFields {
   readonly id: string;
   readonly created: number;
   /** Less than a minute before it was last used; undefined: it never was. */
@@ -36,7 +36,7 @@ export const PAGE = 1000;
 const ABOVE = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** Stores a grant. Throws 409 when the certificate has one. */
-export async function createCredential(db: Db, grant: Grant): Promise<Credential> {
+export async function createCredential(db: Db, grant: CredentialFields): Promise<Credential> {
   const { kind, hash, label, subject, scopes, expires } = grant;
   const { id } = nextIdentity();
   const args = [id, kind, hash, label, subject, scopes.join(' '), expires ?? null];
@@ -44,7 +44,7 @@ export async function createCredential(db: Db, grant: Grant): Promise<Credential
     const [row] = await db.run(SQL.get('create_credential')!, args);
     return { ...grant, id, created: Number(row!.created), used: undefined };
   } catch (error) {
-    if (faultOf(error)?.code === UNIQUE_VIOLATION) throw conflict('CERTIFICATE_TAKEN', 'certificate');
+    if (databaseErrorOf(error)?.code === UNIQUE_VIOLATION) throw conflict('CERTIFICATE_TAKEN', 'certificate');
     throw error;
   }
 }

@@ -1,10 +1,10 @@
 import type { Principal } from '../../principal.js';
 import { hashOf, isKey } from '../credentials/api-key-format.js';
-import type { Lookup } from '../credentials/credential-cache.js';
+import type { CredentialCache } from '../credentials/credential-cache.js';
 import { credentialsOf, type Presented, quote, Refusal, type Scheme } from '../scheme.js';
 
 /** `X-API-Key: <key>`, or the key as a Bearer token, which other tokens are told from by how it begins. */
-export function apiKey(realm: string, lookup: Lookup): Scheme {
+export function apiKey(realm: string, lookup: CredentialCache): Scheme {
   function verify(key: string): Promise<Principal> | Principal {
     if (!isKey(key)) throw refusal('The API key is malformed.');
     const found = lookup.find('key', hashOf(key));

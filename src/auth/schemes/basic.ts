@@ -1,6 +1,6 @@
 import { hash as digest } from 'node:crypto';
 import type { Config } from '../../config/config.js';
-import { group } from '../../db/batcher.js';
+import { createBatcher } from '../../db/batcher.js';
 import type { Db, Row } from '../../db/db.js';
 import { readStatements } from '../../db/statements.js';
 import type { Admission } from '../../limits/login-throttle.js';
@@ -18,7 +18,7 @@ const LONGEST_EMAIL = 254;
 /** UTF-16 units of a text before NFC that one unit after it may have been made of. */
 const NFC_FACTOR = 8;
 
-const READS = { most: 256, underWay: 2, waiting: 5000, keyOf: (email: string) => email };
+const READS = { max: 256, inFlight: 2, waiting: 5000, keyOf: (email: string) => email };
 
 /**
  * The email and password of a user (RFC 7617), over TLS only. A user who is not known costs what a wrong password
@@ -28,7 +28,7 @@ export function basic(config: Config, db: Db, log: Log, check: PasswordCheck): S
   const scopes = new Set(config.basicScopes);
 
   const shared = sharing(db.metrics, 'read', 'passwords');
-  const find = group<string, Row | undefined>({ ...READS, sharing: shared }, async (emails) => {
+  const find = createBatcher<string, Row | undefined>({ ...READS, sharing: shared }, async (emails) => {
     const rows = await db.run(STATEMENTS.get('passwords_of')!, [JSON.stringify(emails)]);
     const byEmail = new Map(rows.map((row) => [row.email, row]));
     return emails.map((email) => byEmail.get(email));

@@ -1,12 +1,12 @@
 import type { Principal } from '../../principal.js';
-import type { Lookup } from '../credentials/credential-cache.js';
+import type { CredentialCache } from '../credentials/credential-cache.js';
 import { quote, Refusal, type Scheme } from '../scheme.js';
 
 /**
  * The certificate that the client showed when it connected, which an authority of TLS_CLIENT_CA has signed, and
  * which is registered. A credential in the request itself goes before, also one that no scheme knows.
  */
-export function mtls(realm: string, lookup: Lookup): Scheme {
+export function mtls(realm: string, lookup: CredentialCache): Scheme {
   async function verify(certificate: string, expires = Number.POSITIVE_INFINITY): Promise<Principal> {
     const hash = Buffer.from(certificate, 'base64url').toString('base64');
     const principal = await lookup.find('certificate', hash);

@@ -1,4 +1,4 @@
-import { Recent } from '../../limits/lru-cache.js';
+import { LruCache } from '../../limits/lru-cache.js';
 import type { Principal } from '../../principal.js';
 import { type Presented, Refusal } from '../scheme.js';
 import { objectIn } from './issuer-client.js';
@@ -53,8 +53,8 @@ export interface TokenSource {
 }
 
 /** Tokens in the cache, and characters of one that may be in it. */
-const MOST_TOKENS = 5000;
-export const MOST_CHARACTERS = 4096;
+const MAX_TOKENS = 5000;
+export const MAX_CHARACTERS = 4096;
 /** How many last characters a token is looked up by: a hash of all of it takes four times as long. */
 const TAIL = 32;
 
@@ -66,7 +66,7 @@ interface Kept {
 /** Tokens that were found good. Of several requests with a new one, one finds out. */
 export class TokenCache {
   /** By their ends, which are a signature's or random; of several with the same end, the last. */
-  readonly #tokens = new Recent<Kept>(MOST_TOKENS);
+  readonly #tokens = new LruCache<Kept>(MAX_TOKENS);
   /** The one that was asked for last: often the next is the same, and is found without a hash. */
   #last: Kept | undefined;
   /** At most one for each request in progress. */
@@ -100,7 +100,7 @@ export class TokenCache {
   async #keep(text: string, verified: Promise<Token>): Promise<Token> {
     const cleared = this.#cleared;
     const token = await verified;
-    if (text.length <= MOST_CHARACTERS && cleared === this.#cleared)
+    if (text.length <= MAX_CHARACTERS && cleared === this.#cleared)
       this.#tokens.set(text.slice(-TAIL), { text, token });
     return token;
   }

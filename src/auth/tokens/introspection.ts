@@ -1,13 +1,13 @@
 import type { Config } from '../../config/config.js';
 import { unavailable } from '../../errors.js';
-import { Recent } from '../../limits/lru-cache.js';
+import { LruCache } from '../../limits/lru-cache.js';
 import { scopesOf } from '../../principal.js';
 import type { Problem } from '../../problem.js';
 import type { Log } from '../../telemetry/log.js';
 import { Refusal } from '../scheme.js';
 import {
   certificateIn,
-  MOST_CHARACTERS,
+  MAX_CHARACTERS,
   refusal,
   secondsIn,
   type Token,
@@ -33,9 +33,9 @@ export type IntrospectionSettings = Pick<
 const GOOD_MS = 30_000;
 const BAD_MS = 5000;
 /** Questions at a time. */
-const MOST_ASKED = 64;
+const MAX_ASKED = 64;
 /** Tokens remembered as no good. Apart from the good ones, which strangers must not push out. */
-const MOST_BAD = 5000;
+const MAX_BAD = 5000;
 
 type Answer = Readonly<Record<string, unknown>>;
 
@@ -54,7 +54,7 @@ export function introspection(
     ...authorizationOf(settings),
   };
   const good = new TokenCache(now);
-  const bad = new Recent<{ readonly refusal: Refusal; readonly until: number }>(MOST_BAD);
+  const bad = new LruCache<{ readonly refusal: Refusal; readonly until: number }>(MAX_BAD);
   let asked = 0;
 
   const fail = (error: RemoteError): Problem => {
@@ -63,7 +63,7 @@ export function introspection(
   };
 
   async function question(text: string): Promise<RemoteAnswer> {
-    if (asked >= MOST_ASKED)
+    if (asked >= MAX_ASKED)
       throw unavailable('The authorization server has enough access tokens to tell about.');
     asked++;
     try {
@@ -85,7 +85,7 @@ export function introspection(
     try {
       return judge(answer, settings, now());
     } catch (error) {
-      if (error instanceof Refusal && text.length <= MOST_CHARACTERS)
+      if (error instanceof Refusal && text.length <= MAX_CHARACTERS)
         bad.set(text, { refusal: error, until: now() + BAD_MS });
       throw error;
     }

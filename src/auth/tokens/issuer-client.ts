@@ -8,7 +8,7 @@ export interface RemoteAnswer {
 }
 
 /** Bytes of an answer, as they are once decoded. */
-const MOST_BYTES = 1_048_576;
+const MAX_BYTES = 1_048_576;
 
 /**
  * Asks `url` and reads an answer of JSON, both until `signal` aborts. A redirect is not followed: it may lead where
@@ -33,7 +33,7 @@ async function textOf({ body }: Response): Promise<string> {
   for await (const chunk of body ?? []) {
     bytes += chunk.length;
     // Leaving the loop ends the connection.
-    if (bytes > MOST_BYTES) throw new RemoteError(`an answer of more than ${MOST_BYTES} bytes`);
+    if (bytes > MAX_BYTES) throw new RemoteError(`an answer of more than ${MAX_BYTES} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

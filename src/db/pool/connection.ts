@@ -1,6 +1,6 @@
 import net from 'node:net';
 import postgres from 'postgres';
-import { quicken } from './postgres-parse-cache.js';
+import { stabilizeClasses } from './postgres-parse-cache.js';
 
 /**
  * One session. The driver (postgres 3.4.9) does not survive the loss of a connection: what it had queued for the
@@ -38,7 +38,7 @@ export interface Opening {
 }
 
 /** An error with a code that `problemOf` (sqlstate.ts) knows. */
-export function fault(code: string, message: string): Error {
+export function connectionError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
@@ -80,7 +80,7 @@ class Session implements Connection, Opening {
       const query = this.sql<{ pid: string }[]>`select pg_backend_pid()::text as pid`;
       query.then((rows) => {
         // The driver's own: 1.16 x the rate of reads at one connection and half of their p99, 1.03 to 1.07 x at 64.
-        quicken(query.constructor, rows.constructor);
+        stabilizeClasses(query.constructor, rows.constructor);
         this.pid = rows[0]!.pid;
         resolve(this);
       }, reject);
@@ -109,7 +109,10 @@ class Session implements Connection, Opening {
   #connect({ host, port, path }: Target): net.Socket {
     const at = this.#attempts++;
     if (this.lost || at >= host.length) {
-      const closed = fault('CONNECTION_CLOSED', 'the server closed the connection before it was open');
+      const closed = connectionError(
+        'CONNECTION_CLOSED',
+        'the server closed the connection before it was open',
+      );
       this.#lose(closed);
       throw this.lost;
     }
@@ -120,7 +123,7 @@ class Session implements Connection, Opening {
     return socket;
   }
 
-  #lose(why = fault('CONNECTION_CLOSED', 'the connection to the database was lost')): void {
+  #lose(why = connectionError('CONNECTION_CLOSED', 'the connection to the database was lost')): void {
     if (this.lost) return;
     this.lost = why;
     this.#refuse(why);

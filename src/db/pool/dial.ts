@@ -1,4 +1,4 @@
-import { type Connection, type ConnectionOptions, fault, openConnection } from './connection.js';
+import { type Connection, type ConnectionOptions, connectionError, openConnection } from './connection.js';
 
 export interface DialOptions extends ConnectionOptions {
   /** How long a connection may take to open, in milliseconds. */
@@ -40,13 +40,13 @@ export function dial(
         (error) => attempts.includes(opening) && settle(error),
       );
     };
-    const abort = () => settle(fault('CONNECTION_ENDED', 'the service is stopping'));
+    const abort = () => settle(connectionError('CONNECTION_ENDED', 'the service is stopping'));
     const again = setInterval(() => {
       attempts.splice(1, 1)[0]?.destroy();
       attempt();
     }, AGAIN_MS);
     const late = setTimeout(
-      () => settle(fault('ETIMEDOUT', 'the database did not open a connection in time')),
+      () => settle(connectionError('ETIMEDOUT', 'the database did not open a connection in time')),
       options.connectMs,
     );
     signal.addEventListener('abort', abort);

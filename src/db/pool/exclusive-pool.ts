@@ -1,21 +1,29 @@
 import type postgres from 'postgres';
-import { type Connection, fault } from './connection.js';
-import { Dialler, ended, late, limitsOf, type PoolOptions, Silence, watch } from './stall-detection.js';
+import { type Connection, connectionError } from './connection.js';
+import {
+  checkRegularly,
+  Dialler,
+  limitsOf,
+  type PoolOptions,
+  Silence,
+  stoppedError,
+  timedOutError,
+} from './stall-detection.js';
 
 /** Connections lent to one at a time. */
-export interface Lent {
+export interface ExclusivePool {
   /**
    * Waits for a free connection and lends it to `work`. Rejects when the wait takes too long, and when the connection
    * is lost or `work` has run out of time: then the server rolls back what was not committed.
    */
-  lend<T>(work: (loan: Loan) => Promise<T>): Promise<T>;
+  lend<T>(work: (lease: Lease) => Promise<T>): Promise<T>;
   end(): Promise<void>;
 }
 
 /** What the time limit is about: all that is done with the connection, or each silence of the server. */
 export type Limit = 'whole' | 'silence';
 
-export interface Loan {
+export interface Lease {
   /** The server's process. */
   readonly pid: string;
   readonly lost: boolean;
@@ -34,11 +42,11 @@ interface Place {
 const END_MS = 2000;
 
 /** Opens a pool; its connections are opened when needed. At most `size` are lent, and as many that are stalled. */
-export function openLent(options: PoolOptions, limit: Limit): Lent {
+export function openExclusivePool(options: PoolOptions, limit: Limit): ExclusivePool {
   return new LentPool(options, limit);
 }
 
-class OneLoan implements Loan {
+class OneLoan implements Lease {
   readonly silence: Silence;
   /** Rejects when the connection is lost. */
   readonly broken: Promise<never>;
@@ -72,7 +80,7 @@ class OneLoan implements Loan {
   }
 }
 
-class LentPool implements Lent {
+class LentPool implements ExclusivePool {
   readonly #limits;
   readonly #dialler;
   readonly #watch;
@@ -88,34 +96,34 @@ class LentPool implements Lent {
   ) {
     this.#limits = limitsOf(options);
     this.#dialler = new Dialler(options, (lost) => this.#drop(lost));
-    this.#watch = watch(this.#limits.tickMs, (now) => this.#look(now));
+    this.#watch = checkRegularly(this.#limits.tickMs, (now) => this.#look(now));
   }
 
-  async lend<T>(work: (loan: Loan) => Promise<T>): Promise<T> {
+  async lend<T>(work: (lease: Lease) => Promise<T>): Promise<T> {
     const since = performance.now();
-    if (this.#ended) throw ended();
+    if (this.#ended) throw stoppedError();
     if (this.#taken < this.options.size) this.#taken++;
     else await this.#place(since);
-    let loan: OneLoan | undefined;
+    let lease: OneLoan | undefined;
     try {
-      loan = new OneLoan(await this.#connection(since), since);
-      this.#out.add(loan);
+      lease = new OneLoan(await this.#connection(since), since);
+      this.#out.add(lease);
       this.#watch();
-      return await Promise.race([work(loan), loan.broken]);
+      return await Promise.race([work(lease), lease.broken]);
     } finally {
-      this.#giveBack(loan);
+      this.#giveBack(lease);
     }
   }
 
   async end(): Promise<void> {
     this.#ended = true;
     this.#dialler.stop();
-    for (const { reject } of this.#waiting) reject(ended());
+    for (const { reject } of this.#waiting) reject(stoppedError());
     this.#waiting.clear();
     await Promise.all(this.#idle.map(({ connection }) => connection.end()));
     const end = performance.now() + END_MS;
     while (this.#out.size > 0 && performance.now() < end) await new Promise((turn) => setTimeout(turn, 10));
-    for (const { connection } of this.#out) connection.destroy(ended());
+    for (const { connection } of this.#out) connection.destroy(stoppedError());
   }
 
   #place(since: number): Promise<void> {
@@ -134,14 +142,14 @@ class LentPool implements Lent {
     return connection;
   }
 
-  #giveBack(loan: OneLoan | undefined): void {
-    if (loan) {
-      this.#out.delete(loan);
-      const { connection } = loan;
+  #giveBack(lease: OneLoan | undefined): void {
+    if (lease) {
+      this.#out.delete(lease);
+      const { connection } = lease;
       if (this.#ended) void connection.end();
       else if (!connection.lost) this.#idle.push(new Silence(connection, performance.now()));
     }
-    if (loan?.counts !== false) this.#passOn();
+    if (lease?.counts !== false) this.#passOn();
   }
 
   /** A place that is free goes to who waited longest. */
@@ -156,29 +164,30 @@ class LentPool implements Lent {
 
   #drop(lost: Connection): void {
     this.#idle = this.#idle.filter(({ connection }) => connection !== lost);
-    for (const loan of this.#out) if (loan.connection === lost) loan.break(lost.lost);
+    for (const lease of this.#out) if (lease.connection === lost) lease.break(lost.lost);
   }
 
   #look(now: number): boolean {
     const { lateMs } = this.#limits;
-    for (const loan of this.#out) {
-      if (!loan.isWaiting() || loan.connection.paused) loan.silence.begin(now);
-      const silentFor = loan.silence.lasts(now);
-      if ((this.limit === 'whole' ? now - loan.since : silentFor) > lateMs) loan.connection.destroy(late());
-      else if (loan.counts && silentFor > this.#limits.stallMs) this.#setAside(loan, now);
+    for (const lease of this.#out) {
+      if (!lease.isWaiting() || lease.connection.paused) lease.silence.begin(now);
+      const silentFor = lease.silence.lasts(now);
+      if ((this.limit === 'whole' ? now - lease.since : silentFor) > lateMs)
+        lease.connection.destroy(timedOutError());
+      else if (lease.counts && silentFor > this.#limits.stallMs) this.#setAside(lease, now);
     }
     for (const place of this.#waiting) {
       if (now - place.since <= lateMs) break;
       this.#waiting.delete(place);
-      place.reject(fault('QUEUE_TIMEOUT', 'no connection to the database was free in time'));
+      place.reject(connectionError('QUEUE_TIMEOUT', 'no connection to the database was free in time'));
     }
     return this.#out.size > 0 || this.#waiting.size > 0;
   }
 
   /** A connection that may be dead keeps nobody waiting; nor do those that have been silent for as long. */
-  #setAside(loan: OneLoan, now: number): void {
+  #setAside(lease: OneLoan, now: number): void {
     if (this.#out.size >= 2 * this.options.size) return;
-    loan.counts = false;
+    lease.counts = false;
     for (const { connection } of this.#idle.filter((idle) => idle.lasts(now) > this.#limits.stallMs))
       connection.destroy();
     this.#passOn();

@@ -1,9 +1,17 @@
 import type postgres from 'postgres';
 import type { Connection } from './connection.js';
-import { Dialler, ended, late, limitsOf, type PoolOptions, Silence, watch } from './stall-detection.js';
+import {
+  checkRegularly,
+  Dialler,
+  limitsOf,
+  type PoolOptions,
+  Silence,
+  stoppedError,
+  timedOutError,
+} from './stall-detection.js';
 
 /** Connections shared by whoever has a statement, pipelined. */
-export interface Shared {
+export interface PipelinedPool {
   /**
    * Runs one statement. Rejects when it fails, when it or the wait for a connection takes too long, and when its
    * connection is lost: then nobody knows whether it took place, and it is not sent again. `moreMs` is given to one
@@ -34,7 +42,7 @@ interface Member {
  * Opens a pool; its connections are opened when needed. There are at most `size` of them that work, and as many
  * again that are suspected to be dead and have not yet run out of time.
  */
-export function openShared(options: PoolOptions): Shared {
+export function openPipelinedPool(options: PoolOptions): PipelinedPool {
   const pool = new SharedPool(options);
   return {
     run: (work, moreMs = 0) =>
@@ -57,11 +65,11 @@ class SharedPool {
   constructor(readonly options: PoolOptions) {
     this.#limits = limitsOf(options);
     this.#dialler = new Dialler(options, (lost) => this.#drop(lost));
-    this.#watch = watch(this.#limits.tickMs, (now) => this.#look(now));
+    this.#watch = checkRegularly(this.#limits.tickMs, (now) => this.#look(now));
   }
 
   submit(task: Task): void {
-    if (this.#ended) return task.reject(ended());
+    if (this.#ended) return task.reject(stoppedError());
     const member = this.#freest();
     if (member) this.#start(task, member);
     else {
@@ -152,13 +160,13 @@ class SharedPool {
     const { lateMs } = this.#limits;
     for (const member of this.#members) {
       const [oldest] = member.tasks;
-      if (oldest && now - oldest.since > lateMs) member.connection.destroy(late());
+      if (oldest && now - oldest.since > lateMs) member.connection.destroy(timedOutError());
       else this.#listen(member, oldest, now);
     }
     for (const task of this.#waiting) {
       if (now - task.since <= lateMs) break;
       this.#waiting.delete(task);
-      task.reject(late());
+      task.reject(timedOutError());
     }
     this.#startWaiting();
     if (this.#waiting.size > 0) this.#grow(now);

@@ -7,7 +7,7 @@ const LOOKS = 500;
  * constructor and of all that calls it, that what was relied on has changed: it begins anew for ever. A class through
  * which properties are looked up it keeps otherwise.
  */
-export function quicken(...classes: readonly object[]): void {
+export function stabilizeClasses(...classes: readonly object[]): void {
   for (const each of classes) {
     const heir: { readonly missing?: never } = Object.create(each);
     for (let looks = 0; looks < LOOKS; looks++) void heir.missing;

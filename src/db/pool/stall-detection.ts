@@ -1,4 +1,4 @@
-import { type Connection, type ConnectionOptions, fault } from './connection.js';
+import { type Connection, type ConnectionOptions, connectionError } from './connection.js';
 import { dial } from './dial.js';
 
 export interface PoolOptions extends ConnectionOptions {
@@ -26,8 +26,8 @@ export function limitsOf({ timeoutMs }: PoolOptions) {
   };
 }
 
-export const late = () => fault('ETIMEDOUT', 'the database did not answer in time');
-export const ended = () => fault('CONNECTION_ENDED', 'the service is stopping');
+export const timedOutError = () => connectionError('ETIMEDOUT', 'the database did not answer in time');
+export const stoppedError = () => connectionError('CONNECTION_ENDED', 'the service is stopping');
 
 /** Since when a connection has said nothing. */
 export class Silence {
@@ -57,7 +57,7 @@ export class Silence {
 }
 
 /** Gives a function that sees to it that `look` is called every `ms` until it says that there is nothing to see. */
-export function watch(ms: number, look: (now: number) => boolean): () => void {
+export function checkRegularly(ms: number, look: (now: number) => boolean): () => void {
   let watching = false;
   const turn = (): void => {
     watching = look(performance.now());

@@ -1,8 +1,8 @@
 import postgres from 'postgres';
 import t from 'tap';
 import { hashOf, isKey, newKey } from '../../../src/auth/credentials/api-key-format.js';
-import { openLookup } from '../../../src/auth/credentials/credential-cache.js';
-import { readGrant } from '../../../src/auth/credentials/credential-input.js';
+import { openCredentialCache } from '../../../src/auth/credentials/credential-cache.js';
+import { readCredentialInput } from '../../../src/auth/credentials/credential-input.js';
 import { createCredential } from '../../../src/auth/credentials/credentials.js';
 import type { Db, Row } from '../../../src/db/db.js';
 import type { Listening } from '../../../src/db/pool/listen.js';
@@ -98,12 +98,12 @@ t.test('only the SHA-256 of a key is stored', async (t) => {
 
 t.test('an expired key is refused, also one that was taken a moment ago', async (t) => {
   const { db, send } = await testService(t, AUTH);
-  const { grant, key } = readGrant({ label: 'l', subject: 's', scopes: ['self'] });
-  await createCredential(db, { ...grant, expires: Date.now() - 1 });
+  const { input, key } = readCredentialInput({ label: 'l', subject: 's', scopes: ['self'] });
+  await createCredential(db, { ...input, expires: Date.now() - 1 });
   t.equal((await send('GET', '/whoami', by(key!))).status, 401);
 
-  const soon = readGrant({ label: 'l', subject: 's', scopes: ['self'] });
-  await createCredential(db, { ...soon.grant, expires: Date.now() + 700 });
+  const soon = readCredentialInput({ label: 'l', subject: 's', scopes: ['self'] });
+  await createCredential(db, { ...soon.input, expires: Date.now() + 700 });
   const status = async () => (await send('GET', '/whoami', by(soon.key!))).status;
   t.equal(await status(), 200);
   await until('it expires', async () => (await status()) === 401);
@@ -214,7 +214,7 @@ const ROW = { kind: 'key', subject: 's', scopes: 'a b', expires: null };
 t.test('an answer is kept for a second while revocations are heard of, and not otherwise', async (t) => {
   const { db, asked, listening } = fakeDb();
   let now = 0;
-  const { find, forget } = openLookup(db, log, () => now);
+  const { find, forget } = openCredentialCache(db, log, () => now);
   const lookUp = async (from: string) => {
     const found = find('key', 'h');
     const statements = asked.length;
@@ -249,7 +249,7 @@ t.test('an answer is kept for a second while revocations are heard of, and not o
 t.test('those who ask at the same time share a statement; a revocation meanwhile ends that', async (t) => {
   const { db, asked, listening } = fakeDb();
   let now = 0;
-  const { find } = openLookup(db, log, () => now);
+  const { find } = openCredentialCache(db, log, () => now);
   listening().onOpen();
   const all = [find('key', 'h'), find('key', 'h'), find('key', 'h')];
   t.equal(asked.length, 1);
@@ -278,7 +278,7 @@ t.test('a failed statement fails all who wait for it, and is not kept', async (t
     },
     listen: () => async () => undefined,
   } as unknown as Db;
-  const { find } = openLookup(db, log);
+  const { find } = openCredentialCache(db, log);
   const [one, two] = [find('key', 'h'), find('key', 'h')];
   await t.rejects(async () => one, /away/);
   await t.rejects(async () => two, /away/);

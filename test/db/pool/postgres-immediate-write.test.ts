@@ -1,7 +1,7 @@
 import net from 'node:net';
 import t from 'tap';
 import { connect } from '../../../src/db/db.js';
-import { atOnce } from '../../../src/db/pool/postgres-immediate-write.js';
+import { padForImmediateWrite } from '../../../src/db/pool/postgres-immediate-write.js';
 import { testDatabase } from '../../support/service.js';
 
 const OPTIONS = {
@@ -25,7 +25,7 @@ t.test(
     const writes = t.capture(net.Socket.prototype, 'write', net.Socket.prototype.write);
     for (const [parameter, count] of [
       ['{a,b}', 0],
-      [atOnce('{a,b}'), 1],
+      [padForImmediateWrite('{a,b}'), 1],
     ] as const) {
       const rows = db.run(STATEMENT, [parameter]);
       // The end of the microtasks; the turn goes on.
