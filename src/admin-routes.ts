@@ -23,7 +23,7 @@ import { fieldsOf } from './webhooks/webhook-input.js';
 
 /** What watches the service asks; no credential is needed. */
 export function healthRoutes(obstacle: () => Promise<NotReadyReason>): Route[] {
-  const always = (action: Action) => ({ GET: { ...requiring('nothing', action), always: true } });
+  const always = (action: Action) => ({ GET: { ...requiring('nothing', action), alwaysAvailable: true } });
   return [
     { path: '/healthz', actions: always(healthz) },
     { path: '/readyz', actions: always(readyz(obstacle)) },

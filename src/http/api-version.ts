@@ -1,30 +1,30 @@
 import { noSuchPath, unsupportedVersion, versionMismatch, versionSunset } from '../errors.js';
 
-/** The versions there are. */
+/** The supported versions. */
 const VERSIONS = ['1'];
 const MOUNT = '/api/v1';
 
-/** When a version retires, as the operator dates it. */
+/** When a version retires. */
 export interface Retirement {
   readonly deprecation: Date | undefined;
   readonly sunset: Date | undefined;
   readonly successor: string | undefined;
 }
 
-/** Where a path leads once its version is taken off; `mounted`: the version stood in the path. */
+/** A path without its version. `mounted`: the path named the version. */
 export interface Versioned {
   readonly path: string;
   readonly mounted: boolean;
 }
 
-/** Takes the version off a path: /api/v1/users and /users are one resource. Throws 404 for other versions. */
+/** Removes the version from a path: /api/v1/users and /users are one resource. Throws 404 for other versions. */
 export function splitVersion(path: string): Versioned {
   if (!path.startsWith('/api/')) return { path, mounted: false };
   if (!path.startsWith(`${MOUNT}/`)) throw noSuchPath();
   return { path: path.slice(MOUNT.length), mounted: true };
 }
 
-/** Throws the 400 of an API-Version field that names another version than there is, or than the path does. */
+/** Throws 400 for an API-Version field that names an unsupported version, or not the version of the path. */
 export function requireVersion(field: string | string[] | undefined, mounted: boolean): void {
   if (field === undefined || field === '1') return;
   const version = String(field).trim();
@@ -33,8 +33,8 @@ export function requireVersion(field: string | string[] | undefined, mounted: bo
 }
 
 /**
- * The fields that every answer of a retiring version carries: Deprecation (RFC 9745), Sunset (RFC 8594) and
- * a link to the successor, from the date of deprecation on. Throws 410 after the sunset.
+ * The fields of every response of a retiring version, from the date of deprecation on: Deprecation (RFC 9745), Sunset
+ * (RFC 8594) and a link to the successor. Throws 410 after the sunset.
  */
 export function retirementFields(retirement: Retirement, now: number): string[] {
   const { deprecation, sunset, successor } = retirement;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Cors } from './cors.js';
 
-/** Gives the fields that every answer to a request carries, whatever it is: flat, so that it copies references. */
+/** Returns the fields of every response to a request, as a flat list of names and values. */
 export type CommonFields = (req: IncomingMessage, id: string) => string[];
 
 /**
@@ -15,7 +15,7 @@ export function fixedFields(encrypted: boolean, hstsMaxAgeSeconds: number): read
     : nosniff;
 }
 
-/** `fixed` as `fixedFields` returns; `cors` undefined: pages of other origins are not let in. */
+/** `fixed` is the result of `fixedFields`. `cors` undefined: pages of other origins have no access. */
 export function commonFields(fixed: readonly string[], cors: Cors | undefined): CommonFields {
   return (req, id) =>
     cors

@@ -1,18 +1,18 @@
 interface Range {
   readonly type: string;
   readonly subtype: string;
-  /** It has parameters, as `text/html;level=1`: it fits, but less well than the bare type. */
+  /** Has parameters, like `text/html;level=1`: it matches, but is less specific than the bare type. */
   readonly narrowed: boolean;
   readonly q: number;
 }
 
 const PROBLEM = 'application/problem+json';
-/** Ranges of one header that are looked at; more than any client has reason to send. */
+/** Maximum ranges of a header that are read. */
 const MAX_RANGES = 64;
 
 /**
- * The offer that the Accept header prefers (RFC 9110 section 12.5.1), the first offer among equals and when
- * there is no header; undefined when none is acceptable.
+ * The offer that the Accept header prefers (RFC 9110 section 12.5.1). The first offer wins among equals, and without a
+ * header. Undefined: none is acceptable.
  */
 export function negotiate(accept: string | undefined, offers: readonly string[]): string | undefined {
   if (accept === undefined || accept === '*/*' || accept === offers[0]) return offers[0];
@@ -29,13 +29,13 @@ export function negotiate(accept: string | undefined, offers: readonly string[])
   return best;
 }
 
-/** Whether the client names problem details (RFC 9457) as something it takes. */
+/** Whether Accept names problem details (RFC 9457). */
 export function acceptsProblemJson(accept: string | undefined): boolean {
   if (accept === undefined || !/problem\+json/i.test(accept)) return false;
   return parseAccept(accept).some(({ type, subtype, q }) => q > 0 && `${type}/${subtype}` === PROBLEM);
 }
 
-/** An unreadable range is left out: RFC 9110 lets a server disregard a header it cannot use. */
+/** Invalid ranges are ignored, as RFC 9110 permits. */
 function parseAccept(accept: string): Range[] {
   return accept
     .split(',', MAX_RANGES)
@@ -59,18 +59,18 @@ function isWeight(parameter: string): boolean {
   return /^q\s*=/i.test(parameter);
 }
 
-/** The weight of the most specific range that fits. */
+/** The weight of the most specific range that matches. */
 function qualityOf(offer: string, ranges: readonly Range[]): number {
   const [type, subtype] = offer.split('/');
   let specificity = -1;
   let q = 0;
   for (const range of ranges) {
-    const fits =
+    const matches =
       range.type === '*'
         ? range.subtype === '*'
         : range.type === type && (range.subtype === '*' || range.subtype === subtype);
     const rank = range.type === '*' ? 0 : range.subtype === '*' ? 1 : range.narrowed ? 2 : 3;
-    if (fits && rank > specificity) {
+    if (matches && rank > specificity) {
       specificity = rank;
       q = range.q;
     }

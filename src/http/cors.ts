@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** What pages of other origins may do with the answers (the CORS protocol of the Fetch standard, section 3.2). */
+/** Access for pages of other origins (CORS protocol: Fetch standard, section 3.2). */
 export interface Cors {
-  /** The fields that every answer to a request carries, also an error. */
+  /** The fields of every response, also of errors. */
   readonly fields: (origin: string | undefined) => readonly string[];
-  /** The further fields of an answer to OPTIONS; none when it is no preflight of an origin that is let in. */
+  /** Further fields of the response to a preflight of an allowed origin; empty for any other OPTIONS. */
   readonly preflight: (headers: IncomingHttpHeaders, allow: string) => readonly string[];
 }
 
-/** The request fields that a page may set beyond those that it always may. */
+/** Request fields that pages may set, besides those that the standard always allows. */
 const ALLOWED = [
   'Authorization',
   'Content-Type',
@@ -27,7 +27,7 @@ const ALLOWED = [
   'X-Key-Id',
 ].join(', ');
 
-/** The response fields that a page may read beyond those that it always may. */
+/** Response fields that pages may read, besides those that the standard always allows. */
 const EXPOSED = [
   'ETag',
   'Location',
@@ -48,26 +48,26 @@ const EXPOSED = [
   'Events-Cursor',
 ].join(', ');
 
-/** Seconds that a browser may keep the answer to a preflight. */
+/** Seconds for which a browser may cache the response to a preflight. */
 const MAX_AGE = '600';
 
-const FOREIGN = ['Vary', 'Origin'];
+const OTHER_ORIGIN = ['Vary', 'Origin'];
 
 /**
- * Lets pages of these origins in, each by its exact name; undefined when there are none. Whoever else asks is answered
- * as without CORS, and a browser keeps the answer from its page. Credentials are not let in: nothing here is
- * authenticated by a cookie, and what a page itself puts into a field needs no leave.
+ * Allows pages of these exact origins; undefined: none are allowed. Other origins get the usual response, which
+ * browsers withhold from their pages. There is no Access-Control-Allow-Credentials, since nothing is authenticated by
+ * a cookie.
  */
 export function corsFor(origins: readonly string[]): Cors | undefined {
   if (origins.length === 0) return undefined;
   const known = new Map(
     origins.map((origin) => [
       origin,
-      [...FOREIGN, 'Access-Control-Allow-Origin', origin, 'Access-Control-Expose-Headers', EXPOSED],
+      [...OTHER_ORIGIN, 'Access-Control-Allow-Origin', origin, 'Access-Control-Expose-Headers', EXPOSED],
     ]),
   );
   return {
-    fields: (origin) => known.get(origin ?? '') ?? FOREIGN,
+    fields: (origin) => known.get(origin ?? '') ?? OTHER_ORIGIN,
     preflight: (headers, allow) =>
       known.has(headers.origin ?? '') && headers['access-control-request-method'] !== undefined
         ? [

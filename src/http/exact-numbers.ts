@@ -1,15 +1,15 @@
 import { invalidBody } from '../errors.js';
 import { nextLongTask } from '../limits/long-task.js';
 
-/** Throws invalidBody for JSON that holds a number whose value reading it as a double would change. */
+/** Throws invalidBody for JSON with a number whose value changes when it is read as a double. */
 export function requireExactNumbers(text: string): void {
   if (inexactNumbers(text).length > 0) throw inexact();
 }
 
-/** Characters of a text whose numbers are looked at in one tick. */
+/** Characters that are checked in one tick. */
 const NUMBERS_AT_ONCE = 131_072;
 
-/** The same in long tasks of their own. */
+/** The same in several long tasks. */
 export async function requireExactNumbersInStages(text: string): Promise<void> {
   if (!SUSPECT.test(text)) return;
   for (let from = 0; from < text.length; ) {
@@ -22,7 +22,7 @@ export async function requireExactNumbersInStages(text: string): Promise<void> {
 
 const inexact = () => invalidBody('holds a number that does not fit a double', 'number');
 
-/** A run that may be a number of more than fifteen digits, or with an exponent; most bodies have none. */
+/** Whether there may be a number of more than fifteen digits or with an exponent; few bodies have one. */
 const SUSPECT = /[\d.]{16}|\d[eE]/;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
@@ -32,12 +32,12 @@ export interface NumberToken {
   readonly token: string;
 }
 
-/** The numbers whose value reading them as a double would change. */
+/** The numbers whose value changes when they are read as a double. */
 export function inexactNumbers(text: string): readonly NumberToken[] {
   return SUSPECT.test(text) ? inexactNumbersIn(text, 0, text.length).found : [];
 }
 
-/** Those of a part of a text, and where the next part begins: behind a number or a string that crosses its end. */
+/** The same for a part of a text; `next` is behind a number or a string that crosses the end of the part. */
 function inexactNumbersIn(
   text: string,
   from: number,
@@ -59,14 +59,14 @@ function inexactNumbersIn(
   return { found, next: at };
 }
 
-/** Where a string ends: at the first quotation mark that is not escaped. A loop, since a regular expression overflows. */
+/** The index of the closing quotation mark. A loop, since a regular expression would overflow the stack. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
   return at;
 }
 
-/** Up to so many digits a double holds, in the range in which its precision is full. */
+/** Digits that a double always holds, in the range of full precision. */
 const EXACT_LENGTH = 15;
 const [MIN_EXACT, MAX_EXACT] = [1e-290, 1e290];
 
@@ -77,7 +77,7 @@ function isInexact(token: string): boolean {
   return decimal(token) !== decimal(String(Number(token)));
 }
 
-/** The value of a number's text in one form: digits without zeros at either end, and their exponent. */
+/** The canonical form of a number: digits without zeros at either end, and their exponent. */
 function decimal(text: string): string {
   const [, whole = '', fraction = '', exponent = '0'] =
     /^-?(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];

@@ -1,6 +1,6 @@
 const HEALTH_CHECK = /^(?:\/api\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
 
-/** Whether a request target is /healthz or /readyz, which respond whatever the load and whatever the Host. */
+/** Whether a request target is /healthz or /readyz, which respond under any load and to any Host. */
 export function isHealthCheck(target: string): boolean {
   return HEALTH_CHECK.test(target);
 }

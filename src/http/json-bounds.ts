@@ -2,7 +2,7 @@ import { invalidBody } from '../errors.js';
 
 /** Levels of nesting that a body or a record may have. */
 export const MAX_DEPTH = 32;
-/** What takes longest to parse, to check and to store: members of one object, of all objects, and objects and arrays. */
+/** Maximum members of one object, of all objects, and objects plus arrays: what takes longest to parse and to store. */
 export const MAX_OBJECT_MEMBERS = 10_000;
 export const MAX_MEMBERS = 50_000;
 export const MAX_CONTAINERS = 100_000;
@@ -11,8 +11,8 @@ const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Throws invalidBody for JSON, in UTF-8, that is nested too deeply or has too many members, objects or arrays. Looks at
- * each byte once and builds nothing; whether the text is JSON is for the parser to say.
+ * Throws invalidBody for JSON, in UTF-8, that is nested too deeply or has too many members, objects or arrays. Reads each
+ * byte once and allocates nothing. It does not check that the text is valid JSON.
  */
 export function requireJsonBounds(text: Uint8Array): void {
   let [depth, members, containers] = [0, 0, 0];
@@ -23,7 +23,7 @@ export function requireJsonBounds(text: Uint8Array): void {
     if (byte === QUOTE) at = endOfString(text, at);
     else if (byte === COLON) {
       members++;
-      // What is no JSON may close more than it opened.
+      // Invalid JSON may close more than it opened.
       if (++ofObject[Math.max(0, depth)]! > MAX_OBJECT_MEMBERS)
         throw invalidBody(`must not have more than ${MAX_OBJECT_MEMBERS} members in one object`, 'members');
     } else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
@@ -39,7 +39,7 @@ export function requireJsonBounds(text: Uint8Array): void {
     throw invalidBody(`must not have more than ${MAX_CONTAINERS} objects and arrays`, 'containers');
 }
 
-/** Where a string ends: at the first quotation mark that is not escaped. */
+/** The index of the closing quotation mark. */
 function endOfString(text: Uint8Array, start: number): number {
   let at = start + 1;
   while (at < text.length && text[at] !== QUOTE) at += text[at] === BACKSLASH ? 2 : 1;

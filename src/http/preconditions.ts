@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { badRequest } from '../errors.js';
 
-/** Preconditions of one request (RFC 9110 section 13.1), those that section 13.2.2 lets count. */
+/** The preconditions of a request (RFC 9110 section 13.1) that apply according to section 13.2.2. */
 export interface Conditions {
   /** If-Match. */
   readonly match: Tags | undefined;
-  /** If-Unmodified-Since, milliseconds; counts only without If-Match. */
+  /** If-Unmodified-Since, milliseconds; ignored if there is an If-Match. */
   readonly unmodifiedSince: number | undefined;
   /** If-None-Match. */
   readonly noneMatch: Tags | undefined;
-  /** If-Modified-Since, milliseconds; counts only for GET and HEAD and without If-None-Match. */
+  /** If-Modified-Since, milliseconds; only for GET and HEAD, and ignored if there is an If-None-Match. */
   readonly modifiedSince: number | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface Tag {
   readonly opaque: string;
 }
 
-/** What a representation is compared by. `modified` gives milliseconds, undefined when it is not known. */
+/** The validators of a representation. `modified` returns milliseconds; undefined: unknown. */
 export interface Validators {
   readonly etag: string;
   readonly modified: (() => number) | undefined;
@@ -29,7 +29,7 @@ export interface Validators {
 
 const MAX_TAGS = 100;
 
-/** Reads the preconditions; undefined when there are none. Throws 400 for a list that is no list of entity tags. */
+/** Reads the preconditions; undefined: there are none. Throws 400 for an invalid list of entity tags. */
 export function readConditions(headers: IncomingHttpHeaders): Conditions | undefined {
   const match = headers['if-match'];
   const noneMatch = headers['if-none-match'];
@@ -80,7 +80,7 @@ export function seconds(ms: number): number {
   return Math.floor(ms / 1000);
 }
 
-/** One entity tag and what may stand between it and the next (RFC 9110 section 8.8.3, 5.6.1). */
+/** One entity tag with the separators before it (RFC 9110 sections 8.8.3 and 5.6.1). */
 const TAG = /[ \t,]*(W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y;
 
 function readTags(field: string, name: string): Tags {
@@ -98,7 +98,7 @@ function readTags(field: string, name: string): Tags {
   return tags;
 }
 
-/** The three forms of RFC 9110 section 5.6.7; a field that is none of them is ignored (section 13.1.3, 13.1.4). */
+/** The three forms of RFC 9110 section 5.6.7; any other field is ignored (sections 13.1.3 and 13.1.4). */
 const HTTP_DATE =
   /^(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT|\w{6,9}, \d\d-\w{3}-\d\d \d\d:\d\d:\d\d GMT|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})$/;
 

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Problem } from '../problem.js';
 
-/** An answer to a problem: the media type is in `headers`; no body where the shape has none. */
+/** The response to a problem. `headers` include Content-Type, unless the body is empty. */
 export interface Rendered {
   readonly status: number;
   readonly headers: string[];
@@ -9,8 +9,8 @@ export interface Rendered {
 }
 
 /**
- * The only place that turns a body shape into a body. `problemJson` (RFC 9457) is for a client whose Accept names it;
- * `requestId` goes into a 500, so that its reader can find the log entry.
+ * Renders a problem; the only place that knows the body shapes. `problemJson` (RFC 9457) is for clients whose Accept
+ * names it. A 500 contains `requestId`, by which the log entry can be found.
  */
 export function render(problem: Problem, problemJson: boolean, requestId: string): Rendered {
   const { status, more } = problem;
@@ -27,7 +27,7 @@ export function render(problem: Problem, problemJson: boolean, requestId: string
   return { status, headers, body };
 }
 
-/** What a client may not do, or what it sent, is not for others: no error is stored (RFC 9111 section 5.2.2.5). */
+/** Errors are not stored by caches (RFC 9111 section 5.2.2.5), since they may depend on the credential. */
 const NO_STORE = ['Cache-Control', 'no-store'];
 
 const JSON_TYPE = 'application/json';

@@ -4,7 +4,7 @@ import type { Json } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import type { Permission, Principal } from '../principal.js';
 
-/** A body that was read: its media type without parameters, and the JSON in it. */
+/** A parsed body, with its media type without parameters. */
 export interface Body {
   readonly type: string;
   readonly value: Json;
@@ -16,21 +16,21 @@ export interface Request {
   /** Identifies the request in the log and in a 500. */
   readonly id: string;
   readonly method: string;
-  /** The path without a version prefix, as links repeat it. */
+  /** The path without its version, as links repeat it. */
   readonly path: string;
   readonly params: Readonly<Record<string, string | undefined>>;
   /** The query without its question mark. */
   readonly query: string;
   readonly headers: IncomingHttpHeaders;
-  /** The media type negotiated among those the action offers. */
+  /** The negotiated media type of the response. */
   readonly type: string;
   readonly principal: Principal;
-  /** What the principal may do: with `own`, only what is its own, where the path does not tell. */
+  /** What the principal may access: `own` means its own records only, where the path does not decide that. */
   readonly permission: Permission;
-  /** The transaction that the action is part of; undefined: each statement is its own. */
+  /** The transaction that the action is part of; undefined: each statement commits by itself. */
   readonly run: Run | undefined;
-  /** Hashes made before the transaction began, one for each operation of a batch, or one alone. */
+  /** Hashes that were made before the transaction began: one per operation of a batch, or a single one. */
   readonly passwordHashes?: readonly (HashedPassword | undefined)[] | undefined;
-  /** Only for actions that take a body; undefined when the request has none. */
+  /** Only for actions that accept a body; undefined if the request has none. */
   readonly body: Body | undefined;
 }

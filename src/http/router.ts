@@ -12,23 +12,23 @@ export const MAX_TARGET = 8192;
 /** What one method does on one resource. */
 export interface Action {
   readonly run: (request: Request) => Promise<Reply> | Reply;
-  /** Throws the 403 that the caller's scopes and the path alone do not decide. Changes and locks nothing. */
+  /** Throws a 403 that depends on more than the caller's scopes and the path. Changes and locks nothing. */
   readonly authorize?: (request: Request) => Promise<void> | void;
   /**
-   * Work that is too slow for a transaction and precedes it; undefined when there is none. Resolves to the request
-   * to run. Throws what `run` throws of an invalid body.
+   * Work that is too slow for a transaction and precedes it, resolving to the request to run; undefined: there is none.
+   * Throws what `run` throws for an invalid body.
    */
   readonly prepare?: (request: Request) => (() => Promise<Request>) | undefined;
-  /** Media types of its answer, the default first; more than one are negotiated. */
+  /** Media types of the response, the default first. If there are several, they are negotiated. */
   readonly offers?: readonly string[];
-  /** Media types of the body it reads; none: a body is left unread. */
+  /** Media types of the body; absent: a body is not read. */
   readonly accepts?: readonly string[];
 }
 
-/** An action and who may run it. */
+/** An action and the permission that it requires. */
 export interface Endpoint extends Action {
   readonly requires: Requirement;
-  /** Answers in maintenance as well, and counts for no limit. */
+  /** Responds during maintenance as well, and is not rate limited. */
   readonly alwaysAvailable?: boolean;
 }
 
@@ -38,15 +38,15 @@ export interface Route {
   readonly actions: Readonly<Record<string, Endpoint>>;
 }
 
-/** A resource as it was found: its actions, and the Allow field that goes with them. */
+/** The resource that a path identifies. */
 export interface Match {
-  /** The template that the path fits: `/users/:id`. */
+  /** The route's template: `/users/:id`. */
   readonly template: string;
   readonly actions: ReadonlyMap<string, Endpoint>;
   readonly allow: string;
-  /** Accept-Post and Accept-Patch of an OPTIONS answer (RFC 5789 section 3.1). */
+  /** Accept-Post and Accept-Patch for the response to OPTIONS (RFC 5789 section 3.1). */
   readonly acceptFields: readonly string[];
-  /** What a method that there is not is answered. */
+  /** The 405 for methods that the resource does not support. */
   readonly notAllowed: Problem;
   readonly params: Readonly<Record<string, string | undefined>>;
 }
@@ -55,7 +55,7 @@ export type Router = (path: string) => Match;
 
 type Compiled = Omit<Match, 'params'>;
 
-/** Registers each path once, with the table of its methods as what it stores. Throws 404, 400 when asked. */
+/** Registers each path once, with the table of its methods. The router throws 404 and 400. */
 export function createRouter(routes: readonly Route[]): Router {
   const router = FindMyWay({ maxParamLength: MAX_TARGET });
   for (const { path, actions } of routes) router.on('GET', path, () => undefined, compile(path, actions));
@@ -63,8 +63,7 @@ export function createRouter(routes: readonly Route[]): Router {
     const found = router.find('GET', path);
     if (!found)
       throw isDecodable(path) ? noSuchPath() : badRequest('The path has an invalid percent-encoding.');
-    const { template, actions, allow, acceptFields: takes, notAllowed } = found.store as Compiled;
-    return { template, actions, allow, acceptFields: takes, notAllowed, params: found.params };
+    return { ...(found.store as Compiled), params: found.params };
   };
 }
 
@@ -73,26 +72,26 @@ function compile(template: string, actions: Route['actions']): Compiled {
   const get = table.get('GET');
   if (get) table.set('HEAD', get);
   const allow = [...ORDER.filter((method) => table.has(method)), 'OPTIONS'].join(', ');
-  const takes = [
+  const acceptFields = [
     ['Accept-Post', table.get('POST')?.accepts],
     ['Accept-Patch', table.get('PATCH')?.accepts],
   ].flatMap(([field, types]) => (types ? [field as string, (types as string[]).join(', ')] : []));
-  return { template, actions: table, allow, acceptFields: takes, notAllowed: methodNotAllowed(allow) };
+  return { template, actions: table, allow, acceptFields, notAllowed: methodNotAllowed(allow) };
 }
 
-/** The action of a method, undefined for OPTIONS, which every resource answers the same way. Throws 405. */
+/** The action of a method; undefined for OPTIONS, which is the same for every resource. Throws 405. */
 export function selectAction(match: Match, method: string): Endpoint | undefined {
   const action = match.actions.get(method);
   if (!action && method !== 'OPTIONS') throw match.notAllowed;
   return action;
 }
 
-/** The action for those who have what it needs. */
-export function requiring(needs: Requirement, action: Action): Endpoint {
-  return { ...action, requires: needs };
+/** The action for callers that meet the requirement. */
+export function requiring(requires: Requirement, action: Action): Endpoint {
+  return { ...action, requires };
 }
 
-/** The media type of an action's answer. Throws 406. */
+/** The negotiated media type of an action's response. Throws 406. */
 export function negotiateType({ offers }: Action, accept: string | undefined): string {
   if (!offers) return '';
   const type = negotiate(accept, offers);

@@ -12,7 +12,7 @@ import type { Log } from '../telemetry/log.js';
 import type { Observation, Observer } from '../telemetry/request-observer.js';
 import type { BodyLimits } from '../transport/incomplete-body.js';
 
-/** One request and its answer on their way through the steps. */
+/** One request and its response on their way through the stages. */
 export interface RequestContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
@@ -20,18 +20,19 @@ export interface RequestContext {
   readonly expectation: Expectation;
   readonly options: PipelineOptions;
   readonly observation: Observation;
-  /** Fields that the answer carries whatever it is. */
+  /** Fields of the response, whatever it is. Stages add to them. */
   readonly common: string[];
-  /** Called when nothing more is done for the request but what goes on apart. */
+  /** Called when the stages are done; a stream may continue. */
   readonly ended: () => void;
   bytes: Promise<Buffer> | undefined;
-  /** Bytes of the body that are held as values, as `parseLimit` admitted them. */
+  /** Bytes of the body that `parseLimit` has admitted. */
   parsedBytes: number;
   presented: Presented | undefined;
-  counted: boolean;
+  /** Whether the request was counted against a rate limit. */
+  isRateCounted: boolean;
 }
 
-/** What the client expects before it sends its body: nothing, 100 Continue, or something we cannot meet. */
+/** What the client expects before it sends its body: nothing, 100 Continue, or something unsupported. */
 export type Expectation = 'none' | 'continue' | 'unknown';
 
 export interface PipelineOptions extends BodyLimits {
@@ -43,21 +44,21 @@ export interface PipelineOptions extends BodyLimits {
   /** Bytes of responses that this process may hold. */
   readonly responseBytes: number;
   readonly retirement: Retirement;
-  /** Undefined: nobody has to show a credential. */
+  /** Undefined: no request needs a credential. */
   readonly authenticate: Authenticate | undefined;
-  /** Throws 421; undefined: any Host is accepted. */
+  /** Throws 421; undefined: any Host is allowed. */
   readonly requireAllowedHost: RequireAllowedHost | undefined;
-  /** The fields that go with a 403. */
+  /** The challenge fields of a 403 for a missing scope. */
   readonly challenge: (scope: string) => readonly string[];
-  /** What of a request may carry a credential. */
+  /** Extracts what may carry a credential from a request. */
   readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Presented;
   readonly common: CommonFields;
-  /** Undefined: pages of other origins are not let in. */
+  /** Undefined: pages of other origins have no access. */
   readonly cors: Cors | undefined;
-  /** Undefined: nobody's requests are counted. */
+  /** Undefined: there is no rate limit. */
   readonly rateLimit: RateLimiter | undefined;
-  /** Whether all but what watches the service is to be answered 503. */
+  /** Whether only endpoints that are always available respond. */
   readonly isInMaintenance: () => boolean;
-  /** Whether the service is stopping: then each answer closes its connection. */
+  /** Whether the service is stopping, so that each response closes its connection. */
   readonly isDraining: () => boolean;
 }

@@ -16,26 +16,23 @@ import { staysUnread } from '../transport/request-body.js';
 import { LARGE_BODY_BYTES, send, sendHead, sendLive } from '../transport/response-writer.js';
 import type { RequestContext } from './context.js';
 
-/** Gives the answer that an action has found, or begins what gives it later. */
+/** Responds with the reply of an action: at once, as a stream, or when a pending reply is ready. */
 export function respond(context: RequestContext, reply: Reply): void {
   const { req, res, options, observation } = context;
   if (reply.pending)
-    return apart(
+    return detach(
       context,
-      respondWhenReady(res, reply.pending, (late) => respond(context, late)),
+      respondWhenReady(res, reply.pending, (ready) => respond(context, ready)),
     );
   if (!reply.stream && !reply.live) return finish(context, fitInMemory(context, reply));
-  if (reply.stream && req.method !== 'HEAD') return apart(context, stream(context, reply, reply.stream));
+  if (reply.stream && req.method !== 'HEAD') return detach(context, stream(context, reply, reply.stream));
   const write = req.method === 'HEAD' ? sendHead : sendLive;
   write(res, reply, fieldsOf(context, reply, options.isDraining()));
   observation.end(reply.status);
 }
 
-/**
- * What goes on for long, a whole list for a slow reader or a wait for events, takes none of the places of requests: it
- * has a bound of its own.
- */
-function apart(context: RequestContext, work: Promise<void>): void {
+/** Continues work that may last long without counting it as a request in flight; it has limits of its own. */
+function detach(context: RequestContext, work: Promise<void>): void {
   work.catch((error: unknown) => fail(context, error));
 }
 
@@ -52,10 +49,7 @@ async function stream(
   observation.end(reply.status);
 }
 
-/**
- * The fields that go out with a response besides its own. A response may depend on the credential, so that caches
- * store only what says so itself.
- */
+/** The fields of a response besides its own. Without a Cache-Control of its own, a response is not to be stored. */
 function fieldsOf({ common, observation }: RequestContext, reply: Reply, closes: boolean): readonly string[] {
   const timing = observation.timing();
   const hasCacheControl = reply.headers.includes('Cache-Control');
@@ -71,8 +65,8 @@ function fieldsOf({ common, observation }: RequestContext, reply: Reply, closes:
 const NO_STORE = ['Cache-Control', 'no-store'];
 
 /**
- * The response, if the process can hold its body. Otherwise a large record that PUT or PATCH wrote is left out, as
- * `Prefer: return=minimal` leaves it out. Throws 503 for any other large body.
+ * The reply, if the process can hold its body. Otherwise a PUT or PATCH that has taken place gets 204 without the
+ * record, as with `Prefer: return=minimal`. Throws 503 for any other large body.
  */
 function fitInMemory({ req, options }: RequestContext, reply: Reply): Reply {
   const { body = '', status, headers } = reply;
@@ -89,10 +83,10 @@ function withoutField(headers: readonly string[], name: string): string[] {
   return headers.filter((_, at) => headers[at - (at % 2)] !== name);
 }
 
-/** Gives a whole answer. */
+/** Sends a complete response. */
 export function finish(context: RequestContext, reply: Reply): void {
   const { req, res, expectation, options, observation } = context;
-  // The rest of a body that comes too slowly (408) is not waited for, however short it is.
+  // The rest of a body that arrives too slowly (408) is not discarded, however short it is.
   const unread = reply.status === 408 || staysUnread(req, expectation === 'continue');
   if (unread) lingerOnClose(req.socket);
   const left = res.destroyed;
@@ -102,13 +96,13 @@ export function finish(context: RequestContext, reply: Reply): void {
   observation.end(reply.status);
 }
 
-/** Answers a request that failed with its problem, or breaks it off when it can have no answer. Never throws. */
+/** Responds to a request that failed, or closes its connection if there can be no response. Never throws. */
 export function fail(context: RequestContext, error: unknown): void {
   const { options, observation } = context;
   try {
     respondWithProblem(context, error);
-  } catch (fault) {
-    options.log.error({ err: fault, ...observation.identity() }, 'a problem could not be answered');
+  } catch (failure) {
+    options.log.error({ err: failure, ...observation.identity() }, 'an error response could not be sent');
     try {
       respondWithProblem(context, internal());
     } catch {
@@ -129,7 +123,7 @@ function respondWithProblem(context: RequestContext, error: unknown): void {
   } else if (problem !== error && problem.status >= 503)
     log.warn({ err: error, ...observation.identity() }, problem.message);
   if (!(error instanceof Problem)) observation.fault(error);
-  // Half an array must not look like a whole one.
+  // An incomplete array must not look complete.
   if (res.headersSent) return abortResponse(context, 'fault');
   const rendered = render(problem ?? internal(), acceptsProblemJson(req.headers.accept), id);
   const scope = problem?.more.scope;
@@ -137,8 +131,8 @@ function respondWithProblem(context: RequestContext, error: unknown): void {
   finish(context, rendered);
 }
 
-/** Ends an exchange without an answer, or within it. */
-function abortResponse({ res, observation }: RequestContext, why: Abort): void {
-  observation.abort(why, res.headersSent ? res.statusCode : undefined);
+/** Closes the connection before or within the response. */
+function abortResponse({ res, observation }: RequestContext, reason: Abort): void {
+  observation.abort(reason, res.headersSent ? res.statusCode : undefined);
   res.destroy();
 }

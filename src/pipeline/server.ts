@@ -7,29 +7,40 @@ import { methodNotAllowed } from '../errors.js';
 import type { Reply } from '../http/reply.js';
 import { MAX_TARGET } from '../http/router.js';
 import { acceptBeforeReading } from '../transport/accept-backlog.js';
-import { type AdmissionOptions, createAdmission, ready, turnAway } from '../transport/admission-control.js';
+import {
+  AdmissionControl,
+  type AdmissionOptions,
+  refuse,
+  unavailableReply,
+} from '../transport/admission-control.js';
 import { type ConnectionLimits, limitConnections } from '../transport/connection-limits.js';
 import { type ConnectionTimeouts, closeStaleConnections } from '../transport/connection-timeouts.js';
 import { isLingering, lingerOnClose } from '../transport/lingering-close.js';
-import { type ParserError, type Refused, refuse, respondInOrder } from '../transport/parse-errors.js';
+import { closeEmptyBody } from '../transport/node-internals.js';
+import {
+  type ParserError,
+  type Refused,
+  respondInOrder,
+  respondToParseError,
+} from '../transport/parse-errors.js';
 import { inRequestOrder } from '../transport/pipelined-requests.js';
-import { closeEmpty, hasUnknownLength } from '../transport/request-body.js';
+import { hasBody, hasUnknownLength } from '../transport/request-body.js';
 import { ALL_METHODS, MAX_HEADERS } from '../transport/request-target.js';
-import { followHandshakes } from '../transport/tls-handshakes.js';
+import { trackHandshakes } from '../transport/tls-handshakes.js';
 import type { Expectation } from './context.js';
 import type { Pipeline } from './pipeline.js';
 
 export interface ServerOptions extends AdmissionOptions, ConnectionLimits, ConnectionTimeouts {
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
-  /** Fields of every response, also to what is not a request. */
+  /** Fields of every response, also of those to messages that are not requests. */
   readonly always: readonly string[];
 }
 
 /**
- * The listener: what Node's HTTP leaves open of RFC 9112, closed, and everything else handed to the pipeline. With
- * `tls` it speaks HTTPS, and asks for a client's certificate when there are authorities to believe.
- * `refused` counts what is answered without the pipeline, by status.
+ * Creates the listener. It closes the gaps that Node's HTTP server leaves in RFC 9112 and passes requests to the
+ * pipeline. With `tls` it serves HTTPS, and requests a client certificate if `tls` names authorities. `refused` counts
+ * the responses that are sent without the pipeline, by status.
  */
 export function createHttpServer(
   pipeline: Pipeline,
@@ -39,54 +50,65 @@ export function createHttpServer(
 ): Server | TlsServer {
   const server = tls ? createTlsServer(tlsSettings(options, tls)) : createServer(settings(options));
   server.maxHeadersCount = 0;
-  // Without it, Node drops the answers still owed to a client that has closed its sending half.
+  // Without it, Node drops the responses that it still owes to a client that has closed its sending half.
   Object.assign(server, { httpAllowHalfOpen: true });
   closeStaleConnections(server, options);
-  const admit = acceptBeforeReading(server, admitting(pipeline, server, options, refused));
-  const take = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) => {
+  const unused = closeUnusedConnections(server);
+  const admit = acceptBeforeReading(server, admitRequests(pipeline, server, options, refused));
+  const handle = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) => {
     unused.delete(req.socket);
-    closeEmpty(req);
+    if (!hasBody(req)) closeEmptyBody(req);
     admit(req, res, expectation);
   };
-  server.on('request', take('none'));
-  server.on('checkContinue', take('continue'));
-  server.on('checkExpectation', take('unknown'));
+  server.on('request', handle('none'));
+  server.on('checkContinue', handle('continue'));
+  server.on('checkExpectation', handle('unknown'));
   server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
-    // Node takes its own listener off, and a reset that nobody listens for ends the process.
+    // Node has removed its own listener; a reset without a listener would end the process.
     socket.on('error', () => socket.destroy());
     respondInOrder(socket as Socket, methodNotAllowed(ALL_METHODS), refused, options.always);
   });
   server.on('clientError', (error: ParserError, socket: Duplex) =>
-    refuse(error, socket, refused, options.always),
+    respondToParseError(error, socket, refused, options.always),
   );
-  const unused = closeUnused(server);
   return server;
 }
 
-const TOO_MANY_CONNECTIONS = ready('There are too many connections.');
-const TOO_MANY_WAITING = ready('Too many requests wait on this connection.');
+const TOO_MANY_CONNECTIONS = unavailableReply('There are too many connections.');
+const TOO_MANY_WAITING = unavailableReply('Too many requests wait on this connection.');
 
-/** Runs those requests that there is room for, and answers the others 503. */
-function admitting(pipeline: Pipeline, server: Server | TlsServer, options: ServerOptions, refused: Refused) {
-  /** Gives an answer that is the last of its connection. */
-  const sendAway =
-    (reply: Reply) => (req: IncomingMessage, res: ServerResponse, expectation: Expectation) => {
+type Handle = (req: IncomingMessage, res: ServerResponse, expectation: Expectation) => void;
+
+/** Runs the requests that the limits admit, and responds to the others with 503. */
+function admitRequests(
+  pipeline: Pipeline,
+  server: Server | TlsServer,
+  options: ServerOptions,
+  refused: Refused,
+): Handle {
+  const isSurplus = limitConnections(server, options);
+  const admission = new AdmissionControl(options);
+  const countRefused = () => {
+    if (refused) refused.of('503').value++;
+  };
+  const refuseAndClose =
+    (reply: Reply): Handle =>
+    (req, res, expectation) => {
       closeAfter(req.socket, res);
-      turnAway(req, res, expectation === 'continue', reply, options.common);
-      if (refused) refused.of('503').value++;
+      refuse(req, res, expectation === 'continue', reply, options.common);
+      countRefused();
     };
-  const connections = limitConnections(server, options);
-  const admission = createAdmission(options);
-  const begin = (req: IncomingMessage, res: ServerResponse, expectation: Expectation): void => {
+  const refuseConnection = refuseAndClose(TOO_MANY_CONNECTIONS);
+  const begin: Handle = (req, res, expectation) => {
     const { socket } = req;
     if (isLingering(socket)) return void req.resume();
-    if (connections.isSurplus(socket)) return sendAway(TOO_MANY_CONNECTIONS)(req, res, expectation);
-    if (connections.isLast(socket) || hasUnknownLength(req)) closeAfter(socket, res);
+    if (isSurplus(socket)) return refuseConnection(req, res, expectation);
+    if (hasUnknownLength(req)) closeAfter(socket, res);
     if (admission.begin(req, res, expectation === 'continue'))
       pipeline(req, res, expectation, () => admission.end(req, res));
-    else if (refused) refused.of('503').value++;
+    else countRefused();
   };
-  return inRequestOrder(begin, sendAway(TOO_MANY_WAITING));
+  return inRequestOrder(begin, refuseAndClose(TOO_MANY_WAITING));
 }
 
 function closeAfter(socket: Socket, res: ServerResponse): void {
@@ -96,12 +118,12 @@ function closeAfter(socket: Socket, res: ServerResponse): void {
 
 function settings(options: ServerOptions) {
   return {
-    // Our own checks answer in our own form; these bounds are only there to end what goes far beyond.
+    // The service's own, lower limits respond in its own format; these end what is far beyond them.
     maxHeaderSize: 2 * (MAX_HEADERS + MAX_TARGET),
     requireHostHeader: false,
     headersTimeout: options.headersTimeoutMs,
     requestTimeout: Math.max(options.requestTimeoutMs, options.headersTimeoutMs),
-    // Told to clients; who is idle is found by sweepConnections.
+    // Sent to clients as a hint; closeStaleConnections applies it.
     keepAliveTimeout: options.keepAliveMs,
     connectionsCheckingInterval: Math.min(options.headersTimeoutMs, 5000),
     noDelay: true,
@@ -114,18 +136,21 @@ function tlsSettings(options: ServerOptions, tls: SecureContextOptions) {
     ...tls,
     ALPNProtocols: ['http/1.1'],
     handshakeTimeout: options.headersTimeoutMs,
-    // A certificate that is not good is none: the connection may have other credentials.
+    // A connection with an invalid certificate may still present other credentials.
     requestCert: tls.ca !== undefined,
     rejectUnauthorized: false,
   };
 }
 
-/** Node does not count a connection that has not sent a byte among the idle ones. Gives those without a request. */
-function closeUnused(server: Server | TlsServer): Set<Socket> {
-  const encrypted = 'setSecureContext' in server;
-  const handshakes = encrypted ? followHandshakes(server) : undefined;
+/**
+ * Makes the server's methods that close connections include those that Node does not track: connections without a
+ * request, and those in a TLS handshake. Returns the connections without a request.
+ */
+function closeUnusedConnections(server: Server | TlsServer): Set<Socket> {
+  const isTls = 'setSecureContext' in server;
+  const handshakes = isTls ? trackHandshakes(server) : undefined;
   const unused = new Set<Socket>();
-  server.on(encrypted ? 'secureConnection' : 'connection', (socket: Socket) => {
+  server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
     unused.add(socket);
     socket.once('close', () => unused.delete(socket));
   });

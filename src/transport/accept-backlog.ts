@@ -1,52 +1,52 @@
 import type { EventEmitter } from 'node:events';
 
-/** Requests that wait for each connection that is accepted before them, and the most connections that they wait for. */
-const REQUESTS = 4;
-const MAX = 64;
-/** How long requests wait for connections at the most: where ticks are long for another reason, waiting gains nothing. */
-const MAX_HOLD_MS = 20;
+/** Requests that wait for each further connection, and the maximum of connections that they wait for. */
+const REQUESTS_PER_CONNECTION = 4;
+const MAX_CONNECTIONS = 64;
+/** Maximum time that requests wait: if ticks are long for another reason, waiting gains nothing. */
+const MAX_WAIT_MS = 20;
 
 /**
- * Holds requests back while further connections wait to be accepted. Node's libuv accepts one connection in a turn of
- * the event loop (since 1.45), and a turn lasts for as long as all the requests in it: of a thousand clients that
- * connect at once to a busy service, half would wait for seconds. A turn whose requests are only read is short, so what
- * is read goes on to `begin` when no further connection came, or when enough did: a flood of them gets no more than a
- * part of the time.
+ * Delays requests while further connections wait to be accepted. Since version 1.45, libuv accepts one connection per tick, and
+ * a tick lasts as long as all the requests in it: if a thousand clients connected at once to a busy service, half of
+ * them would wait for seconds. Requests therefore go to `begin` when no further connection arrived in a tick, or when
+ * enough did, so that a flood of connections gets only a part of the time.
  */
 export function acceptBeforeReading<A extends readonly unknown[]>(
   server: EventEmitter,
   begin: (...request: A) => void,
   now: () => number = () => performance.now(),
 ): (...request: A) => void {
-  let held: A[] = [];
-  let accepting = false;
-  let came = false;
+  let waiting: A[] = [];
+  let isAccepting = false;
+  let hasNewConnection = false;
   let accepted = 0;
   let since = 0;
 
   server.on('connection', () => {
-    came = true;
+    hasNewConnection = true;
     accepted++;
-    if (accepting) return;
-    accepting = true;
+    if (isAccepting) return;
+    isAccepting = true;
     since = now();
-    setImmediate(endOfTurn);
+    setImmediate(endOfTick);
   });
 
-  function endOfTurn(): void {
-    if (came && accepted < Math.min(held.length / REQUESTS, MAX) && now() - since < MAX_HOLD_MS) {
-      came = false;
-      return void setImmediate(endOfTurn);
+  function endOfTick(): void {
+    const limit = Math.min(waiting.length / REQUESTS_PER_CONNECTION, MAX_CONNECTIONS);
+    if (hasNewConnection && accepted < limit && now() - since < MAX_WAIT_MS) {
+      hasNewConnection = false;
+      return void setImmediate(endOfTick);
     }
-    accepting = false;
+    isAccepting = false;
     accepted = 0;
-    const requests = held;
-    held = [];
+    const requests = waiting;
+    waiting = [];
     for (const request of requests) begin(...request);
   }
 
   return (...request) => {
-    if (accepting) held.push(request);
+    if (isAccepting) waiting.push(request);
     else begin(...request);
   };
 }

@@ -6,78 +6,78 @@ import { render } from '../http/problem-body.js';
 import type { Reply } from '../http/reply.js';
 import { requestId } from '../http/request-id.js';
 import { heldResponseBytes } from '../limits/response-memory.js';
-import { createConcurrencyLimit } from './concurrency-limit.js';
+import { ConcurrencyLimit } from './concurrency-limit.js';
 import { awaitedBodies } from './incomplete-body.js';
 import { lingerOnClose } from './lingering-close.js';
 import { staysUnread } from './request-body.js';
 import { send } from './response-writer.js';
-import { createRetryThrottle } from './retry-throttle.js';
+import { RetryThrottle } from './retry-throttle.js';
 
 export interface AdmissionOptions {
-  /** Requests in flight at once. */
+  /** Requests in flight. */
   readonly maxRequests: number;
-  /** Bytes of responses that this process holds. */
+  /** Bytes of responses that this process may hold. */
   readonly responseBytes: number;
   readonly maxConnections: number;
   readonly common: CommonFields;
 }
 
-/** Decides, before anything is done for a request, whether there is room for it. */
-export interface Admission {
-  /** Whether the request may run; `end` is then due. When not, it has been answered 503. */
-  begin(req: IncomingMessage, res: ServerResponse, expected: boolean): boolean;
-  end(req: IncomingMessage, res: ServerResponse): void;
-}
+/** The response to every request that is not admitted. */
+const OVERLOADED = unavailableReply('The service is overloaded.');
 
-/** The same answer for everybody who finds no room. */
-const BUSY = ready('The service is overloaded.');
+/** Decides, before any work is done for a request, whether the service has capacity for it. Refuses the newest first. */
+export class AdmissionControl {
+  readonly #throttle: RetryThrottle;
+  readonly #limit: ConcurrencyLimit;
+  #inFlight = 0;
 
-/** What there is no room for is refused, the newest first: who has waited is nearer to an answer. */
-export function createAdmission(options: AdmissionOptions): Admission {
-  const { maxRequests, responseBytes, maxConnections, common } = options;
-  const throttle = createRetryThrottle(maxConnections / 4);
-  const limit = createConcurrencyLimit(maxRequests);
-  let inFlight = 0;
-  return {
-    begin: (req, res, expected) => {
-      // A client that takes its time to send takes nobody's place; what it sends is bounded in bytes.
-      const hasRoom = () => limit.hasRoom(inFlight - awaitedBodies(), throttle.isLate(req.socket));
-      if (!isHealthCheck(req.url!) && (heldResponseBytes() > responseBytes || !hasRoom())) {
-        turnAway(req, res, expected, BUSY, common);
-        throttle.hold(req.socket);
-        return false;
-      }
-      inFlight++;
+  constructor(readonly options: AdmissionOptions) {
+    this.#throttle = new RetryThrottle(options.maxConnections / 4);
+    this.#limit = new ConcurrencyLimit(options.maxRequests);
+  }
+
+  /** Whether the request may run; `end` is then due. Otherwise it has received a 503. */
+  begin(req: IncomingMessage, res: ServerResponse, expectsContinue: boolean): boolean {
+    if (isHealthCheck(req.url!) || this.#hasCapacity(req)) {
+      this.#inFlight++;
       return true;
-    },
-    end: (req, res) => {
-      inFlight--;
-      if (res.statusCode !== 503) return limit.answered();
-      // A queue further on had no room for it, or the database did not answer. Who watches is read at once.
-      if (isHealthCheck(req.url!)) return;
-      limit.refused();
-      throttle.hold(req.socket);
-    },
-  };
+    }
+    refuse(req, res, expectsContinue, OVERLOADED, this.options.common);
+    this.#throttle.refused(req.socket);
+    return false;
+  }
+
+  end(req: IncomingMessage, res: ServerResponse): void {
+    this.#inFlight--;
+    if (res.statusCode !== 503) return this.#limit.completed();
+    if (isHealthCheck(req.url!)) return;
+    // A later queue had no capacity for it, or the database did not respond.
+    this.#limit.refused();
+    this.#throttle.refused(req.socket);
+  }
+
+  #hasCapacity(req: IncomingMessage): boolean {
+    if (heldResponseBytes() > this.options.responseBytes) return false;
+    // A client that is still sending its body occupies no capacity; its body has limits of its own.
+    return this.#limit.admits(this.#inFlight - awaitedBodies(), this.#throttle.isRetry(req.socket));
+  }
 }
 
-/** Answers a request without having looked at it. */
-export function turnAway(
+/** Responds to a request without having examined it. */
+export function refuse(
   req: IncomingMessage,
   res: ServerResponse,
-  expected: boolean,
+  expectsContinue: boolean,
   reply: Reply,
   common: CommonFields,
 ): void {
-  const unread = staysUnread(req, expected);
-  if (unread) lingerOnClose(req.socket);
+  const isUnread = staysUnread(req, expectsContinue);
+  if (isUnread) lingerOnClose(req.socket);
   const fields = common(req, requestId(req));
-  send(res, reply, unread ? [...fields, ...CLOSE] : fields);
+  send(res, reply, isUnread ? [...fields, 'Connection', 'close'] : fields);
 }
 
-const CLOSE = ['Connection', 'close'];
-
-/** A 503 that is made once. */
-export function ready(message: string): Reply {
+/** A 503 that is rendered once. */
+export function unavailableReply(message: string): Reply {
   return render(unavailable(message), false, '');
 }

@@ -1,73 +1,83 @@
-/** How long the requests in flight may take to be answered when there are too many, in milliseconds. */
-const SHORT_MS = 10;
-/** So many are never too many, and so many do not keep back who has waited. */
-const MIN = 64;
-const FEW = 4;
-/** How long nobody has to be refused until all is as before: what Retry-After says. */
+/** While overloaded, the limit admits what completes within this time. */
+const TARGET_MS = 10;
+/** The limit never falls below this. */
+const MIN_IN_FLIGHT = 64;
+/** With fewer requests in flight than this, there is spare capacity. */
+const FEW_IN_FLIGHT = 4;
+/** Time without a refusal after which the limit is `maxRequests` again; also the Retry-After of a 503. */
 const CALM_MS = 1000;
-/** The rate is the best of so many stretches of time: one in which the database or the collector paused tells nothing. */
-const STRETCHES = 10;
-const STRETCH_MS = 100;
-
-/** How many requests may be in flight. */
-export interface ConcurrencyLimit {
-  /** Whether there is room for one more beside so many; one that is `late` has waited where new ones do not. */
-  hasRoom(inFlight: number, late: boolean): boolean;
-  /** One was answered. */
-  answered(): void;
-  /** A queue further on had no room for one. */
-  refused(): void;
-}
+/** The rate is the best of these periods, since a pause of the database or of the garbage collector says nothing. */
+const PERIODS = 10;
+const PERIOD_MS = 100;
 
 /**
- * Room for `most`: what comes at once, and that many clients who wait for their answers, are let in. When that is not
- * enough more comes than can be done, and there is room for what is answered in 10 ms and no more, since latency is what
- * is in flight by what is done in a second (Little's law), be it fast or slow: until nobody is refused any more. And while
- * anybody is, what has waited already is answered only when there is room to spare. `now` gives milliseconds.
+ * Adaptive concurrency limit. Normally it admits `max` requests. Once that overflows, it admits only what completes
+ * within 10 ms at the measured rate (Little's law), until a second passes without a refusal. Meanwhile, requests that
+ * have waited already (`isRetry`) are admitted only if there is spare capacity.
  */
-export function createConcurrencyLimit(
-  max: number,
-  now: () => number = () => performance.now(),
-): ConcurrencyLimit {
-  const rates: number[] = [];
-  let count = 0;
-  let since = now();
-  /** The most that were in flight in this stretch, and in the one before. */
-  let [peak, peakBefore] = [0, 0];
-  let [shortUntil, refusingUntil] = [0, 0];
+export class ConcurrencyLimit {
+  readonly #rates: number[] = [];
+  #completed = 0;
+  #periodStart: number;
+  /** The maximum in flight in this period and in the one before. */
+  #peak = 0;
+  #peakBefore = 0;
+  #limitedUntil = 0;
+  #refusingUntil = 0;
 
-  function measure(at: number, inFlight: number): void {
-    peak = Math.max(peak, inFlight);
-    if (at - since < STRETCH_MS) return;
-    rates.push(count / (at - since));
-    if (rates.length > STRETCHES) rates.shift();
-    [count, since] = [0, at];
-    [peak, peakBefore] = [inFlight, peak];
+  /** `now` returns milliseconds. */
+  constructor(
+    readonly max: number,
+    readonly now: () => number = () => performance.now(),
+  ) {
+    this.#periodStart = now();
   }
 
-  /** What is answered in a short time. */
-  const shortly = () => Math.max(0, ...rates) * SHORT_MS;
-  /** Half of what can be done is enough, and not only for an instant. */
-  const hasSpare = () => Math.max(peak, peakBefore) < Math.max(FEW, shortly() / 2);
-
-  function refuse(at: number, isFull: boolean): void {
-    refusingUntil = at + CALM_MS;
-    if (isFull || at < shortUntil) shortUntil = refusingUntil;
+  /** Whether one more request is admitted beside those in flight. */
+  admits(inFlight: number, isRetry: boolean): boolean {
+    const at = this.now();
+    this.#measure(at, inFlight);
+    const limit =
+      at < this.#limitedUntil
+        ? Math.min(this.max, Math.max(MIN_IN_FLIGHT, this.#completableSoon()))
+        : this.max;
+    const isFull = inFlight >= limit;
+    if (!isFull && (!isRetry || at >= this.#refusingUntil || this.#hasSpareCapacity())) return true;
+    this.#refuse(at, isFull);
+    return false;
   }
 
-  return {
-    hasRoom: (inFlight, late) => {
-      const at = now();
-      measure(at, inFlight);
-      const room = at < shortUntil ? Math.min(max, Math.max(MIN, shortly())) : max;
-      const isFull = inFlight >= room;
-      if (!isFull && (!late || at >= refusingUntil || hasSpare())) return true;
-      refuse(at, isFull);
-      return false;
-    },
-    answered: () => {
-      count++;
-    },
-    refused: () => refuse(now(), false),
-  };
+  completed(): void {
+    this.#completed++;
+  }
+
+  /** A later queue had no capacity for a request. */
+  refused(): void {
+    this.#refuse(this.now(), false);
+  }
+
+  #measure(at: number, inFlight: number): void {
+    this.#peak = Math.max(this.#peak, inFlight);
+    const elapsed = at - this.#periodStart;
+    if (elapsed < PERIOD_MS) return;
+    this.#rates.push(this.#completed / elapsed);
+    if (this.#rates.length > PERIODS) this.#rates.shift();
+    this.#completed = 0;
+    this.#periodStart = at;
+    this.#peakBefore = this.#peak;
+    this.#peak = inFlight;
+  }
+
+  #completableSoon(): number {
+    return Math.max(0, ...this.#rates) * TARGET_MS;
+  }
+
+  #hasSpareCapacity(): boolean {
+    return Math.max(this.#peak, this.#peakBefore) < Math.max(FEW_IN_FLIGHT, this.#completableSoon() / 2);
+  }
+
+  #refuse(at: number, isFull: boolean): void {
+    this.#refusingUntil = at + CALM_MS;
+    if (isFull || at < this.#limitedUntil) this.#limitedUntil = this.#refusingUntil;
+  }
 }

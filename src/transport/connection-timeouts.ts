@@ -1,88 +1,87 @@
 import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Busy } from './parse-errors.js';
+import { bytesInWriteQueue, responseInFlight } from './node-internals.js';
 
 export interface ConnectionTimeouts {
-  /** How long a reader may take nothing of its answer, in milliseconds. */
+  /** Milliseconds after which a client that reads nothing of its response is disconnected. */
   readonly streamStallMs: number;
-  /** How long a connection may be idle between requests, in milliseconds; 0: for ever. */
+  /** Milliseconds for which a connection may be idle between requests; 0: no limit. */
   readonly keepAliveMs: number;
 }
 
-/** What of an answer has not been taken at the last look, what has come by then, and since when they are the same. */
-export interface Seen {
-  rest: number;
-  restSince: number;
-  /** Undefined: there was a request, or none yet. */
-  read: number | undefined;
-  readSince: number;
+/** What one check sees of a connection. */
+export interface ConnectionState {
+  /** Bytes of responses that wait in this process. */
+  readonly unsent: number;
+  /** Bytes received so far, if the connection is between two requests. */
+  readonly idleAt: number | undefined;
 }
 
-export const unseen = (): Seen => ({ rest: 0, restSince: 0, read: undefined, readSince: 0 });
-
-/** What is looked at of a connection. */
-export interface Looked extends Pick<Busy, '_httpMessage' | 'bytesRead' | 'writableLength'> {
-  readonly _handle?: { readonly writeQueueSize: number } | null;
+/** What earlier checks saw, and since when it is the same. */
+export interface History {
+  unsent: number;
+  unsentSince: number;
+  idleAt: number | undefined;
+  idleSince: number;
 }
 
-const MIN_BETWEEN_MS = 50;
-const MAX_BETWEEN_MS = 5000;
-/** A client counts from when it has the answer, and what it sends takes its time: what Node adds, too. */
+export const noHistory = (): History => ({ unsent: 0, unsentSince: 0, idleAt: undefined, idleSince: 0 });
+
+const MIN_INTERVAL_MS = 50;
+const MAX_INTERVAL_MS = 5000;
+/** A client counts the time from when it has the response, so the server waits a little longer. */
 const MARGIN_MS = 1000;
 
 /**
- * Ends each connection whose reader takes nothing of its answer for too long, or that is idle for too long. All are
- * looked at now and then: the timers that Node sets with each request took a tenth of the rate of reads for its `timeout`,
- * and a twenty-fifth of that of a 404 for its `keepAliveTimeout`.
+ * Closes each connection whose client reads nothing of its response, or that is idle, for too long. One interval checks
+ * all of them, since the timers that Node sets for each request cost a tenth of the rate of reads.
  */
 export function closeStaleConnections(server: Server | TlsServer, options: ConnectionTimeouts): void {
   const { streamStallMs, keepAliveMs } = options;
-  const connections = new Map<Socket, Seen>();
-  const look = (): void => {
+  const connections = new Map<Socket, History>();
+  const checkAll = (): void => {
     const now = performance.now();
-    for (const [socket, seen] of connections) if (isOver(socket, seen, now, options)) socket.destroy();
+    for (const [socket, history] of connections)
+      if (isStale(stateOf(socket), history, now, options)) socket.destroy();
   };
   server.on('setSecureContext' in server ? 'secureConnection' : 'connection', (socket: Socket) => {
-    connections.set(socket, unseen());
+    connections.set(socket, noHistory());
     socket.once('close', () => connections.delete(socket));
-    // Node's, with each answer and each request. So timeouts of requests and answers have no effect; there are none.
+    // Node's own timers, set with each request and response; nothing here uses them.
     socket.setTimeout = () => socket;
   });
   const shortest = Math.min(streamStallMs, keepAliveMs || streamStallMs);
-  const everyMs = Math.min(MAX_BETWEEN_MS, Math.max(MIN_BETWEEN_MS, shortest / 4));
-  // What has come is read before that.
-  const looking = setInterval(() => setImmediate(look), everyMs).unref();
-  server.once('close', () => clearInterval(looking));
+  const intervalMs = Math.min(MAX_INTERVAL_MS, Math.max(MIN_INTERVAL_MS, shortest / 4));
+  // setImmediate: bytes that have arrived are read before the check.
+  const timer = setInterval(() => setImmediate(checkAll), intervalMs).unref();
+  server.once('close', () => clearInterval(timer));
 }
 
-/** Whether a connection is to be ended, by what was seen of it at this look and at those before. */
-export function isOver(socket: Looked, seen: Seen, now: number, options: ConnectionTimeouts): boolean {
-  return (
-    isStalled(socket, seen, now, options.streamStallMs) || isIdle(socket, seen, now, options.keepAliveMs)
-  );
+function stateOf(socket: Socket): ConnectionState {
+  return {
+    unsent: socket.writableLength === 0 ? 0 : socket.writableLength + bytesInWriteQueue(socket),
+    // Before the first response and within a request, the limits of header fields and bodies apply instead.
+    idleAt: responseInFlight(socket) === null ? socket.bytesRead : undefined,
+  };
 }
 
-function isStalled(socket: Looked, seen: Seen, now: number, stallMs: number): boolean {
-  const rest = restOf(socket);
-  if (rest > 0 && rest === seen.rest) return now - seen.restSince >= stallMs;
-  Object.assign(seen, { rest, restSince: now });
-  return false;
-}
-
-/** Bytes that wait in the process. Node counts a write that is under way whole; what it has left is the handle's. */
-function restOf(socket: Looked): number {
-  return socket.writableLength === 0 ? 0 : socket.writableLength + (socket._handle?.writeQueueSize ?? 0);
-}
-
-/**
- * Since the first look after an answer. Before the first answer, and within a request, other bounds hold: those of
- * header fields and bodies.
- */
-function isIdle(socket: Looked, seen: Seen, now: number, keepAliveMs: number): boolean {
-  const read = socket._httpMessage === null ? socket.bytesRead : undefined;
-  if (read !== undefined && read === seen.read)
-    return keepAliveMs > 0 && now - seen.readSince >= keepAliveMs + MARGIN_MS;
-  Object.assign(seen, { read, readSince: now });
-  return false;
+/** Whether a connection is to be closed, given its state now and at earlier checks. Updates `history`. */
+export function isStale(
+  state: ConnectionState,
+  history: History,
+  now: number,
+  { streamStallMs, keepAliveMs }: ConnectionTimeouts,
+): boolean {
+  if (state.unsent === 0 || state.unsent !== history.unsent) {
+    history.unsent = state.unsent;
+    history.unsentSince = now;
+  }
+  if (state.idleAt === undefined || state.idleAt !== history.idleAt) {
+    history.idleAt = state.idleAt;
+    history.idleSince = now;
+  }
+  const isStalled = state.unsent > 0 && now - history.unsentSince >= streamStallMs;
+  const isIdle = state.idleAt !== undefined && now - history.idleSince >= keepAliveMs + MARGIN_MS;
+  return isStalled || (keepAliveMs > 0 && isIdle);
 }

@@ -1,6 +1,6 @@
 let end: Promise<void> | undefined;
 
-/** Resolves at the end of this turn of the event loop; one promise for all who ask in it. */
+/** Resolves at the end of this tick of the event loop; all callers within a tick share one promise. */
 export function tickEnd(): Promise<void> {
   end ??= new Promise((resolve) => {
     setImmediate(() => {

@@ -3,23 +3,23 @@ import { requestTimeout, tooManyOfAddress, unavailable } from '../errors.js';
 import { payloadTooLarge } from '../limit-errors.js';
 import { clientKey } from '../limits/client-key.js';
 
-/** The client went away while its body was read: there is nobody to answer. */
+/** The client disconnected while its body was read; there is no response. */
 export class BodyAborted extends Error {}
 
 export interface BodyLimits {
   /** Bytes of one body. */
   readonly bodyLimit: number;
-  /** Bytes of all that this process holds. */
+  /** Bytes of all bodies that this process holds. */
   readonly bodyBytes: number;
-  /** Bytes of incomplete bodies from one client address; 0: any number. */
+  /** Bytes of incomplete bodies from one client address; 0: no limit. */
   readonly bodyBytesPerAddress: number;
-  /** Bytes a second that an incomplete body has to bring; 0: any rate. */
+  /** Bytes per second at which an incomplete body must arrive; 0: no limit. */
   readonly bodyMinRate: number;
-  /** The rate applies to each such period, in milliseconds. */
+  /** Milliseconds over which the rate is measured, again and again. */
   readonly bodyRateMs: number;
 }
 
-/** Bytes that were read, added up as they come. */
+/** Bytes of the body that were received so far. */
 export interface Read {
   received: number;
 }
@@ -29,18 +29,18 @@ export const heldBodies = { bytes: 0 };
 
 export const tooManyBytes = () => unavailable('Too many bodies are being read.');
 
-/** Bytes of incomplete bodies, by client address (of IPv6 by /64); an address without any has no entry. */
-const ofAddress = new Map<string, number>();
+/** Bytes of incomplete bodies by client address (IPv6: by /64). */
+const bytesByAddress = new Map<string, number>();
 
 const incomplete = new Set<IncompleteBody>();
 
-/** Requests, in this process, that wait for their clients to send the rest of a body. */
+/** Requests, in this process, that wait for the rest of their body. */
 export const awaitedBodies = (): number => incomplete.size;
 
 /**
- * Reads a body that has not arrived whole. Its bytes are held until the request is done, and belong to the share of
- * its address until it is complete. `proceed` is called before the first is waited for. Rejects with 413, 429 and 503,
- * with 408 when it comes too slowly, and with BodyAborted.
+ * Reads a body that has not arrived completely. Its bytes are held until the request is done. Until it is complete they
+ * count against the limit of its address. `proceed` is called first. Rejects with 413, 429 and 503, with 408 when the
+ * body arrives too slowly, and with BodyAborted.
  */
 export async function collect(
   req: IncomingMessage,
@@ -51,7 +51,7 @@ export async function collect(
   read: Read,
 ): Promise<Buffer> {
   const body = new IncompleteBody(req, limits, clientKey('address', address), read);
-  if (!body.hasShare(Number(req.headers['content-length'] ?? 0))) throw tooManyOfAddress();
+  if (!body.fitsAddress(Number(req.headers['content-length'] ?? 0))) throw tooManyOfAddress();
   proceed();
   if (req.destroyed) throw new BodyAborted();
   return body.arrive(res);
@@ -59,10 +59,10 @@ export async function collect(
 
 class IncompleteBody {
   readonly #chunks: Buffer[] = [];
-  #kept = 0;
-  #since = performance.now();
+  #heldBytes = 0;
+  #measuredAt = performance.now();
   #receivedBefore = 0;
-  #refuse: (problem: unknown) => void = () => undefined;
+  #reject: (problem: unknown) => void = () => undefined;
 
   constructor(
     readonly req: IncomingMessage,
@@ -71,91 +71,79 @@ class IncompleteBody {
     readonly read: Read,
   ) {}
 
-  /** Whether so many bytes more are within the share of their address. */
-  hasShare(bytes: number): boolean {
-    const share = this.limits.bodyBytesPerAddress;
-    return share === 0 || (ofAddress.get(this.client) ?? 0) + bytes <= share;
+  /** Whether this many more bytes are within the limit of their address. */
+  fitsAddress(bytes: number): boolean {
+    const limit = this.limits.bodyBytesPerAddress;
+    return limit === 0 || (bytesByAddress.get(this.client) ?? 0) + bytes <= limit;
   }
 
   arrive(res: ServerResponse): Promise<Buffer> {
     const { req } = this;
-    begin(this);
+    incomplete.add(this);
+    // setImmediate: bytes that have arrived are read before the rate is measured.
+    measuring ??= setInterval(() => setImmediate(measureAll), MEASURE_MS).unref();
     res.once('close', () => {
       this.#leave();
-      heldBodies.bytes -= this.#kept;
+      heldBodies.bytes -= this.#heldBytes;
     });
     return new Promise((resolve, reject) => {
-      this.#refuse = reject;
-      req.on('data', (chunk: Buffer) => this.#take(chunk));
+      this.#reject = reject;
+      req.on('data', (chunk: Buffer) => this.#receive(chunk));
       req.once('end', () => {
         this.#leave();
         resolve(this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks));
       });
       const abort = (): void => {
         this.#leave();
-        // An error that nobody needs is not made: it would cost as much as reading the body.
         if (!req.complete) reject(new BodyAborted());
       };
       req.once('error', abort).once('close', abort);
     });
   }
 
-  /**
-   * Refuses it when it came too slowly since the last time. Each period is measured by itself, so that a fast beginning
-   * does not pay for a body that then trickles.
-   */
+  /** Refuses the body if it arrived too slowly since the last measurement: a fast beginning does not pay for a slow end. */
   measure(now: number): void {
-    const elapsed = now - this.#since;
+    const elapsed = now - this.#measuredAt;
     if (elapsed < this.limits.bodyRateMs) return;
     const { received } = this.read;
     if ((received - this.#receivedBefore) * 1000 < this.limits.bodyMinRate * elapsed)
-      return this.refuse(requestTimeout());
-    this.#since = now;
+      return this.#refuse(requestTimeout());
+    this.#measuredAt = now;
     this.#receivedBefore = received;
   }
 
-  refuse(problem: unknown): void {
+  #refuse(problem: unknown): void {
     this.#leave();
     this.#chunks.length = 0;
-    // The rest is let through unread: a stopped parser would stop the connection with it.
+    // The rest is discarded: a paused parser would block the connection.
     this.req.removeAllListeners('data').resume();
-    this.#refuse(problem);
+    this.#reject(problem);
   }
 
-  #take(chunk: Buffer): void {
+  #receive(chunk: Buffer): void {
     const { bodyLimit, bodyBytes } = this.limits;
     this.read.received += chunk.length;
-    if (this.read.received > bodyLimit) return this.refuse(payloadTooLarge(bodyLimit));
-    if (heldBodies.bytes + chunk.length > bodyBytes) return this.refuse(tooManyBytes());
-    if (!this.hasShare(chunk.length)) return this.refuse(tooManyOfAddress());
+    if (this.read.received > bodyLimit) return this.#refuse(payloadTooLarge(bodyLimit));
+    if (heldBodies.bytes + chunk.length > bodyBytes) return this.#refuse(tooManyBytes());
+    if (!this.fitsAddress(chunk.length)) return this.#refuse(tooManyOfAddress());
     heldBodies.bytes += chunk.length;
-    ofAddress.set(this.client, (ofAddress.get(this.client) ?? 0) + chunk.length);
-    this.#kept = this.read.received;
+    bytesByAddress.set(this.client, (bytesByAddress.get(this.client) ?? 0) + chunk.length);
+    this.#heldBytes = this.read.received;
     this.#chunks.push(chunk);
   }
 
-  /** Gives its share back, once. */
+  /** Releases its part of the address's limit, once. */
   #leave(): void {
-    if (!end(this)) return;
-    const left = (ofAddress.get(this.client) ?? 0) - this.#kept;
-    if (left > 0) ofAddress.set(this.client, left);
-    else ofAddress.delete(this.client);
+    if (!incomplete.delete(this)) return;
+    const rest = (bytesByAddress.get(this.client) ?? 0) - this.#heldBytes;
+    if (rest > 0) bytesByAddress.set(this.client, rest);
+    else bytesByAddress.delete(this.client);
   }
 }
 
-/** Between two looks at the rates of all: a slow sender is found so much later. */
+/** Time between two measurements of all bodies. */
 const MEASURE_MS = 250;
 let measuring: NodeJS.Timeout | undefined;
-
-function begin(body: IncompleteBody): void {
-  incomplete.add(body);
-  // What has arrived is read before it is measured.
-  measuring ??= setInterval(() => setImmediate(measureAll), MEASURE_MS).unref();
-}
-
-function end(body: IncompleteBody): boolean {
-  return incomplete.delete(body);
-}
 
 function measureAll(): void {
   const now = performance.now();

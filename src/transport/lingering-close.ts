@@ -1,26 +1,25 @@
 import type { Socket } from 'node:net';
 
-/** How long a client may go on sending after it was told that the connection closes. */
+/** Time for which a client may continue to send after the service has closed its half of the connection. */
 const LINGER_MS = 2000;
 
 const lingering = new WeakSet<Socket>();
 
-/** Whether the last answer of a connection is decided: RFC 9112 section 9.6 lets no later request run. */
+/** Whether the last response of a connection is decided: no later request may run (RFC 9112 section 9.6). */
 export function isLingering(socket: Socket): boolean {
   return lingering.has(socket);
 }
 
 /**
- * Makes a connection close in two steps, as RFC 9112 section 9.6 asks: first our half, then, when the client
- * has had time to read the answer, the rest. Closing at once while it still sends would reset the connection
- * and could take the answer with it.
+ * Makes a connection close in two steps (RFC 9112 section 9.6): first the service's half; the rest once the client has
+ * had time to read the response. Closing both at once while the client still sends would reset the connection and could
+ * lose the response.
  */
 export function lingerOnClose(socket: Socket): void {
   if (lingering.has(socket)) return;
   lingering.add(socket);
   const closeNow = socket.destroySoon.bind(socket);
   socket.destroySoon = () => {
-    // A client that has said that it sends no more is not waited for.
     if (socket.readableEnded) return closeNow();
     socket.end();
     socket.resume();

@@ -2,22 +2,22 @@ import type { ServerResponse } from 'node:http';
 import type { Reply } from '../http/reply.js';
 
 /**
- * Waits for an answer that is given later, and hands it to `answer`. A client that closes its sending half has most
- * likely left: it is answered at once, with what there is.
+ * Waits for a reply that is not ready yet, and passes it to `respond`. A client that closes its sending half has most
+ * likely left: the wait ends at once.
  */
 export async function respondWhenReady(
   res: ServerResponse,
-  later: NonNullable<Reply['pending']>,
-  answer: (reply: Reply) => void,
+  pending: NonNullable<Reply['pending']>,
+  respond: (reply: Reply) => void,
 ): Promise<void> {
   const { socket } = res.req;
-  const gone = new AbortController();
-  const leave = () => gone.abort();
-  socket.once('end', leave).once('close', leave);
-  if (res.destroyed || socket.readableEnded) leave();
+  const disconnected = new AbortController();
+  const abort = () => disconnected.abort();
+  socket.once('end', abort).once('close', abort);
+  if (res.destroyed || socket.readableEnded) abort();
   try {
-    answer(await later(gone.signal));
+    respond(await pending(disconnected.signal));
   } finally {
-    socket.off('end', leave).off('close', leave);
+    socket.off('end', abort).off('close', abort);
   }
 }

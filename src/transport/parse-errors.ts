@@ -1,4 +1,4 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { badRequest, httpVersionNotSupported, notImplemented, requestTimeout } from '../errors.js';
@@ -8,9 +8,10 @@ import { headersTooLarge, uriTooLong } from '../limit-errors.js';
 import type { Problem } from '../problem.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import { lingerOnClose } from './lingering-close.js';
+import { responseInFlight } from './node-internals.js';
 import { MAX_HEADERS } from './request-target.js';
 
-/** What Node's parser tells of a message that it gave up on. */
+/** What Node's parser reports of a message that it rejects. */
 export interface ParserError extends Error {
   readonly code?: string;
   readonly reason?: string;
@@ -18,11 +19,11 @@ export interface ParserError extends Error {
   readonly rawPacket?: Buffer;
 }
 
-/** Counts what is answered without the pipeline, by status. */
+/** Counts responses that are sent without the pipeline, by status. */
 export type Refused = LabelledMetric<CounterValue> | undefined;
 
-/** A message that the parser gives up on: it never becomes a request, so it is answered here. */
-export function refuse(
+/** Responds to a message that the parser rejects and that therefore never becomes a request. */
+export function respondToParseError(
   error: ParserError,
   socket: Duplex,
   refused: Refused,
@@ -32,7 +33,7 @@ export function refuse(
     socket.destroy();
     return;
   }
-  // Bytes after a request that asked to close: its answer is the last one.
+  // Bytes after a request with `Connection: close`: its response is the last one.
   if (error.code === 'HPE_CLOSED_CONNECTION') return;
   respondInOrder(socket as Socket, problemOf(error), refused, always);
 }
@@ -59,39 +60,36 @@ function endsInTarget({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
   return /(?:^|\n)[A-Z-]+ \S*$/.test(rawPacket?.toString('latin1', 0, bytesParsed) ?? '');
 }
 
-/** Letters that the parser may have taken for a method before it gave up. */
-const LONGEST_METHOD = 32;
+/** Characters that the parser may have read as a method before it rejected the message. */
+const MAX_METHOD = 32;
 
 const TOKEN_CHARACTER = /[\w!#$%&'*+.^`|~-]/;
 
-/** Whether a request line, or what came of it, stands where the parser stopped: not just any bytes. */
+/** Whether the parser stopped in a request line, or in the beginning of one, and not in arbitrary bytes. */
 function startsWithToken({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
-  const from = Math.max(0, bytesParsed - LONGEST_METHOD);
+  const from = Math.max(0, bytesParsed - MAX_METHOD);
   const line = rawPacket?.toString('latin1', from, bytesParsed + 256) ?? '';
   let start = bytesParsed - from;
   while (start > 0 && TOKEN_CHARACTER.test(line[start - 1]!)) start--;
   return /^[\w!#$%&'*+.^`|~-]+(?: \S+ HTTP\/\d|(?: \S*)?$)/.test(line.slice(start));
 }
 
-/** The answer in flight on a connection, where Node keeps it; null: there was one. */
-export type Busy = Socket & { _httpMessage?: (ServerResponse & { req: IncomingMessage }) | null };
+const closing = new WeakSet<Socket>();
 
-const answered = new WeakSet<Socket>();
-
-/** Writes an answer after those that are owed to earlier, whole requests of the same connection; then closes. */
+/** Sends a response after those that earlier, complete requests of the connection are owed; then closes it. */
 export function respondInOrder(
   socket: Socket,
   problem: Problem,
   refused: Refused,
   always: readonly string[],
 ): void {
-  if (answered.has(socket)) return;
-  answered.add(socket);
+  if (closing.has(socket)) return;
+  closing.add(socket);
   const attempt = (): void => {
-    const busy = (socket as Busy)._httpMessage;
-    if (busy?.req.complete) busy.once('close', attempt);
-    // The request that is malformed was answered before that showed: it gets no second answer.
-    else if (busy?.headersSent) busy.once('close', () => socket.destroySoon());
+    const inFlight = responseInFlight(socket);
+    if (inFlight?.req.complete) inFlight.once('close', attempt);
+    // The malformed request was responded to before its end was read: it gets no second response.
+    else if (inFlight?.headersSent) inFlight.once('close', () => socket.destroySoon());
     else if (socket.writable) {
       write(socket, problem, always);
       if (refused) refused.of(String(problem.status)).value++;

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Busy } from './parse-errors.js';
+import { responseInFlight } from './node-internals.js';
 
-/** Requests of one connection that may wait for the answer of the one ahead of them. */
-const MAX = 100;
+/** Requests of one connection that may wait for the response to the one ahead of them. */
+const MAX_WAITING = 100;
 
 interface Waiting<T> {
   readonly req: IncomingMessage;
@@ -14,9 +14,9 @@ interface Waiting<T> {
 type Begin<T> = (req: IncomingMessage, res: ServerResponse, more: T) => void;
 
 /**
- * Begins the next request of a connection when the answer before it went out (RFC 9112 section 9.3.2 allows more only
- * for safe methods), so that who sends many and reads nothing has one answer made. One more than may wait goes to
- * `refuse` in its turn, and whatever follows it is dropped.
+ * Begins the next request of a connection when the response before it has been sent (RFC 9112 section 9.3.2), so that a
+ * client that sends many requests and reads nothing causes the work of one. The request that exceeds the limit is
+ * passed to `refuse` in its turn; later ones are discarded.
  */
 export function inRequestOrder<T>(begin: Begin<T>, refuse: Begin<T>): Begin<T> {
   const queues = new WeakMap<Socket, Waiting<T>[]>();
@@ -27,13 +27,12 @@ export function inRequestOrder<T>(begin: Begin<T>, refuse: Begin<T>): Begin<T> {
     const first = queue.shift();
     if (!first || socket.destroyed) return void queues.delete(socket);
     first.res.once('close', () => next(socket));
-    // The one that made it too many stays the last.
-    const last = queue.length === 0 && refused.has(socket);
-    (last ? refuse : begin)(first.req, first.res, first.more);
+    const isSurplus = queue.length === 0 && refused.has(socket);
+    (isSurplus ? refuse : begin)(first.req, first.res, first.more);
   }
 
   return (req, res, more) => {
-    // Node gives an answer its connection when the one before is done.
+    // Node assigns the socket to a response once the response before it is done.
     if (res.socket !== null) return begin(req, res, more);
     const { socket } = req;
     if (refused.has(socket)) return void req.resume();
@@ -41,8 +40,8 @@ export function inRequestOrder<T>(begin: Begin<T>, refuse: Begin<T>): Begin<T> {
     if (queue) queue.push({ req, res, more });
     else {
       queues.set(socket, [{ req, res, more }]);
-      (socket as Busy)._httpMessage!.once('close', () => next(socket));
+      responseInFlight(socket)!.once('close', () => next(socket));
     }
-    if (queue && queue.length > MAX) refused.add(socket);
+    if (queue && queue.length > MAX_WAITING) refused.add(socket);
   };
 }

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
 import { unsupportedEncoding, unsupportedMediaType } from '../errors.js';
 import type { Body } from '../http/request.js';
 import { readJson } from '../http/strict-json.js';
@@ -9,11 +8,15 @@ import { type BodyLimits, collect, heldBodies, type Read, tooManyBytes } from '.
 
 /** Whether the request announces content (RFC 9112 section 6.3). */
 export function hasBody(req: IncomingMessage): boolean {
-  return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
+  return req.headers['transfer-encoding'] !== undefined || contentLength(req) > 0;
+}
+
+function contentLength(req: IncomingMessage): number {
+  return Number(req.headers['content-length'] ?? 0);
 }
 
 /**
- * Whether the end of the body cannot be trusted, so that the bytes behind it must not be parsed as a request: a transfer
+ * Whether the end of the body is unknown, so that the bytes after it must not be parsed as a request: a transfer
  * coding from an HTTP/1.0 client, or one that the server does not implement (RFC 9112 sections 6.1 and 6.3).
  */
 export function hasUnknownLength(req: IncomingMessage): boolean {
@@ -21,67 +24,32 @@ export function hasUnknownLength(req: IncomingMessage): boolean {
   return coding !== undefined && (req.httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked');
 }
 
-const CLOSED = { ended: true, endEmitted: true, destroyed: true, closed: true, closeEmitted: true };
+/** The server reads and discards the rest of an unread body up to this length; a longer one ends the connection. */
+const MAX_SKIPPED_BYTES = 65_536;
 
-/** What Node knows of a body's stream. */
-interface Internals {
-  _dumped?: boolean;
-  readonly _readableState: typeof CLOSED;
-}
-
-/** Whether this Node's streams can be closed so. */
-const CLOSES = isClosable(new Readable() as unknown as Partial<Internals>);
-
-function isClosable({ _readableState: state }: Partial<Internals>): boolean {
-  if (state === undefined) return false;
-  const names = Object.keys(CLOSED) as (keyof typeof CLOSED)[];
-  return names.every((name) => Reflect.set(state, name, true) && state[name] === true);
+/** Whether an unread body is too long to discard, or may never arrive because the client `expects` 100 Continue. */
+export function staysUnread(req: IncomingMessage, expects: boolean): boolean {
+  if (req.complete || !hasBody(req)) return false;
+  return expects || !(Number(req.headers['content-length']) <= MAX_SKIPPED_BYTES);
 }
 
 /**
- * Closes the stream of a body that there is none of, before Node sends it through all its states: 1.1 x the rate of what
- * costs least. From 24.12 on Node can do the same itself (`optimizeEmptyRequests`).
- */
-export function closeEmpty(req: IncomingMessage): void {
-  if (hasBody(req)) return;
-  // Node asks again, at the end of each answer, what to do about a body that nobody has read.
-  if (!CLOSES) return void req.resume();
-  const internals = req as unknown as Internals;
-  internals._dumped = true;
-  const state = internals._readableState;
-  state.ended = true;
-  state.endEmitted = true;
-  state.destroyed = true;
-  state.closed = true;
-  state.closeEmitted = true;
-}
-
-/** A body that nobody reads is not waited for: a short rest is skipped, a long one ends the connection. */
-const SKIPPED_BYTES = 65_536;
-
-/** Whether a body stays unread that is too long to skip, or may never come: `expected` by 100 Continue. */
-export function staysUnread(req: IncomingMessage, expected: boolean): boolean {
-  return (
-    !req.complete && hasBody(req) && (expected || !(Number(req.headers['content-length']) <= SKIPPED_BYTES))
-  );
-}
-
-/**
- * Reads the body of a request as one of the media types in `takes`; `read` gives its bytes, and `admit` waits until so
- * many may be parsed. Throws 415, 413, 400 or 503.
+ * Reads the body of a request as one of the `accepted` media types. `read` returns its bytes, and `admit` waits until
+ * that many bytes may be parsed. Throws 415, 413, 400 or 503.
  */
 export function readBody(
   req: IncomingMessage,
-  takes: readonly string[],
+  accepted: readonly string[],
   read: () => Promise<Buffer>,
   admit: (bytes: number) => Promise<void> | undefined,
 ): Promise<Body> | undefined {
-  const type = mediaType(req, takes);
+  const type = mediaType(req, accepted);
   if (!hasBody(req)) return undefined;
   const parse = (bytes: Buffer): Body | Promise<Body> => {
-    const read = readJson(bytes);
-    if (read instanceof Promise) return read.then((value) => ({ type, value, bytes }));
-    return { type, value: read, bytes };
+    const value = readJson(bytes);
+    return value instanceof Promise
+      ? value.then((value) => ({ type, value, bytes }))
+      : { type, value, bytes };
   };
   return read().then((bytes) => {
     const admitted = admit(bytes.length);
@@ -89,17 +57,16 @@ export function readBody(
   });
 }
 
-/** What a body that has not arrived whole is read with. */
+/** The client that sends a body. */
 export interface Sender {
-  /** The client's. */
   readonly address: string;
-  /** Lets a client that waits for 100 Continue send its body. */
+  /** Sends 100 Continue if the client waits for it. */
   readonly proceed: () => void;
 }
 
 /**
- * The bytes of a body; they are held until the request is done, and `read` has how many there are. `sender` is called
- * only if the body has not arrived with its head. Throws 408, 413, 429 and 503.
+ * Reads the bytes of a body. They are held until the request is done. `sender` is called only if the body did not
+ * arrive with its head. Throws 408, 413, 429 and 503.
  */
 export async function readBytes(
   req: IncomingMessage,
@@ -109,54 +76,48 @@ export async function readBytes(
   read: Read,
 ): Promise<Buffer> {
   if (!hasBody(req)) return NOTHING;
-  const { bodyLimit, bodyBytes } = limits;
-  if (Number(req.headers['content-length'] ?? 0) > bodyLimit) throw payloadTooLarge(bodyLimit);
-  if (heldBodies.bytes + Number(req.headers['content-length'] ?? 0) > bodyBytes) throw tooManyBytes();
-  // Most come with their head, and need no listener: 1.16 x the rate of a body that is refused.
+  requireBodySpace(contentLength(req), limits);
+  // Most bodies arrive with their head and need no listener.
   await tickEnd();
-  if (req.complete) return keep(req, res, limits, read);
+  if (req.complete) return readComplete(req, res, limits, read);
   const { address, proceed } = sender();
   return collect(req, res, limits, address, proceed, read);
 }
 
 const NOTHING = Buffer.alloc(0);
 
-function mediaType(req: IncomingMessage, takes: readonly string[]): string {
-  const coding = req.headers['content-encoding'];
-  if (coding !== undefined && coding.toLowerCase() !== 'identity') throw unsupportedEncoding();
-  const header = req.headers['content-type'];
-  if (header === undefined && !hasBody(req)) return '';
-  // As nearly everybody writes it.
-  if (header !== undefined && takes.includes(header)) return header;
-  const [type = '', ...parameters] = (header ?? '')
-    .toLowerCase()
-    .split(';')
-    .map((part) => part.trim());
-  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
-  const utf8 = charset === undefined || /^charset="?utf-?8"?$/.test(charset);
-  if (!takes.includes(type) || !utf8) throw unsupportedMediaType(FIELDS[req.method ?? ''] ?? 'Accept', takes);
-  return type;
+function requireBodySpace(bytes: number, { bodyLimit, bodyBytes }: BodyLimits): void {
+  if (bytes > bodyLimit) throw payloadTooLarge(bodyLimit);
+  if (heldBodies.bytes + bytes > bodyBytes) throw tooManyBytes();
 }
 
-const FIELDS: Readonly<Record<string, 'Accept-Post' | 'Accept-Patch'>> = {
-  POST: 'Accept-Post',
-  PATCH: 'Accept-Patch',
-};
-
-/** A body that is there. */
-function keep(
-  req: IncomingMessage,
-  res: ServerResponse,
-  { bodyLimit, bodyBytes }: BodyLimits,
-  read: Read,
-): Buffer {
+function readComplete(req: IncomingMessage, res: ServerResponse, limits: BodyLimits, read: Read): Buffer {
   const bytes = (req.read() as Buffer | null) ?? NOTHING;
   read.received = bytes.length;
-  if (bytes.length > bodyLimit) throw payloadTooLarge(bodyLimit);
-  if (heldBodies.bytes + bytes.length > bodyBytes) throw tooManyBytes();
+  requireBodySpace(bytes.length, limits);
   heldBodies.bytes += bytes.length;
   res.once('close', () => {
     heldBodies.bytes -= bytes.length;
   });
   return bytes;
+}
+
+function mediaType(req: IncomingMessage, accepted: readonly string[]): string {
+  const coding = req.headers['content-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'identity') throw unsupportedEncoding();
+  const header = req.headers['content-type'];
+  if (header === undefined && !hasBody(req)) return '';
+  if (header !== undefined && accepted.includes(header)) return header;
+  const [type = '', ...parameters] = (header ?? '')
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim());
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  const isUtf8 = charset === undefined || /^charset="?utf-?8"?$/.test(charset);
+  if (!accepted.includes(type) || !isUtf8)
+    throw unsupportedMediaType(
+      req.method === 'PATCH' ? 'Accept-Patch' : req.method === 'POST' ? 'Accept-Post' : 'Accept',
+      accepted,
+    );
+  return type;
 }

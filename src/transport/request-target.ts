@@ -14,25 +14,11 @@ export const ALL_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 const AUTHORITY = /^(?:\[[0-9a-f:.]+\]|[a-z0-9\-._~!$&'()*+,;=%]+)(?::\d*)?$/i;
 
 /**
- * The fields that a request has at most once, by the length of their names: Host, and those of a credential. Node drops
- * or joins the repeated ones, so that another reader of the same request could see another credential.
+ * Fields that a request may have once: Host, and those of a credential. Node drops or joins repeated ones, so another
+ * reader of the same request could see another credential.
  */
-const FIELDS_ONCE: readonly (readonly string[] | undefined)[] = byLength([
-  'host',
-  'authorization',
-  'x-api-key',
-  'x-signature',
-  'x-timestamp',
-  'x-key-id',
-]);
-
-function byLength(names: readonly string[]): (string[] | undefined)[] {
-  const table: (string[] | undefined)[] = Array(Math.max(...names.map(({ length }) => length)) + 1).fill(
-    undefined,
-  );
-  for (const name of names) table[name.length] = [...(table[name.length] ?? []), name];
-  return table;
-}
+const SINGLE_FIELDS = ['host', 'authorization', 'x-api-key', 'x-signature', 'x-timestamp', 'x-key-id'];
+const SINGLE_FIELD_LENGTHS = new Set(SINGLE_FIELDS.map(({ length }) => length));
 
 /** A request target without its scheme and authority; path `*` is the server as a whole. */
 export interface Target {
@@ -41,42 +27,37 @@ export interface Target {
 }
 
 /**
- * What Node's parser lets through and RFC 9112 does not: throws 400 for a missing, repeated or malformed Host
+ * Reads the request target, and rejects what Node's parser accepts and RFC 9112 does not: throws 400 for a missing, repeated or malformed Host
  * (section 3.2), for a repeated credential, for Transfer-Encoding from an HTTP/1.0 client (6.1) and for a malformed target; 414; 431;
- * 501 for methods and transfer codings that are not known; 505 for HTTP/2.0 and HTTP/0.9 in a request line.
+ * 501 for unknown methods and transfer codings; 505 for HTTP/2.0 and HTTP/0.9 in a request line.
  */
 export function readTarget(req: IncomingMessage): Target {
   const { url = '', method = '', rawHeaders } = req;
   if (req.httpVersionMajor !== 1) throw httpVersionNotSupported();
   if (url.length > MAX_TARGET) throw uriTooLong(MAX_TARGET);
-  let hosts = 0;
+  const seen = new Set<string>();
   let bytes = 0;
-  let seen = 0;
-  let repeated = false;
+  let repeated: string | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
     bytes += name.length + rawHeaders[at + 1]!.length + 4;
-    const once = FIELDS_ONCE[name.length];
-    if (once === undefined) continue;
-    const index = once.indexOf(name.toLowerCase());
-    if (index < 0) continue;
-    if (name.length === 4) hosts++;
-    // One bit for each field: their lengths are at least 4, and no length has more than two.
-    const bit = 1 << (2 * name.length + index);
-    repeated ||= (seen & bit) !== 0;
-    seen |= bit;
+    if (!SINGLE_FIELD_LENGTHS.has(name.length)) continue;
+    const lower = name.toLowerCase();
+    if (!SINGLE_FIELDS.includes(lower)) continue;
+    if (seen.has(lower)) repeated = lower;
+    seen.add(lower);
   }
   if (bytes > MAX_HEADERS) throw headersTooLarge(MAX_HEADERS);
   if (!METHODS.has(method)) throw notImplemented('method');
-  requireHost(req, hosts);
-  if (repeated) throw badRequest('A field that carries a credential was repeated.');
+  requireHost(req, seen.has('host'));
+  if (repeated !== undefined) throw badRequest(`The field ${repeated} was repeated.`);
   requireFraming(req);
   return splitTarget(url, method);
 }
 
-function requireHost(req: IncomingMessage, hosts: number): void {
-  if (hosts === 0 && req.httpVersionMinor === 0) return;
-  if (hosts !== 1 || !AUTHORITY.test(req.headers.host ?? ''))
+function requireHost(req: IncomingMessage, hasHost: boolean): void {
+  if (!hasHost && req.httpVersionMinor === 0) return;
+  if (!hasHost || !AUTHORITY.test(req.headers.host ?? ''))
     throw badRequest('A request has one valid Host field.');
 }
 

@@ -1,77 +1,75 @@
 import type { Socket } from 'node:net';
 
-/** Refusals that are given at once, and connections that are read again; so many a second are a fortieth of a core. */
+/** Refusals per second that are sent without a delay, and connections per second that are read again. */
 const PER_SECOND = 500;
 export const TICK_MS = 10;
-/** Also when a turn of the event loop took longer than a tick, it does not go on with refusals alone. */
+/** Also after a long tick of the event loop, a throttle tick resumes no more than this many. */
 const MAX_PER_TICK = 25;
 
-/** Connections that were refused more than the service can refuse without doing less of its work. */
-export interface RetryThrottle {
-  /** Notes a refusal. When there are too many, the connection is not read until its turn comes. */
-  hold(socket: Socket): void;
-  /** Whether what a connection has sent may have waited for its turn, and so is no longer new. */
-  isLate(socket: Socket): boolean;
-}
-
 /**
- * A refusal costs more than half of the cheapest read: at ten times what the service can do, saying so to everybody would
- * leave it nothing to do its work with. So whoever asks again at once after a 503 is read again in its turn, and what
- * it sent meanwhile waits where it costs nothing, with its sender. Who keeps to Retry-After hardly notices.
- * At most `maxHeld` wait: one that is not read is not seen to have left, and takes the place of a connection.
+ * Delays clients that retry at once after a 503. A refusal costs more than half of the cheapest read, so at ten times
+ * the capacity refusals alone would occupy the service. A refused connection is therefore read again only in its turn;
+ * what the client sent meanwhile waits in the kernel. Clients that respect Retry-After hardly notice. At most `maxPaused`
+ * connections are paused, since the disconnect of a paused one goes unnoticed.
  */
-export function createRetryThrottle(maxHeld: number): RetryThrottle {
-  const held = new Set<Socket>();
-  const followed = new WeakSet<Socket>();
-  let refused: Socket[] = [];
-  let left = 0;
-  let ticking = false;
-  let tickedAt = 0;
-  const late = new Set<Socket>();
+export class RetryThrottle {
+  readonly #paused = new Set<Socket>();
+  readonly #followed = new WeakSet<Socket>();
+  readonly #retrying = new Set<Socket>();
+  #refused: Socket[] = [];
+  #freeRefusals = 0;
+  #isTicking = false;
+  #tickedAt = 0;
 
-  function start(): void {
-    ticking = true;
-    left = (PER_SECOND * TICK_MS) / 1000;
-    tickedAt = performance.now();
-    setTimeout(tick, TICK_MS);
+  constructor(readonly maxPaused: number) {}
+
+  /** Records a refusal. If there are too many, the connection is paused. */
+  refused(socket: Socket): void {
+    if (!this.#isTicking) this.#start();
+    if (--this.#freeRefusals >= 0) return;
+    // Paused at the end of the tick, since Node resumes reading when a request is over.
+    if (this.#refused.push(socket) === 1) setImmediate(() => this.#pauseAll());
   }
 
-  /** At the end of the turn: Node reads on by itself when a request is over. */
-  function stopReading(): void {
-    for (const socket of refused) keep(socket);
-    refused = [];
+  /** Whether a connection was just resumed, so that its request may have waited. */
+  isRetry(socket: Socket): boolean {
+    return this.#retrying.has(socket);
   }
 
-  function keep(socket: Socket): void {
-    if (socket.destroyed || held.size >= maxHeld) return;
+  #start(): void {
+    this.#isTicking = true;
+    this.#freeRefusals = (PER_SECOND * TICK_MS) / 1000;
+    this.#tickedAt = performance.now();
+    setTimeout(() => this.#tick(), TICK_MS);
+  }
+
+  #pauseAll(): void {
+    for (const socket of this.#refused) this.#pause(socket);
+    this.#refused = [];
+  }
+
+  #pause(socket: Socket): void {
+    if (socket.destroyed || this.#paused.size >= this.maxPaused) return;
     socket.pause();
-    held.add(socket);
-    if (followed.has(socket)) return;
-    followed.add(socket);
-    socket.once('close', () => held.delete(socket));
+    this.#paused.add(socket);
+    if (this.#followed.has(socket)) return;
+    this.#followed.add(socket);
+    socket.once('close', () => this.#paused.delete(socket));
   }
 
-  function tick(): void {
-    // Some may be on their way here: a refusal from a timer that was due before this one.
-    ticking = held.size + refused.length > 0;
-    if (!ticking) return;
-    let turns = Math.ceil(Math.min(((performance.now() - tickedAt) * PER_SECOND) / 1000, MAX_PER_TICK));
-    for (const socket of held) {
-      if (turns-- === 0) break;
-      held.delete(socket);
-      late.add(socket);
+  #tick(): void {
+    this.#isTicking = this.#paused.size + this.#refused.length > 0;
+    if (!this.#isTicking) return;
+    const elapsed = performance.now() - this.#tickedAt;
+    let resumable = Math.ceil(Math.min((elapsed * PER_SECOND) / 1000, MAX_PER_TICK));
+    for (const socket of this.#paused) {
+      if (resumable-- === 0) break;
+      this.#paused.delete(socket);
+      this.#retrying.add(socket);
       socket.resume();
     }
-    // What had been sent is read before that.
-    setImmediate(() => late.clear());
-    start();
+    // What the kernel had received is read before this runs.
+    setImmediate(() => this.#retrying.clear());
+    this.#start();
   }
-
-  return {
-    hold: (socket) => {
-      if (!ticking) start();
-      if (--left < 0 && refused.push(socket) === 1) setImmediate(stopReading);
-    },
-    isLate: (socket) => late.has(socket),
-  };
 }

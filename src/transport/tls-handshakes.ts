@@ -1,15 +1,15 @@
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 
-/** Connections that are not yet encrypted, which Node's HTTP does not know of. */
+/** Connections whose TLS handshake is not done. Node's HTTP server does not track them. */
 export interface Handshakes {
-  /** Ends those that have not sent a byte. */
+  /** Closes those that have not sent a byte. */
   readonly closeIdle: () => void;
   readonly closeAll: () => void;
 }
 
-/** Follows connections until their handshake is done, and ends those where it fails. */
-export function followHandshakes(server: Server): Handshakes {
+/** Tracks connections until their handshake is done, and closes those whose handshake fails. */
+export function trackHandshakes(server: Server): Handshakes {
   const open = new Map<string, Socket>();
   server.on('connection', (socket: Socket) => {
     const name = nameOf(socket);
@@ -20,10 +20,10 @@ export function followHandshakes(server: Server): Handshakes {
   });
   server.on('secureConnection', (socket) => {
     open.delete(nameOf(socket));
-    // As node:http has it. Set for the whole server, an end in the midst of a handshake would go unnoticed.
+    // As in node:http. Set for the whole server, the end of a connection during its handshake would go unnoticed.
     socket.allowHalfOpen = true;
   });
-  // Node would hand them to clientError, which answers: but to whom nothing can be said.
+  // Node passes them to clientError, which would write a response; a client without TLS cannot read one.
   server.removeAllListeners('tlsClientError');
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   return {
@@ -36,7 +36,7 @@ export function followHandshakes(server: Server): Handshakes {
   };
 }
 
-/** The same for a connection and for what is encrypted on it: its two ends. */
+/** Both ends of a connection: the same for the raw socket and for the encrypted one on it. */
 function nameOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): string {
   return `${localAddress} ${localPort} ${remoteAddress} ${remotePort}`;
 }

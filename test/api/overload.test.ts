@@ -347,21 +347,6 @@ t.test('CONNECTIONS_PER_ADDRESS', async (t) => {
   );
 });
 
-t.test('MAX_REQUESTS_PER_CONNECTION: the last answer closes, and nothing runs after it', async (t) => {
-  const service = await testService(t, { MAX_REQUESTS_PER_CONNECTION: '3' });
-  const body = '{"name":"a"}';
-  const post = `POST /items HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n${body}`;
-  const client = await connected(t, service);
-  client.socket.write(post + post);
-  await until('two are answered', () => client.answers() === 2);
-  t.notMatch(client.text, /Connection: close/);
-  client.socket.write(post + post);
-  await until('it is closed', () => client.ended);
-  t.equal(client.answers(), 3);
-  t.equal(client.text.split('Connection: close').length, 2, 'said once');
-  t.equal((await service.send('GET', '/items')).json.meta.total, 3);
-});
-
 t.test('requests of one connection begin one after the other, and only so many wait', async (t) => {
   const held = gate();
   const service = await testService(t, {}, held.routes);

@@ -86,7 +86,7 @@ t.test('depth', async (t) => {
   t.equal(refusal(`${'{"a":'.repeat(32)}1${'}'.repeat(32)}`), undefined);
   t.equal(refusal(`[${nested(31)},${nested(31)}]`), undefined, 'side by side is not nested');
   t.equal(refusal(JSON.stringify(nested(100))), undefined, 'brackets in a text are not levels');
-  t.same(await refusalOfLong('['.repeat(100_000)), { path: '', keyword: 'json' });
+  t.same(await refusalOfLong('['.repeat(100_000)), { path: '', keyword: 'depth' });
   t.same(refusal(`${'{"a":'.repeat(33)}1${'}'.repeat(33)}`), { path: '', keyword: 'depth' });
 });
 

@@ -652,7 +652,7 @@ t.test('a request that does not arrive in time: 408', async (t) => {
   t.same((await service.send('GET', '/users')).json, []);
 });
 
-t.test('a problem that cannot be written is a 500, and takes nothing with it', async (t) => {
+t.test('an error response that cannot be written becomes a 500', async (t) => {
   const broken = (headers: readonly string[]): Action => ({
     run: async () => {
       throw new Problem(409, 'GONE', 'It cannot be told.', { headers });
@@ -665,10 +665,10 @@ t.test('a problem that cannot be written is a 500, and takes nothing with it', a
   ]);
   for (let round = 0; round < 3; round++) {
     const { status, json } = await service.send('GET', path);
-    t.equal(status, 500, 'the place of the one before is free again');
+    t.equal(status, 500, 'the request before it is no longer in flight');
     t.equal(json.error.code, 'INTERNAL_ERROR');
   }
-  t.equal(service.logged.filter((line) => line.includes('a problem could not be answered')).length, 3);
+  t.equal(service.logged.filter((line) => line.includes('an error response could not be sent')).length, 3);
   t.equal((await service.send('GET', '/healthz')).status, 200);
 });
 

@@ -62,8 +62,9 @@ t.test('what only one place does is done in that place', async (t) => {
   only(/prepare: true/, ['db/pool/prepared.ts']);
   only(/new Problem\(/, ['errors.ts', 'limit-errors.ts']);
   only(/\.writeHead\(/, ['transport/response-writer.ts', 'transport/array-stream.ts']);
-  only(/\b_header\b/, ['transport/response-head.ts']);
-  only(/\b_readableState\b/, ['transport/request-body.ts']);
+  only(/\b_(header|readableState|httpMessage|handle|dumped|keepAliveTimeout)\b/, [
+    'transport/node-internals.ts',
+  ]);
 });
 
 t.test('no file outgrows its one noun', async (t) => {

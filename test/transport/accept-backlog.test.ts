@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as tick } from 'node:timers/promises';
 import t from 'tap';
 import { acceptBeforeReading } from '../../src/transport/accept-backlog.js';
 
@@ -24,7 +24,7 @@ t.test('few requests wait for the turn of a connection, and for no other', async
   connect();
   for (const request of [1, 2, 3]) begin(request);
   t.same(begun, []);
-  await turn();
+  await tick();
   t.same(begun, [1, 2, 3]);
   begin(4);
   t.same(begun, [1, 2, 3, 4]);
@@ -35,10 +35,10 @@ t.test('many wait until no further connection came, and begin in their order', a
   for (let request = 0; request < 40; request += 10) {
     connect();
     for (let more = 0; more < 10; more++) begin(request + more);
-    await turn();
+    await tick();
     t.same(begun, []);
   }
-  await turn();
+  await tick();
   t.same(begun, [...Array(40).keys()]);
 });
 
@@ -48,11 +48,11 @@ t.test('none waits for longer than 20 ms, however long a tick takes', async (t) 
   connect();
   for (let request = 0; request < 40; request++) begin(request);
   time = 19;
-  await turn();
+  await tick();
   t.same(begun, []);
   connect();
   time = 20;
-  await turn();
+  await tick();
   t.equal(begun.length, 40);
 });
 
@@ -67,7 +67,7 @@ t.test('a flood of connections gets one turn for four requests, and 64 at most',
     connect();
     for (let request = 0; request < requests; request++) begin(request);
     for (; begun.length === 0; waited++) {
-      await turn();
+      await tick();
       connect();
     }
     t.equal(waited, turns, `${requests} requests`);
@@ -97,10 +97,10 @@ t.test('clients that connect to a busy service are soon heard', async (t) => {
   };
   t.teardown(() => server.close());
   for (let busy = 0; busy < 200; busy++) open();
-  while (connections < 200) await turn();
+  while (connections < 200) await tick();
   const before = answers;
   for (let late = 0; late < 200; late++) open();
-  while (connections < 400) await turn();
+  while (connections < 400) await tick();
   // One connection in a turn that answers all others would make it 20,000 and more.
   t.ok(answers - before < 5000, `${answers - before} answers before the last was accepted`);
 });

@@ -1,46 +1,46 @@
 import t from 'tap';
-import { isOver, type Looked, unseen } from '../../src/transport/connection-timeouts.js';
+import { type ConnectionState, isStale, noHistory } from '../../src/transport/connection-timeouts.js';
 
 const OPTIONS = { streamStallMs: 30_000, keepAliveMs: 65_000 };
 
-/** A connection that is looked at every five seconds. Tells when it is ended, in seconds; undefined: not by then. */
-function lookAt(from: number, to: number, socket: Partial<Looked>, seen = unseen(), options = OPTIONS) {
-  const looked = { writableLength: 0, bytesRead: 0, ...socket } as Looked;
-  for (let at = from; at <= to; at += 5) if (isOver(looked, seen, at * 1000, options)) return at;
+/** Checks a connection every five seconds. Returns the second at which it is closed; undefined: not by then. */
+function check(
+  from: number,
+  to: number,
+  state: Partial<ConnectionState>,
+  history = noHistory(),
+  options = OPTIONS,
+) {
+  const complete = { unsent: 0, idleAt: undefined, ...state };
+  for (let at = from; at <= to; at += 5) if (isStale(complete, history, at * 1000, options)) return at;
   return undefined;
 }
 
-const ANSWER = {} as NonNullable<Looked['_httpMessage']>;
-
-t.test('a connection is idle from the look after its answer on, and has a second more', async (t) => {
-  const seen = unseen();
-  t.equal(lookAt(0, 500, { _httpMessage: ANSWER, bytesRead: 100 }, seen), undefined, 'within a request');
-  t.equal(lookAt(505, 900, { _httpMessage: null, bytesRead: 100 }, seen), 505 + 70);
+t.test('a connection is idle from the first check after its response, and has a second more', async (t) => {
+  const history = noHistory();
+  t.equal(check(0, 500, {}, history), undefined, 'within a request');
+  t.equal(check(505, 900, { idleAt: 100 }, history), 505 + 70);
 });
 
-t.test('what came and was answered between two looks begins it anew', async (t) => {
-  const seen = unseen();
-  t.equal(lookAt(0, 60, { _httpMessage: null, bytesRead: 100 }, seen), undefined);
-  t.equal(lookAt(65, 900, { _httpMessage: null, bytesRead: 200 }, seen), 65 + 70);
+t.test('a request between two checks restarts the time', async (t) => {
+  const history = noHistory();
+  t.equal(check(0, 60, { idleAt: 100 }, history), undefined);
+  t.equal(check(65, 900, { idleAt: 200 }, history), 65 + 70);
 });
 
-t.test('before the first answer a connection is not idle, whatever came', async (t) => {
-  t.equal(lookAt(0, 1000, { bytesRead: 0 }), undefined);
-  t.equal(lookAt(0, 1000, { bytesRead: 10 }), undefined);
+t.test('a connection without a response is not idle', async (t) => {
+  t.equal(check(0, 1000, {}), undefined);
 });
 
-t.test('0: a connection may be idle for ever', async (t) => {
-  const options = { ...OPTIONS, keepAliveMs: 0 };
-  t.equal(lookAt(0, 10_000, { _httpMessage: null, bytesRead: 1 }, unseen(), options), undefined);
+t.test('0: a connection may be idle without limit', async (t) => {
+  t.equal(check(0, 10_000, { idleAt: 1 }, noHistory(), { ...OPTIONS, keepAliveMs: 0 }), undefined);
 });
 
-t.test('a reader that takes nothing for too long is ended, one that takes little is not', async (t) => {
-  const seen = unseen();
-  const reader = (writableLength: number, writeQueueSize: number) => ({
-    _httpMessage: ANSWER,
-    writableLength,
-    _handle: { writeQueueSize },
-  });
-  for (let at = 0; at < 100; at += 5) t.equal(lookAt(at, at, reader(1000, 500 - at), seen), undefined);
-  t.equal(lookAt(100, 900, reader(1000, 400), seen), 100 + 30);
-});
+t.test(
+  'a client that reads nothing for too long is disconnected, one that reads a little is not',
+  async (t) => {
+    const history = noHistory();
+    for (let at = 0; at < 100; at += 5) t.equal(check(at, at, { unsent: 1500 - at }, history), undefined);
+    t.equal(check(100, 900, { unsent: 1400 }, history), 100 + 30);
+  },
+);

@@ -2,21 +2,26 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import { prepareResponse } from '../../src/transport/response-head.js';
+import {
+  bytesInWriteQueue,
+  closeEmptyBody,
+  prepareResponse,
+  responseInFlight,
+} from '../../src/transport/node-internals.js';
 
 const FIELDS = ['X-A', '! \t~', 'ETag', '"1"'];
 const LENGTH = ['Content-Length', '5'];
 
-/** What a server answers to some bytes. */
-async function answerTo(t: Test, text: string, answer: (res: ServerResponse) => void): Promise<string> {
-  const server = createServer({ keepAliveTimeout: 7000 }, (_req, res) => answer(res)).listen(0, '127.0.0.1');
+/** What a server sends in response to `text`. */
+async function responseTo(t: Test, text: string, respond: (res: ServerResponse) => void): Promise<string> {
+  const server = createServer({ keepAliveTimeout: 7000 }, (_req, res) => respond(res)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close().closeAllConnections());
   const socket = net.connect((server.address() as AddressInfo).port, '127.0.0.1');
   let received = '';
   socket.on('data', (bytes) => {
     received += bytes.toString('latin1');
-    // The second answer shows where the first one ends.
+    // The second response shows where the first one ends.
     if (/\r\n\r\n(?:12345)?$/.test(received)) socket.destroy();
   });
   socket.write(text, 'latin1');
@@ -43,35 +48,35 @@ function prepared(t: Test, status: number, body: string) {
 const request = (method: string, version = '1.1', more = '') =>
   `${method} / HTTP/${version}\r\nHost: a\r\n${more}\r\n`;
 
-t.test('the answer is, byte for byte, what Node would write', async (t) => {
+t.test('the response is, byte for byte, what Node would write', async (t) => {
   for (const [method, status, body] of [
     ['GET', 200, '12345'],
     ['GET', 204, ''],
     ['GET', 304, ''],
     ['HEAD', 200, ''],
   ] as const) {
-    const expected = await answerTo(t, request(method), byNode(status, body));
+    const expected = await responseTo(t, request(method), byNode(status, body));
     t.match(expected, /\r\nDate\r\nConnection: keep-alive\r\nKeep-Alive: timeout=7\r\n/);
-    t.equal(await answerTo(t, request(method), prepared(t, status, body)), expected, `${method} ${status}`);
+    t.equal(await responseTo(t, request(method), prepared(t, status, body)), expected, `${method} ${status}`);
   }
 });
 
-t.test('a connection answers one request after the other', async (t) => {
+t.test('a connection serves several requests', async (t) => {
   const two = request('GET') + request('GET', '1.1', 'X-B: c\r\n');
-  const received = await answerTo(t, two, (res) => {
+  const received = await responseTo(t, two, (res) => {
     prepared(t, 200, res.req.headers['x-b'] ? '12345' : 'abcde')(res);
   });
   t.match(received, /\r\n\r\nabcdeHTTP\/1\.1 200 OK\r\n/);
 });
 
-t.test('Node puts the head together of what may be the last answer, or is not fit to be sent', async (t) => {
+t.test('Node builds the head of a last response, and of one with an unusual field', async (t) => {
   const refused = async (text: string, fields: readonly string[]) => {
-    let taken: boolean | undefined;
-    const received = await answerTo(t, text, (res) => {
-      taken = prepareResponse(res, 200, [fields, LENGTH], '12345');
+    let isPrepared: boolean | undefined;
+    const received = await responseTo(t, text, (res) => {
+      isPrepared = prepareResponse(res, 200, [fields, LENGTH], '12345');
       byNode(200, '12345')(res);
     });
-    t.equal(taken, false);
+    t.equal(isPrepared, false);
     t.match(received, /^HTTP\/1\.1 200 OK\r\n/);
   };
   await refused(request('GET', '1.0'), FIELDS);
@@ -81,7 +86,7 @@ t.test('Node puts the head together of what may be the last answer, or is not fi
     await refused(request('GET'), ['X-A', value]);
 });
 
-t.test('so does it with one that waits for 100 Continue', async (t) => {
+t.test('and of a response to a request with Expect: 100-continue', async (t) => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close().closeAllConnections());
@@ -93,4 +98,33 @@ t.test('so does it with one that waits for 100 Continue', async (t) => {
   socket.write(request('POST', '1.1', 'Expect: 100-continue\r\nContent-Length: 1\r\n'));
   const [bytes] = (await once(socket, 'data')) as [Buffer];
   t.match(String(bytes), /\r\nConnection: close\r\n/);
+});
+
+t.test('Node still has the private fields of a connection', async (t) => {
+  const server = createServer({ keepAliveTimeout: 7000 }, (req, res) => {
+    t.equal(responseInFlight(req.socket), res);
+    res.once('close', () => t.equal(responseInFlight(req.socket), null));
+    res.end('x');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close().closeAllConnections());
+  server.once('connection', (socket: net.Socket) => {
+    t.equal(responseInFlight(socket), undefined, 'before the first request');
+    t.ok('writeQueueSize' in (socket as unknown as { _handle: object })._handle);
+    t.equal(bytesInWriteQueue(socket), 0);
+  });
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  t.equal(await response.text(), 'x');
+});
+
+t.test('an empty body is closed at once, and the connection serves the next request', async (t) => {
+  const closed: boolean[] = [];
+  const text = request('GET') + request('GET', '1.1', 'X-B: c\r\n');
+  const received = await responseTo(t, text, (res) => {
+    closeEmptyBody(res.req);
+    closed.push(res.req.readableEnded && res.req.destroyed);
+    byNode(200, res.req.headers['x-b'] ? '12345' : 'abcde')(res);
+  });
+  t.same(closed, [true, true]);
+  t.match(received, /abcdeHTTP\/1\.1 200 OK/);
 });
