@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Name } from './harness/contestant.js';
-import { onGround } from './harness/ground.js';
+import { type Ground, onGround } from './harness/ground.js';
 import { whyNotHold } from './harness/idle.js';
 import { pickLoader } from './harness/load.js';
 import { describeMachine, machineText } from './harness/machine.js';
-import { type Ground, measureRow } from './harness/measure.js';
+import { measureRow } from './harness/measure.js';
 import { HELP, type Options, readOptions } from './harness/options.js';
 import type { Row } from './harness/row.js';
 import { openStage, type Stage } from './harness/stage.js';

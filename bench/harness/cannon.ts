@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import autocannon, { type Request as CannonRequest } from 'autocannon';
-import type { Load, Outcome } from './load.js';
+import type { Load, Outcome } from './loader.js';
 import { filler, nextTag } from './request.js';
 
 /** The process that runs autocannon: takes a Load as its argument, prints an Outcome. */

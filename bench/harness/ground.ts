@@ -4,9 +4,24 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { type Contestant, type Name, startContestant } from './contestant.js';
 import { AUDIENCE, startIssuer } from './issuer.js';
-import type { Loader } from './load.js';
-import type { Ground } from './measure.js';
+import type { Loader } from './loader.js';
 import type { Size, Stage } from './stage.js';
+
+/** What all rows are measured with. */
+export interface Ground {
+  readonly stage: Stage;
+  readonly load: Loader;
+  readonly contestants: ReadonlyMap<Name, Contestant>;
+  readonly databases: ReadonlyMap<Name, string>;
+  readonly ids: readonly string[];
+  readonly idsFile: string;
+  /** An access token for the guarded contestant. */
+  readonly token: string;
+  /** Kinds of requests for which a contestant is warmed up. */
+  readonly compiled: Set<string>;
+  readonly rounds: number;
+  readonly seconds: number;
+}
 
 export interface Wanted {
   readonly names: readonly Name[];

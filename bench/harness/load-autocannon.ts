@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { outputOf } from '../report/output.js';
-import type { Load, Outcome } from './load.js';
+import type { Load, Outcome } from './loader.js';
+import { outputOf } from './output.js';
 
 const CANNON = fileURLToPath(new URL('./cannon.js', import.meta.url));
 

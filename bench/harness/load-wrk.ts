@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { outputOf } from '../report/output.js';
-import type { Load, Outcome } from './load.js';
+import type { Load, Outcome } from './loader.js';
+import { outputOf } from './output.js';
 import { nextTag, type Place, split } from './request.js';
 
 /** Loads a server by wrk, which runs a script made for the request. */

@@ -1,28 +1,11 @@
-import type { Contestant, Name } from './contestant.js';
-import type { Loader, Outcome } from './load.js';
+import type { Ground } from './ground.js';
+import type { Outcome } from './loader.js';
 import { probe } from './probe.js';
 import { cpuOf, cpuOfFamily } from './proc.js';
 import { withToken } from './request.js';
 import { type Entrant, type Row, statusOf } from './row.js';
 import { measureIdle, measureWhole } from './special.js';
-import type { Stage } from './stage.js';
 import { type Figures, medians, shortened } from './stats.js';
-
-/** What all rows are measured on. */
-export interface Ground {
-  readonly stage: Stage;
-  readonly load: Loader;
-  readonly contestants: ReadonlyMap<Name, Contestant>;
-  readonly databases: ReadonlyMap<Name, string>;
-  readonly ids: readonly string[];
-  readonly idsFile: string;
-  /** An access token that the guarded contestant takes. */
-  readonly token: string;
-  /** Kinds of requests that a contestant has had for a while. */
-  readonly compiled: Set<string>;
-  readonly rounds: number;
-  readonly seconds: number;
-}
 
 /** A contestant's figures in one row. */
 export interface Measured {

@@ -1,4 +1,4 @@
-import type { Ground } from './measure.js';
+import type { Ground } from './ground.js';
 import { filler, nextTag, withToken } from './request.js';
 import { type Entrant, type Row, statusOf } from './row.js';
 

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import { type Contestant, startContestant } from './contestant.js';
+import type { Ground } from './ground.js';
 import { holdConnections } from './idle.js';
-import type { Ground } from './measure.js';
 import { cpuOf, cpuOfFamily, forgetPeak, memoryOf } from './proc.js';
 import { readWhole } from './read-whole.js';
 import type { Row } from './row.js';

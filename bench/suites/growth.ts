@@ -1,6 +1,7 @@
+import type { Ground } from '../harness/ground.js';
 import { onGround } from '../harness/ground.js';
-import type { Loader } from '../harness/load.js';
-import { type Ground, measureOnce, warm } from '../harness/measure.js';
+import type { Loader } from '../harness/loader.js';
+import { measureOnce, warm } from '../harness/measure.js';
 import type { Stage } from '../harness/stage.js';
 import { type Figures, medians, shortened } from '../harness/stats.js';
 import { growthRows } from './rows.js';

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { outputOf } from '../harness/output.js';
 import { cpuOf } from '../harness/proc.js';
 import { openReadBench, type ReadBench } from '../harness/read-bench.js';
 import type { Request } from '../harness/request.js';
 import { median, short } from '../harness/stats.js';
-import { outputOf } from '../report/output.js';
 import type { OpenLoad, OpenOutcome } from './open-load.js';
 
 /**

@@ -9,14 +9,14 @@ import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { migrate } from '../../src/db/migrate.js';
 
 /**
- * Runs the tests against one PostgreSQL of their own: every test file copies its database from a template.
- * Arguments go to tap, compiled files among them: `npm test -- dist/test/api/users.test.js`. `faults` stands for the
- * files of test/faults, which are not among those that run by themselves: they take what the machine has.
+ * Runs the tests against a PostgreSQL of their own: every test file copies its database from a template. Arguments are
+ * passed to tap. Test files are named by their source: `npm test -- test/http/preconditions.test.ts`. `faults` stands
+ * for the files of test/faults, which run alone, since they need the whole machine.
  */
 const FAULTS = 'faults';
 const TEMPLATE = 'plinth_template';
 const dataDir = mkdtempSync(join(tmpdir(), 'plinth-test-'));
-// What is written need not outlive the run.
+// The data does not need to survive the run.
 const embedded = await startEmbedded({
   dataDir,
   settings: ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=400'],
@@ -37,7 +37,9 @@ process.exit(code);
 async function tap(args: readonly string[], env: Record<string, string>): Promise<number> {
   const root = fileURLToPath(new URL('../../../', import.meta.url));
   const faults = args[0] === FAULTS;
-  const given = faults ? args.slice(1) : args;
+  const given = (faults ? args.slice(1) : args).map((arg) =>
+    /^(\.\/)?test\/.*\.ts$/.test(arg) ? join(root, 'dist', arg.replace(/\.ts$/, '.js')) : arg,
+  );
   const files = given.some((arg) => arg.endsWith('.js')) ? [] : testFiles(join(root, 'dist/test'), faults);
   const child = spawn(
     process.execPath,
