@@ -39,7 +39,7 @@ const common = {
   // Not the identifiers: stacks in the log keep their names, and `keepNames` would make the start longer.
   minifyWhitespace: true,
   minifySyntax: true,
-  legalComments: 'linked',
+  legalComments: 'eof',
   logLevel: 'warning',
   // A program for each platform, which it looks for beside itself.
   external: ['bcrypt'],

@@ -19,49 +19,16 @@ export function member(target: JsonObject, key: string): Json | undefined {
   return Object.hasOwn(target, key) ? target[key] : undefined;
 }
 
-/**
- * A copy that shares nothing with its original. `visit` is called with what is copied of each array and object, itself and
- * its members, before it is copied.
- */
-export function clone(value: Json, visit: (members: number) => void = () => undefined): Json {
-  if (Array.isArray(value)) {
-    visit(1);
-    const copy = value.slice();
-    for (let index = 0; index < copy.length; index++) {
-      const each = copy[index]!;
-      if (typeof each === 'object' && each !== null) copy[index] = clone(each, visit);
-    }
-    return copy;
-  }
+/** A deep copy. */
+export function clone(value: Json): Json {
+  if (Array.isArray(value)) return value.map(clone);
   if (!isObject(value)) return value;
-  const keys = Object.keys(value);
-  visit(1 + keys.length);
   const copy = { ...value };
-  for (const key of keys) {
-    const member = copy[key]!;
-    if (typeof member === 'object' && member !== null) setMember(copy, key, clone(member, visit));
+  for (const key of Object.keys(value)) {
+    const each = value[key]!;
+    if (typeof each === 'object' && each !== null) setMember(copy, key, clone(each));
   }
   return copy;
-}
-
-/**
- * Equality of RFC 6902 section 4.6: numbers by value, arrays in order, objects in any order. `visit` is called with the
- * members of each pair of objects and arrays before they are compared.
- */
-export function equal(a: Json, b: Json, visit: (members: number) => void = () => undefined): boolean {
-  if (a === b) return true;
-  if (Array.isArray(a)) {
-    if (!Array.isArray(b) || a.length !== b.length) return false;
-    visit(a.length);
-    return a.every((value, index) => equal(value, b[index]!, visit));
-  }
-  if (!isObject(a) || !isObject(b)) return false;
-  const keys = Object.keys(a);
-  visit(keys.length);
-  return (
-    keys.length === Object.keys(b).length &&
-    keys.every((key) => Object.hasOwn(b, key) && equal(a[key]!, b[key]!, visit))
-  );
 }
 
 /** One reference token of a JSON Pointer, escaped (RFC 6901 section 3). */

@@ -1,7 +1,4 @@
 import postgres from 'postgres';
-import { items as itemRules } from '../../src/collection/resources/items.js';
-import { users as userRules } from '../../src/collection/resources/users.js';
-import { rulesOf } from '../../src/collection/rules.js';
 import { PLAIN_TABLES } from '../peers/tables.js';
 
 /** Words of the items' names: some common, some rare. */
@@ -27,13 +24,13 @@ export const TERMS = {
  */
 export async function fill(url: string, users: number, items: number): Promise<void> {
   await withFunctions(url, async (sql) => {
-    await sql.unsafe(`insert into users (id, updated_at, rules, email, doc)
-      select r.id, r.at, ${rulesOf(userRules)}, r.email, pg_temp.document(r.id, r.at,
+    await sql.unsafe(`insert into users (id, updated_at, email, doc)
+      select r.id, r.at, r.email, pg_temp.document(r.id, r.at,
         format('"email":"%s","name":"%s","age":%s', r.email, r.name, r.age))
       from (${usersOf(users)}) r`);
     await withoutIndexes(sql, 'items', async () => {
-      await sql.unsafe(`insert into items (id, updated_at, rules, name, price, doc)
-        select r.id, r.at, ${rulesOf(itemRules)}, r.name, r.price, pg_temp.document(r.id, r.at,
+      await sql.unsafe(`insert into items (id, updated_at, name, price, doc)
+        select r.id, r.at, r.name, r.price, pg_temp.document(r.id, r.at,
           format('"name":"%s","price":%s,"stock":%s', r.name, r.price, r.stock))
         from (${itemsOf(items)}) r`);
     });

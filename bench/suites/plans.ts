@@ -3,27 +3,30 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { items } from '../../src/collection/resources/items.js';
-import { compileStatements } from '../../src/collection/sql-templates.js';
+import { type ListStatement, Statements } from '../../src/collection/sql-templates.js';
 import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { migrate } from '../../src/db/migrate.js';
 import { fill } from '../harness/data.js';
 import { addUp } from '../harness/stage.js';
 
-/** Prints how PostgreSQL runs the list statements over many items: `node dist/bench/plans.js [rows]`. */
+/** Prints how PostgreSQL runs the list statements over many items: `node dist/bench/suites/plans.js [rows]`. */
 const rows = Number(process.argv[2] ?? 1_000_000);
-const STATEMENTS: [title: string, name: string, args: string][] = [
-  ['first page', 'page:created_at:desc', '20, 0'],
-  ['page in the middle', 'page_counted:created_at:desc', `20, ${rows / 2}`],
-  ['last page', 'page_counted:created_at:desc', `20, ${rows - 20}`],
-  ['page in the middle by price', 'page_deep:price:desc', `20, ${rows / 2}`],
-  ['search, rare word', 'page_matching:created_at:desc', `20, 0, '%zirconium%'`],
-  ['search, common word', 'page_matching:created_at:desc', `20, 0, '%lamp%'`],
-  ['the same again', 'page_matching_common:created_at:desc', `20, 0, '%lamp%'`],
-  ['search, one character', 'page_matching_short:created_at:desc', `20, 0, 'z'`],
-  ['search, two characters', 'page_matching_short:created_at:desc', `20, 0, 'la'`],
+const [DEFAULT, BY_PRICE] = [
+  { form: 'page', sort: 'created_at', order: 'desc' },
+  { form: 'page', sort: 'price', order: 'desc' },
+] as const;
+const STATEMENTS: [title: string, statement: ListStatement, args: string][] = [
+  ['first page', { ...DEFAULT, kind: 'all' }, '20, 0'],
+  ['page in the middle', { ...DEFAULT, kind: 'counted' }, `20, ${rows / 2}`],
+  ['last page', { ...DEFAULT, kind: 'counted' }, `20, ${rows - 20}`],
+  ['page in the middle by price', { ...BY_PRICE, kind: 'deep' }, `20, ${rows / 2}`],
+  ['search, rare word', { ...DEFAULT, kind: 'matching' }, `20, 0, '%zirconium%'`],
+  ['search, common word', { ...DEFAULT, kind: 'matching' }, `20, 0, '%lamp%'`],
+  ['search, one character', { ...DEFAULT, kind: 'matching_short' }, `20, 0, 'z'`],
+  ['search, two characters', { ...DEFAULT, kind: 'matching_short' }, `20, 0, 'la'`],
 ];
 
-/** What tells nothing of how the rows are found. */
+/** Lines that say nothing about how the rows are found. */
 const DETAIL = /^\s*(?:Heap Fetches|Index Searches|Storage|Sort Method|Heap Blocks):/;
 
 const dataDir = mkdtempSync(join(tmpdir(), 'plinth-bench-'));
@@ -42,15 +45,14 @@ try {
 }
 
 async function print(url: string): Promise<void> {
-  // As the service has them: one plan for short statements, one for each term for searches.
+  // As in the service: one plan for short statements, one per term for searches.
   const sql = postgres(url, { max: 1, onnotice: () => undefined, connection: { jit: 'off' } });
-  const statements = compileStatements(items);
-  for (const [title, name, args] of STATEMENTS) {
-    const isShort = /^page(?:_counted|_deep)?:/.test(name);
+  const statements = new Statements(items, false);
+  for (const [title, wanted, args] of STATEMENTS) {
+    const isShort = !wanted.kind.startsWith('matching');
     await sql.unsafe(`set plan_cache_mode = ${isShort ? 'force_generic_plan' : 'force_custom_plan'}`);
     await sql.unsafe(`set enable_seqscan = ${isShort ? 'off' : 'on'}`);
-    const statement = `prepare plan as ${statements.get(name)}`;
-    await sql.unsafe(statement);
+    await sql.unsafe(`prepare plan as ${statements.list(wanted)}`);
     const plan = await sql.unsafe(
       `explain (analyze, costs off, timing off, summary off, buffers off) execute plan (${args})`,
     );

@@ -1,6 +1,7 @@
 import { currentPasswordRequired, type RequireCurrentPassword } from '../auth/current-password.js';
 import type { Collection } from '../collection/collection.js';
-import { modifiedAt, type PreconditionFailed, type StoredRecord } from '../collection/record.js';
+import { modifiedAt } from '../collection/document.js';
+import type { PreconditionFailed, StoredRecord } from '../collection/record.js';
 import { etagOf, headersOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';

@@ -3,68 +3,86 @@ import { readStatements } from '../db/statements.js';
 import type { Json } from '../json.js';
 import { sharing } from '../telemetry/metrics.js';
 import { createdAt, nextIdentity } from '../uuid.js';
-import { type Amendment, openAmend } from './amend.js';
 import { constraintProblem } from './constraint-errors.js';
+import { documentHead, toRecord } from './document.js';
 import { openReads, type Reads } from './read-batching.js';
 import {
-  documentHead,
   isStored,
   type NotFoundReason,
   type PreconditionFailed,
   preconditionFailedOn,
   type StoredRecord,
-  toRecord,
 } from './record.js';
 import type { Resource } from './resource.js';
-import { compileStatements } from './sql-templates.js';
+import { Statements } from './sql-templates.js';
 import { storedPassword } from './stored-password.js';
 import { compileInput, type Origin, type ValidatedInput } from './validated-input.js';
 import { batchWrites, type Write } from './write-batching.js';
 import { guardArguments, NO_GUARD, onlyVersion, type WriteGuard } from './write-guard.js';
 
 /**
- * A collection that is open: its check is compiled and its statements fit the schema. Where a `run` is given,
- * the statements run in its transaction.
+ * An open collection: its validation is compiled, and its statements fit the database's schema. With a `run`, statements
+ * run in its transaction.
  */
-export interface Collection extends Reads {
+export interface Collection extends Reads, Writes {
   readonly resource: Resource;
-  /** Throws the 400 with every failure, or the 422 of a reference that names no record. */
+  /** Throws 400 with every failure, or 422 for a reference to a missing record. */
   check(input: Json | undefined, origin?: Origin): ValidatedInput;
   /**
-   * Locks records for the transaction of `run`, in the order of their ids; with `parent` only those below it. Others
-   * are neither locked nor waited for.
+   * Locks records for the transaction of `run`, in the order of their ids; with `parent` only those of this parent.
+   * Others are neither locked nor waited for.
    */
   lock(ids: readonly string[], parent: string | undefined, run: Run): Promise<void>;
-  /** Whether a record is below this parent; in a transaction it is locked if it is, and only then. */
+  /** Whether a record belongs to this parent. In a transaction, it is locked if it does. */
   belongs(id: string, parent: string, run?: Run): Promise<boolean>;
-  /** Throws the 409 of a duplicate, the 422 of an unknown reference. */
-  create(draft: ValidatedInput, run?: Run): Promise<StoredRecord>;
+}
+
+interface Writes {
+  /** Throws 409 for a duplicate, 422 for an unknown reference. */
+  create(input: ValidatedInput, run?: Run): Promise<StoredRecord>;
   /** Throws as create. */
-  replace(
-    id: string,
-    draft: ValidatedInput,
-    guard: WriteGuard,
-    run?: Run,
-  ): Promise<StoredRecord | PreconditionFailed | NotFoundReason>;
-  /** Changes fields without a look at the whole record; undefined when that cannot be done. Throws as create. */
-  amend(amendment: Omit<Amendment, 'updatedAt'>, run?: Run): Promise<StoredRecord | undefined>;
-  /** Undefined when it is done. */
+  replace(id: string, input: ValidatedInput, guard: WriteGuard, run?: Run): Promise<Replaced>;
+  /** Resolves to undefined if the record was deleted, or did not exist and there is no guard. */
   remove(id: string, guard: WriteGuard, run?: Run): Promise<PreconditionFailed | 'absent' | undefined>;
 }
 
-/** Opens a declared collection. Throws when a statement does not fit the schema. */
+/** The result of replacing a record. */
+export type Replaced = StoredRecord | PreconditionFailed | NotFoundReason;
+
+/** Opens a declared collection. Throws if a statement does not fit the schema. */
 export async function openCollection(db: Db, resource: Resource, tombstones: boolean): Promise<Collection> {
-  const statements = compileStatements(resource, tombstones);
-  const described = [...statements.values()].filter((text) => !text.startsWith('copy'));
-  const fits = Promise.all(described.map((text) => db.describe(text)));
-  fits.catch(() => undefined); // told below
-  // Compiled while the server describes: a tenth of the start.
-  const opened = collection(db, resource, (name) => statements.get(name)!);
-  await fits;
-  return opened;
+  const statements = new Statements(resource, tombstones);
+  const described = Promise.all(statements.describable().map((text) => db.describe(text)));
+  described.catch(() => undefined); // thrown by the await below
+  // Validation is compiled while PostgreSQL describes the statements.
+  const check = compileInput(resource);
+  await described;
+  return {
+    resource,
+    check,
+    ...openReads(db, resource.name, statements),
+    ...openLocks(db, statements),
+    ...openWrites(db, resource, statements),
+  };
 }
 
-/** A record's next state, and what its present one must be. */
+function openLocks(db: Db, statements: Statements): Pick<Collection, 'lock' | 'belongs'> {
+  return {
+    lock: async (ids, parent, run) => {
+      const list = `{${ids.join(',')}}`;
+      if (parent === undefined) await run(statements.of('lock'), [list]);
+      else await run(statements.of('lock_owned'), [list, parent]);
+    },
+    belongs: async (id, parent, run) => {
+      const found = run
+        ? await run(statements.of('lock_owned'), [`{${id}}`, parent])
+        : await db.run(statements.of('owned'), [id, parent]);
+      return found.length > 0;
+    },
+  };
+}
+
+/** The next state of a record, and the guard for its present one. */
 interface Replacement {
   readonly id: string;
   /** The document up to its version. */
@@ -74,138 +92,121 @@ interface Replacement {
   readonly guard: WriteGuard;
 }
 
-function collection(db: Db, resource: Resource, text: (name: string) => string): Collection {
-  const check = compileInput(resource);
-  const ownColumns = Object.values(resource.columns);
+function openWrites(db: Db, resource: Resource, statements: Statements): Writes {
+  const columnNames = Object.values(resource.columns);
+  const share = (operation: string) => sharing(db.metrics, operation, resource.name);
 
-  const shared = (operation: string) => sharing(db.metrics, operation, resource.name);
-
-  async function createAlone(run: Run, { stored, updatedAt, columns }: Write): Promise<StoredRecord> {
-    await run(text('create'), [stored.id, updatedAt, stored.doc, ...columns]);
+  async function createSingle(run: Run, { stored, updatedAt, columns }: Write): Promise<StoredRecord> {
+    await run(statements.of('create'), [stored.id, updatedAt, stored.doc, ...columns]);
     return stored;
   }
 
-  const createGrouped = batchWrites<Write, StoredRecord>(
+  const createBatched = batchWrites<Write, StoredRecord>(
     db.run,
-    text('create_many'),
-    ownColumns,
-    (write) => createAlone(db.run, write),
-    shared('create'),
+    statements.of('create_many'),
+    columnNames,
+    (write) => createSingle(db.run, write),
+    share('create'),
   );
 
-  async function replaceAlone(
+  async function replaceSingle(
     run: Run,
     { id, head, updatedAt, columns, guard }: Replacement,
-  ): Promise<StoredRecord | PreconditionFailed | NotFoundReason> {
-    const [row] = await run(text('replace'), [id, ...guardArguments(guard), updatedAt, head, ...columns]);
+  ): Promise<Replaced> {
+    const args = [id, ...guardArguments(guard), updatedAt, head, ...columns];
+    const [row] = await run(statements.of('replace'), args);
     if (!row) return 'absent';
     if (row.before === 0) return 'gone';
     return row.after === null ? preconditionFailedOn(id, row) : toRecord(id, head, row.after as number);
   }
 
-  const replaceGrouped = batchWrites<Write & Replacement, StoredRecord | PreconditionFailed | NotFoundReason>(
+  const replaceBatched = batchWrites<Write & Replacement, Replaced>(
     db.run,
-    text('replace_many'),
-    ownColumns,
-    (replacement) => replaceAlone(db.run, replacement),
-    shared('replace'),
+    statements.of('replace_many'),
+    columnNames,
+    (replacement) => replaceSingle(db.run, replacement),
+    share('replace'),
   );
 
-  const amendAlone = openAmend(resource, text('amend'));
-  const reads = openReads(db, resource.name, text);
-
-  /**
-   * In a transaction of its own when a password goes with the record, in the given one, or else as `apart` has it. The
-   * password of a write in a given transaction must be hashed already: a hash there would hold its locks.
-   */
+  /** Runs `inTransaction` together with the password of the input, or else `batched` if there is no transaction yet. */
   function write<T>(
     id: string,
-    draft: ValidatedInput,
-    within: Run | undefined,
-    apart: () => Promise<T>,
-    record: (run: Run) => Promise<T>,
+    input: ValidatedInput,
+    run: Run | undefined,
+    batched: () => Promise<T>,
+    inTransaction: (run: Run) => Promise<T>,
   ): Promise<T> {
-    const withPassword = async (hashed: Promise<string>): Promise<T> => {
-      if (within && draft.passwordHash === undefined)
-        throw new Error('a password in a transaction has no hash yet');
-      const hash = await hashed;
-      const both = async (run: Run): Promise<T> => {
-        const written = await record(run);
-        if (isStored(written)) await run(SET_PASSWORD, [id, hash]);
-        return written;
-      };
-      return within ? both(within) : db.transaction(both);
-    };
-    const hashed = storedPassword(draft);
-    const written = hashed ? withPassword(hashed) : within ? record(within) : apart();
-    return written.catch(refuse);
+    const hash = storedPassword(input);
+    const written = hash
+      ? withPassword(id, input, hash, run, inTransaction)
+      : run
+        ? inTransaction(run)
+        : batched();
+    return written.catch((error: unknown) => {
+      throw constraintProblem(error, resource) ?? error;
+    });
   }
 
-  function refuse(error: unknown): never {
-    throw constraintProblem(error, resource) ?? error;
+  /** A password within a given transaction must be hashed before, since a hash is slow and the transaction holds locks. */
+  async function withPassword<T>(
+    id: string,
+    input: ValidatedInput,
+    hash: Promise<string>,
+    run: Run | undefined,
+    inTransaction: (run: Run) => Promise<T>,
+  ): Promise<T> {
+    if (run && input.passwordHash === undefined)
+      throw new Error('a password in a transaction has no hash yet');
+    const hashed = await hash;
+    const both = async (run: Run): Promise<T> => {
+      const written = await inTransaction(run);
+      if (isStored(written)) await run(SET_PASSWORD, [id, hashed]);
+      return written;
+    };
+    return run ? both(run) : db.transaction(both);
   }
 
   return {
-    resource,
-
-    check,
-
-    ...reads,
-
-    lock: async (ids, parent, run) => {
-      const list = `{${ids.join(',')}}`;
-      await (parent === undefined ? run(text('lock'), [list]) : run(text('lock_owned'), [list, parent]));
-    },
-
-    belongs: async (id, parent, run) => {
-      const found = await (run
-        ? run(text('lock_owned'), [`{${id}}`, parent])
-        : db.run(text('owned'), [id, parent]));
-      return found.length > 0;
-    },
-
-    create: (draft, within) => {
+    create: (input, run) => {
       const { id, ms } = nextIdentity();
       const now = new Date(ms).toISOString();
-      const stored = toRecord(id, documentHead(id, draft.fields, now, now), 1);
-      const creation = { stored, updatedAt: now, columns: draft.columns };
-      const apart = () => createGrouped(creation);
-      return write(id, draft, within, apart, (run) => createAlone(run, creation));
+      const stored = toRecord(id, documentHead(id, input.fields, now, now), 1);
+      const creation = { stored, updatedAt: now, columns: input.columns };
+      return write(
+        id,
+        input,
+        run,
+        () => createBatched(creation),
+        (run) => createSingle(run, creation),
+      );
     },
 
-    replace: (id, draft, guard, within) => {
-      reads.moves(id);
+    replace: (id, input, guard, run) => {
       const updatedAt = updatedNow(id);
-      const head = documentHead(id, draft.fields, new Date(createdAt(id)).toISOString(), updatedAt);
-      const replacement = { id, head, updatedAt, columns: draft.columns, guard };
+      const head = documentHead(id, input.fields, new Date(createdAt(id)).toISOString(), updatedAt);
+      const replacement = { id, head, updatedAt, columns: input.columns, guard };
       const version = onlyVersion(guard);
-      // Who knows the version knows the whole document, and can be written together with others.
-      const apart = () =>
+      // With a known version the whole document is known, so that it can be written together with others.
+      const batched = () =>
         version === undefined
-          ? replaceAlone(db.run, replacement)
-          : replaceGrouped({ ...replacement, stored: toRecord(id, head, version + 1) });
-      return write(id, draft, within, apart, (run) => replaceAlone(run, replacement));
-    },
-
-    amend: (amendment, run = db.run) => {
-      reads.moves(amendment.id);
-      return amendAlone(run, { ...amendment, updatedAt: updatedNow(amendment.id) }).catch(refuse);
+          ? replaceSingle(db.run, replacement)
+          : replaceBatched({ ...replacement, stored: toRecord(id, head, version + 1) });
+      return write(id, input, run, batched, (run) => replaceSingle(run, replacement));
     },
 
     remove: async (id, guard, run = db.run) => {
-      reads.moves(id);
       if (guard === NO_GUARD) {
-        await run(text('remove'), [id]);
+        await run(statements.of('remove'), [id]);
         return undefined;
       }
-      const [row] = await run(text('remove_if'), [id, ...guardArguments(guard)]);
+      const [row] = await run(statements.of('remove_if'), [id, ...guardArguments(guard)]);
       if (!row) return 'absent';
       return row.after === null ? preconditionFailedOn(id, row) : undefined;
     },
   };
 }
 
-/** Never before it was created, whatever the clocks say. */
+/** Never before the record was created, whatever the clocks say. */
 function updatedNow(id: string): string {
   return new Date(Math.max(Date.now(), createdAt(id))).toISOString();
 }

@@ -5,14 +5,15 @@ import { CONTENT_SECURITY_POLICY, recordPage } from '../formats/html.js';
 import { type Conditions, evaluate, type Validators } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { JsonObject } from '../json.js';
-import { lastModified, modifiedAt, type StoredRecord } from './record.js';
+import { lastModified, modifiedAt, withLastMember } from './document.js';
+import type { StoredRecord } from './record.js';
 import type { Resource } from './resource.js';
 
 export const JSON_TYPE = 'application/json';
 export const HTML_TYPE = 'text/html';
 export const CSV_TYPE = 'text/csv';
 
-/** What one record can be had as. */
+/** The media types of a single record. */
 export const RECORD_TYPES = [JSON_TYPE, HTML_TYPE, CSV_TYPE];
 
 /** The suffix of a representation's ETag, and its own header fields. */
@@ -27,19 +28,19 @@ const REPRESENTATIONS: Readonly<
   [CSV_TYPE]: { suffix: '-csv', headers: ['Content-Type', 'text/csv; charset=utf-8; header=present'] },
 };
 
-/** A private cache may store a response, and asks before it uses it again. */
+/** A private cache may store a response, and revalidates it before each use. */
 export const CACHE = 'private, no-cache';
 
 export function headersOf(type: string): readonly string[] {
   return REPRESENTATIONS[type]!.headers;
 }
 
-/** The path of a record, in the form that Location and links have. */
+/** The path of a record, as in Location and links. */
 export function hrefOf(resource: Resource, id: string): string {
   return `/${resource.name}/${id}`;
 }
 
-/** ETag (RFC 9110 section 8.8.3) of one representation: the row's version, and which representation it is. */
+/** ETag (RFC 9110 section 8.8.3) of a representation: the record's version, and a suffix for HTML and CSV. */
 export function etagOf(stored: StoredRecord, type = JSON_TYPE): string {
   return `"${stored.version}${REPRESENTATIONS[type]!.suffix}"`;
 }
@@ -49,7 +50,7 @@ export function validatorFields(stored: StoredRecord): string[] {
   return ['ETag', etagOf(stored), 'Last-Modified', lastModified(stored)];
 }
 
-/** The answer to a GET of one record as `type`: 200, 304, or the 412 that its preconditions make of it. */
+/** The response to GET of a record as `type`: 200, 304 or 412. */
 export function recordReply(
   resource: Resource,
   stored: StoredRecord,
@@ -58,8 +59,9 @@ export function recordReply(
 ): Reply {
   const etag = etagOf(stored, type);
   const validators = ['ETag', etag, 'Last-Modified', lastModified(stored), 'Cache-Control', CACHE];
-  const kept = conditions && revalidate(conditions, { etag, modified: () => modifiedAt(stored) }, validators);
-  if (kept) return kept;
+  const modified = () => modifiedAt(stored);
+  const revalidated = conditions && revalidate(conditions, { etag, modified }, validators);
+  if (revalidated) return revalidated;
   const headers = headersOf(type).concat(validators);
   if (type !== JSON_TYPE) return { status: 200, headers, body: bodyOf(resource, stored, type) };
   return {
@@ -71,12 +73,12 @@ export function recordReply(
   };
 }
 
-/** A 200 whose ETag is a hash of its body, so that it changes with anything in it; or its 304 or 412. */
+/** A 200 whose ETag is a hash of its body, or its 304 or 412. */
 export function hashedReply(type: string, body: string, conditions?: Conditions): Reply {
   const etag = `"${hash('sha1', body, 'base64url')}"`;
   const validators = ['ETag', etag, 'Cache-Control', CACHE];
-  const kept = conditions && revalidate(conditions, { etag, modified: undefined }, validators);
-  return kept ?? { status: 200, headers: [...headersOf(type), ...validators], body };
+  const revalidated = conditions && revalidate(conditions, { etag, modified: undefined }, validators);
+  return revalidated ?? { status: 200, headers: [...headersOf(type), ...validators], body };
 }
 
 function revalidate(
@@ -101,20 +103,16 @@ function linksOf(resource: Resource, id: string): Record<string, string> {
   return Object.fromEntries([[resource.name, `/${resource.name}`], ...children]);
 }
 
-/** The stored text with `_links` put before its last brace: no parse, no stringify. */
+/** The document with `_links` as its last member. */
 export function withLinks(resource: Resource, { id, doc }: StoredRecord): string {
-  const href = hrefOf(resource, id);
-  const around = aroundHref(resource);
-  let text = doc.slice(0, -1) + around[0];
-  for (let at = 1; at < around.length; at++) text += href + around[at]!;
-  return text;
+  return withLastMember(doc, linkTemplate(resource).join(hrefOf(resource, id)));
 }
 
-const linkTexts = new WeakMap<Resource, readonly string[]>();
+const linkTemplates = new WeakMap<Resource, readonly string[]>();
 
-/** The text of `_links` before, between and after the places where the record's path goes; made once. */
-function aroundHref(resource: Resource): readonly string[] {
-  const known = linkTexts.get(resource);
+/** The text of `_links`, split where the record's path belongs. It is built once per resource. */
+function linkTemplate(resource: Resource): readonly string[] {
+  const known = linkTemplates.get(resource);
   if (known) return known;
   const links = [
     ['self', '', 'GET'],
@@ -123,9 +121,9 @@ function aroundHref(resource: Resource): readonly string[] {
     ...resource.children.map((name) => [name, `/${name}`, 'GET']),
   ];
   const texts = links.map(([name, path, method]) => `"${name}":{"href":"\n${path}","method":"${method}"}`);
-  const around = `,"_links":{${texts.join(',')}}}`.split('\n');
-  linkTexts.set(resource, around);
-  return around;
+  const template = `,"_links":{${texts.join(',')}}`.split('\n');
+  linkTemplates.set(resource, template);
+  return template;
 }
 
 function titleOf(resource: Resource, record: JsonObject): string {

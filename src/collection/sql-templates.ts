@@ -1,128 +1,190 @@
 import { fill, readStatements } from '../db/statements.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
+import { DOCUMENT_SQL, LARGE_DOCUMENT_BYTES } from './document.js';
 import type { Resource } from './resource.js';
-import { rulesOf } from './rules.js';
 
-/** Which records a list holds, and in which order. */
+export type Direction = 'asc' | 'desc';
+
+/** Which records a list contains, and in which order. */
 export interface Selection {
   readonly sort: string;
-  readonly order: 'asc' | 'desc';
+  readonly order: Direction;
   readonly search: string;
-  /** The parent's id, when the list is nested. */
+  /** The parent's id, if the list is nested. */
   readonly parent?: string;
 }
 
-interface Narrowed {
-  readonly kind:
-    | ''
-    | '_counted'
-    | '_deep'
-    | '_of_parent'
-    | '_matching'
-    | '_matching_common'
-    | '_matching_short';
-  /** What a page statement takes after limit and offset, and a stream statement by name. */
+/** How a list is restricted, which decides its statement. */
+type ListKind = 'all' | 'counted' | 'deep' | 'of_parent' | 'matching' | 'matching_short';
+
+/** The statement that a selection needs, with its values. */
+export interface Restriction {
+  readonly kind: ListKind;
+  /** The further parameters of a page's statement, and the settings of a stream's. */
   readonly settings: Readonly<Record<string, string>>;
-  /** It costs as much as what it finds or skips, which may be a lot. */
-  readonly long: boolean;
+  /** Whether the cost grows with what the statement finds or skips. */
+  readonly isExpensive: boolean;
 }
 
-/** Bytes of a document that is read by itself, and not together with others. */
-export const LARGE_DOCUMENT_BYTES = 65_536;
-/** Bytes of the documents of a page that is put together in memory. One with more, or with a large document, is streamed. */
+/** Bytes of the documents of a page that is built in memory. A larger one, or one with a large document, is streamed. */
 export const MAX_PAGE_BYTES = 1_048_576;
-/** What a page statement gives instead of the documents of a page that is to be streamed. */
+/** What a page's statement returns instead of documents that are to be streamed. */
 export const STREAMED = '!';
 
-/** Where a page ends that is read from the beginning on: what is before it is cheaper to skip than to look up. */
-const SHALLOW = 500;
+/** A page that ends before this row is read from the beginning: what precedes it is cheaper to skip than to look up. */
+const FIRST_ROWS = 500;
 
-/**
- * Which statement a selection needs, for a page that ends at a place or for the whole list: trigrams serve a term that
- * has three letters or digits in a row. `isCommon` tells whether many records are known to match.
- */
-export function narrow({ parent, search, sort }: Selection, end = 0, isCommon = false): Narrowed {
-  if (parent !== undefined) return { kind: '_of_parent', settings: { 'plinth.parent': parent }, long: false };
+/** How to select a page that ends at `end`, or with 0 the whole list. Trigrams need three letters or digits in a row. */
+export function restrict({ parent, search, sort }: Selection, end = 0): Restriction {
+  if (parent !== undefined)
+    return { kind: 'of_parent', settings: { 'plinth.parent': parent }, isExpensive: false };
   if (search === '') {
-    if (end <= SHALLOW) return { kind: '', settings: {}, long: false };
-    const counted = sort === 'created_at';
-    return { kind: counted ? '_counted' : '_deep', settings: {}, long: !counted };
+    if (end <= FIRST_ROWS) return { kind: 'all', settings: {}, isExpensive: false };
+    const isCounted = sort === 'created_at';
+    return { kind: isCounted ? 'counted' : 'deep', settings: {}, isExpensive: !isCounted };
   }
   return /[\p{L}\p{N}]{3}/u.test(search)
     ? {
-        kind: isCommon && end <= SHALLOW ? '_matching_common' : '_matching',
+        kind: 'matching',
         settings: { 'plinth.pattern': `%${search.replace(/[\\%_]/g, '\\$&')}%` },
-        long: true,
+        isExpensive: true,
       }
-    : { kind: '_matching_short', settings: { 'plinth.term': search }, long: true };
+    : { kind: 'matching_short', settings: { 'plinth.term': search }, isExpensive: true };
 }
 
-/** Statements that only a collection below a parent has. */
-const OF_PARENTS: ReadonlySet<string> = new Set(['owned', 'lock_owned']);
+/** Statements that every collection has once, by their names in sql/collection. */
+const SINGLE = [
+  'get',
+  'get_large',
+  'exists',
+  'lock',
+  'lock_owned',
+  'owned',
+  'create',
+  'create_many',
+  'replace',
+  'replace_many',
+  'remove',
+  'remove_if',
+] as const;
+type Single = (typeof SINGLE)[number];
 
-/** Every statement of the collection, `page` and `stream` once for each order: `page:name:asc`. */
-export function compileStatements(resource: Resource, tombstones = false): ReadonlyMap<string, string> {
+/** Statements that only a collection with a parent has. */
+const OF_PARENTS: ReadonlySet<string> = new Set(['lock_owned', 'owned']);
+
+const TEMPLATES: ReadonlyMap<string, string> = new Map(
+  ['read', 'write', 'page', 'search', 'stream'].flatMap((file) => [
+    ...readStatements(`collection/${file}.sql`),
+  ]),
+);
+
+/** A statement of a list. */
+export interface ListStatement {
+  readonly form: 'page' | 'stream' | 'bounded_stream';
+  readonly kind: ListKind;
+  readonly sort: string;
+  readonly order: Direction;
+}
+
+/** The statements of one collection. Names come from its declaration, never from a request. */
+export class Statements {
+  readonly #single = new Map<string, string>();
+  readonly #lists = new Map<string, string>();
+
+  constructor(
+    readonly resource: Resource,
+    hasTombstones: boolean,
+  ) {
+    const parts = partsOf(resource, hasTombstones);
+    for (const name of SINGLE)
+      if (resource.parent || !OF_PARENTS.has(name))
+        this.#single.set(name, named(name, resource, fill(TEMPLATES.get(name)!, parts)));
+    for (const [name, template] of TEMPLATES) this.#addLists(name, template, parts);
+  }
+
+  /** The text of a statement that the collection has once. */
+  of(name: Single): string {
+    return this.#single.get(name)!;
+  }
+
+  /** The text of a list's statement. */
+  list(statement: ListStatement): string {
+    return this.#lists.get(keyOf(statement))!;
+  }
+
+  /** Every statement that PostgreSQL can describe; COPY is not among them. */
+  describable(): string[] {
+    return [...this.#single.values(), ...this.#lists.values()].filter((text) => !text.startsWith('copy'));
+  }
+
+  #addLists(name: string, template: string, parts: Readonly<Record<string, string>>): void {
+    const [, form, rest = 'all'] = /^(page|stream)(?:_(.*))?$/.exec(name) ?? [];
+    const kind = rest as ListKind;
+    if (form === undefined || !appliesTo(this.resource, kind)) return;
+    for (const { sort, order, ...orderParts } of ordersOf(kind, this.resource)) {
+      const all = { ...parts, ...orderParts };
+      const add = (form: ListStatement['form'], bounds: string) =>
+        this.#lists.set(
+          keyOf({ form, kind, sort, order }),
+          named(name, this.resource, fill(template, { ...all, bounds })),
+        );
+      add(form as 'page' | 'stream', '');
+      if (form === 'stream') add('bounded_stream', BOUNDS);
+    }
+  }
+}
+
+const keyOf = ({ form, kind, sort, order }: ListStatement) => `${form} ${kind} ${sort} ${order}`;
+
+function named(name: string, resource: Resource, text: string): string {
+  nameStatement(text, `${name} ${resource.name}`);
+  return text;
+}
+
+function partsOf(resource: Resource, hasTombstones: boolean): Record<string, string> {
   const columns = Object.values(resource.columns);
-  const parts = {
+  const { document, separator, tombstone } = DOCUMENT_SQL;
+  return {
     table: resource.name,
-    rules: String(rulesOf(resource)),
-    shallow: String(SHALLOW),
-    document: `case when octet_length(doc) > ${LARGE_DOCUMENT_BYTES} then ${LARGE_DOCUMENT} else doc end`,
-    bounds: '',
-    columns: columns.map((column) => `, ${column}`).join(''),
+    document,
+    separator,
+    first_rows: String(FIRST_ROWS),
+    // limit 1: the planner would expect many rows and choose another plan.
     record: `(select * from ${resource.name} as record where record.id = page.id limit 1)`,
+    columns: columns.map((column) => `, ${column}`).join(''),
     assigned: columns.map((column) => `, ${column} = record.${column}`).join(''),
     unique: Object.values(resource.unique ?? {})
       .map(({ field }) => `${resource.columns[field]}, `)
       .join(''),
     values: columns.map((_, index) => `, $${index + 4}`).join(''),
     changes: columns.map((column, index) => `,\n    ${column} = $${index + 7}`).join(''),
-    buried_many: tombstones
-      ? `\n  union all select '{"id":"' || id || '"}' from tombstones where id = any ($1::uuid[])`
-      : '',
-    amended: columns.map((column, index) => `,\n  ${column} = coalesce($${index + 7}, ${column})`).join(''),
     parent: parentColumn(resource),
-    buried: tombstones ? '\nunion all select 0, null from tombstones where id = $1' : '',
+    tombstone: hasTombstones ? '\nunion all select 0, null from tombstones where id = $1' : '',
+    tombstones: hasTombstones
+      ? `\n  union all select ${tombstone} from tombstones where id = any ($1::uuid[])`
+      : '',
   };
-  const compiled = new Map<string, string>();
-  for (const [name, template] of readStatements('collection.sql')) {
-    const kind = /^(?:page|stream)(.*)$/.exec(name)?.[1];
-    if (kind === undefined) {
-      if (resource.parent || !OF_PARENTS.has(name)) compiled.set(name, fill(template, parts));
-    } else if (applies(kind, resource)) {
-      for (const [key, order] of ordersOf(kind, resource)) {
-        compiled.set(`${name}:${key}`, fill(template, { ...parts, ...order }));
-        if (name.startsWith('stream'))
-          compiled.set(`bounded_${name}:${key}`, fill(template, { ...parts, ...order, bounds: BOUNDS }));
-      }
-    }
-  }
-  for (const [name, text] of compiled) nameStatement(text, `${name.replace(/:.*/, '')} ${resource.name}`);
-  return compiled;
 }
 
-/** What stands for a large document among others: its id and its length in bytes. */
-const LARGE_DOCUMENT = `'{"id":"' || id || '",' || octet_length(doc)`;
-
-/** What makes a page of a stream. */
+/** The limit and offset of a streamed page. */
 const BOUNDS = `
   limit current_setting('plinth.limit')::bigint
   offset current_setting('plinth.offset')::bigint`;
 
-/** The documents of a page, or STREAMED; a large document never becomes part of the text. */
+/** The documents of a page, or STREAMED. A large document never becomes part of the text. */
 const documentsOf = (order: string) => `case
     when max(octet_length(record.doc)) > ${LARGE_DOCUMENT_BYTES} or sum(octet_length(record.doc)) > ${MAX_PAGE_BYTES}
     then '${STREAMED}'
     else string_agg(record.doc, ',' order by ${order}) filter (where octet_length(record.doc) <= ${LARGE_DOCUMENT_BYTES})
   end`;
 
-function applies(kind: string, resource: Resource): boolean {
-  if (kind === '_of_parent') return resource.parent !== undefined;
-  return kind === '' || kind === '_counted' || kind === '_deep' || resource.searchable !== undefined;
+function appliesTo(resource: Resource, kind: ListKind): boolean {
+  if (kind === 'of_parent') return resource.parent !== undefined;
+  return !kind.startsWith('matching') || resource.searchable !== undefined;
 }
 
-/** Where a page of `$1` records at offset `$2` is, oldest first. */
-const PLACES = {
+/** The first record, oldest first, and the length of a page of `$1` records at offset `$2`. */
+const POSITIONS = {
   asc: { position: '$2::bigint', rows: '$1::bigint' },
   desc: {
     position: 'greatest(total - $2::bigint - $1::bigint, 0)',
@@ -134,26 +196,26 @@ function parentColumn({ columns, parent }: Resource): string {
   return columns[parent?.field ?? ''] ?? '';
 }
 
-/** `$.` in an order stands for the relation that holds the column at that place of the statement. */
-function ordersOf(kind: string, resource: Resource): [key: string, parts: Record<string, string>][] {
-  const parts = {
-    search: `lower(${resource.columns[resource.searchable ?? '']})`,
-    parent: parentColumn(resource),
-  };
-  const byCreation = kind === '_deep' ? [] : ['created_at'];
-  const others = kind === '_counted' ? [] : Object.keys(resource.sortable);
-  return [...byCreation, ...others].flatMap((sort) =>
-    (['asc', 'desc'] as const).map((direction): [string, Record<string, string>] => {
+type OrderParts = { readonly sort: string; readonly order: Direction } & Readonly<Record<string, string>>;
+
+/** The orders of a kind of list, with what they put into its statement as `:name`. */
+function* ordersOf(kind: ListKind, resource: Resource): Generator<OrderParts> {
+  const byCreation = kind === 'deep' ? [] : ['created_at'];
+  const others = kind === 'counted' ? [] : Object.keys(resource.sortable);
+  for (const sort of [...byCreation, ...others])
+    for (const direction of ['asc', 'desc'] as const) {
       const expression = resource.sortable[sort]?.[direction];
+      // `$.` stands for the relation that has the column.
       const order = expression === undefined ? `$.id ${direction}` : `${expression}, $.id ${direction}`;
-      const orders = {
-        ...PLACES[direction],
+      yield {
+        ...POSITIONS[direction],
+        search: `lower(${resource.columns[resource.searchable ?? '']})`,
         keys: expression === undefined ? '' : `, ${resource.columns[sort]}`,
-        order: order.replaceAll('$.', ''),
         documents: documentsOf(order.replaceAll('$.', 'record.')),
         match_order: order.replaceAll('$.', 'match.'),
+        sort,
+        order: direction,
+        by: order.replaceAll('$.', ''),
       };
-      return [`${sort}:${direction}`, { ...parts, ...orders }];
-    }),
-  );
+    }
 }

@@ -5,53 +5,48 @@ import { isDataError } from '../db/sqlstate.js';
 import type { Sharing } from '../telemetry/metrics.js';
 import type { StoredRecord } from './record.js';
 
-/** One record to be written, worked out whole. */
+/** One complete record to be written. */
 export interface Write {
   readonly stored: StoredRecord;
   readonly updatedAt: string;
-  /** The values of the collection's own columns, as the declaration orders them. */
+  /** The values of the collection's own columns, in the order of its declaration. */
   readonly columns: readonly Value[];
 }
 
-/** Bytes of documents in one statement, and waiting; a short document counts as 4 KiB, which bounds the rows too. */
+/** Bytes of documents in one statement, and waiting. A short document counts as 4 KiB, which limits the rows too. */
 const MAX_BYTES = 1_048_576;
 const MAX_WAITING_BYTES = 67_108_864;
 const MIN_BYTES = 4096;
-/** Of 1, 2, 4 the best when measured: 0.93, 1, 1.01. */
-const UNDER_WAY = 2;
+const MAX_IN_FLIGHT = 2;
 
 /**
- * Writes those records together that come in one turn of the event loop: one statement, one commit, and each
- * outcome is told when its record is durable. `text` takes the rows as JSON and gives the `key` (the place
- * among the rows, from 1) of each one it wrote. What it did not write goes to `alone`, which tells why: a row
- * that is refused spoils no neighbour. A lost connection is not that: then nobody knows what was written.
+ * Writes the records of one tick together: one statement and one commit, and each write resolves when its record is
+ * durable. `text` takes the rows as JSON and returns the `key` (position among the rows, from 1) of each one that it
+ * wrote. The others go to `writeSingle`, which finds out why, so that a rejected row affects no other. After a lost
+ * connection nothing is repeated, since nobody knows what was written.
  */
 export function batchWrites<W extends Write, R>(
   run: Run,
   text: string,
-  ownColumns: readonly string[],
-  alone: (write: W) => Promise<R>,
+  columnNames: readonly string[],
+  writeSingle: (write: W) => Promise<R>,
   sharing: Sharing,
 ): (write: W) => Promise<R | StoredRecord> {
-  const rowOf = ({ stored, updatedAt, columns }: W) => {
-    const row: Record<string, Value> = {
-      id: stored.id,
-      version: stored.version,
-      updated_at: updatedAt,
-      doc: stored.doc,
-    };
-    for (const [at, column] of ownColumns.entries()) row[column] = columns[at]!;
-    return row;
-  };
+  const rowOf = ({ stored, updatedAt, columns }: W) => ({
+    id: stored.id,
+    version: stored.version,
+    updated_at: updatedAt,
+    doc: stored.doc,
+    ...Object.fromEntries(columnNames.map((name, index) => [name, columns[index]])),
+  });
 
-  /** The places of those that were written. The rows go in the order of their ids, so that they are locked in it. */
-  async function writtenOf(writes: readonly W[]): Promise<Set<number>> {
-    const places = [...writes.keys()].sort((a, b) => (writes[a]!.stored.id < writes[b]!.stored.id ? -1 : 1));
+  /** The indexes of the writes that took place. The rows go in the order of their ids, in which they are locked. */
+  async function writeMany(writes: readonly W[]): Promise<Set<number>> {
+    const order = [...writes.keys()].sort((a, b) => (writes[a]!.stored.id < writes[b]!.stored.id ? -1 : 1));
     try {
-      const rows = await run(text, [
-        padForImmediateWrite(JSON.stringify(places.map((place) => rowOf(writes[place]!)))),
-      ]);
-      return new Set(rows.map(({ key }) => places[Number(key) - 1]!));
+      const rows = JSON.stringify(order.map((index) => rowOf(writes[index]!)));
+      const written = await run(text, [padForImmediateWrite(rows)]);
+      return new Set(written.map(({ key }) => order[Number(key) - 1]!));
     } catch (error) {
       if (isDataError(error)) return new Set();
       throw error;
@@ -61,15 +56,15 @@ export function batchWrites<W extends Write, R>(
   return createBatcher<W, R | StoredRecord>(
     {
       max: MAX_BYTES,
-      inFlight: UNDER_WAY,
+      inFlight: MAX_IN_FLIGHT,
       waiting: MAX_WAITING_BYTES,
       sharing,
       weigh: ({ stored }) => Math.max(MIN_BYTES, stored.doc.length),
     },
     async (writes) => {
-      if (writes.length === 1) return [await alone(writes[0]!)];
-      const written = await writtenOf(writes);
-      return writes.map((write, at) => (written.has(at) ? write.stored : alone(write)));
+      if (writes.length === 1) return [await writeSingle(writes[0]!)];
+      const written = await writeMany(writes);
+      return writes.map((write, index) => (written.has(index) ? write.stored : writeSingle(write)));
     },
   );
 }

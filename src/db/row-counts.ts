@@ -1,7 +1,7 @@
 import type { Db, Run } from './db.js';
 import { fill, readStatements } from './statements.js';
 
-const COUNTS = readStatements('counts.sql');
+const COUNTS = readStatements('row-counts.sql');
 /** Records in a block, at the least; the square root of their number when that is more. */
 export const BUCKET_ROWS = 512;
 /** How long one turn goes on cutting: a cut takes a tenth of a second. What is left is for the next. */

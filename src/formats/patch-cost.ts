@@ -1,31 +1,29 @@
 import { unprocessablePatch } from '../errors.js';
+import { isObject, type Json } from '../json.js';
 
-/** Characters of JSON that the copies of one patch may add up to, and its objects, arrays and members of objects. */
+/** Maximum characters of JSON that the copies of one patch add up to, and their objects, arrays and members. */
 const MAX_COPIED = 4 * 1024 * 1024;
 const MAX_COPIED_MEMBERS = 50_000;
 /**
- * Array elements that the insertions and removals of one patch may move: 1,000 at the front of an array of 50,000 are
- * possible, and 100 of an array of 500,000.
+ * Maximum array elements that the insertions and removals of one patch shift: 1,000 at the front of an array of 50,000, or
+ * 100 of an array of 500,000.
  */
 const MAX_MOVED = 50_000_000;
-/** Members that the comparisons of one patch may look at, as many as a record has ten times over. */
+/** Maximum members of the objects that the tests of one patch compare: ten times as many as a record may have. */
 const MAX_COMPARED = 500_000;
 
-/** What the operations of one patch cost, within its limits. Each method throws 422. */
+/** Adds up what the operations of one patch cost. Each method throws 422 beyond its limit. */
 export class PatchCost {
   #copied = 0;
   #members = 0;
   #moved = 0;
   #compared = 0;
 
-  copy(characters: number, index: number): void {
-    this.#copied += characters;
+  copy(value: Json, index: number): void {
+    this.#copied += JSON.stringify(value).length;
     if (this.#copied > MAX_COPIED)
       throw unprocessablePatch(`The patch copies more than ${MAX_COPIED} characters of JSON.`, index);
-  }
-
-  copyMembers(members: number, index: number): void {
-    this.#members += members;
+    this.#members += sizeOf(value);
     if (this.#members > MAX_COPIED_MEMBERS)
       throw unprocessablePatch(`The patch copies more than ${MAX_COPIED_MEMBERS} members.`, index);
   }
@@ -36,9 +34,19 @@ export class PatchCost {
       throw unprocessablePatch(`The patch moves array elements more than ${MAX_MOVED} times.`, index);
   }
 
-  compare(members: number, index: number): void {
-    this.#compared += members;
+  /** Nested values are compared only while the sizes are equal, so the length of the patch limits them. */
+  compare(actual: Json, expected: Json, index: number): void {
+    if (isObject(actual) && isObject(expected)) this.#compared += Object.keys(actual).length;
     if (this.#compared > MAX_COMPARED)
       throw unprocessablePatch(`The patch compares more than ${MAX_COMPARED} members.`, index);
   }
+}
+
+/** The objects, arrays and members of objects in a value. */
+function sizeOf(value: Json): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const values = Object.values(value);
+  let size = 1 + (isObject(value) ? values.length : 0);
+  for (const each of values) size += sizeOf(each);
+  return size;
 }

@@ -4,10 +4,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 import bcrypt from 'bcrypt';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { equal, type Json } from '../../src/json.js';
+import type { Json } from '../../src/json.js';
 import { dataFolder, isAlive, serverPid, startNode, startProcess, until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
 
@@ -68,14 +69,14 @@ t.test('jsonplaceholder.json loads whole and reads back equal', async (t) => {
   for (const { id, ...user } of users) {
     const stored = storedUsers.find(({ name }: { name: string }) => name === user.name);
     newIds.set(id, stored.id);
-    t.ok(equal(own(stored), { ...user, email: user.email.toLowerCase() }), user.name);
+    t.ok(isDeepStrictEqual(own(stored), { ...user, email: user.email.toLowerCase() }), user.name);
   }
   const storedPosts = (await service.send('GET', '/posts')).json;
   for (const { id, ...post } of posts) {
     const stored = storedPosts.find(
       ({ title, body }: { title: string; body: string }) => title === post.title && body === post.body,
     );
-    t.ok(equal(own(stored), { ...post, userId: newIds.get(post.userId)! }), post.title);
+    t.ok(isDeepStrictEqual(own(stored), { ...post, userId: newIds.get(post.userId)! }), post.title);
   }
   t.equal((await service.send('GET', `/users/${newIds.get(3)}/posts`)).json.length, 10);
 });
@@ -93,7 +94,10 @@ t.test('dummyjson-products.json loads whole as items and reads back equal', asyn
   t.equal(items.length, 194);
   const bySku = new Map(items.map((item: { sku: string }) => [item.sku, item]));
   for (const { id, title, ...product } of products) {
-    t.ok(equal(own(bySku.get(product.sku) as Record<string, Json>), { ...product, name: title }), title);
+    t.ok(
+      isDeepStrictEqual(own(bySku.get(product.sku) as Record<string, Json>), { ...product, name: title }),
+      title,
+    );
   }
 });
 

@@ -24,7 +24,7 @@ t.test('a collection is a table and a declaration', async (t) => {
   const sql = postgres(databaseUrl, { max: 1 });
   await sql.unsafe(`
     create table notes (id uuid primary key, version integer not null default 1, updated_at timestamptz not null,
-      rules integer not null default 0, doc text not null);
+      doc text not null);
     create trigger notes_inserted after insert on notes
       referencing new table as changed for each statement execute function count_inserted();
     create trigger notes_deleted after delete on notes

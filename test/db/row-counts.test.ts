@@ -2,23 +2,23 @@ import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { fill } from '../../bench/harness/data.js';
 import { items } from '../../src/collection/resources/items.js';
-import { compileStatements } from '../../src/collection/sql-templates.js';
+import { Statements } from '../../src/collection/sql-templates.js';
 import { connect } from '../../src/db/db.js';
 import { BUCKET_ROWS, compact, uncompacted } from '../../src/db/row-counts.js';
 import { fill as fillText, readStatements } from '../../src/db/statements.js';
 import { testDatabase, testService } from '../support/service.js';
 
-const STATEMENTS = compileStatements(items);
+const STATEMENTS = new Statements(items, false);
 
 /** Compares, in one snapshot, the total and pages found by blocks with what counting every record gives. */
 async function compare(t: Test, sql: postgres.Sql): Promise<number> {
   return sql.begin('isolation level repeatable read', async (tx) => {
     const all = await tx`select id, doc from items order by id`;
-    for (const direction of ['asc', 'desc']) {
+    for (const direction of ['asc', 'desc'] as const) {
       const docs = (direction === 'asc' ? all : all.toReversed()).map(({ doc }) => doc);
       for (let n = 0; n < 6; n++) {
         const offset = Math.floor(Math.random() * (docs.length + 8));
-        const text = STATEMENTS.get(`page_counted:created_at:${direction}`)!;
+        const text = STATEMENTS.list({ form: 'page', kind: 'counted', sort: 'created_at', order: direction });
         const rows = await tx.unsafe(text, [7, offset], { prepare: true });
         const found = rows[0]!.docs ?? '';
         const wanted = docs.slice(offset, offset + 7).join(',');
@@ -163,7 +163,7 @@ t.test('a cut reads so many records, however many there are', async (t) => {
   // As the service has it.
   await sql`set plan_cache_mode = 'force_generic_plan'`;
   await sql`set enable_seqscan = off`;
-  const split = fillText(readStatements('counts.sql').get('split')!, { table: 'items' });
+  const split = fillText(readStatements('row-counts.sql').get('split')!, { table: 'items' });
   await sql.unsafe(`prepare cut (text, bigint) as ${split}`);
   const [row] = await sql.unsafe(
     `explain (analyze, timing off, format json) execute cut ('items', ${BUCKET_ROWS})`,

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import t from 'tap';
 import { jsonPatch } from '../../src/formats/json-patch.js';
-import { clone, equal, type Json } from '../../src/json.js';
+import { clone, type Json } from '../../src/json.js';
 import { Problem } from '../../src/problem.js';
 
 const parse = (text: string) => JSON.parse(text) as Json;
@@ -12,7 +13,7 @@ function outcome(document: Json, patch: Json): { result?: Json; status?: number;
     return { result: jsonPatch(given, patch) };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    if (!equal(given, document)) throw new Error('the document was changed', { cause: error });
+    if (!isDeepStrictEqual(given, document)) throw new Error('the document was changed', { cause: error });
     if (CODES[error.status] !== error.code) throw error;
     return { status: error.status, more: error.more };
   }
@@ -291,7 +292,7 @@ t.test('an operation that cannot be applied is 422', async (t) => {
 });
 
 t.test('what each operation does at its edges', async (t) => {
-  const rows: [document: string, patch: string, expected: string][] = [
+  const rows: [document: string, patch: string, expected: string | number][] = [
     ['{"a":1}', '[{"op":"add","path":"/a","value":null}]', '{"a":null}'],
     ['{"a":1}', '[{"op":"replace","path":"/a","value":null}]', '{"a":null}'],
     ['{"a":null}', '[{"op":"test","path":"/a","value":null},{"op":"remove","path":"/a"}]', '{}'],
@@ -317,22 +318,14 @@ t.test('what each operation does at its edges', async (t) => {
       '[{"op":"move","from":"/toString","path":"/constructor"}]',
       '{"a":1,"constructor":2}',
     ],
-    [
-      '{"__proto__":1,"a":2}',
-      '[{"op":"replace","path":"/__proto__","value":{"x":3}}]',
-      '{"__proto__":{"x":3},"a":2}',
-    ],
+    ['{"__proto__":1,"a":2}', '[{"op":"replace","path":"/__proto__","value":{"x":3}}]', 422],
     [
       '{"__proto__":{"x":1}}',
       '[{"op":"test","path":"/__proto__/x","value":1},{"op":"remove","path":"/__proto__"}]',
-      '{}',
+      422,
     ],
-    ['{"a":{"x":1}}', '[{"op":"move","from":"/a","path":"/__proto__"}]', '{"__proto__":{"x":1}}'],
-    [
-      '{"__proto__":{"x":1}}',
-      '[{"op":"copy","from":"/__proto__","path":"/a"}]',
-      '{"__proto__":{"x":1},"a":{"x":1}}',
-    ],
+    ['{"a":{"x":1}}', '[{"op":"move","from":"/a","path":"/__proto__"}]', 422],
+    ['{"__proto__":{"x":1}}', '[{"op":"copy","from":"/__proto__","path":"/a"}]', 422],
     [
       '{"a":{"__proto__":1}}',
       '[{"op":"test","path":"","value":{"a":{"__proto__":1}}}]',
@@ -376,7 +369,7 @@ t.test('what each operation does at its edges', async (t) => {
     [
       '{}',
       '[{"op":"add","path":"/__proto__","value":{"x":1}},{"op":"add","path":"/__proto__/y","value":2}]',
-      '{"__proto__":{"x":1,"y":2}}',
+      422,
     ],
     ['{"a":1.0}', '[{"op":"test","path":"/a","value":1}]', '{"a":1}'],
     ['{"a":{"x":1,"y":[2]}}', '[{"op":"test","path":"/a","value":{"y":[2],"x":1}}]', '{"a":{"x":1,"y":[2]}}'],

@@ -2,16 +2,16 @@ import postgres from 'postgres';
 import t from 'tap';
 import { testService } from '../support/service.js';
 
-t.test('records that were read before are what others have made of them since', async (t) => {
+t.test('reads see what other writers have changed since the last read', async (t) => {
   const { send, databaseUrl } = await testService(t);
   const sql = postgres(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const ids: string[] = [];
   for (let n = 0; n < 30; n++)
     ids.push((await send('POST', '/users', { body: { email: `u${n}@example.org`, name: `U${n}` } })).json.id);
-  const ask = () => Promise.all(ids.map((id) => send('GET', `/users/${id}`)));
+  const readAll = () => Promise.all(ids.map((id) => send('GET', `/users/${id}`)));
   const states = async () =>
-    (await ask()).map(({ status, json }) => (status === 200 ? json._version : status));
+    (await readAll()).map(({ status, json }) => (status === 200 ? json._version : status));
   for (let times = 0; times < 3; times++) t.same(await states(), new Array(30).fill(1));
 
   const [changed, deleted, patched] = [ids.slice(0, 5), ids.slice(5, 10), ids.slice(10, 15)];
@@ -22,6 +22,6 @@ t.test('records that were read before are what others have made of them since', 
   for (let times = 0; times < 2; times++) t.same(await states(), expected);
   await sql`vacuum full users`;
   for (let times = 0; times < 2; times++) t.same(await states(), expected);
-  for (const [n, { json }] of (await ask()).entries())
+  for (const [n, { json }] of (await readAll()).entries())
     if (json.id) t.match(json, { id: ids[n], name: `U${n}` });
 });

@@ -1,0 +1,47 @@
+-- Reads by id. At start each `:name` is replaced from the collection's declaration, never from a request:
+--   :table           the collection's table
+--   :document        a document, or the id and length of a large one (src/collection/document.ts)
+--   :separator       the character between two documents
+--   :tombstones      with TOMBSTONES, the deleted records among several ids
+--   :parent          the column that names the parent record
+
+-- One text of all documents: a row for each would be slower.
+-- name: get ($1 ids)
+select string_agg(doc, :separator) as records
+from (
+  select :document as doc
+  from :table
+  where id = any ($1::uuid[]):tombstones
+) as record;
+
+-- A large document, of which `get` returns only the length.
+-- name: get_large ($1 id)
+select doc, version
+from :table
+where id = $1;
+
+-- name: exists ($1 id)
+select 1 as found
+from :table
+where id = $1;
+
+-- A transaction that writes several records locks them first, always in the order of their ids.
+-- name: lock ($1 ids)
+select id
+from :table
+where id = any ($1::uuid[])
+order by id
+for update;
+
+-- The same for the records of one parent; others are neither locked nor waited for.
+-- name: lock_owned ($1 ids, $2 parent)
+select id
+from :table
+where id = any ($1::uuid[]) and :parent = $2
+order by id
+for update;
+
+-- name: owned ($1 id, $2 parent)
+select id
+from :table
+where id = $1 and :parent = $2;

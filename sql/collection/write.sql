@@ -1,0 +1,75 @@
+-- Writes. Besides the names of read.sql:
+--   :columns    `, email` ...                   the collection's own columns, after the four that all collections have
+--   :assigned   `, email = record.email` ...    the same, assigned from a row
+--   :unique     `email, ` ...                   those that are unique
+--   :values     `, $4` ...                      their parameters in create
+--   :changes    `, email = $7` ...              their assignments in replace
+--   :tombstone  with TOMBSTONES, version 0 for a deleted id
+-- An update writes the document up to the version and lets PostgreSQL end it, so that the document contains the row's
+-- new version without reading the row first.
+
+-- name: create ($1 id, $2 updated_at, $3 doc, $4... own columns)
+insert into :table (id, updated_at, doc:columns)
+values ($1, $2, $3:values);
+
+-- Several records, as a JSON array of rows. A row that conflicts is left out; the returned keys tell which were written.
+-- The rows are written in one order, so that two such statements cannot deadlock.
+-- name: create_many ($1 rows)
+with record as materialized (
+  select * from json_populate_recordset(cast(null as :table), $1::text::json) with ordinality
+), created as (
+  insert into :table (id, version, updated_at, doc:columns)
+  select id, version, updated_at, doc:columns from record order by :unique id
+  on conflict do nothing
+  returning id
+)
+select ordinality::integer as key from created join record using (id);
+
+-- The three parameters of a guard, each null if it does not apply: the versions of which the record must have one, those
+-- of which it must have none, and the second after which it must not have been changed. The record found is returned
+-- only if nothing was written, so that the response can explain why.
+-- name: replace ($1 id, $2 $3 $4 guard, $5 updated_at, $6 doc up to the version, $7... own columns)
+with found as (
+  select version, doc from :table where id = $1:tombstone
+), written as (
+  update :table
+  set version = version + 1,
+    updated_at = $5,
+    doc = $6::text || (version + 1)::text || '}':changes
+  where id = $1
+    and version = any (coalesce($2::integer[], array[version]))
+    and version <> all (coalesce($3::integer[], '{}'))
+    and date_trunc('second', updated_at) <= coalesce($4::timestamptz, 'infinity')
+  returning version
+)
+select found.version as before, written.version as after,
+  case when written.version is null then found.doc end as doc
+from found
+left join written on true;
+
+-- Each row has the version that the record gets; it is written if the record has the version before.
+-- name: replace_many ($1 rows, in the order of their ids)
+update :table as current
+set version = record.version, updated_at = record.updated_at, doc = record.doc:assigned
+from json_populate_recordset(cast(null as :table), $1::text::json) with ordinality as record
+where current.id = record.id and current.version = record.version - 1
+returning record.ordinality::integer as key;
+
+-- name: remove ($1 id)
+delete from :table
+where id = $1;
+
+-- name: remove_if ($1 id, $2 $3 $4 guard)
+with found as (
+  select version, doc from :table where id = $1
+), removed as (
+  delete from :table
+  where id = $1
+    and version = any (coalesce($2::integer[], array[version]))
+    and version <> all (coalesce($3::integer[], '{}'))
+    and date_trunc('second', updated_at) <= coalesce($4::timestamptz, 'infinity')
+  returning version
+)
+select found.version as before, removed.version as after, found.doc
+from found
+left join removed on true;

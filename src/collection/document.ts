@@ -1,0 +1,84 @@
+import type { JsonObject } from '../json.js';
+import type { StoredRecord } from './record.js';
+
+/**
+ * The layout of a stored document, which only this file knows:
+ *
+ *     {"id":"<uuid>",<fields>,"created_at":"<time>","updated_at":"<time>","_version":<number>}
+ *
+ * The id is always at the same offset from the beginning, the times and the version from the end.
+ */
+const ID_START = '{"id":"'.length;
+const ID_END = ID_START + '00000000-0000-7000-8000-000000000000'.length;
+const AFTER_UPDATED_AT = '","_version":}'.length;
+const TIME_LENGTH = '2026-01-01T00:00:00.000Z'.length;
+
+/** Separates documents in one text: a character that JSON text never contains. */
+const SEPARATOR = '\x1e';
+
+/** A document up to its version: the client's fields in their order, between those that the service owns. */
+export function documentHead(id: string, fields: JsonObject, created: string, updated: string): string {
+  const members = JSON.stringify(fields).slice(1, -1);
+  return `{"id":"${id}",${members}${members === '' ? '' : ','}"created_at":"${created}","updated_at":"${updated}","_version":`;
+}
+
+/** A record from its document's head and its version. */
+export function toRecord(id: string, head: string, version: number): StoredRecord {
+  return { id, version, doc: `${head}${version}}` };
+}
+
+/** A document with one more member at its end; `text` is `,"name":value`. Neither parses nor serializes. */
+export function withLastMember(doc: string, text: string): string {
+  return `${doc.slice(0, -1)}${text}}`;
+}
+
+/** When a record was last changed, in milliseconds. */
+export function modifiedAt(record: StoredRecord): number {
+  return Date.parse(updatedAt(record));
+}
+
+/** When a record was last changed, as an HTTP date (RFC 9110 section 5.6.7). */
+export function lastModified(record: StoredRecord): string {
+  return new Date(updatedAt(record)).toUTCString();
+}
+
+function updatedAt({ doc, version }: StoredRecord): string {
+  const end = doc.length - AFTER_UPDATED_AT - String(version).length;
+  return doc.slice(end - TIME_LENGTH, end);
+}
+
+/** Bytes of a document that is read by itself, and not together with others. */
+export const LARGE_DOCUMENT_BYTES = 65_536;
+
+/** SQL for the parts of a text of several documents; `parseRecords` reads it. */
+export const DOCUMENT_SQL = {
+  separator: `e'\\x1e'`,
+  /** A document. A large one is represented by its id and its length. */
+  document: `case when octet_length(doc) > ${LARGE_DOCUMENT_BYTES} then '{"id":"' || id || '",' || octet_length(doc) else doc end`,
+  /** A deleted record is represented by its id. */
+  tombstone: `'{"id":"' || id || '"}'`,
+};
+
+/** The records that a statement found, and the ids of those that are too large to be read together with others. */
+export interface FoundRecords {
+  /** Deleted records have version 0. */
+  readonly records: ReadonlyMap<string, StoredRecord>;
+  readonly large: ReadonlySet<string>;
+}
+
+/** Reads the text that a statement made with DOCUMENT_SQL. */
+export function parseRecords(text: string | null): FoundRecords {
+  const records = new Map<string, StoredRecord>();
+  const large = new Set<string>();
+  for (const doc of text?.split(SEPARATOR) ?? []) {
+    const id = doc.slice(ID_START, ID_END);
+    const isTombstone = doc.length === ID_END + '"}'.length;
+    if (!doc.endsWith('}')) large.add(id);
+    else records.set(id, { id, version: isTombstone ? 0 : versionOf(doc), doc });
+  }
+  return { records, large };
+}
+
+function versionOf(doc: string): number {
+  return Number(doc.slice(doc.lastIndexOf(':') + 1, -1));
+}
