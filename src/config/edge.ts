@@ -1,4 +1,4 @@
-import type { BlockList } from 'node:net';
+import type { Network } from '../ip-address.js';
 import type { Reader } from './env-reader.js';
 import { isHost, isLoopback, parseNames, parseNetworks } from './parsers.js';
 
@@ -13,7 +13,7 @@ export interface EdgeConfig {
   /** Seconds of Strict-Transport-Security over the service's own TLS; 0: the field is not sent. */
   readonly hstsMaxAgeSeconds: number;
   /** Proxies whose report of the client's address and of TLS is accepted. */
-  readonly trustProxy: BlockList | undefined;
+  readonly trustProxy: readonly Network[] | undefined;
   /** The one family of header fields in which these proxies report. */
   readonly proxyHeaders: 'forwarded' | 'x-forwarded';
   /** Names and addresses, besides those of this machine, that Host may have while AUTH is off. */
@@ -33,7 +33,7 @@ export function readEdge({ read, integer }: Reader): EdgeConfig {
     tlsKey: read<string | undefined>('TLS_KEY', undefined, 'a file', (text) => text),
     tlsClientCa: read<string | undefined>('TLS_CLIENT_CA', undefined, 'a file', (text) => text),
     hstsMaxAgeSeconds: integer('HSTS_MAX_AGE', 31_536_000, 0, 3_153_600_000),
-    trustProxy: read<BlockList | undefined>(
+    trustProxy: read<readonly Network[] | undefined>(
       'TRUST_PROXY',
       undefined,
       'IP addresses or networks: 10.0.0.0/8',

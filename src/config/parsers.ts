@@ -1,5 +1,6 @@
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
+import { isLoopbackAddress, type Network, parseNetwork } from '../ip-address.js';
 
 export const SECURE_URL = 'an https URL, or an http URL of a loopback address';
 
@@ -15,17 +16,9 @@ export function parseNames(text: string): string[] {
   return text.split(/[\s,]+/).filter((name) => name !== '');
 }
 
-export function parseNetworks(text: string): BlockList | undefined {
-  const list = new BlockList();
-  for (const network of parseNames(text)) {
-    const [address = '', bits] = network.split('/');
-    const family = isIP(address);
-    const max = family === 4 ? 32 : 128;
-    const prefix = bits === undefined ? max : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
-    if (family === 0 || !(prefix <= max)) return undefined;
-    list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6');
-  }
-  return list;
+export function parseNetworks(text: string): readonly Network[] | undefined {
+  const networks = parseNames(text).map(parseNetwork);
+  return networks.every((network) => network !== undefined) ? networks : undefined;
 }
 
 export function parseDate(text: string): Date | undefined {
@@ -65,8 +58,7 @@ export function parseDatabaseUrl(text: string): string | undefined {
   }
 }
 
+/** Whether only this machine reaches a host. */
 export function isLoopback(host: string): boolean {
-  return (
-    host.toLowerCase() === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
-  );
+  return host.toLowerCase() === 'localhost' || isLoopbackAddress(host);
 }

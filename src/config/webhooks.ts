@@ -1,4 +1,5 @@
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import type { Network } from '../ip-address.js';
 import type { Reader } from './env-reader.js';
 import { parseNames, parseNetworks } from './parsers.js';
 
@@ -26,12 +27,12 @@ export interface WebhookConfig {
 export interface Allowed {
   /** Lower-case; any address of theirs. */
   readonly hosts: ReadonlySet<string>;
-  readonly networks: BlockList;
+  readonly networks: readonly Network[];
 }
 
 /** About three days in all. */
 const RETRIES = [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 28_800, 43_200, 43_200, 86_400];
-const NOTHING: Allowed = { hosts: new Set(), networks: new BlockList() };
+const NOTHING: Allowed = { hosts: new Set(), networks: [] };
 
 /** Reads the settings of webhooks. */
 export function readWebhooks({ read, integer, flag }: Reader): WebhookConfig {
