@@ -21,10 +21,19 @@ export function parseNetworks(text: string): readonly Network[] | undefined {
   return networks.every((network) => network !== undefined) ? networks : undefined;
 }
 
+/** Undefined for text that is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 export function parseDate(text: string): Date | undefined {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
   const value = new Date(text);
-  // Date takes 30 February for 2 March.
+  // Date reads 30 February as 2 March.
   const local = text.slice(0, 19);
   const read = new Date(`${local}Z`);
   if (Number.isNaN(value.getTime()) || Number.isNaN(read.getTime())) return undefined;
@@ -40,7 +49,7 @@ const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
 
 export const MAX_WORKERS = 256;
 
-/** `auto`: as many as this process may use cores. */
+/** `auto`: as many as the cores that this process may use. */
 export function parseWorkers(text: string): number | undefined {
   if (text === 'auto') return Math.min(availableParallelism(), MAX_WORKERS);
   const value = /^\d{1,3}$/.test(text) ? Number(text) : 0;
@@ -50,7 +59,7 @@ export function parseWorkers(text: string): number | undefined {
 export function parseDatabaseUrl(text: string): string | undefined {
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return undefined;
   try {
-    // A `%` of a password that is not written as %25 would else end the driver.
+    // The driver throws on a password with a `%` that is not written as %25.
     decodeURIComponent(text);
     return text;
   } catch {

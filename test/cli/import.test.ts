@@ -224,7 +224,7 @@ t.test('what cannot be loaded at all is one clear line, and loads nothing', asyn
     /no collection pets: there are users, items, posts/,
   );
   await fails([fileOf(t, { a: [], b: [] }), '--as', 'items'], 64, /one array/);
-  t.match(await importFile([good], { DATABASE_URL: 'nonsense' }), { code: 78, err: /DATABASE_URL takes/ });
+  t.match(await importFile([good], { DATABASE_URL: 'nonsense' }), { code: 78, err: /DATABASE_URL must be/ });
   t.match(await importFile([good], { DATABASE_URL: 'postgres://a@127.0.0.1:1/b' }), {
     code: 1,
     err: /cannot be reached/,

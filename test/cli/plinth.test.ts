@@ -103,7 +103,7 @@ t.test('wrong usage ends it with 64, bad configuration with 78, nothing started'
     t.match(err, told);
   }
   const bad = await plinth(t, ['keys', 'list'], { ...env, PORT: '70000' });
-  t.match(bad, { code: 78, out: '', err: /^plinth: PORT takes [^\n]+\n$/ });
+  t.match(bad, { code: 78, out: '', err: /^plinth: PORT must be [^\n]+\n$/ });
   t.equal(serverPid(env.DATA_DIR), undefined);
 });
 

@@ -315,7 +315,7 @@ t.test('what keeps it from starting is told once', async (t) => {
     /port \d+ of 127\.0\.0\.1 is taken/,
   );
   await told({ TLS_CERT: '/no/such', TLS_KEY: '/no/such' }, 1, /TLS_KEY \/no\/such cannot be read/);
-  await told({ WORKERS: '0' }, 78, /WORKERS takes an integer from 1 to 256, or `auto`/);
+  await told({ WORKERS: '0' }, 78, /WORKERS must be an integer from 1 to 256, or `auto`/);
 });
 
 t.test('one embedded database for all, and keys beside it', async (t) => {
