@@ -1,8 +1,19 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import { ExitError } from '../exit-error.js';
+import { StartError } from '../process/listen.js';
 import type { Log } from '../telemetry/log.js';
 import type { Order, Report } from './messages.js';
-import { WorkerEnded } from './worker-exit.js';
+
+/** A worker exited while it started, and has printed why. */
+class WorkerEnded extends ExitError {
+  override readonly exitCode: number;
+
+  constructor(code: number) {
+    super('');
+    this.exitCode = code || 1;
+  }
+}
 
 /** The workers of a primary, kept at their number. */
 export interface Crew {
@@ -36,7 +47,7 @@ export function backOff(failures: number): number {
 
 /**
  * Starts the workers, the first alone, so that what keeps it from starting is told once; resolves when all answer.
- * From then on one that ends is replaced, however often. Throws WorkerEnded when one ends before.
+ * From then on one that ends is replaced, however often. Throws ExitError when one ends before.
  */
 export async function startCrew(options: CrewOptions, log: Log): Promise<Crew> {
   const living = new Set<Worker>();
@@ -107,7 +118,11 @@ function answers(worker: Worker): Promise<void> {
       if (report === 'ready') resolve();
     });
     worker.once('exit', (code: number | null, signal: string | null) =>
-      reject(new WorkerEnded(code, signal)),
+      reject(
+        code === null
+          ? new StartError(`a worker was ended by ${signal} while it started`)
+          : new WorkerEnded(code),
+      ),
     );
   });
 }

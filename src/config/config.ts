@@ -1,3 +1,4 @@
+import { ExitError } from '../exit-error.js';
 import { authFaults, readAuth } from './auth.js';
 import { readEdge } from './edge.js';
 import { createReader, type Env, outdatedSettings, type Reader } from './env-reader.js';
@@ -11,7 +12,10 @@ import { readWebhooks } from './webhooks.js';
 export type Config = Readonly<ReturnType<typeof readAll>>;
 
 /** Invalid settings: one line each, with the name of the variable. */
-export class ConfigError extends Error {
+export class ConfigError extends ExitError {
+  /** EX_CONFIG of sysexits.h. */
+  override readonly exitCode = 78;
+
   constructor(readonly faults: readonly string[]) {
     super(faults.join('\n'));
   }

@@ -133,7 +133,7 @@ t.test('a port that is taken is told in one line', async (t) => {
   await once(taken, 'listening');
   const { port } = taken.address() as net.AddressInfo;
   const service = startProcess(t, { DATABASE_URL: await testDatabase(t), PORT: String(port) });
-  await isRefused(t, service, 1, new RegExp(`port ${port} of 127\\.0\\.0\\.1 is taken`));
+  await isRefused(t, service, 1, new RegExp(`port ${port} of 127\\.0\\.0\\.1 is already in use`));
 });
 
 t.test('a host that is not ours is told in one line', async (t) => {

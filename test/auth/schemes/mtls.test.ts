@@ -349,7 +349,7 @@ t.test('files that cannot be used end the start with one line', options, async (
     [{ TLS_KEY: join(files, 'not') }, /^plinth: TLS_KEY \S+ cannot be read: ENOENT[^\n]*\n$/],
     [{ TLS_CLIENT_CA: files }, /^plinth: TLS_CLIENT_CA \S+ cannot be read: EISDIR[^\n]*\n$/],
     [{ TLS_CLIENT_CA: join(files, 'empty') }, /^plinth: TLS_CLIENT_CA \S+ holds no certificate in PEM\n$/],
-    [{ TLS_CERT: join(files, 'bad') }, /^plinth: TLS_CERT \S+ holds a bad certificate: [^\n]+\n$/],
+    [{ TLS_CERT: join(files, 'bad') }, /^plinth: TLS_CERT \S+ holds an invalid certificate: [^\n]+\n$/],
     [{ TLS_KEY: join(files, 'empty') }, /^plinth: TLS_CERT \S+ and TLS_KEY \S+ cannot be used: [^\n]+\n$/],
     [{ TLS_KEY: ca.keyFile }, /^plinth: TLS_CERT \S+ and TLS_KEY \S+ cannot be used: [^\n]+mismatch\n$/],
   ];
