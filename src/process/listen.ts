@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { AddressInfo, Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { ExitError } from '../exit-error.js';
 
 /** The service cannot start. */
@@ -31,6 +31,16 @@ export async function listen(server: Server, { host, port, setting }: ListenAddr
         : `cannot listen on ${host}: ${(error as Error).message}`,
     );
   }
+}
+
+/** A free port, which no other listener has at this moment; the given one if it is not 0. Throws StartError. */
+export async function freePort(address: ListenAddress): Promise<number> {
+  const server = createServer();
+  await listen(server, address);
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }
 
 /** The URL of a server that listens on `host`. */
