@@ -20,8 +20,8 @@ import { createMetricsServer } from './metrics-server.js';
 import { createPipeline } from './pipeline/pipeline.js';
 import { createHttpServer } from './pipeline/server.js';
 import { shutDown } from './process/graceful-shutdown.js';
-import { listen, StartError, urlOf } from './process/listen.js';
-import { readTls, TlsError } from './process/tls.js';
+import { listen, urlOf } from './process/listen.js';
+import { readTls } from './process/tls.js';
 import { type Collections, openCollections, routes } from './routes.js';
 import type { Log } from './telemetry/log.js';
 import { createMetrics, type Metrics, registryOfAll } from './telemetry/metrics.js';
@@ -69,7 +69,7 @@ export async function startApp(
   more?: (db: Db) => Promise<Route[]>,
   primary?: Primary,
 ): Promise<App> {
-  const tls = tlsOf(config);
+  const tls = readTls(config);
   const metrics = createMetrics();
   const open = primary ? openPrepared : openDatabase;
   const database = await open(config, log, { metrics: metrics.db });
@@ -200,13 +200,4 @@ export async function startApp(
 function closeNow(server: Server | undefined): void {
   server?.close();
   server?.closeAllConnections();
-}
-
-/** The TLS settings that are there at the start. */
-function tlsOf(config: Config) {
-  try {
-    return readTls(config);
-  } catch (error) {
-    throw error instanceof TlsError ? new StartError(error.message) : error;
-  }
 }

@@ -3,7 +3,7 @@ import type { Config } from './config/config.js';
 import { reload, stopOnSignals } from './process/signals.js';
 import type { Log } from './telemetry/log.js';
 
-/** Runs the service in this process, and nothing else; gives where it answers. Throws what startService throws. */
+/** Runs the service in this process alone and returns its URL. Throws what `startApp` throws. */
 export async function runAlone(config: Config, log: Log): Promise<string> {
   let service: App | undefined;
   stopOnSignals(() => service, log);

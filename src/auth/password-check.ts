@@ -1,5 +1,5 @@
 import { hash as digest } from 'node:crypto';
-import { LruCache } from '../limits/lru-cache.js';
+import QuickLRU from 'quick-lru';
 import { verifyPassword } from '../passwords/password.js';
 
 const MAX_KNOWN = 10_000;
@@ -7,7 +7,7 @@ const KNOWN_MS = 60_000;
 
 /** Verifies passwords, and knows for a minute, by a digest, which ones were right for which hash. */
 export class PasswordCheck {
-  readonly #known = new LruCache<number>(MAX_KNOWN);
+  readonly #known = new QuickLRU<string, number>({ maxSize: MAX_KNOWN / 2 });
 
   /** Without a hash: false, at the cost of a wrong password. Throws 503 when too many passwords are being checked. */
   async isRight(password: string, hash: string | undefined): Promise<boolean> {

@@ -1,46 +1,43 @@
 import http from 'node:http';
 import https from 'node:https';
-import { ConfigError, readConfig } from '../config/config.js';
+import { readConfig } from '../config/config.js';
+import { ExitError } from '../exit-error.js';
+import { runCommand } from './exit.js';
 
-/** Exits with 0 when the service of the same environment answers /healthz on this machine, else with 1. */
+/** Exits with 0 when the service of the same environment responds to /healthz on this machine, else with 1. */
 
-const PATIENCE_MS = 2000;
+const TIMEOUT_MS = 2000;
 
-/** An address that stands for all of a machine's is reached at its loopback. */
+/** A wildcard address is reached at its loopback. */
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-function ask(): Promise<number> {
+function statusOfHealth(): Promise<number> {
   const { host, port, tlsCert } = readConfig();
-  const where = {
+  const options = {
     host: LOOPBACK[host] ?? host,
     port,
     path: '/healthz',
-    timeout: PATIENCE_MS,
+    timeout: TIMEOUT_MS,
     agent: false as const,
   };
   return new Promise((resolve, reject) => {
     const request =
       tlsCert === undefined
-        ? http.get(where)
-        : // Whether it answers is the question, not who it is: a certificate names another host than this address.
-          https.get({ ...where, rejectUnauthorized: false });
+        ? http.get(options)
+        : // The certificate names another host than this address.
+          https.get({ ...options, rejectUnauthorized: false });
     request.once('response', (response) => {
       response.resume();
       resolve(response.statusCode!);
     });
-    request.once('timeout', () => request.destroy(new Error(`no answer within ${PATIENCE_MS} ms`)));
-    request.once('error', reject);
+    request.once('timeout', () => request.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)));
+    request.once('error', ({ message }) => reject(new ExitError(message)));
   });
 }
 
-ask().then(
-  (status) => {
-    if (status !== 200) process.stderr.write(`plinth: /healthz answers ${status}\n`);
-    process.exit(status === 200 ? 0 : 1);
-  },
-  (error: Error) => {
-    const lines = error instanceof ConfigError ? error.faults : [error.message];
-    for (const line of lines) process.stderr.write(`plinth: ${line}\n`);
-    process.exit(1);
-  },
-);
+// A container's health check knows only 0 and 1.
+void runCommand(async () => {
+  const status = await statusOfHealth();
+  if (status !== 200) throw new ExitError(`/healthz responds with ${status}`);
+  process.exit(0);
+}, 1);

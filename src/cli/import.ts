@@ -1,55 +1,47 @@
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
-import { ConfigError, readConfig } from '../config/config.js';
-import { EmbeddedError } from '../db/embedded/cluster.js';
-import { DatabaseError } from '../db/migrate.js';
+import { readConfig } from '../config/config.js';
 import { openDatabase } from '../db/open.js';
+import { ExitError } from '../exit-error.js';
 import { readRecords } from '../http/strict-json.js';
 import { isObject, type Json } from '../json.js';
 import { hashOnAllCores } from '../passwords/password-queue.js';
 import { Problem } from '../problem.js';
 import { openCollections } from '../routes.js';
 import { createLog } from '../telemetry/log.js';
-import { type Imported, importRecords } from './importer.js';
+import { exitOnSignals, parse, UsageError } from './exit.js';
+import { importRecords } from './importer.js';
 
 const USAGE = `usage: plinth import FILE.json [--as COLLECTION] [--rename FROM=TO]... [--strict]
 
-FILE.json holds {"collection": [records], ...}. Ids are new; references between its records are kept.
+FILE.json holds {"collection": [records], ...}. Ids are new; references between its records are preserved.
   --as COLLECTION   the file is one array of records, or an object with one, of this collection
-  --rename FROM=TO  a top-level field of every record has another name here; may be repeated
-  --strict          stop at the first record that is refused; what went in before it stays
+  --rename FROM=TO  renames a top-level field of every record; may be repeated
+  --strict          stop at the first record that is refused; the records before it stay
 
 A user's password may be given as its hash: "password_hash", scrypt$N$r$p$salt$key or bcrypt's $2b$cost$...
 `;
 
-/** sysexits.h: wrong usage, bad configuration. */
-const EX_USAGE = 64;
-const EX_CONFIG = 78;
+/** The file cannot be loaded. */
+class FileError extends ExitError {
+  override readonly exitCode = 64;
+}
 
-/** The command line is at fault, told in one line and the usage. */
-class UsageError extends Error {}
-
-/** The file is at fault, told in one line. */
-class FileError extends Error {}
-
-interface Command {
+interface Options {
   readonly file: string;
   readonly as: string | undefined;
   readonly strict: boolean;
   readonly rename: ReadonlyMap<string, string>;
 }
 
-async function main(): Promise<void> {
-  const command = readCommand(process.argv.slice(2));
-  if (!command) {
-    process.stdout.write(USAGE);
-    return;
-  }
+/** Loads the records of a file. Throws ExitError; refused records are printed, and make the exit code 1. */
+export async function importCommand(args: string[]): Promise<void> {
+  const options = readOptions(args);
+  if (!options) return void process.stdout.write(USAGE);
   const config = readConfig();
-  const records = recordsOf(command);
-  const log = createLog(config.logLevel);
+  const records = recordsOf(options);
+  exitOnSignals();
   hashOnAllCores();
-  const database = await openDatabase(config, log);
+  const database = await openDatabase(config, createLog(config.logLevel));
   try {
     const collections = Object.values(await openCollections(database.db, config.tombstones));
     const names = collections.map(({ resource }) => resource.name);
@@ -57,53 +49,55 @@ async function main(): Promise<void> {
     if (unknown !== undefined)
       throw new FileError(`there is no collection ${unknown}: there are ${names.join(', ')}`);
     const { imported, fault } = await importRecords(collections, records, {
-      ...command,
+      ...options,
       recordLimit: config.bodyLimit,
-      onRefused,
-      onProgress,
+      onRefused: (place, reason) => {
+        clearProgress();
+        process.stderr.write(`${place}: ${reason}\n`);
+      },
+      onProgress: showProgress,
     });
-    report(imported);
+    clearProgress();
+    for (const { collection, stored, refused } of imported) {
+      process.stdout.write(`${collection}: ${stored} stored, ${refused} refused\n`);
+      if (refused > 0) process.exitCode = 1;
+    }
+    if (fault instanceof Problem) throw new ExitError(`the rest was not loaded: ${fault.message}`);
     if (fault !== undefined) throw fault;
   } finally {
     await database.close();
   }
 }
 
-function readCommand(args: string[]): Command | undefined {
-  let parsed: ReturnType<typeof parse>;
-  try {
-    parsed = parse(args);
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
-  const { values, positionals } = parsed;
+/** Undefined for --help. Throws UsageError. */
+function readOptions(args: string[]): Options | undefined {
+  const { values, positionals } = parse(
+    {
+      args,
+      allowPositionals: true,
+      options: {
+        as: { type: 'string' },
+        rename: { type: 'string', multiple: true, default: [] },
+        strict: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    },
+    USAGE,
+  );
   if (values.help) return undefined;
   const [file, ...rest] = positionals;
-  if (file === undefined || rest.length > 0) throw new UsageError('name one file');
-  const rename = new Map<string, string>();
-  for (const text of values.rename) {
-    const at = text.indexOf('=');
-    if (at < 1 || at === text.length - 1) throw new UsageError(`--rename takes FROM=TO, not ${text}`);
-    rename.set(text.slice(0, at), text.slice(at + 1));
-  }
-  return { file, as: values.as, strict: values.strict, rename };
-}
-
-function parse(args: string[]) {
-  return parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      as: { type: 'string' },
-      rename: { type: 'string', multiple: true, default: [] },
-      strict: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
+  if (file === undefined || rest.length > 0) throw new UsageError('name one file', USAGE);
+  const renames = values.rename.map((text): [string, string] => {
+    const [, from, to] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
+    if (from === undefined || to === undefined)
+      throw new UsageError(`--rename must be FROM=TO, not ${text}`, USAGE);
+    return [from, to];
   });
+  return { file, as: values.as, strict: values.strict, rename: new Map(renames) };
 }
 
-/** The records of a file by collection. The file is read whole: it takes a few times its size in memory. */
-function recordsOf({ file, as }: Command): Map<string, Json[]> {
+/** The records of a file by collection. The file is read whole, which takes a few times its size in memory. */
+function recordsOf({ file, as }: Options): Map<string, Json[]> {
   const value = parseFile(file);
   if (as !== undefined) {
     const lists = isObject(value) ? Object.values(value).filter(Array.isArray) : [value];
@@ -133,22 +127,17 @@ function parseFile(file: string): Json {
   }
 }
 
-function onRefused(place: string, reason: string): void {
-  clearProgress();
-  process.stderr.write(`${place}: ${reason}\n`);
-}
-
-/** How often progress is shown: by a line that is overwritten on a terminal, by a line of its own elsewhere. */
+/** Intervals of the progress: a line that is overwritten on a terminal, a line of its own elsewhere. */
 const TERMINAL_MS = 100;
 const LINE_MS = 10_000;
 
-let shown = Date.now();
+let shownAt = Date.now();
 
-function onProgress(collection: string, done: number, of: number): void {
+function showProgress(collection: string, done: number, of: number): void {
   const { isTTY } = process.stderr;
-  const isDue = Date.now() - shown >= (isTTY ? TERMINAL_MS : LINE_MS) || (isTTY && done === of);
+  const isDue = Date.now() - shownAt >= (isTTY ? TERMINAL_MS : LINE_MS) || (isTTY && done === of);
   if (!isDue) return;
-  shown = Date.now();
+  shownAt = Date.now();
   const line = `${collection}: ${done} of ${of}`;
   process.stderr.write(isTTY ? `\r${line}\x1b[K` : `${line}\n`);
 }
@@ -156,35 +145,3 @@ function onProgress(collection: string, done: number, of: number): void {
 function clearProgress(): void {
   if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
 }
-
-function report(results: readonly Imported[]): void {
-  clearProgress();
-  for (const { collection, stored, refused } of results) {
-    process.stdout.write(`${collection}: ${stored} stored, ${refused} refused\n`);
-  }
-  if (results.some(({ refused }) => refused > 0)) process.exitCode = 1;
-}
-
-/** The message alone for what is told in one line; the stack of a fault of ours. */
-function wordsOf(error: unknown): string {
-  const told = [UsageError, FileError, DatabaseError, EmbeddedError].some((type) => error instanceof type);
-  if (told) return (error as Error).message;
-  if (error instanceof Problem) return `the rest was not loaded: ${error.message}`;
-  return (error as Error)?.stack ?? String(error);
-}
-
-function codeOf(error: unknown): number {
-  if (error instanceof ConfigError) return EX_CONFIG;
-  return error instanceof UsageError || error instanceof FileError ? EX_USAGE : 1;
-}
-
-// An exit in order: it ends an embedded PostgreSQL, which a signal alone would leave behind.
-process.once('SIGINT', () => process.exit(130));
-process.once('SIGTERM', () => process.exit(143));
-
-main().catch((error: unknown) => {
-  const lines = error instanceof ConfigError ? error.faults : [wordsOf(error)];
-  for (const line of lines) process.stderr.write(`import: ${line}\n`);
-  if (error instanceof UsageError) process.stderr.write(USAGE);
-  process.exit(codeOf(error));
-});

@@ -1,53 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
-import { parseArgs } from 'node:util';
+import { ExitError } from '../exit-error.js';
 import { verifyWebhook, WebhookError } from '../webhooks/verify.js';
-
-export const VERIFY_USAGE = `       plinth verify-webhook (--header 'NAME: VALUE'... | --headers FILE)
-                             [--secret-file FILE] [--tolerance SECONDS]
-                             [--scheme standard-webhooks|x-signature] [--path PATH]`;
-
-/** What a command line of `verify-webhook` got wrong, told in one line. */
-export class VerifyUsageError extends Error {}
+import { parse, UsageError } from './exit.js';
 
 /**
- * Verifies a message whose body comes on the standard input and whose secrets, one a line, are in WEBHOOK_SECRET
- * or a file: never in the arguments, which others on the machine can read. Gives the exit code: 0 when it is to be
- * believed, else 1 with the reason on the standard error output. Throws VerifyUsageError.
+ * Verifies a message whose body is on the standard input. Its secrets, one a line, are in WEBHOOK_SECRET or a file: other
+ * users of the machine can read arguments. Throws UsageError, and ExitError with the reason when the message is not
+ * authentic.
  */
 export async function verifyCommand(
   args: string[],
   secretInEnv: string | undefined,
-  input: NodeJS.ReadableStream,
-): Promise<number> {
-  const options = optionsOf(args);
-  const lines = [...(options.header ?? []), ...(options.headers ? linesOf(options.headers) : [])];
-  const secrets = options['secret-file'] ? linesOf(options['secret-file']) : linesIn(secretInEnv ?? '');
-  if (lines.length === 0) throw new VerifyUsageError('verify-webhook takes --header or --headers');
-  if (secrets.length === 0)
-    throw new VerifyUsageError('verify-webhook takes WEBHOOK_SECRET or --secret-file');
-  const { path, tolerance, scheme } = options;
-  if (scheme !== undefined && scheme !== 'standard-webhooks' && scheme !== 'x-signature')
-    throw new VerifyUsageError('--scheme takes standard-webhooks or x-signature');
-  if (tolerance !== undefined && !/^\d{1,9}$/.test(tolerance))
-    throw new VerifyUsageError('--tolerance takes a number of seconds');
-  const headers = Object.fromEntries(lines.flatMap(fieldIn));
-  try {
-    const { id, timestamp } = verifyWebhook(await buffer(input), headers, secrets, {
-      ...(scheme === undefined ? {} : { scheme }),
-      ...(path === undefined ? {} : { path }),
-      ...(tolerance === undefined ? {} : { toleranceSeconds: Number(tolerance) }),
-    });
-    process.stdout.write(`${JSON.stringify({ id: id ?? null, timestamp })}\n`);
-    return 0;
-  } catch (error) {
-    if (!(error instanceof WebhookError)) throw error;
-    process.stderr.write(`plinth: ${error.code}: ${error.message}\n`);
-    return 1;
-  }
-}
-
-function optionsOf(args: string[]) {
+  usage: string,
+): Promise<void> {
   const string = { type: 'string' } as const;
   const options = {
     header: { type: 'string', multiple: true },
@@ -57,26 +23,45 @@ function optionsOf(args: string[]) {
     scheme: string,
     tolerance: string,
   } as const;
+  const { values } = parse({ args, options }, usage);
+  const { path, tolerance, scheme } = values;
+  const linesOf = (file: string | undefined) => (file === undefined ? [] : readLines(file, usage));
+  const fields = [...(values.header ?? []), ...linesOf(values.headers)];
+  const secretFile = values['secret-file'];
+  const secrets = secretFile === undefined ? linesIn(secretInEnv ?? '') : linesOf(secretFile);
+  if (fields.length === 0) throw new UsageError('verify-webhook needs --header or --headers', usage);
+  if (secrets.length === 0)
+    throw new UsageError('verify-webhook needs WEBHOOK_SECRET or --secret-file', usage);
+  if (scheme !== undefined && scheme !== 'standard-webhooks' && scheme !== 'x-signature')
+    throw new UsageError('--scheme must be standard-webhooks or x-signature', usage);
+  if (tolerance !== undefined && !/^\d{1,9}$/.test(tolerance))
+    throw new UsageError('--tolerance must be a number of seconds', usage);
+  const body = await buffer(process.stdin);
   try {
-    return parseArgs({ args, options }).values;
+    const { id, timestamp } = verifyWebhook(body, Object.fromEntries(fields.flatMap(parseField)), secrets, {
+      ...(scheme === undefined ? {} : { scheme }),
+      ...(path === undefined ? {} : { path }),
+      ...(tolerance === undefined ? {} : { toleranceSeconds: Number(tolerance) }),
+    });
+    process.stdout.write(`${JSON.stringify({ id: id ?? null, timestamp })}\n`);
   } catch (error) {
-    throw new VerifyUsageError((error as Error).message);
+    throw error instanceof WebhookError ? new ExitError(`${error.code}: ${error.message}`) : error;
   }
 }
 
-/** A field line; none of a request line, as `curl -v` and dumps of servers have it. */
-function fieldIn(line: string): [name: string, value: string][] {
+/** The header field of a line; none for a request line, which `curl -v` and dumps of servers include. */
+function parseField(line: string): [name: string, value: string][] {
   const colon = line.indexOf(':');
   const name = line.slice(0, Math.max(0, colon));
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return [];
   return [[name.toLowerCase(), line.slice(colon + 1).trim()]];
 }
 
-function linesOf(file: string): string[] {
+function readLines(file: string, usage: string): string[] {
   try {
     return linesIn(readFileSync(file, 'utf8'));
   } catch (error) {
-    throw new VerifyUsageError(`${file} cannot be read: ${(error as Error).message}`);
+    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`, usage);
   }
 }
 

@@ -1,16 +1,16 @@
-/** What the primary tells a worker. */
+/** A message from the primary to a worker. `request` numbers the requests for metrics. */
 export type Order =
   | { readonly order: 'stop' }
   | { readonly order: 'reload' }
   | { readonly order: 'maintenance'; readonly on: boolean }
-  /** Tell your figures. */
-  | { readonly order: 'figures'; readonly question: number }
-  /** The figures of all workers, which this one has asked for. */
-  | { readonly order: 'collected'; readonly question: number; readonly figures: readonly unknown[] };
+  /** Requests the metrics of this worker. */
+  | { readonly order: 'metrics'; readonly request: number }
+  /** The metrics of all workers, which this worker has requested. */
+  | { readonly order: 'collected'; readonly request: number; readonly metrics: readonly unknown[] };
 
-/** What a worker tells the primary. */
+/** A message from a worker to the primary. */
 export type Report =
   | { readonly report: 'ready'; readonly url: string }
-  | { readonly report: 'figures'; readonly question: number; readonly figures: unknown }
-  /** Ask all workers for their figures. */
-  | { readonly report: 'collect'; readonly question: number };
+  | { readonly report: 'metrics'; readonly request: number; readonly metrics: unknown }
+  /** Requests the metrics of all workers. */
+  | { readonly report: 'collect'; readonly request: number };

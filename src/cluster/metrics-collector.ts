@@ -1,82 +1,68 @@
 import type { Order } from './messages.js';
 
-/** A worker, as far as figures go. */
-export interface Teller {
+/** A worker, as far as metrics go. */
+export interface MetricsSource {
   readonly id: number;
   isConnected(): boolean;
 }
 
-export interface Collector {
-  /**
-   * The figures of every worker that answers in time. Who asks while others wait gets the same, so that there is one
-   * round at a time however many ask.
-   */
-  collect(): Promise<readonly unknown[]>;
-  /** Takes a worker's answer; one to a round that is over is dropped. */
-  take(teller: Teller, question: number, figures: unknown): void;
-  /** A worker that has ended is waited for no longer. */
-  forget(teller: Teller): void;
-}
+/** How long a worker may take to respond; one that is busy for longer is left out. */
+export const RESPONSE_MS = 1000;
 
-/** How long a worker may take for its answer; one that is busy for longer is left out. */
-export const ANSWER_MS = 1000;
-
+/** One request to all workers. */
 interface Round {
-  readonly question: number;
+  readonly request: number;
   readonly waiting: Set<number>;
-  readonly figures: unknown[];
+  readonly metrics: unknown[];
   readonly end: () => void;
 }
 
-/** Asks all workers for what they have counted. */
-export function createCollector(
-  tellers: () => readonly Teller[],
-  tell: (teller: Teller, order: Order) => void,
-  answerMs = ANSWER_MS,
-): Collector {
-  let questions = 0;
-  let round: Round | undefined;
-  let collected: Promise<readonly unknown[]> | undefined;
+/** Collects the metrics of all workers, in one round at a time. */
+export class MetricsCollector {
+  #requests = 0;
+  #round: Round | undefined;
+  #collected: Promise<readonly unknown[]> | undefined;
 
-  function ask(): Promise<readonly unknown[]> {
-    const asked = tellers().filter((teller) => teller.isConnected());
-    if (asked.length === 0) return Promise.resolve([]);
+  constructor(
+    readonly workers: () => readonly MetricsSource[],
+    readonly send: (worker: MetricsSource, order: Order) => void,
+    readonly responseMs = RESPONSE_MS,
+  ) {}
+
+  /** The metrics of every worker that responds in time. Calls during a round share it. */
+  collect(): Promise<readonly unknown[]> {
+    this.#collected ??= this.#startRound().finally(() => {
+      this.#collected = undefined;
+    });
+    return this.#collected;
+  }
+
+  /** Accepts a worker's response to the current round. */
+  receive(worker: MetricsSource, request: number, metrics: unknown): void {
+    if (this.#round?.request !== request || !this.#round.waiting.delete(worker.id)) return;
+    this.#round.metrics.push(metrics);
+    if (this.#round.waiting.size === 0) this.#round.end();
+  }
+
+  /** The current round no longer waits for a worker that has ended. */
+  forget(worker: MetricsSource): void {
+    if (this.#round?.waiting.delete(worker.id) && this.#round.waiting.size === 0) this.#round.end();
+  }
+
+  #startRound(): Promise<readonly unknown[]> {
+    const workers = this.workers().filter((worker) => worker.isConnected());
+    if (workers.length === 0) return Promise.resolve([]);
     return new Promise((resolve) => {
-      const figures: unknown[] = [];
-      const late = setTimeout(() => current.end(), answerMs);
-      const current: Round = {
-        question: ++questions,
-        waiting: new Set(asked.map(({ id }) => id)),
-        figures,
-        end: () => {
-          clearTimeout(late);
-          round = undefined;
-          resolve(figures);
-        },
+      const request = ++this.#requests;
+      const metrics: unknown[] = [];
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#round = undefined;
+        resolve(metrics);
       };
-      round = current;
-      for (const teller of asked) tell(teller, { order: 'figures', question: current.question });
+      const timer = setTimeout(end, this.responseMs);
+      this.#round = { request, waiting: new Set(workers.map(({ id }) => id)), metrics, end };
+      for (const worker of workers) this.send(worker, { order: 'metrics', request });
     });
   }
-
-  function drop(teller: Teller): boolean {
-    return round?.waiting.delete(teller.id) === true;
-  }
-
-  return {
-    collect: () => {
-      collected ??= ask().finally(() => {
-        collected = undefined;
-      });
-      return collected;
-    },
-    take: (teller, question, figures) => {
-      if (round?.question !== question || !drop(teller)) return;
-      round.figures.push(figures);
-      if (round.waiting.size === 0) round.end();
-    },
-    forget: (teller) => {
-      if (drop(teller) && round?.waiting.size === 0) round.end();
-    },
-  };
 }

@@ -1,70 +1,59 @@
 import type { Primary } from '../app.js';
 import type { Order, Report } from './messages.js';
-import { ANSWER_MS } from './metrics-collector.js';
+import { RESPONSE_MS } from './metrics-collector.js';
 
-/** What the primary may ask of a worker. */
+/** What the primary may order a worker to do. */
 export interface Orders {
   stop(): void;
   reload(): void;
   setMaintenance(on: boolean): void;
-  /** What this worker has counted, as plain data; undefined while there is nothing. */
-  figures(): Promise<unknown>;
+  /** The metrics of this worker as plain data; undefined while it is starting. */
+  metrics(): Promise<unknown>;
 }
 
-/** The primary as seen by one who has joined it. */
-export interface Joined extends Primary {
-  /** Says that this worker answers requests. */
+/** A worker's connection to the primary. */
+export interface PrimaryClient extends Primary {
+  /** Reports that this worker accepts requests. */
   ready(url: string): void;
 }
 
-/** The primary waits for its workers, and answers when the last of them is late. */
-const COLLECT_MS = 3 * ANSWER_MS;
+/** Longer than the primary waits for its slowest worker. */
+const COLLECT_MS = 3 * RESPONSE_MS;
 
-interface Question {
-  readonly number: number;
-  readonly answer: (figures: readonly unknown[]) => void;
-}
-
-/** Takes orders from the primary from now on. */
-export function joinPrimary(orders: Orders): Joined {
-  let questions = 0;
-  let open: Question | undefined;
+/** Executes the orders of the primary from now on. */
+export function joinPrimary(orders: Orders): PrimaryClient {
+  let requests = 0;
+  let onCollected: ((request: number, metrics: readonly unknown[]) => void) | undefined;
   let collected: Promise<readonly unknown[]> | undefined;
 
-  const ask = (): Promise<readonly unknown[]> =>
+  const requestAll = (): Promise<readonly unknown[]> =>
     new Promise((resolve, reject) => {
-      const late = setTimeout(() => {
-        open = undefined;
-        reject(new Error('the primary did not answer in time'));
-      }, COLLECT_MS);
-      const answer = (figures: readonly unknown[]): void => {
-        clearTimeout(late);
-        open = undefined;
-        resolve(figures);
+      const current = ++requests;
+      const timer = setTimeout(() => reject(new Error('the primary did not respond in time')), COLLECT_MS);
+      onCollected = (request, metrics) => {
+        if (request !== current) return;
+        clearTimeout(timer);
+        resolve(metrics);
       };
-      open = { number: ++questions, answer };
-      report({ report: 'collect', question: open.number });
+      report({ report: 'collect', request: current });
     });
 
-  const take: { [K in Order['order']]: (order: Extract<Order, { order: K }>) => void } = {
-    stop: () => orders.stop(),
-    reload: () => orders.reload(),
-    maintenance: ({ on }) => orders.setMaintenance(on),
-    figures: ({ question }) => {
-      const tell = (figures: unknown) => report({ report: 'figures', question, figures });
-      // Who cannot tell is not waited for.
-      orders.figures().then(tell, () => tell(undefined));
-    },
-    collected: ({ question, figures }) => {
-      if (open?.number === question) open.answer(figures);
-    },
-  };
-  process.on('message', (order: Order) => take[order.order]?.(order as never));
+  process.on('message', (message: Order) => {
+    if (message.order === 'stop') orders.stop();
+    else if (message.order === 'reload') orders.reload();
+    else if (message.order === 'maintenance') orders.setMaintenance(message.on);
+    else if (message.order === 'collected') onCollected?.(message.request, message.metrics);
+    else if (message.order === 'metrics') {
+      const respond = (metrics?: unknown) => report({ report: 'metrics', request: message.request, metrics });
+      // After an error the primary does not wait for this worker.
+      orders.metrics().then(respond, () => respond());
+    }
+  });
 
   return {
     ready: (url) => report({ report: 'ready', url }),
     collect: () => {
-      collected ??= ask().finally(() => {
+      collected ??= requestAll().finally(() => {
         collected = undefined;
       });
       return collected;
@@ -72,7 +61,7 @@ export function joinPrimary(orders: Orders): Joined {
   };
 }
 
-/** A primary that is gone hears nothing; that it is shows in `disconnect`. */
+/** Does nothing when the primary is gone, which `disconnect` reports. */
 function report(message: Report): void {
   if (process.connected) process.send!(message, undefined, undefined, () => undefined);
 }

@@ -1,107 +1,103 @@
 import type { Worker } from 'node:cluster';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import type { Config } from '../config/config.js';
 import { prepareDatabase } from '../db/prepare.js';
-import { type ListenAddress, listen } from '../process/listen.js';
-import { stopOnSignals } from '../process/signals.js';
+import { freePort } from '../process/listen.js';
+import { type Stoppable, stopOnSignals } from '../process/signals.js';
 import type { Log } from '../telemetry/log.js';
 import type { Order, Report } from './messages.js';
-import { createCollector } from './metrics-collector.js';
-import { startCrew, tell } from './supervisor.js';
+import { MetricsCollector } from './metrics-collector.js';
+import { Supervisor, sendTo } from './supervisor.js';
 
-/** What a worker that was told to stop may take beyond the time of its requests, to close its connections. */
+/** What a worker may take to close its connections, beyond the time of its requests. */
 const GRACE_MS = 15_000;
 
-/** What runs: the workers, and the database that they share. */
-interface Running {
-  stop(): Promise<void>;
-  abandon(): void;
-}
-
 /**
- * Runs the workers of the configuration on one port, and gives where they answer: prepares the database for all of
- * them, keeps them at their number, hands on the signals and collects their figures. Throws what keeps it from starting.
+ * Runs the configured number of workers on one port and returns their URL: prepares the database for all of them,
+ * replaces workers that end, passes signals on and collects metrics. Throws what prevents the start.
  */
 export async function runPrimary(config: Config, log: Log): Promise<string> {
-  const living = new Map<number, Worker>();
-  let running: Running | undefined;
-  let { maintenance } = config;
-  let url = '';
+  let running: Stoppable | undefined;
   stopOnSignals(() => running, log);
-
-  const collector = createCollector(
-    () => [...living.values()],
-    ({ id }, order) => tell(living.get(id), order),
-  );
-  const toAll = (order: Order): void => {
-    for (const worker of living.values()) tell(worker, order);
-  };
-  const onReport = (worker: Worker, report: Report): void => {
-    if (report.report === 'figures') collector.take(worker, report.question, report.figures);
-    else if (report.report === 'collect') void answer(worker, report.question);
-    else {
-      url = report.url;
-      // It may have changed while the worker started.
-      tell(worker, { order: 'maintenance', on: maintenance });
-    }
-  };
-  async function answer(worker: Worker, question: number): Promise<void> {
-    tell(worker, { order: 'collected', question, figures: await collector.collect() });
-  }
-
-  process.on('SIGHUP', () => toAll({ order: 'reload' }));
+  const workers = new Workers(config.maintenance);
+  process.on('SIGHUP', () => workers.sendAll({ order: 'reload' }));
   process.on('SIGUSR2', () => {
     if (!running) return;
-    maintenance = !maintenance;
-    log.warn(maintenance ? 'maintenance begins' : 'maintenance ends');
-    toAll({ order: 'maintenance', on: maintenance });
+    const on = workers.toggleMaintenance();
+    log.warn(on ? 'maintenance begins' : 'maintenance ends');
   });
 
+  // Workers that start later need the number.
   const port = await freePort({ host: config.host, port: config.port, setting: 'PORT' });
   const database = await prepareDatabase(config, log);
+  const supervisor = new Supervisor(
+    {
+      count: config.workers,
+      env: () => ({
+        DATABASE_URL: database.url,
+        PORT: String(port),
+        MAINTENANCE: workers.maintenance ? 'on' : 'off',
+      }),
+      onStart: (worker) => workers.add(worker),
+      onEnd: (worker) => workers.remove(worker),
+      onReport: (worker, report) => workers.receive(worker, report),
+      stopMs: config.shutdownDelayMs + config.shutdownMs + GRACE_MS,
+    },
+    log,
+  );
   try {
-    const crew = await startCrew(
-      {
-        count: config.workers,
-        env: () => ({
-          DATABASE_URL: database.url,
-          PORT: String(port),
-          MAINTENANCE: maintenance ? 'on' : 'off',
-        }),
-        onStart: (worker) => void living.set(worker.id, worker),
-        onEnd: (worker) => {
-          living.delete(worker.id);
-          collector.forget(worker);
-        },
-        onReport,
-        stopMs: config.shutdownDelayMs + config.shutdownMs + GRACE_MS,
-      },
-      log,
-    );
-    running = {
-      stop: async () => {
-        try {
-          await crew.stop();
-        } finally {
-          await database.close();
-        }
-      },
-      abandon: crew.kill,
-    };
-    return url;
+    await supervisor.start();
   } catch (error) {
     await database.close();
     throw error;
   }
+  running = {
+    stop: () => supervisor.stop().finally(() => database.close()),
+    abandon: () => supervisor.kill(),
+  };
+  return workers.url;
 }
 
-/** A port that the workers can listen on; those that start later need the number. Throws StartError when there is none. */
-async function freePort(place: ListenAddress): Promise<number> {
-  const server = createServer();
-  await listen(server, place);
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+/** The workers that run, and what they are told and report. */
+class Workers {
+  url = '';
+  readonly #workers = new Map<number, Worker>();
+  readonly #collector = new MetricsCollector(
+    () => [...this.#workers.values()],
+    ({ id }, order) => sendTo(this.#workers.get(id), order),
+  );
+
+  constructor(public maintenance: boolean) {}
+
+  add(worker: Worker): void {
+    this.#workers.set(worker.id, worker);
+  }
+
+  remove(worker: Worker): void {
+    this.#workers.delete(worker.id);
+    this.#collector.forget(worker);
+  }
+
+  sendAll(order: Order): void {
+    for (const worker of this.#workers.values()) sendTo(worker, order);
+  }
+
+  toggleMaintenance(): boolean {
+    this.maintenance = !this.maintenance;
+    this.sendAll({ order: 'maintenance', on: this.maintenance });
+    return this.maintenance;
+  }
+
+  receive(worker: Worker, report: Report): void {
+    if (report.report === 'metrics') this.#collector.receive(worker, report.request, report.metrics);
+    else if (report.report === 'collect') void this.#respond(worker, report.request);
+    else {
+      this.url = report.url;
+      // It may have changed while the worker started.
+      sendTo(worker, { order: 'maintenance', on: this.maintenance });
+    }
+  }
+
+  async #respond(worker: Worker, request: number): Promise<void> {
+    sendTo(worker, { order: 'collected', request, metrics: await this.#collector.collect() });
+  }
 }

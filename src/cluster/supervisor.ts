@@ -1,125 +1,139 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import { ExitError } from '../exit-error.js';
+import { StartError } from '../process/listen.js';
 import type { Log } from '../telemetry/log.js';
 import type { Order, Report } from './messages.js';
-import { WorkerEnded } from './worker-exit.js';
 
-/** The workers of a primary, kept at their number. */
-export interface Crew {
-  /** Tells all to stop, and resolves when they have ended. Throws when one did not end in order. */
-  stop(): Promise<void>;
-  /** Ends all at once. */
-  kill(): void;
+/** A worker exited while it started, and has printed why. */
+class WorkerExited extends ExitError {
+  override readonly exitCode: number;
+
+  constructor(code: number) {
+    super('');
+    this.exitCode = code || 1;
+  }
 }
 
-export interface CrewOptions {
+export interface SupervisorOptions {
   readonly count: number;
   /** Variables of the next worker besides those of this process. */
   readonly env: () => Readonly<Record<string, string>>;
   readonly onStart: (worker: Worker) => void;
   readonly onReport: (worker: Worker, report: Report) => void;
   readonly onEnd: (worker: Worker) => void;
-  /** How long a worker that was told to stop may take. */
+  /** How long a worker may take to stop. */
   readonly stopMs: number;
 }
 
 /** The first wait before a worker is replaced, and the longest. */
-const FIRST_MS = 100;
-const LONGEST_MS = 30_000;
-/** What ends a worker that lived for so long was not there from its start. */
+const MIN_WAIT_MS = 100;
+const MAX_WAIT_MS = 30_000;
+/** A worker that lived for so long did not fail at its start. */
 const STEADY_MS = 60_000;
 
-/** Milliseconds before a worker is replaced, after so many in a row that lived shortly. */
+/** Milliseconds before a worker is replaced, after so many short-lived ones in a row. */
 export function backOff(failures: number): number {
-  return Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.max(0, failures - 1));
+  return Math.min(MAX_WAIT_MS, MIN_WAIT_MS * 2 ** Math.max(0, failures - 1));
 }
 
-/**
- * Starts the workers, the first alone, so that what keeps it from starting is told once; resolves when all answer.
- * From then on one that ends is replaced, however often. Throws WorkerEnded when one ends before.
- */
-export async function startCrew(options: CrewOptions, log: Log): Promise<Crew> {
-  const living = new Set<Worker>();
-  const waits = new Set<NodeJS.Timeout>();
-  let state: 'starting' | 'steady' | 'ending' = 'starting';
+/** Runs a constant number of workers. */
+export class Supervisor {
+  readonly #workers = new Set<Worker>();
+  readonly #restarts = new Set<NodeJS.Timeout>();
+  #state: 'starting' | 'steady' | 'ending' = 'starting';
 
-  /** Fills one place, and fills it again whenever its worker ends. */
-  function fill(failures: number): Worker {
-    const worker = cluster.fork(options.env());
-    const since = performance.now();
-    living.add(worker);
-    options.onStart(worker);
-    worker.on('message', (report: Report) => options.onReport(worker, report));
-    // A message that did not reach it: its end tells the rest.
+  constructor(
+    readonly options: SupervisorOptions,
+    readonly log: Log,
+  ) {}
+
+  /**
+   * Starts the workers, the first one alone, so that an error at the start is printed once. Resolves when all accept
+   * requests; from then on a worker that ends is replaced. Throws ExitError when one ends before.
+   */
+  async start(): Promise<void> {
+    try {
+      await accepts(this.#fork(0));
+      await Promise.all(Array.from({ length: this.options.count - 1 }, () => accepts(this.#fork(0))));
+    } catch (error) {
+      this.kill();
+      throw error;
+    }
+    this.#state = 'steady';
+  }
+
+  /** Orders all workers to stop, and resolves when they have ended. Throws when one exited with an error. */
+  async stop(): Promise<void> {
+    const workers = this.#end();
+    const timer = setTimeout(() => killAll(workers), this.options.stopMs);
+    const exits = workers.map((worker) => once(worker, 'exit') as Promise<[number | null, string | null]>);
+    for (const worker of workers) sendTo(worker, { order: 'stop' });
+    const failed = (await Promise.all(exits)).filter(([code]) => code !== 0);
+    clearTimeout(timer);
+    if (failed.length > 0)
+      throw new Error(`workers ended with ${failed.map(([code, signal]) => signal ?? code).join(', ')}`);
+  }
+
+  /** Kills all workers. */
+  kill(): void {
+    killAll(this.#end());
+  }
+
+  #end(): Worker[] {
+    this.#state = 'ending';
+    for (const timer of this.#restarts) clearTimeout(timer);
+    return [...this.#workers];
+  }
+
+  #fork(failures: number): Worker {
+    const worker = cluster.fork(this.options.env());
+    const startedAt = performance.now();
+    this.#workers.add(worker);
+    this.options.onStart(worker);
+    worker.on('message', (report: Report) => this.options.onReport(worker, report));
+    // A message could not be sent; `exit` follows.
     worker.on('error', () => undefined);
     worker.once('exit', (code: number | null, signal: string | null) => {
-      living.delete(worker);
-      options.onEnd(worker);
-      if (state !== 'steady') return;
-      // One that ended in order was asked to, and is not at fault.
-      const isShort = code !== 0 && performance.now() - since < STEADY_MS;
-      const inRow = isShort ? failures + 1 : 0;
-      const waitMs = backOff(inRow);
-      log.warn({ worker: worker.process.pid, code, signal, waitMs }, 'a worker ended and is replaced');
-      later(waitMs, inRow);
+      this.#workers.delete(worker);
+      this.options.onEnd(worker);
+      if (this.#state !== 'steady') return;
+      // Code 0: the worker was stopped from outside.
+      const isFailure = code !== 0 && performance.now() - startedAt < STEADY_MS;
+      const failuresInRow = isFailure ? failures + 1 : 0;
+      const waitMs = backOff(failuresInRow);
+      this.log.warn({ worker: worker.process.pid, code, signal, waitMs }, 'a worker ended and is replaced');
+      const timer = setTimeout(() => {
+        this.#restarts.delete(timer);
+        this.#fork(failuresInRow);
+      }, waitMs);
+      this.#restarts.add(timer);
     });
     return worker;
   }
-
-  function later(waitMs: number, failures: number): void {
-    const wait = setTimeout(() => {
-      waits.delete(wait);
-      fill(failures);
-    }, waitMs);
-    waits.add(wait);
-  }
-
-  function end(): Worker[] {
-    state = 'ending';
-    for (const wait of waits) clearTimeout(wait);
-    return [...living];
-  }
-
-  const kill = (): void => {
-    for (const worker of end()) worker.process.kill('SIGKILL');
-  };
-
-  try {
-    await answers(fill(0));
-    await Promise.all(Array.from({ length: options.count - 1 }, () => answers(fill(0))));
-  } catch (error) {
-    kill();
-    throw error;
-  }
-  state = 'steady';
-  return { stop: () => stopAll(end(), options.stopMs), kill };
 }
 
-/** Tells a worker something; one that is gone hears nothing. */
-export function tell(worker: Worker | undefined, order: Order): void {
+/** Sends an order to a worker; does nothing when it has ended. */
+export function sendTo(worker: Worker | undefined, order: Order): void {
   if (worker?.isConnected()) worker.send(order, () => undefined);
 }
 
-/** Resolves when the worker answers requests. */
-function answers(worker: Worker): Promise<void> {
+/** Resolves when the worker accepts requests. */
+function accepts(worker: Worker): Promise<void> {
   return new Promise((resolve, reject) => {
     worker.on('message', ({ report }: Report) => {
       if (report === 'ready') resolve();
     });
     worker.once('exit', (code: number | null, signal: string | null) =>
-      reject(new WorkerEnded(code, signal)),
+      reject(
+        code === null
+          ? new StartError(`a worker was ended by ${signal} while it started`)
+          : new WorkerExited(code),
+      ),
     );
   });
 }
 
-async function stopAll(workers: readonly Worker[], stopMs: number): Promise<void> {
-  const impatient = setTimeout(() => {
-    for (const worker of workers) worker.process.kill('SIGKILL');
-  }, stopMs);
-  const ends = workers.map((worker) => once(worker, 'exit') as Promise<[number | null, string | null]>);
-  for (const worker of workers) tell(worker, { order: 'stop' });
-  const bad = (await Promise.all(ends)).filter(([code]) => code !== 0);
-  clearTimeout(impatient);
-  if (bad.length > 0)
-    throw new Error(`workers ended with ${bad.map(([code, signal]) => signal ?? code).join(', ')}`);
+function killAll(workers: readonly Worker[]): void {
+  for (const worker of workers) worker.process.kill('SIGKILL');
 }

@@ -6,20 +6,19 @@ import type { Log } from '../telemetry/log.js';
 import { joinPrimary } from './primary-client.js';
 
 /**
- * Runs the service as a worker of the primary that started this process. It stops in order when the primary says so,
- * when the primary is gone, and on SIGTERM or SIGINT, which may come to it besides; it stops once, and a second
- * signal is the primary's to act on. Throws what startService throws.
+ * Runs the service as a worker of the primary that forked this process. Stops in order when the primary says so, when
+ * the primary is gone, and on SIGTERM or SIGINT; a second signal is for the primary. Throws what `startApp` throws.
  */
 export async function runWorker(config: Config, log: Log): Promise<void> {
   let service: App | undefined;
-  let stopping = false;
+  let isStopping = false;
   const stop = (): void => {
     if (!service) process.exit(0);
-    if (!stopping) void stopAndExit(service, log);
-    stopping = true;
+    if (!isStopping) void stopAndExit(service, log);
+    isStopping = true;
   };
   for (const signal of STOP_SIGNALS) process.on(signal, stop);
-  // A terminal or a process supervisor may send them to the whole group; what counts is the primary's word.
+  // A terminal or a process supervisor may send them to the whole group; the primary's order applies.
   for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => undefined);
   cluster.worker!.once('disconnect', () => {
     // Node would exit at once, with requests in flight.
@@ -30,7 +29,7 @@ export async function runWorker(config: Config, log: Log): Promise<void> {
     stop,
     reload: () => reload(service, log),
     setMaintenance: (on) => service?.setMaintenance(on),
-    figures: async () => (await service?.metrics.registry())?.getMetricsAsJSON(),
+    metrics: async () => (await service?.metrics.registry())?.getMetricsAsJSON(),
   });
   service = await startApp(config, log, undefined, primary);
   primary.ready(service.url);

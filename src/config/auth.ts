@@ -2,35 +2,11 @@ import { SCHEMES, type SchemeName } from '../principal.js';
 import type { EdgeConfig } from './edge.js';
 import type { Reader } from './env-reader.js';
 import { type JwtConfig, readJwtConfig } from './jwt.js';
-import { isLoopback, parseNames, parseSecureUrl, SECURE_URL } from './parsers.js';
+import { isLoopback, parseJson, parseNames, parseSecureUrl, SECURE_URL } from './parsers.js';
 
-/** Who is let in, as what, and how often. */
-export interface AuthConfig extends JwtConfig {
-  /** The schemes that are taken; none: everybody may do everything. */
-  readonly auth: readonly SchemeName[];
-  readonly realm: string;
-  readonly issuer: string | undefined;
-  readonly audience: string | undefined;
-  readonly jwksUri: string | undefined;
-  readonly jwtAlgorithms: readonly string[];
-  readonly jwtSkewSeconds: number;
-  /** Each `jti` is taken once. */
-  readonly jwtOnce: boolean;
-  readonly introspectionUri: string | undefined;
-  readonly introspectionClientId: string;
-  readonly introspectionClientSecret: string;
-  readonly basicScopes: readonly string[];
-  /** Basic without TLS from a client on this machine. */
-  readonly basicInsecure: boolean;
-  readonly signingSecrets: readonly SigningSecret[];
-  /** Credentials a minute that may be no good; 0: any number. */
-  readonly authFailures: number;
-  readonly rateLimit: RateLimit | undefined;
-  readonly rateLimitStore: 'memory' | 'postgres';
-  readonly corsOrigins: readonly string[];
-}
+export type AuthConfig = Readonly<ReturnType<typeof readAuth>> & JwtConfig;
 
-/** A secret that requests are signed with, and what it is good for. */
+/** A secret that signs requests, and whom it authenticates. */
 export interface SigningSecret {
   readonly id: string;
   readonly secret: string;
@@ -44,51 +20,44 @@ export interface RateLimit {
   readonly seconds: number;
 }
 
-/** Reads the settings of authentication. */
-export function readAuth(reader: Reader): AuthConfig {
-  const { read, integer } = reader;
+/** An issuer that is not a URL: a service account that signs its own tokens. */
+const SERVICE_ACCOUNT = /^[^\s:/@]{1,100}@[^\s:/@]{1,250}$/;
+
+/** JWS algorithms with a public key (RFC 7518, RFC 8037): a party that can verify cannot sign. */
+const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
+
+/** Reads the settings of authentication and of rate limits. */
+export function readAuth(reader: Reader) {
+  const { read, optional, text, oneOf, integer } = reader;
   return {
     ...readJwtConfig(reader),
-    auth: read<readonly SchemeName[]>('AUTH', [], `none, or any of ${SCHEMES.join(', ')}`, (text) => {
-      const names = parseNames(text);
-      if (text === 'none') return [];
-      return names.every((name) => (SCHEMES as readonly string[]).includes(name))
-        ? (names as SchemeName[])
-        : undefined;
-    }),
+    /** The accepted schemes; none: every client may do everything. */
+    auth: read<readonly SchemeName[]>('AUTH', [], `none, or any of ${SCHEMES.join(', ')}`, (text) =>
+      text === 'none' ? [] : someOf(SCHEMES, text),
+    ),
     realm: read('REALM', 'plinth', 'up to 100 printable characters without quotes', (text) =>
       /^[\x20\x21\x23-\x5b\x5d-\x7e]{1,100}$/.test(text) ? text : undefined,
     ),
-    issuer: read<string | undefined>(
-      'ISSUER',
-      undefined,
-      `${SECURE_URL}, or the email address of a service account`,
-      (text) => (SERVICE_ACCOUNT.test(text) ? text : parseSecureUrl(text)),
+    issuer: optional('ISSUER', `${SECURE_URL}, or the email address of a service account`, (text) =>
+      SERVICE_ACCOUNT.test(text) ? text : parseSecureUrl(text),
     ),
-    audience: read<string | undefined>(
-      'AUDIENCE',
-      undefined,
-      'what tokens for this API name as `aud`',
-      (text) => text,
-    ),
-    jwksUri: read<string | undefined>('JWKS_URI', undefined, SECURE_URL, parseSecureUrl),
-    jwtAlgorithms: read(
+    /** The `aud` of tokens for this API. */
+    audience: text('AUDIENCE'),
+    jwksUri: optional('JWKS_URI', SECURE_URL, parseSecureUrl),
+    jwtAlgorithms: read<readonly string[]>(
       'JWT_ALGORITHMS',
       ['RS256', 'ES256', 'EdDSA'],
       `any of ${ALGORITHMS.join(', ')}`,
-      (text) => {
-        const names = parseNames(text);
-        return names.every((name) => ALGORITHMS.includes(name)) ? names : undefined;
-      },
+      (text) => someOf(ALGORITHMS, text),
     ),
     jwtSkewSeconds: integer('JWT_SKEW', 5, 0, 300),
-    jwtOnce: read('JWT_REPLAY', false, '`accept` or `reject`', (text) =>
-      text === 'reject' ? true : text === 'accept' ? false : undefined,
-    ),
-    introspectionUri: read<string | undefined>('INTROSPECTION_URI', undefined, SECURE_URL, parseSecureUrl),
-    introspectionClientId: read('INTROSPECTION_CLIENT_ID', '', 'a client id', (text) => text),
-    introspectionClientSecret: read('INTROSPECTION_CLIENT_SECRET', '', 'a client secret', (text) => text),
+    /** Each `jti` is accepted once. */
+    jwtOnce: oneOf('JWT_REPLAY', ['accept', 'reject']) === 'reject',
+    introspectionUri: optional('INTROSPECTION_URI', SECURE_URL, parseSecureUrl),
+    introspectionClientId: text('INTROSPECTION_CLIENT_ID') ?? '',
+    introspectionClientSecret: text('INTROSPECTION_CLIENT_SECRET') ?? '',
     basicScopes: read<readonly string[]>('BASIC_SCOPES', ['self'], 'scopes', parseNames),
+    /** Basic without TLS from a client on this machine. */
     basicInsecure: read('BASIC_INSECURE', false, '`loopback`', (text) =>
       text === 'loopback' ? true : undefined,
     ),
@@ -98,16 +67,10 @@ export function readAuth(reader: Reader): AuthConfig {
       'a JSON array of up to 16 of {"id", "secret", "subject", "scopes"}, each secret of 32 characters or more',
       parseSigningSecrets,
     ),
+    /** Failed authentications a minute, by address and by account; 0: any number. */
     authFailures: integer('AUTH_FAILURES', 10, 0, 1_000_000),
-    rateLimit: read<RateLimit | undefined>(
-      'RATE_LIMIT',
-      undefined,
-      'requests/seconds: 100/60',
-      parseRateLimit,
-    ),
-    rateLimitStore: read('RATE_LIMIT_STORE', 'memory', '`memory` or `postgres`', (text) =>
-      text === 'memory' || text === 'postgres' ? text : undefined,
-    ),
+    rateLimit: optional<RateLimit>('RATE_LIMIT', 'requests/seconds: 100/60', parseRateLimit),
+    rateLimitStore: oneOf('RATE_LIMIT_STORE', ['memory', 'postgres']),
     corsOrigins: read<readonly string[]>('CORS_ORIGINS', [], 'origins: https://app.example.org', (text) => {
       const origins = parseNames(text);
       const isExact = (origin: string) =>
@@ -117,69 +80,57 @@ export function readAuth(reader: Reader): AuthConfig {
   };
 }
 
-/** What the settings of authentication lack, or what contradicts each other. */
-export function authFaults(config: AuthConfig & EdgeConfig, host: string, given: string): string[] {
-  const { auth } = config;
-  const faults: string[] = [];
-  const need = (fits: boolean, fault: string) => fits || faults.push(fault);
-  need(
-    given !== '' || isLoopback(host),
-    `HOST is ${host}, which others can reach: set AUTH to the schemes to take (${SCHEMES.join(', ')}), or AUTH=none to serve everybody without authentication`,
-  );
-  const tls = config.tlsCert !== undefined;
-  need(tls === (config.tlsKey !== undefined), 'TLS_CERT and TLS_KEY go together');
-  need(tls || config.tlsClientCa === undefined, 'TLS_CLIENT_CA needs TLS_CERT and TLS_KEY');
-  if (auth.includes('bearer')) {
-    need(
-      config.issuer !== undefined || config.introspectionUri !== undefined || auth.includes('api-key'),
+/** Settings of authentication that are missing or contradict each other. `isAuthSet`: AUTH is in the environment. */
+export function authFaults(config: AuthConfig & EdgeConfig, isAuthSet: boolean): string[] {
+  const { auth, host, issuer, audience, jwksUri } = config;
+  const hasTls = config.tlsCert !== undefined;
+  const rules: [fault: string, isValid: boolean][] = [
+    [
+      `HOST is ${host}, which others can reach: set AUTH to the accepted schemes (${SCHEMES.join(', ')}), or AUTH=none to serve every client without authentication`,
+      isAuthSet || isLoopback(host),
+    ],
+    ['TLS_CERT and TLS_KEY go together', hasTls === (config.tlsKey !== undefined)],
+    ['TLS_CLIENT_CA needs TLS_CERT and TLS_KEY', hasTls || config.tlsClientCa === undefined],
+    [
       'AUTH=bearer needs ISSUER, the URL of the authorization server',
-    );
-    need(
-      config.issuer === undefined || config.audience !== undefined,
+      !auth.includes('bearer') ||
+        issuer !== undefined ||
+        config.introspectionUri !== undefined ||
+        auth.includes('api-key'),
+    ],
+    [
       'ISSUER needs AUDIENCE, the `aud` of tokens for this API',
-    );
-    need(
-      config.issuer === undefined || config.jwksUri !== undefined || !SERVICE_ACCOUNT.test(config.issuer),
+      !auth.includes('bearer') || issuer === undefined || audience !== undefined,
+    ],
+    [
       'ISSUER is an email address, which has no metadata: set JWKS_URI',
-    );
-  }
-  if (auth.includes('basic'))
-    need(
-      tls || config.trustProxy !== undefined || config.basicInsecure,
+      !auth.includes('bearer') || jwksUri !== undefined || !SERVICE_ACCOUNT.test(issuer ?? ''),
+    ],
+    [
       'AUTH=basic needs TLS: set TLS_CERT and TLS_KEY, or TRUST_PROXY, or for tests BASIC_INSECURE=loopback',
-    );
-  if (auth.includes('signature'))
-    need(config.signingSecrets.length > 0, 'AUTH=signature needs SIGNING_SECRETS');
-  if (auth.includes('mtls')) need(config.tlsClientCa !== undefined, 'AUTH=mtls needs TLS_CLIENT_CA');
-  return faults;
+      !auth.includes('basic') || hasTls || config.trustProxy !== undefined || config.basicInsecure,
+    ],
+    ['AUTH=signature needs SIGNING_SECRETS', !auth.includes('signature') || config.signingSecrets.length > 0],
+    ['AUTH=mtls needs TLS_CLIENT_CA', !auth.includes('mtls') || config.tlsClientCa !== undefined],
+  ];
+  return rules.filter(([, isValid]) => !isValid).map(([fault]) => fault);
 }
 
-/** An issuer that is no URL: a service account that signs its tokens itself. */
-const SERVICE_ACCOUNT = /^[^\s:/@]{1,100}@[^\s:/@]{1,250}$/;
-
-/** JWS algorithms with a public key (RFC 7518, RFC 8037): nobody who can verify can sign. */
-const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
+function someOf<T extends string>(known: readonly T[], text: string): T[] | undefined {
+  const names = parseNames(text);
+  return names.every((name) => (known as readonly string[]).includes(name)) ? (names as T[]) : undefined;
+}
 
 function parseSigningSecrets(text: string): readonly SigningSecret[] | undefined {
-  let list: unknown;
-  try {
-    list = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (!Array.isArray(list) || list.length > 16) return undefined;
-  const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
-  const fits = list.every(
-    (entry) =>
-      isText(entry?.id) &&
-      isText(entry.secret) &&
-      entry.secret.length >= 32 &&
-      isText(entry.subject) &&
-      Array.isArray(entry.scopes) &&
-      entry.scopes.every(isText),
-  );
-  const ids = new Set(list.map((entry) => entry?.id));
-  return fits && ids.size === list.length ? (list as SigningSecret[]) : undefined;
+  const list = parseJson(text);
+  if (!Array.isArray(list) || list.length > 16 || !list.every(isSigningSecret)) return undefined;
+  return new Set(list.map(({ id }) => id)).size === list.length ? list : undefined;
+}
+
+function isSigningSecret(entry: Partial<SigningSecret> | null): entry is SigningSecret {
+  const isText = (value: unknown) => typeof value === 'string' && value !== '';
+  if (![entry?.id, entry?.secret, entry?.subject].every(isText)) return false;
+  return entry!.secret!.length >= 32 && Array.isArray(entry!.scopes) && entry!.scopes.every(isText);
 }
 
 function parseRateLimit(text: string): RateLimit | undefined {

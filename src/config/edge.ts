@@ -1,47 +1,35 @@
-import type { BlockList } from 'node:net';
+import type { Network } from '../ip-address.js';
 import type { Reader } from './env-reader.js';
 import { isHost, isLoopback, parseNames, parseNetworks } from './parsers.js';
 
-/** What stands between the service and its clients: proxies, names and TLS. */
-export interface EdgeConfig {
-  /** How the service is reached from outside, without a slash at the end; undefined: as a request's Host says. */
-  readonly publicUrl: string | undefined;
-  /** Files in PEM. */
-  readonly tlsCert: string | undefined;
-  readonly tlsKey: string | undefined;
-  readonly tlsClientCa: string | undefined;
-  /** Seconds of Strict-Transport-Security over the service's own TLS; 0: the field is not sent. */
-  readonly hstsMaxAgeSeconds: number;
-  /** Proxies whose report of the client's address and of TLS is accepted. */
-  readonly trustProxy: BlockList | undefined;
-  /** The one family of header fields in which these proxies report. */
-  readonly proxyHeaders: 'forwarded' | 'x-forwarded';
-  /** Names and addresses, besides those of this machine, that Host may have while AUTH is off. */
-  readonly allowedHosts: readonly string[];
-}
+export type EdgeConfig = Readonly<ReturnType<typeof readEdge>>;
 
-export function readEdge({ read, integer }: Reader): EdgeConfig {
+/** Reads how clients reach the service: its address, proxies, host names and TLS. */
+export function readEdge({ read, optional, text, oneOf, integer }: Reader) {
   return {
-    publicUrl: read<string | undefined>(
-      'PUBLIC_URL',
-      undefined,
-      'a URL without path: https://api.example.org',
-      (text) =>
-        /^https?:\/\/[^/?#\s"\\]+\/?$/.test(text) && URL.canParse(text) ? text.replace(/\/$/, '') : undefined,
+    host: read('HOST', '127.0.0.1', 'an IP address or a host name', (text) =>
+      isHost(text) ? text : undefined,
     ),
-    tlsCert: read<string | undefined>('TLS_CERT', undefined, 'a file', (text) => text),
-    tlsKey: read<string | undefined>('TLS_KEY', undefined, 'a file', (text) => text),
-    tlsClientCa: read<string | undefined>('TLS_CLIENT_CA', undefined, 'a file', (text) => text),
+    port: integer('PORT', 3000, 0, 65535),
+    /** The service's URL for clients, without a slash at the end; undefined: as the Host of a request says. */
+    publicUrl: optional('PUBLIC_URL', 'a URL without path: https://api.example.org', (text) =>
+      /^https?:\/\/[^/?#\s"\\]+\/?$/.test(text) && URL.canParse(text) ? text.replace(/\/$/, '') : undefined,
+    ),
+    /** Files in PEM. */
+    tlsCert: text('TLS_CERT'),
+    tlsKey: text('TLS_KEY'),
+    tlsClientCa: text('TLS_CLIENT_CA'),
+    /** Seconds of Strict-Transport-Security over the service's own TLS; 0: the field is not sent. */
     hstsMaxAgeSeconds: integer('HSTS_MAX_AGE', 31_536_000, 0, 3_153_600_000),
-    trustProxy: read<BlockList | undefined>(
+    /** Proxies whose report of the client's address and of TLS is accepted. */
+    trustProxy: optional<readonly Network[]>(
       'TRUST_PROXY',
-      undefined,
       'IP addresses or networks: 10.0.0.0/8',
       parseNetworks,
     ),
-    proxyHeaders: read('PROXY_HEADERS', 'x-forwarded', '`forwarded` or `x-forwarded`', (text) =>
-      text === 'forwarded' || text === 'x-forwarded' ? text : undefined,
-    ),
+    /** The one family of header fields in which these proxies report. */
+    proxyHeaders: oneOf('PROXY_HEADERS', ['x-forwarded', 'forwarded']),
+    /** Names and addresses that Host may have while AUTH is off, besides those of this machine. */
     allowedHosts: read<readonly string[]>(
       'ALLOWED_HOSTS',
       [],
@@ -55,9 +43,8 @@ export function readEdge({ read, integer }: Reader): EdgeConfig {
   };
 }
 
-/** The names and addresses by which clients may reach the service while AUTH is off, besides those of this machine. */
-export function hostsOf(config: EdgeConfig & { readonly host: string }): readonly string[] {
-  const { host, publicUrl, allowedHosts } = config;
+/** The hosts by which clients may reach the service while AUTH is off, besides those of this machine. */
+export function hostsOf({ host, publicUrl, allowedHosts }: EdgeConfig): readonly string[] {
   const published = publicUrl === undefined ? [] : [new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')];
   return [host, ...published, ...allowedHosts];
 }
@@ -67,7 +54,7 @@ export function hostsOf(config: EdgeConfig & { readonly host: string }): readonl
  * protected against DNS rebinding; the operator opened any other.
  */
 export function hostsOfMetrics(
-  config: EdgeConfig & { readonly host: string; readonly metricsHost: string },
+  config: EdgeConfig & { readonly metricsHost: string },
 ): readonly string[] | undefined {
   return isLoopback(config.metricsHost) ? hostsOf(config) : undefined;
 }

@@ -2,37 +2,91 @@ import { parseDate } from './parsers.js';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** Reads settings one by one, and keeps what is wrong with them: one line a fault, each naming its variable. */
+/** Former names that still work in this version. */
+const FORMER_NAMES: Readonly<Record<string, string>> = {
+  RESPONSE_BYTES: 'ANSWER_BYTES',
+  EVENTS_RETENTION: 'EVENTS_KEEP',
+};
+
+const REMOVED = [
+  'BODY_RATE_MS',
+  'DB_QUEUE',
+  'EVENTS_BUFFER',
+  'EVENTS_HEARTBEAT_MS',
+  'EVENTS_MAX',
+  'EVENTS_STREAM_MS',
+  'HEADERS_TIMEOUT_MS',
+  'MAX_REQUESTS_PER_CONNECTION',
+  'SHUTDOWN_IDLE_MS',
+  'STREAM_STALL_MS',
+  'WEBHOOK_POLL_MS',
+];
+
+/** One line for each variable in use that was renamed or removed. */
+export function outdatedSettings(env: Env): string[] {
+  const renamed = Object.entries(FORMER_NAMES).filter(([, former]) => isSet(env, former));
+  return [
+    ...renamed.map(([name, former]) => `${former} is now ${name}; the next version ignores the former name`),
+    ...REMOVED.filter((name) => isSet(env, name)).map(
+      (name) => `${name} is no longer a setting and is ignored`,
+    ),
+  ];
+}
+
+type Parse<T> = (text: string) => T | undefined;
+
+/** Reads settings one by one. A variable that is empty or blank is as one that is not set. */
 export interface Reader {
+  /** One line for each invalid value, with the name of the variable. */
   readonly faults: string[];
-  /** `takes` ends the sentence "NAME takes". `parse` gives undefined for what it does not take. */
-  read<T>(name: string, fallback: T, takes: string, parse: (text: string) => T | undefined): T;
+  /** `expected` completes the sentence "NAME must be". `parse` gives undefined for an invalid value. */
+  read<T>(name: string, fallback: T, expected: string, parse: Parse<T>): T;
+  optional<T>(name: string, expected: string, parse: Parse<T>): T | undefined;
+  text(name: string): string | undefined;
+  oneOf<T extends string>(name: string, values: readonly [fallback: T, ...T[]]): T;
   integer(name: string, fallback: number, min: number, max: number): number;
   flag(name: string, fallback?: boolean): boolean;
   date(name: string): Date | undefined;
 }
 
-/** A variable that is empty or blank is as one that is not set. */
 export function createReader(env: Env): Reader {
   const faults: string[] = [];
-  const read = <T>(name: string, fallback: T, takes: string, parse: (text: string) => T | undefined): T => {
-    const text = env[name]?.trim() ?? '';
-    if (text === '') return fallback;
-    const value = parse(text);
-    if (value === undefined) faults.push(`${name} takes ${takes}`);
+  const read = <T>(name: string, fallback: T, expected: string, parse: Parse<T>): T => {
+    const former = FORMER_NAMES[name];
+    const used = former !== undefined && !isSet(env, name) ? former : name;
+    if (!isSet(env, used)) return fallback;
+    const value = parse(env[used]!.trim());
+    if (value === undefined) faults.push(`${used} must be ${expected}`);
     return value ?? fallback;
   };
-  const integer = (name: string, fallback: number, min: number, max: number) =>
-    read(name, fallback, `an integer from ${min} to ${max}`, (text) => {
-      const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
-      return value >= min && value <= max ? value : undefined;
-    });
-  const flag = (name: string, fallback = false) =>
-    read(name, fallback, '`on` or `off`', (text) =>
-      text === 'on' ? true : text === 'off' ? false : undefined,
-    );
-  const date = (name: string) =>
-    read<Date | undefined>(name, undefined, 'a date as in RFC 3339: 2026-12-31T00:00:00Z', parseDate);
+  const optional = <T>(name: string, expected: string, parse: Parse<T>): T | undefined =>
+    read<T | undefined>(name, undefined, expected, parse);
 
-  return { faults, read, integer, flag, date };
+  return {
+    faults,
+    read,
+    optional,
+    text: (name) => optional(name, 'text', (text) => text),
+    oneOf: (name, values) =>
+      read(name, values[0], values.map((value) => `\`${value}\``).join(' or '), (text) =>
+        values.find((value) => value === text),
+      ),
+    integer: (name, fallback, min, max) =>
+      read(name, fallback, `an integer from ${min} to ${max}`, (text) => {
+        const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+        return value >= min && value <= max ? value : undefined;
+      }),
+    flag: (name, fallback = false) =>
+      read(name, fallback, '`on` or `off`', (text) =>
+        new Map([
+          ['on', true],
+          ['off', false],
+        ]).get(text),
+      ),
+    date: (name) => optional(name, 'a date as in RFC 3339: 2026-12-31T00:00:00Z', parseDate),
+  };
+}
+
+function isSet(env: Env, name: string): boolean {
+  return (env[name]?.trim() ?? '') !== '';
 }

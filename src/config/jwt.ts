@@ -1,73 +1,54 @@
 import type { Reader } from './env-reader.js';
-import { parseNames } from './parsers.js';
+import { parseJson, parseNames } from './parsers.js';
 
-export type JwtType = 'at+jwt' | 'JWT';
+export type JwtConfig = Readonly<ReturnType<typeof readJwtConfig>>;
+export type JwtType = JwtConfig['jwtType'];
 
-/** What the issuer's access tokens look like. */
-export interface JwtConfig {
-  /** `JWT`: the issuer writes `typ: JWT` on access tokens, or none. */
-  readonly jwtType: JwtType;
-  /** Claims that have the scopes, by name or path; the first that a token has applies. */
-  readonly jwtScopesClaims: readonly string[];
-  /** The scopes that each value of that claim grants; undefined: the values are the scopes. */
-  readonly jwtScopesMap: ReadonlyMap<string, readonly string[]> | undefined;
-}
+const MAX_CLAIMS = 8;
+const MAX_CHARACTERS = 256;
+const MAX_ENTRIES = 200;
+const MAX_SCOPES_PER_ENTRY = 50;
 
-/** Reads the settings for issuers that do not follow RFC 9068. */
-export function readJwtConfig({ read }: Reader): JwtConfig {
+/** RFC 6749 section 3.3. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/;
+
+/** Reads the form of the issuer's access tokens, for issuers that do not follow RFC 9068. */
+export function readJwtConfig({ read, optional, oneOf }: Reader) {
   return {
-    jwtType: read<JwtType>('JWT_TYP', 'at+jwt', '`at+jwt` or `JWT`', (text) =>
-      text === 'at+jwt' || text === 'JWT' ? text : undefined,
-    ),
+    /** `JWT`: the issuer writes `typ: JWT` on access tokens, or no `typ`. */
+    jwtType: oneOf('JWT_TYP', ['at+jwt', 'JWT']),
+    /** Claims with the scopes, by name or path; the first that a token has applies. */
     jwtScopesClaims: read<readonly string[]>(
       'JWT_SCOPES_CLAIM',
       ['scope', 'scp'],
       `up to ${MAX_CLAIMS} names or paths of claims, each of up to ${MAX_CHARACTERS} characters`,
       (text) => {
         const names = parseNames(text);
-        const fits = names.length >= 1 && names.length <= MAX_CLAIMS;
-        return fits && names.every((name) => name.length <= MAX_CHARACTERS) ? names : undefined;
+        const isValid = names.length >= 1 && names.length <= MAX_CLAIMS;
+        return isValid && names.every((name) => name.length <= MAX_CHARACTERS) ? names : undefined;
       },
     ),
-    jwtScopesMap: read<ReadonlyMap<string, readonly string[]> | undefined>(
+    /** The scopes that each value of that claim grants; undefined: the values are the scopes. */
+    jwtScopesMap: optional<ReadonlyMap<string, readonly string[]>>(
       'JWT_SCOPES_MAP',
-      undefined,
       `a JSON object of 1 to ${MAX_ENTRIES} names, each with an array of scopes: {"Reader": ["items:read"]}`,
       parseScopesMap,
     ),
   };
 }
 
-const MAX_CLAIMS = 8;
-const MAX_CHARACTERS = 256;
-const MAX_ENTRIES = 200;
-/** Of one name. */
-const MAX_SCOPES = 50;
-
-/** RFC 6749 section 3.3. */
-const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/;
-
 function parseScopesMap(text: string): ReadonlyMap<string, readonly string[]> | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const entries = Object.entries(value);
-  const fits =
+  const isValid =
     entries.length >= 1 &&
     entries.length <= MAX_ENTRIES &&
     entries.every(([name, scopes]) => name !== '' && name.length <= MAX_CHARACTERS && areScopes(scopes));
-  return fits ? new Map(entries as [string, string[]][]) : undefined;
+  return isValid ? new Map(entries as [string, string[]][]) : undefined;
 }
 
 function areScopes(value: unknown): boolean {
-  return (
-    Array.isArray(value) &&
-    value.length >= 1 &&
-    value.length <= MAX_SCOPES &&
-    value.every((scope) => typeof scope === 'string' && SCOPE.test(scope))
-  );
+  if (!Array.isArray(value) || value.length < 1 || value.length > MAX_SCOPES_PER_ENTRY) return false;
+  return value.every((scope) => typeof scope === 'string' && SCOPE.test(scope));
 }

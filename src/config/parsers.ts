@@ -1,5 +1,6 @@
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
+import { isLoopbackAddress, type Network, parseNetwork } from '../ip-address.js';
 
 export const SECURE_URL = 'an https URL, or an http URL of a loopback address';
 
@@ -15,23 +16,24 @@ export function parseNames(text: string): string[] {
   return text.split(/[\s,]+/).filter((name) => name !== '');
 }
 
-export function parseNetworks(text: string): BlockList | undefined {
-  const list = new BlockList();
-  for (const network of parseNames(text)) {
-    const [address = '', bits] = network.split('/');
-    const family = isIP(address);
-    const max = family === 4 ? 32 : 128;
-    const prefix = bits === undefined ? max : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
-    if (family === 0 || !(prefix <= max)) return undefined;
-    list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6');
+export function parseNetworks(text: string): readonly Network[] | undefined {
+  const networks = parseNames(text).map(parseNetwork);
+  return networks.every((network) => network !== undefined) ? networks : undefined;
+}
+
+/** Undefined for text that is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
-  return list;
 }
 
 export function parseDate(text: string): Date | undefined {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
   const value = new Date(text);
-  // Date takes 30 February for 2 March.
+  // Date reads 30 February as 2 March.
   const local = text.slice(0, 19);
   const read = new Date(`${local}Z`);
   if (Number.isNaN(value.getTime()) || Number.isNaN(read.getTime())) return undefined;
@@ -47,7 +49,7 @@ const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
 
 export const MAX_WORKERS = 256;
 
-/** `auto`: as many as this process may use cores. */
+/** `auto`: as many as the cores that this process may use. */
 export function parseWorkers(text: string): number | undefined {
   if (text === 'auto') return Math.min(availableParallelism(), MAX_WORKERS);
   const value = /^\d{1,3}$/.test(text) ? Number(text) : 0;
@@ -57,7 +59,7 @@ export function parseWorkers(text: string): number | undefined {
 export function parseDatabaseUrl(text: string): string | undefined {
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return undefined;
   try {
-    // A `%` of a password that is not written as %25 would else end the driver.
+    // The driver throws on a password with a `%` that is not written as %25.
     decodeURIComponent(text);
     return text;
   } catch {
@@ -65,8 +67,7 @@ export function parseDatabaseUrl(text: string): string | undefined {
   }
 }
 
+/** Whether only this machine reaches a host. */
 export function isLoopback(host: string): boolean {
-  return (
-    host.toLowerCase() === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
-  );
+  return host.toLowerCase() === 'localhost' || isLoopbackAddress(host);
 }

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import postgres from 'postgres';
+import { ExitError } from '../exit-error.js';
 import type { Run } from './db.js';
 import { listMigrations, readSql } from './sql-files.js';
 
 /** A database that the service cannot use, told in one line. */
-export class DatabaseError extends Error {}
+export class DatabaseError extends ExitError {}
 
 interface Migration {
   readonly name: string;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP } from 'node:net';
 import { misdirectedRequest } from '../errors.js';
+import { isLoopbackAddress, parseIp } from '../ip-address.js';
 import { isHealthCheck } from './health-check.js';
 
 /** Throws 421 for a request whose Host, or authority in absolute-form, is not allowed. */
@@ -42,19 +42,7 @@ function hostOf(authority: string): string {
   return colon < 0 ? authority : authority.slice(0, colon);
 }
 
-/** One spelling of each name and address: lower case, no dot at the end, IPv6 as in RFC 5952. */
+/** One spelling for each name and address: lower case without a final dot; IPv6 as in RFC 5952. */
 function canonical(host: string): string {
-  if (isIP(host) === 6) return new URL(`http://[${host}]`).hostname.slice(1, -1);
-  const name = host.toLowerCase();
-  return name.endsWith('.') ? name.slice(0, -1) : name;
-}
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addSubnet('::ffff:127.0.0.0', 104, 'ipv6');
-LOOPBACK.addAddress('::1', 'ipv6');
-
-function isLoopbackAddress(host: string): boolean {
-  const family = isIP(host);
-  return family !== 0 && LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6');
+  return parseIp(host)?.toString() ?? host.toLowerCase().replace(/\.$/, '');
 }

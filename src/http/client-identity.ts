@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { type BlockList, isIP, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Presented } from '../auth/scheme.js';
+import { type IpAddress, isInNetworks, isLoopbackAddress, type Network, parseIp } from '../ip-address.js';
 import { parseForwarded } from './forwarded.js';
 
 /** Proxies that are looked at, from the nearest on. */
@@ -12,7 +13,7 @@ export type ProxyHeaders = 'forwarded' | 'x-forwarded';
 
 /** Which proxies are trusted, and by which fields; undefined: none. */
 export interface ProxyTrust {
-  readonly trustProxy: BlockList | undefined;
+  readonly trustProxy: readonly Network[] | undefined;
   readonly proxyHeaders: ProxyHeaders;
 }
 
@@ -38,7 +39,7 @@ export function present(
     headers,
     address: throughProxy ? addressOf(hops, trustProxy!, peer) : peer,
     secure: encrypted || (throughProxy && hops[0]?.secure === true),
-    loopback: isLoopback(peer) && !throughProxy && !mentionsProxy(req),
+    loopback: isLoopbackAddress(peer) && !throughProxy && !mentionsProxy(req),
     certificate: certificate?.thumbprint,
     certificateExpires: certificate?.until,
     body,
@@ -46,8 +47,8 @@ export function present(
 }
 
 /** Whether an address is that of a trusted proxy. */
-export function isTrusted(address: string, trusted: BlockList | undefined): boolean {
-  return trusted !== undefined && contains(trusted, plain(address));
+export function isTrusted(address: string, trusted: readonly Network[] | undefined): boolean {
+  return trusted !== undefined && isInNetworks(trusted, parseIp(address));
 }
 
 /** Any field of either family: a client that makes one up only loses what loopback permits. */
@@ -63,16 +64,16 @@ function mentionsProxy({ headers }: IncomingMessage): boolean {
 /** One proxy's report of the hop before it. */
 interface Hop {
   /** Undefined: unknown, hidden, or not an address. */
-  readonly address: string | undefined;
+  readonly address: IpAddress | undefined;
   readonly secure: boolean;
 }
 
 const NONE: readonly Hop[] = [];
 
 /** The nearest hop that is not a trusted proxy is the client, whatever came before it; the peer when it is unknown. */
-function addressOf(hops: readonly Hop[], trusted: BlockList, peer: string): string {
-  const client = hops.find(({ address }) => address === undefined || !contains(trusted, address));
-  return (client ?? hops.at(-1))?.address ?? peer;
+function addressOf(hops: readonly Hop[], trusted: readonly Network[], peer: string): string {
+  const client = hops.find(({ address }) => !isInNetworks(trusted, address));
+  return (client ?? hops.at(-1))?.address?.toString() ?? peer;
 }
 
 /** What the proxies report, the nearest first. A malformed Forwarded reports nothing. */
@@ -99,25 +100,15 @@ function lastOf(field: string | string[] | undefined, max: number): string[] {
     .map((part) => part.trim());
 }
 
-/** An address without brackets and port. */
-function addressIn(text: string): string | undefined {
+/** Accepts brackets around the address and a port after it. */
+function addressIn(text: string): IpAddress | undefined {
   const bare = text.trim().replace(/^\[([^\]]*)\](?::\d+)?$/, '$1');
-  const address = plain(isIP(bare) ? bare : bare.replace(/:\d+$/, ''));
-  return isIP(address) ? address : undefined;
+  return parseIp(bare) ?? parseIp(bare.replace(/:\d+$/, ''));
 }
 
-/** IPv4 addresses as such, also where the socket takes both families. */
+/** A socket that accepts both families reports IPv4 addresses as mapped ones. */
 function plain(address: string): string {
-  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
-}
-
-function contains(list: BlockList, address: string): boolean {
-  const family = isIP(address);
-  return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6');
-}
-
-function isLoopback(address: string): boolean {
-  return address === '::1' || address.startsWith('127.');
+  return address.includes(':') ? (parseIp(address)?.toString() ?? address) : address;
 }
 
 /** What was verified when a connection was made, and until when it holds: milliseconds since 1970. */

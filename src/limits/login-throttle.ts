@@ -1,45 +1,40 @@
+import QuickLRU from 'quick-lru';
 import { rateLimited } from '../errors.js';
 import { clientKey } from './client-key.js';
-import { LruCache } from './lru-cache.js';
 import type { SharedCounts } from './shared-counters.js';
 
-/** Credentials that were no good, by address (of IPv6 by /64) and by account. */
+/** Limits failed authentications by address (of IPv6 by /64) and by account. */
 export interface LoginThrottle {
-  /** One credential that is to be checked. Throws 429 while its address has to wait. */
+  /** Begins the check of a request's credential. Throws 429 while its address has to wait. */
   readonly begin: (address: string) => Attempt;
-  /** A password of an account whose client has authenticated by other means. Throws 429 while that account has to wait. */
+  /** Begins the check of an account's password for a client that is authenticated already. Throws 429 as `begin`. */
   readonly beginOf: (account: string) => Attempt;
 }
 
-/** What a scheme asks before it checks a credential that names its account. */
 export interface Admission {
-  /**
-   * Throws 429 while that account has to wait after too many failures. The account as it is looked up, whatever the
-   * client's spelling.
-   */
+  /** Throws 429 while an account has to wait. The name must be in the form that accounts are looked up by. */
   admit(account: string): void;
 }
 
-/** A credential on its way through its check. */
+/** One check of a credential. */
 export interface Attempt extends Admission {
-  /** Counts it as no good, against its address and the account that it claims. Throws 429 as `pass` does. */
+  /** Counts a failure against the address and the account that the credential claims. Throws 429 as `pass`. */
   fail(account: string | undefined): Promise<void>;
   /**
-   * Throws 429 when the limit was reached while the check ran: many guesses at once tell no more than as many one
-   * after the other, since those that come after the limit are refused whether they are good or not.
+   * Throws 429 when others reached the limit while this check ran, whether or not this credential is valid: concurrent
+   * guesses reveal no more than sequential ones.
    */
   pass(): void;
 }
 
 export const FAILURE_WINDOW_S = 60;
-/** How long the longest wait is. */
-const LONGEST_MS = 15 * 60_000;
-/** Addresses and accounts that are remembered; the least recent are forgotten first. */
-const MAX = 50_000;
+const MAX_WAIT_MS = 15 * 60_000;
+/** Addresses and accounts with a count; the least recently used are evicted. */
+const MAX_TALLIES = 50_000;
 
 interface Tally {
   count: number;
-  /** Until when `who` has to wait, and until when the count is remembered; milliseconds since 1970. */
+  /** When the wait ends, and when the count is forgotten; milliseconds since 1970. */
   waitsUntil: number;
   endsAt: number;
 }
@@ -51,92 +46,98 @@ const UNLIMITED: Attempt = {
 };
 
 /**
- * Lets `most` failures a minute pass; then the address or account has to wait a second, and twice as long after each
- * further one, up to a quarter of an hour. It is forgotten when it has been quiet for as long as its next wait after
- * the end of the last. Zero: no limit.
+ * Allows `max` failures a minute. Then the address or account has to wait for a second, and for twice as long after
+ * each further failure, up to 15 minutes. The count is forgotten when, after the end of a wait, there is no failure
+ * for as long as the next wait would be. Zero: no limit.
  *
- * With `shared`, each failure is counted for all processes. A process hears of the others' count with a failure of
- * its own: each further process lets one more pass.
+ * With `shared`, failures are counted for all processes. A process learns the shared count with a failure of its own,
+ * so each further process allows one more.
  */
 export function createLoginThrottle(
   max: number,
   shared?: SharedCounts,
   now: () => number = Date.now,
 ): LoginThrottle {
-  const tallies = new LruCache<Tally>(MAX);
-  const waitAfter = (count: number) => Math.min(1000 * 2 ** (count - max), LONGEST_MS);
-
-  const admit = (who: string): void => {
-    const left = (tallies.get(who)?.waitsUntil ?? 0) - now();
-    if (left > 0) throw rateLimited(left / 1000);
-  };
-
-  const count = async (who: string): Promise<void> => {
-    const at = now();
-    let tally = tallies.get(who);
-    if (!tally || at >= tally.endsAt) {
-      tally = { count: 0, waitsUntil: 0, endsAt: at + FAILURE_WINDOW_S * 1000 };
-      tallies.set(who, tally);
-    }
-    raise(tally, tally.count + 1, at);
-    const everywhere = await shared?.add(who);
-    if (!everywhere) return;
-    if (everywhere.count > tally.count) raise(tally, everywhere.count, at);
-    if (everywhere.count >= max) await shared!.keep(who, everywhere.count, (tally.endsAt - at) / 1000);
-  };
-
-  const raise = (tally: Tally, count: number, at: number): void => {
-    tally.count = count;
-    if (count < max) return;
-    tally.waitsUntil = at + waitAfter(count);
-    tally.endsAt = Math.max(tally.endsAt, tally.waitsUntil + waitAfter(count + 1));
-  };
-
-  /** A class, since one is made for each request with a credential, and most are good and name no account. */
-  class Limited implements Attempt {
-    readonly #address: string | undefined;
-    #accounts: Set<string> | undefined;
-
-    constructor(address: string | undefined) {
-      this.#address = address;
-      // The name of an address is put together, and hashed, for each request: not for nothing.
-      if (address !== undefined && !tallies.isEmpty) admit(clientKey('address', address));
-    }
-
-    admit(account: string): void {
-      admit(this.#claims(account));
-    }
-
-    pass(): void {
-      for (const who of this.#whose()) admit(who);
-    }
-
-    async fail(account: string | undefined): Promise<void> {
-      if (account !== undefined) this.#claims(account);
-      this.pass();
-      await Promise.all(this.#whose().map(count));
-    }
-
-    #whose(): string[] {
-      const accounts = this.#accounts ?? [];
-      return this.#address === undefined ? [...accounts] : [clientKey('address', this.#address), ...accounts];
-    }
-
-    #claims(account: string): string {
-      const who = clientKey('account', account);
-      this.#accounts ??= new Set();
-      this.#accounts.add(who);
-      return who;
-    }
-  }
-
+  if (max === 0) return { begin: () => UNLIMITED, beginOf: () => UNLIMITED };
+  const failures = new Failures(max, shared, now);
   return {
-    begin: (address) => (max === 0 ? UNLIMITED : new Limited(address)),
+    begin: (address) => {
+      const key = clientKey('address', address);
+      failures.admit(key);
+      return new LimitedAttempt(failures, key);
+    },
     beginOf: (account) => {
-      if (max === 0) return UNLIMITED;
-      const attempt = new Limited(undefined);
+      const attempt = new LimitedAttempt(failures);
       attempt.admit(account);
       return attempt;
     },
   };
+}
+
+class Failures {
+  readonly #tallies = new QuickLRU<string, Tally>({ maxSize: MAX_TALLIES / 2 });
+
+  constructor(
+    readonly max: number,
+    readonly shared: SharedCounts | undefined,
+    readonly now: () => number,
+  ) {}
+
+  admit(key: string): void {
+    const leftMs = (this.#tallies.get(key)?.waitsUntil ?? 0) - this.now();
+    if (leftMs > 0) throw rateLimited(leftMs / 1000);
+  }
+
+  async count(key: string): Promise<void> {
+    const at = this.now();
+    let tally = this.#tallies.get(key);
+    if (!tally || at >= tally.endsAt) {
+      tally = { count: 0, waitsUntil: 0, endsAt: at + FAILURE_WINDOW_S * 1000 };
+      this.#tallies.set(key, tally);
+    }
+    this.#raise(tally, tally.count + 1, at);
+    const total = await this.shared?.add(key);
+    if (!total) return;
+    if (total.count > tally.count) this.#raise(tally, total.count, at);
+    if (total.count >= this.max) await this.shared!.set(key, total.count, tally.endsAt - at);
+  }
+
+  #raise(tally: Tally, count: number, at: number): void {
+    tally.count = count;
+    if (count < this.max) return;
+    tally.waitsUntil = at + this.#waitAfter(count);
+    tally.endsAt = Math.max(tally.endsAt, tally.waitsUntil + this.#waitAfter(count + 1));
+  }
+
+  #waitAfter(count: number): number {
+    return Math.min(1000 * 2 ** (count - this.max), MAX_WAIT_MS);
+  }
+}
+
+class LimitedAttempt implements Attempt {
+  /** The address and the accounts that the attempt concerns. */
+  readonly #keys: Set<string>;
+
+  constructor(
+    readonly failures: Failures,
+    ...keys: string[]
+  ) {
+    this.#keys = new Set(keys);
+  }
+
+  admit(account: string): void {
+    const key = clientKey('account', account);
+    this.#keys.add(key);
+    this.failures.admit(key);
+  }
+
+  pass(): void {
+    for (const key of this.#keys) this.failures.admit(key);
+  }
+
+  async fail(account: string | undefined): Promise<void> {
+    if (account !== undefined) this.#keys.add(clientKey('account', account));
+    this.pass();
+    await Promise.all([...this.#keys].map((key) => this.failures.count(key)));
+  }
 }

@@ -1,8 +1,8 @@
-import { LruCache } from './lru-cache.js';
+import QuickLRU from 'quick-lru';
 import type { Count, SharedCounts } from './shared-counters.js';
 
-/** One request counted: the fields that its answer carries, and for how long it is refused. */
 export interface RateLimitResult {
+  /** The header fields of the response. */
   readonly fields: readonly string[];
   /** Seconds until the count starts again; undefined: the request is within the limit. */
   readonly refusedFor: number | undefined;
@@ -16,8 +16,8 @@ export interface Quota {
   readonly seconds: number;
 }
 
-/** Clients that are remembered; the least recent are forgotten first. */
-const MAX = 50_000;
+/** Clients with a count; the least recently used are evicted. */
+const MAX_CLIENTS = 50_000;
 
 interface Window {
   count: number;
@@ -26,21 +26,20 @@ interface Window {
 }
 
 /**
- * Lets so many requests pass in a window that begins with a client's first; around its end there may be up to twice as
- * many in as much time. The fields are those of draft-ietf-httpapi-ratelimit-headers-11 (sections 3 and 4): a client
- * that has nothing left gets them with the Retry-After of its 429.
+ * A fixed-window limit: a window begins with a client's first request, so that up to twice as many may pass around its
+ * end. The fields follow draft-ietf-httpapi-ratelimit-headers-11 (sections 3 and 4); a 429 has them and Retry-After.
  *
- * With `shared` the count of all processes decides; each keeps its own besides, for when the database is away.
+ * With `shared` the count of all processes applies; the local one is for when the database is unavailable.
  */
 export function rateLimiter(
   { requests, seconds }: Quota,
   shared?: SharedCounts,
   now: () => number = Date.now,
 ): RateLimiter {
-  const windows = new LruCache<Window>(MAX);
+  const windows = new QuickLRU<string, Window>({ maxSize: MAX_CLIENTS / 2 });
   const policy = ['RateLimit-Policy', `"default";q=${requests};w=${seconds}`, 'RateLimit'];
 
-  const countHere = (key: string): Count => {
+  const countLocally = (key: string): Count => {
     const at = now();
     let window = windows.get(key);
     if (!window || at >= window.endsAt) {
@@ -51,8 +50,8 @@ export function rateLimiter(
   };
 
   return async (key) => {
-    const here = countHere(key);
-    const { count, endsInMs } = (await shared?.add(key)) ?? here;
+    const local = countLocally(key);
+    const { count, endsInMs } = (await shared?.add(key)) ?? local;
     const resetsIn = Math.max(1, Math.ceil(endsInMs / 1000));
     return {
       fields: [...policy, `"default";r=${Math.max(0, requests - count)};t=${resetsIn}`],

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import type { AddressInfo, Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { ExitError } from '../exit-error.js';
 
-/** The service cannot start, told in one line. */
-export class StartError extends Error {}
+/** The service cannot start. */
+export class StartError extends ExitError {}
 
-/** Where to listen; port 0: any that is free. `setting` names what decides the port. */
+/** Where to listen; port 0: any that is free. `setting` is the variable of the port. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
@@ -12,9 +13,8 @@ export interface ListenAddress {
 }
 
 /**
- * Connections that the kernel may have accepted and we have not yet; it lowers this to its own bound
- * (net.core.somaxconn). With Node's 511, of a thousand clients that connect at once those that find no room
- * wait a second or more, until they send again.
+ * Connections in the kernel's queue, which lowers this to net.core.somaxconn. With Node's 511, some of a thousand clients
+ * that connect at once find the queue full and wait for a second or more, until they retransmit.
  */
 const BACKLOG = 4096;
 
@@ -24,16 +24,26 @@ export async function listen(server: Server, { host, port, setting }: ListenAddr
   try {
     await once(server, 'listening');
   } catch (error) {
-    const taken = (error as { code?: string }).code === 'EADDRINUSE';
+    const isInUse = (error as { code?: string }).code === 'EADDRINUSE';
     throw new StartError(
-      taken
-        ? `port ${port} of ${host} is taken: set ${setting} to another`
+      isInUse
+        ? `port ${port} of ${host} is already in use: set ${setting} to another`
         : `cannot listen on ${host}: ${(error as Error).message}`,
     );
   }
 }
 
-/** Where a bound server is reached; `host` as it was given to `bind`. */
+/** A free port, which no other listener has at this moment; the given one if it is not 0. Throws StartError. */
+export async function freePort(address: ListenAddress): Promise<number> {
+  const server = createServer();
+  await listen(server, address);
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** The URL of a server that listens on `host`. */
 export function urlOf(server: Server, host: string): string {
   const { port } = server.address() as AddressInfo;
   return `${'setSecureContext' in server ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;

@@ -1,20 +1,19 @@
 import { constants } from 'node:os';
 import type { Log } from '../telemetry/log.js';
 
-/** What is ended by a signal. */
+/** What a signal stops. */
 export interface Stoppable {
-  /** Ends in order. */
+  /** Finishes what is in flight, then stops. */
   stop(): Promise<void>;
-  /** Ends what would outlive this process, at once. */
+  /** Kills what would outlive this process. */
   abandon?(): void;
 }
 
 export const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /**
- * From now on SIGTERM and SIGINT stop what runs and exit with 0; a second one exits at once, with the code that a
- * shell gives a process ended by that signal. Before anything
- * runs the exit alone ends what was started.
+ * From now on SIGTERM and SIGINT stop the service and exit with 0; a second one exits at once with the code that a shell
+ * gives a process ended by that signal. During the start, the handlers of `exit` end what was started.
  */
 export function stopOnSignals(running: () => Stoppable | undefined, log: Log): void {
   let stopping = false;
@@ -31,7 +30,7 @@ export function stopOnSignals(running: () => Stoppable | undefined, log: Log): v
   for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
 }
 
-/** Stops it and exits: with 0, or with 1 when it did not stop in order. */
+/** Stops and exits: with 0, or with 1 after an error. */
 export async function stopAndExit(running: Stoppable, log: Log): Promise<never> {
   try {
     await running.stop();
@@ -42,11 +41,11 @@ export async function stopAndExit(running: Stoppable, log: Log): Promise<never> 
   process.exit(0);
 }
 
-/** Reads the certificates again; those in use stay when the new ones are no good. */
+/** Reads the certificates again; the current ones stay when the new ones are invalid. */
 export function reload(service: { reload(): void } | undefined, log: Log): void {
   try {
     service?.reload();
   } catch (error) {
-    log.error({ err: error }, 'the certificates stay what they were');
+    log.error({ err: error }, 'the certificates cannot be read again; the current ones stay in use');
   }
 }

@@ -2,12 +2,13 @@ import { constants, createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { Config } from '../config/config.js';
+import { ExitError } from '../exit-error.js';
 import { certificateBlocks } from './pem.js';
 
-/** A file of the TLS settings that cannot be used, told in one line. */
-export class TlsError extends Error {}
+/** A file of the TLS settings cannot be used. */
+export class TlsError extends ExitError {}
 
-/** What the server shows and whom it believes; undefined: the configuration names no certificate. Throws TlsError. */
+/** The server's certificate and the CAs of its clients; undefined: the configuration names no certificate. Throws TlsError. */
 export function readTls(
   config: Pick<Config, 'tlsCert' | 'tlsKey' | 'tlsClientCa'>,
 ): SecureContextOptions | undefined {
@@ -19,11 +20,11 @@ export function readTls(
     key,
     ...(tlsClientCa === undefined ? {} : { ca: certificatesIn('TLS_CLIENT_CA', tlsClientCa) }),
     minVersion: 'TLSv1.2',
-    // A handshake costs us more than the client, and nobody needs a second one on a connection.
+    // A handshake costs the server more than the client, and no client needs a second one on a connection.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   };
   try {
-    // An empty key would pass below, and no handshake with it.
+    // createSecureContext accepts an empty key, with which every handshake fails.
     createPrivateKey(key);
     createSecureContext(options);
   } catch (error) {
@@ -34,13 +35,13 @@ export function readTls(
   return options;
 }
 
-/** The certificates in a file, one or more: OpenSSL passes over what it cannot read, and believes the rest. */
+/** The certificates in a file, at least one. OpenSSL would ignore those that it cannot read. */
 function certificatesIn(name: string, file: string): string {
   const found = certificateBlocks(read(name, file));
   try {
     for (const pem of found) new X509Certificate(pem);
   } catch (error) {
-    throw new TlsError(`${name} ${file} holds a bad certificate: ${(error as Error).message}`);
+    throw new TlsError(`${name} ${file} holds an invalid certificate: ${(error as Error).message}`);
   }
   if (found.length === 0) throw new TlsError(`${name} ${file} holds no certificate in PEM`);
   return found.join('\n');

@@ -1,7 +1,8 @@
 import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
-import type { BlockList, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { isTrusted } from '../http/client-identity.js';
+import type { Network } from '../ip-address.js';
 import { clientKey } from '../limits/client-key.js';
 
 export interface ConnectionLimits {
@@ -9,7 +10,7 @@ export interface ConnectionLimits {
   /** 0: no limit. */
   readonly connectionsPerAddress: number;
   /** Proxies, to whose connections the limit per address does not apply. */
-  readonly trustProxy: BlockList | undefined;
+  readonly trustProxy: readonly Network[] | undefined;
 }
 
 /** Connections beyond a limit that receive a 503; any further ones are closed at once, which costs less. */

@@ -521,7 +521,7 @@ t.test('a Content-Length that is not the length of the body', async (t) => {
 });
 
 t.test('a body that is cut off leaves no record', async (t) => {
-  const service = await testService(t, { HEADERS_TIMEOUT_MS: '100', REQUEST_TIMEOUT_MS: '200' });
+  const service = await testService(t, { REQUEST_TIMEOUT_MS: '200' }, { headersTimeoutMs: 100 });
   await unharmed(t, service, async ({ id }) => {
     for (const [method, path, type] of writes(id)) {
       const start = `${method} ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\n`;

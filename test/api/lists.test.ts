@@ -256,11 +256,11 @@ t.test('a long array is streamed whole, from one snapshot', async (t) => {
 t.test('a reader that stalls is cut off and its connection is free again', async (t) => {
   const databaseUrl = await testDatabase(t);
   await fill(databaseUrl, 60_000, 0);
-  const { url, send } = await testService(t, {
-    DATABASE_URL: databaseUrl,
-    STREAM_STALL_MS: '200',
-    DB_STREAMS: '1',
-  });
+  const { url, send } = await testService(
+    t,
+    { DATABASE_URL: databaseUrl, DB_STREAMS: '1' },
+    { streamStallMs: 200 },
+  );
   const stalled = await new Promise<http.IncomingMessage>((resolve) => {
     http.get(`${url}/users`, { agent: false }, (response) => resolve(response.pause()));
   });

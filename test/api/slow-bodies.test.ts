@@ -144,7 +144,7 @@ t.test('behind a trusted proxy the share is of the real address, and of IPv6 of 
 });
 
 t.test('bodies that trickle are cut with 408: BODY_MIN_RATE', async (t) => {
-  const service = await testService(t, { ...SIGNATURE, BODY_MIN_RATE: '1000', BODY_RATE_MS: '200' });
+  const service = await testService(t, { ...SIGNATURE, BODY_MIN_RATE: '1000' }, { bodyRateMs: 200 });
   const small = await connected(t, service);
   const large = await connected(t, service);
   const fields = madeUp({ 'x-key-id': 'a' });

@@ -39,7 +39,7 @@ async function fill({ send }: TestService): Promise<void> {
 }
 
 t.test('header fields that never end: 408, however steadily they come', async (t) => {
-  const service = await testService(t, { HEADERS_TIMEOUT_MS: '200', REQUEST_TIMEOUT_MS: '60000' });
+  const service = await testService(t, { REQUEST_TIMEOUT_MS: '60000' }, { headersTimeoutMs: 200 });
   const client = await connected(t, service);
   client.socket.write(`GET /users HTTP/1.1\r\n${HOST}`);
   trickle(client, 'X-A: b\r\n');
@@ -49,7 +49,7 @@ t.test('header fields that never end: 408, however steadily they come', async (t
 });
 
 t.test('a body that never ends: 408, however steadily it comes', async (t) => {
-  const service = await testService(t, { HEADERS_TIMEOUT_MS: '100', REQUEST_TIMEOUT_MS: '300' });
+  const service = await testService(t, { REQUEST_TIMEOUT_MS: '300' }, { headersTimeoutMs: 100 });
   const client = await connected(t, service);
   client.socket.write(
     `POST /users HTTP/1.1\r\n${HOST}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n`,
@@ -75,7 +75,7 @@ t.test('bodies that are slow to come take no place from others', async (t) => {
 });
 
 t.test('a connection on which nothing comes is ended', async (t) => {
-  const service = await testService(t, { HEADERS_TIMEOUT_MS: '200', KEEP_ALIVE_MS: '200' });
+  const service = await testService(t, { KEEP_ALIVE_MS: '200' }, { headersTimeoutMs: 200 });
   const silent = await connected(t, service);
   const idle = await connected(t, service);
   idle.socket.write(`GET /users HTTP/1.1\r\n${HOST}\r\n`);
@@ -85,7 +85,7 @@ t.test('a connection on which nothing comes is ended', async (t) => {
 });
 
 t.test('a reader that takes nothing of a page is cut off', async (t) => {
-  const service = await testService(t, { STREAM_STALL_MS: '200', DB_STREAMS: '1' });
+  const service = await testService(t, { DB_STREAMS: '1' }, { streamStallMs: 200 });
   await fill(service);
   const client = await connected(t, service);
   client.socket.pause();
@@ -97,7 +97,7 @@ t.test('a reader that takes nothing of a page is cut off', async (t) => {
 });
 
 t.test('a slow reader that goes on taking gets all of it', async (t) => {
-  const service = await testService(t, { STREAM_STALL_MS: '300' });
+  const service = await testService(t, {}, { streamStallMs: 300 });
   await fill(service);
   const client = await connected(t, service);
   client.socket.write(`GET /items?page=1 HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`);
@@ -113,7 +113,7 @@ t.test('a slow reader that goes on taking gets all of it', async (t) => {
 t.test('who sends request after request and reads nothing has one answer made', async (t) => {
   let made = 0;
   const page = 'a'.repeat(20_000_000);
-  const service = await testService(t, { STREAM_STALL_MS: '300', ANSWER_BYTES: '1024' }, async () => [
+  const service = await testService(t, { RESPONSE_BYTES: '1024' }, { streamStallMs: 300 }, async () => [
     {
       path: '/large',
       actions: {
@@ -136,7 +136,7 @@ t.test('who sends request after request and reads nothing has one answer made', 
 });
 
 t.test('a request that waits for the service is not taken for a slow client', async (t) => {
-  const service = await testService(t, { STREAM_STALL_MS: '50' }, async () => [
+  const service = await testService(t, {}, { streamStallMs: 50 }, async () => [
     {
       path: '/slow',
       actions: {

@@ -12,7 +12,7 @@ import type { Json } from '../../src/json.js';
 import { dataFolder, isAlive, serverPid, startNode, startProcess, until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
 
-const COMMAND = fileURLToPath(new URL('../../src/cli/import.js', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
 const fixture = (name: string) => fileURLToPath(new URL(`../../../test/fixtures/${name}`, import.meta.url));
 
 interface Outcome {
@@ -23,7 +23,9 @@ interface Outcome {
 
 function importFile(args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [COMMAND, ...args], { env: { PATH: process.env.PATH, ...env } });
+    const child = spawn(process.execPath, [COMMAND, 'import', ...args], {
+      env: { PATH: process.env.PATH, ...env },
+    });
     let out = '';
     let err = '';
     child.stdout.on('data', (chunk) => {
@@ -228,7 +230,7 @@ t.test('what cannot be loaded at all is one clear line, and loads nothing', asyn
     /no collection pets: there are users, items, posts/,
   );
   await fails([fileOf(t, { a: [], b: [] }), '--as', 'items'], 64, /one array/);
-  t.match(await importFile([good], { DATABASE_URL: 'nonsense' }), { code: 78, err: /DATABASE_URL takes/ });
+  t.match(await importFile([good], { DATABASE_URL: 'nonsense' }), { code: 78, err: /DATABASE_URL must be/ });
   t.match(await importFile([good], { DATABASE_URL: 'postgres://a@127.0.0.1:1/b' }), {
     code: 1,
     err: /cannot be reached/,
@@ -241,14 +243,14 @@ t.test('an embedded database that a service uses is left alone', async (t) => {
   const service = startProcess(t, { DATA_DIR: folder });
   const url = await service.ready();
   const outcome = await importFile([fileOf(t, { items: [{ name: 'a' }] })], { DATA_DIR: folder });
-  t.match(outcome, { code: 1, out: '', err: /^import: DATA_DIR is in use: [^\n]+\n$/ });
+  t.match(outcome, { code: 1, out: '', err: /^plinth: DATA_DIR is in use: [^\n]+\n$/ });
   t.equal((await send(url, 'GET', '/items?order=asc')).json.length, 0);
 });
 
 t.test('a signal ends it with the embedded database', async (t) => {
   const folder = await dataFolder(t);
   const items = Array.from({ length: 200_000 }, (_, at) => ({ name: `item ${at}` }));
-  const { child, ended } = startNode(t, [COMMAND, fileOf(t, { items })], { DATA_DIR: folder });
+  const { child, ended } = startNode(t, [COMMAND, 'import', fileOf(t, { items })], { DATA_DIR: folder });
   const pid = await until('the server runs', () => serverPid(folder));
   child.kill('SIGINT');
   t.equal(await ended, 130);

@@ -84,18 +84,18 @@ t.test('wrong usage ends it with 64, bad configuration with 78, nothing started'
   const wrong: [string[], RegExp][] = [
     [['dance'], /^plinth: there is no command dance\nusage: /],
     [['start', 'now'], /^plinth: there is no command start now\nusage: /],
-    [['keys'], /^plinth: keys what\?\nusage: /],
+    [['keys'], /^plinth: keys needs create, list or revoke\nusage: /],
     [['keys', 'dance'], /^plinth: there is no command keys dance\nusage: /],
-    [['keys', 'create'], /^plinth: create takes --label, --subject and --scopes\nusage: /],
+    [['keys', 'create'], /^plinth: keys create needs --label, --subject and --scopes\nusage: /],
     [[...CREATE, '--expires', 'soon'], /^plinth: --expires must be a time to come, as in RFC 3339\nusage: /],
     [[...CREATE, '--expires', '2020-01-01T00:00:00Z'], /^plinth: --expires must be a time to come/],
     [[...CREATE, '--expires', '0d'], /^plinth: --expires must be a time to come/],
     [[...CREATE, '--colour', 'red'], /^plinth: Unknown option '--colour'/],
     [[...CREATE, '--scopes', ''], /^plinth: --scopes must/],
     [[...CREATE, '--label', ' '], /^plinth: --label must/],
-    [['keys', 'list', 'all'], /^plinth: list takes nothing more\nusage: /],
-    [['keys', 'revoke'], /^plinth: revoke takes the id of a key\nusage: /],
-    [['keys', 'revoke', 'x'], /^plinth: revoke takes the id of a key\nusage: /],
+    [['keys', 'list', 'all'], /^plinth: keys list has no arguments\nusage: /],
+    [['keys', 'revoke'], /^plinth: keys revoke needs the id of a key\nusage: /],
+    [['keys', 'revoke', 'x'], /^plinth: keys revoke needs the id of a key\nusage: /],
   ];
   for (const [args, told] of wrong) {
     const { code, out, err } = await plinth(t, args, env);
@@ -103,7 +103,7 @@ t.test('wrong usage ends it with 64, bad configuration with 78, nothing started'
     t.match(err, told);
   }
   const bad = await plinth(t, ['keys', 'list'], { ...env, PORT: '70000' });
-  t.match(bad, { code: 78, out: '', err: /^plinth: PORT takes [^\n]+\n$/ });
+  t.match(bad, { code: 78, out: '', err: /^plinth: PORT must be [^\n]+\n$/ });
   t.equal(serverPid(env.DATA_DIR), undefined);
 });
 

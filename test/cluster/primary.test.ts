@@ -312,10 +312,10 @@ t.test('what keeps it from starting is told once', async (t) => {
   await told(
     { PORT: String((taken.address() as net.AddressInfo).port) },
     1,
-    /port \d+ of 127\.0\.0\.1 is taken/,
+    /port \d+ of 127\.0\.0\.1 is already in use/,
   );
   await told({ TLS_CERT: '/no/such', TLS_KEY: '/no/such' }, 1, /TLS_KEY \/no\/such cannot be read/);
-  await told({ WORKERS: '0' }, 78, /WORKERS takes an integer from 1 to 256, or `auto`/);
+  await told({ WORKERS: '0' }, 78, /WORKERS must be an integer from 1 to 256, or `auto`/);
 });
 
 t.test('one embedded database for all, and keys beside it', async (t) => {

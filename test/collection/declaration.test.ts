@@ -38,7 +38,7 @@ t.test('a collection is a table and a declaration', async (t) => {
     batchBytes: 4_194_304,
     responseBytes: 268_435_456,
   };
-  const { send } = await testService(t, { DATABASE_URL: databaseUrl }, async (db) =>
+  const { send } = await testService(t, { DATABASE_URL: databaseUrl }, {}, async (db) =>
     collectionRoutes(db, await openCollection(db, notes, false), settings),
   );
   const created = await send('POST', '/api/v1/notes', { body: { text: ' hello ', tag: 1 } });

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import t from 'tap';
-import { ConfigError, readConfig } from '../../src/config/config.js';
+import { ConfigError, configWarnings, readConfig } from '../../src/config/config.js';
 
 type Env = Record<string, string>;
 
@@ -38,7 +38,6 @@ const DEFAULTS = {
   batchBytes: 4_194_304,
   connectionsPerAddress: 0,
   maxRequests: 1024,
-  maxRequestsPerConnection: 0,
   shutdownMs: 10_000,
   deprecation: undefined,
   sunset: undefined,
@@ -95,12 +94,12 @@ t.test('an empty or blank variable is as one that is not set', async (t) => {
   }
 });
 
-t.test('WORKERS takes a number, or `auto` for as many as there are cores', async (t) => {
+t.test('WORKERS accepts a number, or `auto` for as many as there are cores', async (t) => {
   t.equal(readConfig({}).workers, 1);
   t.equal(readConfig({ WORKERS: '256' }).workers, 256);
   t.equal(readConfig({ WORKERS: 'auto' }).workers, Math.min(256, availableParallelism()));
   for (const bad of ['0', '257', '-1', '1.5', 'Auto', 'all', '9999'])
-    t.strictSame(faultsOf({ WORKERS: bad }), ['WORKERS takes an integer from 1 to 256, or `auto`'], bad);
+    t.strictSame(faultsOf({ WORKERS: bad }), ['WORKERS must be an integer from 1 to 256, or `auto`'], bad);
 });
 
 t.test('space around a value is left out', async (t) => {
@@ -116,10 +115,10 @@ t.test('what the issuer writes', async (t) => {
     'scp',
     'https://api.example.org/roles',
   ]);
-  t.strictSame(faultsOf({ JWT_TYP: 'jwt' }), ['JWT_TYP takes `at+jwt` or `JWT`']);
-  t.match(faultsOf({ JWT_SCOPES_CLAIM: 'x'.repeat(257) }), [/^JWT_SCOPES_CLAIM takes up to 8 names/]);
-  t.match(faultsOf({ JWT_SCOPES_CLAIM: 'a b c d e f g h i' }), [/^JWT_SCOPES_CLAIM takes/]);
-  t.match(faultsOf({ JWT_SCOPES_CLAIM: ',' }), [/^JWT_SCOPES_CLAIM takes/]);
+  t.strictSame(faultsOf({ JWT_TYP: 'jwt' }), ['JWT_TYP must be `at+jwt` or `JWT`']);
+  t.match(faultsOf({ JWT_SCOPES_CLAIM: 'x'.repeat(257) }), [/^JWT_SCOPES_CLAIM must be up to 8 names/]);
+  t.match(faultsOf({ JWT_SCOPES_CLAIM: 'a b c d e f g h i' }), [/^JWT_SCOPES_CLAIM must be/]);
+  t.match(faultsOf({ JWT_SCOPES_CLAIM: ',' }), [/^JWT_SCOPES_CLAIM must be/]);
   const long = JSON.stringify(Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`r${i}`, ['self']])));
   for (const bad of [
     'x',
@@ -132,7 +131,7 @@ t.test('what the issuer writes', async (t) => {
     '{"": ["b"]}',
     long,
   ])
-    t.match(faultsOf({ JWT_SCOPES_MAP: bad }), [/^JWT_SCOPES_MAP takes a JSON object/], bad);
+    t.match(faultsOf({ JWT_SCOPES_MAP: bad }), [/^JWT_SCOPES_MAP must be a JSON object/], bad);
   const account = { AUTH: 'bearer', ISSUER: 'caller@project.iam.gserviceaccount.com', AUDIENCE: 'api' };
   t.strictSame(faultsOf(account), ['ISSUER is an email address, which has no metadata: set JWKS_URI']);
   t.strictSame(faultsOf({ ...account, JWKS_URI: 'https://www.googleapis.com/jwks' }), []);
@@ -144,55 +143,44 @@ const INTEGERS: Record<string, [number, number]> = {
   BODY_LIMIT: [1024, 104_857_600],
   DB_CONNECTIONS: [1, 100],
   DB_STREAMS: [1, 100],
-  DB_QUEUE: [1, 100_000],
   DB_TIMEOUT_MS: [10, 600_000],
-  STREAM_STALL_MS: [50, 3_600_000],
-  HEADERS_TIMEOUT_MS: [100, 600_000],
   REQUEST_TIMEOUT_MS: [100, 3_600_000],
   KEEP_ALIVE_MS: [0, 3_600_000],
   MAX_CONNECTIONS: [1, 1_000_000],
   BODY_MIN_RATE: [0, 1_000_000_000],
-  BODY_RATE_MS: [100, 600_000],
-  ANSWER_BYTES: [1024, 17_179_869_184],
+  RESPONSE_BYTES: [1024, 17_179_869_184],
   BATCH_BYTES: [1024, 1_073_741_824],
   CONNECTIONS_PER_ADDRESS: [0, 1_000_000],
   MAX_REQUESTS: [1, 100_000],
-  MAX_REQUESTS_PER_CONNECTION: [0, 1_000_000_000],
   SHUTDOWN_MS: [0, 600_000],
   SHUTDOWN_DELAY_MS: [0, 600_000],
-  SHUTDOWN_IDLE_MS: [0, 600_000],
   JWT_SKEW: [0, 300],
   AUTH_FAILURES: [0, 1_000_000],
   HSTS_MAX_AGE: [0, 3_153_600_000],
-  EVENTS_KEEP: [1, 3_153_600_000],
-  EVENTS_MAX: [1, 999_999_999_999],
+  EVENTS_RETENTION: [1, 3_153_600_000],
   EVENTS_STREAMS: [1, 1_000_000],
   EVENTS_STREAMS_PER_PRINCIPAL: [0, 1_000_000],
-  EVENTS_STREAM_MS: [100, 86_400_000],
-  EVENTS_HEARTBEAT_MS: [50, 600_000],
-  EVENTS_BUFFER: [1024, 104_857_600],
   WEBHOOK_TIMEOUT_MS: [50, 60_000],
   WEBHOOK_CONCURRENCY: [1, 1000],
   WEBHOOK_TARGET_CONCURRENCY: [1, 100],
-  WEBHOOK_POLL_MS: [10, 60_000],
   WEBHOOK_RETENTION: [1, 31_536_000],
 };
 
 t.test('bodies in all may take no less than one may', async (t) => {
-  const fault = 'BODY_BYTES takes no less than BODY_LIMIT';
+  const fault = 'BODY_BYTES must be at least BODY_LIMIT';
   t.strictSame(faultsOf({ BODY_BYTES: '1048575' }), [fault]);
   t.strictSame(faultsOf({ BODY_BYTES: '1024', BODY_LIMIT: '1025' }), [fault]);
   t.strictSame(faultsOf({ BODY_BYTES: '1024', BODY_LIMIT: '1024' }), []);
-  const ofOne = 'BODY_BYTES_PER_ADDRESS takes 0, or no less than BODY_LIMIT';
+  const ofOne = 'BODY_BYTES_PER_ADDRESS must be 0, or at least BODY_LIMIT';
   t.strictSame(faultsOf({ BODY_BYTES_PER_ADDRESS: '1048575' }), [ofOne]);
   for (const text of ['0', '1048576']) t.strictSame(faultsOf({ BODY_BYTES_PER_ADDRESS: text }), []);
   t.equal(readConfig({ BODY_BYTES: '2048', BODY_LIMIT: '1024' }).bodyBytesPerAddress, 1024);
-  const range = 'BODY_BYTES takes an integer from 1024 to 17179869184';
+  const range = 'BODY_BYTES must be an integer from 1024 to 17179869184';
   for (const text of ['1023', '17179869185', '1e6', '-1']) t.same(faultsOf({ BODY_BYTES: text }), [range]);
 });
 
 for (const [name, [min, max]] of Object.entries(INTEGERS)) {
-  t.test(`${name} takes an integer from ${min} to ${max}`, async (t) => {
+  t.test(`${name} accepts an integer from ${min} to ${max}`, async (t) => {
     for (const good of [min, max]) t.strictSame(faultsOf({ [name]: String(good) }), [], `${good}`);
     const bad = [
       '-1',
@@ -211,7 +199,7 @@ for (const [name, [min, max]] of Object.entries(INTEGERS)) {
     if (min > 0) bad.push(min - 1);
     for (const text of bad) {
       const faults = faultsOf({ [name]: String(text) });
-      t.strictSame(faults, [`${name} takes an integer from ${min} to ${max}`], `not ${text}`);
+      t.strictSame(faults, [`${name} must be an integer from ${min} to ${max}`], `not ${text}`);
     }
   });
 }
@@ -332,12 +320,12 @@ const TEXTS: { name: string; good: string[]; bad: string[] }[] = [
 ];
 
 for (const { name, good, bad } of TEXTS) {
-  t.test(`${name} takes what it says and nothing else`, async (t) => {
+  t.test(`${name} accepts what it says and nothing else`, async (t) => {
     for (const text of good) t.strictSame(faultsOf({ [name]: text }), [], text);
     for (const text of bad) {
       const faults = faultsOf({ [name]: text });
       t.equal(faults.length, 1, `not ${JSON.stringify(text)}`);
-      t.match(faults[0], new RegExp(`^${name} takes \\S`));
+      t.match(faults[0], new RegExp(`^${name} must be \\S`));
     }
   });
 }
@@ -360,18 +348,18 @@ t.test('a limit and the origins are read as what they name', async (t) => {
 
 t.test('a sunset before the deprecation is a fault', async (t) => {
   const faults = faultsOf({ V1_DEPRECATION: '2026-12-31T00:00:00Z', V1_SUNSET: '2026-12-30T00:00:00Z' });
-  t.strictSame(faults, ['V1_SUNSET takes a date that is not before V1_DEPRECATION']);
+  t.strictSame(faults, ['V1_SUNSET must be a date that is not before V1_DEPRECATION']);
   t.strictSame(faultsOf({ V1_DEPRECATION: '2026-12-31T00:00:00Z', V1_SUNSET: '2026-12-31T00:00:00Z' }), []);
 });
 
-t.test('every fault is reported at once, each with its variable and what that takes', async (t) => {
+t.test('every fault is reported at once, each with its variable and what is expected', async (t) => {
   const bad: Env = { V1_DEPRECATION: 'soon', V1_SUNSET: 'late', V1_SUCCESSOR: 'v2', LOG_LEVEL: 'loud' };
   for (const name of Object.keys(INTEGERS)) bad[name] = '-1';
   Object.assign(bad, { HOST: 'a b', DATABASE_URL: 'mysql://root:secret@h/d', AUTH: 'digest' });
   const faults = faultsOf(bad);
   t.equal(faults.length, Object.keys(bad).length);
   for (const name of Object.keys(bad)) {
-    t.equal(faults.filter((fault) => fault.startsWith(`${name} takes `)).length, 1, name);
+    t.equal(faults.filter((fault) => fault.startsWith(`${name} must be `)).length, 1, name);
   }
   t.notMatch(faults.join(), /secret/, 'values, which may be secret, are not repeated');
   t.throws(() => readConfig(bad), { message: faults.join('\n') });
@@ -401,11 +389,11 @@ t.test('with an access log the level is info, unless it is said to be more', asy
   t.equal(readConfig({ ACCESS_LOG: 'on', LOG_LEVEL: 'trace' }).logLevel, 'trace');
   for (const LOG_LEVEL of ['warn', 'error', 'silent'])
     t.same(faultsOf({ ACCESS_LOG: 'on', LOG_LEVEL }), [
-      'LOG_LEVEL takes one of info, debug, trace with ACCESS_LOG',
+      'LOG_LEVEL must be one of info, debug, trace with ACCESS_LOG',
     ]);
   t.same(faultsOf({ ACCESS_LOG: 'yes', SERVER_TIMING: '1' }), [
-    'ACCESS_LOG takes `on` or `off`',
-    'SERVER_TIMING takes `on` or `off`',
+    'ACCESS_LOG must be `on` or `off`',
+    'SERVER_TIMING must be `on` or `off`',
   ]);
 });
 
@@ -413,15 +401,41 @@ t.test('the listener of the metrics', async (t) => {
   t.match(readConfig({ METRICS_PORT: '9464', METRICS_HOST: '::' }), { metricsPort: 9464, metricsHost: '::' });
   t.equal(readConfig({ METRICS_PORT: '0' }).metricsPort, 0);
   for (const METRICS_PORT of ['-1', '65536', 'on', '1.5', '123456'])
-    t.same(faultsOf({ METRICS_PORT }), ['METRICS_PORT takes an integer from 0 to 65535']);
-  t.same(faultsOf({ METRICS_HOST: 'localhost' }), ['METRICS_HOST takes an IP address']);
+    t.same(faultsOf({ METRICS_PORT }), ['METRICS_PORT must be an integer from 0 to 65535']);
+  t.same(faultsOf({ METRICS_HOST: 'localhost' }), ['METRICS_HOST must be an IP address']);
 });
 
-t.test('EVENTS takes on, as without it, or off', async (t) => {
+t.test('EVENTS accepts on, as without it, or off', async (t) => {
   for (const [text, events] of [
     ['on', true],
     ['off', false],
   ] as const)
     t.equal(readConfig({ EVENTS: text }).events, events);
-  t.strictSame(faultsOf({ EVENTS: 'no' }), ['EVENTS takes `on` or `off`']);
+  t.strictSame(faultsOf({ EVENTS: 'no' }), ['EVENTS must be `on` or `off`']);
+});
+
+t.test('a former name works, and so does a warning', async (t) => {
+  t.match(readConfig({ ANSWER_BYTES: '2048', EVENTS_KEEP: '60' }), {
+    responseBytes: 2048,
+    eventsRetentionSeconds: 60,
+  });
+  t.equal(
+    readConfig({ ANSWER_BYTES: '2048', RESPONSE_BYTES: '4096' }).responseBytes,
+    4096,
+    'the new name wins',
+  );
+  t.same(faultsOf({ ANSWER_BYTES: 'x' }), ['ANSWER_BYTES must be an integer from 1024 to 17179869184']);
+  t.same(configWarnings({ ANSWER_BYTES: '2048', EVENTS_KEEP: ' ', RESPONSE_BYTES: '4096' }), [
+    'ANSWER_BYTES is now RESPONSE_BYTES; the next version ignores the former name',
+  ]);
+});
+
+t.test('a removed setting is ignored with a warning', async (t) => {
+  t.equal(readConfig({ DB_QUEUE: 'x' }).dbQueue, 2000);
+  t.same(configWarnings({ DB_QUEUE: 'x', PORT: '1' }), ['DB_QUEUE is no longer a setting and is ignored']);
+  t.same(configWarnings({}), []);
+});
+
+t.test('tests replace constants', async (t) => {
+  t.equal(readConfig({}, { dbQueue: 1 }).dbQueue, 1);
 });

@@ -169,7 +169,7 @@ t.test('changes by SQL of others leave events', async (t) => {
   );
 });
 
-const IMPORT = fileURLToPath(new URL('../../src/cli/import.js', import.meta.url));
+const IMPORT = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
 
 t.test('what is imported leaves events, unless they are off', async (t) => {
   const file = join(t.testdir(), 'items.json');
@@ -179,7 +179,7 @@ t.test('what is imported leaves events, unless they are off', async (t) => {
     ['off', 0],
   ] as const) {
     const databaseUrl = await testDatabase(t);
-    const run = startNode(t, [IMPORT, file], { DATABASE_URL: databaseUrl, EVENTS: setting });
+    const run = startNode(t, [IMPORT, 'import', file], { DATABASE_URL: databaseUrl, EVENTS: setting });
     t.equal(await run.ended, 0, run.stderr());
     t.equal((await (await written(t, databaseUrl))()).length, count);
   }

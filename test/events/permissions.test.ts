@@ -27,10 +27,9 @@ async function setup(t: Test) {
     admin: ['admin'],
   };
   const subjects: Record<string, string> = { self: ada, 'posts and self': eve };
-  const service = await testService(t, {
+  const env = {
     DATABASE_URL: open.databaseUrl,
     AUTH: 'signature, api-key',
-    EVENTS_HEARTBEAT_MS: '50',
     SIGNING_SECRETS: JSON.stringify(
       Object.entries(callers).map(([id, scopes]) => ({
         id,
@@ -39,7 +38,8 @@ async function setup(t: Test) {
         scopes,
       })),
     ),
-  });
+  };
+  const service = await testService(t, env, { eventsHeartbeatMs: 50 });
   let requests = 0;
   const signed = (caller: string, query = '') => {
     const path = `/events?n=${requests++}${query}`;

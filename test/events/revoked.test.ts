@@ -18,7 +18,8 @@ const EVENTS = '/events?after=now';
 const PASSWORD = 'a long enough password 1';
 
 /** Heartbeats, which would find some of it out by themselves, are far apart. */
-const ENV = { AUTH: 'api-key, basic', BASIC_INSECURE: 'loopback', EVENTS_HEARTBEAT_MS: '600000' };
+const QUIET = { eventsHeartbeatMs: 600_000 };
+const ENV = { AUTH: 'api-key, basic', BASIC_INSECURE: 'loopback' };
 
 const basicOf = (email: string, password: string) => ({
   authorization: `Basic ${Buffer.from(`${email}:${password}`).toString('base64')}`,
@@ -26,7 +27,7 @@ const basicOf = (email: string, password: string) => ({
 
 /** A stream that another credential keeps, to see that only those concerned end. */
 async function setup(t: Test, env: Record<string, string> = {}) {
-  const service = await testService(t, { ...ENV, ...env });
+  const service = await testService(t, { ...ENV, ...env }, QUIET);
   const admin = { 'x-api-key': (await makeKey(service.db)).key };
   const stream = (headers: http.OutgoingHttpHeaders, from: TestService = service) =>
     follow(t, from.url + EVENTS, headers);
@@ -46,7 +47,7 @@ async function ends(t: Test, { isOver }: Followed, other: Followed): Promise<voi
 
 t.test('a revoked key ends its streams in every process', async (t) => {
   const { service, admin, stream, other } = await setup(t);
-  const second = await testService(t, { ...ENV, DATABASE_URL: service.databaseUrl });
+  const second = await testService(t, { ...ENV, DATABASE_URL: service.databaseUrl }, QUIET);
   const { id, key } = await makeKey(service.db);
   const open = await Promise.all([stream({ 'x-api-key': key }), stream({ 'x-api-key': key }, second)]);
   t.same(
@@ -163,7 +164,7 @@ t.test('introspected tokens: introspected again when the remembered response is 
     const token = new URLSearchParams(await text(req)).get('token')!;
     json(away ? {} : answers[token]!, away ? 503 : 200)(req, res);
   });
-  const service = await testService(t, ENV);
+  const service = await testService(t, ENV, QUIET);
   const clock = { ms: Date.now() };
   const config = readConfig({ AUTH: 'bearer', INTROSPECTION_URI: `${issuer.url}/introspect` });
   const timing = { timeoutMs: 5000, now: () => clock.ms };

@@ -1,6 +1,7 @@
 import net from 'node:net';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
+import type { Config } from '../../src/config/config.js';
 import { until } from '../support/process.js';
 import { testProxy } from '../support/proxy.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
@@ -9,8 +10,8 @@ import { follow } from './follow.js';
 const create = async ({ send }: TestService, name: string, more = {}) =>
   (await send('POST', '/items', { body: { name, ...more } })).json.id as string;
 
-async function setup(t: Test, env: Record<string, string> = {}) {
-  const service = await testService(t, env);
+async function setup(t: Test, env: Record<string, string> = {}, overrides: Partial<Config> = {}) {
+  const service = await testService(t, env, overrides);
   return { service, follow: (path: string, headers = {}) => follow(t, service.url + path, headers) };
 }
 
@@ -50,7 +51,7 @@ t.test('Last-Event-ID resumes, also over an `after` that is repeated', async (t)
 });
 
 t.test('heartbeats keep a stream alive and its cursor up to date', async (t) => {
-  const { service, follow } = await setup(t, { EVENTS_HEARTBEAT_MS: '50' });
+  const { service, follow } = await setup(t, {}, { eventsHeartbeatMs: 50 });
   const stream = await follow('/events?types=users.*');
   await create(service, 'not asked for');
   await until('its cursor has passed it', () => stream.lastId() > '00000000000');
@@ -63,7 +64,7 @@ t.test('heartbeats keep a stream alive and its cursor up to date', async (t) => 
 });
 
 t.test('a reader that does not read is cut, and gets the rest when it comes again', async (t) => {
-  const { service, follow } = await setup(t, { EVENTS_BUFFER: '65536' });
+  const { service, follow } = await setup(t, {}, { eventsBuffer: 65_536 });
   const note = 'x'.repeat(500_000);
   const slow = await follow('/events');
   const quick = await follow('/events');
@@ -84,7 +85,7 @@ t.test('a reader that does not read is cut, and gets the rest when it comes agai
 });
 
 t.test('a reader that takes nothing between two heartbeats is cut', async (t) => {
-  const { service } = await setup(t, { EVENTS_HEARTBEAT_MS: '200', EVENTS_BUFFER: '104857600' });
+  const { service } = await setup(t, {}, { eventsHeartbeatMs: 200, eventsBuffer: 104_857_600 });
   for (let count = 0; count < 20; count++) await create(service, `${count}`, { note: 'x'.repeat(900_000) });
   const { port } = new URL(service.url);
   const socket = net.connect(Number(port), '127.0.0.1', () =>
@@ -119,7 +120,7 @@ t.test('places are bounded, and free again when a reader leaves', async (t) => {
 });
 
 t.test('a stream ends after its time, and with the service', async (t) => {
-  const brief = await setup(t, { EVENTS_STREAM_MS: '100', EVENTS_HEARTBEAT_MS: '50' });
+  const brief = await setup(t, {}, { eventsStreamMs: 100, eventsHeartbeatMs: 50 });
   const stream = await brief.follow('/events');
   await until('it is over', () => stream.isOver());
   const { service, follow } = await setup(t);

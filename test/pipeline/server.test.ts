@@ -638,7 +638,7 @@ t.test('a client that says it sends no more is answered', async (t) => {
 });
 
 t.test('a request that does not arrive in time: 408', async (t) => {
-  const service = await testService(t, { HEADERS_TIMEOUT_MS: '100', REQUEST_TIMEOUT_MS: '200' });
+  const service = await testService(t, { REQUEST_TIMEOUT_MS: '200' }, { headersTimeoutMs: 100 });
   const body = framed('Content-Length: 100\r\n', '{"name":');
   for (const bytes of ['GET /users HTTP/1.1\r\nHost: a\r\nX-', 'GE', body]) {
     const client = await Client.open(t, service);
@@ -660,7 +660,7 @@ t.test('an error response that cannot be written becomes a 500', async (t) => {
   });
   const path = '/broken';
   const env = { LOG_LEVEL: 'error', MAX_REQUESTS: '2' };
-  const service = await testService(t, env, async () => [
+  const service = await testService(t, env, {}, async () => [
     { path, actions: { GET: requiring('nothing', broken(['X-Why', 'a\r\nB: c'])) } },
   ]);
   for (let round = 0; round < 3; round++) {

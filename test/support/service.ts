@@ -6,7 +6,7 @@ import type { SecureContextOptions } from 'node:tls';
 import postgres from 'postgres';
 import type { Test } from 'tap';
 import { type App, startApp } from '../../src/app.js';
-import { readConfig } from '../../src/config/config.js';
+import { type Config, readConfig } from '../../src/config/config.js';
 import type { Db } from '../../src/db/db.js';
 import type { Route } from '../../src/http/router.js';
 import { createLog } from '../../src/telemetry/log.js';
@@ -44,21 +44,21 @@ export interface TestService extends App {
   readonly raw: (bytes: string | Buffer, until?: RegExp) => Promise<string>;
 }
 
-/** A service in this process on a port and a database of its own. `env` as on the command line. */
+/**
+ * A service in this process on a port and a database of its own. `env` as on the command line; `overrides` for what is no
+ * setting.
+ */
 export async function testService(
   t: Test,
   env: Record<string, string> = {},
+  overrides: Partial<Config> = {},
   more?: (db: Db) => Promise<Route[]>,
 ): Promise<TestService> {
   const databaseUrl = env.DATABASE_URL ?? (await testDatabase(t));
-  const config = readConfig({
-    PORT: '0',
-    LOG_LEVEL: 'silent',
-    SHUTDOWN_MS: '1000',
-    ALLOWED_HOSTS: HOSTS,
-    ...env,
-    DATABASE_URL: databaseUrl,
-  });
+  const settings = { PORT: '0', LOG_LEVEL: 'silent', SHUTDOWN_MS: '1000', ALLOWED_HOSTS: HOSTS, ...env };
+  // Services whose deliveries reach a test look for them often.
+  const poll = env.WEBHOOK_ALLOW ? { webhookPollMs: 20 } : {};
+  const config = readConfig({ ...settings, DATABASE_URL: databaseUrl }, { ...poll, ...overrides });
   const watch = config.auth.length > 0 ? watchSecrets(t, env) : undefined;
   const logged: string[] = [];
   const log = createLog(config.logLevel, { write: (line) => logged.push(line) });

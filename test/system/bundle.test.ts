@@ -105,7 +105,7 @@ t.test('health.cjs asks the service of its environment', async (t) => {
   const { port } = new URL(await service.ready());
   const env = { PORT: port, HOST: '0.0.0.0', AUTH: 'none' };
   t.same(await run(t, [HEALTH], env), { code: 0, out: '', err: '' });
-  t.match(await run(t, [HEALTH], { ...env, PORT: 'x' }), { code: 1, err: /PORT takes/ });
+  t.match(await run(t, [HEALTH], { ...env, PORT: 'x' }), { code: 1, err: /PORT must be/ });
   service.child.kill('SIGUSR2');
   await until(
     'maintenance begins',

@@ -133,7 +133,7 @@ t.test('a port that is taken is told in one line', async (t) => {
   await once(taken, 'listening');
   const { port } = taken.address() as net.AddressInfo;
   const service = startProcess(t, { DATABASE_URL: await testDatabase(t), PORT: String(port) });
-  await isRefused(t, service, 1, new RegExp(`port ${port} of 127\\.0\\.0\\.1 is taken`));
+  await isRefused(t, service, 1, new RegExp(`port ${port} of 127\\.0\\.0\\.1 is already in use`));
 });
 
 t.test('a host that is not ours is told in one line', async (t) => {
@@ -160,7 +160,7 @@ t.test('bad configuration ends it with 78, every fault told and nothing started'
     DATA_DIR: join(folder, 'data'),
     PORT: '70000',
     LOG_LEVEL: 'loud',
-    DB_QUEUE: '0',
+    DB_STREAMS: '0',
     HOST: '0.0.0.0',
   };
   const service = startProcess(t, bad);
@@ -168,7 +168,7 @@ t.test('bad configuration ends it with 78, every fault told and nothing started'
   t.equal(service.stdout(), '');
   const lines = service.stderr().trim().split('\n');
   t.equal(lines.length, 4);
-  for (const name of ['PORT', 'LOG_LEVEL', 'DB_QUEUE', 'HOST']) {
+  for (const name of ['PORT', 'LOG_LEVEL', 'DB_STREAMS', 'HOST']) {
     t.equal(lines.filter((line) => line.startsWith(`plinth: ${name} `)).length, 1, name);
   }
   t.notOk(existsSync(bad.DATA_DIR));

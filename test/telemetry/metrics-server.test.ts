@@ -70,7 +70,10 @@ t.test('a port for metrics that is taken ends the start in one line', async (t) 
   const { port } = taken.address() as net.AddressInfo;
   const service = startProcess(t, { DATABASE_URL: await testDatabase(t), METRICS_PORT: String(port) });
   t.equal(await service.ended, 1);
-  t.match(service.stderr(), /^plinth: port \d+ of 127\.0\.0\.1 is taken: set METRICS_PORT to another\n$/);
+  t.match(
+    service.stderr(),
+    /^plinth: port \d+ of 127\.0\.0\.1 is already in use: set METRICS_PORT to another\n$/,
+  );
 });
 
 t.test('the registries of several processes add up', async (t) => {

@@ -1,6 +1,7 @@
 import net from 'node:net';
 import t, { type Test } from 'tap';
 import { hashOf, newKey } from '../../src/auth/credentials/api-key-format.js';
+import type { Config } from '../../src/config/config.js';
 import { follow } from '../events/follow.js';
 import { until } from '../support/process.js';
 import { testService } from '../support/service.js';
@@ -129,8 +130,8 @@ const aborted = async (url: string, reason: string) =>
   (await scrape(url)).value('http_server_aborted_requests_total', { route: '/users', reason }) === 1;
 
 /** A service, and a request to it that gets more than any buffer on the way takes. */
-async function longAnswer(t: Test, env: Record<string, string> = {}) {
-  const { url, db } = await testService(t, env);
+async function longAnswer(t: Test, overrides: Partial<Config> = {}) {
+  const { url, db } = await testService(t, {}, overrides);
   await db.run(
     `insert into users (id, updated_at, email, doc)
      select gen_random_uuid(), now(), n || '@example.org', '{"name":"' || repeat('x', 10000) || '"}'
@@ -148,7 +149,7 @@ function connectTo(t: Test, url: string, head: string): net.Socket {
 }
 
 t.test('a reader that stalls is counted as such, and not among the answered', async (t) => {
-  const { url } = await longAnswer(t, { STREAM_STALL_MS: '50' });
+  const { url } = await longAnswer(t, { streamStallMs: 50 });
   await until('it is cut off', () => aborted(url, 'stalled'));
   const { value } = await scrape(url);
   t.equal(value(COUNT, { method: 'GET', route: '/users' }), undefined);

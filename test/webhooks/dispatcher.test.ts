@@ -10,11 +10,11 @@ t.jobs = 4;
 
 t.test('a test event is sent at once, signed in both forms', async (t) => {
   const target = await testTarget(t, (_, res) => void res.writeHead(200).end('thanks'));
-  const service = await testService(t, {
-    ...LOOPBACK,
-    WEBHOOK_POLL_MS: '60000',
-    PUBLIC_URL: 'https://api.example.org',
-  });
+  const service = await testService(
+    t,
+    { ...LOOPBACK, PUBLIC_URL: 'https://api.example.org' },
+    { webhookPollMs: 60_000 },
+  );
   const { id, secret } = await makeWebhook(service, `${target.url}/hook?a=b%20c`);
   const answer = await service.send('POST', `/webhooks/${id}/test`);
   t.match(answer, { status: 202, json: { type: 'webhooks.test' } });

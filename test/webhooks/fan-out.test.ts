@@ -102,7 +102,7 @@ t.test(
         return { ...(await all.read(run, after, Math.min(limit, 7, left))), more: false };
       },
     };
-    const config = readConfig({ ...LOOPBACK, WEBHOOK_POLL_MS: '10' });
+    const config = readConfig(LOOPBACK, { webhookPollMs: 10 });
     const processes = [1, 2].map(() =>
       openWebhooks(service.db, createLog('silent'), config, service.metrics.events, growing),
     );

@@ -90,7 +90,7 @@ t.test('plinth verify-webhook says whether a message is to be believed', async (
     ['--headers', `${folder}/none`],
   ])
     t.match(await verify(args, secret, body), { code: 64, out: '', err: /usage: plinth/ }, args.join(' '));
-  t.match(await verify(file, undefined, body), { code: 64, err: /takes WEBHOOK_SECRET or --secret-file/ });
+  t.match(await verify(file, undefined, body), { code: 64, err: /needs WEBHOOK_SECRET or --secret-file/ });
 });
 
 t.test('the package exports verifyWebhook', async (t) => {

@@ -46,11 +46,10 @@ export async function testTarget(t: Test, answering: Answering = () => 204, port
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received, close };
 }
 
-/** Settings with which a test's deliveries reach loopback, quickly. */
+/** Settings with which a test's deliveries reach loopback and are retried quickly. */
 export const LOOPBACK = {
   WEBHOOK_ALLOW: '127.0.0.1',
   WEBHOOK_INSECURE: 'on',
-  WEBHOOK_POLL_MS: '20',
   WEBHOOK_RETRIES: '0.01 0.02 0.03',
 };
 

@@ -36,7 +36,6 @@ t.test(
       DATABASE_URL: await testDatabase(t),
       WEBHOOK_ALLOW: '127.0.0.0/8',
       WEBHOOK_RETRIES: '0.01',
-      WEBHOOK_POLL_MS: '20',
       NODE_EXTRA_CA_CERTS: known.certFile,
     });
     const base = await service.ready();

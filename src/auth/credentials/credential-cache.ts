@@ -1,5 +1,5 @@
+import QuickLRU from 'quick-lru';
 import type { Db } from '../../db/db.js';
-import { LruCache } from '../../limits/lru-cache.js';
 import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { type Found, findCredential, type Kind } from './credentials.js';
@@ -38,7 +38,7 @@ export function openCredentialCache(
   log: Log,
   now: () => number = () => performance.now(),
 ): CredentialCache {
-  const known = new LruCache<Dated<Found>>(MAX);
+  const known = new QuickLRU<string, Dated<Found>>({ maxSize: MAX / 2 });
   // Bounded by the queue of the database.
   const pending = new Map<string, Asked>();
   let hears = false;

@@ -1,4 +1,4 @@
-import { LruCache } from '../../limits/lru-cache.js';
+import QuickLRU from 'quick-lru';
 import type { Principal } from '../../principal.js';
 import { type Presented, Refusal } from '../scheme.js';
 import { objectIn } from './issuer-client.js';
@@ -66,7 +66,7 @@ interface Kept {
 /** Tokens that were found good. Of several requests with a new one, one finds out. */
 export class TokenCache {
   /** By their ends, which are a signature's or random; of several with the same end, the last. */
-  readonly #tokens = new LruCache<Kept>(MAX_TOKENS);
+  readonly #tokens = new QuickLRU<string, Kept>({ maxSize: MAX_TOKENS / 2 });
   /** The one that was asked for last: often the next is the same, and is found without a hash. */
   #last: Kept | undefined;
   /** At most one for each request in progress. */

@@ -1,6 +1,6 @@
+import QuickLRU from 'quick-lru';
 import type { Config } from '../../config/config.js';
 import { unavailable } from '../../errors.js';
-import { LruCache } from '../../limits/lru-cache.js';
 import { scopesOf } from '../../principal.js';
 import type { Problem } from '../../problem.js';
 import type { Log } from '../../telemetry/log.js';
@@ -54,7 +54,9 @@ export function introspection(
     ...authorizationOf(settings),
   };
   const good = new TokenCache(now);
-  const bad = new LruCache<{ readonly refusal: Refusal; readonly until: number }>(MAX_BAD);
+  const bad = new QuickLRU<string, { readonly refusal: Refusal; readonly until: number }>({
+    maxSize: MAX_BAD / 2,
+  });
   let asked = 0;
 
   const fail = (error: RemoteError): Problem => {

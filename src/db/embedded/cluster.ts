@@ -4,10 +4,11 @@ import { once } from 'node:events';
 import { chownSync, existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ExitError } from '../../exit-error.js';
 import { type Binaries, reachable } from './binaries.js';
 
 /** A cluster that cannot be used, told in one line. */
-export class EmbeddedError extends Error {}
+export class EmbeddedError extends ExitError {}
 
 /** A cluster on disk, and how its server is run. */
 export interface Cluster {

@@ -1,7 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../process/listen.js';
 import { type Cluster, EmbeddedError, lastWordsOf, spawnAs } from './cluster.js';
 import { inUse, removeOrphan, tryOwn } from './owner-lock.js';
 import { whileStarting } from './start-lock.js';
@@ -27,7 +26,10 @@ async function clearAndLaunch(cluster: Cluster, port: number | undefined): Promi
   for (let attempt = 1; ; attempt++) {
     await removeOrphan(cluster);
     try {
-      return await launch(cluster, port ?? (await freePort()));
+      return await launch(
+        cluster,
+        port ?? (await freePort({ host: '127.0.0.1', port: 0, setting: 'DATA_DIR' })),
+      );
     } catch (error) {
       // A session of a server that was killed works on until it ends, and nothing may start before.
       const held = /shared memory block/.test((error as Error).message) && Date.now() < end;
@@ -113,13 +115,4 @@ async function stopServer(child: ChildProcess, exited: Promise<void>, owner: Own
   const impatient = setTimeout(() => child.kill('SIGQUIT'), STOP_MS);
   await exited;
   clearTimeout(impatient);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -207,7 +207,7 @@ t.test('what it does for a connection it does for an encrypted one', options, as
 
 t.test('a handshake that does not come is not waited for', options, async (t) => {
   const { env } = settingsOf(t);
-  const { url } = await testService(t, { ...env, HEADERS_TIMEOUT_MS: '200' });
+  const { url } = await testService(t, env, { headersTimeoutMs: 200 });
   const silent = await plain(url);
   const half = await plain(url);
   half.write('\x16\x03\x01');
@@ -216,7 +216,11 @@ t.test('a handshake that does not come is not waited for', options, async (t) =>
 
 t.test('a client that goes in the midst of its handshake leaves nothing behind', options, async (t) => {
   const { ca, env } = settingsOf(t);
-  const { url, stop } = await testService(t, { ...env, SHUTDOWN_MS: '600000', HEADERS_TIMEOUT_MS: '600000' });
+  const { url, stop } = await testService(
+    t,
+    { ...env, SHUTDOWN_MS: '600000' },
+    { headersTimeoutMs: 600_000 },
+  );
   for (let round = 0; round < 10; round++) {
     const half = await plain(url);
     half.end('\x16\x03\x01');
@@ -345,7 +349,7 @@ t.test('files that cannot be used end the start with one line', options, async (
     [{ TLS_KEY: join(files, 'not') }, /^plinth: TLS_KEY \S+ cannot be read: ENOENT[^\n]*\n$/],
     [{ TLS_CLIENT_CA: files }, /^plinth: TLS_CLIENT_CA \S+ cannot be read: EISDIR[^\n]*\n$/],
     [{ TLS_CLIENT_CA: join(files, 'empty') }, /^plinth: TLS_CLIENT_CA \S+ holds no certificate in PEM\n$/],
-    [{ TLS_CERT: join(files, 'bad') }, /^plinth: TLS_CERT \S+ holds a bad certificate: [^\n]+\n$/],
+    [{ TLS_CERT: join(files, 'bad') }, /^plinth: TLS_CERT \S+ holds an invalid certificate: [^\n]+\n$/],
     [{ TLS_KEY: join(files, 'empty') }, /^plinth: TLS_CERT \S+ and TLS_KEY \S+ cannot be used: [^\n]+\n$/],
     [{ TLS_KEY: ca.keyFile }, /^plinth: TLS_CERT \S+ and TLS_KEY \S+ cannot be used: [^\n]+mismatch\n$/],
   ];
