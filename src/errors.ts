@@ -1,5 +1,4 @@
-import type { Code } from './codes.js';
-import { type Failure, Problem } from './problem.js';
+import { type Code, type Failure, Problem } from './problem.js';
 
 export const badRequest = (message: string) => new Problem(400, 'BAD_REQUEST', message);
 
@@ -13,7 +12,7 @@ export const invalid = (failures: readonly Failure[]) =>
     shape: 'validation',
   });
 
-/** A body that is no usable JSON document, told as the one validation failure it is. */
+/** A body that is not a usable JSON document, reported as a validation failure. */
 export const invalidBody = (message: string, keyword: string, path = '') =>
   invalid([{ path, message, keyword }]);
 
@@ -30,13 +29,13 @@ export const versionMismatch = (inPath: string, inHeader: string) =>
 export const versionSunset = (version: string) =>
   new Problem(410, 'VERSION_SUNSET', `Version ${version} of this API has been retired.`);
 
-/** RFC 9110 section 15.5.2: one challenge for each scheme that is taken. */
+/** RFC 9110 section 15.5.2: one challenge per enabled scheme. */
 export const unauthorized = (message: string, challenges: readonly string[]) =>
   new Problem(401, 'UNAUTHORIZED', message, {
     headers: challenges.flatMap((challenge) => ['WWW-Authenticate', challenge]),
   });
 
-/** RFC 6750 section 3.1: tells the scopes that would do, never what it is about. */
+/** RFC 6750 section 3.1: names the scopes that are required, and nothing about the record. */
 export const forbidden = (scopes: readonly string[]) =>
   new Problem(403, 'INSUFFICIENT_SCOPE', 'The credential does not permit this.', {
     details: { scope: scopes.join(' ') },
@@ -47,13 +46,13 @@ export const forbidden = (scopes: readonly string[]) =>
 export const currentPasswordProblem = (code: Code, message: string) =>
   new Problem(403, code, message, { details: { path: '/current_password' } });
 
-/** RFC 6585 section 4. `fields` tell of the limit, as pairs of names and values. */
+/** RFC 6585 section 4. `fields` describe the limit, as a flat list of names and values. */
 export const rateLimited = (retryAfterSeconds: number, fields: readonly string[] = []) =>
   new Problem(429, 'RATE_LIMITED', 'Too many requests.', {
     headers: ['Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))), ...fields],
   });
 
-/** Bodies of one client address that have begun to arrive: its own limit, no overload. */
+/** The limit for incomplete bodies of one client address. */
 export const tooManyOfAddress = () =>
   new Problem(429, 'RATE_LIMITED', 'Too many bodies from this address are incomplete.', {
     headers: ['Retry-After', '1'],
@@ -62,26 +61,32 @@ export const tooManyOfAddress = () =>
 const NO_SUCH_PATH = new Problem(404, 'NOT_FOUND', 'There is no such resource.');
 export const noSuchPath = () => NO_SUCH_PATH;
 
-/** A record that is not there; `shape` as the collection declares it. */
-export const absent = (singular: string, shape: 'simple' | 'empty') =>
-  new Problem(404, singular === 'user' ? 'USER_NOT_FOUND' : 'NOT_FOUND', `No such ${singular}.`, { shape });
+/** A missing record; `shape` as the collection declares it. */
+export const absent = (singular: string, shape: 'simple' | 'empty', code: Code = 'NOT_FOUND') =>
+  new Problem(404, code, `No such ${singular}.`, { shape });
 
-/** The path names a user that does not exist, for a request about what is below it. */
-export const noSuchUser = () => new Problem(404, 'USER_NOT_FOUND', 'No such user.');
+/** The code for a missing record of a kind: USER_NOT_FOUND for `user`. */
+export const notFoundCode = (singular: string): Code => `${singular.toUpperCase()}_NOT_FOUND`;
 
-/** A record that was deleted, for services that keep tombstones. */
+/** The path of a nested collection names a parent that does not exist. */
+export const noSuchParent = (singular: string) =>
+  new Problem(404, notFoundCode(singular), `No such ${singular}.`);
+
+/** A record that was deleted, if the service stores tombstones. */
 export const gone = (singular: string) => new Problem(410, 'GONE', `The ${singular} has been deleted.`);
 
 export const invalidCursor = () =>
-  new Problem(400, 'INVALID_CURSOR', 'The cursor is none that this service gives.');
+  new Problem(400, 'INVALID_CURSOR', 'The cursor is not one of this service.');
 
-/** Events after the cursor are no longer there; the oldest that are come after `oldest`. */
+/** Events after the cursor have been deleted. The oldest that are retained come after `oldest`. */
 export const cursorGone = (oldest: string) =>
-  new Problem(410, 'CURSOR_GONE', 'Events after this cursor are no longer kept.', { details: { oldest } });
+  new Problem(410, 'CURSOR_GONE', 'Events after this cursor are no longer retained.', {
+    details: { oldest },
+  });
 
-/** RFC 9110 section 15.5.13, with the ETag that would have matched and, where there is one, the current record. */
+/** RFC 9110 section 15.5.13, with the current ETag and, if there is one, the current record. */
 export const preconditionFailed = (etag?: string, current?: unknown) =>
-  new Problem(412, 'PRECONDITION_FAILED', 'The record is not in the state that the request asks for.', {
+  new Problem(412, 'PRECONDITION_FAILED', 'The record is not in the state that the request requires.', {
     ...(current === undefined ? {} : { details: { current } }),
     ...(etag === undefined ? {} : { headers: ['ETag', etag] }),
   });
@@ -91,10 +96,10 @@ export const preconditionRequired = () =>
   new Problem(
     428,
     'PRECONDITION_REQUIRED',
-    'This write needs an If-Match field with the ETag of the record as it was read.',
+    'This write requires an If-Match field with the ETag of the record.',
   );
 
-/** The first request with the key has not been answered yet. */
+/** The first request with the key is still in flight. */
 export const keyInUse = () =>
   new Problem(409, 'IDEMPOTENCY_KEY_IN_USE', 'A request with this Idempotency-Key is in progress.', {
     headers: ['Retry-After', '1'],
@@ -103,7 +108,7 @@ export const keyInUse = () =>
 export const keyReused = () =>
   new Problem(422, 'IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for a different request.');
 
-/** What one operation of a batch met, with its index; nothing of the batch took place. */
+/** The problem of one operation of a batch, with its index. Nothing of the batch took place. */
 export const batchFailed = (operation: number, problem: Problem) =>
   new Problem(problem.status, problem.code, `Operation ${operation}: ${problem.message}`, {
     details: { operation, ...(problem.more.details === undefined ? {} : { details: problem.more.details }) },
@@ -111,9 +116,9 @@ export const batchFailed = (operation: number, problem: Problem) =>
     ...(problem.more.scope !== undefined && { scope: problem.more.scope }),
   });
 
-/** RFC 9110 section 15.5.6: Allow lists what the resource takes. */
+/** RFC 9110 section 15.5.6: Allow lists the supported methods. */
 export const methodNotAllowed = (allow: string) =>
-  new Problem(405, 'METHOD_NOT_ALLOWED', 'The resource does not take this method.', {
+  new Problem(405, 'METHOD_NOT_ALLOWED', 'The resource does not support this method.', {
     headers: ['Allow', allow],
   });
 
@@ -140,26 +145,29 @@ export const unsupportedMediaType = (
     headers: [field, types.join(', ')],
   });
 
-/** RFC 9110 section 15.5.16: Accept-Encoding tells which content codings would have been taken. */
+/** RFC 9110 section 15.5.16: Accept-Encoding names the supported content codings. */
 export const unsupportedEncoding = () =>
   new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must not be compressed.', {
     headers: ['Accept-Encoding', 'identity'],
   });
 
 export const expectationFailed = () =>
-  new Problem(417, 'EXPECTATION_FAILED', 'The only expectation the server meets is 100-continue.');
+  new Problem(417, 'EXPECTATION_FAILED', 'The only supported expectation is 100-continue.');
 
 export const requestTimeout = () =>
   new Problem(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.');
 
 /** RFC 9110 section 15.6.6. */
 export const httpVersionNotSupported = () =>
-  new Problem(505, 'VERSION_NOT_SUPPORTED', 'The server speaks HTTP/1.1 and HTTP/1.0.');
+  new Problem(505, 'VERSION_NOT_SUPPORTED', 'The server supports HTTP/1.1 and HTTP/1.0.');
 
-export const conflict = (code: 'EMAIL_TAKEN' | 'CERTIFICATE_TAKEN', field: string) =>
-  new Problem(409, code, `Another record has this ${field}.`, { details: { field } });
+/** A unique field whose value another record has. */
+export const duplicate = (
+  field: string,
+  code: 'DUPLICATE' | 'EMAIL_TAKEN' | 'CERTIFICATE_TAKEN' = 'DUPLICATE',
+) => new Problem(409, code, `Another record has this ${field}.`, { details: { field } });
 
-/** What is asked for does not go with the state that a webhook or one of its deliveries is in. */
+/** The request does not fit the state of a webhook or of one of its deliveries. */
 export const webhookConflict = (code: Code, message: string) => new Problem(409, code, message);
 
 export const versionConflict = (current: number) =>
@@ -167,14 +175,15 @@ export const versionConflict = (current: number) =>
     details: { current },
   });
 
-export const unknownReference = (field: string) =>
-  new Problem(422, 'USER_NOT_FOUND', 'No such user exists.', { details: { path: `/${field}` } });
+/** A field that refers to a missing record. */
+export const unknownReference = (field: string, singular: string) =>
+  new Problem(422, notFoundCode(singular), `No such ${singular} exists.`, { details: { path: `/${field}` } });
 
-/** A patch document that is not well-formed: RFC 5789 section 2.2 names 400 for it. */
+/** A patch document that is not well-formed (RFC 5789 section 2.2). */
 export const invalidPatch = (message: string, operation: number) =>
   invalid([{ path: operation < 0 ? '' : `/${operation}`, message, keyword: 'json-patch' }]);
 
-/** A well-formed patch that cannot be applied to the record as it is: RFC 5789 section 2.2, 422. */
+/** A well-formed patch that cannot be applied to the current record (RFC 5789 section 2.2). */
 export const unprocessablePatch = (message: string, operation: number) =>
   new Problem(422, 'UNPROCESSABLE_PATCH', message, { details: { operation } });
 
@@ -195,4 +204,5 @@ export const patchTestFailed = (operation: number) =>
 export const unavailable = (message: string, retryAfterSeconds = 1) =>
   new Problem(503, 'SERVICE_UNAVAILABLE', message, { headers: ['Retry-After', String(retryAfterSeconds)] });
 
-export const internal = () => new Problem(500, 'INTERNAL_ERROR', 'The server failed to answer this request.');
+export const internal = () =>
+  new Problem(500, 'INTERNAL_ERROR', 'The server failed to process this request.');

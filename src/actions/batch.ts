@@ -18,7 +18,7 @@ import { type BatchLimits, BatchResults } from './batch-results.js';
 
 export const BATCH_PATH = '/batch';
 
-/** An operation that its caller is permitted to send; without an action it is OPTIONS. */
+/** An operation that the caller may send. Without an action it is OPTIONS. */
 interface Step {
   readonly action: Action | undefined;
   readonly request: Request;
@@ -26,20 +26,20 @@ interface Step {
 }
 
 /**
- * Up to 100 operations in one transaction, all or nothing: 200 with a reply for each, in order; or the problem of the
- * first that fails, with its index, and nothing is written. Each passes the same match, negotiation, check and action
- * as a request of its own. The permissions of all are checked first, then passwords are hashed, then the transaction
- * begins and locks records. `router` is called when a batch arrives, since the batch is one of its routes.
+ * Runs up to 100 operations in one transaction, all or nothing. 200 with a reply for each, in order; or the problem of
+ * the first that fails, with its index, and nothing is written. Each operation passes the same stages as a single request.
+ * The permissions of all are checked first, then passwords are hashed, then the transaction begins and locks records.
+ * `router` has every route except the batch.
  */
 export function batch(
   db: Db,
   collections: readonly Collection[],
-  router: () => Router,
+  router: Router,
   limits: BatchLimits,
 ): Action {
   const stepsOf = (request: Request): Step[] =>
     readOperations(request.body?.value).map((operation, index) =>
-      atOperation(index, () => stepOf(operation, router(), request, request.passwordHashes?.[index])),
+      atOperation(index, () => stepOf(operation, router, request, request.passwordHashes?.[index])),
     );
   return {
     accepts: [JSON_TYPE],
@@ -56,7 +56,7 @@ export function batch(
   };
 }
 
-/** What an operation does and for whom. Throws 400, 403, 404, 405, 406 and 415 before anything is looked up. */
+/** Routes an operation and checks its permission. Throws 400, 403, 404, 405, 406 and 415. */
 function stepOf(
   operation: Operation,
   router: Router,
@@ -67,7 +67,7 @@ function stepOf(
   const mark = operation.path.indexOf('?');
   const target = mark < 0 ? operation.path : operation.path.slice(0, mark);
   const { path, mounted } = splitVersion(target);
-  if (path === BATCH_PATH) throw badRequest('A batch cannot hold a batch.');
+  if (path === BATCH_PATH) throw badRequest('A batch cannot contain a batch.');
   const match = router(path);
   requireVersion(headers['api-version'], mounted);
   const action = selectAction(match, method);
@@ -89,7 +89,7 @@ function stepOf(
 
 async function authorizeAll(steps: readonly Step[]): Promise<void> {
   for (const [index, { action, request }] of steps.entries()) {
-    if (action?.authorize) await atOperationLater(index, async () => action.authorize!(request));
+    if (action?.authorize) await atOperationAsync(index, async () => action.authorize!(request));
   }
 }
 
@@ -100,7 +100,7 @@ function preparationOf(steps: readonly Step[], whole: Request): (() => Promise<R
   return async () => {
     const passwordHashes: (HashedPassword | undefined)[] = [];
     for (const [index, prepare] of preparations.entries()) {
-      const prepared = prepare && (await atOperationLater(index, prepare));
+      const prepared = prepare && (await atOperationAsync(index, prepare));
       passwordHashes.push(prepared?.passwordHashes?.[0]);
     }
     return { ...whole, passwordHashes };
@@ -117,7 +117,7 @@ async function runAll(
   try {
     await lockAll(steps, collections, run);
     for (const [index, step] of steps.entries())
-      await atOperationLater(index, async () => results.add(await runOne(step, run)));
+      await atOperationAsync(index, async () => results.add(await runOne(step, run)));
     return results.reply();
   } finally {
     results.release();
@@ -128,13 +128,13 @@ async function runOne({ action, request, allow }: Step, run: Run): Promise<Reply
   if (!action) return { status: 204, headers: ['Allow', allow] };
   const reply = await action.run({ ...request, run });
   if (reply.frame) throw pageTooLarge(MAX_PAGE_BYTES);
-  if (reply.stream) throw badRequest('A whole list cannot be part of a batch: give page or limit.');
+  if (reply.stream) throw badRequest('A whole list cannot be part of a batch: send page or limit.');
   return reply;
 }
 
 /**
- * Locks every record that is written, so that batches with the same records in different orders take turns. A caller
- * who may write only its own records locks no others.
+ * Locks every record that is to be written, collection by collection and in the order of the ids, so that batches with
+ * the same records cannot deadlock. A caller that may write only its own records locks no others.
  */
 async function lockAll(steps: readonly Step[], collections: readonly Collection[], run: Run): Promise<void> {
   const written = steps
@@ -160,7 +160,7 @@ function atOperation<T>(index: number, work: () => T): T {
   }
 }
 
-async function atOperationLater<T>(index: number, work: () => Promise<T>): Promise<T> {
+async function atOperationAsync<T>(index: number, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -173,10 +173,10 @@ function failureOf(index: number, error: unknown): unknown {
   return problem ? batchFailed(index, problem) : error;
 }
 
-function bodyOf({ method, headers, body }: Operation, { accepts: takes }: Action): Body | undefined {
-  if (!takes || body === undefined) return undefined;
+function bodyOf({ method, headers, body }: Operation, { accepts }: Action): Body | undefined {
+  if (!accepts || body === undefined) return undefined;
   const type = (headers['content-type'] ?? JSON_TYPE).split(';')[0]!.trim().toLowerCase();
-  if (!takes.includes(type))
-    throw unsupportedMediaType(method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post', takes);
+  if (!accepts.includes(type))
+    throw unsupportedMediaType(method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post', accepts);
   return { type, value: body, bytes: Buffer.alloc(0) };
 }

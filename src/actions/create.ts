@@ -1,6 +1,6 @@
 import type { Collection } from '../collection/collection.js';
 import { hrefOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
-import { noSuchUser } from '../errors.js';
+import { noSuchParent } from '../errors.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Action } from '../http/router.js';
@@ -46,20 +46,21 @@ const minimal: Omit<Reply, 'status'> = { headers: ['Preference-Applied', 'return
  */
 export function createNested(collection: Collection): Action {
   const { accepts: takes, run } = create(collection);
-  const { field } = collection.resource.parent!;
+  const { field, resource: parent } = collection.resource.parent!;
   return {
     accepts: takes!,
     run: async (request) => {
       const id = parseUuid(request.params.id ?? '');
-      if (id === undefined) throw noSuchUser();
+      if (id === undefined) throw noSuchParent(parent.singular);
       const value = request.body?.value;
       if (isObject(value)) setMember(value, field, id);
       try {
         const reply = await run(request);
         return { ...reply, headers: withoutLocation(reply.headers) };
       } catch (error) {
-        // The statement's foreign key found no parent: there is no second look, so none that is out of date.
-        throw error instanceof Problem && error.code === 'USER_NOT_FOUND' ? noSuchUser() : error;
+        // The statement's foreign key found no parent, so no second query is needed.
+        const isUnknownParent = error instanceof Problem && error.status === 422;
+        throw isUnknownParent ? noSuchParent(parent.singular) : error;
       }
     },
   };

@@ -3,7 +3,7 @@ import { type ListQuery, readListQuery } from '../collection/list-query.js';
 import type { PageBounds } from '../collection/read-batching.js';
 import { CACHE, HTML_TYPE, hashedReply, headersOf, hrefOf, JSON_TYPE } from '../collection/representation.js';
 import { MAX_PAGE_BYTES, type Selection } from '../collection/sql-templates.js';
-import { noSuchUser } from '../errors.js';
+import { noSuchParent } from '../errors.js';
 import type { Feed } from '../events/feed.js';
 import { listPage, summaryOf } from '../formats/html.js';
 import { readConditions } from '../http/preconditions.js';
@@ -32,7 +32,8 @@ export function listNested(collection: Collection, parent: Collection, feed?: Fe
     offers: LIST_TYPES,
     run: async (request) => {
       const id = parseUuid(request.params.id ?? '');
-      if (id === undefined || !(await parent.exists(id, request.run))) throw noSuchUser();
+      if (id === undefined || !(await parent.exists(id, request.run)))
+        throw noSuchParent(parent.resource.singular);
       return answer(collection, request, readListQuery(request.query, collection.resource, id), feed);
     },
   };

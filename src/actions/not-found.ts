@@ -1,11 +1,13 @@
 import type { NotFoundReason } from '../collection/record.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
-import { absent, gone } from '../errors.js';
+import { absent, gone, notFoundCode } from '../errors.js';
 import type { Problem } from '../problem.js';
 
-/** What it means to a client that a record is missing; an absent one has no body when it was asked for as a page or CSV. */
-export function notFoundProblem(resource: Resource, why: NotFoundReason, type = JSON_TYPE): Problem {
-  if (why === 'gone') return gone(resource.singular);
-  return absent(resource.singular, type === JSON_TYPE ? resource.absent : 'empty');
+/** The 404 or 410 for a missing record. A 404 for HTML or CSV has no body. */
+export function notFoundProblem(resource: Resource, reason: NotFoundReason, type = JSON_TYPE): Problem {
+  const { singular, absent: shape } = resource;
+  if (reason === 'gone') return gone(singular);
+  const code = shape === 'simple' ? notFoundCode(singular) : 'NOT_FOUND';
+  return absent(singular, type === JSON_TYPE ? shape : 'empty', code);
 }

@@ -68,7 +68,7 @@ function checkReference(collection: Collection, input: Json | undefined): Valida
   try {
     return collection.check(input);
   } catch (error) {
-    if (error instanceof Problem && error.code === 'USER_NOT_FOUND') return undefined;
+    if (error instanceof Problem && error.status === 422) return undefined;
     throw error;
   }
 }

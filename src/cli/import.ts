@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { RESOURCES } from '../collection/resources/resources.js';
 import { readConfig } from '../config/config.js';
 import { openDatabase } from '../db/open.js';
 import { ExitError } from '../exit-error.js';
@@ -43,7 +44,7 @@ export async function importCommand(args: string[]): Promise<void> {
   hashOnAllCores();
   const database = await openDatabase(config, createLog(config.logLevel));
   try {
-    const collections = Object.values(await openCollections(database.db, config.tombstones));
+    const collections = await openCollections(database.db, RESOURCES, config.tombstones);
     const names = collections.map(({ resource }) => resource.name);
     const unknown = [...records.keys()].find((name) => !names.includes(name));
     if (unknown !== undefined)

@@ -1,4 +1,5 @@
 import type { Collection } from '../collection/collection.js';
+import type { Resource } from '../collection/resource.js';
 import { problemOf } from '../db/sqlstate.js';
 import { invalidBody } from '../errors.js';
 import { MAX_DEPTH, requireJsonBounds } from '../http/json-bounds.js';
@@ -54,7 +55,7 @@ export async function importRecords(
     const { name, parent } = collection.resource;
     const list = records.get(name);
     if (!list) continue;
-    const tally = await importList(collection, list, ids.get(parent?.collection ?? ''), options);
+    const tally = await importList(collection, list, ids.get(parent?.resource.name ?? ''), options);
     ids.set(name, tally.newIds);
     imported.push({ collection: name, stored: tally.stored, refused: tally.refused });
     if (tally.fault !== undefined) return { imported, fault: tally.fault };
@@ -64,9 +65,11 @@ export async function importRecords(
 }
 
 function parentsFirst(collections: readonly Collection[]): Collection[] {
-  return collections.toSorted(
-    (a, b) => Number(a.resource.parent !== undefined) - Number(b.resource.parent !== undefined),
-  );
+  return collections.toSorted((a, b) => depthOf(a.resource) - depthOf(b.resource));
+}
+
+function depthOf({ parent }: Resource): number {
+  return parent ? 1 + depthOf(parent.resource) : 0;
 }
 
 interface Tally {

@@ -1,4 +1,4 @@
-import type { Primary } from '../app.js';
+import type { Primary } from '../app-parts.js';
 import type { Order, Report } from './messages.js';
 import { RESPONSE_MS } from './metrics-collector.js';
 

@@ -31,6 +31,6 @@ export async function runWorker(config: Config, log: Log): Promise<void> {
     setMaintenance: (on) => service?.setMaintenance(on),
     metrics: async () => (await service?.metrics.registry())?.getMetricsAsJSON(),
   });
-  service = await startApp(config, log, undefined, primary);
+  service = await startApp(config, log, { primary });
   primary.ready(service.url);
 }

@@ -211,4 +211,4 @@ function updatedNow(id: string): string {
   return new Date(Math.max(Date.now(), createdAt(id))).toISOString();
 }
 
-const SET_PASSWORD = readStatements('users.sql').get('set_password')!;
+const SET_PASSWORD = readStatements('passwords.sql').get('set_password')!;

@@ -5,24 +5,21 @@ import { parseUuid } from '../uuid.js';
 import { compileCheck } from '../validation.js';
 import type { Resource } from './resource.js';
 
-/** What a client wants to store, checked: the record's fields, its columns, and a password apart. */
+/** A validated body: the record's fields, its columns, and separately a password. */
 export interface ValidatedInput {
   readonly fields: JsonObject;
   readonly columns: readonly Value[];
   readonly password: string | undefined;
-  /** The password so far, which proves that the caller may change it. */
+  /** The current password, which proves that the caller may change it. */
   readonly currentPassword: string | undefined;
-  /** The hash of the password: made beforehand, or of a record that is imported. */
+  /** The hash of the password: made beforehand, or imported. */
   readonly passwordHash: string | undefined;
 }
 
-/** Where a record comes from: a client's request, or a file of the operator. */
+/** Where a record comes from: a client's request, or an operator's file. */
 export type Origin = 'request' | 'import';
 
-/**
- * Compiles a declaration to what makes a draft of a client's body. That throws the 400 with every failure, or
- * the 422 of a reference that names no record.
- */
+/** Compiles the validation of bodies. It throws 400 with every failure, or 422 for a reference to a missing record. */
 export function compileInput(
   resource: Resource,
 ): (input: Json | undefined, origin?: Origin) => ValidatedInput {
@@ -30,7 +27,7 @@ export function compileInput(
   return (input, origin = 'request') => {
     if (resource.importOnly && origin === 'request') requireRequestFields(input, resource.importOnly);
     const { fields, writeOnly } = check(input);
-    if (resource.parent) canonicalReference(fields, resource.parent.field);
+    if (resource.parent) canonicalizeReference(fields, resource.parent);
     const columns = Object.keys(resource.columns).map((field) => (fields[field] ?? null) as Value);
     return { fields, columns, ...passwordsIn(writeOnly) };
   };
@@ -43,7 +40,7 @@ function passwordsIn(writeOnly: JsonObject): Omit<ValidatedInput, 'fields' | 'co
   return { password, currentPassword: current_password, passwordHash: password_hash };
 }
 
-/** Throws the 400 of fields that requests may not set. */
+/** Throws 400 for fields that requests may not set. */
 function requireRequestFields(input: Json | undefined, importOnly: readonly string[]): void {
   if (!isObject(input)) return;
   const failures = importOnly
@@ -52,8 +49,11 @@ function requireRequestFields(input: Json | undefined, importOnly: readonly stri
   if (failures.length > 0) throw invalid(failures);
 }
 
-function canonicalReference(fields: JsonObject, field: string): void {
+function canonicalizeReference(
+  fields: JsonObject,
+  { field, resource }: NonNullable<Resource['parent']>,
+): void {
   const id = parseUuid(String(fields[field]));
-  if (id === undefined) throw unknownReference(field);
+  if (id === undefined) throw unknownReference(field, resource.singular);
   fields[field] = id;
 }

@@ -1,4 +1,4 @@
-import type { Resource } from '../collection/resource.js';
+import { isOwned, type Resource } from '../collection/resource.js';
 import { badRequest, forbidden } from '../errors.js';
 import { includes, type Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
@@ -34,7 +34,7 @@ export function filterOf(
     const scope = `${resource.name}:read`;
     const may = (name: string) => scopes.has('admin') || includes(scopes, name);
     if (may('events:read') && may(scope)) types.push(type);
-    else if (owner !== null && (resource.owner || resource.parent)) ownTypes.push(type);
+    else if (owner !== null && (resource.owner || isOwned(resource))) ownTypes.push(type);
     else if (asked !== null) throw forbidden(['events:read', scope]);
   }
   return filter(types, ownTypes, ownTypes.length === 0 ? null : owner);

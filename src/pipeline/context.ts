@@ -57,6 +57,8 @@ export interface PipelineOptions extends BodyLimits {
   readonly cors: Cors | undefined;
   /** Undefined: there is no rate limit. */
   readonly rateLimit: RateLimiter | undefined;
+  /** Called after an action that may have written, when its transaction is committed. */
+  readonly afterWrite?: (() => void) | undefined;
   /** Whether only endpoints that are always available respond. */
   readonly isInMaintenance: () => boolean;
   /** Whether the service is stopping, so that each response closes its connection. */

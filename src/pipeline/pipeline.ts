@@ -84,6 +84,7 @@ async function handle(context: RequestContext): Promise<void> {
       run: undefined,
       body,
     });
+    if (req.method !== 'GET' && req.method !== 'HEAD') options.afterWrite?.();
     respond(context, reply);
   } catch (error) {
     if (!options.rateLimit || context.isRateCounted) fail(context, error);

@@ -26,7 +26,7 @@ function gate() {
     },
   };
   return {
-    routes: async () => [route],
+    routes: [route],
     waiting,
     open: () => {
       for (const open of waiting.splice(0)) open();
@@ -55,7 +55,12 @@ async function connected(t: Test, { url }: TestService, localAddress = '127.0.0.
 t.test('requests over MAX_REQUESTS are 503 at once, and the others are not touched', async (t) => {
   const held = gate();
   const CORS_ORIGINS = 'https://app.example.org';
-  const service = await testService(t, { MAX_REQUESTS: '2', AUTH: 'api-key', CORS_ORIGINS }, {}, held.routes);
+  const service = await testService(
+    t,
+    { MAX_REQUESTS: '2', AUTH: 'api-key', CORS_ORIGINS },
+    {},
+    { routes: held.routes },
+  );
   const first = [service.send('GET', '/gate'), service.send('GET', '/gate')];
   await until('both are in flight', () => held.waiting.length === 2);
   const refused = await service.send('GET', '/items', {
@@ -79,7 +84,7 @@ t.test('requests over MAX_REQUESTS are 503 at once, and the others are not touch
 
 t.test('a refusal leaves the connection usable, unless a long body is on its way', async (t) => {
   const held = gate();
-  const service = await testService(t, { MAX_REQUESTS: '1' }, {}, held.routes);
+  const service = await testService(t, { MAX_REQUESTS: '1' }, {}, { routes: held.routes });
   const first = service.send('GET', '/gate');
   await until('it is in flight', () => held.waiting.length === 1);
   const post = (length: number) =>
@@ -104,7 +109,7 @@ t.test(
   'clients that ask again at once after a 503 are all answered, and served when there is room',
   async (t) => {
     const held = gate();
-    const service = await testService(t, { MAX_REQUESTS: '1' }, {}, held.routes);
+    const service = await testService(t, { MAX_REQUESTS: '1' }, {}, { routes: held.routes });
     const first = service.send('GET', '/gate');
     await until('it is in flight', () => held.waiting.length === 1);
     const clients = await Promise.all(Array.from({ length: 150 }, () => connected(t, service)));
@@ -258,7 +263,7 @@ const LARGE: Route = {
 };
 
 t.test('responses that their clients do not read, in all: RESPONSE_BYTES', async (t) => {
-  const service = await testService(t, { RESPONSE_BYTES: '1024' }, {}, async () => [LARGE]);
+  const service = await testService(t, { RESPONSE_BYTES: '1024' }, {}, { routes: [LARGE] });
   const deaf = await connected(t, service);
   deaf.socket.pause();
   deaf.socket.write(GET('/large'));
@@ -270,7 +275,7 @@ t.test('responses that their clients do not read, in all: RESPONSE_BYTES', async
 });
 
 t.test('a large response for which there is no memory is 503, a small one is served', async (t) => {
-  const service = await testService(t, { RESPONSE_BYTES: '20500000' }, {}, async () => [LARGE]);
+  const service = await testService(t, { RESPONSE_BYTES: '20500000' }, {}, { routes: [LARGE] });
   const created = await service.send('POST', '/items', { body: { name: 'a', x: 'a'.repeat(900_000) } });
   const { id } = created.json;
   const deaf = await connected(t, service);
@@ -349,7 +354,7 @@ t.test('CONNECTIONS_PER_ADDRESS', async (t) => {
 
 t.test('requests of one connection begin one after the other, and only so many wait', async (t) => {
   const held = gate();
-  const service = await testService(t, {}, {}, held.routes);
+  const service = await testService(t, {}, {}, { routes: held.routes });
   const client = await connected(t, service);
   client.socket.write(GET('/gate') + GET('/gate') + GET('/users/1'));
   await until('the first is in flight', () => held.waiting.length === 1);

@@ -113,19 +113,26 @@ t.test('a slow reader that goes on taking gets all of it', async (t) => {
 t.test('who sends request after request and reads nothing has one answer made', async (t) => {
   let made = 0;
   const page = 'a'.repeat(20_000_000);
-  const service = await testService(t, { RESPONSE_BYTES: '1024' }, { streamStallMs: 300 }, async () => [
+  const service = await testService(
+    t,
+    { RESPONSE_BYTES: '1024' },
+    { streamStallMs: 300 },
     {
-      path: '/large',
-      actions: {
-        GET: requiring('nothing', {
-          run: () => {
-            made++;
-            return { status: 200, headers: ['Content-Type', 'text/plain'], body: page };
+      routes: [
+        {
+          path: '/large',
+          actions: {
+            GET: requiring('nothing', {
+              run: () => {
+                made++;
+                return { status: 200, headers: ['Content-Type', 'text/plain'], body: page };
+              },
+            }),
           },
-        }),
-      },
+        },
+      ],
     },
-  ]);
+  );
   const client = await connected(t, service);
   client.socket.pause();
   client.socket.write(`GET /large HTTP/1.1\r\n${HOST}\r\n`.repeat(50));
@@ -136,18 +143,25 @@ t.test('who sends request after request and reads nothing has one answer made', 
 });
 
 t.test('a request that waits for the service is not taken for a slow client', async (t) => {
-  const service = await testService(t, {}, { streamStallMs: 50 }, async () => [
+  const service = await testService(
+    t,
+    {},
+    { streamStallMs: 50 },
     {
-      path: '/slow',
-      actions: {
-        GET: requiring('nothing', {
-          run: async () => {
-            await new Promise((resolve) => setTimeout(resolve, 400));
-            return { status: 204, headers: [] };
+      routes: [
+        {
+          path: '/slow',
+          actions: {
+            GET: requiring('nothing', {
+              run: async () => {
+                await new Promise((resolve) => setTimeout(resolve, 400));
+                return { status: 204, headers: [] };
+              },
+            }),
           },
-        }),
-      },
+        },
+      ],
     },
-  ]);
+  );
   t.equal((await service.send('GET', '/slow')).status, 204);
 });

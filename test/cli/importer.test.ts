@@ -29,7 +29,7 @@ async function load(
 
 async function opened(t: Test): Promise<{ service: TestService; all: Collection[] }> {
   const service = await testService(t);
-  const { users, items, posts } = service.collections;
+  const [users, items, posts] = service.collections as [Collection, Collection, Collection];
   return { service, all: [posts, users, items] };
 }
 

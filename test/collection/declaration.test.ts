@@ -1,64 +1,146 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { openCollection } from '../../src/collection/collection.js';
-import type { Resource } from '../../src/collection/resource.js';
-import { collectionRoutes } from '../../src/routes.js';
+import { defineResource } from '../../src/collection/resource.js';
+import { RESOURCES } from '../../src/collection/resources/resources.js';
+import { makeKey } from '../support/credentials.js';
 import { testDatabase, testService } from '../support/service.js';
 
-const notes: Resource = {
-  name: 'notes',
-  singular: 'note',
-  schema: { type: 'object', required: ['text'], properties: { text: { type: 'string', minLength: 1 } } },
-  normalize: { text: ['trim'] },
-  columns: {},
-  children: [],
-  list: 'array',
-  direction: 'asc',
-  sortable: {},
+const authors = defineResource({
+  name: 'authors',
+  singular: 'author',
+  schema: { type: 'object', required: ['pen'], properties: { pen: { type: 'string', minLength: 1 } } },
+  normalize: { pen: ['trim'] },
+  columns: { pen: 'pen' },
+  unique: { authors_pen_key: { field: 'pen' } },
   requireIfMatch: true,
-  absent: 'empty',
-};
+});
+const books = defineResource({
+  name: 'books',
+  singular: 'book',
+  schema: { type: 'object', required: ['authorId'], properties: { authorId: { type: 'string' } } },
+  columns: { authorId: 'author_id' },
+  parent: { field: 'authorId', resource: authors },
+});
+const MIGRATION = `
+  create table authors (id uuid primary key, version integer not null default 1, updated_at timestamptz not null,
+    doc text not null, pen text not null constraint authors_pen_key unique);
+  create table books (id uuid primary key, version integer not null default 1, updated_at timestamptz not null,
+    doc text not null, author_id uuid not null references authors on delete cascade);
+  select attach_collection('authors');
+  select attach_collection('books');`;
 
-t.test('a collection is a table and a declaration', async (t) => {
+/** A service with two collections besides its own. */
+async function library(t: Test, env: Record<string, string> = {}) {
   const databaseUrl = await testDatabase(t);
   const sql = postgres(databaseUrl, { max: 1 });
-  await sql.unsafe(`
-    create table notes (id uuid primary key, version integer not null default 1, updated_at timestamptz not null,
-      doc text not null);
-    create trigger notes_inserted after insert on notes
-      referencing new table as changed for each statement execute function count_inserted();
-    create trigger notes_deleted after delete on notes
-      referencing old table as changed for each statement execute function count_deleted()`);
+  await sql.unsafe(MIGRATION);
   await sql.end();
-  const settings = {
-    bodyLimit: 1_048_576,
-    requireIfMatch: false,
-    tombstones: false,
-    idempotencyTtlSeconds: 60,
-    batchBytes: 4_194_304,
-    responseBytes: 268_435_456,
-  };
-  const { send } = await testService(t, { DATABASE_URL: databaseUrl }, {}, async (db) =>
-    collectionRoutes(db, await openCollection(db, notes, false), settings),
+  return testService(
+    t,
+    { DATABASE_URL: databaseUrl, ...env },
+    {},
+    { resources: [...RESOURCES, authors, books] },
   );
-  const created = await send('POST', '/api/v1/notes', { body: { text: ' hello ', tag: 1 } });
-  t.match(created, { status: 201, json: { text: 'hello', tag: 1, _version: 1 } });
+}
+
+t.test('a collection is a declaration and a table', async (t) => {
+  const { send } = await library(t);
+  const created = await send('POST', '/api/v1/authors', { body: { pen: ' Ann ', tag: 1 } });
+  t.match(created, { status: 201, json: { pen: 'Ann', tag: 1, _version: 1 } });
+  t.equal(created.json._links.books.href, `/authors/${created.json.id}/books`);
   const path = created.headers.location!;
-  t.match((await send('POST', '/notes', { body: {} })).json.errors, [{ path: '/text' }]);
-  t.equal((await send('PATCH', path, { body: { tag: 2 } })).status, 428, 'its declaration demands If-Match');
+  t.match((await send('POST', '/authors', { body: {} })).json.errors, [{ path: '/pen' }]);
+  t.match(await send('POST', '/authors', { body: { pen: 'Ann' } }), {
+    status: 409,
+    json: { error: { code: 'DUPLICATE', details: { field: 'pen' } } },
+  });
+  t.equal((await send('PATCH', path, { body: { tag: 2 } })).status, 428, 'its declaration requires If-Match');
   t.match(await send('PATCH', path, { body: { tag: 2 }, headers: { 'if-match': '"1"' } }), {
     status: 200,
     json: { tag: 2 },
   });
-  t.match((await send('GET', '/notes')).json, [{ text: 'hello' }]);
-  t.match((await send('GET', '/notes?page=1')).json.meta, { total: 1 });
+  t.match((await send('GET', '/authors')).json, [{ pen: 'Ann' }]);
+  t.match((await send('GET', '/authors?page=1')).json.meta, { total: 1 });
+
+  t.equal((await send('POST', `${path}/books`, { body: { title: 'A' } })).status, 201);
+  t.match(await send('GET', `${path}/books`), {
+    status: 200,
+    json: [{ title: 'A', authorId: created.json.id }],
+  });
+  const nobody = '01900000-0000-7000-8000-000000000000';
+  t.match(await send('POST', '/books', { body: { authorId: nobody } }), {
+    status: 422,
+    json: { error: { code: 'AUTHOR_NOT_FOUND', message: 'No such author exists.' } },
+  });
+  t.match(await send('GET', `/authors/${nobody}/books`), {
+    status: 404,
+    json: { error: { code: 'AUTHOR_NOT_FOUND' } },
+  });
+
   t.equal((await send('DELETE', path, { headers: { 'if-match': '"2"' } })).status, 204);
   t.equal((await send('GET', path)).status, 404);
+  t.match((await send('GET', '/books?page=1')).json.meta, { total: 0 }, 'deleted with their parent');
+  const { json } = await send('GET', '/events?types=authors.*,books.*');
+  t.same(
+    json.data.map(({ type }: { type: string }) => type),
+    ['authors.created', 'authors.updated', 'books.created', 'authors.deleted', 'books.deleted'],
+  );
+  t.match((await send('GET', '/metrics')).text, /collection="authors"/);
+});
+
+t.test('the scope of a caller applies to a declared collection', async (t) => {
+  const { send, db } = await library(t, { AUTH: 'api-key' });
+  const { key } = await makeKey(db, { scopes: ['books:read'] });
+  const headers = { 'x-api-key': key };
+  t.equal((await send('GET', '/books', { headers })).status, 200);
+  t.equal((await send('GET', '/authors', { headers })).status, 403);
+  t.equal((await send('POST', '/books', { headers, body: {} })).status, 403);
+});
+
+t.test('concurrent batches lock the records of declared collections in one order', async (t) => {
+  // With five connections, 160 transactions may wait.
+  const { send } = await library(t, { DB_CONNECTIONS: '5' });
+  const paths: string[] = [];
+  for (let n = 0; n < 2; n++) {
+    const author = await send('POST', '/authors', { body: { pen: `A${n}` } });
+    const book = await send('POST', `/authors/${author.json.id}/books`, { body: { n } });
+    paths.push(`/books/${book.json.id}`, `/authors/${author.json.id}`);
+  }
+  const statuses = await Promise.all(
+    Array.from({ length: 160 }, async (_, n) => {
+      const order = n % 2 === 0 ? paths : paths.toReversed();
+      const operations = order.map((path) => ({
+        method: 'PATCH',
+        path,
+        headers: { 'if-match': '*' },
+        body: { changedBy: n },
+      }));
+      const response = await send('POST', '/batch', { body: operations });
+      return response.status === 200 ? 200 : response.text;
+    }),
+  );
+  t.same([...new Set(statuses)], [200]);
+});
+
+t.test('no code knows a collection by its name, except the sign-in of users', async (t) => {
+  const src = fileURLToPath(new URL('../../../src/', import.meta.url));
+  const names = /['"`/](users|items|posts)['"`/?]|\buser_id\b|\bUSER_NOT_FOUND\b/;
+  const found: string[] = [];
+  for (const file of readdirSync(src, { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.ts') || /^(auth|passwords|collection\/resources)\//.test(file)) continue;
+    const code = readFileSync(join(src, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
+    if (names.test(code)) found.push(file);
+  }
+  t.same(found, []);
 });
 
 t.test('a declaration that does not fit the schema stops the start', async (t) => {
   const { db } = await testService(t);
-  await t.rejects(openCollection(db, notes, false), /relation "notes" does not exist/);
+  await t.rejects(openCollection(db, authors, false), /relation "authors" does not exist/);
 });
 
 t.test('a fault of ours is a 500 with the request id, and tells nothing else', async (t) => {

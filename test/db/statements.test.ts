@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
+import { RESOURCES } from '../../src/collection/resources/resources.js';
 import { connect } from '../../src/db/db.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
 import { fill, readStatements } from '../../src/db/statements.js';
@@ -80,5 +81,5 @@ t.test('every statement file parses, and PostgreSQL takes every statement', asyn
       if (!/(?<!:):[a-z_]/.test(text)) await t.resolves(db.describe(text), `${file}: ${name}`);
     }
   }
-  await t.resolves(openCollections(db, true), 'those of the collections, filled in');
+  await t.resolves(openCollections(db, RESOURCES, true), 'those of the collections, filled in');
 });

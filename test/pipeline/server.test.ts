@@ -660,9 +660,14 @@ t.test('an error response that cannot be written becomes a 500', async (t) => {
   });
   const path = '/broken';
   const env = { LOG_LEVEL: 'error', MAX_REQUESTS: '2' };
-  const service = await testService(t, env, {}, async () => [
-    { path, actions: { GET: requiring('nothing', broken(['X-Why', 'a\r\nB: c'])) } },
-  ]);
+  const service = await testService(
+    t,
+    env,
+    {},
+    {
+      routes: [{ path, actions: { GET: requiring('nothing', broken(['X-Why', 'a\r\nB: c'])) } }],
+    },
+  );
   for (let round = 0; round < 3; round++) {
     const { status, json } = await service.send('GET', path);
     t.equal(status, 500, 'the request before it is no longer in flight');

@@ -5,10 +5,8 @@ import net from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import postgres from 'postgres';
 import type { Test } from 'tap';
-import { type App, startApp } from '../../src/app.js';
+import { type App, type AppOptions, startApp } from '../../src/app.js';
 import { type Config, readConfig } from '../../src/config/config.js';
-import type { Db } from '../../src/db/db.js';
-import type { Route } from '../../src/http/router.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { HOSTS } from './process.js';
 import { watchSecrets } from './secrets.js';
@@ -52,7 +50,7 @@ export async function testService(
   t: Test,
   env: Record<string, string> = {},
   overrides: Partial<Config> = {},
-  more?: (db: Db) => Promise<Route[]>,
+  options: AppOptions = {},
 ): Promise<TestService> {
   const databaseUrl = env.DATABASE_URL ?? (await testDatabase(t));
   const settings = { PORT: '0', LOG_LEVEL: 'silent', SHUTDOWN_MS: '1000', ALLOWED_HOSTS: HOSTS, ...env };
@@ -62,7 +60,7 @@ export async function testService(
   const watch = config.auth.length > 0 ? watchSecrets(t, env) : undefined;
   const logged: string[] = [];
   const log = createLog(config.logLevel, { write: (line) => logged.push(line) });
-  const service = await startApp(config, watch?.log ?? log, more);
+  const service = await startApp(config, watch?.log ?? log, options);
   t.teardown(() => service.stop());
   return {
     ...service,

@@ -1,7 +1,7 @@
 import type { Db, Row } from '../../db/db.js';
 import { databaseErrorOf, UNIQUE_VIOLATION } from '../../db/sqlstate.js';
 import { readStatements } from '../../db/statements.js';
-import { conflict } from '../../errors.js';
+import { duplicate } from '../../errors.js';
 import { scopesOf } from '../../principal.js';
 import { nextIdentity } from '../../uuid.js';
 
@@ -44,7 +44,8 @@ export async function createCredential(db: Db, grant: CredentialFields): Promise
     const [row] = await db.run(SQL.get('create_credential')!, args);
     return { ...grant, id, created: Number(row!.created), used: undefined };
   } catch (error) {
-    if (databaseErrorOf(error)?.code === UNIQUE_VIOLATION) throw conflict('CERTIFICATE_TAKEN', 'certificate');
+    if (databaseErrorOf(error)?.code === UNIQUE_VIOLATION)
+      throw duplicate('certificate', 'CERTIFICATE_TAKEN');
     throw error;
   }
 }

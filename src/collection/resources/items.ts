@@ -1,7 +1,7 @@
-import type { Resource } from '../resource.js';
+import { defineResource } from '../resource.js';
 
 /** Things with a name and a price, listed newest first. */
-export const items: Resource = {
+export const items = defineResource({
   name: 'items',
   singular: 'item',
   schema: {
@@ -14,7 +14,6 @@ export const items: Resource = {
   },
   normalize: { name: ['trim'] },
   columns: { name: 'name', price: 'price' },
-  children: [],
   list: 'page',
   direction: 'desc',
   sortable: {
@@ -22,5 +21,4 @@ export const items: Resource = {
     price: { asc: '$.price asc nulls last', desc: '$.price desc nulls last' },
   },
   searchable: 'name',
-  absent: 'empty',
-};
+});

@@ -1,7 +1,8 @@
-import type { Resource } from '../resource.js';
+import { defineResource } from '../resource.js';
+import { users } from './users.js';
 
-/** What a user wrote; deleted with the user. */
-export const posts: Resource = {
+/** Texts by a user; deleted with the user. */
+export const posts = defineResource({
   name: 'posts',
   singular: 'post',
   schema: {
@@ -9,12 +10,6 @@ export const posts: Resource = {
     required: ['userId'],
     properties: { userId: { type: ['string', 'number'] } },
   },
-  normalize: {},
   columns: { userId: 'user_id' },
-  parent: { field: 'userId', collection: 'users' },
-  children: [],
-  list: 'array',
-  direction: 'asc',
-  sortable: {},
-  absent: 'empty',
-};
+  parent: { field: 'userId', resource: users },
+});

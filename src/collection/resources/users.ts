@@ -1,7 +1,7 @@
-import type { Resource } from '../resource.js';
+import { defineResource } from '../resource.js';
 
-/** People, known by a unique email address. */
-export const users: Resource = {
+/** People, with a unique email address. */
+export const users = defineResource({
   name: 'users',
   singular: 'user',
   schema: {
@@ -19,11 +19,7 @@ export const users: Resource = {
   importOnly: ['password_hash'],
   normalize: { email: ['trim', 'nfc', 'lower'], name: ['trim'], age: ['integer'] },
   columns: { email: 'email' },
-  unique: { users_email_key: { code: 'EMAIL_TAKEN', field: 'email' } },
+  unique: { users_email_key: { field: 'email', code: 'EMAIL_TAKEN' } },
   owner: true,
-  children: ['posts'],
-  list: 'array',
-  direction: 'asc',
-  sortable: {},
   absent: 'simple',
-};
+});
