@@ -11,12 +11,11 @@ import type { Log } from './telemetry/log.js';
 import { createMetrics, type Metrics } from './telemetry/metrics.js';
 import { createObserver } from './telemetry/request-observer.js';
 
-/** Connections of those who scrape. */
 const MAX_CONNECTIONS = 64;
 
 /**
- * A listener with /metrics and nothing else, for whoever reaches it: HTTP as the service speaks it, with its limits.
- * What it is asked is not counted among the requests of the service. `allowedHosts` undefined: any Host is accepted.
+ * A listener with only /metrics, without authentication, and with the limits of the service. Its requests do not count in
+ * the metrics of the service. `allowedHosts` undefined: any Host is accepted.
  */
 export function createMetricsServer(
   registry: Metrics['registry'],
@@ -52,7 +51,7 @@ export function createMetricsServer(
     requireAllowedHost: allowedHosts && allowHosts(allowedHosts),
     challenge: () => [],
     present: () => {
-      throw new Error('nobody is asked for a credential here');
+      throw new Error('/metrics needs no credential');
     },
     common,
     cors: undefined,

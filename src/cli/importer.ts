@@ -8,41 +8,37 @@ import { escapeToken, isObject, type Json, type JsonObject, member, setMember } 
 import { payloadTooLarge } from '../limit-errors.js';
 import { type Failure, Problem } from '../problem.js';
 
-/** What to load and how. */
 export interface ImportOptions {
   /** Stop at the first record that is refused. */
   readonly strict: boolean;
   /** Old name -> new name of top-level fields, for every record. */
   readonly rename: ReadonlyMap<string, string>;
-  /** Bytes that a record may have. */
+  /** Max bytes of a record. */
   readonly recordLimit: number;
-  /** Told for each record that is refused: its place in the file, and why. */
+  /** Called for each refused record with its place in the file. */
   readonly onRefused: (place: string, reason: string) => void;
-  /** Told after each record. */
+  /** Called after each record. */
   readonly onProgress: (collection: string, done: number, of: number) => void;
 }
 
-/** How many records of one collection went in. */
 export interface Imported {
   readonly collection: string;
   readonly stored: number;
   readonly refused: number;
 }
 
-/** What a load came to. */
 export interface Load {
   readonly imported: readonly Imported[];
-  /** What ended it early, a fault of no record; undefined when nothing did. Writes in flight were waited for. */
+  /** The error that ended the load early and that no record caused. Writes in flight have ended. */
   readonly fault: unknown;
 }
 
-/** Writes in flight at once. */
-const AT_ONCE = 16;
+/** Max writes in flight. */
+const MAX_WRITES = 16;
 
 /**
- * Stores the records of each named collection through the checks that HTTP requests go through, parents
- * first. Ids are new; a reference to a parent that is in the file follows it to its new id. A record that is
- * refused stops nothing else, unless `strict`.
+ * Stores the records of each named collection with the checks of HTTP requests, parents first. Ids are new; references to
+ * parents in the file are replaced with the new ids. The load goes on after a refused record, unless `strict`.
  */
 export async function importRecords(
   collections: readonly Collection[],
@@ -97,25 +93,25 @@ async function importList(
         if (oldId !== undefined) tally.newIds.set(oldId, id);
         tally.stored++;
       } catch (error) {
-        note(error, tally, (path, reason) => onRefused(`${name}[${at}]${path}`, reason));
+        recordError(error, tally, (path, reason) => onRefused(`${name}[${at}]${path}`, reason));
       }
       onProgress(name, tally.stored + tally.refused, list.length);
     }
   };
-  // An id is made as its write begins, so that lists keep the file's order. With --strict nothing may overtake.
-  await Promise.all(Array.from({ length: strict ? 1 : AT_ONCE }, worker));
+  // An id is made when its write begins, so that lists have the file's order. With `strict`, no write may overtake.
+  await Promise.all(Array.from({ length: strict ? 1 : MAX_WRITES }, worker));
   return tally;
 }
 
-/** A fault of the record is told; any other ends the load. */
-function note(error: unknown, tally: Tally, tell: (path: string, reason: string) => void): void {
+/** An error that the record caused refuses it; any other ends the load. */
+function recordError(error: unknown, tally: Tally, onReason: (path: string, reason: string) => void): void {
   const problem = error instanceof Problem ? error : problemOf(error);
   if (!problem || problem.status >= 500) {
     tally.fault ??= problem ?? error;
     return;
   }
   tally.refused++;
-  for (const [path, reason] of reasonsOf(problem)) tell(path, reason);
+  for (const [path, reason] of reasonsOf(problem)) onReason(path, reason);
 }
 
 async function importOne(
@@ -140,12 +136,12 @@ async function importOne(
   return { oldId: oldId === undefined ? undefined : JSON.stringify(oldId), id: created.id };
 }
 
-/** Tells a number that readRecords could not keep by what it is, not by the text it became. */
+/** Refuses a number that does not fit a double, which readRecords has marked. */
 function requireExact(value: Json, path: string, depth: number): void {
   if (typeof value === 'string' && value.startsWith('\u0000') && /^-?\d/.test(value.slice(1))) {
     throw invalidBody(`a number that does not fit a double: ${value.slice(1, 41)}`, 'number', path);
   }
-  // What is deeper is refused for that.
+  // requireJsonBounds refuses deeper values.
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return;
   for (const [key, member] of Object.entries(value))
     requireExact(member, `${path}/${escapeToken(key)}`, depth + 1);

@@ -57,7 +57,7 @@ export async function runPrimary(config: Config, log: Log): Promise<string> {
   return workers.url;
 }
 
-/** The workers that run, and what they are told and report. */
+/** The running workers, the orders to them and their reports. */
 class Workers {
   url = '';
   readonly #workers = new Map<number, Worker>();

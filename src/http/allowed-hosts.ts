@@ -7,10 +7,10 @@ import { isHealthCheck } from './health-check.js';
 export type RequireAllowedHost = (req: IncomingMessage) => void;
 
 /**
- * Accepts `localhost`, loopback addresses and `names`, on any port. A web page reaches a service on its reader's machine
- * or network by letting its own name resolve to that address (DNS rebinding); Host then still has the page's name.
- * HTTP/1.0 without Host is accepted, since no browser sends it, and so is any Host of a health check, which says no more
- * than a status. To be called after `readTarget`, which checks the form of both.
+ * Accepts `localhost`, loopback addresses and `names`, on any port. This prevents DNS rebinding: a web page that lets its
+ * own name resolve to an internal address still sends its name in Host. HTTP/1.0 without Host is accepted, since no browser
+ * sends it, and so is any Host for a health check, which reveals only a status. Call it after `readTarget`, which checks
+ * the syntax of both.
  */
 export function allowHosts(names: readonly string[]): RequireAllowedHost {
   const allowed = new Set(['localhost', ...names.map(canonical)]);

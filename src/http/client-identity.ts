@@ -5,7 +5,7 @@ import type { Presented } from '../auth/scheme.js';
 import { type IpAddress, isInNetworks, isLoopbackAddress, type Network, parseIp } from '../ip-address.js';
 import { parseForwarded } from './forwarded.js';
 
-/** Proxies that are looked at, from the nearest on. */
+/** Max hops that are read, from the nearest on. */
 const MAX_PROXIES = 16;
 
 /** The header fields in which the operator's proxies name the client. */
@@ -18,9 +18,9 @@ export interface ProxyTrust {
 }
 
 /**
- * What of a request may carry a credential. The client's address and TLS are those that proxies in `trustProxy` report
- * in the one family of fields that they write: Forwarded (RFC 7239), or X-Forwarded-For and X-Forwarded-Proto. The other
- * family may come from the client, so it is ignored.
+ * The parts of a request that authentication uses. Proxies in `trustProxy` report the client's address and TLS in the one
+ * family of fields that they write: Forwarded (RFC 7239), or X-Forwarded-For and X-Forwarded-Proto. The other family is
+ * ignored, since it may come from the client.
  */
 export function present(
   req: IncomingMessage,
@@ -51,7 +51,7 @@ export function isTrusted(address: string, trusted: readonly Network[] | undefin
   return trusted !== undefined && isInNetworks(trusted, parseIp(address));
 }
 
-/** Any field of either family: a client that makes one up only loses what loopback permits. */
+/** Any field of either family applies: a client that forges one only loses what loopback permits. */
 function mentionsProxy({ headers }: IncomingMessage): boolean {
   return (
     headers['x-forwarded-for'] !== undefined ||
@@ -70,13 +70,13 @@ interface Hop {
 
 const NONE: readonly Hop[] = [];
 
-/** The nearest hop that is not a trusted proxy is the client, whatever came before it; the peer when it is unknown. */
+/** The client is the nearest hop that is not a trusted proxy, or the peer if that hop is unknown. */
 function addressOf(hops: readonly Hop[], trusted: readonly Network[], peer: string): string {
   const client = hops.find(({ address }) => !isInNetworks(trusted, address));
   return (client ?? hops.at(-1))?.address?.toString() ?? peer;
 }
 
-/** What the proxies report, the nearest first. A malformed Forwarded reports nothing. */
+/** The reports of the proxies, the nearest first. A malformed Forwarded has none. */
 function hopsOf({ headers }: IncomingMessage, family: ProxyHeaders): readonly Hop[] {
   if (family === 'forwarded') {
     const elements = parseForwarded(headers.forwarded ?? '', MAX_PROXIES) ?? [];
@@ -111,15 +111,15 @@ function plain(address: string): string {
   return address.includes(':') ? (parseIp(address)?.toString() ?? address) : address;
 }
 
-/** What was verified when a connection was made, and until when it holds: milliseconds since 1970. */
-interface Verified {
+/** A verified client certificate; `until` in milliseconds since 1970. */
+interface VerifiedCertificate {
   readonly thumbprint: string;
   readonly until: number;
 }
 
-const verified = new WeakMap<Socket, Verified>();
+const verified = new WeakMap<Socket, VerifiedCertificate>();
 
-function certificateOf(socket: TLSSocket): Verified | undefined {
+function certificateOf(socket: TLSSocket): VerifiedCertificate | undefined {
   if (!socket.authorized) return undefined;
   let found = verified.get(socket);
   if (!found) {
@@ -130,6 +130,6 @@ function certificateOf(socket: TLSSocket): Verified | undefined {
     found = { thumbprint, until: Date.parse(validTo) };
     verified.set(socket, found);
   }
-  // A connection, or a session that is resumed, may outlive the certificate.
+  // A connection or a resumed session may outlive the certificate.
   return Date.now() <= found.until ? found : undefined;
 }

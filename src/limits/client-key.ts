@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import { parseIp } from '../ip-address.js';
 
-/** What a count is kept for. */
+/** What a count belongs to. */
 export type Kind = 'address' | 'account' | 'principal';
 
 /** Longer names are replaced with their SHA-256, so that the memory per client is bounded. */

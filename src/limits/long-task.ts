@@ -1,12 +1,12 @@
-/** Bytes of a document or a body from which on what is done with it as a whole is a long task. */
+/** Work on a whole document or body of so many bytes is a long task. */
 export const LONG_TASK_BYTES = 65_536;
 
 const waiting: (() => void)[] = [];
 let isScheduled = false;
 
 /**
- * Resolves when a long task may begin: one begins in each tick of the event loop, so that short requests are served
- * between two of them. What waits is bounded by the requests in flight.
+ * Resolves when a long task may begin. One begins in each tick of the event loop, so that short requests are served
+ * between two of them. The requests in flight bound the number of waiting tasks.
  */
 export function nextLongTask(): Promise<void> {
   return new Promise((begin) => {

@@ -2,15 +2,15 @@ import { getHeapStatistics } from 'node:v8';
 import { unavailable } from '../errors.js';
 import { LONG_TASK_BYTES, nextLongTask } from './long-task.js';
 
-/** Bytes of JSON that need no permission: what may be in flight of them at once is bounded by the number of requests. */
+/** Smaller texts are always admitted; the limit of requests bounds their number. */
 const SMALL_BYTES = 4096;
-/** Texts that may wait, and for how long. */
+/** How many texts may wait, and for how long. */
 const MAX_WAITING = 1024;
 const MAX_WAIT_MS = 10_000;
-/** Values take up to forty times the memory of their JSON, so so much of the heap is set aside for them. */
+/** Values occupy up to forty times the memory of their JSON, so that this part of the heap is enough for them. */
 const HEAP_PART = 128;
 
-/** So many bytes of JSON may be held as values at once, as the heap of this process allows. */
+/** Max bytes of JSON in memory as values, by the heap limit of this process. */
 export const maxParsedBytes = (): number => Math.floor(getHeapStatistics().heap_size_limit / HEAP_PART);
 
 interface Waiting {
@@ -20,8 +20,8 @@ interface Waiting {
 }
 
 /**
- * Limits how many bytes of JSON are held as values at once. What does not fit waits
- * in the order of its arrival, and each long text is admitted as a long task.
+ * Limits the bytes of JSON that are in memory as values. Further texts wait in the order of their arrival, and each long
+ * text is admitted as a long task.
  */
 export class ParseLimit {
   #bytes = 0;
@@ -34,7 +34,7 @@ export class ParseLimit {
     readonly maxWaitMs = MAX_WAIT_MS,
   ) {}
 
-  /** Admits a text of so many bytes, for which `leave` is then due; undefined: it is admitted. Rejects with 503. */
+  /** Admits a text, which the caller then has to `leave`. Undefined: admitted at once. Rejects with 503. */
   enter(bytes: number): Promise<void> | undefined {
     if (bytes <= SMALL_BYTES) return undefined;
     if (bytes <= LONG_TASK_BYTES && this.#waiting.length === 0 && this.#fits(bytes)) {
@@ -54,7 +54,7 @@ export class ParseLimit {
     });
   }
 
-  /** Ends what `enter` admitted. */
+  /** Releases a text that `enter` admitted. */
   leave(bytes: number): void {
     if (bytes <= SMALL_BYTES) return;
     this.#bytes -= bytes;
@@ -74,7 +74,7 @@ export class ParseLimit {
     void nextLongTask().then(() => this.#admit());
   }
 
-  /** A text that is alone always fits. */
+  /** A single text always fits. */
   #fits(bytes: number): boolean {
     return this.#admitted === 0 || this.#bytes + bytes <= this.maxBytes;
   }

@@ -1,16 +1,16 @@
 let held = 0;
 
 /**
- * Bytes of responses that this process holds: of batches in progress, of bodies on their way to their clients, and of
- * event streams whose readers are behind. Whole lists are streamed and are not among them.
+ * Bytes of responses in memory: batches in progress, bodies that clients have not read, and event streams whose readers
+ * are behind. Streamed lists are not included.
  */
 export const heldResponseBytes = (): number => held;
 
-/** Bytes of one response, counted among those that the process holds until they are released. */
+/** The bytes of one response, which are included until they are released. */
 export class ResponseHold {
   #bytes = 0;
 
-  /** Holds so many bytes in all. */
+  /** Replaces the number of bytes. */
   set(bytes: number): void {
     held += bytes - this.#bytes;
     this.#bytes = bytes;
@@ -21,7 +21,7 @@ export class ResponseHold {
   }
 }
 
-/** Whether a process that may hold `limit` bytes can hold so many more; a response that is alone always fits. */
+/** Whether so many more bytes are within `limit`. A single response always fits. */
 export function fitsResponseMemory(bytes: number, limit: number): boolean {
   return held === 0 || held + bytes <= limit;
 }

@@ -1,11 +1,11 @@
-/** One value of a metric; `metricName` where it is not the family's own: a bucket, a sum, a count. */
+/** One value of a metric. `metricName`: of a bucket, a sum or a count. */
 export interface Sample {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
   readonly metricName?: string;
 }
 
-/** A metric with all its label values, as it is when it is asked for. */
+/** A metric with all its label values at the time of the call to `samples`. */
 export interface Family {
   readonly name: string;
   readonly help: string;
@@ -13,26 +13,34 @@ export interface Family {
   readonly samples: () => Sample[];
 }
 
-/** Where a number is counted: one combination of label values. */
+/** The number for one combination of label values. */
 export interface CounterValue {
   value: number;
 }
 
-/** A metric whose cells are bound to their label values once, so that counting costs no look-up. */
+/** A metric whose cells are looked up by label values once, so that counting needs no lookup. */
 export interface LabelledMetric<T> {
   readonly family: Family;
-  /** The cell of these values, in the order of the label names. */
+  /** The cell for these values, in the order of the label names. */
   readonly of: (...values: readonly string[]) => T;
 }
 
-/** Combinations of label values of one metric; what comes after them shares one, whose values are all `other`. */
+/** Combinations of label values of one metric. Any further ones share a cell whose values are all `other`. */
 const MAX_CELLS = 2000;
 
-function labelled<T>(names: readonly string[], open: () => T, family: (cells: Cells<T>) => Family) {
+type Cells<T> = Map<string, { readonly labels: Sample['labels']; readonly cell: T }>;
+
+function labelled<T>(
+  info: Omit<Family, 'samples'>,
+  names: readonly string[],
+  open: () => T,
+  samplesOf: (labels: Sample['labels'], cell: T) => Sample[],
+): LabelledMetric<T> {
   const cells: Cells<T> = new Map();
+  const samples = () => [...cells.values()].flatMap(({ labels, cell }) => samplesOf(labels, cell));
   const of = (...values: readonly string[]): T => {
-    const full = cells.size >= MAX_CELLS && !cells.has(values.join('\n'));
-    const used = full ? names.map(() => 'other') : values;
+    const isFull = cells.size >= MAX_CELLS && !cells.has(values.join('\n'));
+    const used = isFull ? names.map(() => 'other') : values;
     const key = used.join('\n');
     let entry = cells.get(key);
     if (!entry) {
@@ -41,39 +49,39 @@ function labelled<T>(names: readonly string[], open: () => T, family: (cells: Ce
     }
     return entry.cell;
   };
-  return { family: family(cells), of };
+  return { family: { ...info, samples }, of };
 }
-
-type Cells<T> = Map<string, { readonly labels: Readonly<Record<string, string>>; readonly cell: T }>;
 
 /** A number that grows, or with `type` gauge one that goes up and down. */
 export function counter(
   name: string,
   help: string,
-  names: readonly string[],
+  labels: readonly string[],
   type: 'counter' | 'gauge' = 'counter',
 ): LabelledMetric<CounterValue> {
   return labelled(
-    names,
+    { name, help, type },
+    labels,
     () => ({ value: 0 }),
-    (cells) => ({
-      name,
-      help,
-      type,
-      samples: () => [...cells.values()].map(({ labels, cell }) => ({ labels, value: cell.value })),
-    }),
+    (labels, { value }) => [{ labels, value }],
   );
 }
 
-/** A number that is asked for when the metrics are. */
-export function gauge(name: string, help: string, read: () => number): Family {
-  return { name, help, type: 'gauge', samples: () => [{ labels: {}, value: read() }] };
+/** The same without labels. */
+export function single(
+  name: string,
+  help: string,
+  type: 'counter' | 'gauge',
+): CounterValue & { readonly family: Family } {
+  const samples = () => [{ labels: {}, value: metric.value }];
+  const metric = { value: 0, family: { name, help, type, samples } };
+  return metric;
 }
 
-/** Bounds in seconds: those of OpenTelemetry's conventions, and some below, where most answers are. */
+/** Bounds in seconds: those of OpenTelemetry's conventions, and shorter ones. */
 export const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** How often values fell below each bound. */
+/** Counts the values up to each bound. */
 export class Distribution {
   readonly counts: Float64Array;
   sum = 0;
@@ -86,45 +94,37 @@ export class Distribution {
   observe(value: number): void {
     this.sum += value;
     this.count++;
-    const { bounds, counts } = this;
-    // Most values are small: from below it is a few comparisons.
-    for (let at = 0; at < bounds.length; at++)
-      if (value <= bounds[at]!) {
-        counts[at]!++;
-        return;
-      }
+    // A search from below is short, since most values are small.
+    const at = this.bounds.findIndex((bound) => value <= bound);
+    if (at >= 0) this.counts[at]!++;
+  }
+
+  samples(name: string, labels: Sample['labels']): Sample[] {
+    let total = 0;
+    const buckets = this.bounds.map((bound, at): Sample => {
+      total += this.counts[at]!;
+      return { labels: { le: String(bound), ...labels }, value: total, metricName: `${name}_bucket` };
+    });
+    return [
+      ...buckets,
+      { labels: { le: '+Inf', ...labels }, value: this.count, metricName: `${name}_bucket` },
+      { labels, value: this.sum, metricName: `${name}_sum` },
+      { labels, value: this.count, metricName: `${name}_count` },
+    ];
   }
 }
 
-/** The distribution of a value; `bounds` go upwards. */
+/** The distribution of a value; `bounds` in ascending order. */
 export function histogram(
   name: string,
   help: string,
-  names: readonly string[],
+  labels: readonly string[],
   bounds: readonly number[],
 ): LabelledMetric<Distribution> {
   return labelled(
-    names,
+    { name, help, type: 'histogram' },
+    labels,
     () => new Distribution(bounds),
-    (cells) => ({
-      name,
-      help,
-      type: 'histogram',
-      samples: () => [...cells.values()].flatMap(({ labels, cell }) => samplesOf(name, labels, cell)),
-    }),
+    (labels, distribution) => distribution.samples(name, labels),
   );
-}
-
-function samplesOf(name: string, labels: Sample['labels'], { bounds, counts, sum, count }: Distribution) {
-  let below = 0;
-  const buckets = bounds.map((bound, at): Sample => {
-    below += counts[at]!;
-    return { labels: { le: String(bound), ...labels }, value: below, metricName: `${name}_bucket` };
-  });
-  return [
-    ...buckets,
-    { labels: { le: '+Inf', ...labels }, value: count, metricName: `${name}_bucket` },
-    { labels, value: sum, metricName: `${name}_sum` },
-    { labels, value: count, metricName: `${name}_count` },
-  ];
 }

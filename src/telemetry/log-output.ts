@@ -2,15 +2,14 @@ import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import type { Lines } from './log.js';
 
-/** Bytes that may wait for whoever reads the log; lines beyond are dropped, and the next that goes out says how many. */
+/** Bytes that may wait for the reader of the log. Further lines are dropped, and the next line reports how many. */
 const MAX_WAITING = 4_194_304;
 
 type Output = Writable & { readonly fd?: number };
 
 /**
- * Lines to the standard output. A reader that is slow, stuck or gone neither holds up nor ends the service: a request
- * is worth more than its line. The lines of one turn of the event loop are one write. At the exit what waits is
- * written as far as that goes without waiting.
+ * Writes lines to the standard output. A reader that is slow, stuck or gone neither blocks nor ends the service. The lines
+ * of one tick are one write. At the exit, pending lines are written as far as that is possible without blocking.
  */
 export function logLines(output: Output = process.stdout, max = MAX_WAITING): Lines {
   let pending: string[] = [];
@@ -26,11 +25,11 @@ export function logLines(output: Output = process.stdout, max = MAX_WAITING): Li
     try {
       output.write(text);
     } catch {
-      // A file that is full: there is no place left to tell of it.
+      // The disk is full, and there is nowhere to report that.
     }
   };
 
-  // Without a listener a reader that has gone would end the process. Other errors, a disk that is full, may pass.
+  // Without a listener a closed pipe would end the process. Other errors (a full disk) may be temporary.
   output.on('error', (error: NodeJS.ErrnoException) => {
     closed ||= error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED';
   });
@@ -44,7 +43,7 @@ export function logLines(output: Output = process.stdout, max = MAX_WAITING): Li
         return;
       }
       if (pending.length === 0) setImmediate(flush);
-      if (dropped > 0) pending.push(told(dropped));
+      if (dropped > 0) pending.push(droppedLine(dropped));
       dropped = 0;
       pending.push(line);
       bytes += line.length;
@@ -52,12 +51,12 @@ export function logLines(output: Output = process.stdout, max = MAX_WAITING): Li
   };
 }
 
-function told(dropped: number): string {
+function droppedLine(dropped: number): string {
   const time = Date.now();
-  return `{"level":40,"time":${time},"dropped":${dropped},"msg":"lines were dropped: nobody read them"}\n`;
+  return `{"level":40,"time":${time},"dropped":${dropped},"msg":"lines were dropped: the reader of the log is too slow"}\n`;
 }
 
-/** What a stream already has is ahead of it: then it is lost, as the rest of that is. */
+/** Writes nothing while the stream has data of its own, which would have to go first. */
 function writeRest({ fd, writableLength }: Output, text: string): void {
   if (fd === undefined || writableLength > 0 || text === '') return;
   try {

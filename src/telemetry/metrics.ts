@@ -5,109 +5,40 @@ import {
   counter,
   type Distribution,
   type Family,
-  gauge,
   histogram,
   type LabelledMetric,
   SECONDS,
+  single,
 } from './instruments.js';
 
-/** What the service counts of itself. */
+/** All metrics of the service. Labels have closed sets of values: `route` is the template of a route, never a path. */
 export interface Metrics {
   readonly http: HttpMetrics;
   readonly db: DbMetrics;
   readonly events: EventMetrics;
-  /** Credentials that were no good. Labels: scheme, reason. */
   readonly authFailures: LabelledMetric<CounterValue>;
   /**
-   * All of it, with what Node tells of the process, as one registry; the same one each time. It is made, and prom-client
-   * loaded, when it is first asked for: a service that nobody watches pays for neither.
+   * One registry of all metrics and of Node's default ones; the same at each call. The first call creates it and loads
+   * prom-client, so that a service without scrapes pays for neither.
    */
   readonly registry: () => Promise<Registry>;
 }
 
-/** Requests and their answers. Labels are from closed sets: `route` is the template of a route, never a path. */
-export interface HttpMetrics {
-  /** Seconds from the head of a request to its answer handed to the socket. Labels: method, route, status. */
-  readonly duration: LabelledMetric<Distribution>;
-  /** Bytes of content. Labels: method, route. */
-  readonly received: LabelledMetric<CounterValue>;
-  readonly sent: LabelledMetric<CounterValue>;
-  readonly active: CounterValue;
-  /** Requests that ended without an answer, or within it. Labels: route, reason. */
-  readonly aborted: LabelledMetric<CounterValue>;
-  /** Messages that never became a request, by the status they were answered. */
-  readonly refused: LabelledMetric<CounterValue>;
-}
-
-/** What statements a pool of connections is for. */
+/** What the statements of a pool of connections are for. */
 export type PoolName = 'short' | 'search' | 'transaction' | 'stream';
 
-export interface DbMetrics {
-  readonly families: readonly Family[];
-  /** Seconds from the moment a statement is asked for, waiting included. Labels: pool. */
-  readonly duration: LabelledMetric<Distribution>;
-  /** Labels: pool. */
-  readonly failures: LabelledMetric<CounterValue>;
-  /** Statements and streams that run or wait. Labels: pool. */
-  readonly active: LabelledMetric<CounterValue>;
-  /** Those of them that wait for a connection that is lent. Labels: pool. */
-  readonly waiting: LabelledMetric<CounterValue>;
-  /** Connections at most. Labels: pool. */
-  readonly connections: LabelledMetric<CounterValue>;
-  /** Statements that may run or wait. */
-  readonly limit: CounterValue;
-  /** Requests that share one statement. Labels: collection, operation. */
-  readonly batch: LabelledMetric<Distribution>;
-  /** Requests that wait for a statement to share. Labels: collection, operation. */
-  readonly queued: LabelledMetric<CounterValue>;
-}
-
+/** Upper bounds of the sizes of shared statements. */
 const ROWS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** Everything at zero. */
 export function createMetrics(): Metrics {
-  const db = createDbMetrics();
-  const events = createEventMetrics();
-  const active: CounterValue = { value: 0 };
-  const http = {
-    duration: histogram(
-      'http_server_request_duration_seconds',
-      'Time from the head of a request to its answer.',
-      ['method', 'route', 'status'],
-      SECONDS,
-    ),
-    received: counter('http_server_request_body_bytes_total', 'Bytes of request content.', [
-      'method',
-      'route',
-    ]),
-    sent: counter('http_server_response_body_bytes_total', 'Bytes of response content.', ['method', 'route']),
-    aborted: counter(
-      'http_server_aborted_requests_total',
-      'Requests without a whole answer: the client left, stopped reading, or we failed half way.',
-      ['route', 'reason'],
-    ),
-    refused: counter(
-      'http_server_refused_messages_total',
-      'Messages that were answered before they became a request: malformed, too large, too slow.',
-      ['status'],
-    ),
-    active,
-  };
-  const authFailures = counter('plinth_auth_failures_total', 'Credentials that were no good.', [
+  const [http, db, events] = [createHttpMetrics(), createDbMetrics(), createEventMetrics()];
+  const authFailures = counter('plinth_auth_failures_total', 'Credentials that were refused.', [
     'scheme',
     'reason',
   ]);
-  const families = [
-    http.duration.family,
-    http.received.family,
-    http.sent.family,
-    gauge('http_server_active_requests', 'Requests without an answer yet.', () => active.value),
-    http.aborted.family,
-    http.refused.family,
-    authFailures.family,
-    ...db.families,
-    ...events.families,
-  ];
+  const families = [http, { authFailures }, db, events].flatMap((metrics): Family[] =>
+    Object.values(metrics).map(({ family }) => family),
+  );
   let registry: Promise<Registry> | undefined;
   return {
     http,
@@ -121,35 +52,45 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Requests that share statements, as they are counted and named. */
-export interface Sharing {
-  /** `read users`: the operation, and the collection where there is one. */
-  readonly name: string;
-  readonly size: Distribution;
-  readonly queued: CounterValue;
+export type HttpMetrics = Readonly<ReturnType<typeof createHttpMetrics>>;
+
+function createHttpMetrics() {
+  return {
+    /** From the head of a request to its response handed to the socket. */
+    duration: histogram(
+      'http_server_request_duration_seconds',
+      'Time from the head of a request to its response.',
+      ['method', 'route', 'status'],
+      SECONDS,
+    ),
+    received: counter('http_server_request_body_bytes_total', 'Bytes of request content.', [
+      'method',
+      'route',
+    ]),
+    sent: counter('http_server_response_body_bytes_total', 'Bytes of response content.', ['method', 'route']),
+    active: single('http_server_active_requests', 'Requests without a response yet.', 'gauge'),
+    aborted: counter(
+      'http_server_aborted_requests_total',
+      'Requests without a complete response: the client left or stopped reading, or an error interrupted it.',
+      ['route', 'reason'],
+    ),
+    refused: counter(
+      'http_server_refused_messages_total',
+      'Messages that never became a request: malformed, too large, too slow.',
+      ['status'],
+    ),
+  };
 }
 
-/** The counts of one kind of shared statement. */
-export function sharing({ batch, queued }: DbMetrics, operation: string, collection: string): Sharing {
-  const labels = [collection, operation];
-  return { name: `${operation} ${collection}`, size: batch.of(...labels), queued: queued.of(...labels) };
-}
+export type DbMetrics = Readonly<ReturnType<typeof createDbMetrics>>;
 
-/** One registry of what several processes have counted, as each has told it; who has told nothing is left out. */
-export async function registryOfAll(collect: () => Promise<readonly unknown[]>): Promise<Registry> {
-  const told = (await collect()).filter((figures) => figures !== null && figures !== undefined);
-  const { AggregatorRegistry } = await import('prom-client');
-  return AggregatorRegistry.aggregate(told as object[]);
-}
-
-/** What concerns the database alone. */
-export function createDbMetrics(): DbMetrics {
-  const limit: CounterValue = { value: 0 };
+/** Metrics of the database alone. */
+export function createDbMetrics() {
   const labels = ['collection', 'operation'];
-  const metrics = {
+  return {
     duration: histogram(
       'plinth_db_statement_duration_seconds',
-      'Time of a statement, transaction or stream, waiting for its connection included.',
+      'Time of a statement, transaction or stream, including the wait for its connection.',
       ['pool'],
       SECONDS,
     ),
@@ -161,10 +102,29 @@ export function createDbMetrics(): DbMetrics {
       ['pool'],
       'gauge',
     ),
-    connections: counter('plinth_db_connections_limit', 'Connections at most.', ['pool'], 'gauge'),
+    connections: counter('plinth_db_connections_limit', 'Max connections.', ['pool'], 'gauge'),
     batch: histogram('plinth_db_batch_size', 'Records in one shared statement.', labels, ROWS),
     queued: counter('plinth_db_queued_records', 'Records that wait for a shared statement.', labels, 'gauge'),
+    limit: single('plinth_db_queue_limit', 'Max statements that run or wait.', 'gauge'),
   };
-  const queue = gauge('plinth_db_queue_limit', 'Statements that may run or wait.', () => limit.value);
-  return { ...metrics, limit, families: [...Object.values(metrics).map(({ family }) => family), queue] };
+}
+
+/** The metrics of one kind of shared statement. */
+export interface Sharing {
+  /** The operation, and the collection if there is one: `read users`. */
+  readonly name: string;
+  readonly size: Distribution;
+  readonly queued: CounterValue;
+}
+
+export function sharing({ batch, queued }: DbMetrics, operation: string, collection: string): Sharing {
+  const labels = [collection, operation];
+  return { name: `${operation} ${collection}`, size: batch.of(...labels), queued: queued.of(...labels) };
+}
+
+/** One registry with the sums of several processes' metrics; processes without metrics are left out. */
+export async function registryOfAll(collect: () => Promise<readonly unknown[]>): Promise<Registry> {
+  const collected = (await collect()).filter((metrics) => metrics !== null && metrics !== undefined);
+  const { AggregatorRegistry } = await import('prom-client');
+  return AggregatorRegistry.aggregate(collected as object[]);
 }

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import type { Family } from './instruments.js';
 
-/** The families, and the process as prom-client knows it, as a registry for scrapes and for its AggregatorRegistry. */
+/** A registry of the families and of prom-client's default metrics of the process. */
 export function registryOf(families: readonly Family[]): Registry {
   const registry = new Registry();
   for (const family of families) registry.registerMetric(metricOf(family));
@@ -9,7 +9,7 @@ export function registryOf(families: readonly Family[]): Registry {
   return registry;
 }
 
-/** What a registry asks of a metric is `get` alone: the values are ours, and none is counted twice. */
+/** A registry calls only `get` of a metric, so that the values are not counted twice. */
 function metricOf({ name, help, type, samples }: Family): Metric {
   const get = () => Promise.resolve({ name, help, type, aggregator: 'sum', values: samples() });
   return { name, get } as unknown as Metric;

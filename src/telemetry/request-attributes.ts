@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The methods of RFC 9110 section 9.3 and PATCH; any other is `_OTHER`, as OpenTelemetry's conventions have it. */
+/** The methods of RFC 9110 section 9.3 and PATCH; any other is `_OTHER` (OpenTelemetry's conventions). */
 export function methodOf({ method = '' }: IncomingMessage): string {
   return METHODS.has(method) ? method : '_OTHER';
 }
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
-const LONGEST = 2048;
+const MAX_CHARACTERS = 2048;
 
-/** The path of a request target, for logs and traces: no query, and no authority, either of which may hold a secret. */
+/** The path of a request target for logs and traces, without query and authority, which may contain secrets. */
 export function pathOf(target = ''): string {
   const end = target.search(/[?#]/);
   const path = end < 0 ? target : target.slice(0, end);
   const rest = path.startsWith('/') ? path : path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '');
-  return rest.slice(0, LONGEST);
+  return rest.slice(0, MAX_CHARACTERS);
 }
 
 export function schemeOf({ socket }: IncomingMessage): 'http' | 'https' {

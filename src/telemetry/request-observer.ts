@@ -5,7 +5,7 @@ import type { Peer } from './database-address.js';
 import type { Log } from './log.js';
 import type { HttpMetrics } from './metrics.js';
 import { methodOf, pathOf } from './request-attributes.js';
-import { lookUpOnce, type SeriesCache } from './series-cache.js';
+import { SeriesCache } from './series-cache.js';
 import { parseTraceparent } from './traceparent.js';
 import { endRequest, endWait, type RequestSpan, startRequest, startWait, within } from './tracing.js';
 import { track, type Waiter } from './wait-tracking.js';
@@ -13,32 +13,34 @@ import { track, type Waiter } from './wait-tracking.js';
 export interface ObserverOptions {
   readonly metrics: HttpMetrics;
   readonly log: Log;
-  /** A line a request, at `info`. */
+  /** One line for each request, at `info`. */
   readonly accessLog: boolean;
-  /** Answers tell how long they took. */
+  /** Responses have a Server-Timing field. */
   readonly serverTiming: boolean;
-  /** Undefined: nothing is traced. */
+  /** Undefined: no tracing. */
   readonly tracer: Tracer | undefined;
   readonly database: Peer;
 }
 
-/** Begins to observe a request that has its head. Each is ended or aborted, once. */
+/** Observes a request from its head until its `end` or `abort`, whichever comes first. */
 export type Observer = (req: IncomingMessage, id: string) => Observation;
 
-/** Why an answer is not whole: the client left before it, within its body, within ours, stalled; or we failed. */
+/**
+ * Why a response is incomplete: the client left before or during it (`left`), left while it sent the body (`body`) or
+ * stopped reading (`stalled`), or an error interrupted it (`fault`).
+ */
 export type Abort = 'left' | 'body' | 'stalled' | 'fault';
 
-/** What all requests share: the series that were looked up once. 0.2 us a request, with nothing made but itself. */
 export function createObserver(options: ObserverOptions): Observer {
-  const seriesOf = lookUpOnce(options.metrics);
-  return (req, id) => new Observation(req, id, options, seriesOf);
+  const series = new SeriesCache(options.metrics);
+  return (req, id) => new Observation(req, id, options, series);
 }
 
-/** The route of what found none. */
+/** The route label of a request that matches no route. */
 const UNMATCHED = 'unmatched';
 
 export class Observation implements Waiter {
-  /** The template of the route that was found. */
+  /** The template of the matching route. */
   route: string | undefined;
   /** Bytes of content. */
   received = 0;
@@ -48,7 +50,7 @@ export class Observation implements Waiter {
   private readonly method: string;
   private readonly request: RequestSpan | undefined;
   private ended = false;
-  /** Milliseconds; a start of -1: not under way. */
+  /** Milliseconds; a start of -1: not running. */
   private authMs = 0;
   private authSince = -1;
   private waitMs = 0;
@@ -59,18 +61,18 @@ export class Observation implements Waiter {
     private readonly req: IncomingMessage,
     private readonly id: string,
     private readonly options: ObserverOptions,
-    private readonly seriesOf: ReturnType<typeof lookUpOnce>,
+    private readonly series: SeriesCache,
   ) {
     this.method = methodOf(req);
     options.metrics.active.value++;
     if (options.tracer) this.request = startRequest(options.tracer, req, this.method);
   }
 
-  /** Runs the steps of the request, so that what it waits for is known as its own where anybody asks. */
-  run<T>(steps: (given: T) => Promise<void>, given: T): Promise<void> {
+  /** Runs the stages of the request, and attributes their waits to it if tracing or Server-Timing needs that. */
+  run<T>(stages: (input: T) => Promise<void>, input: T): Promise<void> {
     const { request, options } = this;
-    if (request) return within(request, () => track(this, () => steps(given)));
-    return options.serverTiming ? track(this, () => steps(given)) : steps(given);
+    if (request) return within(request, () => track(this, () => stages(input)));
+    return options.serverTiming ? track(this, () => stages(input)) : stages(input);
   }
 
   identifies(): void {
@@ -86,7 +88,7 @@ export class Observation implements Waiter {
 
   wait(name: string): (error?: unknown) => void {
     const { request, options } = this;
-    // Waits at the same time count once.
+    // Concurrent waits count once.
     if (this.waiting++ === 0) this.waitSince = performance.now();
     const span =
       request?.span.isRecording() && options.tracer
@@ -98,7 +100,7 @@ export class Observation implements Waiter {
     };
   }
 
-  /** The fields of Server-Timing for an answer that begins now, when the operator asked for them; milliseconds. */
+  /** The Server-Timing field of a response that begins now, in milliseconds; none unless configured. */
   timing(): readonly string[] {
     if (!this.options.serverTiming) return NONE;
     const now = performance.now();
@@ -109,53 +111,47 @@ export class Observation implements Waiter {
     return ['Server-Timing', value];
   }
 
-  /** A fault that the request met: for its trace. */
+  /** Records an internal error in the trace. */
   fault(error: unknown): void {
     this.request?.span.recordException(error instanceof Error ? error : String(error));
   }
 
-  /** What identifies the request in logs: the span of its own, or else the caller's. */
+  /** The ids of the request for logs: its own span's, or else the caller's. */
   identity(): Readonly<Record<string, string>> {
     const { id, request, req } = this;
     const own = request?.span.spanContext();
-    const found = own ?? parseTraceparent(req.headers.traceparent);
-    return found ? { requestId: id, trace_id: found.traceId, span_id: found.spanId } : { requestId: id };
+    const span = own ?? parseTraceparent(req.headers.traceparent);
+    return span ? { requestId: id, trace_id: span.traceId, span_id: span.spanId } : { requestId: id };
   }
 
-  /** Its answer was handed to the socket whole. */
+  /** The complete response was handed to the socket. */
   end(status: number): void {
-    const series = this.close();
-    if (!series) return;
-    const took = performance.now() - this.startedAt;
-    let duration = series.durations.get(status);
-    if (!duration) {
-      const { route = UNMATCHED, method } = this;
-      duration = this.options.metrics.duration.of(method, route, String(status));
-      series.durations.set(status, duration);
-    }
-    duration.observe(took / 1000);
-    if (this.request || this.options.accessLog) this.tell(status, undefined, took);
+    if (!this.close()) return;
+    const durationMs = performance.now() - this.startedAt;
+    this.series.duration(this.route ?? UNMATCHED, this.method, status).observe(durationMs / 1000);
+    this.publish(status, undefined, durationMs);
   }
 
-  /** It has no answer, or half of one; `status` when that was sent. */
+  /** There is no response, or an incomplete one; `status` if it was sent. */
   abort(reason: Abort, status?: number): void {
     if (!this.close()) return;
     this.options.metrics.aborted.of(this.route ?? UNMATCHED, reason).value++;
-    if (this.request || this.options.accessLog) this.tell(status, reason, performance.now() - this.startedAt);
+    this.publish(status, reason, performance.now() - this.startedAt);
   }
 
-  /** Counts what every end has in common; undefined when it has ended before. */
-  private close(): SeriesCache | undefined {
-    if (this.ended) return undefined;
+  /** Counts what `end` and `abort` have in common; false for any further call. */
+  private close(): boolean {
+    if (this.ended) return false;
     this.ended = true;
     this.options.metrics.active.value--;
-    const series = this.seriesOf(this.route ?? UNMATCHED, this.method);
-    series.received.value += this.received;
-    series.sent.value += this.sent;
-    return series;
+    const { received, sent } = this.series.get(this.route ?? UNMATCHED, this.method);
+    received.value += this.received;
+    sent.value += this.sent;
+    return true;
   }
 
-  private tell(status: number | undefined, aborted: Abort | undefined, took: number): void {
+  /** Writes the line of the access log and ends the span. */
+  private publish(status: number | undefined, aborted: Abort | undefined, durationMs: number): void {
     const { method, route, options, request, req, principal } = this;
     if (options.accessLog)
       options.log.info(
@@ -166,7 +162,7 @@ export class Observation implements Waiter {
           path: pathOf(req.url),
           status,
           aborted,
-          durationMs: Math.round(took * 1000) / 1000,
+          durationMs: Math.round(durationMs * 1000) / 1000,
           received: this.received,
           sent: this.sent,
           ...(principal &&

@@ -1,31 +1,45 @@
 import type { CounterValue, Distribution } from './instruments.js';
 import type { HttpMetrics } from './metrics.js';
 
-/** What is counted for one method on one route. */
-export interface SeriesCache {
+/** The cells of one method on one route; of the durations by status. */
+export interface Series {
   readonly received: CounterValue;
   readonly sent: CounterValue;
   readonly durations: Map<number, Distribution>;
 }
 
-/** Gives the series of a method on a route: looked up by its labels once, and then by two names. */
-export function lookUpOnce(metrics: HttpMetrics) {
-  const routes = new Map<string, Map<string, SeriesCache>>();
-  return (route: string, method: string): SeriesCache => {
-    let methods = routes.get(route);
+/** Caches the cells of each method on each route, which saves the lookup by labels at every request. */
+export class SeriesCache {
+  readonly #routes = new Map<string, Map<string, Series>>();
+
+  constructor(readonly metrics: HttpMetrics) {}
+
+  get(route: string, method: string): Series {
+    let methods = this.#routes.get(route);
     if (!methods) {
       methods = new Map();
-      routes.set(route, methods);
+      this.#routes.set(route, methods);
     }
     let series = methods.get(method);
     if (!series) {
+      const { received, sent } = this.metrics;
       series = {
-        received: metrics.received.of(method, route),
-        sent: metrics.sent.of(method, route),
+        received: received.of(method, route),
+        sent: sent.of(method, route),
         durations: new Map(),
       };
       methods.set(method, series);
     }
     return series;
-  };
+  }
+
+  duration(route: string, method: string, status: number): Distribution {
+    const { durations } = this.get(route, method);
+    let duration = durations.get(status);
+    if (!duration) {
+      duration = this.metrics.duration.of(method, route, String(status));
+      durations.set(status, duration);
+    }
+    return duration;
+  }
 }

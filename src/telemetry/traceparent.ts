@@ -1,4 +1,4 @@
-/** The trace that a request belongs to, and the caller's span in it; lower-case hexadecimal. */
+/** The trace of a request and the caller's span in it, in lower-case hexadecimal. */
 export interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
@@ -7,8 +7,8 @@ export interface TraceParent {
 const FIELD = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/;
 
 /**
- * A `traceparent` field (W3C Trace Context section 3.2), or undefined when it is none: a version that is not allowed,
- * ids that are all zero, anything after a version 00. Of a later version, what this one knows.
+ * Parses a `traceparent` field (W3C Trace Context section 3.2). Undefined for an invalid one: version ff, ids that are all
+ * zero, anything after a version 00. Ignores what later versions add.
  */
 export function parseTraceparent(field: string | readonly string[] | undefined): TraceParent | undefined {
   if (typeof field !== 'string' || field.length > MAX_CHARACTERS) return undefined;

@@ -15,13 +15,13 @@ import {
 import type { Peer } from './database-address.js';
 import { pathOf, schemeOf } from './request-attributes.js';
 
-/** A request's span, and the context that its children start from. */
+/** The span of a request and the context of its children. */
 export interface RequestSpan {
   readonly span: Span;
   readonly context: Context;
 }
 
-/** The tracer of the SDK that the operator loaded before the service; undefined: there is none, and nothing is traced. */
+/** The tracer of the SDK that the operator loaded before the service; undefined without one. */
 export function findTracer(): Tracer | undefined {
   const provider = trace.getTracerProvider();
   return provider instanceof ProxyTracerProvider
@@ -35,8 +35,8 @@ const GETTER = {
 };
 
 /**
- * Starts the span of a request, below the caller's as its fields tell (OpenTelemetry's semantic conventions for HTTP
- * servers, stable). The query is left out: it may hold what is nobody else's business.
+ * Starts the span of a request, a child of the caller's span in the header fields (OpenTelemetry's stable semantic
+ * conventions for HTTP servers). It leaves out the query, which may contain secrets.
  */
 export function startRequest(tracer: Tracer, req: IncomingMessage, method: string): RequestSpan {
   const { headers, socket } = req;
@@ -59,12 +59,12 @@ export function startRequest(tracer: Tracer, req: IncomingMessage, method: strin
   return { span, context: trace.setSpan(parent, span) };
 }
 
-/** Runs what a request does with its span as the active one, for whatever else traces itself. */
+/** Runs the work of a request with its span as the active one, for libraries that create spans. */
 export function within<T>(request: RequestSpan, work: () => T): T {
   return context.with(request.context, work);
 }
 
-/** How a request ended: `status` undefined where no answer was given; `aborted`: why it is not whole. */
+/** How a request ended. `status`: undefined without a response; `aborted`: why the response is incomplete. */
 export interface Outcome {
   readonly method: string;
   readonly route: string | undefined;
@@ -72,7 +72,7 @@ export interface Outcome {
   readonly aborted: string | undefined;
 }
 
-/** Ends the span of a request. Only what is our fault is an error: 5xx, and an answer that broke off in a fault. */
+/** Ends the span of a request. Only internal errors set the error status: 5xx, and a response interrupted by one. */
 export function endRequest({ span }: RequestSpan, { method, route, status, aborted }: Outcome): void {
   if (route !== undefined) {
     span.updateName(`${method === '_OTHER' ? 'HTTP' : method} ${route}`);
@@ -86,8 +86,8 @@ export function endRequest({ span }: RequestSpan, { method, route, status, abort
 }
 
 /**
- * Starts the span of a wait for the database (semantic conventions for database clients): from the asking to the
- * result. It names the statement and never holds its text or arguments.
+ * Starts the span of a wait for the database, from the call to the result (semantic conventions for database clients).
+ * It has the statement's name, never its text or arguments.
  */
 export function startWait(tracer: Tracer, name: string, peer: Peer, parent: Context): Span {
   const attributes: Attributes = {
@@ -101,13 +101,13 @@ export function startWait(tracer: Tracer, name: string, peer: Peer, parent: Cont
   return tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, parent);
 }
 
-/** Ends it, with the SQLSTATE or the driver's code when it failed. */
+/** Ends the span of a wait, after an error with its SQLSTATE or the driver's code. */
 export function endWait(span: Span, error: unknown): void {
   if (error !== undefined) {
     const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
-    const told = typeof code === 'string' ? code : typeof name === 'string' ? name : '_OTHER';
-    span.setAttribute('error.type', told);
-    if (/^[0-9A-Z]{5}$/.test(told)) span.setAttribute('db.response.status_code', told);
+    const type = typeof code === 'string' ? code : typeof name === 'string' ? name : '_OTHER';
+    span.setAttribute('error.type', type);
+    if (/^[0-9A-Z]{5}$/.test(type)) span.setAttribute('db.response.status_code', type);
     span.setStatus({ code: SpanStatusCode.ERROR });
   }
   span.end();

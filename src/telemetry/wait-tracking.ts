@@ -1,37 +1,37 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 
-/** A request that is told of each time it waits for the database. */
+/** A request whose waits for the database are measured. */
 export interface Waiter {
-  /** A wait begins; the function ends it, with the error that it ended in. `name`: what is waited for. */
+  /** Begins a wait for the named statement; the returned function ends it, with the error if it failed. */
   readonly wait: (name: string) => (error?: unknown) => void;
 }
 
 const waiters = new AsyncLocalStorage<Waiter | undefined>();
-/** Until a service asks for it nothing is tracked: in Node 20 the storage costs every promise of the process. */
+/** False until the first `track`: in Node 20, an AsyncLocalStorage in use slows every promise of the process. */
 let tracked = false;
 
-/** Runs the work of a request, whose waits are told to `waiter`. */
+/** Runs the work of a request and reports its waits to `waiter`. */
 export function track<T>(waiter: Waiter, work: () => T): T {
   tracked = true;
   return waiters.run(waiter, work);
 }
 
-/** Runs work on what is given, for which the present request, if there is one, waits. */
-export function trackWait<T, R>(name: string, work: (given: T) => Promise<R>, given: T): Promise<R> {
+/** Runs work and reports the wait to the current request, if any. */
+export function trackWait<T, R>(name: string, work: (input: T) => Promise<R>, input: T): Promise<R> {
   const waiter = tracked ? waiters.getStore() : undefined;
-  return waiter ? told(waiter, name, work, given) : work(given);
+  return waiter ? reported(waiter, name, work, input) : work(input);
 }
 
-async function told<T, R>(
+async function reported<T, R>(
   waiter: Waiter,
   name: string,
-  work: (given: T) => Promise<R>,
-  given: T,
+  work: (input: T) => Promise<R>,
+  input: T,
 ): Promise<R> {
   const end = waiter.wait(name);
   try {
-    const result = await work(given);
+    const result = await work(input);
     end();
     return result;
   } catch (error) {
@@ -40,19 +40,19 @@ async function told<T, R>(
   }
 }
 
-/** Runs work that belongs to no request in particular: it would else belong to the one that happened to start it. */
+/** Runs work that serves several requests, detached from the one that happens to start it. */
 export function detached<T>(work: () => T): T {
   return tracked ? waiters.run(undefined, () => context.with(ROOT_CONTEXT, work)) : work();
 }
 
 const names = new Map<string, string>();
 
-/** Gives a statement the name under which it is waited for. Only for those that are known at the start. */
+/** Names a statement for `nameOf`. Only for statements that are known at the start, since no name is removed. */
 export function nameStatement(text: string, name: string): void {
   names.set(text, name);
 }
 
-/** The name of a statement, or else its first word; never its text, nor what goes with it. */
+/** The name of a statement, or else its first word; never its text or arguments. */
 export function nameOf(text: string): string {
   return tracked ? (names.get(text) ?? text.split(/\W/, 1)[0] ?? '') : '';
 }

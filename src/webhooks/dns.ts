@@ -1,35 +1,29 @@
-import { type LookupAddress, lookup, promises } from 'node:dns';
+import { type LookupAddress, promises } from 'node:dns';
 
-/** Gives every address of a name. Throws what node:dns does. */
+/** Returns every address of a name. Throws what node:dns throws. */
 export type Resolve = (name: string) => Promise<readonly LookupAddress[]>;
 
-/** For each try of a name server, in milliseconds, and how many tries. */
+/** `timeout`: milliseconds for each attempt at a name server. */
 const RESOLVER = { timeout: 2000, tries: 2 };
 
 /**
- * Asks DNS, and only for what DNS does not know the operating system, which reads the hosts file: its threads are
- * few, and a name server that does not answer would hold up every other name.
+ * Queries DNS, and the operating system, which reads the hosts file, only for names that DNS does not have: its lookups
+ * occupy one of few threads, and a name server that does not respond would block all other names.
  */
 export async function resolveName(name: string): Promise<readonly LookupAddress[]> {
   if (!name.includes('.')) return await fromSystem(name);
   const resolver = new promises.Resolver(RESOLVER);
-  const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-  const found = [
-    ...(four.status === 'fulfilled' ? four.value.map((address) => ({ address, family: 4 })) : []),
-    ...(six.status === 'fulfilled' ? six.value.map((address) => ({ address, family: 6 })) : []),
-  ];
-  if (found.length > 0) return found;
-  const late = [four, six].find(({ status, reason }: { status: string; reason?: { code?: string } }) =>
-    status === 'rejected' ? reason?.code === 'ETIMEOUT' : false,
+  const results = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  const addresses = results.flatMap((result, at) =>
+    result.status === 'fulfilled'
+      ? result.value.map((address) => ({ address, family: at === 0 ? 4 : 6 }))
+      : [],
   );
-  if (late) throw (late as PromiseRejectedResult).reason;
+  if (addresses.length > 0) return addresses;
+  for (const result of results)
+    if (result.status === 'rejected' && result.reason?.code === 'ETIMEOUT') throw result.reason;
   return await fromSystem(name);
 }
 
-function fromSystem(name: string): Promise<LookupAddress[]> {
-  return new Promise((resolve, reject) => {
-    lookup(name, { all: true, verbatim: true }, (error, addresses) =>
-      error ? reject(error) : resolve(addresses),
-    );
-  });
-}
+const fromSystem = (name: string): Promise<LookupAddress[]> =>
+  promises.lookup(name, { all: true, verbatim: true });

@@ -2,19 +2,19 @@ import { isIP } from 'node:net';
 import type { Allowed } from '../config/webhooks.js';
 import { mayConnect } from './ssrf-guard.js';
 
-/** Characters of a target's URL. */
+/** Max characters of a target's URL. */
 export const MAX_URL = 2048;
 
-/** Where targets may be. */
+/** Which targets are allowed. */
 export interface TargetRules {
-  /** They may be http. */
+  /** Targets may be http. */
   readonly insecure: boolean;
   readonly allowed: Allowed;
 }
 
 /**
- * Reads the URL of a target, in the one form that WHATWG URL gives it, or says what is wrong with it. An address in
- * it is judged here, in whatever notation; that of a name is when it is connected to.
+ * Reads the URL of a target in its WHATWG form, or returns what is wrong with it. An address in it is checked here in any
+ * notation; the addresses of a name are checked when the service connects.
  */
 export function readTarget(text: string, { insecure, allowed }: TargetRules): URL | string {
   if (text.length > MAX_URL || !URL.canParse(text)) return 'must be a URL';
@@ -29,7 +29,7 @@ export function readTarget(text: string, { insecure, allowed }: TargetRules): UR
   return url;
 }
 
-/** The host as names and addresses are compared: an IPv6 address without its brackets, a name without its last dot. */
+/** The host in comparable form: an IPv6 address without brackets, a name without a final dot. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }

@@ -174,6 +174,15 @@ t.test('bad configuration ends it with 78, every fault told and nothing started'
   t.notOk(existsSync(bad.DATA_DIR));
 });
 
+t.test('renamed and removed settings are a warning each, once for all workers', async (t) => {
+  const env = { EVENTS_KEEP: '60', DB_QUEUE: '5', WORKERS: '2' };
+  const service = startProcess(t, { DATABASE_URL: await testDatabase(t), ...env });
+  await service.ready();
+  const count = (text: string) => service.stdout().split(text).length - 1;
+  t.equal(count('EVENTS_KEEP is now EVENTS_RETENTION'), 1);
+  t.equal(count('DB_QUEUE is no longer a setting'), 1);
+});
+
 t.test('a database that cannot be used is told in one line', async (t) => {
   const closed = net.createServer().listen(0, '127.0.0.1');
   await once(closed, 'listening');

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { counter, gauge, histogram } from '../../src/telemetry/instruments.js';
+import { counter, histogram, single } from '../../src/telemetry/instruments.js';
 
 t.test('a counter has a cell for each combination of label values', async (t) => {
   const requests = counter('requests_total', 'Requests.', ['method', 'route']);
@@ -39,9 +39,8 @@ t.test('a histogram counts each value below its bounds, and those above all', as
   ]);
 });
 
-t.test('a gauge is read when it is asked for', async (t) => {
-  let depth = 1;
-  const family = gauge('depth', 'Depth.', () => depth);
-  depth = 5;
-  t.same(family.samples(), [{ labels: {}, value: 5 }]);
+t.test('a metric without labels is read when it is scraped', async (t) => {
+  const depth = single('depth', 'Depth.', 'gauge');
+  depth.value = 5;
+  t.same(depth.family.samples(), [{ labels: {}, value: 5 }]);
 });

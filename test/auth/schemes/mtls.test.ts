@@ -296,7 +296,7 @@ t.test('SIGHUP gives new connections a new certificate, and drops none that is t
 
   writeFileSync(TLS_KEY, 'no key');
   service.child.kill('SIGHUP');
-  await until('the fault is told', () => /the certificates stay what they were/.test(service.stdout()));
+  await until('the fault is told', () => /the certificates cannot be read again/.test(service.stdout()));
   t.match(service.stdout(), /TLS_CERT \S+ and TLS_KEY \S+ cannot be used/);
   t.equal(await serialOf(url, ca.cert), before, 'bad files: the old ones stay');
 
