@@ -23,7 +23,7 @@ export function remove(collection: Collection, settings: WriteSettings): Action 
         }
         requirePreconditions(resource, outcome, guard, undefined);
       }
-      throw unavailable('The record is being changed by too many at once.');
+      throw unavailable('Too many clients are changing the record at once.');
     },
   };
 }

@@ -47,7 +47,7 @@ export function replace(collection: Collection, settings: WriteSettings): Action
         if (typeof outcome === 'string') throw notFoundProblem(resource, outcome);
         requirePreconditions(resource, outcome, guard, expected);
       }
-      throw unavailable('The record is being changed by too many at once.');
+      throw unavailable('Too many clients are changing the record at once.');
     },
   };
 }

@@ -1,17 +1,17 @@
 import { unavailable } from '../errors.js';
 
-/** Who may wait for a turn on one key; one more is a 503. */
+/** Callers that may wait for one key; one more is a 503. */
 const MAX_WAITING = 1000;
 
-/** Runs work one at a time for each key, in the order it came; different keys do not wait for each other. */
+/** Runs work one at a time for each key, in order of arrival. Different keys do not wait for each other. */
 export function createKeyedMutex(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
   const queues = new Map<string, (() => void)[]>();
 
   return async (key, work) => {
     const queue = queues.get(key);
     if (queue && queue.length >= MAX_WAITING)
-      throw unavailable('The record is being changed by too many at once.');
-    if (queue) await new Promise<void>((turn) => queue.push(turn));
+      throw unavailable('Too many clients are changing the record at once.');
+    if (queue) await new Promise<void>((start) => queue.push(start));
     else queues.set(key, []);
     try {
       return await work();

@@ -1,9 +1,9 @@
-/** What the driver (postgres 3.4.9) writes as it comes; it gathers what is shorter until the next turn of the event loop. */
+/** The driver (postgres 3.4.9) delays a message that is shorter than this until the next tick of the event loop. */
 const MIN_BYTES = 1024;
 
 /**
- * Fills up a parameter with spaces, of a type that skips them at its end (an array, JSON), so that its statement goes out
- * at once. What shares a statement has been gathered before: that turn is better spent on gathering.
+ * Pads a parameter with spaces so that the driver sends its statement at once. The parameter's type must ignore trailing
+ * spaces (an array, JSON). A batched statement has already waited for others, and need not wait again.
  */
 export function padForImmediateWrite(parameter: string): string {
   return parameter.padEnd(MIN_BYTES);

@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import t from 'tap';
+import {
+  documentHead,
+  lastModified,
+  modifiedAt,
+  parseRecords,
+  toRecord,
+  withLastMember,
+} from '../../src/collection/document.js';
+
+const ID = '01900000-0000-7000-8000-000000000001';
+const CREATED = '2026-01-01T00:00:00.000Z';
+const UPDATED = '2026-02-03T04:05:06.789Z';
+
+/** Text and offsets of the layout: members of the service, and positions in a document. */
+const LAYOUT =
+  /\{"id":"|"_version":|"(created|updated)_at":"|\b(43|44|46|55|92|138)\b|\b(slice|substr|substring|left|right)\((doc, ?)?7\b/;
+
+/** The first line of a file that contains part of the layout. Comments and applied migrations are ignored. */
+function layoutIn(file: URL): string | undefined {
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .find((line) => !/^\s*(\/\/|\*|\/\*|--)/.test(line) && LAYOUT.test(line));
+}
+
+t.test('only document.ts knows the layout of a stored document', async (t) => {
+  const root = new URL('../../../', import.meta.url);
+  const files = ['src/', 'sql/'].flatMap((folder) =>
+    readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(ts|sql)$/.test(name) && !name.startsWith('migrations'))
+      .map((name) => folder + name),
+  );
+  t.ok(files.length > 100);
+  const found = files.filter((name) => layoutIn(new URL(name, root)) !== undefined);
+  t.same(found, ['src/collection/document.ts']);
+});
+
+t.test('a document is valid JSON with the id first and the version last', async (t) => {
+  for (const fields of [{}, { name: 'x', nested: { _version: 7, updated_at: 'not this' } }]) {
+    const record = toRecord(ID, documentHead(ID, fields, CREATED, UPDATED), 12);
+    const parsed = JSON.parse(record.doc);
+    t.same(parsed, { ...fields, id: ID, created_at: CREATED, updated_at: UPDATED, _version: 12 });
+    t.equal(Object.keys(parsed)[0], 'id');
+    t.equal(modifiedAt(record), Date.parse(UPDATED));
+    t.equal(lastModified(record), 'Tue, 03 Feb 2026 04:05:06 GMT');
+    t.same(JSON.parse(withLastMember(record.doc, ',"last":1')), { ...parsed, last: 1 });
+    t.same([...parseRecords(record.doc).records.values()], [record]);
+  }
+});
+
+t.test('records, tombstones and large records are read from one text', async (t) => {
+  const record = toRecord(ID, documentHead(ID, { name: '\x1e' }, CREATED, UPDATED), 3);
+  const [deleted, long] = [ID.replace(/1$/, '2'), ID.replace(/1$/, '3')];
+  const { records, large } = parseRecords(
+    [record.doc, `{"id":"${deleted}"}`, `{"id":"${long}",70000`].join('\x1e'),
+  );
+  t.same(records.get(ID), record);
+  t.equal(records.get(deleted)?.version, 0);
+  t.same([...large], [long]);
+  t.equal(parseRecords(null).records.size, 0);
+});
