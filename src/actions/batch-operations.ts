@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { invalid } from '../errors.js';
+import { METHODS } from '../http/router.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import type { Failure } from '../problem.js';
 
@@ -33,7 +34,6 @@ export function readOperations(value: Json | undefined): Operation[] {
   });
 }
 
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const MEMBERS = ['method', 'path', 'headers', 'body'];
 
 function faultsOf(operation: Json, at: string): Failure[] {

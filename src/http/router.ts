@@ -6,6 +6,9 @@ import { negotiate } from './content-negotiation.js';
 import type { Reply } from './reply.js';
 import type { Request } from './request.js';
 
+/** The methods that resources can support, in the order of Allow (RFC 9110 section 9.3, RFC 5789). */
+export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
 /** Bytes of a request target. */
 export const MAX_TARGET = 8192;
 
@@ -71,7 +74,7 @@ function compile(template: string, actions: Route['actions']): Compiled {
   const table = new Map(Object.entries(actions));
   const get = table.get('GET');
   if (get) table.set('HEAD', get);
-  const allow = [...ORDER.filter((method) => table.has(method)), 'OPTIONS'].join(', ');
+  const allow = METHODS.filter((method) => table.has(method) || method === 'OPTIONS').join(', ');
   const acceptFields = [
     ['Accept-Post', table.get('POST')?.accepts],
     ['Accept-Patch', table.get('PATCH')?.accepts],
@@ -98,9 +101,6 @@ export function negotiateType({ offers }: Action, accept: string | undefined): s
   if (type === undefined) throw notAcceptable(offers);
   return type;
 }
-
-/** The order in which Allow lists methods. */
-const ORDER = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 function isDecodable(path: string): boolean {
   try {

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { badRequest, httpVersionNotSupported, notImplemented } from '../errors.js';
-import { MAX_TARGET } from '../http/router.js';
+import { MAX_TARGET, METHODS } from '../http/router.js';
 import { headersTooLarge, uriTooLong } from '../limit-errors.js';
 
 /** Bytes of the header fields with their separators. */
 export const MAX_HEADERS = 16_384;
 
-/** The methods of RFC 9110 section 9.3, and PATCH of RFC 5789. Others are not implemented. */
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
-export const ALL_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+export const ALL_METHODS = METHODS.join(', ');
+/** Further methods of RFC 9110 section 9.3 are 405 for every resource. Others are 501. */
+const KNOWN_METHODS = new Set([...METHODS, 'TRACE', 'CONNECT']);
 
 /** uri-host and an optional port (RFC 9110 section 7.2). */
 const AUTHORITY = /^(?:\[[0-9a-f:.]+\]|[a-z0-9\-._~!$&'()*+,;=%]+)(?::\d*)?$/i;
@@ -48,7 +48,7 @@ export function readTarget(req: IncomingMessage): Target {
     seen.add(lower);
   }
   if (bytes > MAX_HEADERS) throw headersTooLarge(MAX_HEADERS);
-  if (!METHODS.has(method)) throw notImplemented('method');
+  if (!KNOWN_METHODS.has(method)) throw notImplemented('method');
   requireHost(req, seen.has('host'));
   if (repeated !== undefined) throw badRequest(`The field ${repeated} was repeated.`);
   requireFraming(req);
