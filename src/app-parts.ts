@@ -5,7 +5,7 @@ import type { Resource } from './collection/resource.js';
 import type { Config } from './config/config.js';
 import { hostsOfMetrics } from './config/edge.js';
 import { type Database, openDatabase, openPrepared } from './db/open.js';
-import { type Feed, openFeed } from './events/feed.js';
+import { Feed } from './events/feed.js';
 import type { OpenCounts } from './limits/shared-counters.js';
 import { createMetricsServer } from './metrics-server.js';
 import { listen } from './process/listen.js';
@@ -64,7 +64,7 @@ export async function openParts(
   const collections = await openCollections(db, resources, config.tombstones);
   const opened = collections.map(({ resource }) => resource);
   const feed = config.events
-    ? await openFeed(db, log, opened, config, metrics.events, auth.credentials)
+    ? await Feed.open(db, log, opened, config, metrics.events, auth.credentials)
     : undefined;
   closers.push(() => feed?.close());
   const webhooks = openWebhooks(db, log, config, metrics.events, feed && sourceOf(feed, log));

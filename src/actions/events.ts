@@ -15,11 +15,11 @@ const STREAM_TYPE = 'text/event-stream';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
-/** Seconds that a request may wait for events. */
+/** Maximum seconds for which a request waits for events. */
 const MAX_WAIT = 60;
 
-/** What a request asks for; `rest` are its parameters but for `after`, as links repeat them. */
-interface Asked {
+/** A request for events. `rest` are its parameters except `after`, as links repeat them. */
+interface Query {
   readonly after: number;
   readonly filter: Filter;
   readonly limit: number;
@@ -27,41 +27,41 @@ interface Asked {
 }
 
 /**
- * Events after a cursor: as JSON, at once or, with `Prefer: wait`, as soon as there are any; or as an event stream.
+ * Events after a cursor: as JSON, with `Prefer: wait` as soon as there are any; or as an event stream.
  * 200, 400, 403, 406, 410, 429, 503.
  */
 export function listEvents(feed: Feed): Action {
   return {
     offers: [JSON_TYPE, BATCH_TYPE, STREAM_TYPE],
     run: async (request) => {
-      const asked = await readAsked(feed, request);
-      if (request.type === STREAM_TYPE) return follow(feed, asked, request);
-      const batch = await feed.read(asked.after, asked.filter, asked.limit);
+      const requested = await readQuery(feed, request);
+      if (request.type === STREAM_TYPE) return follow(feed, requested, request);
+      const batch = await feed.read(requested.after, requested.filter, requested.limit);
       const wait = Math.min(preferredWait(request.headers.prefer), MAX_WAIT);
       const waits = wait > 0 && request.method === 'GET' && !request.run;
-      if (!waits) return replyOf(feed, asked, batch, request.type);
+      if (!waits) return replyOf(feed, requested, batch, request.type);
       const applied = ['Preference-Applied', `wait=${wait}`];
-      if (batch.events.length > 0) return replyOf(feed, asked, batch, request.type, applied);
-      const place = await feed.admit(request.principal);
-      const later = async (left: AbortSignal): Promise<Reply> => {
+      if (batch.events.length > 0) return replyOf(feed, requested, batch, request.type, applied);
+      const slot = await feed.admit(request.principal);
+      const pending = async (disconnected: AbortSignal): Promise<Reply> => {
         try {
-          const over = AbortSignal.any([left, place.invalid]);
-          const found = await newsWithin(feed, asked, batch, wait * 1000, over);
-          return replyOf(feed, asked, found, request.type, applied);
+          const over = AbortSignal.any([disconnected, slot.invalid]);
+          const found = await newsWithin(feed, requested, batch, wait * 1000, over);
+          return replyOf(feed, requested, found, request.type, applied);
         } finally {
-          place.leave();
+          slot.leave();
         }
       };
-      return { status: 200, headers: [], pending: later };
+      return { status: 200, headers: [], pending };
     },
   };
 }
 
-async function readAsked(feed: Feed, { query, headers, principal, type }: Request): Promise<Asked> {
+async function readQuery(feed: Feed, { query, headers, principal, type }: Request): Promise<Query> {
   const given = new URLSearchParams(query);
   const types = given.get('types');
   const filter = filterOf(principal, types, feed.resources);
-  // Who comes again repeats the address that it came with, and tells here where it was.
+  // A client that reconnects repeats its address, and sends its last position in Last-Event-ID.
   const last = type === STREAM_TYPE ? String(headers['last-event-id'] ?? '') : '';
   const text = last !== '' ? last : given.get('after');
   const after = await feed.start(text === null ? undefined : text === 'now' ? text : parseCursor(text));
@@ -72,12 +72,12 @@ async function readAsked(feed: Feed, { query, headers, principal, type }: Reques
 }
 
 /**
- * Reads again whenever there may be news, until there are, or the time is over. When it is `over` before that, the
- * client has left or must not read on: nothing more is read.
+ * Reads again whenever there may be news, until there are events or the time is over. If `over` aborts before that, the
+ * client has left or must not continue: nothing more is read.
  */
 async function newsWithin(
   feed: Feed,
-  asked: Asked,
+  requested: Query,
   seen: Batch,
   ms: number,
   over: AbortSignal,
@@ -86,25 +86,25 @@ async function newsWithin(
   let batch = seen;
   for (;;) {
     const rest = end - performance.now();
-    if (batch.events.length > 0 || rest <= 0 || over.aborted || feed.streams.isClosed()) return batch;
-    await feed.news(batch.until, asked.filter, rest, over);
+    if (batch.events.length > 0 || rest <= 0 || over.aborted || feed.streams.isClosed) return batch;
+    await feed.news(batch.until, requested.filter, rest, over);
     if (over.aborted) return batch;
-    batch = await feed.read(batch.until, asked.filter, asked.limit);
+    batch = await feed.read(batch.until, requested.filter, requested.limit);
   }
 }
 
-async function follow(feed: Feed, { after, filter }: Asked, request: Request): Promise<Reply> {
+async function follow(feed: Feed, { after, filter }: Query, request: Request): Promise<Reply> {
   if (request.run) throw badRequest('An event stream cannot be part of a batch.');
   const headers = ['Content-Type', STREAM_TYPE, 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no'];
   if (request.method === 'HEAD') return { status: 200, headers, live: () => undefined };
-  const place = await feed.admit(request.principal);
+  const slot = await feed.admit(request.principal);
   const expiresAt = (request.principal.expiresAt ?? Number.POSITIVE_INFINITY) * 1000;
-  return { status: 200, headers, live: (out) => feed.streams.open(out, { after, filter, expiresAt }, place) };
+  return { status: 200, headers, live: (out) => feed.streams.open(out, { after, filter, expiresAt }, slot) };
 }
 
 function replyOf(
   feed: Feed,
-  { rest }: Asked,
+  { rest }: Query,
   { events, until }: Batch,
   type: string,
   more: readonly string[] = [],

@@ -1,10 +1,7 @@
 import { cursorOf } from './cursor.js';
 import type { Event } from './event.js';
 
-/**
- * An event's id, the same however often it is read: with the time, since a database that was restored gives its numbers
- * again. No column: to draw a UUID took a quarter of what an event costs.
- */
+/** An event's id, which is the same for every reader. It contains the time, since a restored database reuses numbers. */
 export function idOf({ seq, time }: Event): string {
   return `${cursorOf(seq)}-${time.replace(/\D/g, '')}`;
 }
@@ -15,9 +12,8 @@ export function subjectOf({ type, record }: Event): string {
 }
 
 /**
- * An event as a CloudEvents 1.0 envelope, JSON on one line; the document goes in as it is stored. `previous` is the
- * version that was changed or deleted, `sequence` the cursor (extensions of ours, and of CloudEvents).
- * `source` is how the service is reached from outside, or `/`.
+ * An event as a CloudEvents 1.0 envelope: JSON on one line, with the document as it is stored. `previous` is the version
+ * that was changed or deleted, `sequence` the cursor (extension attributes). `source` is the service's public URL, or `/`.
  */
 export function envelopeOf(event: Event, source: string): string {
   const { seq, type, time, version, data } = event;
@@ -27,7 +23,7 @@ export function envelopeOf(event: Event, source: string): string {
   }${data === null ? '' : `,"datacontenttype":"application/json","data":${data}`}}`;
 }
 
-/** An event as a message of an event stream (HTML, section 9.2.6): its id is the cursor. */
+/** An event as a message of an event stream (HTML, section 9.2.6). Its id is the cursor. */
 export function messageOf(event: Event, source: string): string {
   return `id: ${cursorOf(event.seq)}\nevent: ${event.type}\ndata: ${envelopeOf(event, source)}\n\n`;
 }

@@ -1,46 +1,46 @@
-/** What one snapshot of the database shows of the outbox. */
+/** What one query shows of the outbox. */
 export interface Snapshot {
   /** The newest event that it shows. */
   readonly newest: number;
-  /** Events up to here are no longer kept. */
+  /** Events up to here have been deleted. */
   readonly floor: number;
-  /** Every transaction before it had ended. */
+  /** Every transaction before this one had ended. */
   readonly xmin: bigint;
-  /** None from it on had begun to write; not the snapshot's xmax, which others that run may be beyond. */
+  /** No transaction from this one on had begun to write. It is not the snapshot's xmax. */
   readonly next: bigint;
 }
 
-/** How far the feed can be read. */
-export interface Horizon {
-  /** Every event up to here that will ever be is visible. */
-  readonly at: () => number;
-  /** There are events beyond it. */
-  readonly isBehind: () => boolean;
-  look(sight: Snapshot): void;
-}
-
 /**
- * Moves up with what snapshots show, given in the order in which they were taken. An event's place is a number that
- * its transaction drew after it had begun to write. So whoever had not begun at a snapshot draws higher numbers than
- * all that it shows; and once all those have ended that had, no lower one can come any more. docs/events.md has the
- * proof.
+ * The position up to which the feed is final: every event up to it that will ever exist is visible.
+ *
+ * A transaction draws the number of an event after it has begun to write. So a transaction that had not begun to write at
+ * a snapshot draws higher numbers than all that the snapshot shows. Once all transactions that had begun have ended, no
+ * lower number can appear any more.
  */
-export function createHorizon(): Horizon {
-  let at = 0;
-  let newest = 0;
-  let waiting: { readonly newest: number; readonly next: bigint } | undefined;
-  return {
-    at: () => at,
-    isBehind: () => newest > at,
-    look: (sight) => {
-      newest = Math.max(newest, sight.newest);
-      if (waiting && sight.xmin >= waiting.next) {
-        at = Math.max(at, waiting.newest);
-        waiting = undefined;
-      }
-      if (sight.newest <= at) return;
-      if (sight.xmin >= sight.next) at = sight.newest;
-      else waiting ??= { newest: sight.newest, next: sight.next };
-    },
-  };
+export class CommitHorizon {
+  #position = 0;
+  #newest = 0;
+  /** A snapshot's newest event, which becomes final when every transaction before `next` has ended. */
+  #pending: { readonly newest: number; readonly next: bigint } | undefined;
+
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Whether there are events that are not final yet. */
+  get isBehind(): boolean {
+    return this.#newest > this.#position;
+  }
+
+  /** Moves the horizon. Snapshots must be given in the order in which they were taken. */
+  update({ newest, xmin, next }: Snapshot): void {
+    this.#newest = Math.max(this.#newest, newest);
+    if (this.#pending && xmin >= this.#pending.next) {
+      this.#position = Math.max(this.#position, this.#pending.newest);
+      this.#pending = undefined;
+    }
+    if (newest <= this.#position) return;
+    if (xmin >= next) this.#position = newest;
+    else this.#pending ??= { newest, next };
+  }
 }

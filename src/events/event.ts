@@ -1,16 +1,16 @@
-/** A change of one record, as it was written with it. */
+/** A change of one record. */
 export interface Event {
-  /** Its place in the feed: the events of one record are in the order of its changes. */
+  /** Its number in the feed. The events of one record are in the order of its changes. */
   readonly seq: number;
   /** `users.created`, `.updated` or `.deleted`. */
   readonly type: string;
   readonly record: string;
-  /** The user whose it is. */
+  /** The user to whom the record belongs. */
   readonly owner: string | null;
   /** RFC 3339. */
   readonly time: string;
-  /** After the change; of a deleted record the last one. */
+  /** The record's version after the change; the last one if it was deleted. */
   readonly version: number;
-  /** The document after the change, JSON without `_links`; null when the record was deleted. */
+  /** The document after the change, without `_links`; null if the record was deleted. */
   readonly data: string | null;
 }

@@ -8,105 +8,117 @@ import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';
 import { cursorOf } from './cursor.js';
 import { admits, type Filter } from './filter.js';
-import { type FeedFollower, openFeedFollower } from './follower.js';
+import { FeedFollower } from './follower.js';
 import { type Batch, lastNumber, readEvents, type Span } from './outbox.js';
-import { openStreams, type StreamSettings, type Streams } from './sse-hub.js';
+import { SseHub, type SseSettings } from './sse-hub.js';
 import { type Admit, admitReaders, type ReaderLimits } from './stream-limits.js';
 
-/** The events of the service, as they are read. */
-export interface Feed {
-  readonly resources: readonly Resource[];
-  readonly source: string;
-  readonly streams: Streams;
-  /** A place among those who follow the events or wait for them. Throws 429 and 503. */
-  readonly admit: Admit;
-  readonly follower: FeedFollower;
-  /** The cursor that everything written from now on comes after, in memory; some of what comes after it may be older. */
-  cursor(): string;
-  /**
-   * The place where a reader starts: after `after`, undefined: after what is no longer kept, `now`: after what there
-   * is. Throws the 410 of a place before what is kept, or of another database.
-   */
-  start(after: number | 'now' | undefined): Promise<number>;
-  /** What a filter lets through, as far as it is final: up to `limit` events. Throws 410. */
-  read(after: number, filter: Filter, limit: number): Promise<Batch>;
-  /** Resolves when there may be something after a place, when the time is over, or when the reader has left. */
-  news(after: number, filter: Filter, ms: number, left: AbortSignal): Promise<void>;
-  close(): Promise<void>;
-}
+export type FeedSettings = Omit<SseSettings, 'source'> &
+  ReaderLimits & { readonly publicUrl: string | undefined };
 
-/** Reads for requests, each of up to two megabytes: a few at a time, so that what they hold is bounded. */
+/** Statements for requests in flight: each reads up to two megabytes, so there are few. */
 const READS = { max: 1, inFlight: 2, waiting: 2000 };
-/** Statements of one request, when what it asks for is rare. */
+/** Maximum statements for one request whose filter matches few events. */
 const MAX_READS = 10;
 
-export async function openFeed(
-  db: Db,
-  log: Log,
-  resources: readonly Resource[],
-  settings: Omit<StreamSettings, 'source'> & ReaderLimits & { readonly publicUrl: string | undefined },
-  metrics: EventMetrics,
-  credentials: CredentialWatch,
-): Promise<Feed> {
-  const follower = await openFeedFollower(db, log);
-  const source = settings.publicUrl ?? '/';
-  const streams = openStreams(db.run, follower, log, { ...settings, source }, metrics);
-  const enders = new Set<() => void>();
+/** The events of the service, for requests and streams. */
+export class Feed {
+  readonly source: string;
+  readonly streams: SseHub;
+  /** Admits a reader that follows the events or waits for them. Throws 429 and 503. */
+  readonly admit: Admit;
+  readonly #readSpan: (span: Span) => Promise<Batch>;
+  readonly #waiting = new Set<() => void>();
 
-  const readSpan = createBatcher<Span, Batch>(
-    { ...READS, sharing: sharing(db.metrics, 'read', 'events') },
-    async ([span]) => [await readEvents(db.run, span!)],
-  );
+  private constructor(
+    readonly db: Db,
+    readonly resources: readonly Resource[],
+    readonly follower: FeedFollower,
+    log: Log,
+    settings: FeedSettings,
+    metrics: EventMetrics,
+    credentials: CredentialWatch,
+  ) {
+    this.source = settings.publicUrl ?? '/';
+    this.streams = new SseHub(db.run, follower, log, { ...settings, source: this.source }, metrics);
+    this.admit = admitReaders(settings, metrics.readers, credentials);
+    this.#readSpan = createBatcher<Span, Batch>(
+      { ...READS, sharing: sharing(db.metrics, 'read', 'events') },
+      async ([span]) => [await readEvents(db.run, span!)],
+    );
+  }
 
-  async function read(after: number, filter: Filter, limit: number): Promise<Batch> {
+  static async open(
+    db: Db,
+    log: Log,
+    resources: readonly Resource[],
+    settings: FeedSettings,
+    metrics: EventMetrics,
+    credentials: CredentialWatch,
+  ): Promise<Feed> {
+    const follower = await FeedFollower.open(db, log);
+    return new Feed(db, resources, follower, log, settings, metrics, credentials);
+  }
+
+  /** A cursor before everything that is written from now on. It is in memory, so some earlier events may follow it too. */
+  cursor(): string {
+    return cursorOf(this.follower.horizon());
+  }
+
+  /**
+   * The position after which a reader starts: `after`; undefined: the oldest retained event; `now`: the newest. Throws 410
+   * for a position whose events were deleted, or of another database.
+   */
+  async start(after: number | 'now' | undefined): Promise<number> {
+    const { follower } = this;
+    const { floor } = await follower.look();
+    if (after === undefined) return floor;
+    if (after === 'now') return follower.horizon();
+    const isGone = after < floor || (after > follower.horizon() && after > (await lastNumber(this.db.run)));
+    if (isGone) throw cursorGone(cursorOf(floor));
+    return after;
+  }
+
+  /** Up to `limit` final events that match a filter. Throws 410. */
+  async read(after: number, filter: Filter, limit: number): Promise<Batch> {
     let from = after;
     for (let reads = 1; ; reads++) {
-      const batch = await readSpan({ after: from, horizon: follower.horizon(), limit, filter });
+      const horizon = this.follower.horizon();
+      const batch = await this.#readSpan({ after: from, horizon, limit, filter });
       if (from < batch.floor) throw cursorGone(cursorOf(batch.floor));
-      if (batch.events.length > 0 || batch.until >= follower.horizon() || reads === MAX_READS) return batch;
+      const isEnd = batch.until >= this.follower.horizon();
+      if (batch.events.length > 0 || isEnd || reads === MAX_READS) return batch;
       from = batch.until;
     }
   }
 
-  return {
-    resources,
-    source,
-    streams,
-    admit: admitReaders(settings, metrics.readers, credentials),
-    follower,
-    cursor: () => cursorOf(follower.horizon()),
-    start: async (after) => {
-      const { floor } = await follower.look();
-      if (after === undefined) return floor;
-      if (after === 'now') return follower.horizon();
-      const lost = after < floor || (after > follower.horizon() && after > (await lastNumber(db.run)));
-      if (lost) throw cursorGone(cursorOf(floor));
-      return after;
-    },
-    read,
-    news: (after, filter, ms, left) =>
-      new Promise((resolve) => {
-        const done = (): void => {
-          clearTimeout(timer);
-          unfollow();
-          left.removeEventListener('abort', done);
-          enders.delete(done);
-          resolve();
-        };
-        const timer = setTimeout(done, ms);
-        const unfollow = follower.follow({
-          onEvents: (events) => events.some((event) => event.seq > after && admits(filter, event)) && done(),
-          onMissed: done,
-        });
-        left.addEventListener('abort', done);
-        enders.add(done);
-        // What came before it followed is there already.
-        if (follower.horizon() > after || left.aborted || streams.isClosed()) done();
-      }),
-    close: async () => {
-      streams.close();
-      for (const end of enders) end();
-      await follower.close();
-    },
-  };
+  /** Resolves when there may be events after a position, after `ms`, or when `disconnected` aborts. */
+  news(after: number, filter: Filter, ms: number, disconnected: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        unsubscribe();
+        disconnected.removeEventListener('abort', done);
+        this.#waiting.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      const unsubscribe = this.follower.subscribe({
+        onEvents: (events) => {
+          if (events.some((event) => event.seq > after && admits(filter, event))) done();
+        },
+        onMissed: done,
+      });
+      disconnected.addEventListener('abort', done);
+      this.#waiting.add(done);
+      // Events before the subscription are there already.
+      if (this.follower.horizon() > after || disconnected.aborted || this.streams.isClosed) done();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.streams.close();
+    for (const done of this.#waiting) done();
+    await this.follower.close();
+  }
 }

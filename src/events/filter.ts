@@ -4,43 +4,43 @@ import { includes, type Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import type { Event } from './event.js';
 
-/** Which events somebody may have, and asked for. */
+/** Which events a reader requested and may read. */
 export interface Filter {
-  /** Null: all. */
+  /** Types of which all events match; null: all types. */
   readonly types: readonly string[] | null;
-  /** Only those of the owner. */
+  /** Types of which only the owner's events match. */
   readonly ownTypes: readonly string[];
   readonly owner: string | null;
-  /** The same for filters that let the same through. */
+  /** Equal for equal filters. */
   readonly key: string;
 }
 
 const VERBS = ['created', 'updated', 'deleted'];
 
 /**
- * What `types` asks for (a comma list of `users.created`, `users.*`; null: everything), as far as the principal may
- * read it: a collection that it may read, or with `self` its own record and what is below it. Throws 400 for a type
- * that there is not, 403 for one of a collection that it may not read at all.
+ * The filter for `types` (a comma-separated list like `users.created, users.*`; null: all), as far as the principal may
+ * read: collections within its scopes, and with `self` its own record and records that belong to it. Throws 400 for an
+ * unknown type, 403 for a type of a collection that it may not read at all.
  */
 export function filterOf(
   { scopes, subject }: Principal,
-  asked: string | null,
+  requested: string | null,
   resources: readonly Resource[],
 ): Filter {
-  if (asked === null && scopes.has('admin')) return filter(null, [], null);
+  if (requested === null && scopes.has('admin')) return filter(null, [], null);
   const owner = scopes.has('self') ? (parseUuid(subject) ?? null) : null;
   const [types, ownTypes]: [string[], string[]] = [[], []];
-  for (const [type, resource] of asked === null ? allTypes(resources) : typesOf(asked, resources)) {
+  for (const [type, resource] of requested === null ? allTypes(resources) : typesOf(requested, resources)) {
     const scope = `${resource.name}:read`;
     const may = (name: string) => scopes.has('admin') || includes(scopes, name);
     if (may('events:read') && may(scope)) types.push(type);
     else if (owner !== null && (resource.owner || isOwned(resource))) ownTypes.push(type);
-    else if (asked !== null) throw forbidden(['events:read', scope]);
+    else if (requested !== null) throw forbidden(['events:read', scope]);
   }
   return filter(types, ownTypes, ownTypes.length === 0 ? null : owner);
 }
 
-/** Whether it lets an event through. */
+/** Whether an event matches. */
 export function admits({ types, ownTypes, owner }: Filter, event: Event): boolean {
   if (types === null || types.includes(event.type)) return true;
   return owner !== null && event.owner === owner && ownTypes.includes(event.type);
@@ -57,16 +57,18 @@ function allTypes(resources: readonly Resource[]): Map<string, Resource> {
   );
 }
 
-function typesOf(asked: string, resources: readonly Resource[]): Map<string, Resource> {
+function typesOf(requested: string, resources: readonly Resource[]): Map<string, Resource> {
   const all = allTypes(resources);
   const found = new Map<string, Resource>();
-  for (const name of asked.split(',').map((text) => text.trim())) {
+  for (const name of requested.split(',').map((text) => text.trim())) {
     const [collection, verb] = name.split('.');
     const named = verb === '*' ? VERBS.map((each) => `${collection}.${each}`) : [name];
     for (const type of named) {
       const resource = all.get(type);
       if (!resource)
-        throw badRequest(`\`types\` takes a list of: ${[...all.keys()].join(', ')}, users.* ...`);
+        throw badRequest(
+          `\`types\` must be a list of: ${[...all.keys()].join(', ')}. \`<collection>.*\` means all of a collection.`,
+        );
       found.set(type, resource);
     }
   }

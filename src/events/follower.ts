@@ -1,183 +1,177 @@
 import { randomBytes } from 'node:crypto';
 import { createBatcher } from '../db/batcher.js';
 import type { Db } from '../db/db.js';
+import { RerunLoop } from '../db/rerun-loop.js';
 import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';
-import { createHorizon, type Snapshot } from './commit-horizon.js';
+import { CommitHorizon, type Snapshot } from './commit-horizon.js';
 import type { Event } from './event.js';
-import { readEvents, sightOf } from './outbox.js';
+import { readEvents, readSnapshot } from './outbox.js';
 
-/** Where the feed stands, for this process. */
-export interface FeedFollower {
-  /** Events up to here are final: none will come between them any more. */
-  horizon(): number;
-  /** Events up to here have been told to all who follow. */
-  position(): number;
-  /** Looks at the database now. Throws when it is away. */
-  look(): Promise<Snapshot>;
-  /** To be called when this process has written: its followers, and other processes, are told soon. */
-  wrote(): void;
-  /** Tells of each batch of events that follows `position`, in order; gives the function that ends it. */
-  follow(follower: FeedSubscriber): () => void;
-  /** Calls `onNews` when the horizon has moved; gives the function that ends it. */
-  watch(onNews: () => void): () => void;
-  close(): Promise<void>;
-}
-
+/** Receives the events that follow `FeedFollower.position`, in order. */
 export interface FeedSubscriber {
-  /** One batch; `events` come after `position` as it was before. */
+  /** One batch; the events come after `position` as it was before. */
   onEvents(events: readonly Event[]): void;
-  /** Events have been pruned before they could be told. */
+  /** Events were deleted before they could be delivered. */
   onMissed(): void;
 }
 
 const CHANNEL = 'plinth_events';
-/** How often it looks when nothing is heard: changes by others' SQL, and messages that were lost. */
+/** Interval without notifications. It finds changes by other SQL clients, and notifications that were lost. */
 const POLL_MS = 1000;
-/** Between two looks for what was written, and while something before it still runs, twice as long each time. */
-const SOON_MS = 20;
-const MAX_SOON_MS = 250;
-/** Between two messages to other processes. */
-const TELL_MS = 50;
-/** Events in one batch. */
-const BATCH = 1000;
-/** One look after the other, as the horizon wants them; who asks for one that has not begun shares it. */
-const LOOKS = { max: 1, inFlight: 1, waiting: 1, keyOf: () => '' };
+/** Delay after a write. It doubles while events are not final because an earlier transaction still runs. */
+const MIN_DELAY_MS = 20;
+const MAX_DELAY_MS = 250;
+/** Minimum interval between two notifications to other processes. */
+const NOTIFY_MS = 50;
+const BATCH_EVENTS = 1000;
+/** Snapshots are taken one after the other, as the horizon requires; callers share one that has not begun. */
+const SNAPSHOTS = { max: 1, inFlight: 1, waiting: 1, keyOf: () => '' };
 
 /**
- * The one reader of a process that keeps up with the outbox, for all its followers. It is woken by this process's own
- * writes, and by a message of the others', which each sends at most every 50 ms and outside of its writes: a notify
- * in a writing transaction would have all commits take turns. While nobody follows it only keeps up the horizon.
+ * The one reader of a process that follows the outbox, for all its subscribers. It is woken by writes of this process and
+ * by notifications of others. A process sends at most one notification per 50 ms, outside of its transactions: a NOTIFY
+ * in a writing transaction would serialize all commits. Without subscribers it only updates the horizon.
  */
-export async function openFeedFollower(db: Db, log: Log): Promise<FeedFollower> {
-  const me = randomBytes(6).toString('base64url');
-  const horizon = createHorizon();
-  const followers = new Set<FeedSubscriber>();
-  const watchers = new Set<() => void>();
-  let position = 0;
-  let delay = SOON_MS;
-  let timer: NodeJS.Timeout | undefined;
-  let due = 0;
-  let busy = false;
-  let again = false;
-  let away = false;
-  let closed = false;
-  let telling: NodeJS.Timeout | undefined;
+export class FeedFollower {
+  readonly #sender = randomBytes(6).toString('base64url');
+  readonly #horizon = new CommitHorizon();
+  readonly #subscribers = new Set<FeedSubscriber>();
+  readonly #watchers = new Set<() => void>();
+  readonly #loop = new RerunLoop(() => this.#poll());
+  readonly #takeSnapshot: (key: 'now') => Promise<Snapshot>;
+  #endListening: () => Promise<void> = async () => undefined;
+  #position = 0;
+  #delay = MIN_DELAY_MS;
+  #timer: NodeJS.Timeout | undefined;
+  #due = 0;
+  #notifying: NodeJS.Timeout | undefined;
+  #isDatabaseAway = false;
+  #isClosed = false;
 
-  /** Whether anybody waits for events. */
-  const isHeard = (): boolean => followers.size + watchers.size > 0;
-
-  const look = createBatcher<'now', Snapshot>(
-    { ...LOOKS, sharing: sharing(db.metrics, 'look', 'events') },
-    async () => {
-      const sight = await sightOf(db.run);
-      horizon.look(sight);
-      if (followers.size === 0) position = horizon.at();
-      return [sight];
-    },
-  );
-
-  async function deliver(): Promise<void> {
-    while (position < horizon.at() && followers.size > 0) {
-      const { events, until, floor } = await readEvents(db.run, {
-        after: position,
-        horizon: horizon.at(),
-        limit: BATCH,
-      });
-      const missed = position < floor;
-      position = Math.max(position, until, floor);
-      for (const follower of [...followers]) {
-        if (missed) follower.onMissed();
-        else follower.onEvents(events);
-      }
-    }
+  private constructor(
+    readonly db: Db,
+    readonly log: Log,
+  ) {
+    this.#takeSnapshot = createBatcher<'now', Snapshot>(
+      { ...SNAPSHOTS, sharing: sharing(db.metrics, 'look', 'events') },
+      async () => {
+        const snapshot = await readSnapshot(db.run);
+        this.#horizon.update(snapshot);
+        if (this.#subscribers.size === 0) this.#position = this.#horizon.position;
+        return [snapshot];
+      },
+    );
   }
 
-  async function turn(): Promise<void> {
-    if (busy) {
-      again = true;
-      return;
-    }
-    busy = true;
-    try {
-      do {
-        again = false;
-        const before = horizon.at();
-        await look('now');
-        if (horizon.at() > before) {
-          delay = SOON_MS;
-          for (const onNews of watchers) onNews();
-        }
-        await deliver();
-      } while (again);
-      if (away) log.warn('events are read again');
-      away = false;
-    } catch (err) {
-      if (!away && !closed) log.warn({ err }, 'events wait for the database');
-      away = true;
-    } finally {
-      busy = false;
-      const behind = horizon.isBehind() && isHeard() && !away;
-      schedule(behind ? delay : POLL_MS);
-      delay = behind ? Math.min(delay * 2, MAX_SOON_MS) : SOON_MS;
-    }
+  /** Starts to follow the outbox. Throws if the database is not available. */
+  static async open(db: Db, log: Log): Promise<FeedFollower> {
+    const follower = new FeedFollower(db, log);
+    follower.#endListening = db.listen(CHANNEL, {
+      onMessage: (sender) => sender !== follower.#sender && follower.#wake(),
+      onOpen: () => follower.#wake(),
+      onLost: (err) => log.debug({ err }, 'notifications are lost: events of other processes are polled'),
+    });
+    await follower.look();
+    follower.#schedule(POLL_MS);
+    return follower;
   }
 
-  /** The next turn takes place in so many milliseconds, or sooner. */
-  function schedule(ms: number): void {
-    const at = performance.now() + ms;
-    if (closed || (timer && due <= at)) return;
-    clearTimeout(timer);
-    due = at;
-    timer = setTimeout(() => {
-      timer = undefined;
-      void turn();
+  /** Events up to here are final: no others will appear between them. */
+  readonly horizon = (): number => this.#horizon.position;
+
+  /** Events up to here have been delivered to all subscribers. */
+  readonly position = (): number => this.#position;
+
+  /** Takes a snapshot now. Throws if the database is not available. */
+  readonly look = (): Promise<Snapshot> => this.#takeSnapshot('now');
+
+  /** To be called after this process has written. Wakes this follower soon, and those of other processes. */
+  wrote(): void {
+    this.#wake();
+    this.#notifying ??= setTimeout(() => {
+      this.#notifying = undefined;
+      // Other processes poll, so a lost notification delays events but does not lose them.
+      this.db
+        .run('select pg_notify($1, $2)', [CHANNEL, this.#sender])
+        .catch((err) => this.log.debug({ err }, 'other processes were not notified of events'));
+    }, NOTIFY_MS).unref();
+  }
+
+  /** Delivers events to a subscriber until the returned function is called. */
+  subscribe(subscriber: FeedSubscriber): () => void {
+    this.#subscribers.add(subscriber);
+    this.#schedule(0);
+    return () => this.#subscribers.delete(subscriber);
+  }
+
+  /** Calls `onNews` whenever the horizon has moved, until the returned function is called. */
+  readonly watch = (onNews: () => void): (() => void) => {
+    this.#watchers.add(onNews);
+    this.#schedule(0);
+    return () => this.#watchers.delete(onNews);
+  };
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#notifying);
+    await this.#endListening();
+  }
+
+  get #isFollowed(): boolean {
+    return this.#subscribers.size + this.#watchers.size > 0;
+  }
+
+  #wake(): void {
+    if (this.#isFollowed) this.#schedule(MIN_DELAY_MS);
+  }
+
+  /** Requests a poll after this time, or sooner if one is due sooner. */
+  #schedule(ms: number): void {
+    const due = performance.now() + ms;
+    if (this.#isClosed || (this.#timer && this.#due <= due)) return;
+    clearTimeout(this.#timer);
+    this.#due = due;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#loop.request();
     }, ms).unref();
   }
 
-  const wake = (): void => {
-    if (isHeard()) schedule(SOON_MS);
-  };
-
-  function tell(): void {
-    telling ??= setTimeout(() => {
-      telling = undefined;
-      // A message that is lost is made up for by the others' next look.
-      db.run('select pg_notify($1, $2)', [CHANNEL, me]).catch((err) => log.debug({ err }, 'not told'));
-    }, TELL_MS).unref();
+  async #poll(): Promise<void> {
+    try {
+      const before = this.#horizon.position;
+      await this.look();
+      if (this.#horizon.position > before) {
+        this.#delay = MIN_DELAY_MS;
+        for (const onNews of this.#watchers) onNews();
+      }
+      await this.#deliver();
+      if (this.#isDatabaseAway) this.log.warn('events are read again');
+      this.#isDatabaseAway = false;
+    } catch (err) {
+      if (!this.#isDatabaseAway && !this.#isClosed) this.log.warn({ err }, 'events wait for the database');
+      this.#isDatabaseAway = true;
+    }
+    const isBehind = this.#horizon.isBehind && this.#isFollowed && !this.#isDatabaseAway;
+    this.#schedule(isBehind ? this.#delay : POLL_MS);
+    this.#delay = isBehind ? Math.min(this.#delay * 2, MAX_DELAY_MS) : MIN_DELAY_MS;
   }
 
-  const endListening = db.listen(CHANNEL, {
-    onMessage: (sender) => sender !== me && wake(),
-    onOpen: wake,
-    onLost: (err) => log.debug({ err }, 'events of other processes are polled for'),
-  });
-  await look('now');
-  schedule(POLL_MS);
-
-  return {
-    horizon: horizon.at,
-    position: () => position,
-    look: () => look('now'),
-    wrote: () => {
-      wake();
-      tell();
-    },
-    follow: (follower) => {
-      followers.add(follower);
-      schedule(0);
-      return () => followers.delete(follower);
-    },
-    watch: (onNews) => {
-      watchers.add(onNews);
-      schedule(0);
-      return () => watchers.delete(onNews);
-    },
-    close: async () => {
-      closed = true;
-      clearTimeout(timer);
-      clearTimeout(telling);
-      await endListening();
-    },
-  };
+  async #deliver(): Promise<void> {
+    while (this.#position < this.#horizon.position && this.#subscribers.size > 0) {
+      const { events, until, floor } = await readEvents(this.db.run, {
+        after: this.#position,
+        horizon: this.#horizon.position,
+        limit: BATCH_EVENTS,
+      });
+      const isMissed = this.#position < floor;
+      this.#position = Math.max(this.#position, until, floor);
+      for (const subscriber of [...this.#subscribers]) {
+        if (isMissed) subscriber.onMissed();
+        else subscriber.onEvents(events);
+      }
+    }
+  }
 }

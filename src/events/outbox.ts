@@ -4,22 +4,22 @@ import type { Snapshot } from './commit-horizon.js';
 import type { Event } from './event.js';
 import type { Filter } from './filter.js';
 
-/** Events after a place, and how far they reach. */
+/** Events after a position. */
 export interface Batch {
   readonly events: readonly Event[];
-  /** The place to go on after. */
+  /** The position after which to continue. */
   readonly until: number;
-  /** Events up to here are no longer kept: who was before it has missed some. */
+  /** Events up to here have been deleted: a reader before it has missed some. */
   readonly floor: number;
 }
 
 export interface Span {
-  /** Only events after this place; 0: from the start. */
+  /** Only events after this position; 0: from the start. */
   readonly after: number;
-  /** Only up to this one: never beyond what `Tail.horizon` gives. */
+  /** Only up to this one, never beyond `FeedFollower.horizon`. */
   readonly horizon: number;
   readonly limit: number;
-  /** Those to read; undefined: all. */
+  /** Undefined: all events. */
   readonly filter?: Filter | undefined;
 }
 
@@ -30,21 +30,21 @@ const [SNAPSHOT, LAST, READ] = ['snapshot', 'last_number', 'read'].map((name) =>
   string,
 ];
 
-/** Events that one statement looks at, and bytes of documents after which it gives no further one. */
-const LOOKED_AT = 5000;
-const BYTES = 1_048_576;
+/** Maximum events that one statement examines, and bytes of documents after which it returns no further event. */
+const MAX_EXAMINED = 5000;
+const MAX_BYTES = 1_048_576;
 
 /**
- * Events in the order of the feed: at most `limit`, and fewer when their documents come to a megabyte. None, with an
- * `until` that is further on, when those that were looked at are not asked for.
+ * Events in the order of the feed: at most `limit`, and fewer if their documents exceed a megabyte. None, with a later
+ * `until`, if none of those examined matches the filter.
  */
 export async function readEvents(run: Run, { after, horizon, limit, filter }: Span): Promise<Batch> {
   const rows = await run(READ, [
     after,
     horizon,
-    LOOKED_AT,
+    MAX_EXAMINED,
     limit,
-    BYTES,
+    MAX_BYTES,
     arrayOf(filter?.types ?? null),
     arrayOf(filter?.ownTypes ?? []),
     filter?.owner ?? null,
@@ -54,14 +54,14 @@ export async function readEvents(run: Run, { after, horizon, limit, filter }: Sp
   const cut = events.length > 0 && (events.length === limit || events.length < Number(matching));
   return {
     events,
-    // With none in between, the horizon is passed as well: it is final.
+    // Without further events, the horizon itself is passed: it is final.
     until: cut ? events.at(-1)!.seq : Math.max(after, Number(until ?? horizon)),
     floor: Number(floor),
   };
 }
 
-/** The newest event there is, visible or not yet safe to read, and the transactions that decide it. */
-export async function sightOf(run: Run): Promise<Snapshot> {
+/** The newest visible event, final or not, and the transactions that decide which events are final. */
+export async function readSnapshot(run: Run): Promise<Snapshot> {
   const [row] = await run(SNAPSHOT, []);
   const { newest, floor, xmin, next } = row!;
   return {
@@ -72,7 +72,7 @@ export async function sightOf(run: Run): Promise<Snapshot> {
   };
 }
 
-/** The last place that any event was ever given. */
+/** The last number that any event was given. */
 export async function lastNumber(run: Run): Promise<number> {
   return Number((await run(LAST, []))[0]!.last);
 }
@@ -91,7 +91,7 @@ function eventOf(row: Row): Event {
   };
 }
 
-/** Names of types have nothing that an array's text would have to quote. */
+/** A PostgreSQL array. The names of types need no quoting. */
 function arrayOf(types: readonly string[] | null): string | null {
   return types && `{${types.join(',')}}`;
 }

@@ -4,89 +4,91 @@ import { messageOf } from './cloudevents.js';
 import type { Event } from './event.js';
 import { admits, type Filter } from './filter.js';
 
-/** What a reader follows: from where, what, and until when at the latest (milliseconds since 1970). */
-export interface Following {
+/** What a client subscribes to, and until when (milliseconds since 1970). */
+export interface Subscription {
   readonly after: number;
   readonly filter: Filter;
   readonly expiresAt: number;
 }
 
 /**
- * Why a stream ended: its reader left or was too slow, its time was over, what it has yet to read is no longer kept, the
- * listener missed something, its credential is no longer valid, we failed, or the service stops.
+ * Why a stream ended: the client left, was too slow, its time was over, the events that it had yet to read were deleted,
+ * this process missed events, the credential is no longer valid, an internal error, or the service stops.
  */
-export type End = 'left' | 'slow' | 'over' | 'gone' | 'missed' | 'revoked' | 'fault' | 'stopped';
+export type EndReason = 'left' | 'slow' | 'over' | 'gone' | 'missed' | 'revoked' | 'fault' | 'stopped';
 
-/** One reader and how far it is. */
-export interface Stream extends Omit<Following, 'after'> {
-  readonly out: ServerResponse;
-  /** The last event that was written, or passed over. */
-  seq: number;
-  /** Follows the tail; before, it reads what it has missed by itself. */
-  live: boolean;
-  /** Bytes that were written to it, and that its connection had taken at the last heartbeat. */
-  written: number;
-  taken: number;
-  /** What its connection has yet to take. */
-  readonly memory: ResponseHold;
-  /** Why it is being ended. */
-  end: End;
-}
-
-/** Bytes that one reader may be behind, and those of all responses that the process may hold. */
+/** Bytes that one client may be behind, and that all responses of the process may occupy. */
 export interface StreamLimits {
   readonly eventsBuffer: number;
   readonly responseBytes: number;
 }
 
-export function streamOf(out: ServerResponse, { after, ...following }: Following): Stream {
-  return {
-    out,
-    ...following,
-    seq: after,
-    live: false,
-    written: 0,
-    taken: Number.NEGATIVE_INFINITY,
-    memory: new ResponseHold(),
-    end: 'left',
-  };
-}
+/** An open event stream of one client. */
+export class SseConnection {
+  readonly filter: Filter;
+  readonly expiresAt: number;
+  /** The last event that was written, or skipped. */
+  position: number;
+  /** Whether it receives new events at once. Before, it reads what it has missed. */
+  isLive = false;
+  endReason: EndReason = 'left';
+  readonly #memory = new ResponseHold();
+  #writtenBytes = 0;
+  #readBytesAtLastCheck = Number.NEGATIVE_INFINITY;
 
-/** A reader that is too far behind is cut, and so is any that is behind while the process holds too much. */
-export function write(stream: Stream, bytes: Buffer | string, limits: StreamLimits): void {
-  const { out, expiresAt, memory } = stream;
-  if (out.destroyed || out.writableEnded) return;
-  const behind = out.writableLength;
-  if (behind > limits.eventsBuffer || (behind > 0 && heldResponseBytes() > limits.responseBytes))
-    return end(stream, 'slow');
-  if (expiresAt <= Date.now()) return end(stream, 'over');
-  stream.written += Buffer.byteLength(bytes);
-  out.write(bytes);
-  if (behind === 0 && out.writableLength > 0) out.once('drain', () => memory.release());
-  memory.set(out.writableLength);
-}
+  constructor(
+    readonly out: ServerResponse,
+    { after, filter, expiresAt }: Subscription,
+    readonly limits: StreamLimits,
+  ) {
+    this.position = after;
+    this.filter = filter;
+    this.expiresAt = expiresAt;
+  }
 
-/** Its reader comes again; one that is too slow would not even take the end. */
-export function end(stream: Stream, why: End): void {
-  const { out } = stream;
-  if (out.destroyed || out.writableEnded) return;
-  stream.end = why;
-  if (why === 'slow') out.destroy();
-  else out.end();
-}
+  get isClosed(): boolean {
+    return this.out.destroyed || this.out.writableEnded;
+  }
 
-/** Whether its connection took nothing since this was asked the last time, though there was something to take. */
-export function tookNothing(stream: Stream): boolean {
-  const { out } = stream;
-  const taken = stream.written - out.writableLength;
-  const nothing = out.writableLength > 0 && taken <= stream.taken;
-  stream.taken = taken;
-  return nothing;
-}
+  /** Writes to the client. Disconnects one that is too far behind, or behind at all while memory is scarce. */
+  write(bytes: Buffer | string): void {
+    const { out } = this;
+    if (this.isClosed) return;
+    const behind = out.writableLength;
+    const isMemoryScarce = heldResponseBytes() > this.limits.responseBytes;
+    if (behind > this.limits.eventsBuffer || (behind > 0 && isMemoryScarce)) return this.end('slow');
+    if (this.expiresAt <= Date.now()) return this.end('over');
+    this.#writtenBytes += Buffer.byteLength(bytes);
+    out.write(bytes);
+    if (behind === 0 && out.writableLength > 0) out.once('drain', () => this.#memory.release());
+    this.#memory.set(out.writableLength);
+  }
 
-/** What of these events its reader asked for and has not had. */
-export function textOf(events: readonly Event[], { filter, seq }: Stream, source: string): string {
-  let text = '';
-  for (const event of events) if (event.seq > seq && admits(filter, event)) text += messageOf(event, source);
-  return text;
+  /** Ends the stream; the client reconnects. A slow client is disconnected, since it would not read the end either. */
+  end(reason: EndReason): void {
+    if (this.isClosed) return;
+    this.endReason = reason;
+    if (reason === 'slow') this.out.destroy();
+    else this.out.end();
+  }
+
+  release(): void {
+    this.#memory.release();
+  }
+
+  /** Whether the client read nothing since the last check, although there was something to read. */
+  hasStalled(): boolean {
+    const readBytes = this.#writtenBytes - this.out.writableLength;
+    const hasStalled = this.out.writableLength > 0 && readBytes <= this.#readBytesAtLastCheck;
+    this.#readBytesAtLastCheck = readBytes;
+    return hasStalled;
+  }
+
+  /** The messages for those of the events that match the filter and come after the position. */
+  textOf(events: readonly Event[], source: string): string {
+    let text = '';
+    for (const event of events)
+      if (event.seq > this.position && admits(this.filter, event)) text += messageOf(event, source);
+    return text;
+  }
 }

@@ -7,172 +7,166 @@ import { cursorOf } from './cursor.js';
 import type { Event } from './event.js';
 import type { FeedFollower } from './follower.js';
 import { readEvents } from './outbox.js';
-import {
-  type End,
-  end,
-  type Following,
-  type Stream,
-  type StreamLimits,
-  streamOf,
-  textOf,
-  tookNothing,
-  write,
-} from './sse-connection.js';
+import { type EndReason, SseConnection, type StreamLimits, type Subscription } from './sse-connection.js';
 import type { StreamSlot } from './stream-limits.js';
 
-export interface StreamSettings extends StreamLimits {
+export interface SseSettings extends StreamLimits {
   readonly source: string;
   readonly eventsStreamMs: number;
   readonly eventsHeartbeatMs: number;
 }
 
-/** The event streams of a process. */
-export interface Streams {
-  /**
-   * Writes what follows into a response until its reader leaves or is too slow, its credential is no longer valid, or
-   * the time is over. Then it gives the place back.
-   */
-  open(out: ServerResponse, following: Following, place: StreamSlot): void;
-  /** Places that are taken. */
-  size(): number;
-  isClosed(): boolean;
-  /** Ends all of them; each reader comes again, elsewhere. */
-  close(): void;
-}
-
-/** Milliseconds after which a reader that lost its stream should come again. */
+/** Tells clients to reconnect after this many milliseconds. */
 const RETRY = 'retry: 2000\n\n';
-/** Streams that read at once what they have missed, and how many events at a time. */
-const CATCHING_UP = 4;
-const PAGE = 500;
+/** Streams that read at once what they have missed, and events per read. */
+const MAX_CATCHING_UP = 4;
+const PAGE_EVENTS = 500;
 
-export function openStreams(
-  run: Run,
-  follower: FeedFollower,
-  log: Log,
-  settings: StreamSettings,
-  { readers, ended }: EventMetrics,
-): Streams {
-  const { source, eventsStreamMs, eventsHeartbeatMs } = settings;
-  const open = new Set<Stream>();
-  const behind: Stream[] = [];
-  let reading = 0;
-  let closed = false;
-  let unfollow: (() => void) | undefined;
+/** The event streams of a process (Server-Sent Events; HTML, section 9.2). */
+export class SseHub {
+  readonly #connections = new Set<SseConnection>();
+  /** Connections that wait to read what they have missed. */
+  readonly #behind: SseConnection[] = [];
+  readonly #heartbeat: NodeJS.Timeout;
+  #catchingUp = 0;
+  #unsubscribe: (() => void) | undefined;
+  isClosed = false;
 
-  /** Those who are at the same place and ask for the same share the bytes. */
-  function onEvents(events: readonly Event[]): void {
+  constructor(
+    readonly run: Run,
+    readonly follower: FeedFollower,
+    readonly log: Log,
+    readonly settings: SseSettings,
+    readonly metrics: EventMetrics,
+  ) {
+    this.#heartbeat = setInterval(() => this.#beat(), settings.eventsHeartbeatMs).unref();
+  }
+
+  /** Streams in use, including requests that wait for events. */
+  get size(): number {
+    return this.metrics.readers.value;
+  }
+
+  /**
+   * Writes events to a response until the client leaves or is too slow, its credential is no longer valid, or its time is
+   * over. Then it releases the slot.
+   */
+  open(out: ServerResponse, subscription: Subscription, slot: StreamSlot): void {
+    if (out.destroyed) return slot.leave();
+    // Spread over a tenth of the time, since the clients reconnect at once.
+    const over = Date.now() + this.settings.eventsStreamMs * (0.9 + Math.random() / 10);
+    const expiresAt = Math.min(subscription.expiresAt, over);
+    const connection = new SseConnection(out, { ...subscription, expiresAt }, this.settings);
+    const { socket } = out.req;
+    // A client that closes its sending half has most likely left.
+    const left = () => connection.end('left');
+    const revoke = () => connection.end('revoked');
+    out.once('close', () => {
+      socket.off('end', left);
+      slot.invalid.removeEventListener('abort', revoke);
+      this.#remove(connection);
+      slot.leave();
+    });
+    socket.once('end', left);
+    out.on('error', () => out.destroy());
+    if (this.isClosed || socket.readableEnded) {
+      if (this.isClosed) connection.endReason = 'stopped';
+      return void out.end(RETRY);
+    }
+    this.#connections.add(connection);
+    this.#unsubscribe ??= this.follower.subscribe({
+      onEvents: (events) => this.#publish(events),
+      onMissed: () => this.#endAll('missed'),
+    });
+    out.write(RETRY);
+    slot.invalid.addEventListener('abort', revoke);
+    if (slot.invalid.aborted) return revoke();
+    this.#queue(connection);
+  }
+
+  /** Ends all streams; the clients reconnect to another process. */
+  close(): void {
+    this.isClosed = true;
+    clearInterval(this.#heartbeat);
+    this.#endAll('stopped');
+  }
+
+  #remove(connection: SseConnection): void {
+    this.#connections.delete(connection);
+    connection.release();
+    this.metrics.ended.of(connection.endReason).value++;
+    if (this.#connections.size > 0) return;
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
+  }
+
+  #endAll(reason: EndReason): void {
+    for (const connection of this.#connections) connection.end(reason);
+  }
+
+  /** Writes new events. Connections at the same position with the same filter share the bytes. */
+  #publish(events: readonly Event[]): void {
     const last = events.at(-1)?.seq ?? 0;
-    const texts = new Map<string, Buffer>();
-    for (const stream of open) {
-      if (!stream.live || stream.seq >= last) continue;
-      const key = `${stream.seq < events[0]!.seq ? 0 : stream.seq}${stream.filter.key}`;
-      const bytes = texts.get(key) ?? Buffer.from(textOf(events, stream, source));
-      texts.set(key, bytes);
-      stream.seq = last;
-      if (bytes.length > 0) write(stream, bytes, settings);
+    const shared = new Map<string, Buffer>();
+    for (const connection of this.#connections) {
+      const { position, filter } = connection;
+      if (!connection.isLive || position >= last) continue;
+      const key = `${position < events[0]!.seq ? 0 : position}${filter.key}`;
+      const bytes = shared.get(key) ?? Buffer.from(connection.textOf(events, this.settings.source));
+      shared.set(key, bytes);
+      connection.position = last;
+      if (bytes.length > 0) connection.write(bytes);
     }
   }
 
-  const endAll = (why: End): void => {
-    for (const stream of open) end(stream, why);
-  };
+  #queue(connection: SseConnection): void {
+    this.#behind.push(connection);
+    if (this.#catchingUp < MAX_CATCHING_UP) void this.#catchUp();
+  }
 
-  /** Reads for streams that are behind, the one that waits longest first, until each is where the tail is. */
-  async function catchUp(): Promise<void> {
-    reading++;
-    for (let stream = behind.shift(); stream; stream = behind.shift()) {
+  /** Reads for connections that are behind, the one that waits longest first, until each is at the follower's position. */
+  async #catchUp(): Promise<void> {
+    this.#catchingUp++;
+    for (let next = this.#behind.shift(); next; next = this.#behind.shift()) {
       try {
-        await advance(stream);
+        await this.#advance(next);
       } catch (err) {
-        // The tail tells when the database is away; all else is a fault of ours. The reader comes again.
-        if (!problemOf(err)) log.error({ err }, 'an event stream could not be read on');
-        end(stream, 'fault');
+        // The follower logs that the database is away; anything else is an internal error. The client reconnects.
+        if (!problemOf(err)) this.log.error({ err }, 'an event stream could not be read on');
+        next.end('fault');
       }
     }
-    reading--;
+    this.#catchingUp--;
   }
 
-  async function advance(stream: Stream): Promise<void> {
-    const { out, filter } = stream;
-    if (out.destroyed || out.writableEnded) return;
-    if (stream.seq >= follower.position()) {
-      stream.live = true;
+  async #advance(connection: SseConnection): Promise<void> {
+    if (connection.isClosed) return;
+    const horizon = this.follower.position();
+    if (connection.position >= horizon) {
+      connection.isLive = true;
       return;
     }
-    const horizon = follower.position();
-    const { events, until, floor } = await readEvents(run, {
-      after: stream.seq,
+    const { position: after, filter, out } = connection;
+    const { events, until, floor } = await readEvents(this.run, {
+      after,
       horizon,
-      limit: PAGE,
+      limit: PAGE_EVENTS,
       filter,
     });
-    if (stream.seq < floor) return end(stream, 'gone');
-    const text = textOf(events, stream, source);
-    stream.seq = until;
-    if (text !== '') write(stream, text, settings);
-    if (out.writableNeedDrain) out.once('drain', () => queue(stream));
-    else queue(stream);
+    if (after < floor) return connection.end('gone');
+    const text = connection.textOf(events, this.settings.source);
+    connection.position = until;
+    if (text !== '') connection.write(text);
+    if (out.writableNeedDrain) out.once('drain', () => this.#queue(connection));
+    else this.#queue(connection);
   }
 
-  function queue(stream: Stream): void {
-    behind.push(stream);
-    if (reading < CATCHING_UP) void catchUp();
-  }
-
-  /** Tells each reader where it is, and cuts those that took nothing since the last time. */
-  function beat(): void {
-    for (const stream of open) {
-      const { live, seq } = stream;
-      if (tookNothing(stream)) end(stream, 'slow');
-      const text = live ? `:\nid: ${cursorOf(Math.max(seq, follower.position()))}\n\n` : ':\n\n';
-      write(stream, text, settings);
+  /** Sends each client its position, and disconnects those that read nothing since the last heartbeat. */
+  #beat(): void {
+    for (const connection of this.#connections) {
+      if (connection.hasStalled()) connection.end('slow');
+      const cursor = cursorOf(Math.max(connection.position, this.follower.position()));
+      connection.write(connection.isLive ? `:\nid: ${cursor}\n\n` : ':\n\n');
     }
   }
-
-  const heartbeat = setInterval(beat, eventsHeartbeatMs).unref();
-
-  return {
-    open: (out, { after, filter, expiresAt }, place) => {
-      // Not all at the same moment: they come again at once.
-      const until = Date.now() + eventsStreamMs * (0.9 + Math.random() / 10);
-      const stream = streamOf(out, { after, filter, expiresAt: Math.min(expiresAt, until) });
-      const { socket } = out.req;
-      // A client that closes its sending half has most likely left.
-      const left = () => end(stream, 'left');
-      const revoke = () => end(stream, 'revoked');
-      const leave = () => {
-        socket.off('end', left);
-        place.invalid.removeEventListener('abort', revoke);
-        open.delete(stream);
-        stream.memory.release();
-        ended.of(stream.end).value++;
-        place.leave();
-        if (open.size > 0) return;
-        unfollow?.();
-        unfollow = undefined;
-      };
-      if (out.destroyed) return place.leave();
-      out.once('close', leave);
-      socket.once('end', left);
-      out.on('error', () => out.destroy());
-      if (closed || socket.readableEnded) {
-        if (closed) stream.end = 'stopped';
-        return void out.end(RETRY);
-      }
-      open.add(stream);
-      unfollow ??= follower.follow({ onEvents, onMissed: () => endAll('missed') });
-      out.write(RETRY);
-      place.invalid.addEventListener('abort', revoke);
-      if (place.invalid.aborted) return revoke();
-      queue(stream);
-    },
-    size: () => readers.value,
-    isClosed: () => closed,
-    close: () => {
-      closed = true;
-      clearInterval(heartbeat);
-      endAll('stopped');
-    },
-  };
 }

@@ -7,22 +7,22 @@ import type { CounterValue } from '../telemetry/instruments.js';
 
 export interface ReaderLimits {
   readonly eventsStreams: number;
-  /** 0: any number. */
+  /** 0: no limit. */
   readonly eventsStreamsPerPrincipal: number;
 }
 
-/** A place among the readers of the feed. */
+/** One of the limited number of readers of the feed. */
 export interface StreamSlot {
   /** Aborted when the reader's credential is no longer valid. */
   readonly invalid: AbortSignal;
-  /** Gives the place back; further calls have no effect. */
+  /** Releases the slot; further calls have no effect. */
   leave(): void;
 }
 
 /**
- * A place for a reader, whose credential is watched from then on. Throws 429 when its principal has enough, 503 when
- * all are occupied or the database is away. Without authentication all callers are one principal, which has no limit
- * of its own.
+ * Reserves a slot for a reader, whose credential is watched from then on. Throws 429 if its principal has reached its
+ * limit, 503 if all slots are in use or the database is not available. Without authentication there is no limit per
+ * principal.
  */
 export type Admit = (principal: Principal) => Promise<StreamSlot>;
 
@@ -43,9 +43,9 @@ export function admitReaders(
     return () => {
       readers.value--;
       if (key === undefined) return;
-      const left = ofPrincipal.get(key)! - 1;
-      if (left === 0) ofPrincipal.delete(key);
-      else ofPrincipal.set(key, left);
+      const rest = ofPrincipal.get(key)! - 1;
+      if (rest === 0) ofPrincipal.delete(key);
+      else ofPrincipal.set(key, rest);
     };
   }
 
@@ -54,10 +54,10 @@ export function admitReaders(
     const invalid = new AbortController();
     try {
       const unwatch = await credentials.watch(principal, () => invalid.abort());
-      let held = true;
+      let isHeld = true;
       const leave = (): void => {
-        if (!held) return;
-        held = false;
+        if (!isHeld) return;
+        isHeld = false;
         unwatch();
         exit();
       };

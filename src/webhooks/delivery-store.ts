@@ -4,7 +4,7 @@ import { fill, readStatements } from '../db/statements.js';
 export const STATUSES = ['pending', 'delivered', 'dead'] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** A delivery as it is shown. Times in milliseconds since 1970. */
+/** A delivery. Times in milliseconds since 1970. */
 export interface Delivery {
   readonly id: string;
   readonly eventId: string;
@@ -12,7 +12,7 @@ export interface Delivery {
   readonly recordKey: string;
   readonly status: Status;
   readonly attempts: number;
-  /** When it is tried next; undefined: it has ended, or waits for an earlier one of its record. */
+  /** The time of the next attempt; undefined: it has ended, or waits for an earlier delivery of its record. */
   readonly next: number | undefined;
   readonly created: number;
   readonly tried: number | undefined;
@@ -22,49 +22,49 @@ export interface Delivery {
   readonly lastBody: string | null;
 }
 
-/** An event to tell webhooks of. */
-export interface Told {
+/** An event for webhooks. */
+export interface WebhookEvent {
   readonly id: string;
   readonly type: string;
-  /** Events with the same one are delivered in order. */
+  /** Events with the same key are delivered in order. */
   readonly recordKey: string;
   /** The CloudEvents envelope, as it is sent. */
   readonly body: string;
 }
 
-/** Which webhook is told of which event, by its place in the list. */
-export interface Telling {
+/** A webhook and the index of an event for it. */
+export interface NewDelivery {
   readonly webhook: string;
   readonly event: number;
 }
 
-/** A delivery that this process has the lease of. */
+/** A delivery that this process has leased. */
 export interface Claimed {
   readonly id: string;
   readonly webhookId: string;
   readonly eventId: string;
   readonly body: string;
-  /** With this one. */
+  /** Attempts, including this one. */
   readonly tries: number;
   /** Seconds since it was first due. */
   readonly age: number;
   readonly url: string;
-  /** The current one first. */
+  /** The current secret first. */
   readonly secrets: readonly string[];
 }
 
-/** How a try ended, as it is written down. */
+/** The result of an attempt. */
 export interface Result {
   readonly id: string;
   readonly tries: number;
-  /** `back`: it was not tried to its end, and does not count. */
+  /** `back`: the attempt was not completed, and is ignored. */
   readonly outcome: 'delivered' | 'dead' | 'retry' | 'back';
-  /** Seconds until the next try. */
+  /** Seconds until the next attempt. */
   readonly delay: number;
   readonly status: number | null;
   readonly error: string | null;
   readonly body: string | null;
-  /** The webhook is not to be used any more. */
+  /** Whether the webhook is to be disabled. */
   readonly disable: boolean;
 }
 
@@ -78,12 +78,12 @@ const SQL = new Map(
   [...readStatements('webhooks.sql')].map(([name, text]) => [name, fill(text, { delivery: DELIVERY })]),
 );
 
-/** Deliveries of one answer. */
+/** Deliveries in one response. */
 export const PAGE = 100;
 /** Above every delivery's id. */
 const ABOVE = '9223372036854775807';
 
-/** The newest ones, or those older than `after`, of one status or all: up to PAGE, and one more when there is. */
+/** The newest deliveries, or those older than `after`, of one status or all: up to PAGE, plus one if there are more. */
 export async function listDeliveries(
   db: Db,
   webhookId: string,
@@ -94,7 +94,7 @@ export async function listDeliveries(
   return (await db.search(SQL.get('list_deliveries')!, args)).map(deliveryOf);
 }
 
-/** One with the body that it sends. */
+/** A delivery with its body. */
 export async function getDelivery(
   db: Db,
   webhookId: string,
@@ -104,24 +104,32 @@ export async function getDelivery(
   return row && { delivery: deliveryOf(row), body: String(row.body) };
 }
 
-/** Makes one due now, with all its tries before it; undefined: there is none, or it is under way or waits. */
+/** Makes a delivery due now, with all its attempts again. Undefined: it does not exist, is in flight, or waits. */
 export async function redeliver(db: Db, webhookId: string, id: string): Promise<Delivery | undefined> {
   const [row] = await db.run(SQL.get('redeliver')!, [webhookId, id]);
   return row && deliveryOf(row);
 }
 
-/** Gives the ids of the new deliveries. The webhooks' rows must be locked when there are others of their records. */
+/** Returns the ids of the new deliveries. If there may be others of the same records, the webhooks' rows must be locked. */
 export async function insertDeliveries(
   run: Run,
-  events: readonly Told[],
-  tellings: readonly Telling[],
+  events: readonly WebhookEvent[],
+  deliveries: readonly NewDelivery[],
 ): Promise<string[]> {
-  const told = events.map(({ id, type, recordKey, body }) => ({ id, type, record_key: recordKey, body }));
-  const rows = await run(SQL.get('insert_deliveries')!, [JSON.stringify(told), JSON.stringify(tellings)]);
+  const rowsOfEvents = events.map(({ id, type, recordKey, body }) => ({
+    id,
+    type,
+    record_key: recordKey,
+    body,
+  }));
+  const rows = await run(SQL.get('insert_deliveries')!, [
+    JSON.stringify(rowsOfEvents),
+    JSON.stringify(deliveries),
+  ]);
   return rows.map(({ id }) => String(id));
 }
 
-/** Takes leases of what is due. */
+/** Leases deliveries that are due. */
 export async function claim(
   db: Db,
   owner: string,
@@ -141,7 +149,7 @@ export async function claim(
   }));
 }
 
-/** Writes results down, in one transaction; those whose lease was taken over are left out. */
+/** Stores results in one transaction, except those whose lease another process has. */
 export async function finish(db: Db, owner: string, results: readonly (Result & { webhookId: string })[]) {
   const webhooks = new Set(results.map(({ webhookId }) => webhookId));
   await db.transaction(async (run) => {

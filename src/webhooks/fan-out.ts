@@ -1,69 +1,68 @@
 import type { Db, Run } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
-import { insertDeliveries, type Told } from './delivery-store.js';
+import { insertDeliveries, type WebhookEvent } from './delivery-store.js';
 import { isWanted } from './webhook-input.js';
 
-/** What is next in the feed. */
+/** The next events of the feed. */
 export interface FeedBatch {
-  readonly events: readonly Told[];
-  /** The place to read on from, also past what there is nothing left of. */
+  readonly events: readonly WebhookEvent[];
+  /** The position after which to continue; it also passes events that were deleted. */
   readonly until: string | null;
   readonly more: boolean;
 }
 
-/** The feed as webhooks read it. */
+/** The feed, as webhooks read it. */
 export interface Source {
   /**
-   * In the transaction of `run`: what comes after a place (null: the oldest that is kept), in the feed's order, up to
-   * `limit`, and whether there is more. None but those that nothing older can come before any more.
+   * Reads up to `limit` final events after a position (null: from the oldest retained), in the transaction of `run`, and
+   * whether there are more.
    */
   read(run: Run, after: string | null, limit: number): Promise<FeedBatch>;
-  /** Brings `end` up to what is in the database now. Throws when that is away. */
+  /** Updates `end` to the present state of the database. Throws if the database is not available. */
   look(): Promise<unknown>;
-  /** The place after everything that can be read now; places sort as text. */
+  /** The position after all final events. Positions sort as text. */
   end(): string;
-  /** Calls `onNews` when there is more to read; gives the function that ends it. */
+  /** Calls `onNews` whenever there is more to read, until the returned function is called. */
   watch(onNews: () => void): () => void;
 }
 
-/** How a turn ended. */
+/** The result of creating deliveries once. */
 export interface FanOutResult {
   readonly more: boolean;
-  /** Whether there are webhooks that want events. */
+  /** Whether there are enabled webhooks. */
   readonly wanted: boolean;
 }
 
 const SQL = readStatements('webhooks.sql');
-/** Events of one transaction. */
-const MAX = 500;
+const MAX_EVENTS = 500;
 
 /**
- * Makes deliveries of what is new in the feed, and moves the place in it in the same transaction: each event becomes
- * one delivery of each webhook that wants it, whatever process dies. One process does it at a time; another that
- * comes meanwhile does nothing. While there are no webhooks the place moves on by itself, so that a new one is told
- * of what happens from then on.
+ * Creates deliveries for new events, and moves the position in the feed in the same transaction: each event becomes
+ * exactly one delivery of each webhook that wants it, even if a process is killed. One process does this at a time;
+ * others do nothing meanwhile. Without webhooks the position moves to the end, so that a new webhook receives only later
+ * events.
  */
 export async function fanOut(db: Db, source: Source): Promise<FanOutResult> {
-  // Before the webhooks are looked at: what is written after one was made comes after this.
+  // Read before the webhooks: what is written after a webhook was created comes after this position.
   const end = source.end();
   return await db.transaction(async (run) => {
     const [cursor] = await run(SQL.get('lock_cursor')!, []);
     if (!cursor) return { more: false, wanted: true };
-    const place = cursor.position as string | null;
+    const position = cursor.position as string | null;
     const webhooks = (await run(SQL.get('lock_enabled')!, [])).map(({ id, types }) => ({
       id: String(id),
       types: JSON.parse(String(types)) as string[],
     }));
     if (webhooks.length === 0) {
-      if (place === null || end > place) await run(SQL.get('move_cursor')!, [end]);
+      if (position === null || end > position) await run(SQL.get('move_cursor')!, [end]);
       return { more: false, wanted: false };
     }
-    const { events, until, more } = await source.read(run, place, MAX);
-    const tellings = events.flatMap(({ type }, event) =>
+    const { events, until, more } = await source.read(run, position, MAX_EVENTS);
+    const deliveries = events.flatMap(({ type }, event) =>
       webhooks.filter(({ types }) => isWanted(types, type)).map(({ id }) => ({ webhook: id, event })),
     );
-    if (tellings.length > 0) await insertDeliveries(run, events, tellings);
-    if (until !== place) await run(SQL.get('move_cursor')!, [until]);
+    if (deliveries.length > 0) await insertDeliveries(run, events, deliveries);
+    if (until !== position) await run(SQL.get('move_cursor')!, [until]);
     return { more, wanted: true };
   });
 }

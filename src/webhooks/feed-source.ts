@@ -5,7 +5,7 @@ import { readEvents } from '../events/outbox.js';
 import type { Log } from '../telemetry/log.js';
 import type { Source } from './fan-out.js';
 
-/** The outbox as webhooks read it. Events that were pruned before they could be read are told of in the log. */
+/** The outbox as the source of webhooks. Events that were deleted before they could be read are logged. */
 export function sourceOf({ follower, source }: Feed, log: Log): Source {
   return {
     read: async (run, after, limit) => {
@@ -13,7 +13,10 @@ export function sourceOf({ follower, source }: Feed, log: Log): Source {
       const horizon = follower.horizon();
       const { events, until, floor } = await readEvents(run, { after: from, horizon, limit });
       if (after !== null && from < floor)
-        log.warn({ after, floor: cursorOf(floor) }, 'webhooks were not told of events that were pruned');
+        log.warn(
+          { after, floor: cursorOf(floor) },
+          'webhooks missed events that were deleted before they could be read',
+        );
       return {
         events: events.map((event) => ({
           id: idOf(event),

@@ -7,41 +7,41 @@ import { type Resolve, resolveName } from './dns.js';
 import { mayConnect } from './ssrf-guard.js';
 import { hostOf } from './target-url.js';
 
-/** How a try ended. */
+/** The response of a target. */
 export interface Answer {
-  /** Undefined: there was none. */
+  /** Undefined: there was no response. */
   readonly status: number | undefined;
-  /** Why there was none: a word of ours or a code of node. */
+  /** Why there was none: a code of this module or of Node. */
   readonly error: 'ADDRESS_REFUSED' | 'STOPPED' | 'TIMEOUT' | (string & {}) | undefined;
-  /** The beginning of the answer's body. */
+  /** The beginning of the response's body. */
   readonly excerpt: string;
   readonly retryAfter: string | undefined;
 }
 
 export interface Sender {
-  /** Posts a body once; every end of it is an answer, and none throws. */
+  /** Posts a body once. Never throws: every failure is an Answer. */
   post(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<Answer>;
-  /** Ends what is under way, as STOPPED, and every connection. */
+  /** Ends attempts in flight with STOPPED, and closes all connections. */
   close(): void;
 }
 
 export interface SenderOptions {
   readonly allowed: Allowed;
-  /** From the name's resolution to the end of the answer. */
+  /** From the resolution of the name to the end of the response. */
   readonly timeoutMs: number;
   readonly resolve?: Resolve;
 }
 
-/** Bytes of an answer that are read, so that its connection can be used again; a longer one is cut off. */
+/** Maximum bytes of a response that are read, so that its connection can be reused; the rest of a longer one is cut. */
 const MAX_BODY = 16_384;
-/** Bytes of it that are kept. */
+/** Bytes of it that are stored. */
 const EXCERPT = 1024;
 const MAX_HEADERS = 16_384;
 const IDLE_MS = 4000;
 
 /**
- * Posts to targets over node's own client: no proxy of the environment, no redirect followed. Each connection is made
- * to an address that was judged in the lookup which made it, so that a name cannot mean another one in between.
+ * Posts to targets with Node's client: it uses no proxy and follows no redirect. The lookup of each connection checks the
+ * address to which it connects, so that a name cannot change its meaning in between.
  */
 export function openSender({ allowed, timeoutMs, resolve }: SenderOptions): Sender {
   const kept = { keepAlive: true, maxFreeSockets: 4, timeout: IDLE_MS };
@@ -69,7 +69,7 @@ export function openSender({ allowed, timeoutMs, resolve }: SenderOptions): Send
   return {
     post: async (url, headers, body) => {
       const { answer, stale } = await once(url, headers, body);
-      // The target closed a connection that was kept just as it was used again: that says nothing of the target.
+      // The target closed an idle connection just when it was reused: that is not a failure of the target.
       return stale ? (await once(url, headers, body)).answer : answer;
     },
     close: () => {
@@ -98,12 +98,12 @@ function settle(request: ClientRequest, body: string, timeoutMs: number): Promis
     const timer = setTimeout(() => (received ?? request).destroy(coded('TIMEOUT')), timeoutMs);
     request.on('close', () => clearTimeout(timer));
     request.on('error', (error: { code?: string }) => {
-      // The status is there: what becomes of the rest is for readExcerpt.
+      // The status has arrived; readExcerpt handles the rest.
       if (received) return;
       const stale = request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
       resolve({ answer: failed(error.code ?? 'FAILED'), stale });
     });
-    // 101 would take the connection over; nobody asked for it.
+    // 101 would take over the connection; it was not requested.
     request.on('upgrade', (_, socket) => {
       socket.destroy();
       resolve({ answer: failed('UPGRADE') });
@@ -119,7 +119,7 @@ function settle(request: ClientRequest, body: string, timeoutMs: number): Promis
   });
 }
 
-/** The status counts once it is there: an answer that is too long, stalls or breaks off is cut where it is. */
+/** The status applies once it has arrived: a body that is too long, stalls or breaks off is cut. */
 async function readExcerpt(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -127,11 +127,11 @@ async function readExcerpt(response: IncomingMessage): Promise<string> {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       if (bytes < EXCERPT) chunks.push(chunk.subarray(0, EXCERPT - bytes));
       bytes += chunk.length;
-      // Leaving the loop ends the connection.
+      // Leaving the loop closes the connection.
       if (bytes > MAX_BODY) break;
     }
   } catch {
-    // What arrived is kept.
+    // What has arrived is used.
   }
   return Buffer.concat(chunks).toString().replaceAll('\u0000', '\ufffd');
 }
@@ -142,7 +142,7 @@ type LookupCallback = (
   family?: number,
 ) => void;
 
-/** A lookup for node:net that gives only the addresses that may be connected to. */
+/** A lookup for node:net that returns only permitted addresses. */
 export function guardedLookup(allowed: Allowed, resolve: Resolve) {
   return (name: string, options: LookupOptions, callback: LookupCallback): void => {
     resolve(name).then(

@@ -1,8 +1,9 @@
 import type { WebhookConfig } from '../config/webhooks.js';
 import type { Db } from '../db/db.js';
+import { RerunLoop } from '../db/rerun-loop.js';
 import type { EventMetrics } from '../telemetry/event-metrics.js';
 import type { Log } from '../telemetry/log.js';
-import { openDeliverer } from './dispatcher.js';
+import { Dispatcher } from './dispatcher.js';
 import type { Resolve } from './dns.js';
 import { fanOut, type Source } from './fan-out.js';
 import { openSender } from './http-sender.js';
@@ -10,25 +11,25 @@ import type { TargetRules } from './target-url.js';
 
 /** The webhooks of one process. */
 export interface Webhooks {
-  /** There is something new in the feed, or due: it need not wait for the next turn. */
+  /** Processes what is new in the feed or due without waiting for the next poll. */
   wake(): void;
   /**
-   * To be awaited before a webhook is made: while there are no others, what was written until now is passed, so that
-   * the new one is not told of it. Also where others deliver. Throws when the database is away.
+   * To be awaited before a webhook is created: without other webhooks, it skips what was written until now, so that the
+   * new one receives only later events. Throws if the database is not available.
    */
   pass(): Promise<void>;
-  /** Ends the work; what is under way may take `ms` to its end. */
+  /** Stops delivering; deliveries in flight may take `ms` to finish. */
   stop(ms: number): Promise<void>;
 }
 
-/** Where targets may be, as configured. */
+/** The rules for targets, as configured. */
 export function targetRules({ webhookInsecure, webhookAllow }: WebhookConfig): TargetRules {
   return { insecure: webhookInsecure, allowed: webhookAllow };
 }
 
 /**
- * Makes deliveries of the feed and delivers them, again and again and whenever it is woken. `source` undefined:
- * there is no feed, only tests and what is to be delivered again. `resolve` instead of DNS.
+ * Creates deliveries from the feed and sends them, regularly and whenever it is woken. Without `source` there is no feed,
+ * only test deliveries and redeliveries. `resolve` replaces DNS.
  */
 export function openWebhooks(
   db: Db,
@@ -51,17 +52,17 @@ export function openWebhooks(
     timeoutMs,
     ...(resolve ? { resolve } : {}),
   });
-  const deliverer = openDeliverer(db, log, sender, metrics, {
+  const dispatcher = new Dispatcher(db, log, sender, metrics, {
     rules,
     timeoutMs,
     retries: config.webhookRetries,
     concurrency: config.webhookConcurrency,
     targetConcurrency,
   });
-  const reader = source && openReader(db, log, source, deliverer.look);
+  const reader = source && new FeedReader(db, log, source, dispatcher.wake);
   const wake = (): void => {
-    reader?.look();
-    deliverer.look();
+    reader?.wake();
+    dispatcher.wake();
   };
   const timer = setInterval(wake, config.webhookPollMs);
   timer.unref();
@@ -71,52 +72,49 @@ export function openWebhooks(
     stop: async (ms) => {
       clearInterval(timer);
       await reader?.stop();
-      await deliverer.stop(ms);
+      await dispatcher.stop(ms);
     },
   };
 }
 
-/** Makes deliveries until there is nothing new, one turn at a time, and listens for more while anybody wants it. */
-function openReader(db: Db, log: Log, source: Source, onRead: () => void) {
-  let [again, stopped] = [false, false];
-  let reading: Promise<void> | undefined;
-  let unwatch: (() => void) | undefined;
+/** Creates deliveries from the feed whenever there is news, as long as there are webhooks. */
+class FeedReader {
+  readonly #loop = new RerunLoop(() => this.#read());
+  #isStopped = false;
+  #unwatch: (() => void) | undefined;
 
-  async function turn(): Promise<boolean> {
-    const { more, wanted } = await fanOut(db, source);
-    if (wanted && !stopped) unwatch ??= source.watch(look);
-    else {
-      unwatch?.();
-      unwatch = undefined;
+  constructor(
+    readonly db: Db,
+    readonly log: Log,
+    readonly source: Source,
+    readonly onRead: () => void,
+  ) {}
+
+  readonly wake = (): void => this.#loop.request();
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#unwatch?.();
+    await this.#loop.stop();
+  }
+
+  async #read(): Promise<void> {
+    try {
+      while (!this.#isStopped && (await this.#readBatch()));
+    } catch (error) {
+      this.log.warn({ err: error }, 'webhooks wait for the feed');
     }
-    onRead();
+  }
+
+  /** Whether there is more to read. */
+  async #readBatch(): Promise<boolean> {
+    const { more, wanted } = await fanOut(this.db, this.source);
+    if (wanted && !this.#isStopped) this.#unwatch ??= this.source.watch(this.wake);
+    else {
+      this.#unwatch?.();
+      this.#unwatch = undefined;
+    }
+    this.onRead();
     return more;
   }
-
-  async function read(): Promise<void> {
-    try {
-      do {
-        again = false;
-        while (!stopped && (await turn()));
-      } while (again && !stopped);
-    } catch (error) {
-      log.warn({ err: error }, 'webhooks have to wait for the feed');
-    } finally {
-      reading = undefined;
-    }
-  }
-
-  function look(): void {
-    again = true;
-    if (!stopped) reading ??= read();
-  }
-
-  return {
-    look,
-    stop: async (): Promise<void> => {
-      stopped = true;
-      unwatch?.();
-      await reading;
-    },
-  };
 }

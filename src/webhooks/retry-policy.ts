@@ -1,18 +1,18 @@
 import type { Result } from './delivery-store.js';
 import type { Answer } from './http-sender.js';
 
-/** What is decided about a try, but for whose it is. */
+/** The result of an attempt, without its delivery. */
 export type Outcome = Omit<Result, 'id' | 'tries'>;
 
-/** A Retry-After is honoured up to a day. */
+/** A Retry-After applies up to a day. */
 const MAX_RETRY_AFTER_S = 86_400;
-/** How much longer than its plan a delivery may take: jitter, and what Retry-After and the tries themselves add. */
-const [PATIENCE, PATIENCE_S] = [1.5, 600];
+/** How much longer than planned a delivery may take, because of jitter, Retry-After and the attempts themselves. */
+const [MAX_AGE_FACTOR, MAX_AGE_EXTRA_S] = [1.5, 600];
 
 /**
- * What an answer means: 2xx delivered; 410 the end of the webhook; all else a failure, redirects among it, after which
- * the next delay of the plan follows, a fifth more or less, or what Retry-After asks for if that is longer. After
- * the last try of the plan, or with a delivery much older than the plan, dead. `age` in seconds since it was due.
+ * What a response means: 2xx is delivered, 410 disables the webhook, anything else (also a redirect) is a failure. A
+ * failed delivery is retried after the planned delay, plus or minus a fifth, or after Retry-After if that is longer. After
+ * the last planned attempt, or if the delivery is much older than planned, it is dead. `age`: seconds since it was due.
  */
 export function outcomeOf(
   { status, error, excerpt, retryAfter }: Answer,
@@ -20,19 +20,19 @@ export function outcomeOf(
   retries: readonly number[],
   random: () => number = Math.random,
 ): Outcome {
-  const told = { status: status ?? null, error: error ?? null, body: excerpt === '' ? null : excerpt };
-  const end = { ...told, delay: 0, disable: false };
+  const response = { status: status ?? null, error: error ?? null, body: excerpt === '' ? null : excerpt };
+  const end = { ...response, delay: 0, disable: false };
   if (error === 'STOPPED') return { ...end, outcome: 'back' };
   if (status !== undefined && status >= 200 && status < 300) return { ...end, outcome: 'delivered' };
   if (status === 410) return { ...end, outcome: 'dead', disable: true };
   const planned = retries[tries - 1];
-  const longest = PATIENCE_S + PATIENCE * retries.reduce((sum, seconds) => sum + seconds, 0);
-  if (planned === undefined || age > longest) return { ...end, outcome: 'dead' };
+  const maxAge = MAX_AGE_EXTRA_S + MAX_AGE_FACTOR * retries.reduce((sum, seconds) => sum + seconds, 0);
+  if (planned === undefined || age > maxAge) return { ...end, outcome: 'dead' };
   const delay = Math.max(planned * (0.8 + 0.4 * random()), secondsOf(retryAfter));
   return { ...end, outcome: 'retry', delay };
 }
 
-/** Retry-After (RFC 9110 section 10.2.3) in seconds from now; 0 for none or nonsense. */
+/** Retry-After (RFC 9110 section 10.2.3) in seconds from now; 0 if it is missing or invalid. */
 function secondsOf(field: string | undefined): number {
   if (field === undefined) return 0;
   const seconds = /^\d{1,9}$/.test(field) ? Number(field) : (Date.parse(field) - Date.now()) / 1000;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 const PREFIX = 'whsec_';
 const BYTES = 32;
-/** What Standard Webhooks 1.0 takes for a symmetric key. */
+/** Bytes of a symmetric key (Standard Webhooks 1.0). */
 const [MIN_BYTES, MAX_BYTES] = [24, 64];
 
 /** A new secret of a webhook (Standard Webhooks 1.0): `whsec_` and the base64 of 32 random bytes. */
@@ -10,7 +10,7 @@ export function newSecret(): string {
   return PREFIX + randomBytes(BYTES).toString('base64');
 }
 
-/** The key in a secret, with `whsec_` before it or without; undefined when it is not the base64 of 24 to 64 bytes. */
+/** The key in a secret, with or without `whsec_`; undefined if it is not the base64 of 24 to 64 bytes. */
 export function keyOf(secret: string): Buffer | undefined {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
   const key = Buffer.from(text, 'base64');

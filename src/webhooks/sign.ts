@@ -2,20 +2,20 @@ import { createHmac } from 'node:crypto';
 import { requestMac } from '../auth/request-signature.js';
 import { keyOf } from './secret.js';
 
-/** A message on its way to a target. */
+/** A message to a target. */
 export interface Message {
-  /** The same for each try, and for no other message. */
+  /** The same for each attempt, and unique among messages. */
   readonly id: string;
-  /** When it is sent, in seconds since 1970. */
+  /** The time of the attempt, in seconds since 1970. */
   readonly timestamp: number;
-  /** Path and query of the address it is posted to. */
+  /** Path and query of the target's URL. */
   readonly target: string;
   readonly body: string;
 }
 
 /**
- * The fields that sign a message in both forms: by Standard Webhooks 1.0 with each of the secrets, the current one
- * first; as a signed request with `requestSecret` alone, since X-Signature holds one signature.
+ * The fields that sign a message in both schemes: Standard Webhooks 1.0 with each of the secrets, the current one first;
+ * X-Signature with `requestSecret` alone, since it contains one signature.
  */
 export function signWebhook(
   { id, timestamp, target, body }: Message,

@@ -14,7 +14,7 @@ export type WebhookErrorCode =
   | 'TIMESTAMP_TOO_NEW'
   | 'TIMESTAMP_TOO_OLD';
 
-/** A message that is not to be believed; the text has nothing of the secret, the signature or the body. */
+/** The message is not authentic. The text contains nothing of the secret, the signature or the body. */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError';
 
@@ -47,9 +47,9 @@ export interface VerifyOptions {
   readonly now?: number;
 }
 
-/** What the signature vouches for besides the body. */
+/** What the signature covers besides the body. */
 export interface Verified {
-  /** The same for each try: a receiver that has seen it may leave it out. X-Signature does not cover it: undefined. */
+  /** The same for each attempt, so that a receiver can ignore repetitions. Undefined for X-Signature, which does not cover it. */
   readonly id: string | undefined;
   /** Seconds since 1970. */
   readonly timestamp: number;
@@ -60,7 +60,7 @@ const BYTES = 32;
 
 /**
  * Verifies a message by the `webhook-*` fields (Standard Webhooks 1.0) or, if `scheme` says so, by `X-Signature`. The
- * body as it came, byte by byte; of several secrets any may fit. Throws WebhookError.
+ * body must be the received bytes. With several secrets, any one of them may match. Throws WebhookError.
  */
 export function verifyWebhook(
   rawBody: string | Uint8Array,
@@ -152,7 +152,7 @@ function timeOf(text: string | undefined, name: string, options: VerifyOptions):
   return text;
 }
 
-/** Compares each with each, in a time that tells nothing of how much fits. */
+/** Compares each signature with each expected one in constant time. */
 function requireOne(wanted: readonly Buffer[], given: readonly string[]): void {
   let fits = false;
   for (const text of given) {

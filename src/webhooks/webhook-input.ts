@@ -6,15 +6,15 @@ import type { WebhookFields } from './webhook-store.js';
 
 const VERBS = ['created', 'updated', 'deleted'];
 
-/** What the service says of a webhook: a body may hold it, as it was read, and it is left out. */
+/** Fields that the service sets. A body may contain them; they are ignored. */
 const READ_ONLY = ['disabled_reason', 'dropped_events', 'previous_secret_until'];
 
-/** Reads what a body makes of a webhook's fields. Throws 400. */
+/** Reads a webhook's fields from a body. Throws 400. */
 export type ReadFields = (input: Json | undefined, before?: WebhookFields) => WebhookFields;
 
 /**
- * The check of `{url, types, description?, enabled?}` for a service with these collections. With fields `before`, those
- * that are not given stay; null is as not given at all.
+ * Validates `{url, types, description?, enabled?}` for a service with these collections. Fields that are missing or null
+ * retain their value in `before`.
  */
 export function fieldsOf(collections: readonly string[], rules: TargetRules): ReadFields {
   const known = collections.flatMap((name) => [`${name}.*`, ...VERBS.map((verb) => `${name}.${verb}`)]);
@@ -29,7 +29,7 @@ export function fieldsOf(collections: readonly string[], rules: TargetRules): Re
           type: 'array',
           minItems: 1,
           maxItems: known.length + 1,
-          // With the type of its items, uniqueItems takes linear time; without, it compares all pairs.
+          // With a type of its items, uniqueItems takes linear time; without, it compares all pairs.
           uniqueItems: true,
           items: { type: 'string', enum: ['*', ...known] },
         },
@@ -62,7 +62,7 @@ function merged(input: Json | undefined, before: WebhookFields | undefined): Jso
   return { url, types: [...types], description, enabled, ...given } satisfies JsonObject;
 }
 
-/** Whether a webhook with these types is told of events of this one. */
+/** Whether a webhook with these types receives events of this type. */
 export function isWanted(types: readonly string[], type: string): boolean {
   const family = `${type.slice(0, type.lastIndexOf('.'))}.*`;
   return types.some((each) => each === '*' || each === type || each === family);

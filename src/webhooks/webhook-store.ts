@@ -4,7 +4,7 @@ import { webhookConflict } from '../errors.js';
 import { nextIdentity } from '../uuid.js';
 import { newSecret } from './secret.js';
 
-/** What a client decides about a webhook. */
+/** The fields of a webhook that clients set. */
 export interface WebhookFields {
   readonly url: string;
   readonly types: readonly string[];
@@ -12,26 +12,26 @@ export interface WebhookFields {
   readonly enabled: boolean;
 }
 
-/** A webhook as it is stored, but for its secrets. Times in milliseconds since 1970. */
+/** A stored webhook without its secrets. Times in milliseconds since 1970. */
 export interface Webhook extends WebhookFields {
   readonly id: string;
-  /** `gone`: its target answered 410. */
+  /** `gone`: its target responded with 410. */
   readonly disabledReason: string | null;
-  /** Events that it wanted and that were deleted before they became deliveries. */
+  /** Events for it that were deleted before they became deliveries. */
   readonly droppedEvents: number;
-  /** Until when the secret before this one is good as well; undefined: it is not. */
+  /** Until when the previous secret is valid too; undefined: it is not. */
   readonly previousUntil: number | undefined;
   readonly created: number;
   readonly updated: number;
 }
 
-/** A webhook and the secret that nobody is shown again. */
+/** A webhook and its secret, which is shown once. */
 export interface NewSecret {
   readonly webhook: Webhook;
   readonly secret: string;
 }
 
-/** Named so that no statement gives a secret away. */
+/** Listed by name, so that no statement returns a secret. */
 const WEBHOOK = `id::text, url, array_to_json(types)::text as types, description, enabled, disabled_reason, dropped_events,
   (extract(epoch from case when previous_until > now() then previous_until end) * 1000)::float8 as previous_until,
   (extract(epoch from created_at) * 1000)::float8 as created,
@@ -42,12 +42,12 @@ const SQL = new Map(
 );
 
 const MAX_WEBHOOKS = 1000;
-/** Webhooks of one answer. */
+/** Webhooks in one response. */
 export const PAGE = 100;
-/** How long the secret before is good after a rotation. */
+/** How long the previous secret is valid after a rotation. */
 const OVERLAP_S = 86_400;
 
-/** Throws 409 when there are too many. */
+/** Throws 409 if there are too many. */
 export async function createWebhook(db: Db, fields: WebhookFields): Promise<NewSecret> {
   const { id } = nextIdentity();
   const secret = newSecret();
@@ -57,7 +57,7 @@ export async function createWebhook(db: Db, fields: WebhookFields): Promise<NewS
   return { webhook: webhookOf(row), secret };
 }
 
-/** The newest ones, or those older than the one with the id `after`: up to PAGE, and one more when there is. */
+/** The newest webhooks, or those older than the one with the id `after`: up to PAGE, plus one if there are more. */
 export async function listWebhooks(db: Db, after: string | undefined): Promise<Webhook[]> {
   const above = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
   return (await db.run(SQL.get('list_webhooks')!, [after ?? above, PAGE + 1])).map(webhookOf);
@@ -68,7 +68,7 @@ export async function getWebhook(db: Db, id: string): Promise<Webhook | undefine
   return row && webhookOf(row);
 }
 
-/** Stores what `change` makes of the fields, one change at a time; undefined: there is none with this id. */
+/** Changes the fields with `change`, one change at a time. Undefined: there is no such webhook. */
 export async function changeWebhook(
   db: Db,
   id: string,
@@ -82,12 +82,12 @@ export async function changeWebhook(
   });
 }
 
-/** Also when there is none. */
+/** Succeeds also if there is none. */
 export async function deleteWebhook(db: Db, id: string): Promise<void> {
   await db.run(SQL.get('delete_webhook')!, [id]);
 }
 
-/** A new secret; the one before is good for a day more. Undefined: there is none with this id. */
+/** Creates a new secret; the previous one is valid for one more day. Undefined: there is no such webhook. */
 export async function rotateSecret(db: Db, id: string): Promise<NewSecret | undefined> {
   const secret = newSecret();
   const [row] = await db.run(SQL.get('rotate_secret')!, [id, secret, OVERLAP_S]);

@@ -1,42 +1,42 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { createHorizon, type Snapshot } from '../../src/events/commit-horizon.js';
+import { CommitHorizon, type Snapshot } from '../../src/events/commit-horizon.js';
 import { startProcess, until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
 import { follow } from './follow.js';
 
-const sight = (newest: number, xmin: number, next: number): Snapshot => ({
+const snapshot = (newest: number, xmin: number, next: number): Snapshot => ({
   newest,
   floor: 0,
   xmin: BigInt(xmin),
   next: BigInt(next),
 });
 
-t.test('with no transaction running, everything that is seen is final', async (t) => {
-  const horizon = createHorizon();
-  horizon.look(sight(7, 100, 100));
-  t.equal(horizon.at(), 7);
-  t.notOk(horizon.isBehind());
+t.test('without a running transaction, everything visible is final', async (t) => {
+  const horizon = new CommitHorizon();
+  horizon.update(snapshot(7, 100, 100));
+  t.equal(horizon.position, 7);
+  t.notOk(horizon.isBehind);
 });
 
-t.test('what was seen while others ran is final once those have ended, and nothing after it', async (t) => {
-  const horizon = createHorizon();
-  horizon.look(sight(7, 100, 103));
-  t.equal(horizon.at(), 0);
-  t.ok(horizon.isBehind());
-  horizon.look(sight(9, 102, 110));
-  t.equal(horizon.at(), 0, '102 may still have a number below 7');
-  horizon.look(sight(12, 103, 112));
-  t.equal(horizon.at(), 7, 'of 8 to 12 nothing is known');
-  horizon.look(sight(12, 112, 112));
-  t.equal(horizon.at(), 12);
+t.test('events seen while transactions ran are final once those have ended, and no later ones', async (t) => {
+  const horizon = new CommitHorizon();
+  horizon.update(snapshot(7, 100, 103));
+  t.equal(horizon.position, 0);
+  t.ok(horizon.isBehind);
+  horizon.update(snapshot(9, 102, 110));
+  t.equal(horizon.position, 0, '102 may still have a number below 7');
+  horizon.update(snapshot(12, 103, 112));
+  t.equal(horizon.position, 7, '8 to 12 are not known to be final');
+  horizon.update(snapshot(12, 112, 112));
+  t.equal(horizon.position, 12);
 });
 
 t.test('it never goes back', async (t) => {
-  const horizon = createHorizon();
-  horizon.look(sight(9, 10, 10));
-  horizon.look(sight(5, 3, 3));
-  t.equal(horizon.at(), 9);
+  const horizon = new CommitHorizon();
+  horizon.update(snapshot(9, 10, 10));
+  horizon.update(snapshot(5, 3, 3));
+  t.equal(horizon.position, 9);
 });
 
 /** Creates, patches and deletes of items by SQL, as transactions that a test holds open. */

@@ -75,7 +75,7 @@ t.test('a reader that does not read is cut, and gets the rest when it comes agai
   const COUNT = 40;
   for (let count = 0; count < COUNT; count++) await create(service, `large ${count}`, { note });
   await until('the quick one has all', () => quick.messages.length === COUNT + 1);
-  await until('the slow one is cut', () => service.feed!.streams.size() === 1);
+  await until('the slow one is cut', () => service.feed!.streams.size === 1);
   const resumed = await follow('/events', { 'last-event-id': slow.lastId() });
   await until('it has the rest', () => resumed.messages.length === COUNT);
   t.same(
@@ -93,8 +93,8 @@ t.test('a reader that takes nothing between two heartbeats is cut', async (t) =>
   );
   t.teardown(() => socket.destroy());
   socket.pause();
-  await until('it is there', () => service.feed!.streams.size() === 1);
-  await until('it is gone', () => service.feed!.streams.size() === 0);
+  await until('it is there', () => service.feed!.streams.size === 1);
+  await until('it is gone', () => service.feed!.streams.size === 0);
 });
 
 t.test('places are bounded, and free again when a reader leaves', async (t) => {
@@ -105,7 +105,7 @@ t.test('places are bounded, and free again when a reader leaves', async (t) => {
     headers: { prefer: 'wait=60' },
     signal: controller.signal,
   }).catch(() => 'left');
-  await until('all are taken', () => service.feed!.streams.size() === 2);
+  await until('all are taken', () => service.feed!.streams.size === 2);
   t.equal((await follow('/events')).status, 503);
   controller.abort();
   t.equal(await waiting, 'left');
@@ -116,7 +116,7 @@ t.test('places are bounded, and free again when a reader leaves', async (t) => {
   t.equal((await service.send('GET', '/events')).status, 200, 'who does not wait needs none');
   stream.leave();
   second.leave();
-  await until('both are free', () => service.feed!.streams.size() === 0);
+  await until('both are free', () => service.feed!.streams.size === 0);
 });
 
 t.test('a stream ends after its time, and with the service', async (t) => {
@@ -126,7 +126,7 @@ t.test('a stream ends after its time, and with the service', async (t) => {
   const { service, follow } = await setup(t);
   const last = await follow('/events');
   const waiting = service.send('GET', '/events?after=now', { headers: { prefer: 'wait=60' } });
-  await until('both are there', () => service.feed!.streams.size() === 2);
+  await until('both are there', () => service.feed!.streams.size === 2);
   await service.feed!.close();
   await until('the stream is over', () => last.isOver());
   t.same((await waiting).json.data, []);
