@@ -1,3 +1,4 @@
+import { singleFlight } from '../single-flight.js';
 import type { Order } from './messages.js';
 
 /** A worker, as far as metrics go. */
@@ -21,21 +22,14 @@ interface Round {
 export class MetricsCollector {
   #requests = 0;
   #round: Round | undefined;
-  #collected: Promise<readonly unknown[]> | undefined;
+  /** The metrics of every worker that responds in time. Calls during a round share it. */
+  readonly collect = singleFlight(() => this.#startRound());
 
   constructor(
     readonly workers: () => readonly MetricsSource[],
     readonly send: (worker: MetricsSource, order: Order) => void,
     readonly responseMs = RESPONSE_MS,
   ) {}
-
-  /** The metrics of every worker that responds in time. Calls during a round share it. */
-  collect(): Promise<readonly unknown[]> {
-    this.#collected ??= this.#startRound().finally(() => {
-      this.#collected = undefined;
-    });
-    return this.#collected;
-  }
 
   /** Accepts a worker's response to the current round. */
   receive(worker: MetricsSource, request: number, metrics: unknown): void {

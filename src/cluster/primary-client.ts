@@ -1,4 +1,5 @@
 import type { Primary } from '../app-parts.js';
+import { singleFlight } from '../single-flight.js';
 import type { Order, Report } from './messages.js';
 import { RESPONSE_MS } from './metrics-collector.js';
 
@@ -24,7 +25,6 @@ const COLLECT_MS = 3 * RESPONSE_MS;
 export function joinPrimary(orders: Orders): PrimaryClient {
   let requests = 0;
   let onCollected: ((request: number, metrics: readonly unknown[]) => void) | undefined;
-  let collected: Promise<readonly unknown[]> | undefined;
 
   const requestAll = (): Promise<readonly unknown[]> =>
     new Promise((resolve, reject) => {
@@ -52,12 +52,7 @@ export function joinPrimary(orders: Orders): PrimaryClient {
 
   return {
     ready: (url) => report({ report: 'ready', url }),
-    collect: () => {
-      collected ??= requestAll().finally(() => {
-        collected = undefined;
-      });
-      return collected;
-    },
+    collect: singleFlight(requestAll),
   };
 }
 

@@ -1,3 +1,4 @@
+import { singleFlight } from '../single-flight.js';
 import type { Log } from '../telemetry/log.js';
 import type { Db, Value } from './db.js';
 import { type EventLimits, pruneEvents } from './event-pruning.js';
@@ -11,50 +12,48 @@ export interface MaintenanceOptions extends EventLimits {
   readonly webhookRetentionSeconds: number;
 }
 
-const FOLD_MS = 2000;
+const COMPACT_MS = 2000;
 const PRUNE_MS = 30_000;
-/** Writers can exceed the byte limit of events by what they write in this time. */
+/** The events can exceed their byte limit by what is written in this time. */
 const PRUNE_EVENTS_MS = 2000;
-/** Batches of a thousand that one turn prunes at the most. */
+/** Batches of a thousand rows that one run deletes per statement. */
 const MAX_BATCHES = 50;
 
-/** Adds up the totals' deltas and prunes what is past its time, now and then; gives the function that ends it. */
+/** Compacts the row counts and deletes expired rows at intervals; returns the function that stops this. */
 export function startMaintenance(db: Db, log: Log, options: MaintenanceOptions): () => void {
-  const ends = [
-    every(FOLD_MS, log, folding(db)),
+  const timers = [
+    every(COMPACT_MS, log, compaction(db)),
     every(PRUNE_EVENTS_MS, log, () => pruneEvents(db, options)),
     every(PRUNE_MS, log, () => prune(db, options)),
   ];
-  return () => {
-    for (const end of ends) end();
-  };
+  return () => timers.forEach(clearInterval);
 }
 
-const KEPT = readStatements('idempotency.sql');
-const TAKEN = readStatements('auth.sql');
-const DELIVERIES = readStatements('webhooks.sql');
+const IDEMPOTENCY = readStatements('idempotency.sql');
+const AUTH = readStatements('auth.sql');
+const WEBHOOKS = readStatements('webhooks.sql');
 
-/** Adds up what there is, and goes on with what the last turn left. */
-function folding(db: Db): () => Promise<void> {
-  const left = new Set<string>();
+/** Compacts what has changed, and continues what the last run left unfinished. */
+function compaction(db: Db): () => Promise<void> {
+  const unfinished = new Set<string>();
   return async () => {
-    for (const collection of new Set([...left, ...(await uncompacted(db.run))])) {
-      if (await compact(db, collection)) left.add(collection);
-      else left.delete(collection);
+    for (const collection of new Set([...unfinished, ...(await uncompacted(db.run))])) {
+      if (await compact(db, collection)) unfinished.add(collection);
+      else unfinished.delete(collection);
     }
   };
 }
 
-/** Deletes what is past its time, in batches small enough not to hold anybody up. */
+/** Deletes expired rows, in batches small enough not to delay other statements. */
 export async function prune(db: Db, options: MaintenanceOptions): Promise<void> {
   const work: [statement: string, args: Value[]][] = [
-    [KEPT.get('prune_keys')!, [options.idempotencyTtlSeconds]],
-    [KEPT.get('prune_key_bytes')!, [options.idempotencyMaxBytes]],
-    [KEPT.get('prune_tombstones')!, [options.tombstoneTtlSeconds]],
-    [TAKEN.get('prune_taken')!, []],
-    [TAKEN.get('prune_limits')!, []],
-    [DELIVERIES.get('prune_deliveries')!, [options.webhookRetentionSeconds]],
-    [DELIVERIES.get('prune_left')!, [options.webhookRetentionSeconds]],
+    [IDEMPOTENCY.get('prune_keys')!, [options.idempotencyTtlSeconds]],
+    [IDEMPOTENCY.get('prune_key_bytes')!, [options.idempotencyMaxBytes]],
+    [IDEMPOTENCY.get('prune_tombstones')!, [options.tombstoneTtlSeconds]],
+    [AUTH.get('prune_taken')!, []],
+    [AUTH.get('prune_limits')!, []],
+    [WEBHOOKS.get('prune_deliveries')!, [options.webhookRetentionSeconds]],
+    [WEBHOOKS.get('prune_left')!, [options.webhookRetentionSeconds]],
   ];
   for (const [statement, args] of work) {
     for (let batch = 0; batch < MAX_BATCHES; batch++) {
@@ -64,20 +63,10 @@ export async function prune(db: Db, options: MaintenanceOptions): Promise<void> 
   await pruneEvents(db, options);
 }
 
-/** Runs work again and again, one run at a time. Nothing depends on a single run: the next one does what it left. */
-function every(ms: number, log: Log, work: () => Promise<void>): () => void {
-  let busy = false;
-  const timer = setInterval(async () => {
-    if (busy) return;
-    busy = true;
-    try {
-      await work();
-    } catch (error) {
-      log.warn({ err: error }, 'housekeeping has to wait for the database');
-    } finally {
-      busy = false;
-    }
-  }, ms);
-  timer.unref();
-  return () => clearInterval(timer);
+/** Runs work at intervals, skipping those during which it still runs. The next run repeats what one failed to do. */
+function every(ms: number, log: Log, work: () => Promise<void>): NodeJS.Timeout {
+  const run = singleFlight(() =>
+    work().catch((err) => log.warn({ err }, 'maintenance failed and will be repeated')),
+  );
+  return setInterval(run, ms).unref();
 }

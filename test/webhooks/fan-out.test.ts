@@ -138,7 +138,7 @@ t.test('events that were pruned before they could be told are told of once, and 
   const lines: string[] = [];
   const source = sourceOf(feed!, createLog('warn', { write: (line: string) => lines.push(line) }));
   for (let n = 0; n < 3; n++) await fanOut(db, source);
-  t.equal(lines.filter((line) => line.includes('pruned')).length, 1);
+  t.equal(lines.filter((line) => line.includes('webhooks missed events')).length, 1);
   await send('POST', '/items', { body: { name: 'c' } });
   await until('it is final', async () => (await send('GET', '/events')).json.data.length === 1);
   await fanOut(db, source);
