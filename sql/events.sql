@@ -1,19 +1,19 @@
--- The newest event that this snapshot shows; the transaction before which all had ended at it; and the next that will
--- begin. A snapshot's own xmax is not that: it comes after the last that has *ended*, and others beyond it may run.
--- age() counts from the next transaction, as it is after the snapshot was taken. See docs/events.md.
+-- The newest event that this snapshot shows; the transaction before which all had ended; and the next transaction. The
+-- snapshot's xmax is not that: it follows the last transaction that has ended, and later ones may run. age() is relative
+-- to the next transaction after the snapshot was taken. src/events/commit-horizon.ts uses them.
 -- name: snapshot
 select coalesce((select max(seq) from events), floor) as newest, floor,
   pg_snapshot_xmin(snapshot)::text as xmin,
   (pg_snapshot_xmax(snapshot)::text::bigint + age(pg_snapshot_xmax(snapshot)::xid))::text as next
 from events_floor, pg_current_snapshot() as snapshot;
 
--- The last number that was ever taken: a cursor beyond it was given by another database.
+-- The last number that was ever drawn: a cursor beyond it belongs to another database.
 -- name: last_number
 select last_value as last from events_seq_seq;
 
--- Of the next $3 events those that are asked for, at most $4 of them, and no more once they have come to $5 bytes.
--- `until` is the last event looked at, `matching` how many there were before the bytes were counted; a row without a
--- seq when there are none. $6 are the types to read, null: all; $7 those of which only the records of user $8.
+-- Those of the next $3 events that match, at most $4 of them, and no further one beyond $5 bytes. `until` is the last event
+-- that was examined, `matching` the number before the limit in bytes; one row without a seq if there are none. $6 are the
+-- types to read, null: all; $7 the types of which only records of user $8 match.
 -- name: read ($1 after, $2 horizon, $3 looked at, $4 events, $5 bytes, $6 types, $7 own types, $8 owner)
 with looked_at as materialized (
   select max(seq) as until
@@ -36,8 +36,8 @@ cross join looked_at
 left join measured on before < $5
 order by seq;
 
--- The bytes of the next block of events: up to five thousand, and no further one once they come to $2 bytes. Events that
--- do not fill a block yet are measured later. 128 bytes stand for what an event has besides its document.
+-- The bytes of the next group of events: up to five thousand, and no further one beyond $2 bytes. Events that do not fill a
+-- group are measured later. An event has 128 bytes besides its document.
 -- name: measure ($1 horizon, $2 bytes)
 with kept as materialized (
   select floor from events_floor for update skip locked
@@ -57,7 +57,7 @@ insert into event_bytes (until, bytes)
 select until, bytes from block where bytes >= $2::bigint or events = 5000
 returning 1 as measured;
 
--- Up to where events must go for the measured rest to have at most so many bytes; null: none must.
+-- The position up to which events must be deleted so that the rest has at most this many bytes; null: none.
 -- name: byte_floor ($1 bytes)
 select max(until) as until
 from (select until, sum(bytes) over (order by until desc) as bytes from event_bytes) as rest
@@ -66,13 +66,13 @@ where bytes > $1::bigint;
 -- name: forget_measured
 delete from event_bytes where until <= (select floor from events_floor);
 
--- Up to where the events have become deliveries; no row when no enabled webhook waits for any.
+-- The position up to which events have become deliveries; no row if no enabled webhook waits for events.
 -- name: fanned_out
 select position from webhook_cursor where exists (select from webhooks where enabled);
 
--- Deletes the oldest of those that are too old or too many, five thousand at a time, and says so. One process does it at
--- a time, and never beyond the horizon that it knows.
--- name: prune ($1 seconds to keep, $2 max events, $3 horizon, $4 up to where there are too many bytes)
+-- Deletes the oldest events that are too old or too many, five thousand at a time, and returns whether there were any. One
+-- process does this at a time, and never beyond the horizon that it knows.
+-- name: prune ($1 retention in seconds, $2 max events, $3 horizon, $4 up to where there are too many bytes)
 with kept as materialized (
   select floor from events_floor for update skip locked
 ), oldest as materialized (
@@ -87,8 +87,8 @@ with kept as materialized (
 update events_floor set floor = past.seq from past where past.seq is not null
 returning 1 as pruned;
 
--- Deletes events that have not become deliveries, and adds to each enabled webhook how many of them it wanted. Does
--- nothing while they are becoming deliveries, or when they have since the position was read.
+-- Deletes events that have not become deliveries, and adds their number to each enabled webhook that wanted them. Does
+-- nothing while they are becoming deliveries, or if they have since the position was read.
 -- name: drop ($1 up to, $2 position, $3 the same as a number)
 with place as materialized (
   select position from webhook_cursor for update skip locked

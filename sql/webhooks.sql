@@ -1,4 +1,4 @@
--- name: create_webhook ($1 id, $2 url, $3 types as a JSON array, $4 description, $5 enabled, $6 secret, $7 most)
+-- name: create_webhook ($1 id, $2 url, $3 types as a JSON array, $4 description, $5 enabled, $6 secret, $7 maximum)
 insert into webhooks (id, url, types, description, enabled, secret)
 select $1, $2, array(select json_array_elements_text($3::text::json)), $4, $5::text::boolean, $6
 where (select count(*) from webhooks) < $7
@@ -32,22 +32,22 @@ returning :webhook;
 -- name: delete_webhook ($1 id)
 delete from webhooks where id = $1;
 
--- name: rotate_secret ($1 id, $2 new secret, $3 seconds that the present one stays good)
+-- name: rotate_secret ($1 id, $2 new secret, $3 seconds for which the present one stays valid)
 update webhooks
 set previous_secret = secret, previous_until = now() + make_interval(secs => $3::double precision), secret = $2,
   updated_at = now()
 where id = $1
 returning :webhook;
 
--- Events are not told by who sees the place already locked: another process is at it.
+-- A process that finds the position locked does nothing: another one creates the deliveries.
 -- name: lock_cursor
 select position from webhook_cursor for update skip locked;
 
 -- name: move_cursor ($1 position)
 update webhook_cursor set position = $1;
 
--- Whoever inserts deliveries and whoever ends them hold the webhook's row one after the other: a delivery that
--- is inserted as waiting cannot miss the end of the one it waits for.
+-- Inserting and ending deliveries both lock the webhook's row, so that a delivery that is inserted as waiting cannot miss
+-- the end of the one that it waits for.
 -- name: lock_enabled
 select id::text, array_to_json(types)::text as types
 from webhooks
@@ -85,9 +85,9 @@ from (
 order by new.place
 returning id::text;
 
--- Takes what is due, of each webhook as many as may be under way to it, one of a failing one; the webhooks take
--- turns, and failing ones together have at most half of the places. A lease that ended is due again.
--- name: claim ($1 owner, $2 lease in seconds, $3 most of one webhook, $4 most in all)
+-- Leases deliveries that are due: of each webhook up to its limit in flight, of a failing one a single delivery. Webhooks
+-- alternate, and failing ones together get at most half of the capacity. A delivery whose lease has ended is due again.
+-- name: claim ($1 owner, $2 lease in seconds, $3 maximum per webhook, $4 maximum in all)
 with due as (
   select found.id, webhooks.failing, found.nth
   from webhooks
@@ -124,8 +124,8 @@ returning deliveries.id::text, deliveries.webhook_id::text, deliveries.event_id,
   extract(epoch from now() - deliveries.due_at)::float8 as age, webhooks.url, webhooks.secret,
   case when webhooks.previous_until > now() then webhooks.previous_secret end as previous_secret;
 
--- Writes down how tries ended, and lets go the next delivery of each record whose delivery has ended. A result
--- that comes after its lease was taken over is left out. `outcome`: delivered, dead, retry, or back: not tried.
+-- Stores results, and makes the next delivery of each record whose delivery has ended due. A result is ignored if another
+-- process has the lease. `outcome`: delivered, dead, retry, or back (not attempted).
 -- name: finish ($1 owner, $2 JSON array of {id, tries, outcome, delay in seconds, status, error, body, disable})
 with result as (
   select *
@@ -168,7 +168,7 @@ with result as (
 )
 select id::text from ended;
 
--- By the column: the `id` that is selected is text, and 9 would come after 10.
+-- Ordered by the column, since the selected `id` is text, in which 9 follows 10.
 -- name: list_deliveries ($1 webhook, $2 id that the ids are below, $3 status or null for any, $4 how many)
 select :delivery
 from deliveries
@@ -183,7 +183,7 @@ select :delivery, coalesce(deliveries.body, (
 from deliveries
 where webhook_id = $1 and id = $2;
 
--- One that is under way, or that an earlier one of its record holds up, stays as it is.
+-- A delivery that is in flight, or waits for an earlier one of its record, is not changed.
 -- name: redeliver ($1 webhook, $2 id)
 update deliveries
 set status = 'pending', tries = 0, next_at = now(), due_at = now(), ended_at = null, owner = null
@@ -191,7 +191,7 @@ where webhook_id = $1 and id = $2
   and (status <> 'pending' or (next_at is not null and (owner is null or next_at <= now())))
 returning :delivery;
 
--- name: prune_deliveries ($1 seconds to keep)
+-- name: prune_deliveries ($1 retention in seconds)
 with past as materialized (
   select id, event_id from deliveries
   where ended_at < now() - make_interval(secs => $1::double precision)
@@ -207,9 +207,9 @@ delete from deliveries
 where id = any (array(select id from past))
 returning true;
 
--- What is left of a webhook that was deleted, or has been disabled for so long. The newest first: what waits
--- for another goes before the one it waits for, so that none waits in vain when the webhook is enabled meanwhile.
--- name: prune_left ($1 seconds to keep)
+-- Deletes the deliveries of a webhook that was deleted, or was disabled for this long. Newest first: a waiting delivery goes
+-- before the one that it waits for, so that none waits forever if the webhook is enabled meanwhile.
+-- name: prune_left ($1 retention in seconds)
 with recursive known (id) as (
   (select webhook_id from deliveries order by webhook_id limit 1)
   union all

@@ -52,12 +52,6 @@ export const rateLimited = (retryAfterSeconds: number, fields: readonly string[]
     headers: ['Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))), ...fields],
   });
 
-/** The limit for incomplete bodies of one client address. */
-export const tooManyOfAddress = () =>
-  new Problem(429, 'RATE_LIMITED', 'Too many bodies from this address are incomplete.', {
-    headers: ['Retry-After', '1'],
-  });
-
 const NO_SUCH_PATH = new Problem(404, 'NOT_FOUND', 'There is no such resource.');
 export const noSuchPath = () => NO_SUCH_PATH;
 
@@ -153,9 +147,6 @@ export const unsupportedEncoding = () =>
 
 export const expectationFailed = () =>
   new Problem(417, 'EXPECTATION_FAILED', 'The only supported expectation is 100-continue.');
-
-export const requestTimeout = () =>
-  new Problem(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.');
 
 /** RFC 9110 section 15.6.6. */
 export const httpVersionNotSupported = () =>

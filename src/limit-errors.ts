@@ -54,3 +54,12 @@ export const pageTooLarge = (limit: number) =>
 /** RFC 4918 section 11.5: the database's disk is full; nothing was written. */
 export const insufficientStorage = () =>
   new Problem(507, 'INSUFFICIENT_STORAGE', 'The database is full.', { headers: ['Retry-After', '10'] });
+
+/** The limit for incomplete bodies of one client address. */
+export const tooManyOfAddress = () =>
+  new Problem(429, 'RATE_LIMITED', 'Too many bodies from this address are incomplete.', {
+    headers: ['Retry-After', '1'],
+  });
+
+export const requestTimeout = () =>
+  new Problem(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.');

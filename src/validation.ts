@@ -10,7 +10,7 @@ export type Normalization = 'trim' | 'nfc' | 'lower' | 'integer';
 
 /** What the fields of a body have to be. */
 export interface FieldRules {
-  /** JSON Schema of the client's fields; fields it does not name are kept as they are, unless it says otherwise. */
+  /** JSON Schema of the client's fields. Other fields are stored unchanged, unless it forbids them. */
   readonly schema: {
     readonly type: 'object';
     readonly required: readonly string[];
@@ -24,7 +24,7 @@ export interface FieldRules {
 /** Fields that the service owns: a body may hold them, and they are left out of what is stored. */
 const OWNED = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
 
-/** The client's fields, normalised and valid; write-only ones apart. */
+/** The client's normalized and valid fields, with write-only ones separately. */
 export interface Checked {
   readonly fields: JsonObject;
   readonly writeOnly: JsonObject;
@@ -95,7 +95,7 @@ function compileFew({ properties, additionalProperties }: FieldRules['schema']):
   };
 }
 
-/** The same, compiled when it is asked for the first time: what few services ever check shall not make all start later. */
+/** The same, compiled on first use, since few services ever need it. */
 export function compileOnFirstUse(
   declaration: Parameters<typeof compileCheck>[0],
 ): ReturnType<typeof compileCheck> {
@@ -107,15 +107,15 @@ export function compileOnFirstUse(
 }
 
 /**
- * One for all declarations, without the meta-schema, whose compilation took a third of the start: strict mode refuses
- * unknown keywords and values of the wrong type, and a test holds the declarations against it.
+ * One instance for all declarations, without the meta-schema, whose compilation would delay the start. Strict mode rejects
+ * unknown keywords, and a test validates the declarations against the meta-schema.
  */
 const ajv = new Ajv({
   allErrors: true,
   allowUnionTypes: true,
   meta: false,
   validateSchema: false,
-  // Its optimizer took a seventh of the start, and the check is as fast without.
+  // The optimizer would delay the start without making the validation faster.
   code: { optimize: false },
 });
 ajv.addFormat('email', isEmail);
@@ -131,12 +131,12 @@ function split(all: JsonObject, hidden: ReadonlySet<string>): Checked {
   return { fields: all, writeOnly };
 }
 
-/** Composition makes of up to four characters one, and each takes up to two UTF-16 units. */
+/** Composition combines up to four characters, each of up to two UTF-16 units. */
 const NFC_FACTOR = 8;
 
 /**
- * Each leaves what it is not made for to the validator. NFC takes quadratic time for a run of combining characters, so
- * it leaves a text that stays too long whatever it becomes.
+ * Each step leaves values of other types to the validator. NFC takes quadratic time for a run of combining characters, so
+ * it leaves a text that would still be too long.
  */
 const STEPS: Readonly<Record<Normalization, (value: Json, maxLength: number) => Json>> = {
   trim: (value) => (typeof value === 'string' ? value.trim() : value),

@@ -6,7 +6,7 @@ import type { Failure } from '../problem.js';
 
 export const MAX_OPERATIONS = 100;
 
-/** One operation as the client sent it, its shape checked. */
+/** A well-formed operation as the client sent it. */
 export interface Operation {
   readonly method: string;
   readonly path: string;
@@ -22,7 +22,7 @@ export function readOperations(value: Json | undefined): Operation[] {
   if (list.length === 0) throw invalid([failure('', 'must have at least one operation', 'minItems')]);
   if (list.length > MAX_OPERATIONS)
     throw invalid([failure('', `must not have more than ${MAX_OPERATIONS} operations`, 'maxItems')]);
-  const failures = list.flatMap((operation, index) => faultsOf(operation, `/${index}`));
+  const failures = list.flatMap((operation, index) => failuresOf(operation, `/${index}`));
   if (failures.length > 0) throw invalid(failures);
   return list.map((operation) => {
     const { method, path, headers, body } = operation as JsonObject;
@@ -36,24 +36,24 @@ export function readOperations(value: Json | undefined): Operation[] {
 
 const MEMBERS = ['method', 'path', 'headers', 'body'];
 
-function faultsOf(operation: Json, at: string): Failure[] {
+function failuresOf(operation: Json, at: string): Failure[] {
   if (!isObject(operation)) return [failure(at, 'must be an object', 'type')];
   const { method, path, headers = {} } = operation;
-  const faults: Failure[] = [];
+  const failures: Failure[] = [];
   if (!METHODS.includes(method as string))
-    faults.push(failure(`${at}/method`, `must be one of ${METHODS.join(', ')}`, 'enum'));
+    failures.push(failure(`${at}/method`, `must be one of ${METHODS.join(', ')}`, 'enum'));
   if (typeof path !== 'string' || !path.startsWith('/'))
-    faults.push(failure(`${at}/path`, 'must be a path', 'format'));
+    failures.push(failure(`${at}/path`, 'must be a path', 'format'));
   const areFields = isObject(headers) && Object.values(headers).every((field) => typeof field === 'string');
-  if (!areFields) faults.push(failure(`${at}/headers`, 'must be an object of strings', 'type'));
+  if (!areFields) failures.push(failure(`${at}/headers`, 'must be an object of strings', 'type'));
   else if (Object.keys(headers).some((name) => name.toLowerCase() === 'idempotency-key')) {
-    faults.push(failure(`${at}/headers`, 'an Idempotency-Key is for the whole batch', 'not'));
+    failures.push(failure(`${at}/headers`, 'an Idempotency-Key is for the whole batch', 'not'));
   }
   for (const name of Object.keys(operation)) {
     if (!MEMBERS.includes(name))
-      faults.push(failure(at, `must only have ${MEMBERS.join(', ')}`, 'additionalProperties'));
+      failures.push(failure(at, `must only have ${MEMBERS.join(', ')}`, 'additionalProperties'));
   }
-  return faults;
+  return failures;
 }
 
 function failure(path: string, message: string, keyword: string): Failure {

@@ -36,7 +36,7 @@ export class BatchResults {
     return batchReply(this.#replies, this.#texts);
   }
 
-  /** Releases the memory that is counted; due once, whatever became of the batch. */
+  /** Releases the memory; to be called once, also after a failure. */
   release(): void {
     this.#memory.release();
   }

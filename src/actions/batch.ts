@@ -1,6 +1,6 @@
 import type { Collection } from '../collection/collection.js';
+import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
 import { JSON_TYPE } from '../collection/representation.js';
-import { MAX_PAGE_BYTES } from '../collection/sql-templates.js';
 import type { Db, Run } from '../db/db.js';
 import { problemOf } from '../db/sqlstate.js';
 import { badRequest, batchFailed, unsupportedMediaType } from '../errors.js';

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 
-/** Subjects of plain characters up to this length are stored as they are. */
+/** Subjects of plain characters up to this length are stored unchanged. */
 const PLAIN = /^[\x20-\x7e]{1,64}$/;
 
 /**
- * The name under which something is stored for a subject: at most 71 characters, all of them storable. Longer than any
- * plain subject, so none can be mistaken for the hash of another.
+ * The name of a subject in the database: at most 71 storable characters. A hash is longer than any unchanged subject, so
+ * they cannot be confused.
  */
 export function callerKey(subject: string): string {
   return PLAIN.test(subject) ? subject : `sha256:${hash('sha256', JSON.stringify(subject), 'hex')}`;

@@ -14,17 +14,17 @@ import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
 import { parseUuid } from '../uuid.js';
 
-/** What the operator decides about writes. */
+/** Settings for writes. */
 export interface WriteSettings {
   /** Bytes of a body, and of a record. */
   readonly bodyLimit: number;
   /** PUT, PATCH and DELETE without If-Match are 428. */
   readonly requireIfMatch: boolean;
-  /** Undefined where no record has a password. */
+  /** Undefined: no record has a password. */
   readonly requireCurrentPassword?: RequireCurrentPassword | undefined;
 }
 
-/** The guard that a write's preconditions make. Throws 400 for malformed ones, 428 where one is demanded. */
+/** The guard from a write's preconditions. Throws 400 for invalid ones, 428 if one is required and missing. */
 export function readWriteGuard(
   { resource }: Collection,
   { headers }: Request,
@@ -36,8 +36,8 @@ export function readWriteGuard(
 }
 
 /**
- * Requires the current password of a caller who may write only its own record and sets a password. Undefined, without
- * a promise, where that is not needed. Throws 403, 429, 503.
+ * Requires the current password from a caller that may write only its own record and sets a password. Undefined if that
+ * is not needed. Throws 403, 429, 503.
  */
 export function confirmPassword(
   { permission, principal }: Request,
@@ -50,7 +50,7 @@ export function confirmPassword(
   return requireCurrentPassword(principal, id, currentPassword);
 }
 
-/** The same before the record is looked up; undefined for an id that no record has. */
+/** The same before the record is read; undefined for an invalid id. */
 export function confirmPasswordOf(
   request: Request,
   passwords: Pick<ValidatedInput, 'password' | 'currentPassword'>,
@@ -60,7 +60,7 @@ export function confirmPasswordOf(
   return id === undefined ? undefined : confirmPassword(request, id, passwords, settings);
 }
 
-/** The `_version` in a body: undefined when there is none, 0 when it is nothing that a version can be. */
+/** The `_version` in a body. Undefined: there is none. 0: it is not a version. */
 export function expectedVersion(value: Json | undefined): number | undefined {
   const version = isObject(value) ? member(value, '_version') : undefined;
   if (version === undefined) return undefined;
@@ -69,7 +69,7 @@ export function expectedVersion(value: Json | undefined): number | undefined {
     : 0;
 }
 
-/** The guard narrowed to one version, for a write that was worked out from it or whose body names it. */
+/** The guard narrowed to one version: the one that a patch was applied to, or that a body names. */
 export function narrowGuard(guard: WriteGuard, version: number | undefined): WriteGuard {
   if (version === undefined) return guard;
   const fits = guard.versions === null || guard.versions.includes(version);
@@ -77,8 +77,8 @@ export function narrowGuard(guard: WriteGuard, version: number | undefined): Wri
 }
 
 /**
- * Why a write was held back: throws the 412 of its preconditions, or the 409 of its `_version`. Returns when
- * neither fits the record as it was seen, since it has changed again meanwhile: the write is to be tried again.
+ * Throws the 412 of the preconditions or the 409 of `_version` that the current record violates. Returns if it violates
+ * neither: then the record has changed meanwhile, and the write is to be attempted again.
  */
 export function requirePreconditions(
   resource: Resource,
@@ -92,7 +92,7 @@ export function requirePreconditions(
   if (expected !== undefined && expected !== current.version) throw versionConflict(current.version);
 }
 
-/** 200 with the record, or 204 for a client that prefers none (RFC 7240 section 4.2). */
+/** 200 with the record, or 204 with `Prefer: return=minimal` (RFC 7240 section 4.2). */
 export function writtenReply(resource: Resource, stored: StoredRecord, request: Request): Reply {
   const validators = validatorFields(stored);
   if (prefersMinimal(request.headers.prefer)) {

@@ -9,7 +9,7 @@ import { Problem } from '../problem.js';
 import { parseUuid } from '../uuid.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 
-/** A new record: 201 with Location, 400, 409, 413, 415, 422. */
+/** Creates a record: 201 with Location, 400, 409, 413, 415, 422. */
 export function create(collection: Collection): Action {
   const { resource } = collection;
   return {
@@ -41,8 +41,8 @@ export function create(collection: Collection): Action {
 const minimal: Omit<Reply, 'status'> = { headers: ['Preference-Applied', 'return=minimal'] };
 
 /**
- * A new record below its parent, whose id in the path overrides the one in the body: 201 without Location,
- * as the specification has it; 404 when there is no such parent.
+ * Creates a record of a parent, whose id in the path overrides the one in the body: 201 without Location, as specified;
+ * 404 for a missing parent.
  */
 export function createNested(collection: Collection): Action {
   const { accepts: takes, run } = create(collection);

@@ -6,7 +6,7 @@ import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { parseUuid } from '../uuid.js';
 import { notFoundProblem } from './not-found.js';
 
-/** One record as JSON, HTML or CSV: 200, 304, 404, 406, 410, 412. */
+/** Shows a record as JSON, HTML or CSV: 200, 304, 404, 406, 410, 412. */
 export function get(collection: Collection): Action {
   const { resource } = collection;
   return {
@@ -14,7 +14,7 @@ export function get(collection: Collection): Action {
     run: ({ params, type, headers, run }) => {
       const id = parseUuid(params.id ?? '');
       if (id === undefined) throw notFoundProblem(resource, 'absent', type);
-      // 1.05 to 1.09 x the rate of an async function.
+      // Not an async function: `then` is faster here, on the most frequent request.
       return collection.get(id, run).then((found) => {
         if (typeof found === 'string') throw notFoundProblem(resource, found, type);
         if (type !== JSON_TYPE && found.doc.length > LONG_TASK_BYTES)

@@ -10,7 +10,7 @@ import { callerKey } from './caller-key.js';
 import { columnsOf, replyOf } from './stored-reply.js';
 
 const STATEMENTS = readStatements('idempotency.sql');
-const [LOCK, FIND, KEEP] = ['lock', 'find', 'keep'].map((name) => STATEMENTS.get(name)!) as [
+const [LOCK, FIND, STORE] = ['lock', 'find', 'keep'].map((name) => STATEMENTS.get(name)!) as [
   string,
   string,
   string,
@@ -44,7 +44,7 @@ export function withIdempotency(
     const found = await find(run, identity);
     if (found) return found;
     const reply = await action.run({ ...request, run });
-    await run(KEEP, [caller, key, fingerprint, ...columnsOf(reply)]);
+    await run(STORE, [caller, key, fingerprint, ...columnsOf(reply)]);
     return reply;
   };
 
@@ -52,7 +52,7 @@ export function withIdempotency(
     const identity = identityOf(request, key);
     await action.authorize?.(request);
     const prepare = action.prepare?.(request);
-    // A repeat prepares nothing.
+    // A repeated request prepares nothing.
     const found = prepare && (await find(db.run, identity));
     if (found) return found;
     const prepared = prepare ? await prepare() : request;
@@ -63,7 +63,7 @@ export function withIdempotency(
     ...action,
     run: (request) => {
       const field = request.headers['idempotency-key'];
-      // In a batch it is the batch that has a key.
+      // A key applies to a whole batch, not to its operations.
       if (field === undefined || request.run) return action.run(request);
       return keyed(request, readKey(String(field)));
     },
@@ -86,11 +86,11 @@ function readKey(field: string): string {
   const [, quoted, bare] =
     /^(?:"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x7e]{1,255}))$/.exec(field) ?? [];
   const key = quoted?.replace(/\\(.)/g, '$1') ?? bare;
-  if (key === undefined) throw badRequest('Idempotency-Key takes a string of 1 to 255 characters.');
+  if (key === undefined) throw badRequest('Idempotency-Key must be a string of 1 to 255 characters.');
   return key;
 }
 
-/** Tells requests apart by method, address, media type, preference and body. */
+/** Identifies a request by its method, address, media type, preference and body. */
 function fingerprintOf({ method, path, query, headers, body }: Request): string {
   const hash = createHash('sha256');
   for (const part of [

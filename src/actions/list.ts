@@ -1,8 +1,9 @@
 import type { Collection } from '../collection/collection.js';
+import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
 import { type ListQuery, readListQuery } from '../collection/list-query.js';
 import type { PageBounds } from '../collection/read-batching.js';
 import { CACHE, HTML_TYPE, hashedReply, headersOf, hrefOf, JSON_TYPE } from '../collection/representation.js';
-import { MAX_PAGE_BYTES, type Selection } from '../collection/sql-templates.js';
+import type { Selection } from '../collection/sql-templates.js';
 import { noSuchParent } from '../errors.js';
 import type { Feed } from '../events/feed.js';
 import { listPage, summaryOf } from '../formats/html.js';
@@ -18,15 +19,15 @@ import { parseUuid } from '../uuid.js';
 
 const LIST_TYPES = [JSON_TYPE, HTML_TYPE];
 
-/** The records of a collection, as a page or as one streamed array: 200, 304, 406, 412. */
+/** Lists the records of a collection, as a page or as one streamed array: 200, 304, 406, 412. */
 export function list(collection: Collection, feed?: Feed): Action {
   return {
     offers: LIST_TYPES,
-    run: (request) => answer(collection, request, readListQuery(request.query, collection.resource), feed),
+    run: (request) => listReply(collection, request, readListQuery(request.query, collection.resource), feed),
   };
 }
 
-/** The records below one parent: as `list`, and 404 when there is no such parent. */
+/** Lists the records of a parent, as `list` does; 404 for a missing parent. */
 export function listNested(collection: Collection, parent: Collection, feed?: Feed): Action {
   return {
     offers: LIST_TYPES,
@@ -34,19 +35,19 @@ export function listNested(collection: Collection, parent: Collection, feed?: Fe
       const id = parseUuid(request.params.id ?? '');
       if (id === undefined || !(await parent.exists(id, request.run)))
         throw noSuchParent(parent.resource.singular);
-      return answer(collection, request, readListQuery(request.query, collection.resource, id), feed);
+      return listReply(collection, request, readListQuery(request.query, collection.resource, id), feed);
     },
   };
 }
 
-/** People get a page whatever was asked: a browser cannot show an array of a million rows. */
-function answer(
+/** HTML is always a page, since a browser cannot show an array of a million records. */
+function listReply(
   collection: Collection,
   request: Request,
   query: ListQuery,
   feed: Feed | undefined,
 ): Promise<Reply> | Reply {
-  // As it is before the list is read: what happens from then on comes after it.
+  // Taken before the list is read, so that every later change comes after it.
   const cursor = feed ? ['Events-Cursor', feed.cursor()] : [];
   const asPage = query.paged || (collection.resource.list === 'page' && !query.filtered);
   if (asPage || request.type === HTML_TYPE) return page(collection, request, query, cursor);
@@ -94,7 +95,7 @@ async function page(
   return withFields(hashedReply(JSON_TYPE, body, conditions), cursor);
 }
 
-/** The records of a page that is too large for memory, as far as an HTML list shows them: read one by one. */
+/** The parts of records that an HTML list shows, read one by one, for a page that is too large for memory. */
 async function readSummaries(
   collection: Collection,
   request: Request,

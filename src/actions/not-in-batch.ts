@@ -3,12 +3,12 @@ import { badRequest } from '../errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Action } from '../http/router.js';
 
-/** Not for caches: it tells of secrets, and a new one is shown to nobody else. */
+/** Responses about secrets must not be cached. */
 const HEADERS = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
 
 /**
- * An action that is no part of a batch, whose answers are kept for a repeat: a secret must not be. `what` ends the
- * sentence "A batch cannot manage". Throws 400.
+ * An action that must not be part of a batch, since the response to a batch may be stored for a repeat and a secret must
+ * not. `what` completes the message "A batch cannot manage". Throws 400.
  */
 export function notInBatch(what: string, action: Action): Action {
   return {
@@ -24,7 +24,7 @@ export function secretReply(status: number, value: unknown, headers: readonly st
   return { status, headers: [...HEADERS, ...headers], body: JSON.stringify(value) };
 }
 
-/** A time as in RFC 3339 from milliseconds since 1970; null for none. */
+/** A time (milliseconds since 1970) in the format of RFC 3339; null if there is none. */
 export function timeOf(ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString();
 }

@@ -9,8 +9,8 @@ import { Problem } from '../problem.js';
 import { parseUuid } from '../uuid.js';
 
 /**
- * An action on one record below a parent, for a caller who may do it only with records below itself: another's
- * record and an absent one are the same 403, and neither is locked. The caller's own is locked meanwhile.
+ * Restricts an action on a record to callers that own its parent. Other callers' records and missing ones are the same 403,
+ * and neither is locked. The caller's own record is locked during the action.
  */
 export function restrictToOwnRecord(db: Db, collection: Collection, action: Action): Action {
   return {
@@ -27,7 +27,7 @@ export function restrictToOwnRecord(db: Db, collection: Collection, action: Acti
   };
 }
 
-/** The creation of a record whose body names its parent: only the caller itself. */
+/** Restricts the creation of a record, whose body names its parent, to the caller's own. */
 export function restrictCreationToOwn({ resource }: Collection, action: Action): Action {
   const { field } = resource.parent!;
   const authorize = ({ permission, principal, body }: Request): void => {
@@ -47,8 +47,8 @@ export function restrictCreationToOwn({ resource }: Collection, action: Action):
 }
 
 /**
- * The checked body of a write. A caller who may write only its own records gets the same 403 for every other parent,
- * whether there is one or not, before a statement looks for it. Throws as `check`.
+ * Validates the body of a write. A caller that may write only its own records gets the same 403 for every other parent,
+ * existing or not. Throws as `check`.
  */
 export function validatePermitted(
   collection: Collection,
@@ -63,7 +63,7 @@ export function validatePermitted(
   return draft;
 }
 
-/** Undefined when the parent's id has not the form of one. */
+/** Undefined: the parent's id is not an id. */
 function checkReference(collection: Collection, input: Json | undefined): ValidatedInput | undefined {
   try {
     return collection.check(input);
@@ -73,7 +73,7 @@ function checkReference(collection: Collection, input: Json | undefined): Valida
   }
 }
 
-/** Outside of a transaction nothing is locked. Throws 403. */
+/** Throws 403 unless the record is the caller's own. Within a transaction, it is locked. */
 async function requireOwn(
   collection: Collection,
   { method, params, principal }: Request,

@@ -5,7 +5,7 @@ import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
 import { hashPassword } from '../passwords/password.js';
 
-/** Characters of a password that the rules can accept; others are left to the rules. */
+/** Lengths of a password that the rules may accept; others are left to the rules. */
 const [MIN_LENGTH, MAX_LENGTH] = [8, 256];
 
 /** Confirms that the caller may set a password, by the current one if that is required. Throws 403, 429 and 503. */
@@ -14,8 +14,8 @@ export type ConfirmPassword = (
 ) => Promise<void> | undefined;
 
 /**
- * Confirms and hashes the password that a body sets, so that no transaction has to; undefined when it sets none. `check`
- * throws what makes a hash needless.
+ * Confirms and hashes the password that a body sets, before a transaction begins. Undefined: it sets none. `check` throws
+ * for an invalid body, which needs no hash.
  */
 export function passwordPreparation(
   { resource }: Collection,
@@ -35,7 +35,7 @@ export function passwordPreparation(
   };
 }
 
-/** A field in a record or a merge patch; of a JSON Patch the last value that it adds or replaces. */
+/** A field of a record or a merge patch; in a JSON Patch, the last value that it adds or replaces. */
 function givenIn(value: Json | undefined, name: string): Json | undefined {
   if (isObject(value)) return member(value, name);
   if (!Array.isArray(value)) return undefined;
@@ -50,8 +50,8 @@ function givenIn(value: Json | undefined, name: string): Json | undefined {
 }
 
 /**
- * A draft with the hash that was made of its password. Throws 422 in a transaction when a JSON Patch has moved or
- * copied something into the password: it would have to be hashed while records are locked.
+ * The input with the hash of its password. Throws 422 in a transaction if a JSON Patch has moved or copied a value into
+ * the password: it would have to be hashed while records are locked.
  */
 export function withPasswordHash(draft: ValidatedInput, { passwordHashes, run }: Request): ValidatedInput {
   if (draft.password === undefined) return draft;

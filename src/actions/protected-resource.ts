@@ -2,20 +2,20 @@ import { JSON_TYPE } from '../collection/representation.js';
 import type { Action } from '../http/router.js';
 import type { SchemeName } from '../principal.js';
 
-/** What the operator decides of it. */
+/** The settings that apply. */
 export interface ProtectedResource {
-  /** The schemes that are taken. */
+  /** The enabled schemes. */
   readonly auth: readonly SchemeName[];
-  /** How the service is reached from outside; undefined: as a request's Host says. */
+  /** The service's public URL; undefined: as the request's Host says. */
   readonly publicUrl: string | undefined;
   readonly issuer: string | undefined;
-  /** A file in PEM; undefined: connections are not encrypted here. */
+  /** PEM file; undefined: the service does not use TLS itself. */
   readonly tlsCert: string | undefined;
 }
 
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
-/** Which authorization server to ask for a token, and for which scopes (RFC 9728 section 3): 200, 406. */
+/** Names the authorization server and the scopes (RFC 9728 section 3): 200, 406. */
 export function protectedResource(settings: ProtectedResource, scopes: readonly string[]): Action {
   const { publicUrl, issuer, tlsCert } = settings;
   const scheme = tlsCert === undefined ? 'http' : 'https';

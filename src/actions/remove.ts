@@ -6,7 +6,7 @@ import { readWriteGuard, requirePreconditions, type WriteSettings } from './cond
 
 const ATTEMPTS = 8;
 
-/** A record deleted: 204 whether it existed or not, 412, 428. */
+/** Deletes a record: 204 also if it does not exist, 412, 428. */
 export function remove(collection: Collection, settings: WriteSettings): Action {
   const { resource } = collection;
   return {

@@ -18,10 +18,10 @@ import { notFoundProblem } from './not-found.js';
 import { validatePermitted } from './own-records.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 
-/** Times that a write is tried while the record changes between what was seen and what was written. */
+/** Attempts while the record changes between reading and writing. */
 const ATTEMPTS = 8;
 
-/** A record replaced whole, fields that are left out are cleared: 200, 204, 400, 404, 409, 410, 412, 413, 415, 422, 428. */
+/** Replaces a record; missing fields are cleared: 200, 204, 400, 404, 409, 410, 412, 413, 415, 422, 428. */
 export function replace(collection: Collection, settings: WriteSettings): Action {
   const { resource } = collection;
   return {

@@ -5,12 +5,12 @@ import type { Reply } from '../http/reply.js';
 import { storedResponseTooLarge } from '../limit-errors.js';
 import { batchReply } from './batch-reply.js';
 
-/** Bytes of a record up to which its body is stored as it is. */
+/** Bodies of records up to this size are stored. */
 const MAX_RECORD_BYTES = 4096;
-/** Bytes of all bodies that the stored reply of a batch repeats. */
+/** Bytes of all bodies in the stored reply of a batch. */
 const MAX_BATCH_BYTES = 65_536;
 
-/** A reply as it is stored: a large record is a reference to its version, never a copy. */
+/** A stored reply. A large record is stored as a reference to its version. */
 interface StoredReply {
   readonly status: number;
   readonly headers: readonly string[];
@@ -20,12 +20,12 @@ interface StoredReply {
 
 type RecordVersion = readonly [collection: string, id: string, version: number];
 
-/** What `parts` holds besides status, headers and body. */
+/** The content of the column `parts`. */
 type Parts = { readonly record: RecordVersion } | { readonly results: readonly StoredReply[] };
 
 /**
- * The columns status, headers, body and parts of a reply. Throws 413 when a batch responds with more than can be
- * stored: pages, HTML or CSV that no record stands for.
+ * The columns status, headers, body and parts of a reply. Throws 413 if the response to a batch contains more than can be
+ * stored: pages, HTML or CSV that cannot be stored as references.
  */
 export function columnsOf(reply: Reply): Value[] {
   const { status, headers, body, record } = reply.results
@@ -54,8 +54,8 @@ function compact({ status, headers, body, record, collection }: Reply, maxBytes:
 }
 
 /**
- * The reply that a row stores. A record that was changed or deleted since is left out, as if the client had preferred
- * a minimal response (RFC 7240 section 4.2): the status and the headers still report what the request did.
+ * The reply in a row. A record that has changed or was deleted since is omitted, as if the client had preferred a minimal
+ * response (RFC 7240 section 4.2). Status and headers still report what the request did.
  */
 export async function replyOf(row: Row, collections: readonly Collection[], run: Run): Promise<Reply> {
   const headers = JSON.parse(row.headers as string) as string[];

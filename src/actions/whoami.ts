@@ -1,12 +1,12 @@
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Action } from '../http/router.js';
 
-/** The principal that the request's credential stands for: 200, 401. */
+/** Shows the principal of the request's credential: 200, 401. */
 export const whoami: Action = {
   offers: [JSON_TYPE],
   run: ({ principal: { subject, scopes, scheme, expiresAt } }) => ({
     status: 200,
-    // A shared cache must not show one caller to another.
+    // A shared cache must not show one caller's identity to another.
     headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
     body: JSON.stringify({
       subject,

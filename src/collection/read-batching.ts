@@ -4,8 +4,9 @@ import type { Db, Row, Run, Value } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/postgres-immediate-write.js';
 import { sharing } from '../telemetry/metrics.js';
 import { parseRecords } from './document.js';
+import { STREAMED } from './list-orders.js';
 import type { NotFoundReason, StoredRecord } from './record.js';
-import { restrict, type Selection, STREAMED, type Statements } from './sql-templates.js';
+import { restrict, type Selection, type Statements } from './sql-templates.js';
 
 export interface Page {
   readonly total: number;

@@ -1,10 +1,10 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { badRequest, httpVersionNotSupported, notImplemented, requestTimeout } from '../errors.js';
+import { badRequest, httpVersionNotSupported, notImplemented } from '../errors.js';
 import { render } from '../http/problem-body.js';
 import { MAX_TARGET } from '../http/router.js';
-import { headersTooLarge, uriTooLong } from '../limit-errors.js';
+import { headersTooLarge, requestTimeout, uriTooLong } from '../limit-errors.js';
 import type { Problem } from '../problem.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import { lingerOnClose } from './lingering-close.js';

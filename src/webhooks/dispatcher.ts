@@ -7,7 +7,7 @@ import type { EventMetrics } from '../telemetry/event-metrics.js';
 import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';
 import { type Claimed, claim, finish, type Result } from './delivery-store.js';
-import type { Answer, Sender } from './http-sender.js';
+import type { Sender, TargetResponse } from './http-sender.js';
 import { outcomeOf } from './retry-policy.js';
 import { signWebhook } from './sign.js';
 import { readTarget, type TargetRules } from './target-url.js';
@@ -133,7 +133,7 @@ export class Dispatcher {
 }
 
 /** Sends a delivery. The rules for targets may have become stricter since the webhook was created. */
-async function post(sender: Sender, rules: TargetRules, claimed: Claimed): Promise<Answer> {
+async function post(sender: Sender, rules: TargetRules, claimed: Claimed): Promise<TargetResponse> {
   const { eventId: id, body, secrets, tries } = claimed;
   const url = readTarget(claimed.url, rules);
   if (typeof url === 'string')

@@ -8,7 +8,7 @@ import { mayConnect } from './ssrf-guard.js';
 import { hostOf } from './target-url.js';
 
 /** The response of a target. */
-export interface Answer {
+export interface TargetResponse {
   /** Undefined: there was no response. */
   readonly status: number | undefined;
   /** Why there was none: a code of this module or of Node. */
@@ -19,8 +19,8 @@ export interface Answer {
 }
 
 export interface Sender {
-  /** Posts a body once. Never throws: every failure is an Answer. */
-  post(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<Answer>;
+  /** Posts a body once. Never throws: every failure is a TargetResponse. */
+  post(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<TargetResponse>;
   /** Ends attempts in flight with STOPPED, and closes all connections. */
   close(): void;
 }
@@ -44,14 +44,14 @@ const IDLE_MS = 4000;
  * address to which it connects, so that a name cannot change its meaning in between.
  */
 export function openSender({ allowed, timeoutMs, resolve }: SenderOptions): Sender {
-  const kept = { keepAlive: true, maxFreeSockets: 4, timeout: IDLE_MS };
-  const agents = { 'https:': new https.Agent(kept), 'http:': new http.Agent(kept) };
+  const agentOptions = { keepAlive: true, maxFreeSockets: 4, timeout: IDLE_MS };
+  const agents = { 'https:': new https.Agent(agentOptions), 'http:': new http.Agent(agentOptions) };
   const lookup = guardedLookup(allowed, resolve ?? resolveName);
   const inFlight = new Set<ClientRequest>();
 
   function once(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<Tried> {
     const host = hostOf(url);
-    if (isIP(host) && !mayConnect(allowed, host, host)) return Promise.resolve({ answer: failed(REFUSED) });
+    if (isIP(host) && !mayConnect(allowed, host, host)) return Promise.resolve({ outcome: failed(REFUSED) });
     const secure = url.protocol === 'https:';
     const { request: open } = secure ? https : http;
     const length = { 'Content-Length': String(Buffer.byteLength(body)) };
@@ -68,9 +68,9 @@ export function openSender({ allowed, timeoutMs, resolve }: SenderOptions): Send
 
   return {
     post: async (url, headers, body) => {
-      const { answer, stale } = await once(url, headers, body);
+      const { outcome, stale } = await once(url, headers, body);
       // The target closed an idle connection just when it was reused: that is not a failure of the target.
-      return stale ? (await once(url, headers, body)).answer : answer;
+      return stale ? (await once(url, headers, body)).outcome : outcome;
     },
     close: () => {
       for (const request of inFlight) request.destroy(coded('STOPPED'));
@@ -82,11 +82,16 @@ export function openSender({ allowed, timeoutMs, resolve }: SenderOptions): Send
 const REFUSED = 'ADDRESS_REFUSED';
 
 interface Tried {
-  readonly answer: Answer;
+  readonly outcome: TargetResponse;
   readonly stale?: boolean;
 }
 
-const failed = (error: string): Answer => ({ status: undefined, error, excerpt: '', retryAfter: undefined });
+const failed = (error: string): TargetResponse => ({
+  status: undefined,
+  error,
+  excerpt: '',
+  retryAfter: undefined,
+});
 
 function coded(code: string): Error {
   return Object.assign(new Error(code), { code });
@@ -101,18 +106,18 @@ function settle(request: ClientRequest, body: string, timeoutMs: number): Promis
       // The status has arrived; readExcerpt handles the rest.
       if (received) return;
       const stale = request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
-      resolve({ answer: failed(error.code ?? 'FAILED'), stale });
+      resolve({ outcome: failed(error.code ?? 'FAILED'), stale });
     });
     // 101 would take over the connection; it was not requested.
     request.on('upgrade', (_, socket) => {
       socket.destroy();
-      resolve({ answer: failed('UPGRADE') });
+      resolve({ outcome: failed('UPGRADE') });
     });
     request.on('response', (response) => {
       received = response;
       void readExcerpt(response).then((excerpt) => {
         const retryAfter = response.headers['retry-after'];
-        resolve({ answer: { status: response.statusCode!, error: undefined, excerpt, retryAfter } });
+        resolve({ outcome: { status: response.statusCode!, error: undefined, excerpt, retryAfter } });
       });
     });
     request.end(body);

@@ -1,5 +1,5 @@
 import type { Result } from './delivery-store.js';
-import type { Answer } from './http-sender.js';
+import type { TargetResponse } from './http-sender.js';
 
 /** The result of an attempt, without its delivery. */
 export type Outcome = Omit<Result, 'id' | 'tries'>;
@@ -15,7 +15,7 @@ const [MAX_AGE_FACTOR, MAX_AGE_EXTRA_S] = [1.5, 600];
  * the last planned attempt, or if the delivery is much older than planned, it is dead. `age`: seconds since it was due.
  */
 export function outcomeOf(
-  { status, error, excerpt, retryAfter }: Answer,
+  { status, error, excerpt, retryAfter }: TargetResponse,
   { tries, age }: { readonly tries: number; readonly age: number },
   retries: readonly number[],
   random: () => number = Math.random,

@@ -18,7 +18,7 @@ import type { Webhook } from '../../webhooks/webhook-store.js';
 import { notInBatch, secretReply as reply, timeOf } from '../not-in-batch.js';
 import { webhookOf } from './webhooks.js';
 
-/** The deliveries of a webhook, the newest first; those after `?after=<id>`, those of one `?status=`: 200, 400, 404. */
+/** Lists the deliveries of a webhook, newest first, after `?after=<id>` and with `?status=`: 200, 400, 404. */
 export function listOfDeliveries(db: Db): Action {
   return notInBatch('webhooks', {
     offers: [JSON_TYPE],
@@ -45,7 +45,7 @@ function readQuery(query: string): { after: string | undefined; status: Status |
   return { after, status: status as Status | undefined };
 }
 
-/** One of them, with the event that it sends: 200, 404. */
+/** Shows a delivery with its event: 200, 404. */
 export function oneDelivery(db: Db): Action {
   return notInBatch('webhooks', {
     offers: [JSON_TYPE],
@@ -57,7 +57,7 @@ export function oneDelivery(db: Db): Action {
   });
 }
 
-/** Sends one again, now, with all its tries before it: 202, 404, 409. */
+/** Makes a delivery due now, with all its attempts again: 202, 404, 409. */
 export function redelivery(db: Db, wake: () => void): Action {
   return notInBatch('webhooks', {
     run: async (request) => {
@@ -71,7 +71,7 @@ export function redelivery(db: Db, wake: () => void): Action {
   });
 }
 
-/** Sends an event of the type `webhooks.test`, now: 202 with the address of its delivery, 404, 409. */
+/** Sends an event of the type `webhooks.test` now: 202 with the address of its delivery, 404, 409. */
 export function testDelivery(db: Db, source: string, wake: () => void): Action {
   return notInBatch('webhooks', {
     run: async (request) => {
@@ -85,7 +85,7 @@ export function testDelivery(db: Db, source: string, wake: () => void): Action {
   });
 }
 
-const PENDING = 'The delivery is under way, or waits for an earlier one of its record.';
+const PENDING = 'The delivery is in flight, or waits for an earlier delivery of its record.';
 
 async function enabledOf(db: Db, request: Request): Promise<Webhook> {
   const webhook = await webhookOf(db, request);
@@ -96,7 +96,7 @@ async function enabledOf(db: Db, request: Request): Promise<Webhook> {
 
 const TEST_TYPE = 'webhooks.test';
 
-/** A CloudEvents 1.0 envelope. Its record is itself: it waits for no other. */
+/** A CloudEvents 1.0 envelope. It is its own record, so it waits for no other delivery. */
 function testEvent(source: string, webhookId: string) {
   const { id, ms } = nextIdentity();
   const body = JSON.stringify({
@@ -114,7 +114,7 @@ function testEvent(source: string, webhookId: string) {
 
 const hrefOf = (webhookId: string, id: string) => `/webhooks/${webhookId}/deliveries/${id}`;
 
-/** Within what a bigint holds. */
+/** Whether it fits a bigint. */
 const isId = (text: string) => /^[1-9]\d{0,17}$/.test(text);
 
 async function deliveryOf(db: Db, webhookId: string, { params }: Request) {

@@ -6,7 +6,7 @@ import type { Action } from '../../http/router.js';
 /** Whether the process is alive: 200. */
 export const healthz: Action = { offers: [JSON_TYPE], run: () => reply(200, 'alive') };
 
-/** Whether the service can do its work: 200, or 503 with what is in its way. */
+/** Whether the service can respond to requests: 200, or 503 with the reason. */
 export function readyz(obstacle: () => Promise<NotReadyReason>): Action {
   return {
     offers: [JSON_TYPE],

@@ -15,14 +15,14 @@ import type { Action } from '../../http/router.js';
 import { parseUuid } from '../../uuid.js';
 import { notInBatch, secretReply as reply, timeOf } from '../not-in-batch.js';
 
-/** The keys and certificates that are registered, the newest first; those after `?after=<id>`: 200, 400. */
+/** Lists registered keys and certificates, newest first, after `?after=<id>`: 200, 400. */
 export function listKeys(db: Db): Action {
   return notInBatch('keys', {
     offers: [JSON_TYPE],
     run: async ({ query }) => {
       const after = new URLSearchParams(query).get('after');
       const id = parseUuid(after ?? '');
-      if (after !== null && id === undefined) throw badRequest('`after` takes the id of a key.');
+      if (after !== null && id === undefined) throw badRequest('`after` must be the id of a key.');
       const found = await listCredentials(db, id);
       const page = found.slice(0, PAGE);
       const next = found.length > PAGE ? `/keys?after=${page.at(-1)!.id}` : null;
@@ -31,7 +31,7 @@ export function listKeys(db: Db): Action {
   });
 }
 
-/** A new key, shown this once, or a certificate: 201, 400, 409. */
+/** Creates a key, which is shown once, or registers a certificate: 201, 400, 409. */
 export function createKey(db: Db): Action {
   return notInBatch('keys', {
     accepts: [JSON_TYPE],
@@ -43,7 +43,7 @@ export function createKey(db: Db): Action {
   });
 }
 
-/** One of them: 200, 404. */
+/** Shows a key or certificate: 200, 404. */
 export function getKey(db: Db): Action {
   return notInBatch('keys', {
     offers: [JSON_TYPE],
@@ -56,7 +56,7 @@ export function getKey(db: Db): Action {
   });
 }
 
-/** Takes one back; it is refused from now on here, and elsewhere as soon as that is heard: 204, also when there was none. */
+/** Revokes a key or certificate: 204, also if it does not exist. Other processes are notified. */
 export function revokeKey(db: Db, lookup: CredentialCache): Action {
   return notInBatch('keys', {
     run: async ({ params }) => {
@@ -68,7 +68,7 @@ export function revokeKey(db: Db, lookup: CredentialCache): Action {
   });
 }
 
-/** A credential as it is shown: of a key nothing that helps to find it, of a certificate its thumbprint (RFC 8705). */
+/** A credential without the hash of a key; a certificate has its thumbprint (RFC 8705). */
 export function shown(credential: Credential): Record<string, unknown> {
   const { id, kind, hash, label, subject, scopes, created, expires, used } = credential;
   return {

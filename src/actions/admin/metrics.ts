@@ -3,7 +3,7 @@ import type { Action } from '../../http/router.js';
 import { singleFlight } from '../../single-flight.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 
-/** What the service counts of itself, in the text format of Prometheus, version 0.0.4. */
+/** The metrics in the text format of Prometheus, version 0.0.4. */
 export function showMetrics(registry: Metrics['registry']): Action {
   // Concurrent requests share one response: it takes a while to write.
   const run = singleFlight(async (): Promise<Reply> => {

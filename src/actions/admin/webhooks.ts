@@ -19,7 +19,7 @@ import {
 } from '../../webhooks/webhook-store.js';
 import { notInBatch, secretReply as reply, timeOf } from '../not-in-batch.js';
 
-/** The webhooks, the newest first; those after `?after=<id>`: 200, 400. */
+/** Lists webhooks, newest first, after `?after=<id>`: 200, 400. */
 export function listOfWebhooks(db: Db): Action {
   return notInBatch('webhooks', {
     offers: [JSON_TYPE],
@@ -35,7 +35,7 @@ export function listOfWebhooks(db: Db): Action {
   });
 }
 
-/** A new webhook, with its secret, shown this once: 201, 400, 409. */
+/** Creates a webhook, with its secret, which is shown once: 201, 400, 409. */
 export function newWebhook(db: Db, read: ReadFields, pass: Webhooks['pass']): Action {
   return notInBatch('webhooks', {
     accepts: [JSON_TYPE],
@@ -48,7 +48,7 @@ export function newWebhook(db: Db, read: ReadFields, pass: Webhooks['pass']): Ac
   });
 }
 
-/** One of them: 200, 404. */
+/** Shows a webhook: 200, 404. */
 export function oneWebhook(db: Db): Action {
   return notInBatch('webhooks', {
     offers: [JSON_TYPE],
@@ -56,12 +56,12 @@ export function oneWebhook(db: Db): Action {
   });
 }
 
-/** All fields anew; those that are left out have their defaults: 200, 400, 404. */
+/** Replaces all fields; missing ones get their defaults: 200, 400, 404. */
 export function replaceWebhook(db: Db, read: ReadFields): Action {
   return change(db, [JSON_TYPE], (body) => read(body?.value));
 }
 
-/** The fields that are given (RFC 7396): 200, 400, 404. */
+/** Changes fields with a merge patch (RFC 7396): 200, 400, 404. */
 export function patchWebhook(db: Db, read: ReadFields): Action {
   return change(db, [JSON_TYPE, 'application/merge-patch+json'], (body, before) => read(body?.value, before));
 }
@@ -82,7 +82,7 @@ function change(
   });
 }
 
-/** Takes one away, with its deliveries: 204, also when there was none. */
+/** Deletes a webhook with its deliveries: 204, also if it does not exist. */
 export function removeWebhook(db: Db): Action {
   return notInBatch('webhooks', {
     run: async ({ params }) => {
@@ -93,7 +93,7 @@ export function removeWebhook(db: Db): Action {
   });
 }
 
-/** A new secret, shown this once; the one before is good for a day more: 200, 404. */
+/** Creates a new secret, which is shown once; the previous one is valid for one more day: 200, 404. */
 export function rotateWebhook(db: Db): Action {
   return notInBatch('webhooks', {
     run: async ({ params }) => {

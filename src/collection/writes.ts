@@ -1,0 +1,151 @@
+import type { Db, Run, Value } from '../db/db.js';
+import { readStatements } from '../db/statements.js';
+import { sharing } from '../telemetry/metrics.js';
+import { createdAt, nextIdentity } from '../uuid.js';
+import { constraintProblem } from './constraint-errors.js';
+import { documentHead, toRecord } from './document.js';
+import {
+  isStored,
+  type NotFoundReason,
+  type PreconditionFailed,
+  preconditionFailedOn,
+  type StoredRecord,
+} from './record.js';
+import type { Resource } from './resource.js';
+import type { Statements } from './sql-templates.js';
+import { storedPassword } from './stored-password.js';
+import type { ValidatedInput } from './validated-input.js';
+import { batchWrites, type Write } from './write-batching.js';
+import { guardArguments, NO_GUARD, onlyVersion, type WriteGuard } from './write-guard.js';
+
+/** Writes to a collection. Without a `run`, concurrent writes may share a statement. */
+export interface Writes {
+  /** Throws 409 for a duplicate, 422 for an unknown reference. */
+  create(input: ValidatedInput, run?: Run): Promise<StoredRecord>;
+  /** Throws as create. */
+  replace(id: string, input: ValidatedInput, guard: WriteGuard, run?: Run): Promise<Replaced>;
+  /** Resolves to undefined if the record was deleted, or did not exist and there is no guard. */
+  remove(id: string, guard: WriteGuard, run?: Run): Promise<PreconditionFailed | 'absent' | undefined>;
+}
+
+/** The result of replacing a record. */
+export type Replaced = StoredRecord | PreconditionFailed | NotFoundReason;
+
+/** The next state of a record, and the guard for its present one. */
+interface Replacement {
+  readonly id: string;
+  /** The document up to its version. */
+  readonly head: string;
+  readonly updatedAt: string;
+  readonly columns: readonly Value[];
+  readonly guard: WriteGuard;
+}
+
+export function openWrites(db: Db, resource: Resource, statements: Statements): Writes {
+  const singles = singleWrites(statements);
+  const columnNames = Object.values(resource.columns);
+  const share = (operation: string) => sharing(db.metrics, operation, resource.name);
+  const create = batchWrites<Write, StoredRecord>(
+    db.run,
+    statements.of('create_many'),
+    columnNames,
+    (write) => singles.create(db.run, write),
+    share('create'),
+  );
+  const replace = batchWrites<Write & Replacement, Replaced>(
+    db.run,
+    statements.of('replace_many'),
+    columnNames,
+    (replacement) => singles.replace(db.run, replacement),
+    share('replace'),
+  );
+  const explain = (error: unknown): never => {
+    throw constraintProblem(error, resource) ?? error;
+  };
+
+  return {
+    create: (input, run) => {
+      const { id, ms } = nextIdentity();
+      const now = new Date(ms).toISOString();
+      const stored = toRecord(id, documentHead(id, input.fields, now, now), 1);
+      const creation = { stored, updatedAt: now, columns: input.columns };
+      const inTransaction = (run: Run) => singles.create(run, creation);
+      const written =
+        withPassword(db, id, input, run, inTransaction) ?? (run ? inTransaction(run) : create(creation));
+      return written.catch(explain);
+    },
+
+    replace: (id, input, guard, run) => {
+      const updatedAt = updatedNow(id);
+      const head = documentHead(id, input.fields, new Date(createdAt(id)).toISOString(), updatedAt);
+      const replacement = { id, head, updatedAt, columns: input.columns, guard };
+      const inTransaction = (run: Run) => singles.replace(run, replacement);
+      // With a known version the whole document is known, so that it can be written together with others.
+      const version = onlyVersion(guard);
+      const batched = () =>
+        version === undefined
+          ? inTransaction(db.run)
+          : replace({ ...replacement, stored: toRecord(id, head, version + 1) });
+      const written =
+        withPassword(db, id, input, run, inTransaction) ?? (run ? inTransaction(run) : batched());
+      return written.catch(explain);
+    },
+
+    remove: async (id, guard, run = db.run) => {
+      if (guard === NO_GUARD) {
+        await run(statements.of('remove'), [id]);
+        return undefined;
+      }
+      const [row] = await run(statements.of('remove_if'), [id, ...guardArguments(guard)]);
+      if (!row) return 'absent';
+      return row.after === null ? preconditionFailedOn(id, row) : undefined;
+    },
+  };
+}
+
+/** The statements that write one record. */
+function singleWrites(statements: Statements) {
+  return {
+    create: async (run: Run, { stored, updatedAt, columns }: Write): Promise<StoredRecord> => {
+      await run(statements.of('create'), [stored.id, updatedAt, stored.doc, ...columns]);
+      return stored;
+    },
+    replace: async (run: Run, { id, head, updatedAt, columns, guard }: Replacement): Promise<Replaced> => {
+      const args = [id, ...guardArguments(guard), updatedAt, head, ...columns];
+      const [row] = await run(statements.of('replace'), args);
+      if (!row) return 'absent';
+      if (row.before === 0) return 'gone';
+      return row.after === null ? preconditionFailedOn(id, row) : toRecord(id, head, row.after as number);
+    },
+  };
+}
+
+/** Writes a record together with its password, in one transaction. Undefined: the input has no password. */
+function withPassword<T>(
+  db: Db,
+  id: string,
+  input: ValidatedInput,
+  run: Run | undefined,
+  write: (run: Run) => Promise<T>,
+): Promise<T> | undefined {
+  const hash = storedPassword(input);
+  if (!hash) return undefined;
+  const both = async (run: Run, hashed: string): Promise<T> => {
+    const written = await write(run);
+    if (isStored(written)) await run(SET_PASSWORD, [id, hashed]);
+    return written;
+  };
+  return hash.then((hashed) => {
+    if (!run) return db.transaction((run) => both(run, hashed));
+    // A hash takes long, and the transaction holds locks.
+    if (input.passwordHash === undefined) throw new Error('a password in a transaction has no hash yet');
+    return both(run, hashed);
+  });
+}
+
+/** Never before the record was created, whatever the clocks say. */
+function updatedNow(id: string): string {
+  return new Date(Math.max(Date.now(), createdAt(id))).toISOString();
+}
+
+const SET_PASSWORD = readStatements('passwords.sql').get('set_password')!;
