@@ -7,6 +7,7 @@ import { openCollection } from '../../src/collection/collection.js';
 import { defineResource } from '../../src/collection/resource.js';
 import { RESOURCES } from '../../src/collection/resources/resources.js';
 import { makeKey } from '../support/credentials.js';
+import { until } from '../support/process.js';
 import { testDatabase, testService } from '../support/service.js';
 
 const authors = defineResource({
@@ -84,11 +85,18 @@ t.test('a collection is a declaration and a table', async (t) => {
   t.equal((await send('DELETE', path, { headers: { 'if-match': '"2"' } })).status, 204);
   t.equal((await send('GET', path)).status, 404);
   t.match((await send('GET', '/books?page=1')).json.meta, { total: 0 }, 'deleted with their parent');
-  const { json } = await send('GET', '/events?types=authors.*,books.*');
-  t.same(
-    json.data.map(({ type }: { type: string }) => type),
-    ['authors.created', 'authors.updated', 'books.created', 'authors.deleted', 'books.deleted'],
-  );
+  const types = async () =>
+    (await send('GET', '/events?types=authors.*,books.*')).json.data.map(
+      ({ type }: { type: string }) => type,
+    );
+  await until('all events are final', async () => (await types()).length === 5);
+  t.same(await types(), [
+    'authors.created',
+    'authors.updated',
+    'books.created',
+    'authors.deleted',
+    'books.deleted',
+  ]);
   t.match((await send('GET', '/metrics')).text, /collection="authors"/);
 });
 
