@@ -1,14 +1,13 @@
--- The lock lasts until the transaction ends, and who does not get it does not wait: the first request with
--- the key is still in flight.
+-- The lock lasts until the transaction ends. A request that does not get it does not wait: the first request with the
+-- key is still in flight.
 -- name: lock ($1 caller and key)
 select pg_try_advisory_xact_lock(hashtextextended($1, 7)) as locked;
 
--- name: find ($1 caller, $2 key, $3 seconds to keep)
+-- name: find ($1 caller, $2 key, $3 retention in seconds)
 select fingerprint, status, headers, body, parts
 from idempotency_keys
 where caller = $1 and key = $2 and created_at > now() - make_interval(secs => $3::double precision);
 
--- An answer past its time may still stand there.
 -- An expired response may still be stored under the key.
 -- name: keep ($1 caller, $2 key, $3 fingerprint, $4 status, $5 headers, $6 body, $7 parts)
 insert into idempotency_keys (caller, key, fingerprint, status, headers, body, parts)
@@ -17,7 +16,7 @@ on conflict (caller, key) do update
 set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
   body = excluded.body, parts = excluded.parts, created_at = excluded.created_at;
 
--- name: prune_keys ($1 seconds to keep)
+-- name: prune_keys ($1 retention in seconds)
 delete from idempotency_keys
 where (caller, key) in (
   select caller, key from idempotency_keys
@@ -45,7 +44,7 @@ delete from idempotency_keys
 where (caller, key) in (select caller, key from oldest, excess where before < excess.bytes)
 returning 1 as pruned;
 
--- name: prune_tombstones ($1 seconds to keep)
+-- name: prune_tombstones ($1 retention in seconds)
 delete from tombstones
 where id in (
   select id from tombstones

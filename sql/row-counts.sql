@@ -1,8 +1,8 @@
--- Adding up what the triggers left in `counts`. Whoever does it holds the collection's row of `blocks`, so there is
--- one at a time; readers see either the deltas or the sums that took their place. Each of the three is a
--- statement of its own, since what it sees must be as of after the lock.
+-- Compaction: adds the deltas that the triggers wrote into `counts` to the sums of the row-count buckets in `blocks`. The
+-- lock on the collection's row of `blocks` serializes it; readers see either the deltas or the sums that replaced them.
+-- These are separate statements, since each must see the state after the lock.
 
--- name: unfolded
+-- name: uncompacted
 select collection from counts group by collection having count(*) > 64 or sum(abs(delta)) > 500;
 
 -- name: open ($1 collection)
@@ -11,46 +11,45 @@ insert into blocks (collection) values ($1) on conflict do nothing;
 -- name: lock ($1 collection)
 select 1 from blocks where collection = $1 for update skip locked;
 
--- Takes deltas, adds them to the sums of the blocks after them, and drops blocks that have become small: of those
--- that start within the same half block, the first stays.
--- name: fold ($1 collection, $2 records in a block, at the least)
-with folded as (
+-- Adds deltas to the sums of the buckets after them, and merges buckets that have become small: of those that start
+-- within the same half bucket, the first remains.
+-- name: compact ($1 collection, $2 minimum records in a bucket)
+with compacted as (
   delete from counts
   where ctid = any (array(select ctid from counts where collection = $1 limit 10000))
   returning at, delta
 ), event as (
   select start as at, n, passed, 0 as delta
-  from blocks, unnest(starts, before) with ordinality as block (start, passed, n)
+  from blocks, unnest(starts, before) with ordinality as bucket (start, passed, n)
   where collection = $1
   union all
-  select at, null, null, delta from folded
+  select at, null, null, delta from compacted
 ), moved as (
   select at, n, (passed + sum(delta) over (order by at, n nulls last rows unbounded preceding))::bigint as passed
   from event
-), kept as (
+), remaining as (
   select distinct on (passed * 2 / greatest($2::bigint, sqrt(total)::bigint)) at, passed
   from moved, blocks
   where n is not null and collection = $1
   order by passed * 2 / greatest($2::bigint, sqrt(total)::bigint), at
 )
 update blocks
-set total = total + (select coalesce(sum(delta), 0) from folded),
-  starts = array(select at from kept order by at),
-  before = array(select passed from kept order by at)
+set total = total + (select coalesce(sum(delta), 0) from compacted),
+  starts = array(select at from remaining order by at),
+  before = array(select passed from remaining order by at)
 where collection = $1;
 
--- Cuts the first block that has become twice as large as it should be, 50,000 records of it at a time, and says
--- whether there was one. Its bounds are looked up apart: joined, they would have the whole block read and sorted for
--- each cut, which after ten million records in one statement takes longer than a statement may. What is in the table
--- and not yet folded is not part of the sums.
--- name: split ($1 collection, $2 records in a block, at the least)
-with block as (
+-- Splits the first bucket that has twice its intended size, 50,000 records of it at a time; no row if there is none. Its
+-- bounds are subqueries: joined, they would make each split read and sort the whole bucket, which after ten million
+-- records in one statement exceeds the statement timeout. Records whose deltas are not compacted are not in the sums.
+-- name: split ($1 collection, $2 minimum records in a bucket)
+with bucket as (
   select start, passed, lead(start, 1, 281474976710655) over (order by start) as until,
     greatest($2::bigint, sqrt(total)::bigint) as size, lead(passed, 1, total) over (order by start) - passed as records
-  from blocks, unnest(starts, before) as block (start, passed)
+  from blocks, unnest(starts, before) as bucket (start, passed)
   where collection = $1
 ), large as (
-  select * from block where records > 2 * size order by start limit 1
+  select * from bucket where records > 2 * size order by start limit 1
 ), found as (
   select moment_of(id) as at
   from :table
@@ -65,7 +64,7 @@ with block as (
   where preceding >= size
   order by preceding::bigint / size, at
 ), parts as (
-  select start as at, passed from block
+  select start as at, passed from bucket
   union all
   select cut.at, passed + preceding - (
     select coalesce(sum(delta), 0)::bigint from counts

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:cluster';
 import type { Config } from '../config/config.js';
-import { prepareDatabase } from '../db/prepare.js';
+import { prepareDatabase } from '../db/open.js';
 import { freePort } from '../process/listen.js';
 import { type Stoppable, stopOnSignals } from '../process/signals.js';
 import type { Log } from '../telemetry/log.js';

@@ -3,159 +3,167 @@ import type { Sharing } from '../telemetry/metrics.js';
 import { detached, trackWait } from '../telemetry/wait-tracking.js';
 
 export interface BatcherOptions<T> {
-  /** What a statement takes at most, by weight; an item that weighs more goes alone. */
+  /** Maximum weight of a batch; an item that weighs more goes alone. */
   readonly max: number;
-  /** Statements under way at once. */
+  /** Maximum number of statements in flight. */
   readonly inFlight: number;
   /**
-   * While a statement is under way that has not taken `ms`, the next one waits for as many items as the last one had,
-   * `most` of them at most: fewer and larger statements. While none is, so many go before the turn ends, and half of them
-   * as soon as the last one is answered: the database works while what else there is in the turn is done. When not given
-   * nothing waits for more, and all wait for the end of the turn.
+   * While a statement has been in flight for less than `ms`, the next one waits for as many items as the last one had,
+   * at most `max`: fewer and larger statements. While none is, `max` items go before the end of the tick, and half of
+   * them as soon as the last statement ends, so that the database works during the rest of the tick. Without this
+   * option all items wait for the end of the tick, and none for further items.
    */
   readonly gather?: { readonly max: number; readonly ms: number };
-  /** A statement that takes longer no longer counts as under way: it may never end; in milliseconds, 1000 when not given. */
+  /** After this time a statement is no longer limited by `inFlight`: it may never end. Milliseconds, 1000 by default. */
   readonly patienceMs?: number;
-  /** What may wait for a statement, by weight; an item more is a 503. */
+  /** Maximum weight of the waiting items; one more is refused with 503. */
   readonly waiting: number;
-  /** An item's weight; 1 when not given. */
+  /** An item's weight; 1 by default. */
   readonly weigh?: (item: T) => number;
-  /** Items that wait under one key are one item, and its outcome goes to all who asked. */
+  /** Items that wait under the same key are one item, whose outcome goes to all callers. */
   readonly keyOf?: (item: T) => string;
-  /** Where it is counted; a request waits under its name. */
+  /** The metrics; a request waits under their name. */
   readonly sharing: Sharing;
 }
 
 interface Entry<T, R> {
   readonly item: T;
   readonly weight: number;
-  readonly settle: Settle<R>[];
+  readonly callers: Caller<R>[];
 }
 
-interface Settle<R> {
+interface Caller<R> {
   readonly resolve: (outcome: R | Promise<R>) => void;
   readonly reject: (error: unknown) => void;
 }
 
-function settleAll<T, R>({ settle }: Entry<T, R>, outcome: R | Promise<R>): void {
-  for (let at = 0; at < settle.length; at++) settle[at]!.resolve(outcome);
-}
+/** Returns an outcome for each item, in order; a promise for one that takes longer. */
+export type RunBatch<T, R> = (items: readonly T[]) => Promise<readonly (R | Promise<R>)[]>;
 
 /**
- * Gathers what is asked for in one turn of the event loop, or in two where it pays, and hands it to `run` together: a
- * statement costs more than a row. `run` gives an outcome for each item, in order; a promise for one that needs
- * longer. An item joins only a statement that has not been sent yet, so it sees everything committed before it was
- * asked for. An error of `run` reaches the items it was given, and no others.
+ * Returns a function that passes the items of one tick of the event loop, or of two where that pays, to `run` together:
+ * a statement costs more than a row. An item joins only a statement that has not been sent, so it sees everything
+ * committed before. An error of `run` rejects the items of its batch only.
  */
 export function createBatcher<T, R>(
   options: BatcherOptions<T>,
-  run: (items: readonly T[]) => Promise<readonly (R | Promise<R>)[]>,
+  run: RunBatch<T, R>,
 ): (item: T) => Promise<R> {
-  const { max, inFlight, patienceMs = 1000, gather, waiting, weigh = () => 1, keyOf, sharing } = options;
-  const quickMs = gather?.ms ?? patienceMs;
-  let byKey = new Map<string, Entry<T, R>>();
-  let queue: Entry<T, R>[] = [];
-  let weight = 0;
-  let scheduled: NodeJS.Immediate | undefined;
-  let running = 0;
-  /** Those of them that others wait for. */
-  let quick = 0;
-  let last = 0;
+  const batcher = new Batcher(options, run);
+  return (item) => trackWait(options.sharing.name, batcher.submit, item);
+}
 
-  const isDue = () =>
-    queue.length > 0 && (quick === 0 || !gather || queue.length >= Math.min(last, gather.max));
+class Batcher<T, R> {
+  #queue: Entry<T, R>[] = [];
+  #byKey = new Map<string, Entry<T, R>>();
+  #weight = 0;
+  #scheduled: NodeJS.Immediate | undefined;
+  #inFlight = 0;
+  /** Statements in flight that the next batch waits for. */
+  #recent = 0;
+  #lastSize = 0;
 
-  /** Sends what waits as soon as it may be sent; `enough` items, while the database does nothing, go at once. */
-  function schedule(enough = Number.POSITIVE_INFINITY): void {
-    if (running >= inFlight || !isDue()) return;
-    if (quick === 0 && queue.length >= enough) return void flush();
-    // The end of the turn; a microtask or nextTick would part what comes in one read of many sockets. Where several came
-    // last time, that of the next: 1.3 x the rate of creates at 8 connections, 1.06 x that of reads.
-    scheduled ??= setImmediate(last > 1 && weight < max ? nextTurn : flush);
+  constructor(
+    readonly options: BatcherOptions<T>,
+    readonly run: RunBatch<T, R>,
+  ) {}
+
+  readonly submit = (item: T): Promise<R> =>
+    new Promise((resolve, reject) => {
+      const { keyOf, weigh, waiting, sharing, gather } = this.options;
+      const key = keyOf?.(item);
+      const same = key === undefined ? undefined : this.#byKey.get(key);
+      if (same) return void same.callers.push({ resolve, reject });
+      const weight = weigh?.(item) ?? 1;
+      if (this.#weight + weight > waiting) throw unavailable('Too much is waiting for the database.');
+      const entry = { item, weight, callers: [{ resolve, reject }] };
+      this.#queue.push(entry);
+      sharing.queued.value++;
+      this.#weight += weight;
+      if (key !== undefined) this.#byKey.set(key, entry);
+      this.#schedule(gather?.max);
+    });
+
+  /** Sends the queue as soon as it may be sent; at once if it has `enough` items and no statement is recent. */
+  #schedule(enough = Number.POSITIVE_INFINITY): void {
+    if (this.#inFlight >= this.options.inFlight || !this.#isDue()) return;
+    if (this.#recent === 0 && this.#queue.length >= enough) return void this.#flush();
+    // The end of the tick: a microtask would split what one read of many sockets brings. If the last batch had several
+    // items, the end of the next tick, which brings more.
+    const waitsLonger = this.#lastSize > 1 && this.#weight < this.options.max;
+    this.#scheduled ??= setImmediate(waitsLonger ? this.#inNextTick : this.#flush);
   }
 
-  function nextTurn(): void {
-    scheduled = setImmediate(flush);
+  #isDue(): boolean {
+    const { gather } = this.options;
+    if (this.#queue.length === 0) return false;
+    return this.#recent === 0 || !gather || this.#queue.length >= Math.min(this.#lastSize, gather.max);
   }
 
-  async function flush(): Promise<void> {
-    clearImmediate(scheduled);
-    scheduled = undefined;
-    const batch = take();
-    last = batch.length;
-    const done = begin();
+  readonly #inNextTick = (): void => {
+    this.#scheduled = setImmediate(this.#flush);
+  };
+
+  readonly #flush = async (): Promise<void> => {
+    clearImmediate(this.#scheduled);
+    this.#scheduled = undefined;
+    const batch = this.#take();
+    this.#lastSize = batch.length;
+    const end = this.#begin();
     try {
       const items = batch.map(({ item }) => item);
-      const outcomes = await detached(() => run(items));
-      for (let at = 0; at < batch.length; at++) settleAll(batch[at]!, outcomes[at] as R);
+      const outcomes = await detached(() => this.run(items));
+      batch.forEach(({ callers }, at) => {
+        for (const { resolve } of callers) resolve(outcomes[at] as R);
+      });
     } catch (error) {
-      for (const { settle } of batch) for (const { reject } of settle) reject(error);
+      for (const { callers } of batch) for (const { reject } of callers) reject(error);
     } finally {
-      done();
+      end();
     }
-  }
+  };
 
-  /** Counts a statement, until what it gives back is called, or for as long as it may take. */
-  function begin(): () => void {
-    running++;
-    quick++;
-    schedule();
-    let [isQuick, counts] = [true, true];
-    const slow = (): void => {
-      if (isQuick) quick--;
-      isQuick = false;
-      schedule(gather && gather.max / 2);
+  /** Counts a statement as in flight, until the returned function is called or its time is over. */
+  #begin(): () => void {
+    const { gather, patienceMs = 1000 } = this.options;
+    const recentMs = gather?.ms ?? patienceMs;
+    let state: 'recent' | 'slow' | 'ended' = 'recent';
+    const enter = (next: 'slow' | 'ended'): void => {
+      if (state === 'recent') this.#recent--;
+      if (next === 'ended' && state !== 'ended') this.#inFlight--;
+      state = next;
+      this.#schedule(gather && gather.max / 2);
     };
-    const over = (): void => {
-      if (counts) running--;
-      counts = false;
-      slow();
-    };
+    this.#inFlight++;
+    this.#recent++;
+    this.#schedule();
     let timer = setTimeout(() => {
-      slow();
-      timer = setTimeout(over, patienceMs - quickMs);
-    }, quickMs);
+      enter('slow');
+      timer = setTimeout(enter, patienceMs - recentMs, 'ended');
+    }, recentMs);
     return () => {
       clearTimeout(timer);
-      over();
+      enter('ended');
     };
   }
 
-  /** The oldest items, up to the bound; the others wait for the next statement. */
-  function take(): Entry<T, R>[] {
+  /** Removes the oldest items, up to the maximum weight. */
+  #take(): Entry<T, R>[] {
+    const { max, sharing, keyOf } = this.options;
+    const queue = this.#queue;
     let count = 0;
     let sum = 0;
     while (count < queue.length && (count === 0 || sum + queue[count]!.weight <= max))
       sum += queue[count++]!.weight;
     const batch = count === queue.length ? queue : queue.slice(0, count);
-    queue = count === queue.length ? [] : queue.slice(count);
-    weight -= sum;
+    this.#queue = count === queue.length ? [] : queue.slice(count);
+    this.#weight -= sum;
     sharing.queued.value -= count;
     sharing.size.observe(count);
-    if (keyOf) forget(batch, keyOf);
+    // A new Map when possible: one that is filled and emptied repeatedly retains its old tables, and what was in them,
+    // until a major garbage collection.
+    if (this.#queue.length === 0) this.#byKey = new Map();
+    else if (keyOf) for (const { item } of batch) this.#byKey.delete(keyOf(item));
     return batch;
   }
-
-  function forget(batch: readonly Entry<T, R>[], keyOf: (item: T) => string): void {
-    // A Map that is emptied and filled again and again hangs on to its tables of before until all memory is collected, and
-    // each to what was in it: twice the time of the young generation's collector.
-    if (queue.length === 0) byKey = new Map();
-    else for (const { item } of batch) byKey.delete(keyOf(item));
-  }
-
-  const ask = (item: T): Promise<R> =>
-    new Promise((resolve, reject) => {
-      const key = keyOf?.(item);
-      const same = key === undefined ? undefined : byKey.get(key);
-      if (same) return void same.settle.push({ resolve, reject });
-      const entry = { item, weight: weigh(item), settle: [{ resolve, reject }] };
-      if (weight + entry.weight > waiting) throw unavailable('Too much is waiting for the database.');
-      queue.push(entry);
-      sharing.queued.value++;
-      weight += entry.weight;
-      if (key !== undefined) byKey.set(key, entry);
-      schedule(gather?.max);
-    });
-
-  return (item) => trackWait(sharing.name, ask, item);
 }

@@ -4,7 +4,7 @@ import { ExitError } from '../exit-error.js';
 import type { Run } from './db.js';
 import { listMigrations, readSql } from './sql-files.js';
 
-/** A database that the service cannot use, told in one line. */
+/** The database cannot be used; the message is one line. */
 export class DatabaseError extends ExitError {}
 
 interface Migration {
@@ -13,14 +13,14 @@ interface Migration {
   readonly checksum: string;
 }
 
-/** An advisory lock key of ours: "plnt" and 1. */
+/** The key of an advisory lock: "plnt" and 1. */
 const LOCK = [0x706c6e74, 1];
-const OLDEST = 150_000;
+const MIN_VERSION = 150_000;
 
 /**
- * Brings the schema up to date: each file of sql/migrations once, in order, each in its own transaction,
- * under an advisory lock so that services that start together take turns. Throws DatabaseError when the
- * database is away or too old, when a migration cannot be applied, or when one that was has since been changed.
+ * Brings the schema up to date: applies each file of sql/migrations once, in order, each in a transaction. An advisory
+ * lock serializes services that start together. Throws DatabaseError when the database is unavailable or too old, when a
+ * migration fails, or when an applied one has changed.
  */
 export async function migrate(url: string, timeoutMs: number): Promise<void> {
   const sql = postgres(url, {
@@ -36,17 +36,16 @@ export async function migrate(url: string, timeoutMs: number): Promise<void> {
     await applyMissing(sql);
   } catch (error) {
     if (error instanceof DatabaseError) throw error;
-    throw new DatabaseError(`the schema cannot be brought up to date: ${(error as Error).message}`, {
-      cause: error,
-    });
+    const { message } = error as Error;
+    throw new DatabaseError(`the schema cannot be brought up to date: ${message}`, { cause: error });
   } finally {
     await sql.end({ timeout: 5 });
   }
 }
 
 /**
- * Whether a database has every step as this version knows it: one question, where `migrate` opens a connection and asks
- * five. False also when it cannot be told, for `migrate` to find out why.
+ * Whether a database has all migrations of this version, in one query on an open connection. False also after an error,
+ * which `migrate` then reports.
  */
 export async function isMigrated(run: Run): Promise<boolean> {
   try {
@@ -57,41 +56,32 @@ export async function isMigrated(run: Run): Promise<boolean> {
     );
     const applied = new Set(String(row!.applied).split(' '));
     const known = readMigrations().map(({ name, checksum }) => name + checksum);
-    return (row!.version as number) >= OLDEST && known.every((step) => applied.has(step));
+    return (row!.version as number) >= MIN_VERSION && known.every((step) => applied.has(step));
   } catch {
     return false;
   }
 }
 
 async function requireVersion(sql: postgres.Sql): Promise<void> {
-  const [row] = await sql<
-    { version: string }[]
-  >`select current_setting('server_version_num') as version`.catch((error: Error) => {
-    throw new DatabaseError(
-      `the database cannot be reached: ${error.message || (error as { code?: string }).code}`,
-    );
+  const query = sql<{ version: string }[]>`select current_setting('server_version_num') as version`;
+  const [row] = await query.catch((error: Error & { code?: string }) => {
+    throw new DatabaseError(`the database cannot be reached: ${error.message || error.code}`);
   });
   const version = Number(row?.version);
-  if (version < OLDEST) {
+  if (version < MIN_VERSION)
     throw new DatabaseError(`PostgreSQL ${Math.floor(version / 10_000)} is too old: 15 or newer is needed`);
-  }
 }
 
 async function applyMissing(sql: postgres.Sql): Promise<void> {
   await sql`create table if not exists migrations (
     name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
-  const applied = new Map(
-    (await sql<{ name: string; checksum: string }[]>`select name, checksum from migrations`).map((row) => [
-      row.name,
-      row.checksum,
-    ]),
-  );
+  const rows = await sql<{ name: string; checksum: string }[]>`select name, checksum from migrations`;
+  const applied = new Map(rows.map((row) => [row.name, row.checksum]));
   for (const { name, text, checksum } of readMigrations()) {
     const before = applied.get(name);
-    if (before !== undefined && before !== checksum) {
+    if (before === checksum) continue;
+    if (before !== undefined)
       throw new DatabaseError(`migration ${name} was changed after it had been applied to this database`);
-    }
-    if (before !== undefined) continue;
     await sql.begin(async (tx) => {
       await tx.unsafe(text).catch((error: Error) => {
         throw new DatabaseError(`migration ${name} cannot be applied: ${error.message}`, { cause: error });
@@ -101,7 +91,7 @@ async function applyMissing(sql: postgres.Sql): Promise<void> {
   }
 }
 
-/** The name of the last step that this version knows. */
+/** The name of the last migration of this version. */
 export function newestMigration(): string {
   return readMigrations().at(-1)!.name;
 }

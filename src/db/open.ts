@@ -2,46 +2,80 @@ import type { Config } from '../config/config.js';
 import type { Log } from '../telemetry/log.js';
 import type { DbMetrics } from '../telemetry/metrics.js';
 import { connect, type Db } from './db.js';
+import { joinEmbedded, startEmbedded } from './embedded/embedded.js';
 import { isMigrated, migrate } from './migrate.js';
-import { openServer } from './prepare.js';
 
-/** An open database with its schema in place, the service's own one or the configured one. */
+/** A running database server: the configured one, or the embedded one. */
+export interface Server {
+  readonly url: string;
+  /** Stops an embedded server. */
+  close(): Promise<void>;
+}
+
+/** An open database with an up-to-date schema. */
 export interface Database {
   readonly db: Db;
   close(): Promise<void>;
 }
 
 export interface OpenOptions {
-  /** Also a database that a running service brought. */
+  /** Whether to use the embedded server of a running service, if there is one. */
   readonly join?: boolean;
   readonly metrics?: DbMetrics;
 }
 
-/** Opens the database. Throws EmbeddedError or DatabaseError when it cannot be used. */
+type ServerConfig = Pick<Config, 'databaseUrl' | 'dataDir'>;
+
+/** Opens the database, and its embedded server if no other is configured. Throws EmbeddedError and DatabaseError. */
 export async function openDatabase(
   config: Config,
   log: Log,
   { join = false, metrics }: OpenOptions = {},
 ): Promise<Database> {
-  const server = await openServer(config, log, { join });
+  const server = await openServer(config, log, join);
   const db = connectAs(config, server.url, metrics);
   const close = async () => {
     await db.close();
     await server.close();
   };
-  try {
+  return await orClose(close, async () => {
     if (!(await isMigrated(db.run))) await migrate(server.url, config.dbTimeoutMs);
+    return { db, close };
+  });
+}
+
+/** Opens the database of a worker, which its primary process has prepared. */
+export async function openPrepared(config: Config, _log: Log, { metrics }: OpenOptions): Promise<Database> {
+  const db = connectAs(config, config.databaseUrl!, metrics);
+  return { db, close: () => db.close() };
+}
+
+/** Starts the server and brings its schema up to date, for workers to connect. Throws EmbeddedError and DatabaseError. */
+export async function prepareDatabase(
+  config: ServerConfig & Pick<Config, 'dbTimeoutMs'>,
+  log: Log,
+): Promise<Server> {
+  const server = await openServer(config, log, false);
+  return await orClose(server.close, async () => {
+    await migrate(server.url, config.dbTimeoutMs);
+    return server;
+  });
+}
+
+async function openServer({ databaseUrl, dataDir }: ServerConfig, log: Log, join: boolean): Promise<Server> {
+  if (databaseUrl !== undefined) return { url: databaseUrl, close: async () => undefined };
+  const open = join ? joinEmbedded : startEmbedded;
+  const embedded = await open({ dataDir, onCrash: (message) => log.error(message) });
+  return { url: embedded.url, close: () => embedded.stop() };
+}
+
+async function orClose<T>(close: () => Promise<void>, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
   } catch (error) {
     await close();
     throw error;
   }
-  return { db, close };
-}
-
-/** The database of a worker, whose primary has prepared it and keeps it. */
-export async function openPrepared(config: Config, _log: Log, { metrics }: OpenOptions): Promise<Database> {
-  const db = connectAs(config, config.databaseUrl!, metrics);
-  return { db, close: () => db.close() };
 }
 
 function connectAs(config: Config, url: string, metrics: DbMetrics | undefined): Db {

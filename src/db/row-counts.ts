@@ -1,32 +1,32 @@
 import type { Db, Run } from './db.js';
 import { fill, readStatements } from './statements.js';
 
-const COUNTS = readStatements('row-counts.sql');
-/** Records in a block, at the least; the square root of their number when that is more. */
+const SQL = readStatements('row-counts.sql');
+/** Minimum records in a bucket; the square root of the collection's size if that is more. */
 export const BUCKET_ROWS = 512;
-/** How long one turn goes on cutting: a cut takes a tenth of a second. What is left is for the next. */
-const TURN_MS = 500;
+/** How long one run splits buckets: a split takes a tenth of a second. The next run continues. */
+const RUN_MS = 500;
 
-/** Collections that have deltas to add up. */
+/** Collections with deltas to compact. */
 export async function uncompacted(run: Run): Promise<string[]> {
-  return (await run(COUNTS.get('unfolded')!, [])).map(({ collection }) => collection as string);
+  return (await run(SQL.get('uncompacted')!, [])).map(({ collection }) => collection as string);
 }
 
 /**
- * Adds a collection's deltas up and cuts blocks that have become too large, in one transaction; gives whether there
- * may be more to cut, as after many millions of records in one statement. Does nothing when another process is at
- * it. `table` is the name of a collection, never a client's text.
+ * Adds the deltas of a collection to its buckets and splits those that have become too large, in one transaction. Returns
+ * whether there may be more to split, as after a statement with millions of records. Does nothing while another process
+ * does. `table` is the name of a collection, never text of a client.
  */
-export function compact(db: Db, table: string, block = BUCKET_ROWS, turnMs = TURN_MS): Promise<boolean> {
+export function compact(db: Db, table: string, bucketRows = BUCKET_ROWS, runMs = RUN_MS): Promise<boolean> {
   return db.transaction(async (run) => {
     const since = performance.now();
-    await run(COUNTS.get('open')!, [table]);
-    if ((await run(COUNTS.get('lock')!, [table])).length === 0) return false;
-    await run(COUNTS.get('fold')!, [table, block]);
-    const split = fill(COUNTS.get('split')!, { table });
+    await run(SQL.get('open')!, [table]);
+    if ((await run(SQL.get('lock')!, [table])).length === 0) return false;
+    await run(SQL.get('compact')!, [table, bucketRows]);
+    const split = fill(SQL.get('split')!, { table });
     do {
-      if ((await run(split, [table, block])).length === 0) return false;
-    } while (performance.now() - since < turnMs);
+      if ((await run(split, [table, bucketRows])).length === 0) return false;
+    } while (performance.now() - since < runMs);
     return true;
   });
 }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Where the project's SQL lives, beside dist/. A bundle has the texts inlined in place of this file: .ci/bundle.js. */
+/** The folder sql/, beside dist/. In a bundle this module is replaced by one with the texts inlined: .ci/bundle.js. */
 export const SQL_DIR = new URL('../../../sql/', import.meta.url);
 
 /** The text of a file of sql/. Throws ENOENT. */

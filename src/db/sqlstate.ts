@@ -2,13 +2,13 @@ import { badRequest, unavailable } from '../errors.js';
 import { insufficientStorage } from '../limit-errors.js';
 import type { Problem } from '../problem.js';
 
-/** What a failed statement reported; `code` is a SQLSTATE, or the driver's word for a lost connection. */
+/** The error of a failed statement; `code` is a SQLSTATE, or the driver's code for a lost connection. */
 export interface DatabaseError {
   readonly code: string;
   readonly constraint_name?: string;
 }
 
-/** The fault in an error of the driver, or undefined when the error is something else. */
+/** An error of the driver or the server; undefined for any other. */
 export function databaseErrorOf(error: unknown): DatabaseError | undefined {
   const { code } = (error ?? {}) as { code?: unknown };
   return typeof code === 'string' ? (error as DatabaseError) : undefined;
@@ -18,14 +18,14 @@ export const UNIQUE_VIOLATION = '23505';
 export const FOREIGN_KEY_VIOLATION = '23503';
 
 /**
- * Whether the server refused a statement for what is in it, or for who else was writing: nothing of it has taken
- * place, and another statement may. After a lost connection or a shutdown nobody knows.
+ * Whether the server refused a statement for its data, or for a concurrent write: it had no effect, and another statement
+ * may succeed. After a lost connection or a shutdown the effect is unknown.
  */
 export function isDataError(error: unknown): boolean {
   return /^(?:22|23|40|54)/.test(databaseErrorOf(error)?.code ?? '');
 }
 
-/** The condition that a SQLSTATE or a connection fault means to a client, or undefined: a fault of ours. */
+/** The condition of a SQLSTATE or connection error, as clients see it; undefined: an internal error. */
 export function problemOf(error: unknown): Problem | undefined {
   const code = databaseErrorOf(error)?.code ?? '';
   return TABLE[code]?.() ?? TABLE[code.slice(0, 2)]?.();
@@ -40,20 +40,20 @@ const TABLE: Readonly<Record<string, () => Problem>> = {
   '08': away, // connection exceptions
   '25006': away, // read-only: a standby, or a primary that was demoted
   '25P03': away, // idle in a transaction for too long
-  '28': away, // the login is refused
-  '3D000': away, // the database is gone
+  '28': away, // login refused
+  '3D000': away, // no such database
   '40001': busy, // serialisation failure
   '40P01': busy, // deadlock
-  '53': busy, // out of connections, memory
+  '53': busy, // out of connections or memory
   '53100': insufficientStorage,
-  '55000': away, // the database takes no connections
+  '55000': away, // the database accepts no connections
   '55P03': busy, // lock not available
   '57014': busy, // statement timeout
   '57P01': away, // shut down by an administrator
   '57P02': away, // crashed
   '57P03': away, // starting up
   '57P05': away, // idle session timeout
-  '58': away, // its disk fails
+  '58': away, // disk failure
   '22003': unfit, // number out of range
   '22021': unfit, // not in the encoding
   '22P02': unfit, // not of the type

@@ -1,7 +1,7 @@
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { readSql } from './sql-files.js';
 
-/** Named statements of one file of sql/: name -> text, comments left out. Throws when a name stands twice. */
+/** The named statements of a file of sql/, without comments. Throws when a name is missing or repeated. */
 export function readStatements(file: string): ReadonlyMap<string, string> {
   const statements = new Map<string, string>();
   const sections = readSql(file)
@@ -23,7 +23,7 @@ export function readStatements(file: string): ReadonlyMap<string, string> {
   return statements;
 }
 
-/** A statement with each `:name` filled in. The parts are a declaration's, never a request's. */
+/** A statement with its `:name` placeholders replaced. The parts come from declarations, never from requests. */
 export function fill(text: string, parts: Readonly<Record<string, string>>): string {
   return text.replace(/(?<!:):([a-z_]+)/g, (placeholder, name: string) => parts[name] ?? placeholder);
 }

@@ -1,85 +1,60 @@
 import net from 'node:net';
 import postgres from 'postgres';
-import { stabilizeClasses } from './postgres-parse-cache.js';
-
-/**
- * One session. The driver (postgres 3.4.9) does not survive the loss of a connection: what it had queued for the
- * socket keeps that connection from ever writing again (its issue 1066), a statement given to a reserved connection
- * that has closed ends the process (issue 1208), and one that closes before it is open is opened again at once,
- * for ever. So a driver has one socket, which is ours to end, and is not used again when that is lost.
- */
-export interface Connection {
-  readonly sql: postgres.Sql;
-  /** The server's process, for a cancel. */
-  readonly pid: string;
-  /** Why it is not to be used again. */
-  readonly lost: Error | undefined;
-  /** Bytes that have come from the server. */
-  readonly received: number;
-  /** Whether the driver has stopped reading, since what it gave is not taken. */
-  readonly paused: boolean;
-  /** Drops it: what is in flight is rejected with `why`, or as a lost connection. */
-  destroy(why?: Error): void;
-  /** Lets what is in flight end, and says goodbye. */
-  end(): Promise<void>;
-}
+import { stabilizeClasses } from './postgres-stable-classes.js';
 
 export interface ConnectionOptions {
   readonly url: string;
-  /** Settings of the session; one that is undefined is the server's. */
+  /** Settings of the session; undefined: the server's default. */
   readonly settings: Readonly<Record<string, string | number | undefined>>;
 }
 
-/** A connection that is being opened. */
-export interface Opening {
-  /** Rejects when the server cannot be reached or refuses the login, and when it is lost before it is open. */
-  readonly opened: Promise<Connection>;
-  destroy(): void;
-}
-
-/** An error with a code that `problemOf` (sqlstate.ts) knows. */
+/** An error with a code that `problemOf` (sqlstate.ts) maps. */
 export function connectionError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
 const END_S = 2;
 
-/** Opens a session; `onLost` is told once when it ends, for whatever reason. Sets no time limit: see dial.ts. */
-export function openConnection(options: ConnectionOptions, onLost: (lost: Connection) => void): Opening {
-  return new Session(options, onLost);
-}
-
-/** Where the driver was told to connect to. */
+/** The address in the driver's options. */
 interface Target {
   readonly host: readonly string[];
   readonly port: readonly number[];
   readonly path: string | false;
 }
 
-class Session implements Connection, Opening {
+/**
+ * One session, without time limits: see dialler.ts. The driver (postgres 3.4.9) does not survive the loss of a
+ * connection: data queued for the socket keeps that connection from ever writing again (its issue 1066), a statement on
+ * a reserved connection that has closed ends the process (issue 1208), and a connection that closes before it is open
+ * is reopened at once, forever. So each driver instance has one socket, owned by this class, and is discarded with it.
+ */
+export class Connection {
   readonly sql: postgres.Sql;
+  /** Rejects when the server is unreachable or refuses the login, and when the connection is lost before it is open. */
   readonly opened: Promise<Connection>;
+  /** The server's process id, for a cancel request. */
   pid = '';
+  /** Why the connection was lost; undefined while it is usable. */
   lost: Error | undefined;
   #socket: net.Socket | undefined;
   #attempts = 0;
-  #refuse: (why: Error) => void = () => undefined;
+  #reject: (reason: Error) => void = () => undefined;
 
+  /** `onLost` is called once when the session ends, for whatever reason. */
   constructor(
-    options: ConnectionOptions,
+    { url, settings }: ConnectionOptions,
     readonly onLost: (lost: Connection) => void,
   ) {
     const driver = {
-      ...driverOptions(options),
+      ...driverOptions(settings),
       socket: (target: Target) => this.#connect(target),
       onclose: () => this.#lose(),
     };
-    this.sql = postgres(options.url, driver);
+    this.sql = postgres(url, driver);
     this.opened = new Promise((resolve, reject) => {
-      this.#refuse = reject;
+      this.#reject = reject;
       const query = this.sql<{ pid: string }[]>`select pg_backend_pid()::text as pid`;
       query.then((rows) => {
-        // The driver's own: 1.16 x the rate of reads at one connection and half of their p99, 1.03 to 1.07 x at 64.
         stabilizeClasses(query.constructor, rows.constructor);
         this.pid = rows[0]!.pid;
         resolve(this);
@@ -87,62 +62,61 @@ class Session implements Connection, Opening {
     });
   }
 
+  /** Bytes received from the server. */
   get received(): number {
     return this.#socket?.bytesRead ?? 0;
   }
 
+  /** Whether the driver has stopped reading, since its rows are not consumed. */
   get paused(): boolean {
     return this.#socket?.isPaused() === true;
   }
 
-  destroy(why?: Error): void {
-    this.#lose(why);
+  /** Closes it at once: statements in flight are rejected with `reason`, or as a lost connection. */
+  destroy(reason?: Error): void {
+    this.#lose(reason);
     this.#socket?.destroy();
   }
 
+  /** Closes it after the statements in flight. */
   async end(): Promise<void> {
     await this.sql.end({ timeout: END_S });
     this.destroy();
   }
 
-  /** The driver's socket, each host of the URL once. */
+  /** Opens the driver's socket, for each host of the URL once. */
   #connect({ host, port, path }: Target): net.Socket {
     const at = this.#attempts++;
     if (this.lost || at >= host.length) {
-      const closed = connectionError(
-        'CONNECTION_CLOSED',
-        'the server closed the connection before it was open',
-      );
-      this.#lose(closed);
+      this.#lose(connectionError('CONNECTION_CLOSED', 'the server closed the connection before it was open'));
       throw this.lost;
     }
     const socket = path ? net.connect(path) : net.connect({ host: host[at]!, port: port[at] ?? port[0]! });
-    // By its host the driver checks the name in the server's certificate.
-    Object.assign(socket, { host: host[at], port: port[at] });
-    this.#socket = socket;
+    // The driver verifies the server's certificate against the socket's host.
+    this.#socket = Object.assign(socket, { host: host[at], port: port[at] });
     return socket;
   }
 
-  #lose(why = connectionError('CONNECTION_CLOSED', 'the connection to the database was lost')): void {
+  #lose(reason = connectionError('CONNECTION_CLOSED', 'the connection to the database was lost')): void {
     if (this.lost) return;
-    this.lost = why;
-    this.#refuse(why);
-    // Rejects what the driver still holds; nothing is left to wait for.
+    this.lost = reason;
+    this.#reject(reason);
+    // Rejects the statements that the driver still holds; there is nothing to wait for.
     void this.sql.end({ timeout: 0 });
     this.onLost(this);
   }
 }
 
-function driverOptions({ settings }: ConnectionOptions) {
+function driverOptions(settings: ConnectionOptions['settings']) {
   return {
     max: 1,
-    // Limits of the time are our own: the driver's end a connection within the hour, also one that is lent.
+    // The pools have their own time limits: the driver's would close a connection within the hour, even one in use.
     connect_timeout: 0,
     idle_timeout: 0,
     max_lifetime: null,
     fetch_types: false,
     onnotice: () => undefined,
-    // Times stay the server's text: no Date is made on the way.
+    // Times remain the server's text, without a Date in between.
     types: {
       time: { to: 1184, from: [1082, 1114, 1184], serialize: String, parse: (text: string) => text },
     },

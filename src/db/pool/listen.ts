@@ -1,20 +1,19 @@
 import postgres from 'postgres';
 
-/** What is told to whoever listens. */
 export interface Listening {
   readonly onMessage: (payload: string) => void;
-  /** From now on every message arrives. */
+  /** Every message from now on will arrive. */
   readonly onOpen: () => void;
-  /** From now on messages are missed, until it is open again; `why` is what the driver says of it. */
-  readonly onLost: (why: unknown) => void;
+  /** Messages are missed until the connection is open again. */
+  readonly onLost: (reason: unknown) => void;
 }
 
-/** How long after a loss the next attempt is made, in milliseconds. */
+/** Pause before a lost connection is reopened, in milliseconds. */
 const RETRY_MS = 250;
 
 /**
- * Listens to a channel on a connection of its own, opened again whenever it is lost; gives the function that ends
- * it. The driver's own `listen` tells nobody of a loss, and gives up when the first attempt after it fails.
+ * Listens to a channel on a dedicated connection, which is reopened whenever it is lost; returns the function that ends
+ * this. The driver's own `listen` does not report a loss, and gives up when its first attempt to reconnect fails.
  */
 export function listen(
   url: string,
@@ -27,11 +26,11 @@ export function listen(
 
   const open = (): postgres.Sql => {
     let lost = false;
-    const lose = (why: unknown): void => {
+    const lose = (reason: unknown): void => {
       if (lost || ended) return;
       lost = true;
       void sql.end({ timeout: 0 });
-      onLost(why);
+      onLost(reason);
       retry = setTimeout(() => {
         current = open();
       }, RETRY_MS).unref();
@@ -44,7 +43,7 @@ export function listen(
       fetch_types: false,
       onnotice: () => undefined,
       onclose: () => lose(new Error('the connection was lost')),
-      // Not among the driver's types: its own `listen` is made with it.
+      // Missing in the driver's types; its own `listen` is based on it.
       onnotify: (from: string, payload: string) => !lost && from === channel && onMessage(payload),
       connection: { application_name: 'plinth listen' },
     };

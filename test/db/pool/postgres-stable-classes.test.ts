@@ -2,14 +2,14 @@ import { setFlagsFromString } from 'node:v8';
 import { runInThisContext } from 'node:vm';
 import type postgres from 'postgres';
 import t from 'tap';
-import { openConnection } from '../../../src/db/pool/connection.js';
-import { stabilizeClasses } from '../../../src/db/pool/postgres-parse-cache.js';
+import { Connection } from '../../../src/db/pool/connection.js';
+import { stabilizeClasses } from '../../../src/db/pool/postgres-stable-classes.js';
 import { testDatabase } from '../../support/service.js';
 
 setFlagsFromString('--allow-natives-syntax');
 const isFast = runInThisContext('(object) => %HasFastProperties(object)') as (object: object) => boolean;
 
-t.test('a class with a computed static member is no dictionary any more', async (t) => {
+t.test('V8 no longer stores a class with a computed static member as a dictionary', async (t) => {
   class Slow extends Array<number> {
     static override get [Symbol.species]() {
       return Array;
@@ -25,9 +25,9 @@ t.test('a class with a computed static member is no dictionary any more', async 
   t.equal(Slow[Symbol.species], Array);
 });
 
-t.test("so are the driver's, once a connection is open", async (t) => {
-  const { opened } = openConnection({ url: await testDatabase(t), settings: {} }, () => undefined);
-  const connection = await opened;
+t.test("the driver's classes need this, and are stable once a connection is open", async (t) => {
+  const options = { url: await testDatabase(t), settings: {} };
+  const connection = await new Connection(options, () => undefined).opened;
   t.teardown(() => connection.end());
   const query: postgres.PendingQuery<postgres.Row[]> = connection.sql`select 1 as one`;
   const rows = await query;

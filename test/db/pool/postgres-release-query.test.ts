@@ -1,0 +1,34 @@
+import postgres from 'postgres';
+import t from 'tap';
+import { prepared } from '../../../src/db/pool/prepared.js';
+import { testDatabase } from '../../support/service.js';
+
+const STATEMENT = 'select $1::text as a';
+
+/** The properties of a query that hold an argument. */
+function holders(query: object, argument: string): string[] {
+  return Object.entries(query)
+    .filter(([, value]) => Array.isArray(value) && value.includes(argument))
+    .map(([name]) => name);
+}
+
+t.test('the query of a finished statement retains neither its arguments nor its rows', async (t) => {
+  const driver = postgres(await testDatabase(t), { max: 1 });
+  t.teardown(() => driver.end());
+  const query = driver.unsafe(STATEMENT, ['b']);
+  t.same(await query, [{ a: 'b' }]);
+  t.same(holders(query, 'b').sort(), ['args', 'parameters']);
+
+  const released = driver.unsafe(STATEMENT, ['b']);
+  const sql = { unsafe: () => released } as unknown as postgres.Sql;
+  t.same(await prepared(sql, STATEMENT, ['b']), [{ a: 'b' }]);
+  t.same(await released, []);
+  t.same(holders(released, 'b'), []);
+});
+
+t.test('a statement that fails is rejected with the error of the server', async (t) => {
+  const driver = postgres(await testDatabase(t), { max: 1 });
+  t.teardown(() => driver.end());
+  await t.rejects(prepared(driver, 'select $1::int as a', ['b']), { code: '22P02' });
+  t.same(await prepared(driver, STATEMENT, ['b']), [{ a: 'b' }]);
+});
