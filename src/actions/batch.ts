@@ -1,6 +1,7 @@
 import type { Collection } from '../collection/collection.js';
 import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
 import { JSON_TYPE } from '../collection/representation.js';
+import { isOwned } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
 import { problemOf } from '../db/sqlstate.js';
 import { badRequest, batchFailed, unsupportedMediaType } from '../errors.js';
@@ -140,13 +141,16 @@ async function lockAll(steps: readonly Step[], collections: readonly Collection[
   const written = steps
     .map(({ request }) => request)
     .filter(({ method }) => method === 'PUT' || method === 'PATCH' || method === 'DELETE');
+  // The statement of a single write locks its record.
+  if (written.length < 2) return;
   for (const collection of collections) {
-    const { name, parent } = collection.resource;
+    const { name } = collection.resource;
     const requests = written.filter(({ path }) => path.startsWith(`/${name}/`));
     const ids = requests.flatMap(({ params }) => parseUuid(params.id ?? '') ?? []);
-    if (ids.length < 2) continue;
+    if (ids.length === 0) continue;
     const { permission, principal } = requests[0]!;
-    const owner = permission === 'own' && parent ? parseUuid(principal.subject) : undefined;
+    const isOwn = permission === 'own' && isOwned(collection.resource);
+    const owner = isOwn ? parseUuid(principal.subject) : undefined;
     await collection.lock(ids, owner, run);
   }
 }
