@@ -40,10 +40,12 @@ begin
   end loop;
 end $$;
 
--- Tables that were attached by hand, with the owner's column as the trigger's argument.
+-- Tables that were attached by hand, with the owner's column as the trigger's argument. Triggers with the same names are
+-- replaced, others that do the same are dropped.
 do $$
 declare
   attached record;
+  surplus record;
 begin
   for attached in
     select tgrelid::regclass as collection, nullif(replace(max(encode(tgargs, 'escape')), '\000', ''), '') as owner
@@ -52,6 +54,18 @@ begin
     group by tgrelid
   loop
     perform attach_collection(attached.collection, attached.owner::name);
+    for surplus in
+      select tgname
+      from pg_trigger
+      join pg_class on pg_class.oid = tgrelid
+      where tgrelid = attached.collection and (
+        tgfoid = 'note_events'::regproc
+        or tgfoid = 'count_inserted'::regproc and tgname <> relname || '_inserted'
+        or tgfoid = 'count_deleted'::regproc and tgname <> relname || '_deleted'
+      )
+    loop
+      execute format('drop trigger %I on %s', surplus.tgname, attached.collection);
+    end loop;
   end loop;
 end $$;
 

@@ -108,6 +108,32 @@ t.test('the column of the former rules number disappears from every collection',
   );
 });
 
+t.test('tables that were attached by hand get the present triggers instead of their own', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  await migrate(url, TIMEOUT_MS);
+  await sql.unsafe(`
+    delete from migrations where name = '0019_attach_collection.sql';
+    drop function attach_collection;
+    create function note_events() returns trigger language plpgsql as 'begin return null; end';
+    create table notes (id uuid primary key, version integer, updated_at timestamptz, doc text, user_id uuid);
+    create trigger a after insert on notes referencing new table as changed for each statement
+      execute function count_inserted();
+    create trigger b after insert on notes referencing new table as changed for each statement
+      execute function note_events('user_id')`);
+  await migrate(url, TIMEOUT_MS);
+  const triggers = await sql`select tgname from pg_trigger where tgrelid = 'notes'::regclass order by 1`;
+  t.same(
+    triggers.map(({ tgname }) => tgname),
+    ['created_events', 'deleted', 'deleted_events', 'inserted', 'updated_events'].map(
+      (name) => `notes_${name}`,
+    ),
+  );
+  const id = '01900000-0000-7000-8000-000000000000';
+  await sql`insert into notes (id, version, user_id) values (${id}, 1, ${id})`;
+  t.match([...(await sql`select type, owner from events`)], [{ type: 'notes.created', owner: id }]);
+  t.match([...(await sql`select delta::int from counts`)], [{ delta: 1 }]);
+});
+
 t.test('several at once take turns, and each migration is applied once', async (t) => {
   const { url, sql } = await emptyDatabase(t);
   await Promise.all(Array.from({ length: 6 }, () => migrate(url, TIMEOUT_MS)));
