@@ -42,9 +42,18 @@ export const forbidden = (scopes: readonly string[]) =>
     scope: scopes.join(' '),
   });
 
-/** The caller may change its own password only with the current one. */
-export const currentPasswordProblem = (code: Code, message: string) =>
-  new Problem(403, code, message, { details: { path: '/current_password' } });
+const CURRENT_PASSWORD = { details: { path: '/current_password' } };
+
+export const currentPasswordRequired = () =>
+  new Problem(
+    403,
+    'CURRENT_PASSWORD_REQUIRED',
+    'A change of your own password requires current_password or a recent sign-in.',
+    CURRENT_PASSWORD,
+  );
+
+export const currentPasswordWrong = () =>
+  new Problem(403, 'CURRENT_PASSWORD_WRONG', 'The current password is wrong.', CURRENT_PASSWORD);
 
 /** RFC 6585 section 4. `fields` describe the limit, as a flat list of names and values. */
 export const rateLimited = (retryAfterSeconds: number, fields: readonly string[] = []) =>
@@ -158,8 +167,18 @@ export const duplicate = (
   code: 'DUPLICATE' | 'EMAIL_TAKEN' | 'CERTIFICATE_TAKEN' = 'DUPLICATE',
 ) => new Problem(409, code, `Another record has this ${field}.`, { details: { field } });
 
-/** The request does not fit the state of a webhook or of one of its deliveries. */
-export const webhookConflict = (code: Code, message: string) => new Problem(409, code, message);
+export const tooManyWebhooks = (max: number) =>
+  new Problem(409, 'TOO_MANY_WEBHOOKS', `There may be at most ${max} webhooks.`);
+
+export const webhookDisabled = () =>
+  new Problem(409, 'WEBHOOK_DISABLED', 'The webhook is disabled: enable it first.');
+
+export const deliveryPending = () =>
+  new Problem(
+    409,
+    'DELIVERY_PENDING',
+    'The delivery is in flight, or waits for an earlier delivery of its record.',
+  );
 
 export const versionConflict = (current: number) =>
   new Problem(409, 'VERSION_CONFLICT', 'The record has changed: the _version sent is not the current one.', {

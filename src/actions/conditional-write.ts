@@ -1,4 +1,4 @@
-import { currentPasswordRequired, type RequireCurrentPassword } from '../auth/current-password.js';
+import type { RequireCurrentPassword } from '../auth/current-password.js';
 import type { Collection } from '../collection/collection.js';
 import { modifiedAt } from '../collection/document.js';
 import type { PreconditionFailed, StoredRecord } from '../collection/record.js';
@@ -6,7 +6,12 @@ import { etagOf, headersOf, JSON_TYPE, validatorFields, withLinks } from '../col
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { admits, NO_GUARD, type WriteGuard, writeGuardOf } from '../collection/write-guard.js';
-import { preconditionFailed, preconditionRequired, versionConflict } from '../errors.js';
+import {
+  currentPasswordRequired,
+  preconditionFailed,
+  preconditionRequired,
+  versionConflict,
+} from '../errors.js';
 import { readConditions } from '../http/preconditions.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';

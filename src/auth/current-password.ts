@@ -1,6 +1,6 @@
 import type { Db } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
-import { currentPasswordProblem } from '../errors.js';
+import { currentPasswordRequired, currentPasswordWrong } from '../errors.js';
 import type { LoginThrottle } from '../limits/login-throttle.js';
 import type { Principal } from '../principal.js';
 import type { PasswordCheck } from './password-check.js';
@@ -22,12 +22,6 @@ export type RequireCurrentPassword = (
   currentPassword: string | undefined,
 ) => Promise<void> | undefined;
 
-export const currentPasswordRequired = () =>
-  currentPasswordProblem(
-    'CURRENT_PASSWORD_REQUIRED',
-    'A change of your own password requires current_password or a recent sign-in.',
-  );
-
 /** Reads what is committed, not what the request's transaction has written: a batch proves the password once. */
 export function currentPasswordRule(
   db: Db,
@@ -43,7 +37,7 @@ export function currentPasswordRule(
     const attempt = failures.beginOf(email);
     if (!(await check.isRight(currentPassword, row.hash as string))) {
       await attempt.fail(email);
-      throw currentPasswordProblem('CURRENT_PASSWORD_WRONG', 'The current password is wrong.');
+      throw currentPasswordWrong();
     }
     attempt.pass();
   }

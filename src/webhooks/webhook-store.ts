@@ -1,6 +1,6 @@
 import type { Db, Row, Run } from '../db/db.js';
 import { fill, readStatements } from '../db/statements.js';
-import { webhookConflict } from '../errors.js';
+import { tooManyWebhooks } from '../errors.js';
 import { nextIdentity } from '../uuid.js';
 import { newSecret } from './secret.js';
 
@@ -53,7 +53,7 @@ export async function createWebhook(db: Db, fields: WebhookFields): Promise<NewS
   const secret = newSecret();
   const args = [id, ...argumentsOf(fields), secret, MAX_WEBHOOKS];
   const [row] = await db.run(SQL.get('create_webhook')!, args);
-  if (!row) throw webhookConflict('TOO_MANY_WEBHOOKS', `There may be at most ${MAX_WEBHOOKS} webhooks.`);
+  if (!row) throw tooManyWebhooks(MAX_WEBHOOKS);
   return { webhook: webhookOf(row), secret };
 }
 

@@ -1,6 +1,6 @@
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Db } from '../../db/db.js';
-import { absent, badRequest, webhookConflict } from '../../errors.js';
+import { absent, badRequest, deliveryPending, webhookDisabled } from '../../errors.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { nextIdentity } from '../../uuid.js';
@@ -64,7 +64,7 @@ export function redelivery(db: Db, wake: () => void): Action {
       const webhook = await enabledOf(db, request);
       const { delivery } = await deliveryOf(db, webhook.id, request);
       const again = await redeliver(db, webhook.id, delivery.id);
-      if (!again) throw webhookConflict('DELIVERY_PENDING', PENDING);
+      if (!again) throw deliveryPending();
       wake();
       return reply(202, shown(again), ['Location', hrefOf(webhook.id, again.id)]);
     },
@@ -85,12 +85,9 @@ export function testDelivery(db: Db, source: string, wake: () => void): Action {
   });
 }
 
-const PENDING = 'The delivery is in flight, or waits for an earlier delivery of its record.';
-
 async function enabledOf(db: Db, request: Request): Promise<Webhook> {
   const webhook = await webhookOf(db, request);
-  if (!webhook.enabled)
-    throw webhookConflict('WEBHOOK_DISABLED', 'The webhook is disabled: enable it first.');
+  if (!webhook.enabled) throw webhookDisabled();
   return webhook;
 }
 
