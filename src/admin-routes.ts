@@ -21,7 +21,7 @@ import type { Webhooks } from './webhooks/open.js';
 import type { TargetRules } from './webhooks/target-url.js';
 import { fieldsOf } from './webhooks/webhook-input.js';
 
-/** What watches the service asks; no credential is needed. */
+/** Health checks, without a credential. */
 export function healthRoutes(obstacle: () => Promise<NotReadyReason>): Route[] {
   const always = (action: Action) => ({ GET: { ...requiring('nothing', action), alwaysAvailable: true } });
   return [
@@ -30,7 +30,7 @@ export function healthRoutes(obstacle: () => Promise<NotReadyReason>): Route[] {
   ];
 }
 
-/** Where the metrics are scraped, in maintenance as well. */
+/** The metrics, in maintenance as well. */
 export function metricsRoute(registry: Metrics['registry'], needs: Requirement): Route {
   return {
     path: '/metrics',
@@ -38,7 +38,7 @@ export function metricsRoute(registry: Metrics['registry'], needs: Requirement):
   };
 }
 
-/** Where keys and certificates are managed. */
+/** API keys and certificates. */
 export function keyRoutes(db: Db, cache: CredentialCache): Route[] {
   const admin: ScopeRequirement = { scopes: ['admin'] };
   return [
@@ -53,9 +53,7 @@ export function keyRoutes(db: Db, cache: CredentialCache): Route[] {
   ];
 }
 
-/**
- * Where webhooks are managed; `wake` is called when there is something to deliver at once, `pass` before one is made.
- */
+/** Webhooks. `wake` is called when a delivery is due at once, `pass` before a webhook is created. */
 export function webhookRoutes(
   db: Db,
   collections: readonly string[],

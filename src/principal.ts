@@ -4,11 +4,11 @@ import { forbidden } from './errors.js';
 export const SCHEMES = ['bearer', 'basic', 'api-key', 'signature', 'mtls'] as const;
 export type SchemeName = (typeof SCHEMES)[number];
 
-/** Who asks, whatever the credential was. */
+/** The caller, with any kind of credential. */
 export interface Principal {
   readonly subject: string;
   readonly scopes: ReadonlySet<string>;
-  /** What the credential was; `none` where nobody needs one. */
+  /** The kind of credential; `none` if the service requires none. */
   readonly scheme: SchemeName | 'none';
   /** Seconds since 1970; undefined: the credential does not expire. */
   readonly expiresAt: number | undefined;
@@ -21,20 +21,20 @@ export interface Principal {
   readonly authenticatedAt?: number | undefined;
 }
 
-/** What an action asks of its caller: nothing, any credential at all, or scopes. */
+/** What an action requires of its caller: nothing, any credential, or scopes. */
 export type Requirement = 'nothing' | 'credential' | ScopeRequirement;
 
 export interface ScopeRequirement {
-  /** All of these. */
+  /** All of them are required. */
   readonly scopes: readonly string[];
   /**
-   * What the scope `self` is good for besides: a path whose `:id` is the caller's own, or a record below the
+   * What the scope `self` permits instead: a path whose `:id` is the caller's own, or a record whose parent is the
    * caller, which the action itself checks.
    */
   readonly ownership?: 'path' | 'record' | undefined;
 }
 
-/** Everybody, where AUTH is none. */
+/** Every caller with AUTH=none. */
 export const NOBODY: Principal = {
   subject: 'anonymous',
   scopes: new Set(['admin']),
@@ -42,12 +42,12 @@ export const NOBODY: Principal = {
   expiresAt: undefined,
 };
 
-/** What a caller may do with an action: all of it, or only with what is the caller's own. */
+/** Whether a caller may use an action with all records, or only with its own. */
 export type Permission = 'all' | 'own';
 
 /**
- * Decides before anything is looked up, so that an answer tells nothing of what exists. `admin` includes every
- * scope, and writing a collection includes reading it, since the answer to a write shows the record. Throws 403.
+ * Decides without reading a record, so that a 403 does not reveal what exists. `admin` includes every scope, and the
+ * permission to write includes the one to read, since the response to a write contains the record. Throws 403.
  */
 export function permit(
   { scopes, subject }: Principal,
@@ -63,12 +63,12 @@ export function permit(
   throw forbidden(need.scopes);
 }
 
-/** Whether scopes have this one, or one that includes it. */
+/** Whether `scopes` contain this one, or one that includes it. */
 export function includes(scopes: ReadonlySet<string>, scope: string): boolean {
   return scopes.has(scope) || (scope.endsWith(':read') && scopes.has(`${scope.slice(0, -5)}:write`));
 }
 
-/** Names of scopes, as a space-separated list (RFC 6749 section 3.3) or already apart. */
+/** Scopes from a space-separated list (RFC 6749 section 3.3) or an array. */
 export function scopesOf(value: unknown): ReadonlySet<string> {
   const names = typeof value === 'string' ? value.split(' ') : Array.isArray(value) ? value : [];
   return new Set(names.filter((name): name is string => typeof name === 'string' && name !== ''));
