@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** Terms that the project does not use, with the term to use instead. They apply to code, comments, messages and pages. */
+const TERMS: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/\banswer(s|ed|ing)?\b/i, 'response, responds'],
+  [/\btold\b|\btells? of\b/i, 'reported, notified, logged, published'],
+  [/\bnot taken\b|\bis taken\b|\bare taken\b|\btaken off\b/i, 'accepted, already in use'],
+  [/\bno good\b/i, 'invalid'],
+  [/\bcounts for\b|\bdoes not count\b/i, 'applies, is ignored'],
+  [/\bat the most\b|\bat the least\b|\b(MOST|LEAST)(_[A-Z]+)?\b/, 'maximum, minimum; MAX_, MIN_'],
+  [/\ba try\b|\bunder way\b|\bunderWay\b/i, 'attempt, in flight'],
+  [/\bturn of the event loop\b/i, 'tick'],
+  [/\blent\b|\bloans?\b/i, 'checked out, lease'],
+  [/\bburied\b/i, 'tombstoned'],
+  [/\bkept\b|\bkeeps\b/i, 'stored, retained'],
+  [/\basked( for)?\b/i, 'requested'],
+  [/\bwhoever\b|\bsomebody\b/i, 'the client, the caller'],
+  [/\bfaults? of ours\b/i, 'internal error'],
+  [/\bhas none that is\b|\bof a kind\b/i, 'plain statements'],
+  [/\bkeepHouse\b|\bLabelled\b|\bwaitFor\b|\bSight\b/, 'maintenance, labelled metric, trackWait, snapshot'],
+];
+
+/** Words that look like one of the terms and are not, or that the formats of others prescribe. */
+const EXCEPTIONS: readonly RegExp[] = [/RATE_LIMITED|_TAKEN\b/, /\bof a kind: USER_NOT_FOUND/];
+
+function filesIn(folder: string, suffix: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(suffix) && !name.startsWith('migrations/'))
+    .map((name) => join(folder, name));
+}
+
+t.test('code and pages use the terms of the field', async (t) => {
+  const files = [
+    ...filesIn('src', '.ts'),
+    ...filesIn('sql', '.sql'),
+    ...filesIn('docs', '.md'),
+    'README.md',
+    'CONTRIBUTING.md',
+  ];
+  for (const file of files) {
+    const lines = readFileSync(join(ROOT, file), 'utf8').split('\n');
+    const found = lines.flatMap((line, index) =>
+      TERMS.filter(([pattern]) => pattern.test(line) && !EXCEPTIONS.some((each) => each.test(line))).map(
+        ([, instead]) => `${file}:${index + 1}: ${line.trim().slice(0, 100)} (use: ${instead})`,
+      ),
+    );
+    t.same(found, [], file);
+  }
+});
