@@ -37,6 +37,18 @@ export interface TestIssuer {
   readonly comeBack: () => Promise<void>;
 }
 
+const realNow = Date.now;
+
+/** Stops the clock of this process: Date.now() changes only with `ms`. */
+export function mockClock(t: Test): { ms: number } {
+  const clock = { ms: Date.now() };
+  Date.now = () => clock.ms;
+  t.teardown(() => {
+    Date.now = realNow;
+  });
+  return clock;
+}
+
 export const METADATA = '/.well-known/oauth-authorization-server';
 
 export const json =

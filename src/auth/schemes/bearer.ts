@@ -5,10 +5,11 @@ import type { TakeOnce } from '../replay-guard.js';
 import { credentialsOf, type Presented, quote, type Scheme } from '../scheme.js';
 import { refusal, requireHolder, type Token, TokenCache, type TokenSource } from '../tokens/access-token.js';
 import { introspection } from '../tokens/introspection.js';
-import { IssuerKeys, type RemoteTiming } from '../tokens/jwks.js';
+import { IssuerKeys } from '../tokens/jwks.js';
 import { jwtVerifier } from '../tokens/jwt.js';
 
-const TIMING: RemoteTiming = { timeoutMs: 5000, now: Date.now };
+/** For a response of the authorization server. */
+const TIMEOUT_MS = 5000;
 
 /** b64token of RFC 6750 section 2.1. */
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
@@ -21,9 +22,9 @@ const API_KEY = 'plinth_';
  * An access token in Authorization (RFC 6750): a JWT of the issuer, which is verified here, or another one, which
  * the introspection endpoint is asked about. Without an issuer that is asked about all.
  */
-export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timing: RemoteTiming = TIMING): Scheme {
-  const jwt = config.issuer === undefined ? undefined : jwtSource(config, config.issuer, log, timing);
-  const opaque = config.introspectionUri === undefined ? undefined : introspection(config, log, timing);
+export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timeoutMs = TIMEOUT_MS): Scheme {
+  const jwt = config.issuer === undefined ? undefined : jwtSource(config, config.issuer, log, timeoutMs);
+  const opaque = config.introspectionUri === undefined ? undefined : introspection(config, log, timeoutMs);
   const takesKeys = config.auth.includes('api-key');
   /** The texts of introspected tokens. Not in the principal, which must not hold a secret. */
   const texts = new WeakMap<Principal, string>();
@@ -97,12 +98,12 @@ function jwtSource(
   config: Config,
   issuer: string,
   log: Log,
-  timing: RemoteTiming,
+  timeoutMs: number,
 ): TokenSource & { close(): void } {
-  const cache = new TokenCache(timing.now);
+  const cache = new TokenCache();
   const { jwksUri } = config;
-  const keys = new IssuerKeys({ issuer, jwksUri }, log, timing, () => cache.clear());
-  const verify = jwtVerifier(config, (header, input) => keys.find(header, input), timing.now);
+  const keys = new IssuerKeys({ issuer, jwksUri }, log, timeoutMs, () => cache.clear());
+  const verify = jwtVerifier(config, (header, input) => keys.find(header, input));
   return {
     known: (text) => {
       keys.refresh();

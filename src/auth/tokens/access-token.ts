@@ -73,11 +73,9 @@ export class TokenCache {
   readonly #pending = new Map<string, Promise<Token>>();
   #cleared = 0;
 
-  constructor(readonly now: () => number) {}
-
   known(text: string): Token | undefined {
     const kept = this.#last?.text === text ? this.#last : this.#tokens.get(text.slice(-TAIL));
-    if (kept === undefined || kept.text !== text || this.now() >= kept.token.goodUntil) return undefined;
+    if (kept === undefined || kept.text !== text || Date.now() >= kept.token.goodUntil) return undefined;
     this.#last = kept;
     return kept.token;
   }

@@ -14,8 +14,7 @@ import {
   TokenCache,
   type TokenSource,
 } from './access-token.js';
-import { ask, objectIn, type RemoteAnswer, RemoteError } from './issuer-client.js';
-import type { RemoteTiming } from './jwks.js';
+import { objectIn, RemoteError, requestJson } from './issuer-client.js';
 import { requireAccessClaims } from './token-kind.js';
 import { subjectOf } from './token-subject.js';
 
@@ -43,17 +42,13 @@ type Answer = Readonly<Record<string, unknown>>;
  * Asks the authorization server about tokens that mean nothing to us (RFC 7662). Throws a Refusal, and 503 when the
  * server is away, talks nonsense, does not take our own credentials or has enough questions to answer.
  */
-export function introspection(
-  settings: IntrospectionSettings,
-  log: Log,
-  { timeoutMs, now }: RemoteTiming,
-): TokenSource {
+export function introspection(settings: IntrospectionSettings, log: Log, timeoutMs: number): TokenSource {
   const uri = settings.introspectionUri!;
   const headers = {
     'Content-Type': 'application/x-www-form-urlencoded',
     ...authorizationOf(settings),
   };
-  const good = new TokenCache(now);
+  const good = new TokenCache();
   const bad = new QuickLRU<string, { readonly refusal: Refusal; readonly until: number }>({
     maxSize: MAX_BAD / 2,
   });
@@ -64,13 +59,13 @@ export function introspection(
     return unavailable('The authorization server does not tell now whether the access token is good.');
   };
 
-  async function question(text: string): Promise<RemoteAnswer> {
+  async function question(text: string): ReturnType<typeof requestJson> {
     if (asked >= MAX_ASKED)
       throw unavailable('The authorization server has enough access tokens to tell about.');
     asked++;
     try {
       const body = new URLSearchParams({ token: text, token_type_hint: 'access_token' }).toString();
-      return await ask(uri, AbortSignal.timeout(timeoutMs), { method: 'POST', headers, body });
+      return await requestJson(uri, AbortSignal.timeout(timeoutMs), { method: 'POST', headers, body });
     } catch (error) {
       throw error instanceof RemoteError ? fail(error) : error;
     } finally {
@@ -85,10 +80,10 @@ export function introspection(
     const answer = objectIn(json);
     if (typeof answer?.active !== 'boolean') throw fail(new RemoteError(`${uri}: no answer of RFC 7662`));
     try {
-      return judge(answer, settings, now());
+      return judge(answer, settings, Date.now());
     } catch (error) {
       if (error instanceof Refusal && text.length <= MAX_CHARACTERS)
-        bad.set(text, { refusal: error, until: now() + BAD_MS });
+        bad.set(text, { refusal: error, until: Date.now() + BAD_MS });
       throw error;
     }
   }
@@ -97,7 +92,7 @@ export function introspection(
     known: (text) => good.known(text),
     token: async (text) => {
       const known = bad.get(text);
-      if (known && now() < known.until) throw known.refusal;
+      if (known && Date.now() < known.until) throw known.refusal;
       return good.find(text, verify);
     },
   };

@@ -24,10 +24,10 @@ const GOOD_MS = 5 * 60_000;
 /**
  * Verifies access tokens in the form of JWTs (RFC 9068), the signature first. Throws a Refusal, and what `key` does.
  */
-export function jwtVerifier(settings: JwtSettings, key: JWTVerifyGetKey, now: () => number) {
+export function jwtVerifier(settings: JwtSettings, key: JWTVerifyGetKey) {
   const readScopes = scopesReader(settings);
   return async (text: string): Promise<Token> => {
-    const at = now();
+    const at = Date.now();
     try {
       const { payload, protectedHeader } = await jwtVerify(text, key, {
         algorithms: settings.jwtAlgorithms as JWSAlgorithm[],

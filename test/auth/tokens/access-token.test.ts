@@ -1,5 +1,6 @@
 import t from 'tap';
 import { type Token, TokenCache } from '../../../src/auth/tokens/access-token.js';
+import { mockClock } from '../../support/issuer.js';
 
 const END = 'x'.repeat(32);
 
@@ -11,8 +12,9 @@ const tokenOf = (subject: string, goodUntil: number): Token => ({
 });
 
 t.test('the one that was asked for last is good for as long as the others', async (t) => {
-  let now = 0;
-  const cache = new TokenCache(() => now);
+  const clock = mockClock(t);
+  clock.ms = 0;
+  const cache = new TokenCache();
   const keep = (text: string, goodUntil: number) =>
     cache.find(text, () => Promise.resolve(tokenOf(text, goodUntil)));
   const known = (text: string) => cache.known(text)?.principal.subject;
@@ -21,7 +23,7 @@ t.test('the one that was asked for last is good for as long as the others', asyn
   for (const text of ['first', 'first', 'second', 'second', 'first', 'third'])
     t.equal(known(text), text === 'third' ? undefined : text);
   t.equal(known('first'), 'first');
-  now = 10;
+  clock.ms = 10;
   t.equal(known('first'), undefined, 'its time is over');
   t.equal(known('second'), 'second');
   t.equal(known('second'), 'second');
@@ -30,12 +32,12 @@ t.test('the one that was asked for last is good for as long as the others', asyn
 });
 
 t.test('one that ends as the last one does is not taken for it', async (t) => {
-  const cache = new TokenCache(() => 0);
-  await cache.find(`a${END}`, () => Promise.resolve(tokenOf('a', 1)));
+  const cache = new TokenCache();
+  await cache.find(`a${END}`, () => Promise.resolve(tokenOf('a', Date.now() + 60_000)));
   t.equal(cache.known(`a${END}`)?.principal.subject, 'a');
   t.equal(cache.known(`b${END}`), undefined);
   t.equal(cache.known(END), undefined);
-  await cache.find(`b${END}`, () => Promise.resolve(tokenOf('b', 1)));
+  await cache.find(`b${END}`, () => Promise.resolve(tokenOf('b', Date.now() + 60_000)));
   t.equal(cache.known(`b${END}`)?.principal.subject, 'b');
   t.equal(cache.known(`a${END}`), undefined, 'one is kept of an end');
 });

@@ -6,7 +6,7 @@ import { introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
 import { Problem } from '../../../src/problem.js';
 import { createLog } from '../../../src/telemetry/log.js';
-import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../../support/issuer.js';
+import { AUDIENCE, claims, json, mockClock, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { testService } from '../../support/service.js';
 
 const es = await signingKey('es');
@@ -15,7 +15,7 @@ const ADA = { active: true, sub: 'ada', aud: AUDIENCE };
 /** The introspection of an issuer that answers as `answer` says, with a clock that a test moves. */
 async function ask(t: Test, answer: object | Parameters<typeof answers>[1], timeoutMs = 5000) {
   const issuer = await testIssuer(t);
-  const clock = { ms: Date.now() };
+  const clock = mockClock(t);
   const seen: { body: string; authorization: string | undefined; type: string | undefined }[] = [];
   answers(issuer.paths, typeof answer === 'function' ? (answer as never) : json(answer), seen);
   const config = readConfig({
@@ -26,7 +26,7 @@ async function ask(t: Test, answer: object | Parameters<typeof answers>[1], time
     INTROSPECTION_CLIENT_ID: 'plinth api',
     INTROSPECTION_CLIENT_SECRET: 'a:b&c/ü',
   });
-  const source = introspection(config, createLog('silent'), { timeoutMs, now: () => clock.ms });
+  const source = introspection(config, createLog('silent'), timeoutMs);
   const verify = async (token: string) => source.known(token) ?? source.token(token);
   return { issuer, clock, seen, verify };
 }

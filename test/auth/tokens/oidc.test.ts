@@ -7,6 +7,7 @@ import t, { type Test } from 'tap';
 import { introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
 import { createLog } from '../../../src/telemetry/log.js';
+import { mockClock } from '../../support/issuer.js';
 import { testService } from '../../support/service.js';
 
 const JWT_API = 'https://jwt.example.org';
@@ -119,9 +120,8 @@ t.test('an opaque token of oidc-provider, until it is revoked', async (t) => {
   const unknown = await service.send('GET', '/items', { headers: { authorization: `Bearer ${token}x` } });
   t.equal(unknown.status, 401);
 
-  const clock = { ms: Date.now() };
-  const timing = { timeoutMs: 5000, now: () => clock.ms };
-  const source = introspection(readConfig(env), createLog('silent'), timing);
+  const clock = mockClock(t);
+  const source = introspection(readConfig(env), createLog('silent'), 5000);
   const verify = async (text: string) => source.known(text) ?? source.token(text);
   t.match(await verify(token), { principal: { subject: 'robot' } });
   t.equal((await post(`${issuer}/token/revocation`, { token })).status, 200);
