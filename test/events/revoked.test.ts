@@ -178,7 +178,7 @@ t.test('introspected tokens: introspected again when the remembered response is 
   }
   away = true;
   clock.ms += 31_000;
-  await until('it has been away', () => issuer.asked.length >= 6);
+  await until('it has been away', () => issuer.requests.length >= 6);
   t.same(ended, [], 'nothing is known while the authorization server is away');
   away = false;
   answers.revoked = { active: false };
