@@ -9,7 +9,7 @@ import { type Authenticate, createAuthenticator } from './authenticate.js';
 import { CredentialCache } from './credentials/credential-cache.js';
 import { CredentialWatch } from './credentials/credential-watch.js';
 import { currentPasswordRule, PasswordCheck, type RequireCurrentPassword } from './current-password.js';
-import { createTakeOnce } from './replay-guard.js';
+import { createReplayGuard } from './replay-guard.js';
 import { quote, type Scheme } from './scheme.js';
 import { apiKey } from './schemes/api-key.js';
 import { basic } from './schemes/basic.js';
@@ -43,13 +43,13 @@ export async function openAuth(
   const lookup = config.auth.some((name) => name === 'api-key' || name === 'mtls')
     ? new CredentialCache(db, log)
     : undefined;
-  const takeOnce = createTakeOnce(db);
+  const acceptOnce = createReplayGuard(db);
   const passwords = new PasswordCheck();
   const open: Record<SchemeName, () => Scheme | Promise<Scheme>> = {
-    bearer: async () => (await import('./schemes/bearer.js')).bearer(config, takeOnce, log),
+    bearer: async () => (await import('./schemes/bearer.js')).bearer(config, acceptOnce, log),
     'api-key': () => apiKey(config.realm, lookup!),
     basic: () => basic(config, db, log, passwords),
-    signature: () => signature(config, takeOnce),
+    signature: () => signature(config, acceptOnce),
     mtls: () => mtls(config.realm, lookup!),
   };
   const names = ORDER.filter((name) => config.auth.includes(name));

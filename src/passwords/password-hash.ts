@@ -8,7 +8,7 @@ export interface ScryptHash {
   readonly key: Buffer;
 }
 
-/** Limits of imported hashes, since each sign-in has their cost: memory, and about five times the work of a new hash. */
+/** Limits of memory and work for imported hashes, since each sign-in has their cost. */
 const MAX_SCRYPT_BYTES = 128 * 1024 * 1024;
 const MAX_SCRYPT_WORK = 2 ** 22;
 /** Each step doubles the time. */

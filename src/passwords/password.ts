@@ -21,8 +21,8 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Whether a password has this hash, of scrypt or bcrypt. Without a hash, a comparison that fails costs the same time, so
- * that unknown users cannot be distinguished from wrong passwords. Throws 503 when too many wait.
+ * Whether a password has this hash, of scrypt or bcrypt. Without a hash, a comparison that fails costs the same time,
+ * so that unknown users cannot be distinguished from wrong passwords. Throws 503 when too many wait.
  */
 export async function verifyPassword(password: string, hash: string | undefined): Promise<boolean> {
   const parsed = hash === undefined ? UNKNOWN_USER : parsePasswordHash(hash);
@@ -34,8 +34,8 @@ export async function verifyPassword(password: string, hash: string | undefined)
 }
 
 /**
- * Whether the hash of a verified password should be replaced, because it has other parameters than new hashes. A hash by
- * bcrypt stays if bcrypt ignored the end of the password, which was not verified then.
+ * Whether the hash of a verified password should be replaced, because it has other parameters than new hashes. A hash
+ * by bcrypt stays if bcrypt ignored the end of the password, which was not verified then.
  */
 export function isOutdated(hash: string, password: string): boolean {
   if (hash.startsWith('$2')) return Buffer.byteLength(password) <= MAX_BCRYPT_BYTES;

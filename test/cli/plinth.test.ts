@@ -87,7 +87,10 @@ t.test('wrong usage ends it with 64, bad configuration with 78, nothing started'
     [['keys'], /^plinth: keys needs create, list or revoke\nusage: /],
     [['keys', 'dance'], /^plinth: there is no command keys dance\nusage: /],
     [['keys', 'create'], /^plinth: keys create needs --label, --subject and --scopes\nusage: /],
-    [[...CREATE, '--expires', 'soon'], /^plinth: --expires must be a time in the future, in the format of RFC 3339\nusage: /],
+    [
+      [...CREATE, '--expires', 'soon'],
+      /^plinth: --expires must be a time in the future, in the format of RFC 3339\nusage: /,
+    ],
     [[...CREATE, '--expires', '2020-01-01T00:00:00Z'], /^plinth: --expires must be a time in the future/],
     [[...CREATE, '--expires', '0d'], /^plinth: --expires must be a time in the future/],
     [[...CREATE, '--colour', 'red'], /^plinth: Unknown option '--colour'/],

@@ -39,7 +39,7 @@ const check = compileOnFirstUse({
   normalize: { label: ['trim', 'nfc'], subject: ['trim'] },
 });
 
-/** Reads `{label, subject, scopes, expires_at?, certificate?}` and generates a key unless there is a certificate. Throws 400. */
+/** Validates the fields of a new credential and generates a key unless there is a certificate. Throws 400. */
 export function readCredentialInput(input: Json | undefined): CredentialInput {
   const { label, subject, scopes, expires_at, certificate } = check(input).fields as unknown as Fields;
   const failures: Failure[] = [];

@@ -98,7 +98,7 @@ export class CredentialWatch {
     }
   }
 
-  /** Stops after MAX_RECHECKS failures: the authorization server seems to be away, and each recheck would wait for it. */
+  /** Stops after MAX_RECHECKS failures, since each further recheck would wait for the authorization server. */
   async #checkWithSchemes(): Promise<void> {
     const due = [...this.#watched].values();
     let failed = 0;

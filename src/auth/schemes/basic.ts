@@ -80,7 +80,7 @@ function read(credentials: string): { email: string; password: string } {
     throw refusal('Basic credentials are the base64 of an email, a colon and a password.');
   const name = text.slice(0, colon).trim();
   const password = text.slice(colon + 1);
-  // No user has longer ones, or U+0000, which PostgreSQL cannot store. NFC takes quadratic time: lengths are checked first.
+  // No user has longer ones, or U+0000, which PostgreSQL cannot store. Lengths first: NFC takes quadratic time.
   const isTooLong = name.length > NFC_FACTOR * MAX_EMAIL_UNITS || password.length > MAX_PASSWORD_UNITS;
   const email = isTooLong ? '' : name.normalize('NFC').toLowerCase();
   if (isTooLong || email.length > MAX_EMAIL_UNITS || email.includes('\0'))

@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.js';
 import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { API_KEY_PREFIX } from '../credentials/api-key-format.js';
-import type { TakeOnce } from '../replay-guard.js';
+import type { AcceptOnce } from '../replay-guard.js';
 import { credentialsOf, type Presented, quote, type Refusal, type Scheme } from '../scheme.js';
 import { refusal, requireHolder, type Token } from '../tokens/access-token.js';
 import { Introspection } from '../tokens/introspection.js';
@@ -20,8 +20,8 @@ const JWT = /^[\w-]+\.[\w-]*\.[\w-]*$/;
  * Access tokens in Authorization (RFC 6750). With an issuer, JWTs are verified with its keys and other tokens by
  * introspection; without an issuer, all tokens are introspected.
  */
-export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timeoutMs = TIMEOUT_MS): Scheme {
-  return new Bearer(config, takeOnce, log, timeoutMs);
+export function bearer(config: Config, acceptOnce: AcceptOnce, log: Log, timeoutMs = TIMEOUT_MS): Scheme {
+  return new Bearer(config, acceptOnce, log, timeoutMs);
 }
 
 class Bearer implements Scheme {
@@ -34,7 +34,7 @@ class Bearer implements Scheme {
 
   constructor(
     readonly config: Config,
-    readonly takeOnce: TakeOnce,
+    readonly acceptOnce: AcceptOnce,
     log: Log,
     timeoutMs: number,
   ) {
@@ -46,8 +46,8 @@ class Bearer implements Scheme {
 
   challenge(host: string | undefined, secure: boolean, refused: Refusal | undefined): string {
     const description = quote(refused?.description ?? 'No access token was sent.');
-    const metadata = metadataParameter(this.config, host, secure);
-    return `Bearer realm=${quote(this.config.realm)}, error="invalid_token", error_description=${description}${metadata}`;
+    const error = `error="invalid_token", error_description=${description}`;
+    return `Bearer realm=${quote(this.config.realm)}, ${error}${metadataParameter(this.config, host, secure)}`;
   }
 
   authenticate(presented: Presented): Promise<Principal> | Principal | undefined {
@@ -92,7 +92,7 @@ class Bearer implements Scheme {
 
   async #acceptOnce(principal: Principal, id: string): Promise<Principal> {
     // A token with an id is a JWT, which always expires.
-    const use = await this.takeOnce(id, principal.expiresAt! + this.config.jwtSkewSeconds);
+    const use = await this.acceptOnce(id, principal.expiresAt! + this.config.jwtSkewSeconds);
     if (use === 'expired') throw refusal("The access token has expired by the database's clock.");
     if (use === 'repeated') throw refusal('The access token has been used before.');
     return principal;

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Config } from '../../config/config.js';
 import type { Principal } from '../../principal.js';
-import type { TakeOnce } from '../replay-guard.js';
+import type { AcceptOnce } from '../replay-guard.js';
 import { requestMac } from '../request-signature.js';
 import { type Presented, quote, Refusal, type Scheme } from '../scheme.js';
 
@@ -15,7 +15,7 @@ const MISMATCH = 'The signature does not match the request.';
  * A request signed with a shared secret: `X-Timestamp` and `X-Signature` as requestMac describes. Each signature is
  * accepted once. `X-Key-Id` names the secret; without it, each secret is tried.
  */
-export function signature(config: Config, takeOnce: TakeOnce): Scheme {
+export function signature(config: Config, acceptOnce: AcceptOnce): Scheme {
   const secrets = config.signingSecrets.map(({ id, secret, subject, scopes }) => ({
     id,
     secret,
@@ -42,7 +42,7 @@ export function signature(config: Config, takeOnce: TakeOnce): Scheme {
     );
     if (!signer) throw refusal(MISMATCH);
     const { subject, scopes } = signer;
-    const use = await takeOnce(`signature\n${expected.toString('base64')}`, Number(timestamp) + WINDOW_S);
+    const use = await acceptOnce(`signature\n${expected.toString('base64')}`, Number(timestamp) + WINDOW_S);
     if (use === 'expired')
       throw refusal("X-Timestamp is more than five minutes before the database's clock.");
     if (use === 'repeated') throw refusal('The signature has been used before.');

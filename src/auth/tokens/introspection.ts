@@ -22,8 +22,8 @@ const MAX_IN_FLIGHT = 64;
 const MAX_INVALID = 5000;
 
 /**
- * Verifies tokens at the introspection endpoint (RFC 7662). Rejects with a Refusal, and with 503 while the authorization
- * server is unavailable, sends an invalid response, rejects the service's own credentials, or has MAX_IN_FLIGHT requests.
+ * Verifies tokens at the introspection endpoint (RFC 7662). Rejects with a Refusal, and with 503 when MAX_IN_FLIGHT
+ * requests are in progress, or the authorization server is unavailable or rejects the service's own credentials.
  */
 export class Introspection implements TokenSource {
   readonly #valid = new TokenCache();

@@ -27,7 +27,7 @@ export interface KeySource {
 const REFRESH_MS = 5 * 60_000;
 /** For keys of this age, as after an idle hour, requests wait for the fetch, unless the last one failed. */
 const STALE_MS = 10 * 60_000;
-/** How long keys are used while the issuer is unavailable: an attacker who cuts it off cannot keep a withdrawn key valid. */
+/** How long keys are used while the issuer is unavailable. Bounded, since a withdrawn key stays valid meanwhile. */
 const MAX_AGE_MS = 24 * 3_600_000;
 /** After a fetch for an unknown key, since any client can name one. */
 const UNKNOWN_KEY_MS = 10_000;

@@ -19,8 +19,8 @@ const ACCESS_USES: readonly unknown[] = ['access', 'access_token'];
 const ACCESS_TYPE_CLAIM = /^(?:bearer|access|access_token|at\+jwt|jwt)$/i;
 
 /**
- * RFC 9068 section 2.2 (`scope`, `client_id`), Entra ID (`scp`, `azpacr`, `appidacr`), Auth0 (`gty`, `permissions`), Okta
- * (`scp`, `cid`). `azp`, `roles` and `groups` are in ID tokens too.
+ * RFC 9068 section 2.2 (`scope`, `client_id`), Entra ID (`scp`, `azpacr`, `appidacr`), Auth0 (`gty`, `permissions`),
+ * Okta (`scp`, `cid`). `azp`, `roles` and `groups` are in ID tokens too.
  */
 const ACCESS_CLAIMS = ['scope', 'scp', 'client_id', 'azpacr', 'appidacr', 'gty', 'permissions', 'cid'];
 
@@ -55,8 +55,8 @@ function hasAccessClaim(claims: Claims): boolean {
 }
 
 /**
- * The subject of a verified token: `sub`, with the prefix `client:` if a client acts on its own behalf. No user's id has
- * that prefix, so the scope `self` never applies to a client (RFC 9068 section 5). Throws a Refusal without `sub`.
+ * The subject of a verified token: `sub`, with the prefix `client:` if a client acts on its own behalf. No user's id
+ * has that prefix, so the scope `self` never applies to a client (RFC 9068 section 5). Throws a Refusal without `sub`.
  */
 export function subjectOf(claims: Claims): string {
   const { sub } = claims;
