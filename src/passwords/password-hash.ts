@@ -1,5 +1,5 @@
 /** A key derived by scrypt, or the text of bcrypt, which contains its parameters. */
-export type PasswordHash = ScryptHash | { readonly kind: 'bcrypt'; readonly text: string };
+type PasswordHash = ScryptHash | { readonly kind: 'bcrypt'; readonly text: string };
 
 export interface ScryptHash {
   readonly kind: 'scrypt';

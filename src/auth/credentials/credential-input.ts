@@ -9,7 +9,7 @@ import { hashOf, newKey } from './api-key-format.js';
 import type { CredentialFields } from './credentials.js';
 
 /** A credential to store, and the API key, which is not stored; undefined for a certificate. */
-export interface CredentialInput {
+interface CredentialInput {
   readonly input: CredentialFields;
   readonly key: string | undefined;
 }

@@ -18,7 +18,7 @@ import { Refusal } from '../scheme.js';
 import { objectIn, RemoteError, requestJson } from './issuer-client.js';
 
 /** The keys are at `jwksUri`, or where the issuer's metadata says. */
-export interface KeySource {
+interface KeySource {
   readonly issuer: string;
   readonly jwksUri: string | undefined;
 }
