@@ -1,19 +1,19 @@
 -- name: take ($1 a JSON array of {hash in base64, until in seconds since 1970})
--- The database's clock decides both here and in prune_taken: what may have been pruned is expired, whatever the clocks
--- of the processes say. The minute in prune_taken is longer than any statement may run.
-with asked as materialized (
+-- The database's clock decides here and in prune_taken, so a pruned entry is always expired, whatever the clocks of the
+-- processes say. The minute in prune_taken is longer than any statement may run.
+with entries as materialized (
   select decode(hash, 'base64') as hash, to_timestamp(until) as until
-  from json_to_recordset($1::text::json) as asked (hash text, until float8)
+  from json_to_recordset($1::text::json) as entries (hash text, until float8)
 ), inserted as (
   insert into taken (hash, until)
-  select hash, until from asked where until > now()
+  select hash, until from entries where until > now()
   order by 1
   on conflict (hash) do nothing
   returning hash
 )
 select encode(hash, 'base64') as hash, 'first' as use from inserted
 union all
-select encode(hash, 'base64'), 'expired' from asked where until <= now();
+select encode(hash, 'base64'), 'expired' from entries where until <= now();
 
 -- name: prune_taken
 delete from taken
@@ -24,7 +24,7 @@ where hash = any (array(
 ))
 returning true;
 
--- Processes' clocks may be apart: what ended a minute ago has ended for all.
+-- The clocks of processes may differ by up to a minute.
 -- name: prune_limits
 delete from limits
 where key = any (array(
@@ -50,7 +50,7 @@ where users.id = $1;
 update passwords set hash = $3 where user_id = $1 and hash = $2;
 
 -- name: find_credential ($1 hash in base64)
--- Writes down the use of a credential that is good, at most once a minute.
+-- Records the use of a valid credential, at most once a minute.
 with used as (
   update credentials set last_used_at = now()
   where hash = decode($1, 'base64')
@@ -67,7 +67,7 @@ insert into credentials (id, kind, hash, label, subject, scopes, expires_at)
 values ($1, $2, decode($3, 'base64'), $4, $5, string_to_array($6, ' '), to_timestamp($7::float8 / 1000))
 returning (extract(epoch from created_at) * 1000)::float8 as created;
 
--- name: list_credentials ($1 id that the ids are below, $2 how many)
+-- name: list_credentials ($1 id above those listed, $2 limit)
 select id::text, kind, encode(hash, 'base64') as hash, label, subject, array_to_string(scopes, ' ') as scopes,
   (extract(epoch from created_at) * 1000)::float8 as created,
   (extract(epoch from expires_at) * 1000)::float8 as expires,
@@ -88,7 +88,7 @@ where id = $1;
 -- name: revoke_credential ($1 id)
 delete from credentials where id = $1 returning encode(hash, 'base64') as hash;
 
--- What keys, certificates and users are now; nothing of those that are no more. One row each.
+-- One row for each key, certificate and user that still exists.
 -- name: current_credentials ($1 SHA-256s in base64, as a JSON array, $2 ids of users, as a JSON array)
 select encode(hash, 'base64') as id, subject, array_to_string(scopes, ' ') as scopes,
   (extract(epoch from expires_at) * 1000)::float8 as expires, null as credential

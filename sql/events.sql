@@ -39,10 +39,10 @@ order by seq;
 -- The bytes of the next group of events: up to five thousand, and no further one beyond $2 bytes. Events that do not fill a
 -- group are measured later. An event has 128 bytes besides its document.
 -- name: measure ($1 horizon, $2 bytes)
-with kept as materialized (
+with retained as materialized (
   select floor from events_floor for update skip locked
 ), start as materialized (
-  select greatest(floor, coalesce((select max(until) from event_bytes), 0)) as after from kept
+  select greatest(floor, coalesce((select max(until) from event_bytes), 0)) as after from retained
 ), next as materialized (
   select seq, 128 + coalesce(octet_length(data), 0) as own
   from start, events
@@ -73,16 +73,16 @@ select position from webhook_cursor where exists (select from webhooks where ena
 -- Deletes the oldest events that are too old or too many, five thousand at a time, and returns whether there were any. One
 -- process does this at a time, and never beyond the horizon that it knows.
 -- name: prune ($1 retention in seconds, $2 max events, $3 horizon, $4 up to where there are too many bytes)
-with kept as materialized (
+with retained as materialized (
   select floor from events_floor for update skip locked
 ), oldest as materialized (
-  select seq, time from kept, events where seq > floor and seq <= $3 order by seq limit 5000
+  select seq, time from retained, events where seq > floor and seq <= $3 order by seq limit 5000
 ), past as materialized (
   select max(seq) as seq from oldest
   where time < now() - make_interval(secs => $1::double precision) or seq <= (select max(seq) from events) - $2
     or seq <= $4::bigint
 ), pruned as (
-  delete from events using kept, past where events.seq > kept.floor and events.seq <= past.seq
+  delete from events using retained, past where events.seq > retained.floor and events.seq <= past.seq
 )
 update events_floor set floor = past.seq from past where past.seq is not null
 returning 1 as pruned;
@@ -92,11 +92,11 @@ returning 1 as pruned;
 -- name: drop ($1 up to, $2 position, $3 the same as a number)
 with place as materialized (
   select position from webhook_cursor for update skip locked
-), kept as materialized (
+), retained as materialized (
   select floor from events_floor for update skip locked
 ), oldest as materialized (
   select seq, type
-  from place, kept, events
+  from place, retained, events
   where position is not distinct from $2::text and seq > floor and seq <= $1::bigint
   order by seq limit 5000
 ), past as materialized (
@@ -110,7 +110,7 @@ with place as materialized (
 ), counted as (
   update webhooks set dropped_events = dropped_events + lost.events from lost where webhooks.id = lost.id
 ), pruned as (
-  delete from events using kept, past where events.seq > kept.floor and events.seq <= past.seq
+  delete from events using retained, past where events.seq > retained.floor and events.seq <= past.seq
 )
 update events_floor set floor = past.seq from past where past.seq is not null
 returning past.events::integer as dropped;

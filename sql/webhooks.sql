@@ -63,11 +63,11 @@ with event as materialized (
   select *
   from rows from (json_to_recordset($1::text::json) as (id text, type text, record_key text, body text))
     with ordinality as event (id, type, record_key, body, place)
-), told as materialized (
-  select * from json_to_recordset($2::text::json) as told (webhook uuid, event bigint)
+), wanted as materialized (
+  select * from json_to_recordset($2::text::json) as wanted (webhook uuid, event bigint)
 ), bodies as (
   insert into delivery_bodies (event_id, body)
-  select id, body from event where place - 1 in (select told.event from told)
+  select id, body from event where place - 1 in (select wanted.event from wanted)
   on conflict do nothing
 )
 insert into deliveries (webhook_id, event_id, type, record_key, next_at)
@@ -77,10 +77,10 @@ select new.webhook, new.id, new.type, new.record_key,
     where earlier.webhook_id = new.webhook and earlier.record_key = new.record_key and earlier.status = 'pending'
   ) then null else now() end
 from (
-  select told.webhook, event.id, event.type, event.record_key, event.place,
-    row_number() over (partition by told.webhook, event.record_key order by event.place) as nth
+  select wanted.webhook, event.id, event.type, event.record_key, event.place,
+    row_number() over (partition by wanted.webhook, event.record_key order by event.place) as nth
   from event
-  join told on told.event = event.place - 1
+  join wanted on wanted.event = event.place - 1
 ) as new
 order by new.place
 returning id::text;
@@ -147,7 +147,7 @@ with result as (
   from ended
   where outcome <> 'back'
   group by webhook_id
-), told as (
+), wanted as (
   update webhooks
   set failing = of_webhook.failing, enabled = enabled and not disable,
     disabled_reason = case when disable then 'gone' else disabled_reason end,

@@ -1,20 +1,40 @@
+import { hash as digest } from 'node:crypto';
+import QuickLRU from 'quick-lru';
 import type { Db } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
 import { currentPasswordRequired, currentPasswordWrong } from '../errors.js';
 import type { LoginThrottle } from '../limits/login-throttle.js';
+import { verifyPassword } from '../passwords/password.js';
 import type { Principal } from '../principal.js';
-import type { PasswordCheck } from './password-check.js';
 
 const PASSWORD_OF = readStatements('auth.sql').get('password_of')!;
 
-/** How long ago a sign-in may be that replaces the current password, and how far ahead the issuer's clock may be. */
+/** Maximum age of a sign-in that replaces the current password, and how far ahead the issuer's clock may be. */
 const MAX_SIGN_IN_AGE_S = 300;
 const MAX_SKEW_S = 60;
 
+const MAX_VERIFIED = 10_000;
+const VERIFIED_MS = 60_000;
+
+/** Verifies passwords. A correct password is remembered for a minute, by a digest. */
+export class PasswordCheck {
+  readonly #verified = new QuickLRU<string, true>({ maxSize: MAX_VERIFIED / 2, maxAge: VERIFIED_MS });
+
+  /** False without a hash, at the cost of a wrong password. Throws 503 when too many passwords are being checked. */
+  async isCorrect(password: string, hash: string | undefined): Promise<boolean> {
+    // The hash with its salt is part of the key, so that a changed password is verified again.
+    const key = digest('sha256', `${hash}\n${password}`, 'base64');
+    if (hash !== undefined && this.#verified.get(key)) return true;
+    if (!(await verifyPassword(password, hash))) return false;
+    this.#verified.set(key, true);
+    return true;
+  }
+}
+
 /**
- * Requires that a user who changes its own password knows the current one, or signed in within five minutes. Throws
- * 403 without that, 429 while the account has to wait after too many failures, 503 when too many passwords are being
- * checked.
+ * Requires that users who change their own password know the current one, or signed in within five minutes. Throws
+ * 403 without that, 429 while the account has to wait after too many failures, and 503 when too many passwords are
+ * being checked.
  */
 export type RequireCurrentPassword = (
   principal: Principal,
@@ -22,20 +42,20 @@ export type RequireCurrentPassword = (
   currentPassword: string | undefined,
 ) => Promise<void> | undefined;
 
-/** Reads what is committed, not what the request's transaction has written: a batch proves the password once. */
+/** Reads the committed password outside the request's transaction, so a batch sends the current password once. */
 export function currentPasswordRule(
   db: Db,
   check: PasswordCheck,
-  failures: LoginThrottle,
+  throttle: LoginThrottle,
 ): RequireCurrentPassword {
   async function verify(userId: string, currentPassword: string | undefined): Promise<void> {
     const [row] = await db.run(PASSWORD_OF, [userId]);
-    // Without a user the write itself reports that. A first password has no predecessor.
+    // The write itself reports an unknown user. A first password needs no current one.
     if (!row || row.hash === null) return;
     if (currentPassword === undefined) throw currentPasswordRequired();
     const email = row.email as string;
-    const attempt = failures.beginOf(email);
-    if (!(await check.isRight(currentPassword, row.hash as string))) {
+    const attempt = throttle.beginOf(email);
+    if (!(await check.isCorrect(currentPassword, row.hash as string))) {
       await attempt.fail(email);
       throw currentPasswordWrong();
     }

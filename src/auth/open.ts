@@ -6,11 +6,10 @@ import type { SchemeName } from '../principal.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
 import { type Authenticate, createAuthenticator } from './authenticate.js';
-import { type CredentialCache, openCredentialCache } from './credentials/credential-cache.js';
+import { CredentialCache } from './credentials/credential-cache.js';
 import { CredentialWatch } from './credentials/credential-watch.js';
-import { currentPasswordRule, type RequireCurrentPassword } from './current-password.js';
-import { PasswordCheck } from './password-check.js';
-import { createTakeOnce } from './replay-guard.js';
+import { currentPasswordRule, PasswordCheck, type RequireCurrentPassword } from './current-password.js';
+import { createReplayGuard } from './replay-guard.js';
 import { quote, type Scheme } from './scheme.js';
 import { apiKey } from './schemes/api-key.js';
 import { basic } from './schemes/basic.js';
@@ -18,47 +17,47 @@ import { mtls } from './schemes/mtls.js';
 import { signature } from './schemes/signature.js';
 
 export interface Auth {
-  /** Undefined: nobody has to show a credential. */
+  /** Undefined: requests need no credential. */
   readonly authenticate: Authenticate | undefined;
-  /** The fields that go with a 403 (RFC 6750 section 3.1). */
+  /** The header fields of a 403 (RFC 6750 section 3.1). */
   readonly challenge: (scope: string) => readonly string[];
-  /** Where keys and certificates are looked up; undefined when neither is taken. */
+  /** Undefined when neither API keys nor certificates are accepted. */
   readonly lookup: CredentialCache | undefined;
-  /** Watches the credentials behind responses that go on for long. */
+  /** Watches the credentials of event streams. */
   readonly credentials: CredentialWatch;
   readonly requireCurrentPassword: RequireCurrentPassword;
   readonly close: () => Promise<void>;
 }
 
-/** The order of the challenges in a 401, and in which a request is looked through. */
+/** The order of the challenges in a 401, and in which schemes look for their credential. */
 const ORDER: readonly SchemeName[] = ['bearer', 'api-key', 'basic', 'signature', 'mtls'];
 
-/** Opens the schemes that the configuration names. With `counts`, failures are counted for all processes. */
+/** Opens the configured schemes. With `counts`, failures are counted for all processes. */
 export async function openAuth(
   config: Config,
   db: Db,
   log: Log,
-  failed: LabelledMetric<CounterValue>,
+  failures: LabelledMetric<CounterValue>,
   counts?: OpenCounts,
 ): Promise<Auth> {
   const lookup = config.auth.some((name) => name === 'api-key' || name === 'mtls')
-    ? openCredentialCache(db, log)
+    ? new CredentialCache(db, log)
     : undefined;
-  const takeOnce = createTakeOnce(db);
+  const acceptOnce = createReplayGuard(db);
   const passwords = new PasswordCheck();
   const open: Record<SchemeName, () => Scheme | Promise<Scheme>> = {
-    bearer: async () => (await import('./schemes/bearer.js')).bearer(config, takeOnce, log),
+    bearer: async () => (await import('./schemes/bearer.js')).bearer(config, acceptOnce, log),
     'api-key': () => apiKey(config.realm, lookup!),
     basic: () => basic(config, db, log, passwords),
-    signature: () => signature(config, takeOnce),
+    signature: () => signature(config, acceptOnce),
     mtls: () => mtls(config.realm, lookup!),
   };
-  const named = ORDER.filter((name) => config.auth.includes(name));
-  const schemes = await Promise.all(named.map((name) => open[name]()));
+  const names = ORDER.filter((name) => config.auth.includes(name));
+  const schemes = await Promise.all(names.map((name) => open[name]()));
   const credentials = new CredentialWatch(db, log, schemes);
-  const failures = createLoginThrottle(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
+  const throttle = createLoginThrottle(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
   return {
-    authenticate: schemes.length > 0 ? createAuthenticator(schemes, failures, failed) : undefined,
+    authenticate: schemes.length > 0 ? createAuthenticator(schemes, throttle, failures) : undefined,
     challenge: (scope) =>
       config.auth.includes('bearer')
         ? [
@@ -68,7 +67,7 @@ export async function openAuth(
         : [],
     lookup,
     credentials,
-    requireCurrentPassword: currentPasswordRule(db, passwords, failures),
+    requireCurrentPassword: currentPasswordRule(db, passwords, throttle),
     close: async () => {
       credentials.close();
       await Promise.all(schemes.map((scheme) => scheme.close?.()));

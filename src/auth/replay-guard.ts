@@ -6,34 +6,31 @@ import { sharing } from '../telemetry/metrics.js';
 
 const TAKE = readStatements('auth.sql').get('take')!;
 
-/** Those that come in one turn of the event loop share a statement, and a commit: 6 x the signed requests. */
-const TAKES = { max: 256, inFlight: 2, waiting: 20_000 };
+/** Values from one tick share a statement and its commit. */
+const BATCHES = { max: 256, inFlight: 2, waiting: 20_000 };
 
 /**
- * `first`: no process that shares the database has accepted the value before. `expired`: by the database's clock its
- * time is over, so that it may have been forgotten.
+ * `first`: no process that shares the database has accepted the value before. `expired`: its time is over by the
+ * database's clock, so it may have been deleted.
  */
-export type Use = 'first' | 'repeated' | 'expired';
+type Use = 'first' | 'repeated' | 'expired';
 
-/**
- * Remembers `value` until then, in seconds since 1970, for all processes that share the database; only its SHA-256 is
- * stored.
- */
-export type TakeOnce = (value: string, until: number) => Promise<Use>;
+/** Stores the SHA-256 of `value` until `until`, in seconds since 1970, for all processes that share the database. */
+export type AcceptOnce = (value: string, until: number) => Promise<Use>;
 
-interface Taken {
+interface Entry {
   readonly hash: string;
   readonly until: number;
 }
 
-export function createTakeOnce(db: Db): TakeOnce {
+export function createReplayGuard(db: Db): AcceptOnce {
   const shared = sharing(db.metrics, 'take', 'credentials');
-  const take = createBatcher<Taken, Use>({ ...TAKES, sharing: shared }, async (asked) => {
-    const rows = await db.run(TAKE, [JSON.stringify(asked)]);
+  const take = createBatcher<Entry, Use>({ ...BATCHES, sharing: shared }, async (entries) => {
+    const rows = await db.run(TAKE, [JSON.stringify(entries)]);
     const uses = new Map(rows.map(({ hash, use }) => [hash as string, use as Use]));
-    return asked.map(({ hash }) => {
+    return entries.map(({ hash }) => {
       const use = uses.get(hash) ?? 'repeated';
-      // Of the same value twice in one statement, the first has it.
+      // For a value that is twice in one statement, the first entry wins.
       if (use === 'first') uses.set(hash, 'repeated');
       return use;
     });

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 
 /**
- * The HMAC-SHA256 that a signed request carries as `X-Signature`, in base64: over timestamp (seconds since 1970),
- * method, target (path and query as they are sent) and body, joined by line feeds. The secret is taken as text.
+ * The HMAC-SHA256 that a signed request carries as `X-Signature`, in base64: of timestamp (seconds since 1970),
+ * method, target (path and query as sent) and body, joined by line feeds. The key is the secret in UTF-8.
  */
 export function requestMac(
   secret: string,

@@ -2,19 +2,19 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Admission } from '../limits/login-throttle.js';
 import type { Principal, SchemeName } from '../principal.js';
 
-/** What of a request may carry a credential. */
+/** The parts of a request that can carry a credential, and those that signatures cover. */
 export interface Presented {
   readonly method: string;
   /** The request target as it was sent. */
   readonly target: string;
   readonly headers: IncomingHttpHeaders;
-  /** The client's address, as far as trusted proxies tell. */
+  /** The client's address, as far as trusted proxies report it. */
   readonly address: string;
-  /** Whether the client's connection is encrypted, as far as trusted proxies tell. */
+  /** Whether the client's connection is encrypted, as far as trusted proxies report it. */
   readonly secure: boolean;
-  /** Whether the client is on this machine and no proxy is between. */
+  /** Whether the client is on this machine and there is no proxy. */
   readonly loopback: boolean;
-  /** SHA-256 of the client's certificate in DER, base64url (RFC 8705); undefined when it showed none that is good. */
+  /** SHA-256 of the client's certificate in DER, base64url (RFC 8705); undefined without a valid one. */
   readonly certificate: string | undefined;
   /** When that certificate expires, in milliseconds since 1970. */
   readonly certificateExpires?: number | undefined;
@@ -22,36 +22,36 @@ export interface Presented {
   readonly body: () => Promise<Buffer>;
 }
 
-/** One kind of credential. */
+/** One way to authenticate. */
 export interface Scheme {
   readonly name: SchemeName;
   /**
-   * The value of WWW-Authenticate for a request to `host`, as its field says, and over TLS or not. `refusal`: what was
-   * wrong with a credential of this scheme.
+   * The value of WWW-Authenticate. `host` is the Host field, `secure` whether the request came over TLS, `refusal` the
+   * reason if a credential of this scheme was refused.
    */
   readonly challenge: (host: string | undefined, secure: boolean, refusal: Refusal | undefined) => string;
   /**
-   * The principal; undefined when the request has no credential of this scheme. Throws a Refusal for one that is
-   * no good, 503 when that cannot be told now.
+   * The principal; undefined when the request has no credential of this scheme. Throws a Refusal for an invalid
+   * credential, 503 when it cannot be verified now.
    */
   readonly authenticate: (
     presented: Presented,
     admission: Admission,
   ) => Promise<Principal> | Principal | undefined;
   /**
-   * What the credential behind a principal of this scheme stands for now, where only the scheme can find out;
-   * undefined: it cannot. Rejects with a Refusal when the credential is no longer valid, with 503 when that is unknown.
+   * Authenticates a principal's credential again; undefined if the scheme cannot. Rejects with a Refusal when the
+   * credential is no longer valid, with 503 when that is unknown.
    */
   readonly recheck?: (principal: Principal) => Promise<Principal> | Principal | undefined;
   readonly close?: () => Promise<void>;
 }
 
-/** A credential that is no good: a 401. The description never has any part of the credential. */
+/** An invalid credential, which becomes a 401. The description must not contain any part of the credential. */
 export class Refusal {
   constructor(
     readonly scheme: SchemeName,
     readonly description: string,
-    /** Whose credential it claimed to be, for the limit of failures. */
+    /** The account that the credential claims, for the limit of failed logins. */
     readonly account?: string,
   ) {}
 }
@@ -65,7 +65,7 @@ export function credentialsOf({ headers }: Presented, scheme: string): string | 
   return field.slice(scheme.length + 1).trim();
 }
 
-/** A quoted-string of what may stand in one (RFC 9110 section 5.6.4). */
+/** A quoted-string (RFC 9110 section 5.6.4); other characters become `?`. */
 export function quote(text: string): string {
   return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
 }

@@ -29,7 +29,7 @@ const POSITIONS = {
 
 type OrderParts = { readonly sort: string; readonly order: Direction } & Readonly<Record<string, string>>;
 
-/** The orders of a kind of list, with what they put into its statement as `:name`. */
+/** The orders of a list, with what they put into its statement as `:name`. */
 export function* ordersOf(kind: ListKind, resource: Resource): Generator<OrderParts> {
   const byCreation = kind === 'deep' ? [] : ['created_at'];
   const others = kind === 'counted' ? [] : Object.keys(resource.sortable);

@@ -25,7 +25,7 @@ const MAX_DELAY_MS = 250;
 /** Minimum interval between two notifications to other processes. */
 const NOTIFY_MS = 50;
 const BATCH_EVENTS = 1000;
-/** Snapshots are taken one after the other, as the horizon requires; callers share one that has not begun. */
+/** Snapshots are made one after the other, as the horizon requires; callers share one that has not begun. */
 const SNAPSHOTS = { max: 1, inFlight: 1, waiting: 1, keyOf: () => '' };
 
 /**

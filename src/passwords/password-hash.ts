@@ -1,5 +1,5 @@
-/** A hash of a password: a key that scrypt derived, or what bcrypt made, which holds its own parameters. */
-export type PasswordHash = ScryptHash | { readonly kind: 'bcrypt'; readonly text: string };
+/** A key derived by scrypt, or the text of bcrypt, which contains its parameters. */
+type PasswordHash = ScryptHash | { readonly kind: 'bcrypt'; readonly text: string };
 
 export interface ScryptHash {
   readonly kind: 'scrypt';
@@ -8,10 +8,10 @@ export interface ScryptHash {
   readonly key: Buffer;
 }
 
-/** Limits of a hash from elsewhere, for each sign-in: 128 MiB, and about five times the time of a hash made here. */
+/** Limits of memory and work for imported hashes, since each sign-in has their cost. */
 const MAX_SCRYPT_BYTES = 128 * 1024 * 1024;
 const MAX_SCRYPT_WORK = 2 ** 22;
-/** Doubles with each step: 14 takes about a second of a core. */
+/** Each step doubles the time. */
 const MAX_BCRYPT_COST = 14;
 
 const SCRYPT = /^scrypt\$(\d{1,7})\$(\d{1,3})\$(\d{1,3})\$([\w-]{11,86})\$([\w-]{22,86})$/;
@@ -30,7 +30,7 @@ export function parsePasswordHash(text: string): PasswordHash | undefined {
   };
 }
 
-/** Whether a hash from elsewhere may be stored: its form is known, and no sign-in with it costs too much. */
+/** Whether a hash may be imported: its format is supported, and a sign-in with it does not cost too much. */
 export function isImportableHash(text: string): boolean {
   const hash = parsePasswordHash(text);
   if (hash?.kind === 'bcrypt') {

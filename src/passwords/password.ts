@@ -2,19 +2,18 @@ import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:c
 import { parsePasswordHash, type ScryptHash } from './password-hash.js';
 import { queueHash } from './password-queue.js';
 
-/** OWASP's scrypt parameters: 2^17 needs 128 MiB a hash, so p is raised and N lowered to 2^15 (32 MiB). */
+/** One of OWASP's equivalent choices of scrypt parameters: 32 MiB for each hash instead of 128 MiB for N = 2^17. */
 const COST = { N: 2 ** 15, r: 8, p: 3 } as const;
 const KEY_BYTES = 32;
-/** bcrypt ignores what comes after. */
+/** bcrypt ignores further bytes. */
 const MAX_BCRYPT_BYTES = 72;
 
-/** A password and its hash. */
 export interface HashedPassword {
   readonly password: string;
   readonly hash: string;
 }
 
-/** A salted scrypt hash with its parameters: `scrypt$N$r$p$salt$key`. Throws unavailable when too many wait. */
+/** A salted scrypt hash with its parameters: `scrypt$N$r$p$salt$key`. Throws 503 when too many wait. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
   const key = await derive(password, salt, KEY_BYTES, COST);
@@ -22,12 +21,12 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Whether a password has this hash, of scrypt or bcrypt. Without a hash it is compared with none that fits, so that a
- * user who is not known costs what a wrong password does. Throws unavailable when too many wait.
+ * Whether a password has this hash, of scrypt or bcrypt. Without a hash, a comparison that fails costs the same time,
+ * so that unknown users cannot be distinguished from wrong passwords. Throws 503 when too many wait.
  */
 export async function verifyPassword(password: string, hash: string | undefined): Promise<boolean> {
-  const parsed = hash === undefined ? NOBODYS : parsePasswordHash(hash);
-  if (!parsed) throw new Error('a stored password has a hash of an unknown kind');
+  const parsed = hash === undefined ? UNKNOWN_USER : parsePasswordHash(hash);
+  if (!parsed) throw new Error('a stored password has a hash in an unknown format');
   if (parsed.kind === 'bcrypt') return verifyBcrypt(password, parsed.text);
   const { cost, salt, key } = parsed;
   const derived = await derive(password, salt, key.length, cost);
@@ -35,34 +34,34 @@ export async function verifyPassword(password: string, hash: string | undefined)
 }
 
 /**
- * Whether a hash that this password fits is to be replaced by a new one: it was made with other parameters than new
- * ones are. Not if bcrypt has ignored the end of the password, which may have a mistake.
+ * Whether the hash of a verified password should be replaced, because it has other parameters than new hashes. A hash
+ * by bcrypt stays if bcrypt ignored the end of the password, which was not verified then.
  */
 export function isOutdated(hash: string, password: string): boolean {
   if (hash.startsWith('$2')) return Buffer.byteLength(password) <= MAX_BCRYPT_BYTES;
   return !hash.startsWith(['scrypt', COST.N, COST.r, COST.p, ''].join('$'));
 }
 
-const NOBODYS: ScryptHash = {
+const UNKNOWN_USER: ScryptHash = {
   kind: 'scrypt',
   cost: COST,
   salt: randomBytes(16),
   key: randomBytes(KEY_BYTES),
 };
 
-/** In a thread of libuv. The password's bytes are as the client sent them, as they were where the hash was made. */
+/** Without NFC, since the hash was made elsewhere. */
 async function verifyBcrypt(password: string, hash: string): Promise<boolean> {
   const { default: bcrypt } = await import('bcrypt');
-  // PHP's name for what others call 2b.
+  // PHP writes 2y for 2b.
   return queueHash(() => bcrypt.compare(password, hash.replace(/^\$2y/, '$2b')));
 }
 
 function derive(password: string, salt: Buffer, bytes: number, cost: ScryptOptions): Promise<Buffer> {
   const options = { ...cost, maxmem: 256 * 1024 * 1024 };
-  return queueHash(() => scrypted(password.normalize('NFC'), salt, bytes, options));
+  return queueHash(() => scryptAsync(password.normalize('NFC'), salt, bytes, options));
 }
 
-function scrypted(password: string, salt: Buffer, bytes: number, options: ScryptOptions): Promise<Buffer> {
+function scryptAsync(password: string, salt: Buffer, bytes: number, options: ScryptOptions): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     scrypt(password, salt, bytes, options, (error, key) => (error ? reject(error) : resolve(key)));
   });

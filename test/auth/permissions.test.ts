@@ -56,7 +56,7 @@ async function setup(t: Test) {
     ),
   });
   let requests = 0;
-  /** Each with an address of its own, since a signature is taken once. */
+  /** Each request has an address of its own, since a signature is accepted once. */
   const as = (caller: string, method: string, path: string, options: SendOptions = {}): Promise<Answer> => {
     const body = options.body === undefined ? '' : JSON.stringify(options.body);
     const unique = `${path}${path.includes('?') ? '&' : '?'}n=${requests++}`;

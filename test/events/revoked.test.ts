@@ -8,7 +8,7 @@ import { bearer } from '../../src/auth/schemes/bearer.js';
 import { readConfig } from '../../src/config/config.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { makeKey } from '../support/credentials.js';
-import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../support/issuer.js';
+import { AUDIENCE, claims, json, mockClock, sign, signingKey, testIssuer } from '../support/issuer.js';
 import { until } from '../support/process.js';
 import { testProxy } from '../support/proxy.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
@@ -165,10 +165,9 @@ t.test('introspected tokens: introspected again when the remembered response is 
     json(away ? {} : answers[token]!, away ? 503 : 200)(req, res);
   });
   const service = await testService(t, ENV, QUIET);
-  const clock = { ms: Date.now() };
+  const clock = mockClock(t);
   const config = readConfig({ AUTH: 'bearer', INTROSPECTION_URI: `${issuer.url}/introspect` });
-  const timing = { timeoutMs: 5000, now: () => clock.ms };
-  const scheme = bearer(config, () => Promise.resolve('first'), createLog('silent'), timing);
+  const scheme = bearer(config, () => Promise.resolve('first'), createLog('silent'));
   const watch = new CredentialWatch(service.db, createLog('silent'), [scheme]);
   t.teardown(() => watch.close());
   const ended: string[] = [];
@@ -179,7 +178,7 @@ t.test('introspected tokens: introspected again when the remembered response is 
   }
   away = true;
   clock.ms += 31_000;
-  await until('it has been away', () => issuer.asked.length >= 6);
+  await until('it has been away', () => issuer.requests.length >= 6);
   t.same(ended, [], 'nothing is known while the authorization server is away');
   away = false;
   answers.revoked = { active: false };

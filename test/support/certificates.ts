@@ -17,19 +17,19 @@ export interface Authority extends Pair {
   sign(name: string): Pair;
 }
 
-/** Whether there is an openssl to make certificates with; else the reason to skip, for tap. */
+/** False with openssl, which makes the certificates; else tap's reason to skip. */
 export const withoutOpenssl: string | false = (() => {
   try {
     execFileSync('openssl', ['version'], { stdio: 'pipe' });
     return false;
   } catch {
-    return 'there is no openssl';
+    return 'openssl is not installed';
   }
 })();
 
 const EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
 
-/** An authority of the test's own. What it signs is good for servers on 127.0.0.1 and for clients. */
+/** An authority of the test's own. What it signs is valid for servers on 127.0.0.1 and for clients. */
 export function authority(t: Test, name = 'ca'): Authority {
   const folder = mkdtempSync(join(tmpdir(), 'plinth-ca-'));
   t.teardown(() => rmSync(folder, { recursive: true }));

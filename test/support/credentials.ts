@@ -3,7 +3,7 @@ import { createCredential } from '../../src/auth/credentials/credentials.js';
 import type { Db } from '../../src/db/db.js';
 import type { JsonObject } from '../../src/json.js';
 
-/** A key in the database, made without a service; with the scope admin, unless it is said otherwise. */
+/** Stores a key without a service; by default with the scope admin. */
 export async function makeKey(db: Db, more: JsonObject = {}): Promise<{ id: string; key: string }> {
   const { input, key } = readCredentialInput({
     label: 'test',

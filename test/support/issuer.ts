@@ -23,18 +23,30 @@ export async function signingKey(kid: string, alg: SigningKey['alg'] = 'ES256'):
 
 type Handler = (req: http.IncomingMessage, res: http.ServerResponse) => void;
 
-/** An authorization server that does what a test says. */
+/** An authorization server whose responses a test chooses. */
 export interface TestIssuer {
   readonly url: string;
-  /** How to answer a path; what is not here is 404. */
+  /** The responses by path; other paths are 404. */
   readonly paths: Map<string, Handler>;
-  /** Paths that were asked for. */
-  readonly asked: string[];
+  /** The paths of all requests. */
+  readonly requests: string[];
   /** Publishes these keys, and no others. */
   readonly publish: (...keys: SigningKey[]) => void;
-  /** Gives up its port, or takes it again. */
+  /** Stops listening, or listens again on the same port. */
   readonly leave: () => Promise<void>;
   readonly comeBack: () => Promise<void>;
+}
+
+const realNow = Date.now;
+
+/** Stops the clock of this process: Date.now() changes only with `ms`. */
+export function mockClock(t: Test): { ms: number } {
+  const clock = { ms: Date.now() };
+  Date.now = () => clock.ms;
+  t.teardown(() => {
+    Date.now = realNow;
+  });
+  return clock;
 }
 
 export const METADATA = '/.well-known/oauth-authorization-server';
@@ -47,9 +59,9 @@ export const json =
 /** An issuer on a port of its own, with metadata by RFC 8414. */
 export async function testIssuer(t: Test, ...keys: SigningKey[]): Promise<TestIssuer> {
   const paths = new Map<string, Handler>();
-  const asked: string[] = [];
+  const requests: string[] = [];
   const server = http.createServer((req, res) => {
-    asked.push(req.url!);
+    requests.push(req.url!);
     (paths.get(req.url!) ?? json({}, 404))(req, res);
   });
   const listen = async (port: number) => {
@@ -70,10 +82,10 @@ export async function testIssuer(t: Test, ...keys: SigningKey[]): Promise<TestIs
   paths.set(METADATA, json({ issuer: url, jwks_uri: `${url}/jwks` }));
   publish(...keys);
   const comeBack = async () => void (await listen(port));
-  return { url, paths, asked, publish, leave, comeBack };
+  return { url, paths, requests, publish, leave, comeBack };
 }
 
-/** Claims that are good; those given count instead, undefined ones are left out. */
+/** Valid claims. Those in `more` replace them; undefined ones are left out. */
 export function claims(issuer: string, more: Record<string, unknown> = {}): JWTPayload {
   const now = Math.floor(Date.now() / 1000);
   return {
@@ -87,20 +99,20 @@ export function claims(issuer: string, more: Record<string, unknown> = {}): JWTP
   };
 }
 
-/** A token signed with `key`; `header` counts instead of what fits the key. */
+/** A token signed with `key`; members of `header` replace those that match the key. */
 export function sign(key: SigningKey, payload: JWTPayload, header: object = {}): Promise<string> {
   return new SignJWT(payload)
     .setProtectedHeader({ alg: key.alg, kid: key.kid, typ: 'at+jwt', ...header })
     .sign(key.privateKey);
 }
 
-/** A token whose parts are as they are given. */
+/** A token of the given parts. */
 export function assemble(header: object, payload: object, signature: string): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   return `${part(header)}.${part(payload)}.${signature}`;
 }
 
-/** A token that no library would make, with a signature by ES256 that fits. */
+/** A token with any header and a valid signature by ES256. */
 export function signAsIs({ privateKey }: SigningKey, header: object, payload: object): string {
   const unsigned = assemble(header, payload, '');
   const key = KeyObject.from(privateKey);

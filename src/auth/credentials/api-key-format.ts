@@ -1,28 +1,27 @@
 import { hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** How each API key begins. */
 export const API_KEY_PREFIX = 'plinth_';
-/** Random characters: 190 bits. */
-const LENGTH = 32;
-/** Characters of the checksum: 62 ** 6 is more than 2 ** 32. */
-const CHECK = 6;
+/** 190 random bits. */
+const RANDOM_LENGTH = 32;
+/** 62 ** 6 is more than 2 ** 32. */
+const CHECKSUM_LENGTH = 6;
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const FORM = /^plinth_[0-9A-Za-z]{38}$/;
 
-/** A new API key: `plinth_`, 32 random base62 characters, and the CRC-32 of all that in 6 more. */
+/** A new API key: `plinth_`, 32 random base62 characters, and the CRC-32 of these in 6 characters. */
 export function newKey(): string {
   let text = API_KEY_PREFIX;
-  for (let at = 0; at < LENGTH; at++) text += DIGITS[randomInt(DIGITS.length)];
+  for (let at = 0; at < RANDOM_LENGTH; at++) text += DIGITS[randomInt(DIGITS.length)];
   return text + checksum(text);
 }
 
-/** Whether a text may be a key: a slip of the pen, or a guess, is told without a look into the database. */
+/** Whether a text has the format of a key; the checksum detects typing errors without a database query. */
 export function isKey(text: string): boolean {
-  return FORM.test(text) && checksum(text.slice(0, -CHECK)) === text.slice(-CHECK);
+  return FORM.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
 }
 
-/** What is known of a key: its SHA-256, in base64. */
+/** The form in which a key is stored: its SHA-256 in base64. */
 export function hashOf(key: string): string {
   return hash('sha256', key, 'base64');
 }
@@ -30,7 +29,7 @@ export function hashOf(key: string): string {
 function checksum(text: string): string {
   let rest = crc32(text);
   let digits = '';
-  for (let at = 0; at < CHECK; at++) {
+  for (let at = 0; at < CHECKSUM_LENGTH; at++) {
     digits = DIGITS[rest % DIGITS.length] + digits;
     rest = Math.floor(rest / DIGITS.length);
   }

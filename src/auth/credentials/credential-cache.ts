@@ -4,101 +4,95 @@ import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { type Found, findCredential, type Kind } from './credentials.js';
 
-/** Finds out whom keys and certificates stand for. */
-export interface CredentialCache {
-  /**
-   * The principal behind a SHA-256 in base64, without a promise when the answer is known; undefined when it has none
-   * that is good now. Rejects when the database is away.
-   */
-  readonly find: (kind: Kind, hash: string) => Promise<Principal | undefined> | Principal | undefined;
-  /** The next `find` asks the database. */
-  readonly forget: (hash: string) => void;
-  readonly close: () => Promise<void>;
-}
+/** How long a credential is cached: a revocation whose notification is lost takes effect after this time. */
+const MAX_AGE_MS = 1000;
+const MAX_CACHED = 10_000;
 
-/** For how long an answer is good, in milliseconds: a revocation whose message is lost takes effect after that. */
-const TRUST_MS = 1000;
-/** Answers that are kept. */
-const MAX = 10_000;
-
-/** An answer, and when it was asked for: milliseconds of performance.now(), which no clock that is set moves. */
 interface Dated<T> {
+  /** When the query began, in milliseconds of performance.now(), which changes of the system clock do not move. */
   readonly at: number;
   readonly found: T;
 }
 
-type Asked = Dated<Promise<Found | undefined>>;
-
 /**
- * Keeps answers for a second, and only while it hears of revocations: one that it hears of counts at once. Those
- * who ask for the same at the same time share one statement. What is not known is asked for again each time.
+ * Looks up API keys and certificates. Caches them for a second while the connection for notifications of revocations is
+ * open, and not at all otherwise. Concurrent lookups of one credential share a statement; unknown ones are not cached.
  */
-export function openCredentialCache(
-  db: Db,
-  log: Log,
-  now: () => number = () => performance.now(),
-): CredentialCache {
-  const known = new QuickLRU<string, Dated<Found>>({ maxSize: MAX / 2 });
-  // Bounded by the queue of the database.
-  const pending = new Map<string, Asked>();
-  let hears = false;
-  let warned = false;
+export class CredentialCache {
+  readonly #cached = new QuickLRU<string, Dated<Found>>({ maxSize: MAX_CACHED / 2 });
+  /** Bounded by the queue of the database. */
+  readonly #pending = new Map<string, Dated<Promise<Found | undefined>>>();
+  #isListening = false;
+  #hasWarned = false;
+  readonly close: () => Promise<void>;
 
-  const forget = (hash: string): void => {
-    known.delete(hash);
-    pending.delete(hash);
-  };
-  const forgetAll = (): void => {
-    known.clear();
-    pending.clear();
-  };
-  const end = db.listen('plinth_revoked', {
-    onMessage: forget,
-    onOpen: () => {
-      // Answers from before may have been revoked unheard.
-      forgetAll();
-      hears = true;
-      if (warned) log.warn('revocations are heard of again');
-      warned = false;
-    },
-    onLost: (err) => {
-      hears = false;
-      forgetAll();
-      if (!warned) log.warn({ err }, 'revocations are not heard of: every credential is looked up each time');
-      warned = true;
-    },
-  });
-
-  function ask(hash: string): Asked {
-    const asked: Asked = { at: now(), found: findCredential(db, hash) };
-    pending.set(hash, asked);
-    const settle = (found: Found | undefined): void => {
-      // Revoked meanwhile, or too slow: the answer is for those who wait for it, and for nobody else.
-      if (pending.get(hash) !== asked) return;
-      pending.delete(hash);
-      if (found && hears) known.set(hash, { at: asked.at, found });
-    };
-    // Those who asked get the error; here it only means that there is nothing to keep.
-    asked.found.then(settle, () => settle(undefined));
-    return asked;
+  constructor(
+    readonly db: Db,
+    readonly log: Log,
+    readonly now: () => number = () => performance.now(),
+  ) {
+    this.close = db.listen('plinth_revoked', {
+      onMessage: (hash) => this.forget(hash),
+      onOpen: () => this.#onOpen(),
+      onLost: (error) => this.#onLost(error),
+    });
   }
 
-  const fresh = <T>(answer: Dated<T> | undefined): T | undefined =>
-    answer && now() - answer.at < TRUST_MS ? answer.found : undefined;
+  /** The principal of a SHA-256 in base64; undefined without a valid credential. Rejects while the database is away. */
+  find(kind: Kind, hash: string): Promise<Principal | undefined> | Principal | undefined {
+    const cached = this.#fresh(this.#cached.get(hash));
+    if (cached) return principalOf(kind, hash, cached);
+    const pending = this.#fresh(this.#pending.get(hash)) ?? this.#query(hash);
+    return pending.then((found) => principalOf(kind, hash, found));
+  }
 
-  return {
-    find: (kind, hash) => {
-      const found = fresh(known.get(hash));
-      if (found) return principalOf(kind, hash, found);
-      const asked = fresh(pending.get(hash)) ?? ask(hash).found;
-      return asked.then((answer) => principalOf(kind, hash, answer));
-    },
-    forget,
-    close: end,
-  };
+  /** Makes the next `find` query the database. */
+  forget(hash: string): void {
+    this.#cached.delete(hash);
+    this.#pending.delete(hash);
+  }
+
+  #fresh<T>(entry: Dated<T> | undefined): T | undefined {
+    return entry && this.now() - entry.at < MAX_AGE_MS ? entry.found : undefined;
+  }
+
+  #query(hash: string): Promise<Found | undefined> {
+    const query = { at: this.now(), found: findCredential(this.db, hash) };
+    this.#pending.set(hash, query);
+    const store = (found: Found | undefined): void => {
+      // After a revocation in the meantime, or a newer query, only the waiting callers get the result.
+      if (this.#pending.get(hash) !== query) return;
+      this.#pending.delete(hash);
+      if (found && this.#isListening) this.#cached.set(hash, { at: query.at, found });
+    };
+    // The callers handle the error.
+    query.found.then(store, () => store(undefined));
+    return query.found;
+  }
+
+  #clear(): void {
+    this.#cached.clear();
+    this.#pending.clear();
+  }
+
+  #onOpen(): void {
+    // Notifications may have been missed before.
+    this.#clear();
+    this.#isListening = true;
+    if (this.#hasWarned) this.log.warn('revocations are notified again');
+    this.#hasWarned = false;
+  }
+
+  #onLost(err: unknown): void {
+    this.#clear();
+    this.#isListening = false;
+    if (!this.#hasWarned)
+      this.log.warn({ err }, 'revocations are not notified: each credential is looked up for each request');
+    this.#hasWarned = true;
+  }
 }
 
-/** Undefined for nobody, for a credential of another kind, and for one that has expired. */
+/** Undefined for an unknown or expired credential, and for one of the other kind. */
 function principalOf(kind: Kind, hash: string, found: Found | undefined): Principal | undefined {
   if (!found || found.kind !== kind) return undefined;
   const { subject, scopes, expires } = found;

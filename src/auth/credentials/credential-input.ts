@@ -8,13 +8,13 @@ import { compileOnFirstUse } from '../../validation.js';
 import { hashOf, newKey } from './api-key-format.js';
 import type { CredentialFields } from './credentials.js';
 
-/** A grant to store, and the key that nobody sees again; none for a certificate, whose owner has its key. */
-export interface CredentialInput {
+/** A credential to store, and the API key, which is not stored; undefined for a certificate. */
+interface CredentialInput {
   readonly input: CredentialFields;
   readonly key: string | undefined;
 }
 
-/** A scope as RFC 6749 section 3.3 writes it; without commas, which the command line puts between them. */
+/** A scope (RFC 6749 section 3.3), without commas, which separate scopes on the command line. */
 const SCOPE = '^[\\x21\\x23-\\x2b\\x2d-\\x5b\\x5d-\\x7e]+$';
 
 const check = compileOnFirstUse({
@@ -39,7 +39,7 @@ const check = compileOnFirstUse({
   normalize: { label: ['trim', 'nfc'], subject: ['trim'] },
 });
 
-/** Reads `{label, subject, scopes, expires_at?, certificate?}` and makes a key unless there is a certificate. Throws 400. */
+/** Validates the fields of a new credential and generates a key unless there is a certificate. Throws 400. */
 export function readCredentialInput(input: Json | undefined): CredentialInput {
   const { label, subject, scopes, expires_at, certificate } = check(input).fields as unknown as Fields;
   const failures: Failure[] = [];
@@ -47,18 +47,18 @@ export function readCredentialInput(input: Json | undefined): CredentialInput {
   if (expires_at !== undefined && !(expires! > Date.now()))
     failures.push({
       path: '/expires_at',
-      message: 'must be a time to come, as in RFC 3339',
+      message: 'must be a time in the future, in the format of RFC 3339',
       keyword: 'format',
     });
   const thumbprint = certificate === undefined ? undefined : thumbprintOf(certificate);
   if (certificate !== undefined && thumbprint === undefined)
     failures.push({ path: '/certificate', message: 'must be one certificate in PEM', keyword: 'format' });
   if (failures.length > 0) throw invalid(failures);
-  const given = { label, subject, scopes, expires };
+  const common = { label, subject, scopes, expires };
   if (thumbprint !== undefined)
-    return { input: { ...given, kind: 'certificate', hash: thumbprint }, key: undefined };
+    return { input: { ...common, kind: 'certificate', hash: thumbprint }, key: undefined };
   const key = newKey();
-  return { input: { ...given, kind: 'key', hash: hashOf(key) }, key };
+  return { input: { ...common, kind: 'key', hash: hashOf(key) }, key };
 }
 
 interface Fields {
@@ -69,7 +69,7 @@ interface Fields {
   readonly certificate?: string;
 }
 
-/** SHA-256 of the DER of the one certificate in a PEM text, base64. What is around it is left out. */
+/** SHA-256 of the DER of the one certificate in a PEM text, base64; other text is ignored. */
 function thumbprintOf(pem: string): string | undefined {
   const blocks = certificateBlocks(pem);
   if (blocks.length !== 1) return undefined;

@@ -17,25 +17,22 @@ interface Watched extends Stored {
   readonly onInvalid: () => void;
   /** Milliseconds since 1970. */
   expiresAt: number;
-  /** When a scheme that did not know is asked again; milliseconds of performance.now(). */
+  /** When a failed recheck by the scheme is repeated; milliseconds of performance.now(). */
   recheckAt: number;
-  /** Set while the stream of a deleted user goes on for its last events. */
-  farewell: NodeJS.Timeout | undefined;
+  /** Set while a deleted user's stream still sends its last events. */
+  ending: NodeJS.Timeout | undefined;
 }
 
-/**
- * Between two checks. Revocation is not left to notifications, which can be lost without a sign: one statement a
- * second for up to a thousand readers finds it, whichever process or SQL it was made by.
- */
+/** Between two checks. They do not depend on notifications, which can be lost, and find changes by any process. */
 const CHECK_MS = 1000;
-const READERS_PER_STATEMENT = 1000;
-/** A deleted user's own stream goes on for so long, so that it ends with the events of the deletion. */
-const FAREWELL_MS = 500;
-/** Rechecks by schemes at once, and how long one waits after it has failed. */
+const CREDENTIALS_PER_STATEMENT = 1000;
+/** How long a deleted user's own stream continues, so that it sends the events of the deletion. */
+const ENDING_MS = 500;
+/** Concurrent rechecks by schemes, and the pause after a failed one. */
 const MAX_RECHECKS = 8;
 const RECHECK_FAILED_MS = 5000;
 
-/** Watches the credentials of callers whose responses go on for long. */
+/** Watches the credentials of event streams. */
 export class CredentialWatch {
   readonly #watched = new Set<Watched>();
   readonly #timer: NodeJS.Timeout;
@@ -57,14 +54,14 @@ export class CredentialWatch {
   }
 
   /**
-   * Calls `onInvalid`, once, within two seconds after the credential was revoked, changed or has expired, or its user
-   * was deleted; returns the function that ends the watch. Rejects with 503 when the database is away.
+   * Calls `onInvalid` once, within two seconds after the credential is revoked or changed or expires, or its user is
+   * deleted. Returns the function that ends the watch. Rejects with 503 while the database is away.
    */
   async watch(principal: Principal, onInvalid: () => void): Promise<() => void> {
     if (principal.scheme === 'none') return () => undefined;
     const userId = await findUser(this.db, principal);
     const expiresAt = expiryOf(principal.expiresAt);
-    const entry: Watched = { principal, onInvalid, userId, expiresAt, recheckAt: 0, farewell: undefined };
+    const entry: Watched = { principal, onInvalid, userId, expiresAt, recheckAt: 0, ending: undefined };
     this.#watched.add(entry);
     return () => this.#unwatch(entry);
   }
@@ -74,7 +71,7 @@ export class CredentialWatch {
   }
 
   #unwatch(entry: Watched): boolean {
-    clearTimeout(entry.farewell);
+    clearTimeout(entry.ending);
     return this.#watched.delete(entry);
   }
 
@@ -89,19 +86,19 @@ export class CredentialWatch {
 
   async #checkStored(): Promise<void> {
     const stored = [...this.#watched].filter(isStored);
-    for (let from = 0; from < stored.length; from += READERS_PER_STATEMENT) {
-      const some = stored.slice(from, from + READERS_PER_STATEMENT);
-      const current = await readCurrent(this.db, some);
-      for (const entry of some) {
+    for (let from = 0; from < stored.length; from += CREDENTIALS_PER_STATEMENT) {
+      const entries = stored.slice(from, from + CREDENTIALS_PER_STATEMENT);
+      const current = await readCurrent(this.db, entries);
+      for (const entry of entries) {
         entry.expiresAt = Math.min(entry.expiresAt, validUntil(entry, current));
         if (entry.expiresAt <= Date.now()) this.#invalidate(entry);
         else if (this.#watched.has(entry) && isUserDeleted(entry, current))
-          entry.farewell ??= setTimeout(() => this.#invalidate(entry), FAREWELL_MS).unref();
+          entry.ending ??= setTimeout(() => this.#invalidate(entry), ENDING_MS).unref();
       }
     }
   }
 
-  /** Ends early when the authorization server seems to be away: further ones would each wait for it. */
+  /** Stops after MAX_RECHECKS failures, since each further recheck would wait for the authorization server. */
   async #checkWithSchemes(): Promise<void> {
     const due = [...this.#watched].values();
     let failed = 0;
@@ -116,7 +113,7 @@ export class CredentialWatch {
     await Promise.all(Array.from({ length: MAX_RECHECKS }, worker));
   }
 
-  /** False: the scheme does not know now, and has logged why. */
+  /** Returns false when the scheme cannot verify the credential now, and has logged the reason. */
   async #recheck(entry: Watched): Promise<boolean> {
     const scheme = this.schemes.find(({ name }) => name === entry.principal.scheme);
     try {
@@ -135,7 +132,7 @@ export class CredentialWatch {
   }
 }
 
-/** Skips a run while the last one is in flight. A run that fails is logged once, until one succeeds. */
+/** Skips a run while the last one is in progress. Of consecutive failures, only the first is logged. */
 function oneAtATime(work: () => Promise<void>, log: Log): () => void {
   let busy = false;
   let failing = false;
@@ -146,7 +143,7 @@ function oneAtATime(work: () => Promise<void>, log: Log): () => void {
       await work();
       failing = false;
     } catch (err) {
-      if (!failing) log.warn({ err }, 'credentials of event streams cannot be checked now');
+      if (!failing) log.warn({ err }, 'the credentials of event streams cannot be checked');
       failing = true;
     } finally {
       busy = false;

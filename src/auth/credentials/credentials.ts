@@ -7,11 +7,11 @@ import { nextIdentity } from '../../uuid.js';
 
 export type Kind = 'key' | 'certificate';
 
-/** What somebody is given: a name for people to know it by, who it stands for, and what that one may do. */
 export interface CredentialFields {
   readonly kind: Kind;
   /** SHA-256 of the key, or of the certificate in DER; base64. */
   readonly hash: string;
+  /** A name for people. */
   readonly label: string;
   readonly subject: string;
   readonly scopes: readonly string[];
@@ -19,30 +19,30 @@ export interface CredentialFields {
   readonly expires: number | undefined;
 }
 
-/** A grant as it is stored. Times in milliseconds since 1970. */
+/** A stored credential. Times in milliseconds since 1970. */
 export interface Credential extends CredentialFields {
   readonly id: string;
   readonly created: number;
-  /** Less than a minute before it was last used; undefined: it never was. */
+  /** The last use, to within a minute; undefined: never. */
   readonly used: number | undefined;
 }
 
 const SQL = readStatements('auth.sql');
 
-/** The last one of a list may be told from the end of it by one more. */
+/** Credentials on a page. A query reads one more, which says whether there is a next page. */
 export const PAGE = 1000;
 
-/** Above every UUIDv7. */
-const ABOVE = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+/** Greater than every UUIDv7. */
+const MAX_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** Stores a grant. Throws 409 when the certificate has one. */
-export async function createCredential(db: Db, grant: CredentialFields): Promise<Credential> {
-  const { kind, hash, label, subject, scopes, expires } = grant;
+/** Throws 409 when the certificate is stored already. */
+export async function createCredential(db: Db, fields: CredentialFields): Promise<Credential> {
+  const { kind, hash, label, subject, scopes, expires } = fields;
   const { id } = nextIdentity();
   const args = [id, kind, hash, label, subject, scopes.join(' '), expires ?? null];
   try {
     const [row] = await db.run(SQL.get('create_credential')!, args);
-    return { ...grant, id, created: Number(row!.created), used: undefined };
+    return { ...fields, id, created: Number(row!.created), used: undefined };
   } catch (error) {
     if (databaseErrorOf(error)?.code === UNIQUE_VIOLATION)
       throw duplicate('certificate', 'CERTIFICATE_TAKEN');
@@ -50,9 +50,9 @@ export async function createCredential(db: Db, grant: CredentialFields): Promise
   }
 }
 
-/** The newest ones, or those older than the one with the id `after`: up to PAGE, and one more when there is. */
+/** The newest credentials, or those older than the id `after`: up to PAGE + 1. */
 export async function listCredentials(db: Db, after: string | undefined): Promise<Credential[]> {
-  return (await db.run(SQL.get('list_credentials')!, [after ?? ABOVE, PAGE + 1])).map(credentialOf);
+  return (await db.run(SQL.get('list_credentials')!, [after ?? MAX_ID, PAGE + 1])).map(credentialOf);
 }
 
 export async function getCredential(db: Db, id: string): Promise<Credential | undefined> {
@@ -60,13 +60,13 @@ export async function getCredential(db: Db, id: string): Promise<Credential | un
   return row && credentialOf(row);
 }
 
-/** Takes a grant back, in all processes. Gives its hash; undefined: there is none with this id. */
+/** Revokes a credential in all processes. Returns its hash; undefined for an unknown id. */
 export async function revokeCredential(db: Db, id: string): Promise<string | undefined> {
   const [row] = await db.run(SQL.get('revoke_credential')!, [id]);
   return row && String(row.hash);
 }
 
-/** What a request's credential stands for. */
+/** What authentication needs of a credential. */
 export interface Found {
   readonly kind: Kind;
   readonly subject: string;
@@ -74,7 +74,7 @@ export interface Found {
   readonly expires: number | undefined;
 }
 
-/** The grant of a hash. That it is used is written down, at most once a minute. */
+/** The credential with a hash. Records its use, at most once a minute. */
 export async function findCredential(db: Db, hash: string): Promise<Found | undefined> {
   const [row] = await db.run(SQL.get('find_credential')!, [hash]);
   if (!row) return undefined;

@@ -3,23 +3,26 @@ import { readStatements } from '../../db/statements.js';
 import { type Principal, scopesOf } from '../../principal.js';
 import { parseUuid } from '../../uuid.js';
 
-/** What the database has to contain for a principal's credential to be valid. Both undefined: nothing. */
+/** A principal, and what the database must contain for its credential to stay valid. */
 export interface Stored {
   readonly principal: Principal;
-  /** The user without whom the credential is not valid. */
+  /** The user without which the credential is invalid. */
   readonly userId: string | undefined;
 }
 
-/** Keys and certificates by their SHA-256 in base64, and users by their ids, as they are now. */
-export type Current = ReadonlyMap<string, Row>;
+/** The current keys and certificates by their SHA-256 in base64, and users by id. */
+type Current = ReadonlyMap<string, Row>;
 
 const CURRENT = readStatements('auth.sql').get('current_credentials')!;
 
-/** Reads what these depend on, in one statement. */
-export async function readCurrent(db: Db, some: readonly Stored[]): Promise<Current> {
+/** Reads what these principals depend on, in one statement. */
+export async function readCurrent(db: Db, entries: readonly Stored[]): Promise<Current> {
   const listOf = (ids: readonly (string | undefined)[]) =>
     JSON.stringify([...new Set(ids.filter((id) => id !== undefined))]);
-  const rows = await db.run(CURRENT, [listOf(some.map(hashOf)), listOf(some.map(({ userId }) => userId))]);
+  const rows = await db.run(CURRENT, [
+    listOf(entries.map(hashOf)),
+    listOf(entries.map(({ userId }) => userId)),
+  ]);
   return new Map(rows.map((row) => [row.id as string, row]));
 }
 
@@ -27,7 +30,7 @@ export function isStored(entry: Stored): boolean {
   return hashOf(entry) !== undefined || entry.userId !== undefined;
 }
 
-/** A user who signed in, or whose records `self` is for. A subject that never was a user cannot be deleted. */
+/** The user who signed in, or whose records the scope `self` covers; undefined if the subject is not a user. */
 export async function findUser(db: Db, principal: Principal): Promise<string | undefined> {
   const { scheme, subject, scopes } = principal;
   if (scheme === 'basic') return subject;
@@ -41,8 +44,7 @@ export function isUserDeleted({ userId }: Stored, current: Current): boolean {
 }
 
 /**
- * Until when a key, a certificate or a password is valid, as it is now, in milliseconds since 1970; 0: it was revoked
- * or changed.
+ * When the current key, certificate or password expires, in milliseconds since 1970; 0 if it was revoked or changed.
  */
 export function validUntil(entry: Stored, current: Current): number {
   const { principal, userId } = entry;
@@ -60,11 +62,11 @@ export function validUntil(entry: Stored, current: Current): number {
 
 export function permitsTheSame(
   { subject, scopes }: Principal,
-  current: unknown,
+  currentSubject: unknown,
   currentScopes: ReadonlySet<string>,
 ): boolean {
   const hasAll = () => [...scopes].every((scope) => currentScopes.has(scope));
-  return subject === current && scopes.size === currentScopes.size && hasAll();
+  return subject === currentSubject && scopes.size === currentScopes.size && hasAll();
 }
 
 /** A principal's expiry in milliseconds since 1970; Infinity: never. */
@@ -72,7 +74,7 @@ export function expiryOf(expiresAt: number | undefined): number {
   return expiresAt === undefined ? Number.POSITIVE_INFINITY : expiresAt * 1000;
 }
 
-/** Of an API key or a certificate. */
+/** The SHA-256 of an API key or a certificate; undefined for other credentials. */
 function hashOf({ principal: { scheme, credential } }: Stored): string | undefined {
   return scheme === 'basic' ? undefined : credential;
 }

@@ -1,9 +1,9 @@
 import type { Principal } from '../../principal.js';
-import { hashOf, isKey } from '../credentials/api-key-format.js';
+import { API_KEY_PREFIX, hashOf, isKey } from '../credentials/api-key-format.js';
 import type { CredentialCache } from '../credentials/credential-cache.js';
 import { credentialsOf, type Presented, quote, Refusal, type Scheme } from '../scheme.js';
 
-/** `X-API-Key: <key>`, or the key as a Bearer token, which other tokens are told from by how it begins. */
+/** `X-API-Key: <key>`, or the key as a Bearer token, which its prefix distinguishes from access tokens. */
 export function apiKey(realm: string, lookup: CredentialCache): Scheme {
   function verify(key: string): Promise<Principal> | Principal {
     if (!isKey(key)) throw refusal('The API key is malformed.');
@@ -15,8 +15,8 @@ export function apiKey(realm: string, lookup: CredentialCache): Scheme {
     name: 'api-key',
     challenge: () => `ApiKey realm=${quote(realm)}, header="X-API-Key"`,
     authenticate: (presented) => {
-      const given = keyOf(presented);
-      return given === undefined ? undefined : verify(given);
+      const key = keyOf(presented);
+      return key === undefined ? undefined : verify(key);
     },
     close: lookup.close,
   };
@@ -31,7 +31,7 @@ function keyOf(presented: Presented): string | undefined {
   const field = presented.headers['x-api-key'];
   if (field !== undefined) return String(field);
   const token = credentialsOf(presented, 'bearer');
-  return token?.startsWith('plinth_') ? token : undefined;
+  return token?.startsWith(API_KEY_PREFIX) ? token : undefined;
 }
 
 const refusal = (description: string) => new Refusal('api-key', description);

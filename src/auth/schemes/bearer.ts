@@ -1,120 +1,108 @@
 import type { Config } from '../../config/config.js';
 import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
-import type { TakeOnce } from '../replay-guard.js';
-import { credentialsOf, type Presented, quote, type Scheme } from '../scheme.js';
-import { refusal, requireHolder, type Token, TokenCache, type TokenSource } from '../tokens/access-token.js';
-import { introspection } from '../tokens/introspection.js';
-import { IssuerKeys, type RemoteTiming } from '../tokens/jwks.js';
-import { jwtVerifier } from '../tokens/jwt.js';
+import { API_KEY_PREFIX } from '../credentials/api-key-format.js';
+import type { AcceptOnce } from '../replay-guard.js';
+import { credentialsOf, type Presented, quote, type Refusal, type Scheme } from '../scheme.js';
+import { refusal, requireHolder, type Token } from '../tokens/access-token.js';
+import { Introspection } from '../tokens/introspection.js';
+import { JwtSource } from '../tokens/jwt.js';
 
-const TIMING: RemoteTiming = { timeoutMs: 5000, now: Date.now };
+/** For a response of the authorization server. */
+const TIMEOUT_MS = 5000;
 
 /** b64token of RFC 6750 section 2.1. */
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 /** Header, claims and a signature that may be empty (RFC 7515 section 7.1). */
 const JWT = /^[\w-]+\.[\w-]*\.[\w-]*$/;
-/** What the keys of this service begin with. */
-const API_KEY = 'plinth_';
 
 /**
- * An access token in Authorization (RFC 6750): a JWT of the issuer, which is verified here, or another one, which
- * the introspection endpoint is asked about. Without an issuer that is asked about all.
+ * Access tokens in Authorization (RFC 6750). With an issuer, JWTs are verified with its keys and other tokens by
+ * introspection; without an issuer, all tokens are introspected.
  */
-export function bearer(config: Config, takeOnce: TakeOnce, log: Log, timing: RemoteTiming = TIMING): Scheme {
-  const jwt = config.issuer === undefined ? undefined : jwtSource(config, config.issuer, log, timing);
-  const opaque = config.introspectionUri === undefined ? undefined : introspection(config, log, timing);
-  const takesKeys = config.auth.includes('api-key');
-  /** The texts of introspected tokens. Not in the principal, which must not hold a secret. */
-  const texts = new WeakMap<Principal, string>();
+export function bearer(config: Config, acceptOnce: AcceptOnce, log: Log, timeoutMs = TIMEOUT_MS): Scheme {
+  return new Bearer(config, acceptOnce, log, timeoutMs);
+}
 
-  /** No promise for a token that is known, whose form has been looked at before. */
-  function tokenOf(text: string): Promise<Token> | Token {
-    return jwt?.known(text) ?? opaque?.known(text) ?? newToken(text);
+class Bearer implements Scheme {
+  readonly name = 'bearer';
+  readonly #jwt: JwtSource | undefined;
+  readonly #opaque: Introspection | undefined;
+  readonly #hasApiKeys: boolean;
+  /** The texts of introspected tokens, by principal, which must not contain a secret. */
+  readonly #texts = new WeakMap<Principal, string>();
+
+  constructor(
+    readonly config: Config,
+    readonly acceptOnce: AcceptOnce,
+    log: Log,
+    timeoutMs: number,
+  ) {
+    const { issuer, introspectionUri } = config;
+    this.#jwt = issuer === undefined ? undefined : new JwtSource(config, issuer, log, timeoutMs);
+    this.#opaque = introspectionUri === undefined ? undefined : new Introspection(config, log, timeoutMs);
+    this.#hasApiKeys = config.auth.includes('api-key');
   }
 
-  function newToken(text: string): Promise<Token> {
+  challenge(host: string | undefined, secure: boolean, refused: Refusal | undefined): string {
+    const description = quote(refused?.description ?? 'No access token was sent.');
+    const error = `error="invalid_token", error_description=${description}`;
+    return `Bearer realm=${quote(this.config.realm)}, ${error}${metadataParameter(this.config, host, secure)}`;
+  }
+
+  authenticate(presented: Presented): Promise<Principal> | Principal | undefined {
+    const text = credentialsOf(presented, 'bearer');
+    if (text === undefined || (this.#hasApiKeys && text.startsWith(API_KEY_PREFIX))) return undefined;
+    const token = this.#jwt?.cached(text) ?? this.#opaque?.cached(text) ?? this.#verify(text);
+    return token instanceof Promise
+      ? token.then((verified) => this.#accept(presented, verified))
+      : this.#accept(presented, token);
+  }
+
+  recheck(principal: Principal): Promise<Principal> | Principal | undefined {
+    const text = this.#texts.get(principal);
+    if (text === undefined || !this.#opaque) return undefined;
+    return this.#opaque.cached(text)?.principal ?? this.#opaque.verify(text).then((token) => token.principal);
+  }
+
+  async close(): Promise<void> {
+    this.#jwt?.close();
+  }
+
+  #verify(text: string): Promise<Token> {
     if (!B64TOKEN.test(text)) throw refusal('The access token is malformed.');
-    // A key of this service is a secret that nobody else may see.
-    if (text.startsWith(API_KEY)) throw refusal('The access token is of an unsupported kind.');
-    if (jwt && JWT.test(text)) return jwt.token(text);
-    if (opaque) return introspected(opaque, text);
-    throw refusal('The access token is of an unsupported kind.');
+    // API keys are secrets, which the introspection endpoint must not see.
+    if (text.startsWith(API_KEY_PREFIX)) throw unsupported();
+    if (this.#jwt && JWT.test(text)) return this.#jwt.verify(text);
+    if (this.#opaque) return this.#introspect(this.#opaque, text);
+    throw unsupported();
   }
 
-  async function introspected(source: TokenSource, text: string): Promise<Token> {
-    const token = await source.token(text);
-    texts.set(token.principal, text);
+  async #introspect(source: Introspection, text: string): Promise<Token> {
+    const token = await source.verify(text);
+    this.#texts.set(token.principal, text);
     return token;
   }
 
-  function verify(presented: Presented, text: string): Promise<Principal> | Principal {
-    const token = tokenOf(text);
-    return token instanceof Promise
-      ? token.then((found) => taken(presented, found))
-      : taken(presented, token);
-  }
-
-  function taken(presented: Presented, token: Token): Promise<Principal> | Principal {
+  #accept(presented: Presented, token: Token): Promise<Principal> | Principal {
     requireHolder(token, presented);
     const { principal, id } = token;
-    return id === undefined ? principal : takenOnce(principal, id);
+    return id === undefined ? principal : this.#acceptOnce(principal, id);
   }
 
-  async function takenOnce(principal: Principal, id: string): Promise<Principal> {
-    // Fits every token that an id is for: those have an end.
-    const use = await takeOnce(id, principal.expiresAt! + config.jwtSkewSeconds);
-    if (use === 'first') return principal;
-    throw refusal(
-      use === 'expired'
-        ? "The access token has expired by the database's clock."
-        : 'The access token has been used before.',
-    );
+  async #acceptOnce(principal: Principal, id: string): Promise<Principal> {
+    // A token with an id is a JWT, which always expires.
+    const use = await this.acceptOnce(id, principal.expiresAt! + this.config.jwtSkewSeconds);
+    if (use === 'expired') throw refusal("The access token has expired by the database's clock.");
+    if (use === 'repeated') throw refusal('The access token has been used before.');
+    return principal;
   }
-
-  return {
-    name: 'bearer',
-    challenge: (host, secure, refused) =>
-      `Bearer realm=${quote(config.realm)}, error="invalid_token", error_description=${quote(
-        refused?.description ?? 'No access token was sent.',
-      )}${metadataOf(config, host, secure)}`,
-    authenticate: (presented) => {
-      const text = credentialsOf(presented, 'bearer');
-      if (text === undefined || (takesKeys && text.startsWith(API_KEY))) return undefined;
-      return verify(presented, text);
-    },
-    recheck: (principal) => {
-      const text = texts.get(principal);
-      if (text === undefined || !opaque) return undefined;
-      return opaque.known(text)?.principal ?? opaque.token(text).then((token) => token.principal);
-    },
-    close: async () => jwt?.close(),
-  };
 }
 
-/** Verified JWTs. Those that are taken once are not worth remembering. */
-function jwtSource(
-  config: Config,
-  issuer: string,
-  log: Log,
-  timing: RemoteTiming,
-): TokenSource & { close(): void } {
-  const cache = new TokenCache(timing.now);
-  const { jwksUri } = config;
-  const keys = new IssuerKeys({ issuer, jwksUri }, log, timing, () => cache.clear());
-  const verify = jwtVerifier(config, (header, input) => keys.find(header, input), timing.now);
-  return {
-    known: (text) => {
-      keys.refresh();
-      return cache.known(text);
-    },
-    token: (text) => (config.jwtOnce ? verify(text) : cache.find(text, verify)),
-    close: () => keys.close(),
-  };
-}
+const unsupported = () => refusal('The format of the access token is unsupported.');
 
-/** Where the metadata of this resource is (RFC 9728 section 5.1). */
-function metadataOf({ publicUrl }: Config, host: string | undefined, secure: boolean): string {
+/** The URL of the resource metadata (RFC 9728 section 5.1). */
+function metadataParameter({ publicUrl }: Config, host: string | undefined, secure: boolean): string {
   const base = publicUrl ?? (host === undefined ? undefined : `${secure ? 'https' : 'http'}://${host}`);
   return base === undefined
     ? ''

@@ -3,16 +3,17 @@ import type { CredentialCache } from '../credentials/credential-cache.js';
 import { quote, Refusal, type Scheme } from '../scheme.js';
 
 /**
- * The certificate that the client showed when it connected, which an authority of TLS_CLIENT_CA has signed, and
- * which is registered. A credential in the request itself goes before, also one that no scheme knows.
+ * A registered client certificate, signed by an authority in TLS_CLIENT_CA. A credential in the request itself takes
+ * precedence, even if no scheme accepts it.
  */
 export function mtls(realm: string, lookup: CredentialCache): Scheme {
   async function verify(certificate: string, expires = Number.POSITIVE_INFINITY): Promise<Principal> {
     const hash = Buffer.from(certificate, 'base64url').toString('base64');
     const principal = await lookup.find('certificate', hash);
-    if (!principal) throw new Refusal('mtls', 'The certificate is not registered, or no longer.');
-    // A certificate may expire before its grant does, and a response that goes on for long must not outlive either.
-    return { ...principal, expiresAt: earlier(principal.expiresAt, expires / 1000) };
+    if (!principal) throw new Refusal('mtls', 'The certificate is unknown, expired or revoked.');
+    // An event stream must outlive neither the certificate nor its registration.
+    const expiresAt = Math.min(principal.expiresAt ?? Number.POSITIVE_INFINITY, expires / 1000);
+    return { ...principal, expiresAt: Number.isFinite(expiresAt) ? expiresAt : undefined };
   }
 
   return {
@@ -26,9 +27,4 @@ export function mtls(realm: string, lookup: CredentialCache): Scheme {
     },
     close: lookup.close,
   };
-}
-
-function earlier(one: number | undefined, other: number): number | undefined {
-  const first = Math.min(one ?? Number.POSITIVE_INFINITY, other);
-  return Number.isFinite(first) ? first : undefined;
 }

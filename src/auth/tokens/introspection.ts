@@ -2,151 +2,132 @@ import QuickLRU from 'quick-lru';
 import type { Config } from '../../config/config.js';
 import { unavailable } from '../../errors.js';
 import { scopesOf } from '../../principal.js';
-import type { Problem } from '../../problem.js';
 import type { Log } from '../../telemetry/log.js';
 import { Refusal } from '../scheme.js';
+import { MAX_CACHED_CHARACTERS, refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
+import { objectIn, RemoteError, requestJson } from './issuer-client.js';
 import {
+  type Claims,
   certificateIn,
-  MAX_CHARACTERS,
-  refusal,
+  notAccessToken,
+  requireAccessClaims,
   secondsIn,
-  type Token,
-  TokenCache,
-  type TokenSource,
-} from './access-token.js';
-import { ask, objectIn, type RemoteAnswer, RemoteError } from './issuer-client.js';
-import type { RemoteTiming } from './jwks.js';
-import { requireAccessClaims } from './token-kind.js';
-import { subjectOf } from './token-subject.js';
+  subjectOf,
+} from './token-claims.js';
 
-export type IntrospectionSettings = Pick<
-  Config,
-  | 'introspectionUri'
-  | 'introspectionClientId'
-  | 'introspectionClientSecret'
-  | 'issuer'
-  | 'audience'
-  | 'jwtSkewSeconds'
->;
-
-/** How long an answer counts: that a token is good, and that it is not. */
-const GOOD_MS = 30_000;
-const BAD_MS = 5000;
-/** Questions at a time. */
-const MAX_ASKED = 64;
-/** Tokens remembered as no good. Apart from the good ones, which strangers must not push out. */
-const MAX_BAD = 5000;
-
-type Answer = Readonly<Record<string, unknown>>;
+const VALID_CACHE_MS = 30_000;
+const INVALID_CACHE_MS = 5000;
+const MAX_IN_FLIGHT = 64;
+/** Invalid tokens have a cache of their own, so that they do not evict valid ones. */
+const MAX_INVALID = 5000;
 
 /**
- * Asks the authorization server about tokens that mean nothing to us (RFC 7662). Throws a Refusal, and 503 when the
- * server is away, talks nonsense, does not take our own credentials or has enough questions to answer.
+ * Verifies tokens at the introspection endpoint (RFC 7662). Rejects with a Refusal, and with 503 when MAX_IN_FLIGHT
+ * requests are in progress, or the authorization server is unavailable or rejects the service's own credentials.
  */
-export function introspection(
-  settings: IntrospectionSettings,
-  log: Log,
-  { timeoutMs, now }: RemoteTiming,
-): TokenSource {
-  const uri = settings.introspectionUri!;
-  const headers = {
-    'Content-Type': 'application/x-www-form-urlencoded',
-    ...authorizationOf(settings),
-  };
-  const good = new TokenCache(now);
-  const bad = new QuickLRU<string, { readonly refusal: Refusal; readonly until: number }>({
-    maxSize: MAX_BAD / 2,
-  });
-  let asked = 0;
+export class Introspection implements TokenSource {
+  readonly #valid = new TokenCache();
+  readonly #invalid = new QuickLRU<string, Refusal>({ maxSize: MAX_INVALID / 2, maxAge: INVALID_CACHE_MS });
+  readonly #headers: Record<string, string>;
+  #inFlight = 0;
 
-  const fail = (error: RemoteError): Problem => {
-    log.error({ err: error }, 'a token cannot be introspected');
-    return unavailable('The authorization server does not tell now whether the access token is good.');
-  };
-
-  async function question(text: string): Promise<RemoteAnswer> {
-    if (asked >= MAX_ASKED)
-      throw unavailable('The authorization server has enough access tokens to tell about.');
-    asked++;
-    try {
-      const body = new URLSearchParams({ token: text, token_type_hint: 'access_token' }).toString();
-      return await ask(uri, AbortSignal.timeout(timeoutMs), { method: 'POST', headers, body });
-    } catch (error) {
-      throw error instanceof RemoteError ? fail(error) : error;
-    } finally {
-      asked--;
-    }
+  constructor(
+    readonly config: Config,
+    readonly log: Log,
+    readonly timeoutMs: number,
+  ) {
+    this.#headers = {
+      'Content-Type': 'application/x-www-form-urlencoded',
+      ...authorizationOf(config),
+    };
   }
 
-  async function verify(text: string): Promise<Token> {
-    const { status, json } = await question(text);
-    // Not the client's fault, whatever the status: 401 says that our own credentials are wrong.
-    if (status !== 200) throw fail(new RemoteError(`${uri}: status ${status}`));
-    const answer = objectIn(json);
-    if (typeof answer?.active !== 'boolean') throw fail(new RemoteError(`${uri}: no answer of RFC 7662`));
+  cached(text: string): Token | undefined {
+    return this.#valid.get(text);
+  }
+
+  async verify(text: string): Promise<Token> {
+    const invalid = this.#invalid.get(text);
+    if (invalid) throw invalid;
+    return this.#valid.add(text, () => this.#verifyNew(text));
+  }
+
+  async #verifyNew(text: string): Promise<Token> {
+    const response = await this.#introspect(text);
     try {
-      return judge(answer, settings, now());
+      return tokenOf(response, this.config, Date.now());
     } catch (error) {
-      if (error instanceof Refusal && text.length <= MAX_CHARACTERS)
-        bad.set(text, { refusal: error, until: now() + BAD_MS });
+      if (error instanceof Refusal && text.length <= MAX_CACHED_CHARACTERS) this.#invalid.set(text, error);
       throw error;
     }
   }
 
-  return {
-    known: (text) => good.known(text),
-    token: async (text) => {
-      const known = bad.get(text);
-      if (known && now() < known.until) throw known.refusal;
-      return good.find(text, verify);
-    },
-  };
+  async #introspect(text: string): Promise<Claims> {
+    if (this.#inFlight >= MAX_IN_FLIGHT) throw unavailable('Too many access tokens are being introspected.');
+    this.#inFlight++;
+    try {
+      return await this.#request(text);
+    } catch (error) {
+      if (!(error instanceof RemoteError)) throw error;
+      this.log.error({ err: error }, 'a token cannot be introspected');
+      throw unavailable('The authorization server cannot verify the access token now.');
+    } finally {
+      this.#inFlight--;
+    }
+  }
+
+  /** Throws RemoteError for any status but 200: a 401 means that the service's own credentials are wrong. */
+  async #request(text: string): Promise<Claims> {
+    const uri = this.config.introspectionUri!;
+    const { status, json } = await requestJson(uri, AbortSignal.timeout(this.timeoutMs), {
+      method: 'POST',
+      headers: this.#headers,
+      body: new URLSearchParams({ token: text, token_type_hint: 'access_token' }).toString(),
+    });
+    if (status !== 200) throw new RemoteError(`${uri}: status ${status}`);
+    const response = objectIn(json);
+    if (typeof response?.active !== 'boolean') throw new RemoteError(`${uri}: no boolean member "active"`);
+    return response;
+  }
 }
 
-/** RFC 6749 section 2.3.1: both are form-encoded first. */
-function authorizationOf({
-  introspectionClientId: id,
-  introspectionClientSecret: secret,
-}: IntrospectionSettings) {
+/** RFC 6749 section 2.3.1: id and secret are form-encoded first. */
+function authorizationOf({ introspectionClientId: id, introspectionClientSecret: secret }: Config) {
   if (id === '') return {};
   const encoded = [id, secret].map((part) => new URLSearchParams({ '': part }).toString().slice(1));
   return { Authorization: `Basic ${Buffer.from(encoded.join(':')).toString('base64')}` };
 }
 
-/** The token that an answer tells of (RFC 7662 section 2.2) at a time in milliseconds since 1970. Throws a Refusal. */
-function judge(answer: Answer, settings: IntrospectionSettings, at: number): Token {
-  if (answer.active !== true) throw refusal('The access token is not active.');
-  requireAccessClaims(answer);
-  if (!isBearer(answer)) throw refusal('The token is not an access token.');
-  const { iss, aud } = answer;
-  if (iss !== undefined && settings.issuer !== undefined && iss !== settings.issuer)
-    throw refusal('The access token is of another issuer.');
-  if (settings.audience !== undefined && ![aud].flat().includes(settings.audience))
+/** The token of an introspection response (RFC 7662 section 2.2). Throws a Refusal. */
+function tokenOf(response: Claims, config: Config, now: number): Token {
+  const { active, token_type, iss, aud } = response;
+  if (active !== true) throw refusal('The access token is not active.');
+  requireAccessClaims(response);
+  // Refresh tokens have no token_type, or another one.
+  if (token_type !== undefined && String(token_type).toLowerCase() !== 'bearer') throw notAccessToken();
+  if (iss !== undefined && config.issuer !== undefined && iss !== config.issuer)
+    throw refusal('The access token is from another issuer.');
+  if (config.audience !== undefined && ![aud].flat().includes(config.audience))
     throw refusal('The access token is for another audience.');
-  const expiresAt = timely(answer, settings.jwtSkewSeconds, at);
+  const expiresAt = requireCurrent(response, config.jwtSkewSeconds, now);
   return {
     principal: {
-      subject: subjectOf({ ...answer, sub: answer.sub ?? answer.client_id }),
-      scopes: scopesOf(answer.scope),
+      subject: subjectOf({ ...response, sub: response.sub ?? response.client_id }),
+      scopes: scopesOf(response.scope),
       scheme: 'bearer',
       expiresAt,
     },
-    certificate: certificateIn(answer.cnf),
+    certificate: certificateIn(response.cnf),
     id: undefined,
-    goodUntil: Math.min((expiresAt ?? Number.POSITIVE_INFINITY) * 1000, at + GOOD_MS),
+    cachedUntil: Math.min((expiresAt ?? Number.POSITIVE_INFINITY) * 1000, now + VALID_CACHE_MS),
   };
 }
 
-/** RFC 7662 section 2.2; refresh tokens that are introspected have none, or another. */
-function isBearer({ token_type: type }: Answer): boolean {
-  return type === undefined || String(type).toLowerCase() === 'bearer';
-}
-
-/** When the token expires, in seconds since 1970. Throws a Refusal when that is past, or it is not good yet. */
-function timely({ exp, nbf }: Answer, skewSeconds: number, at: number): number | undefined {
+/** Returns when the token expires, in seconds since 1970. Throws a Refusal before `nbf` and after `exp`. */
+function requireCurrent({ exp, nbf }: Claims, skewSeconds: number, now: number): number | undefined {
   const expiresAt = secondsIn(exp);
-  if (expiresAt !== undefined && (expiresAt + skewSeconds) * 1000 <= at)
+  if (expiresAt !== undefined && (expiresAt + skewSeconds) * 1000 <= now)
     throw refusal('The access token has expired.');
-  if (((secondsIn(nbf) ?? 0) - skewSeconds) * 1000 > at) throw refusal('The access token is not good yet.');
+  if (((secondsIn(nbf) ?? 0) - skewSeconds) * 1000 > now) throw refusal('The access token is not valid yet.');
   return expiresAt;
 }

@@ -1,20 +1,24 @@
-/** What was asked for could not be had: no answer, none in time, too long a one, or not JSON. */
+/** A request to the authorization server failed: no response in time, one that is too long, or not JSON. */
 export class RemoteError extends Error {}
 
-/** An answer of the authorization server; `json` is undefined unless the status is 200. */
-export interface RemoteAnswer {
+/** `json` is undefined unless the status is 200. */
+interface RemoteResponse {
   readonly status: number;
   readonly json: unknown;
 }
 
-/** Bytes of an answer, as they are once decoded. */
+/** Of a decoded response body. */
 const MAX_BYTES = 1_048_576;
 
 /**
- * Asks `url` and reads an answer of JSON, both until `signal` aborts. A redirect is not followed: it may lead where
- * nobody has looked whether the connection is safe. Throws RemoteError.
+ * Requests `url` and reads a JSON response, both until `signal` aborts. Redirects are errors, since their targets are
+ * not checked for a secure connection. Throws RemoteError.
  */
-export async function ask(url: string, signal: AbortSignal, init: RequestInit = {}): Promise<RemoteAnswer> {
+export async function requestJson(
+  url: string,
+  signal: AbortSignal,
+  init: RequestInit = {},
+): Promise<RemoteResponse> {
   const headers = { Accept: 'application/json', ...(init.headers as Record<string, string> | undefined) };
   try {
     const response = await fetch(url, { ...init, headers, redirect: 'error', signal });
@@ -32,14 +36,14 @@ async function textOf({ body }: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of body ?? []) {
     bytes += chunk.length;
-    // Leaving the loop ends the connection.
-    if (bytes > MAX_BYTES) throw new RemoteError(`an answer of more than ${MAX_BYTES} bytes`);
+    // Leaving the loop closes the connection.
+    if (bytes > MAX_BYTES) throw new RemoteError(`a response of more than ${MAX_BYTES} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
 }
 
-/** fetch tells what happened in the cause of a `fetch failed`. */
+/** fetch throws `fetch failed` with the reason as its cause. */
 function reasonOf(error: unknown): string {
   const { message, cause } = error as Error;
   return cause instanceof Error && cause.message !== '' ? cause.message : message;

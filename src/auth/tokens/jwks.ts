@@ -1,82 +1,88 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   type CompactJWSHeaderParameters,
   type CryptoKey,
   createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
   errors,
   type FlattenedJWSInput,
   type JSONWebKeySet,
+  type JWKSCacheInput,
+  jwksCache,
 } from 'jose';
 import { parseSecureUrl } from '../../config/parsers.js';
 import { unavailable } from '../../errors.js';
 import type { Log } from '../../telemetry/log.js';
 import { Refusal } from '../scheme.js';
-import { ask, objectIn, RemoteError } from './issuer-client.js';
+import { objectIn, RemoteError, requestJson } from './issuer-client.js';
 
-/** Where the keys are: at `jwksUri`, or where the issuer's metadata says. */
-export interface KeySource {
+/** The keys are at `jwksUri`, or where the issuer's metadata says. */
+interface KeySource {
   readonly issuer: string;
   readonly jwksUri: string | undefined;
 }
 
-export interface RemoteTiming {
-  /** How long the authorization server has for an answer, in milliseconds. */
-  readonly timeoutMs: number;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-}
-
-/** Keys of this age are fetched anew, beside the request that meets them. */
+/** Keys of this age are fetched again in the background. */
 const REFRESH_MS = 5 * 60_000;
-/** For keys of this age the request waits, as after an idle hour, unless the issuer is known to be away. */
+/** For keys of this age, as after an idle hour, requests wait for the fetch, unless the last one failed. */
 const STALE_MS = 10 * 60_000;
-/** So long the issuer may be away: nobody who can cut it off makes a key that it withdrew good for ever. */
-const KEPT_MS = 24 * 3_600_000;
-/** Between fetches that fail: while there are no keys, and while there are. */
+/** How long keys are used while the issuer is unavailable. Bounded, since a withdrawn key stays valid meanwhile. */
+const MAX_AGE_MS = 24 * 3_600_000;
+/** After a fetch for an unknown key, since any client can name one. */
+const UNKNOWN_KEY_MS = 10_000;
+/** After a failed fetch: without keys, and for the refresh in the background. */
 const RETRY_MS = 1000;
 const REFRESH_RETRY_MS = 30_000;
-/** Between fetches for keys that are unknown: anybody can name one. */
-const UNKNOWN_MS = 10_000;
 /** RFC 7518 section 3.3. */
-const RSA_BITS = 2048;
-
-const AWAY = 'The keys of the authorization server cannot be had now.';
+const MIN_RSA_BITS = 2048;
 
 /**
- * The issuer's public keys, fetched when they are first needed and from then on while they are in use: new ones
- * count at once, withdrawn ones until the next refresh. While the issuer is away those there are count on.
+ * The issuer's public keys: jose's remote key set, which is fetched on first use and for unknown keys. Added here: a
+ * refresh while the keys are in use, a pause after failed fetches, and a notification of changed keys.
  */
 export class IssuerKeys {
-  #keys: { readonly select: ReturnType<typeof createLocalJWKSet>; readonly text: string } | undefined;
-  #fetching: Promise<void> | undefined;
-  /** Milliseconds since 1970: of the keys, of the last attempt's end, and of the last for an unknown key. */
-  #fetchedAt = Number.NEGATIVE_INFINITY;
-  #triedAt = Number.NEGATIVE_INFINITY;
-  #wantedAt = Number.NEGATIVE_INFINITY;
-  #failed = false;
+  readonly #remote: ReturnType<typeof createRemoteJWKSet>;
+  /** jose stores the fetched set and its time here. */
+  readonly #cache: JWKSCacheInput = {};
+  #published: JSONWebKeySet | undefined;
+  #failedAt = Number.NEGATIVE_INFINITY;
   readonly #closing = new AbortController();
 
-  /** `changed` is called when keys were added or withdrawn. */
+  /** Calls `onChange` when keys were added or withdrawn. */
   constructor(
     readonly source: KeySource,
     readonly log: Log,
-    readonly timing: RemoteTiming,
-    readonly changed: () => void,
-  ) {}
-
-  /** The key that a token's header names. Throws 503 when that cannot be told now, a Refusal for no such key. */
-  async find(header: CompactJWSHeaderParameters, input: FlattenedJWSInput): Promise<CryptoKey> {
-    await this.#ready();
-    const known = await this.#select(header, input);
-    if (known) return known;
-    await this.#fetchUnknown();
-    const found = await this.#select(header, input);
-    if (!found) throw new Refusal('bearer', 'The access token is signed with a key that the issuer has not.');
-    return found;
+    timeoutMs: number,
+    readonly onChange: () => void,
+  ) {
+    // The URL of the keys is not known before #fetch has read the metadata.
+    this.#remote = createRemoteJWKSet(new URL(source.jwksUri ?? source.issuer), {
+      timeoutDuration: timeoutMs,
+      cacheMaxAge: MAX_AGE_MS,
+      cooldownDuration: UNKNOWN_KEY_MS,
+      [jwksCache]: this.#cache,
+      [customFetch]: (_url, { signal }) => this.#fetch(signal),
+    });
   }
 
-  /** Fetches the keys beside the request when they are old; for requests that need none. */
+  /** The key that a token's header names. Throws a Refusal without one, 503 while the issuer is unavailable. */
+  async find(header: CompactJWSHeaderParameters, input: FlattenedJWSInput): Promise<CryptoKey> {
+    if (this.#remote.fresh && this.#age() > STALE_MS && !this.#hasFailed()) await this.#reload();
+    else this.refresh();
+    try {
+      return requireLongKey(await this.#remote(header, input));
+    } catch (error) {
+      throw this.#errorOf(error);
+    } finally {
+      this.#compare();
+    }
+  }
+
+  /** Fetches old keys again in the background. */
   refresh(): void {
-    if (this.#keys && this.#age() > REFRESH_MS) void this.#fetch(this.#failed ? REFRESH_RETRY_MS : 0);
+    const isDue = this.#remote.fresh && this.#age() > REFRESH_MS;
+    if (isDue && Date.now() - this.#failedAt >= REFRESH_RETRY_MS) void this.#reload();
   }
 
   close(): void {
@@ -84,98 +90,86 @@ export class IssuerKeys {
   }
 
   #age(): number {
-    return this.timing.now() - this.#fetchedAt;
+    return Date.now() - (this.#cache.uat ?? Number.NEGATIVE_INFINITY);
   }
 
-  async #ready(): Promise<void> {
-    if (!this.#keys || this.#age() > KEPT_MS) await this.#fetch(this.#failed ? RETRY_MS : 0);
-    else if (this.#age() > STALE_MS && !this.#failed) await this.#fetch(0);
-    else this.refresh();
-    if (!this.#keys || this.#age() > KEPT_MS) throw unavailable(AWAY);
+  #hasFailed(): boolean {
+    return this.#failedAt !== Number.NEGATIVE_INFINITY;
   }
 
-  async #fetchUnknown(): Promise<void> {
-    const now = this.timing.now();
-    if (this.#fetching) await this.#fetching;
-    else if (now - this.#wantedAt >= UNKNOWN_MS) {
-      this.#wantedAt = now;
-      await this.#fetch(0);
-    }
-    if (this.#failed) throw unavailable(AWAY);
+  /** A failed fetch, which #fetch has logged, leaves the keys as they were. */
+  #reload(): Promise<void> {
+    return this.#remote.reload().then(
+      () => this.#compare(),
+      () => undefined,
+    );
   }
 
-  /** One fetch at a time, and none within `pause` milliseconds after the last. */
-  #fetch(pause: number): Promise<void> {
-    if (!this.#fetching && this.timing.now() - this.#triedAt < pause) return Promise.resolve();
-    this.#fetching ??= this.#fetchNow().finally(() => {
-      this.#fetching = undefined;
-    });
-    return this.#fetching;
+  #compare(): void {
+    const before = this.#published;
+    const { jwks } = this.#cache;
+    if (before === jwks) return;
+    this.#published = jwks;
+    if (before && !isDeepStrictEqual(before, jwks)) this.onChange();
   }
 
-  async #fetchNow(): Promise<void> {
+  /** Throws RemoteError. jose's cooldown follows successful fetches only, so this one follows those that failed. */
+  async #fetch(timeout: AbortSignal): Promise<Response> {
+    const pauseMs = this.#remote.fresh ? UNKNOWN_KEY_MS : RETRY_MS;
+    if (Date.now() - this.#failedAt < pauseMs) throw new RemoteError('the last fetch of the keys failed');
     try {
-      this.#take(await fetchKeys(this.source, this.#closing.signal, this.timing.timeoutMs));
-      this.#failed = false;
+      const keys = await fetchKeys(this.source, AbortSignal.any([this.#closing.signal, timeout]));
+      this.#failedAt = Number.NEGATIVE_INFINITY;
+      return Response.json(keys);
     } catch (error) {
-      this.#failed = true;
+      this.#failedAt = Date.now();
       if (!this.#closing.signal.aborted)
-        this.log.warn({ err: error, issuer: this.source.issuer }, 'the issuer gives no keys');
+        this.log.warn({ err: error, issuer: this.source.issuer }, "the issuer's keys cannot be fetched");
+      throw new RemoteError('the keys cannot be fetched', { cause: error });
     }
-    this.#triedAt = this.timing.now();
   }
 
-  #take(set: JSONWebKeySet): void {
-    const text = JSON.stringify(set);
-    const before = this.#keys;
-    if (before?.text !== text) this.#keys = { select: createLocalJWKSet(set), text };
-    this.#fetchedAt = this.timing.now();
-    if (before && before !== this.#keys) this.changed();
-  }
-
-  /** Undefined: the issuer has none that fits, or several and the header does not say which. */
-  async #select(
-    header: CompactJWSHeaderParameters,
-    input: FlattenedJWSInput,
-  ): Promise<CryptoKey | undefined> {
-    try {
-      const key = await this.#keys!.select(header, input);
-      const { modulusLength = RSA_BITS } = key.algorithm as { modulusLength?: number };
-      if (modulusLength >= RSA_BITS) return key;
-      throw new Error(`a modulus of ${modulusLength} bits`);
-    } catch (error) {
-      if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
-        return undefined;
-      this.log.warn({ err: error, issuer: this.source.issuer }, 'the issuer has a key that is unusable');
-      throw new Refusal('bearer', 'The access token is signed with a key that is unusable.');
-    }
+  #errorOf(error: unknown): unknown {
+    if (error instanceof RemoteError)
+      return unavailable('The keys of the authorization server are unavailable.');
+    if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+      return new Refusal('bearer', 'The access token is signed with an unknown key.');
+    this.log.warn({ err: error, issuer: this.source.issuer }, 'the issuer has an unusable key');
+    return new Refusal('bearer', 'The access token is signed with an unusable key.');
   }
 }
 
-/** Throws RemoteError; JWKSInvalid for what is no set of keys is left to createLocalJWKSet. */
-async function fetchKeys(source: KeySource, closing: AbortSignal, timeoutMs: number): Promise<JSONWebKeySet> {
-  const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMs)]);
+function requireLongKey(key: CryptoKey): CryptoKey {
+  const { modulusLength = MIN_RSA_BITS } = key.algorithm as { modulusLength?: number };
+  if (modulusLength < MIN_RSA_BITS) throw new Error(`a modulus of ${modulusLength} bits`);
+  return key;
+}
+
+/** Throws RemoteError, and JWKSInvalid for anything but a set of keys. */
+async function fetchKeys(source: KeySource, signal: AbortSignal): Promise<JSONWebKeySet> {
   const uri = source.jwksUri ?? (await discover(source.issuer, signal));
-  const { status, json } = await ask(uri, signal);
+  const { status, json } = await requestJson(uri, signal);
   if (status !== 200) throw new RemoteError(`${uri}: status ${status}`);
-  return json as JSONWebKeySet;
+  const keys = json as JSONWebKeySet;
+  createLocalJWKSet(keys);
+  return keys;
 }
 
 /** The `jwks_uri` of the issuer's metadata, by RFC 8414 or else OpenID Connect Discovery. */
 async function discover(issuer: string, signal: AbortSignal): Promise<string> {
-  const faults: string[] = [];
+  const failures: string[] = [];
   for (const url of metadataUrls(issuer)) {
     try {
       return await jwksUriAt(url, issuer, signal);
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
-      faults.push(error.message);
+      failures.push(error.message);
     }
   }
-  throw new RemoteError(faults.join('; '));
+  throw new RemoteError(failures.join('; '));
 }
 
-/** RFC 8414 section 3.1 puts the well-known part before the issuer's path, OpenID Connect behind. */
+/** RFC 8414 section 3.1 inserts the well-known part before the issuer's path, OpenID Connect appends it. */
 function metadataUrls(issuer: string): string[] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
@@ -187,11 +181,11 @@ function metadataUrls(issuer: string): string[] {
 
 /** RFC 8414 section 3.3: metadata of another issuer must not be used. */
 async function jwksUriAt(url: string, issuer: string, signal: AbortSignal): Promise<string> {
-  const { status, json } = await ask(url, signal);
+  const { status, json } = await requestJson(url, signal);
   if (status !== 200) throw new RemoteError(`${url}: status ${status}`);
   const metadata = objectIn(json);
   if (metadata?.issuer !== issuer) throw new RemoteError(`${url}: metadata of another issuer`);
   const uri = typeof metadata.jwks_uri === 'string' ? parseSecureUrl(metadata.jwks_uri) : undefined;
-  if (uri === undefined) throw new RemoteError(`${url}: no jwks_uri that is safe to ask`);
+  if (uri === undefined) throw new RemoteError(`${url}: no jwks_uri over a secure connection`);
   return uri;
 }

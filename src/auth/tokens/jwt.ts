@@ -1,82 +1,96 @@
-import { errors, type JWSAlgorithm, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { errors, type JWSAlgorithm, type JWTPayload, jwtVerify } from 'jose';
 import type { Config } from '../../config/config.js';
+import type { Log } from '../../telemetry/log.js';
 import type { Refusal } from '../scheme.js';
-import { certificateIn, refusal, secondsIn, type Token } from './access-token.js';
-import { requireAccessJwt } from './token-kind.js';
-import { scopesReader } from './token-scopes.js';
-import { subjectOf } from './token-subject.js';
+import { refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
+import { IssuerKeys } from './jwks.js';
+import { certificateIn, requireAccessJwt, scopesIn, secondsIn, subjectOf } from './token-claims.js';
 
-export type JwtSettings = Pick<
-  Config,
-  | 'issuer'
-  | 'audience'
-  | 'jwtAlgorithms'
-  | 'jwtSkewSeconds'
-  | 'jwtOnce'
-  | 'jwtType'
-  | 'jwtScopesClaims'
-  | 'jwtScopesMap'
->;
+const CACHE_MS = 5 * 60_000;
 
-/** How long a token is good without another look at it. */
-const GOOD_MS = 5 * 60_000;
+/** Verifies JWTs of the issuer (RFC 9068). Those that are accepted once are not cached. */
+export class JwtSource implements TokenSource {
+  readonly #cache = new TokenCache();
+  readonly #keys: IssuerKeys;
 
-/**
- * Verifies access tokens in the form of JWTs (RFC 9068), the signature first. Throws a Refusal, and what `key` does.
- */
-export function jwtVerifier(settings: JwtSettings, key: JWTVerifyGetKey, now: () => number) {
-  const readScopes = scopesReader(settings);
-  return async (text: string): Promise<Token> => {
-    const at = now();
+  constructor(
+    readonly config: Config,
+    issuer: string,
+    log: Log,
+    timeoutMs: number,
+  ) {
+    const source = { issuer, jwksUri: config.jwksUri };
+    this.#keys = new IssuerKeys(source, log, timeoutMs, () => this.#cache.clear());
+  }
+
+  cached(text: string): Token | undefined {
+    this.#keys.refresh();
+    return this.#cache.get(text);
+  }
+
+  verify(text: string): Promise<Token> {
+    const verifyNew = () => this.#verifyNew(text);
+    return this.config.jwtOnce ? verifyNew() : this.#cache.add(text, verifyNew);
+  }
+
+  close(): void {
+    this.#keys.close();
+  }
+
+  /** The signature is verified first. */
+  async #verifyNew(text: string): Promise<Token> {
+    const { config } = this;
+    const now = Date.now();
     try {
-      const { payload, protectedHeader } = await jwtVerify(text, key, {
-        algorithms: settings.jwtAlgorithms as JWSAlgorithm[],
-        issuer: settings.issuer!,
-        audience: settings.audience!,
-        clockTolerance: settings.jwtSkewSeconds,
-        currentDate: new Date(at),
+      const { payload, protectedHeader } = await jwtVerify(text, (...args) => this.#keys.find(...args), {
+        algorithms: config.jwtAlgorithms as JWSAlgorithm[],
+        issuer: config.issuer!,
+        audience: config.audience!,
+        clockTolerance: config.jwtSkewSeconds,
+        currentDate: new Date(now),
         requiredClaims: ['exp', 'sub'],
       });
-      requireAccessJwt(protectedHeader.typ, payload, settings.jwtType);
-      return tokenOf(payload, readScopes(payload), settings, at);
+      requireAccessJwt(protectedHeader.typ, payload, config.jwtType);
+      return tokenOf(payload, config, now);
     } catch (error) {
       throw error instanceof errors.JOSEError ? refusalOf(error) : error;
     }
-  };
+  }
 }
 
-function tokenOf(
-  claims: JWTPayload,
-  scopes: ReadonlySet<string>,
-  { issuer, jwtOnce }: JwtSettings,
-  at: number,
-): Token {
-  const { jti, cnf } = claims;
+function tokenOf(claims: JWTPayload, config: Config, now: number): Token {
+  const { jti, cnf, exp, auth_time } = claims;
+  const { issuer, jwtOnce } = config;
   const subject = subjectOf(claims);
   if (jwtOnce && (typeof jti !== 'string' || jti === '')) throw refusal('The access token has no jti.');
-  const expiresAt = secondsIn(claims.exp)!;
-  const authenticatedAt = typeof claims.auth_time === 'number' ? claims.auth_time : undefined;
+  const expiresAt = secondsIn(exp)!;
   return {
-    principal: { subject, scopes, scheme: 'bearer', expiresAt, authenticatedAt },
+    principal: {
+      subject,
+      scopes: scopesIn(claims, config),
+      scheme: 'bearer',
+      expiresAt,
+      authenticatedAt: typeof auth_time === 'number' ? auth_time : undefined,
+    },
     certificate: certificateIn(cnf),
     id: jwtOnce ? `jwt\n${issuer}\n${jti}` : undefined,
-    goodUntil: Math.min(expiresAt * 1000, at + GOOD_MS),
+    cachedUntil: Math.min(expiresAt * 1000, now + CACHE_MS),
   };
 }
 
 function refusalOf(error: errors.JOSEError): Refusal {
   if (error instanceof errors.JWTExpired) return refusal('The access token has expired.');
   if (error instanceof errors.JOSEAlgNotAllowed)
-    return refusal('The access token is signed with an algorithm that is not taken.');
+    return refusal('The access token is signed with an unsupported algorithm.');
   if (error instanceof errors.JWTClaimValidationFailed)
-    return refusal(CLAIMS[error.claim] ?? 'The access token has a claim that is malformed.');
-  return refusal('The access token is malformed, or its signature does not fit.');
+    return refusal(CLAIMS[error.claim] ?? 'The access token has a malformed claim.');
+  return refusal('The access token is malformed or its signature is invalid.');
 }
 
 const CLAIMS: Readonly<Record<string, string>> = {
-  iss: 'The access token is of another issuer.',
+  iss: 'The access token is from another issuer.',
   aud: 'The access token is for another audience.',
-  nbf: 'The access token is not good yet.',
-  exp: 'The access token has no time at which it expires.',
+  nbf: 'The access token is not valid yet.',
+  exp: 'The access token has no exp.',
   sub: 'The access token has no subject.',
 };

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { ExitError } from '../../exit-error.js';
 import { type Binaries, reachable } from './binaries.js';
 
-/** A cluster that cannot be used, told in one line. */
+/** A cluster that cannot be used; the message is one line. */
 export class EmbeddedError extends ExitError {}
 
-/** A cluster on disk, and how its server is run. */
+/** A cluster on disk, and how to run its server. */
 export interface Cluster {
   readonly folder: string;
   readonly binaries: Binaries;
@@ -19,11 +19,11 @@ export interface Cluster {
   readonly runAs: RunAs | undefined;
 }
 
-/** Who the server runs as when the service is root, which PostgreSQL refuses to be. */
+/** The user that runs the server if the service is root, as which PostgreSQL refuses to run. */
 export interface RunAs {
   readonly uid: number;
   readonly gid: number;
-  /** The user cannot pass the folders above, so the server keeps the one capability that lets it. */
+  /** Whether the server needs the capability to pass the folders above, which the user cannot. */
   readonly passFolders: boolean;
 }
 
@@ -32,7 +32,7 @@ export function urlOf(cluster: Cluster, port: number): string {
   return `postgres://plinth:${cluster.password}@127.0.0.1:${port}/postgres`;
 }
 
-/** Who is to run the server; undefined: the service's own user. Throws EmbeddedError. */
+/** The user that runs the server; undefined: the service's own. Throws EmbeddedError. */
 export async function pickUser(dataDir: string, binaries: Binaries): Promise<RunAs | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const accounts = readFileSync('/etc/passwd', 'utf8')
@@ -110,7 +110,7 @@ export function spawnAs(runAs: RunAs | undefined, program: string, args: readonl
   return endWithUs(spawn('setpriv', [...drop, program, ...args], options));
 }
 
-/** A service that exits in haste, out of order, still tells the server to end. */
+/** Ends the server also if the service exits abruptly. */
 function endWithUs(child: ChildProcess): ChildProcess {
   const end = () => child.kill('SIGINT');
   process.once('exit', end);
@@ -118,7 +118,7 @@ function endWithUs(child: ChildProcess): ChildProcess {
   return child;
 }
 
-/** The end of what a process wrote to its error output, kept to a bound. */
+/** The last lines of a process's standard error; at most 2,000 characters are stored. */
 export function lastWordsOf(child: ChildProcess): () => string {
   let text = '';
   child.on('error', (error) => {

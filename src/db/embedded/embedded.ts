@@ -15,27 +15,27 @@ export interface Embedded {
   stop(): Promise<void>;
 }
 
-/** How long after a failed start another is tried, in milliseconds. */
+/** Milliseconds between two attempts to start the server. */
 const RETRY_MS = 1000;
 
 export interface EmbeddedOptions {
-  /** Where the cluster lives; made when absent. */
+  /** The folder of the cluster; created if it does not exist. */
   readonly dataDir: string;
   /** Settings besides the defaults, as `name=value`. */
   readonly settings?: readonly string[];
-  /** Told when the server ended by itself and was, or could not be, started again. */
+  /** Called when the server has crashed and was, or could not be, started again. */
   readonly onCrash?: (message: string, restarted: boolean) => void;
 }
 
 /**
- * Starts the cluster in `dataDir`, initialising it when it is new. A server that a killed service left
- * behind is stopped first; one that a live service owns is left alone. Throws EmbeddedError.
+ * Starts the cluster in `dataDir`, after initializing a new one. A server that a killed service left behind is stopped
+ * first. Throws EmbeddedError, also if a running service owns the server.
  */
 export function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   return inOneLine(async () => start(await openCluster(options), options));
 }
 
-/** The same, but a server that a live service owns is used as it is, and goes on when this is done. */
+/** The same, but uses the server of a running service, which continues afterwards. */
 export function joinEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   return inOneLine(async () => {
     const cluster = await openCluster(options);
@@ -50,11 +50,11 @@ async function inOneLine<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (error instanceof EmbeddedError) throw error;
-    throw new EmbeddedError(`the embedded PostgreSQL cannot be used: ${wordsOf(error)}`, { cause: error });
+    throw new EmbeddedError(`the embedded PostgreSQL cannot be used: ${messageOf(error)}`, { cause: error });
   }
 }
 
-/** The cluster in a data folder, made when there is none. */
+/** The cluster in a data folder, created if there is none. */
 async function openCluster(options: EmbeddedOptions): Promise<Cluster> {
   const binaries = await findBinaries();
   const dataDir = await makeFolder(resolve(options.dataDir));
@@ -62,7 +62,7 @@ async function openCluster(options: EmbeddedOptions): Promise<Cluster> {
   const folder = join(dataDir, 'postgres');
   if (!existsSync(join(folder, 'PG_VERSION'))) await initialise(dataDir, folder, binaries, runAs);
   const password = await readFile(join(folder, 'plinth.password'), 'utf8').catch(() => {
-    throw new EmbeddedError(`${folder} holds no plinth.password: it is not a cluster of this service`);
+    throw new EmbeddedError(`${folder} has no plinth.password: it is not a cluster of this service`);
   });
   return { folder, binaries, settings: options.settings ?? [], password, runAs };
 }
@@ -73,20 +73,20 @@ async function start(cluster: Cluster, options: EmbeddedOptions): Promise<Embedd
   const stop = new AbortController();
   let stopping = false;
 
-  /** Starts it again, as often as it takes: a disk that is full may have room again. Told once of each reason. */
+  /** Attempts to start it until it succeeds, since a full disk may have space again. Reports each reason once. */
   async function restart(last: string): Promise<Server | undefined> {
     for (
-      let told = '';
+      let reported = '';
       !stopping;
       await sleep(RETRY_MS, undefined, { signal: stop.signal }).catch(() => undefined)
     ) {
       try {
         return await claim(cluster, port);
       } catch (error) {
-        const why = wordsOf(error);
-        if (why !== told)
-          options.onCrash?.(`the embedded PostgreSQL ended and cannot be started: ${why}; ${last}`, false);
-        told = why;
+        const reason = messageOf(error);
+        if (reason !== reported)
+          options.onCrash?.(`the embedded PostgreSQL ended and cannot be started: ${reason}; ${last}`, false);
+        reported = reason;
       }
     }
     return undefined;
@@ -100,7 +100,7 @@ async function start(cluster: Cluster, options: EmbeddedOptions): Promise<Embedd
       const again = await restart(last);
       if (!again) return;
       server = again;
-      // Asked to stop meanwhile: what was started just now is not left behind.
+      // The service stops: the server that was started just now must not be left behind.
       if (stopping) return server.stop();
       options.onCrash?.(`the embedded PostgreSQL ended and was started again; ${last}`, true);
     }
@@ -118,15 +118,15 @@ async function start(cluster: Cluster, options: EmbeddedOptions): Promise<Embedd
   };
 }
 
-const wordsOf = (error: unknown) => (error as Error).message.replaceAll('\n', ' | ');
+const messageOf = (error: unknown) => (error as Error).message.replaceAll('\n', ' | ');
 
-/** Gives the folder's real path: one cluster has one name, by which its server is known. */
+/** Creates the folder and returns its real path, since a cluster is identified by its path. */
 async function makeFolder(dataDir: string): Promise<string> {
   try {
     await mkdir(dataDir, { recursive: true });
     const probe = join(dataDir, `.write-${process.pid}`);
     await writeFile(probe, '');
-    await rm(probe, { force: true }); // another process of our number, in another container, may have been faster
+    await rm(probe, { force: true }); // a process with the same id in another container may have removed it
     return await realpath(dataDir);
   } catch (error) {
     throw new EmbeddedError(`DATA_DIR ${dataDir} cannot be written: ${(error as Error).message}`);

@@ -9,10 +9,10 @@ import { type Cluster, EmbeddedError, urlOf } from './cluster.js';
 const OWNER = 0x706c6e74;
 const ORPHAN_MS = 30_000;
 const STOP_MS = 20_000;
-/** How long the lock of a service that was killed may outlive it. */
+/** How long the lock of a killed service may remain. */
 const GRACE_MS = 1500;
 
-/** A connection that holds the owner's lock; false: another holds it; undefined: the server does not answer. */
+/** A connection that holds the owner's lock. False: another one holds it. Undefined: the server does not respond. */
 export async function tryOwn(
   cluster: Cluster,
   port: number,
@@ -70,14 +70,14 @@ export async function removeOrphan(cluster: Cluster): Promise<void> {
     if (!isServer(pid, cluster.folder)) return disown(pidFile, pid, lines);
     const owner = await tryOwn(cluster, Number(lines[3]) || 1);
     if (owner) {
-      // Held until the end, so that no other service takes the server for a live one.
+      // Held until the end, so that no other service regards the server as owned.
       await stopOrphan(pid, cluster.folder);
       return owner.end({ timeout: 0 });
     }
     const waited = Date.now() - start;
     if (owner === false && waited > GRACE_MS) throw new EmbeddedError(inUse(cluster));
     if (waited > ORPHAN_MS)
-      throw new EmbeddedError(`a PostgreSQL (process ${pid}) holds ${cluster.folder} and does not answer`);
+      throw new EmbeddedError(`a PostgreSQL (process ${pid}) uses ${cluster.folder} and does not respond`);
     await sleep(50);
   }
 }

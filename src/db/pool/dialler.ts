@@ -25,7 +25,7 @@ export class Dialler {
 
   /**
    * Opens a connection. One attempt has all the time; another beside it starts anew again and again, since packets lost
-   * in a network failure may never be answered, even once it is over. Rejects with the first failure, with ETIMEDOUT
+   * in a network failure may never be acknowledged, even once it is over. Rejects with the first failure, with ETIMEDOUT
    * after `connectMs`, and when the pool stops.
    */
   async dial(connectMs: number): Promise<Connection> {

@@ -51,9 +51,13 @@ t.test('all schemes of one service, over TLS', { skip: withoutOpenssl }, async (
   t.equal(await who({ 'x-api-key': apiKey }), 'api-key machine');
   t.equal(await who({ 'x-timestamp': timestamp, 'x-signature': signature }), 'signature signer');
   t.equal(await who({}, alice), 'mtls alice');
-  t.equal(await who({}, bob), 401, 'a certificate that nobody registered');
-  t.equal(await who(bearer(token), alice), 'bearer ada', 'what the request says goes before the connection');
-  t.equal(await who(bearer('nonsense'), alice), 401, 'also when it is no good');
+  t.equal(await who({}, bob), 401, 'an unregistered certificate');
+  t.equal(
+    await who(bearer(token), alice),
+    'bearer ada',
+    'a credential in the request takes precedence over the certificate',
+  );
+  t.equal(await who(bearer('nonsense'), alice), 401, 'also when it is invalid');
   t.equal(await who({ ...bearer(token), 'x-api-key': apiKey }), 400);
   t.equal(await who({ 'x-api-key': apiKey, 'x-signature': signature }), 400);
 
@@ -75,7 +79,7 @@ t.test('all schemes of one service, over TLS', { skip: withoutOpenssl }, async (
   t.equal(await who(bound, bob), 401, 'and when it is remembered');
 });
 
-t.test('without AUTH everybody is everybody', async (t) => {
+t.test('without AUTH all requests are anonymous with the scope admin', async (t) => {
   const { send } = await testService(t);
   const { status, json } = await send('GET', '/whoami');
   t.equal(status, 200);

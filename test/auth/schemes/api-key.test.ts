@@ -1,7 +1,7 @@
 import postgres from 'postgres';
 import t from 'tap';
 import { hashOf, isKey, newKey } from '../../../src/auth/credentials/api-key-format.js';
-import { openCredentialCache } from '../../../src/auth/credentials/credential-cache.js';
+import { CredentialCache } from '../../../src/auth/credentials/credential-cache.js';
 import { readCredentialInput } from '../../../src/auth/credentials/credential-input.js';
 import { createCredential } from '../../../src/auth/credentials/credentials.js';
 import type { Db, Row } from '../../../src/db/db.js';
@@ -31,11 +31,11 @@ t.test('a key is long, random and tells slips of the pen', async (t) => {
     t.notOk(isKey(text), JSON.stringify(text));
 });
 
-t.test('the checksum stays what it is: keys that are in use must go on being taken', async (t) => {
+t.test('the checksum does not change: keys in use must stay valid', async (t) => {
   t.ok(isKey('plinth_000000000000000000000000000000001sZ5xY'));
 });
 
-t.test('a key is taken as X-API-Key and as a Bearer token, and stands for its principal', async (t) => {
+t.test('a key is accepted as X-API-Key and as a Bearer token', async (t) => {
   const { db, send } = await testService(t, AUTH);
   const expires = new Date(Date.now() + 3_600_000).toISOString();
   const { key } = await makeKey(db, { subject: 'bob', scopes: ['items:read', 'self'], expires_at: expires });
@@ -51,7 +51,7 @@ t.test('a key is taken as X-API-Key and as a Bearer token, and stands for its pr
   t.equal((await send('POST', '/items', { ...by(key), body: { name: 'x' } })).status, 403);
 });
 
-t.test('what is no good is a 401 with a challenge, and is not shown again', async (t) => {
+t.test('an invalid key is a 401 with a challenge, which does not repeat it', async (t) => {
   const { db, send } = await testService(t, AUTH);
   const { key } = await makeKey(db);
   const slip = key.replace(/.$/, (last) => (last === 'x' ? 'y' : 'x'));
@@ -96,7 +96,7 @@ t.test('only the SHA-256 of a key is stored', async (t) => {
   t.equal(stored!.hash, hashOf(key));
 });
 
-t.test('an expired key is refused, also one that was taken a moment ago', async (t) => {
+t.test('an expired key is refused, also one that is cached', async (t) => {
   const { db, send } = await testService(t, AUTH);
   const { input, key } = readCredentialInput({ label: 'l', subject: 's', scopes: ['self'] });
   await createCredential(db, { ...input, expires: Date.now() - 1 });
@@ -195,7 +195,7 @@ t.test('it listens again after its connection is lost', async (t) => {
   await until('it listens again', async () => (await listeners()).some(({ pid }) => pid !== first!.pid));
 });
 
-/** A database that counts what it is asked, and answers when it is told to. */
+/** A database that records queries and responds when the test calls them. */
 function fakeDb() {
   const asked: ((rows: Row[]) => void)[] = [];
   let listening: Listening | undefined;
@@ -211,12 +211,12 @@ function fakeDb() {
 
 const ROW = { kind: 'key', subject: 's', scopes: 'a b', expires: null };
 
-t.test('an answer is kept for a second while revocations are heard of, and not otherwise', async (t) => {
+t.test('a credential is cached for a second while revocations are notified, and not otherwise', async (t) => {
   const { db, asked, listening } = fakeDb();
   let now = 0;
-  const { find, forget } = openCredentialCache(db, log, () => now);
+  const cache = new CredentialCache(db, log, () => now);
   const lookUp = async (from: string) => {
-    const found = find('key', 'h');
+    const found = cache.find('key', 'h');
     const statements = asked.length;
     for (const answer of asked.splice(0)) answer([ROW]);
     t.match(await found, { subject: 's' }, from);
@@ -235,41 +235,45 @@ t.test('an answer is kept for a second while revocations are heard of, and not o
   t.equal(await lookUp('of another'), 0);
   listening().onMessage('h');
   t.equal(await lookUp('after a message'), 1);
-  forget('h');
-  t.equal(await lookUp('after it was told to forget'), 1);
+  cache.forget('h');
+  t.equal(await lookUp('after forget()'), 1);
   listening().onLost(new Error('lost'));
   t.equal(await lookUp('after a loss'), 1);
   t.equal(await lookUp('after a loss'), 1);
   listening().onOpen();
   t.equal(await lookUp('open again'), 1);
   t.equal(await lookUp('open again'), 0);
-  t.equal(await find('certificate', 'h'), undefined, 'a key is no certificate');
+  t.equal(await cache.find('certificate', 'h'), undefined, 'a key is no certificate');
 });
 
-t.test('those who ask at the same time share a statement; a revocation meanwhile ends that', async (t) => {
+t.test('concurrent lookups share a statement until a revocation', async (t) => {
   const { db, asked, listening } = fakeDb();
   let now = 0;
-  const { find } = openCredentialCache(db, log, () => now);
+  const cache = new CredentialCache(db, log, () => now);
   listening().onOpen();
-  const all = [find('key', 'h'), find('key', 'h'), find('key', 'h')];
+  const all = [cache.find('key', 'h'), cache.find('key', 'h'), cache.find('key', 'h')];
   t.equal(asked.length, 1);
   listening().onMessage('h');
-  const late = find('key', 'h');
+  const late = cache.find('key', 'h');
   t.equal(asked.length, 2);
   asked[0]!([ROW]);
   t.match(await Promise.all(all), [{ subject: 's' }, { subject: 's' }, { subject: 's' }]);
   asked[1]!([]);
   t.equal(await late, undefined);
-  const next = find('key', 'h');
-  t.equal(asked.length, 3, 'the answer from before was not kept, and a no never is');
+  const next = cache.find('key', 'h');
+  t.equal(
+    asked.length,
+    3,
+    'neither the result from before the revocation nor an unknown credential is cached',
+  );
   now = 1000;
-  const patient = find('key', 'h');
-  t.equal(asked.length, 4, 'nobody joins a statement that began a second ago');
+  const patient = cache.find('key', 'h');
+  t.equal(asked.length, 4, 'a statement that began a second ago is not shared');
   for (const answer of asked) answer([ROW]);
   t.match(await Promise.all([next, patient]), [{ subject: 's' }, { subject: 's' }]);
 });
 
-t.test('a failed statement fails all who wait for it, and is not kept', async (t) => {
+t.test('a failed statement rejects all waiting lookups and is not cached', async (t) => {
   let fails = true;
   const db = {
     run: async () => {
@@ -278,12 +282,12 @@ t.test('a failed statement fails all who wait for it, and is not kept', async (t
     },
     listen: () => async () => undefined,
   } as unknown as Db;
-  const { find } = openCredentialCache(db, log);
-  const [one, two] = [find('key', 'h'), find('key', 'h')];
+  const cache = new CredentialCache(db, log);
+  const [one, two] = [cache.find('key', 'h'), cache.find('key', 'h')];
   await t.rejects(async () => one, /away/);
   await t.rejects(async () => two, /away/);
   fails = false;
-  t.match(await find('key', 'h'), { subject: 's' });
+  t.match(await cache.find('key', 'h'), { subject: 's' });
 });
 
 t.test('keys are managed over HTTP', async (t) => {

@@ -55,10 +55,14 @@ t.test('email and password of a user', async (t) => {
       send('GET', '/whoami', { headers: basic(email, 'wrong') }),
     ),
   );
-  t.equal(messages[0]!.json.error.message, messages[1]!.json.error.message, 'who is known is not told');
+  t.equal(
+    messages[0]!.json.error.message,
+    messages[1]!.json.error.message,
+    'the response does not reveal whether the user exists',
+  );
 });
 
-t.test('a password that is changed or gone is no good at once', async (t) => {
+t.test('a changed or removed password is refused at once', async (t) => {
   const { send, open, id } = await withUser(t);
   const old = basic('ada@example.org', PASSWORD);
   t.equal((await send('GET', '/whoami', { headers: old })).status, 200);
@@ -102,7 +106,7 @@ t.test('over TLS only: of the proxy that is trusted, or not at all', async (t) =
   t.equal(
     (await loopback.send('GET', '/whoami', { headers: through })).status,
     401,
-    'through a proxy nobody trusts',
+    'through an untrusted proxy',
   );
   const untrusted = await withUser(t, { BASIC_INSECURE: '', TRUST_PROXY: '192.0.2.1' });
   const told = { ...headers, 'x-forwarded-proto': 'https' };

@@ -193,7 +193,7 @@ t.test('what it does for a connection it does for an encrypted one', options, as
     return [...(await answered).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
   };
   const get = 'GET /whoami HTTP/1.1\r\nHost: a\r\n\r\n';
-  t.same(await talk(get + get, true), ['401', '401'], 'both answers, though the client has ended its half');
+  t.same(await talk(get + get, true), ['401', '401'], 'both responses, though the client has ended its half');
   t.same(await talk('nonsense\r\n\r\n', false), ['400'], 'malformed');
   t.same(await talk(`${get}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`, false), ['401', '405'], 'in turn');
   const garbage = await plain(url);
@@ -296,14 +296,14 @@ t.test('SIGHUP gives new connections a new certificate, and drops none that is t
 
   writeFileSync(TLS_KEY, 'no key');
   service.child.kill('SIGHUP');
-  await until('the fault is told', () => /the certificates cannot be read again/.test(service.stdout()));
+  await until('the error is logged', () => /the certificates cannot be read again/.test(service.stdout()));
   t.match(service.stdout(), /TLS_CERT \S+ and TLS_KEY \S+ cannot be used/);
   t.equal(await serialOf(url, ca.cert), before, 'bad files: the old ones stay');
 
   install(ca.sign('renewed'));
   service.child.kill('SIGHUP');
   await until('the new one is shown', async () => (await serialOf(url, ca.cert)) !== before);
-  t.equal(await busy.end(), 400, 'the request in flight is answered');
+  t.equal(await busy.end(), 400, 'the request in flight gets a response');
   t.equal((await sendTo(url, 'GET', '/whoami', as(ca, alice))).status, 200);
   service.child.kill('SIGTERM');
   t.equal(await service.ended, 0);

@@ -55,7 +55,7 @@ t.test('a signed request is its signer', async (t) => {
   t.equal(
     (await send('DELETE', gone, { ...withBody, headers: signed })).status,
     204,
-    'a body nobody reads is signed too',
+    'an ignored body is signed too',
   );
 });
 
@@ -71,7 +71,7 @@ t.test('secrets can be rotated: by name, or any of them', async (t) => {
   t.equal(await subject({ ...sign({ timestamp: at(3) }), 'x-key-id': 'third' }), undefined);
 });
 
-t.test('what does not fit is 401 with a challenge, and tells nothing of the secret', async (t) => {
+t.test('an invalid signature is 401 with a challenge, and reveals nothing of the secret', async (t) => {
   const { send } = await testService(t, ENV);
   const now = Math.floor(Date.now() / 1000);
   const good = sign({ timestamp: now - 9 });
@@ -100,10 +100,14 @@ t.test('what does not fit is 401 with a challenge, and tells nothing of the secr
   }
   const two = await send('GET', '/whoami', { headers: { ...good, authorization: 'Bearer abc' } });
   t.equal(two.status, 400, 'two credentials');
-  t.equal((await send('GET', '/whoami', { headers: good })).status, 200, 'and none of it was used up');
+  t.equal(
+    (await send('GET', '/whoami', { headers: good })).status,
+    200,
+    'the valid signature has not been used yet',
+  );
 });
 
-t.test('a signature is taken once, by all processes together', async (t) => {
+t.test('a signature is accepted once, by all processes together', async (t) => {
   const first = await testService(t, ENV);
   const second = await testService(t, { ...ENV, DATABASE_URL: first.databaseUrl });
   const headers = sign();
@@ -128,7 +132,7 @@ t.test('clients of the documentation', async (t) => {
       () => false,
     );
     if (!there) {
-      t.comment(`${file} needs what is not there`);
+      t.comment(`${file} cannot run: its command is not installed`);
       continue;
     }
     const path = fileURLToPath(new URL(`../../../../docs/clients/${file}`, import.meta.url));

@@ -2,20 +2,20 @@ import type http from 'node:http';
 import { text } from 'node:stream/consumers';
 import t, { type Test } from 'tap';
 import { Refusal } from '../../../src/auth/scheme.js';
-import { introspection } from '../../../src/auth/tokens/introspection.js';
+import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
 import { Problem } from '../../../src/problem.js';
 import { createLog } from '../../../src/telemetry/log.js';
-import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../../support/issuer.js';
+import { AUDIENCE, claims, json, mockClock, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { testService } from '../../support/service.js';
 
 const es = await signingKey('es');
 const ADA = { active: true, sub: 'ada', aud: AUDIENCE };
 
-/** The introspection of an issuer that answers as `answer` says, with a clock that a test moves. */
+/** An introspection endpoint with the given response, and a clock that the test moves. */
 async function ask(t: Test, answer: object | Parameters<typeof answers>[1], timeoutMs = 5000) {
   const issuer = await testIssuer(t);
-  const clock = { ms: Date.now() };
+  const clock = mockClock(t);
   const seen: { body: string; authorization: string | undefined; type: string | undefined }[] = [];
   answers(issuer.paths, typeof answer === 'function' ? (answer as never) : json(answer), seen);
   const config = readConfig({
@@ -26,8 +26,8 @@ async function ask(t: Test, answer: object | Parameters<typeof answers>[1], time
     INTROSPECTION_CLIENT_ID: 'plinth api',
     INTROSPECTION_CLIENT_SECRET: 'a:b&c/ü',
   });
-  const source = introspection(config, createLog('silent'), { timeoutMs, now: () => clock.ms });
-  const verify = async (token: string) => source.known(token) ?? source.token(token);
+  const source = new Introspection(config, createLog('silent'), timeoutMs);
+  const verify = async (token: string) => source.cached(token) ?? source.verify(token);
   return { issuer, clock, seen, verify };
 }
 
@@ -52,7 +52,7 @@ const outcome = (promise: Promise<unknown>) =>
       error instanceof Refusal ? error.description : error instanceof Problem ? error.status : error,
   );
 
-t.test('how it asks (RFC 7662 section 2.1, RFC 6749 section 2.3.1)', async (t) => {
+t.test('the request (RFC 7662 section 2.1, RFC 6749 section 2.3.1)', async (t) => {
   const { seen, verify } = await ask(t, { ...ADA, scope: 'items:read self' });
   const { principal } = await verify('a+b/c=');
   t.same(principal, {
@@ -70,7 +70,7 @@ t.test('how it asks (RFC 7662 section 2.1, RFC 6749 section 2.3.1)', async (t) =
   t.equal(credentials, 'plinth+api:a%3Ab%26c%2F%C3%BC');
 });
 
-t.test('what it makes of an answer', async (t) => {
+t.test('responses and their outcomes', async (t) => {
   const now = Math.floor(Date.now() / 1000);
   const rows: [answer: object, outcome: string | RegExp | number][] = [
     [ADA, 'good'],
@@ -87,7 +87,7 @@ t.test('what it makes of an answer', async (t) => {
     [{ ...ADA, exp: now - 60 }, /expired/],
     [{ ...ADA, exp: '9999999999' }, /time/],
     [{ ...ADA, exp: 1e300 }, /time/],
-    [{ ...ADA, nbf: now + 60 }, /not good yet/],
+    [{ ...ADA, nbf: now + 60 }, /not valid yet/],
     [{ active: true, sub: 'ada', iss: 'https://evil.example.org' }, /another issuer/],
     [{ active: true, sub: 'ada', aud: 'https://other.example.org' }, /another audience/],
     [{ active: true, sub: 'ada', aud: [] }, /another audience/],
@@ -110,10 +110,10 @@ t.test('what it makes of an answer', async (t) => {
   }
 });
 
-t.test('an authorization server that gives no answer is nobody’s fault', async (t) => {
+t.test('an authorization server without a valid response is a 503', async (t) => {
   const rows: [says: string, handler: Handler][] = [
-    ['our own credentials are wrong', json({ error: 'invalid_client' }, 401)],
-    ['so is our question', json({}, 400)],
+    ['wrong credentials of the service', json({ error: 'invalid_client' }, 401)],
+    ['a bad request', json({}, 400)],
     ['down', json({}, 500)],
     ['busy', json({}, 503)],
     ['elsewhere', (_req, res) => res.writeHead(307, { Location: 'http://127.0.0.1:1/' }).end()],
@@ -131,10 +131,10 @@ t.test('an authorization server that gives no answer is nobody’s fault', async
   t.equal(await outcome(verify('opaque')), 503, 'gone');
 });
 
-t.test('answers are remembered for a while', async (t) => {
+t.test('responses are cached', async (t) => {
   const { issuer, clock, seen, verify } = await ask(t, ADA);
   t.same(await Promise.all(Array.from({ length: 20 }, () => outcome(verify('a')))), Array(20).fill('good'));
-  t.equal(seen.length, 1, 'in flight it is asked about once');
+  t.equal(seen.length, 1, 'concurrent requests share an introspection');
   answers(issuer.paths, json({ active: false }), seen);
   clock.ms += 29_000;
   t.equal(await outcome(verify('a')), 'good');
@@ -150,10 +150,10 @@ t.test('answers are remembered for a while', async (t) => {
   t.equal(await outcome(verify('a')), 'good');
   clock.ms += 5000;
   t.equal(await outcome(verify('a')), 'good');
-  t.equal(seen.length, 4, 'not beyond its end, though within the skew');
+  t.equal(seen.length, 4, 'not cached after its expiry, even within the skew');
 });
 
-t.test('tokens with the same end are told apart', async (t) => {
+t.test('tokens with the same end are different tokens', async (t) => {
   const { issuer, seen, verify } = await ask(t, ADA);
   const end = 'e'.repeat(64);
   t.match(await verify(`a${end}`), { principal: { subject: 'ada' } });
@@ -165,7 +165,7 @@ t.test('tokens with the same end are told apart', async (t) => {
   t.match(await outcome(verify(end)), /not active/);
 });
 
-t.test('64 questions at a time', async (t) => {
+t.test('64 introspections at a time', async (t) => {
   const waiting: http.ServerResponse[] = [];
   const { issuer, verify } = await ask(
     t,
@@ -180,7 +180,7 @@ t.test('64 questions at a time', async (t) => {
   }, 5);
   t.same(await done, Array(64).fill('good'));
   clearInterval(release);
-  t.equal(await outcome(verify('token-64')), 'good', 'and then it goes on');
+  t.equal(await outcome(verify('token-64')), 'good', 'accepted again');
 });
 
 t.test('through the service', async (t) => {
@@ -193,8 +193,8 @@ t.test('through the service', async (t) => {
     const service = await testService(t, { ...env, ...more });
     return service.send('GET', '/whoami', { headers: { authorization: `Bearer ${token}` } });
   };
-  t.match((await whoami({}, jwt)).json, { subject: 'ada' }, 'without an issuer it is asked about JWTs too');
-  t.equal(seen[0]!.authorization, undefined, 'without a client id there is nothing to show');
+  t.match((await whoami({}, jwt)).json, { subject: 'ada' }, 'without an issuer, JWTs are introspected too');
+  t.equal(seen[0]!.authorization, undefined, 'no credentials without a client id');
   t.match((await whoami({ ISSUER: issuer.url, AUDIENCE }, jwt)).json, { subject: 'bob' });
   t.match((await whoami({ ISSUER: issuer.url, AUDIENCE }, 'opaque')).json, { subject: 'ada' });
   await issuer.leave();
@@ -204,7 +204,7 @@ t.test('through the service', async (t) => {
   t.equal(away.headers['www-authenticate'], undefined);
 });
 
-t.test('keys of this service and tokens for others stay out', async (t) => {
+t.test('API keys and tokens for other audiences are refused', async (t) => {
   const issuer = await testIssuer(t, es);
   const seen: Parameters<typeof answers>[2] = [];
   const user = '11111111-2222-4333-8444-555555555555';
@@ -215,8 +215,8 @@ t.test('keys of this service and tokens for others stay out', async (t) => {
   answers(issuer.paths, json({ active: true, sub: 'ada', scope: 'admin' }), seen);
   const key = await get('/whoami', 'plinth_0123456789abcdef');
   t.equal(key.status, 401);
-  t.match(key.json.error.message, /kind/);
-  t.same(seen, [], 'the key is sent to nobody');
+  t.match(key.json.error.message, /unsupported/);
+  t.same(seen, [], 'the key is not sent');
   const other = await get('/whoami', 'without-aud');
   t.equal(other.status, 401, 'a response without `aud`');
   t.match(other.json.error.message, /another audience/);

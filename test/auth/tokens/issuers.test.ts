@@ -283,8 +283,8 @@ for (const { heading, header, access, subject, scopes, others = [], id } of ISSU
       ['another issuer', await make({ ...good, iss: 'https://evil.example.org' }), /another issuer/],
       ['another tenant', await make({ ...good, iss: `${env.ISSUER}x` }), /another issuer/],
       ['expired', await make({ ...good, exp: times().iat - 60 }), /expired/],
-      ['no exp', await make({ ...good, exp: undefined }), /expires/],
-      ['nbf to come', await make({ ...good, nbf: times().iat + 60 }), /not good yet/],
+      ['no exp', await make({ ...good, exp: undefined }), /no exp/],
+      ['nbf to come', await make({ ...good, nbf: times().iat + 60 }), /not valid yet/],
       ['no sub', await make({ ...good, sub: undefined }), /subject/],
       ['HS256 with the public key', hmac(await exportSPKI(rs.publicKey)), /algorithm/],
       ['HS256 with the JWK', hmac(JSON.stringify(rs.jwk)), /algorithm/],
@@ -326,13 +326,13 @@ t.test(
   },
 );
 
-t.test('a service account has no metadata and is no authorization server to clients', async (t) => {
+t.test('a service account is not listed as an authorization server', async (t) => {
   const service = await serviceOf(t, documented('Google'));
   const { json } = await service.send('GET', '/.well-known/oauth-protected-resource');
   t.notOk('authorization_servers' in json);
 });
 
-t.test('where the scopes are', async (t) => {
+t.test('the claims of the scopes', async (t) => {
   const issuer = await testIssuer(t, rs);
   const token = (more: Claims) =>
     sign(rs, { iss: issuer.url, aud: 'api', sub: 'ada', client_id: 'app', ...times(), ...more });

@@ -4,9 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair } from 'jose';
 import Provider, { type Configuration, type JWK } from 'oidc-provider';
 import t, { type Test } from 'tap';
-import { introspection } from '../../../src/auth/tokens/introspection.js';
+import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
 import { createLog } from '../../../src/telemetry/log.js';
+import { mockClock } from '../../support/issuer.js';
 import { testService } from '../../support/service.js';
 
 const JWT_API = 'https://jwt.example.org';
@@ -99,7 +100,7 @@ t.test('a JWT of oidc-provider', async (t) => {
   });
   const body = { name: 'Lamp' };
   const write = await service.send('POST', '/items', { headers: { authorization }, body });
-  t.equal(write.status, 403, 'the scope was not asked for');
+  t.equal(write.status, 403, 'a scope that was not requested');
 
   const other = await testService(t, { AUTH: 'bearer', ISSUER: issuer, AUDIENCE: OPAQUE_API });
   t.equal((await other.send('GET', '/items', { headers: { authorization } })).status, 401, 'another API');
@@ -119,21 +120,20 @@ t.test('an opaque token of oidc-provider, until it is revoked', async (t) => {
   const unknown = await service.send('GET', '/items', { headers: { authorization: `Bearer ${token}x` } });
   t.equal(unknown.status, 401);
 
-  const clock = { ms: Date.now() };
-  const timing = { timeoutMs: 5000, now: () => clock.ms };
-  const source = introspection(readConfig(env), createLog('silent'), timing);
-  const verify = async (text: string) => source.known(text) ?? source.token(text);
+  const clock = mockClock(t);
+  const source = new Introspection(readConfig(env), createLog('silent'), 5000);
+  const verify = async (text: string) => source.cached(text) ?? source.verify(text);
   t.match(await verify(token), { principal: { subject: 'robot' } });
   t.equal((await post(`${issuer}/token/revocation`, { token })).status, 200);
-  t.match(await verify(token), { principal: { subject: 'robot' } }, 'the cache does not know');
+  t.match(await verify(token), { principal: { subject: 'robot' } }, 'from the cache');
   clock.ms += 31_000;
   const refusal = await verify(token).catch((error: unknown) => error);
   t.match(refusal, { description: 'The access token is not active.' });
   const late = await testService(t, env);
-  t.equal((await late.send('GET', '/items', { headers })).status, 401, 'no other service takes it');
+  t.equal((await late.send('GET', '/items', { headers })).status, 401, 'refused by a new service');
 });
 
-t.test('a secret of ours that oidc-provider refuses is not the client’s fault', async (t) => {
+t.test('a wrong secret of the service is a 503', async (t) => {
   const issuer = await startProvider(t);
   const env = { ...introspected(issuer), AUDIENCE: OPAQUE_API, INTROSPECTION_CLIENT_SECRET: 'wrong' };
   const service = await testService(t, env);
