@@ -29,32 +29,6 @@ export const versionMismatch = (inPath: string, inHeader: string) =>
 export const versionSunset = (version: string) =>
   new Problem(410, 'VERSION_SUNSET', `Version ${version} of this API has been retired.`);
 
-/** RFC 9110 section 15.5.2: one challenge per enabled scheme. */
-export const unauthorized = (message: string, challenges: readonly string[]) =>
-  new Problem(401, 'UNAUTHORIZED', message, {
-    headers: challenges.flatMap((challenge) => ['WWW-Authenticate', challenge]),
-  });
-
-/** RFC 6750 section 3.1: names the scopes that are required, and nothing about the record. */
-export const forbidden = (scopes: readonly string[]) =>
-  new Problem(403, 'INSUFFICIENT_SCOPE', 'The credential does not permit this.', {
-    details: { scope: scopes.join(' ') },
-    scope: scopes.join(' '),
-  });
-
-const CURRENT_PASSWORD = { details: { path: '/current_password' } };
-
-export const currentPasswordRequired = () =>
-  new Problem(
-    403,
-    'CURRENT_PASSWORD_REQUIRED',
-    'A change of your own password requires current_password or a recent sign-in.',
-    CURRENT_PASSWORD,
-  );
-
-export const currentPasswordWrong = () =>
-  new Problem(403, 'CURRENT_PASSWORD_WRONG', 'The current password is wrong.', CURRENT_PASSWORD);
-
 /** RFC 6585 section 4. `fields` describe the limit, as a flat list of names and values. */
 export const rateLimited = (retryAfterSeconds: number, fields: readonly string[] = []) =>
   new Problem(429, 'RATE_LIMITED', 'Too many requests.', {
@@ -196,14 +170,6 @@ export const invalidPatch = (message: string, operation: number) =>
 /** A well-formed patch that cannot be applied to the current record (RFC 5789 section 2.2). */
 export const unprocessablePatch = (message: string, operation: number) =>
   new Problem(422, 'UNPROCESSABLE_PATCH', message, { details: { operation } });
-
-/** A JSON Patch that moves or copies a value into the password, within a transaction. */
-export const passwordNotGiven = () =>
-  new Problem(
-    422,
-    'UNPROCESSABLE_PATCH',
-    'In a batch or with an Idempotency-Key, a password must be a value of the patch.',
-  );
 
 export const patchTestFailed = (operation: number) =>
   new Problem(409, 'PATCH_TEST_FAILED', 'A test of the patch failed; nothing was changed.', {

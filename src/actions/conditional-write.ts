@@ -6,12 +6,8 @@ import { etagOf, headersOf, JSON_TYPE, validatorFields, withLinks } from '../col
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { admits, NO_GUARD, type WriteGuard, writeGuardOf } from '../collection/write-guard.js';
-import {
-  currentPasswordRequired,
-  preconditionFailed,
-  preconditionRequired,
-  versionConflict,
-} from '../errors.js';
+import { currentPasswordRequired } from '../credential-errors.js';
+import { preconditionFailed, preconditionRequired, versionConflict } from '../errors.js';
 import { readConditions } from '../http/preconditions.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';

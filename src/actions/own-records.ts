@@ -1,7 +1,7 @@
 import type { Collection } from '../collection/collection.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
+import { forbidden } from '../credential-errors.js';
 import type { Db, Run } from '../db/db.js';
-import { forbidden } from '../errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, member } from '../json.js';

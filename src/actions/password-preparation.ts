@@ -1,6 +1,6 @@
 import type { Collection } from '../collection/collection.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
-import { passwordNotGiven } from '../errors.js';
+import { passwordNotGiven } from '../credential-errors.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
 import { hashPassword } from '../passwords/password.js';

@@ -1,4 +1,5 @@
-import { badRequest, unauthorized } from '../errors.js';
+import { unauthorized } from '../credential-errors.js';
+import { badRequest } from '../errors.js';
 import type { Attempt, LoginThrottle } from '../limits/login-throttle.js';
 import type { Principal } from '../principal.js';
 import type { Problem } from '../problem.js';

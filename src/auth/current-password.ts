@@ -1,8 +1,8 @@
 import { hash as digest } from 'node:crypto';
 import QuickLRU from 'quick-lru';
+import { currentPasswordRequired, currentPasswordWrong } from '../credential-errors.js';
 import type { Db } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
-import { currentPasswordRequired, currentPasswordWrong } from '../errors.js';
 import type { LoginThrottle } from '../limits/login-throttle.js';
 import { verifyPassword } from '../passwords/password.js';
 import type { Principal } from '../principal.js';

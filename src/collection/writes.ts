@@ -59,9 +59,6 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
     (replacement) => singles.replace(db.run, replacement),
     share('replace'),
   );
-  const explain = (error: unknown): never => {
-    throw constraintProblem(error, resource) ?? error;
-  };
 
   return {
     create: (input, run) => {
@@ -72,7 +69,7 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
       const inTransaction = (run: Run) => singles.create(run, creation);
       const written =
         withPassword(db, id, input, run, inTransaction) ?? (run ? inTransaction(run) : create(creation));
-      return written.catch(explain);
+      return written.catch((error) => throwExplained(error, resource));
     },
 
     replace: (id, input, guard, run) => {
@@ -88,7 +85,7 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
           : replace({ ...replacement, stored: toRecord(id, head, version + 1) });
       const written =
         withPassword(db, id, input, run, inTransaction) ?? (run ? inTransaction(run) : batched());
-      return written.catch(explain);
+      return written.catch((error) => throwExplained(error, resource));
     },
 
     remove: async (id, guard, run = db.run) => {
@@ -101,6 +98,11 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
       return row.after === null ? preconditionFailedOn(id, row) : undefined;
     },
   };
+}
+
+/** Throws the 409 or 422 of a violated constraint, or the error itself. */
+function throwExplained(error: unknown, resource: Resource): never {
+  throw constraintProblem(error, resource) ?? error;
 }
 
 /** The statements that write one record. */

@@ -1,5 +1,6 @@
 import { isOwned, type Resource } from '../collection/resource.js';
-import { badRequest, forbidden } from '../errors.js';
+import { forbidden } from '../credential-errors.js';
+import { badRequest } from '../errors.js';
 import { includes, type Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import type { Event } from './event.js';

@@ -76,7 +76,7 @@ t.test('what only one place does is done in that place', async (t) => {
   only(/process\.env\b(?!\.PATH)/, ['config/config.ts']);
   only(/\.unsafe[<(]/, ['db/db.ts', 'db/migrate.ts', 'db/pool/copy.ts', 'db/pool/prepared.ts']);
   only(/prepare: true/, ['db/pool/prepared.ts']);
-  only(/new Problem\(/, ['errors.ts', 'limit-errors.ts']);
+  only(/new Problem\(/, ['errors.ts', 'limit-errors.ts', 'credential-errors.ts']);
   only(/\.writeHead\(/, ['transport/response-writer.ts', 'transport/array-stream.ts']);
   only(/\b_(header|readableState|httpMessage|handle|dumped|keepAliveTimeout)\b/, [
     'transport/node-internals.ts',

@@ -351,7 +351,7 @@ t.test('a folder that holds something else is refused and left alone', async (t)
   await isRefused(t, folder, /cannot be used: .*ENOTEMPTY/);
   t.strictSame(await readdir(folder, { recursive: true }), ['postgres', 'postgres/letters']);
   await writeFile(join(folder, 'postgres/PG_VERSION'), '18\n');
-  await isRefused(t, folder, /holds no plinth\.password/);
+  await isRefused(t, folder, /has no plinth\.password/);
 });
 
 t.test('a setting that PostgreSQL does not know is told in one line', async (t) => {
