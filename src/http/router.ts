@@ -66,7 +66,9 @@ export function createRouter(routes: readonly Route[]): Router {
     const found = router.find('GET', path);
     if (!found)
       throw isDecodable(path) ? noSuchPath() : badRequest('The path has an invalid percent-encoding.');
-    return { ...(found.store as Compiled), params: found.params };
+    // Not spread: this object is made for every request.
+    const { template, actions, allow, acceptFields, notAllowed } = found.store as Compiled;
+    return { template, actions, allow, acceptFields, notAllowed, params: found.params };
   };
 }
 

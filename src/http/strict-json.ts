@@ -4,6 +4,7 @@ import { escapeToken, type Json, type JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { inexactNumbers, requireExactNumbers, requireExactNumbersInStages } from './exact-numbers.js';
 import { MAX_DEPTH, requireJsonBounds } from './json-bounds.js';
+import { isTruncatedJson } from './truncated-json.js';
 
 const NOT_JSON = invalidBody('The body is not valid JSON.', 'json');
 
@@ -58,6 +59,7 @@ function decode(bytes: Buffer): string {
 
 /** Parses without a stack trace, which for an invalid body would cost more than the rest of the request. */
 function parse(text: string): Json {
+  if (isTruncatedJson(text)) throw NOT_JSON;
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {

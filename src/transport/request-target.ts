@@ -35,21 +35,22 @@ export function readTarget(req: IncomingMessage): Target {
   const { url = '', method = '', rawHeaders } = req;
   if (req.httpVersionMajor !== 1) throw httpVersionNotSupported();
   if (url.length > MAX_TARGET) throw uriTooLong(MAX_TARGET);
-  const seen = new Set<string>();
+  /** One bit per field of SINGLE_FIELDS. */
+  let seen = 0;
   let bytes = 0;
   let repeated: string | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
     bytes += name.length + rawHeaders[at + 1]!.length + 4;
     if (!SINGLE_FIELD_LENGTHS.has(name.length)) continue;
-    const lower = name.toLowerCase();
-    if (!SINGLE_FIELDS.includes(lower)) continue;
-    if (seen.has(lower)) repeated = lower;
-    seen.add(lower);
+    const index = SINGLE_FIELDS.indexOf(name.toLowerCase());
+    if (index < 0) continue;
+    if (seen & (1 << index)) repeated = SINGLE_FIELDS[index];
+    seen |= 1 << index;
   }
   if (bytes > MAX_HEADERS) throw headersTooLarge(MAX_HEADERS);
   if (!KNOWN_METHODS.has(method)) throw notImplemented('method');
-  requireHost(req, seen.has('host'));
+  requireHost(req, (seen & 1) === 1);
   if (repeated !== undefined) throw badRequest(`The field ${repeated} was repeated.`);
   requireFraming(req);
   return splitTarget(url, method);
