@@ -164,7 +164,6 @@ function fingerprint(): string {
   const code = [
     './data.js',
     '../peers/tables.js',
-    '../../src/collection/rules.js',
     '../../src/collection/resources/users.js',
     '../../src/collection/resources/items.js',
   ].map((path) => new URL(path, import.meta.url));
