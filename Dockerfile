@@ -7,13 +7,15 @@ COPY tsconfig.json ./
 COPY .ci/bundle.js .ci/start.cjs .ci/
 COPY src src
 COPY sql sql
+COPY collections collections
+COPY schema schema
 RUN ["npm", "run", "bundle"]
 
 FROM node:22.23.3-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
 WORKDIR /app
 COPY package.json LICENSE ./
-COPY --from=build /app/dist/plinth.cjs /app/dist/plinth.cache /app/dist/start.cjs /app/dist/health.cjs dist/
+COPY --from=build /app/dist/plinth.cjs /app/dist/plinth.cache /app/dist/start.cjs /app/dist/health.cjs /app/dist/mcp-sdk.cjs dist/
 # Verifies imported passwords: its programs cannot be in the bundle. They come with the package.
 COPY --from=build /app/node_modules/bcrypt node_modules/bcrypt
 COPY --from=build /app/node_modules/node-gyp-build node_modules/node-gyp-build

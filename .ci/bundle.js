@@ -7,7 +7,8 @@ import { build } from 'esbuild';
 
 /**
  * Makes of what tsc has made: plinth.cjs, the whole of Plinth in one file with its SQL inlined; plinth.cache, what V8
- * compiles of it, and start.cjs, which starts it with that; and health.cjs, which asks whether it answers. They go to
+ * compiles of it, and start.cjs, which starts it with that; health.cjs, which checks whether it responds; and mcp-sdk.cjs,
+ * which it loads with MCP=on. They go to
  * dist, or to the folder that is named.
  */
 
@@ -24,6 +25,15 @@ function inlinedSql() {
     export const readSql = (file) => texts[file];
     export const listMigrations = () =>
       Object.keys(texts).filter((name) => name.startsWith('migrations/')).map((name) => name.slice(11));`;
+}
+
+/** Takes the place of src/declarations/built-in.ts. */
+function inlinedDeclarations() {
+  const names = readdirSync(at('collections')).filter((name) => name.endsWith('.json'));
+  const texts = names.sort().map((name) => [name, readFileSync(at(`collections/${name}`), 'utf8')]);
+  const schema = readFileSync(at('schema/collection.schema.json'), 'utf8');
+  return `export const builtInFiles = () => new Map(${JSON.stringify(texts)});
+    export const declarationSchema = () => ${JSON.stringify(schema)};`;
 }
 
 const common = {
@@ -49,7 +59,20 @@ const common = {
       name: 'inlined-sql',
       setup: ({ onLoad }) => onLoad({ filter: /\/db\/sql-files\.js$/ }, () => ({ contents: inlinedSql() })),
     },
+    {
+      name: 'inlined-declarations',
+      setup: ({ onLoad }) =>
+        onLoad({ filter: /\/declarations\/built-in\.js$/ }, () => ({ contents: inlinedDeclarations() })),
+    },
   ],
+};
+/** What is loaded with MCP=on alone, so that it is not part of every start. */
+const sdkApart = {
+  name: 'sdk-apart',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/sdk\.js$/ }, ({ importer }) =>
+      importer === at('dist/src/mcp/server.js') ? { path: './mcp-sdk.cjs', external: true } : undefined,
+    ),
 };
 const url = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
 
@@ -74,10 +97,16 @@ await Promise.all([
   build({
     ...common,
     entryPoints: { plinth: at('dist/src/cli/plinth.js') },
+    plugins: [...common.plugins, sdkApart],
     banner: {
       js: `${RUN_ALONE}(function (exports, require, module, __filename, __dirname) {'use strict';${url}`,
     },
     footer: { js: '})' },
+  }),
+  build({
+    ...common,
+    entryPoints: { 'mcp-sdk': at('dist/src/mcp/sdk.js') },
+    banner: { js: `'use strict';${url}` },
   }),
   build({
     ...common,

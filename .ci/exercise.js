@@ -102,9 +102,9 @@ async function runImage(image, work) {
       const service = start(image.of.CMD.exec, env);
       await service.says(/Plinth is ready/);
       expect('HEALTHCHECK while it runs', await health(env), 0);
-      const answer = await fetch(`http://127.0.0.1:${PORT}/users?limit=1`);
-      expect('a request is answered', answer.status, 200);
-      await answer.arrayBuffer();
+      const response = await fetch(`http://127.0.0.1:${PORT}/users?limit=1`);
+      expect('a request gets a response', response.status, 200);
+      await response.arrayBuffer();
       if (missing === undefined) expectConfined(service.pid());
       process.kill(service.pid(), image.of.STOPSIGNAL.text);
       expect(`it ends on ${image.of.STOPSIGNAL.text}`, await service.ended, 0);

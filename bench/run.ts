@@ -21,14 +21,14 @@ import { rowsOf } from './suites/rows.js';
 const USERS = 100_000;
 const CHART = fileURLToPath(new URL('../../docs/bench.svg', import.meta.url));
 
-const tell = (line: string) => void process.stderr.write(`${Math.round(process.uptime())} s: ${line}\n`);
+const log = (line: string) => void process.stderr.write(`${Math.round(process.uptime())} s: ${line}\n`);
 
 async function main(args: readonly string[]): Promise<void> {
   const options = readOptions(args);
   if (options === 'help') return void process.stdout.write(HELP);
   // The end of this process is the end of all that it started, in whatever way it comes.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
-  const stage = await openStage(tell);
+  const stage = await openStage(log);
   try {
     if (options.growth === undefined) await runRows(options, stage);
     else await runGrowth(options, options.growth, stage);
@@ -56,7 +56,7 @@ async function runRows(options: Options, stage: Stage): Promise<void> {
   finish(report, options);
 }
 
-/** The rows that were asked for, without the contestants that were not. */
+/** The rows that were requested, without the contestants that were not. */
 function chosen({ kind, only, peers, items }: Options): Row[] {
   return rowsOf(items)
     .filter((row) => kind === 'full' || row.quick)
@@ -70,7 +70,7 @@ function chosen({ kind, only, peers, items }: Options): Row[] {
 async function measureAll(rows: readonly Row[], ground: Ground): Promise<Result[]> {
   const results: Result[] = [];
   for (const [index, row] of rows.entries()) {
-    tell(`${index + 1}/${rows.length} ${row.name}, ${row.connections} at a time`);
+    log(`${index + 1}/${rows.length} ${row.name}, ${row.connections} at a time`);
     results.push(await measured(row, ground));
   }
   return results;
@@ -96,7 +96,7 @@ function compare(report: Report, { compare: file, whole }: Options): void {
   const differs = (['load', 'items', 'rounds', 'seconds'] as const).filter(
     (name) => before[name] !== report[name],
   );
-  if (differs.length > 0) tell(`the earlier run of ${before.date} had other settings: ${differs.join(', ')}`);
+  if (differs.length > 0) log(`the earlier run of ${before.date} had other settings: ${differs.join(', ')}`);
   const worse = regressions(before.rows, report.rows);
   process.stdout.write(
     worse.length === 0
@@ -106,16 +106,16 @@ function compare(report: Report, { compare: file, whole }: Options): void {
 }
 
 function finish(report: Report, { whole, chart: file }: Options): void {
-  if (whole) tell(`written to ${save(report)}`);
+  if (whole) log(`written to ${save(report)}`);
   const target = file ?? (whole && report.kind === 'full' ? CHART : undefined);
   if (target !== undefined) writeFileSync(target, chart(report));
 }
 
-async function runGrowth(options: Options, most: number, stage: Stage): Promise<void> {
+async function runGrowth(options: Options, max: number, stage: Stage): Promise<void> {
   const { load } = pickLoader(options.load);
   const show = (text: string) => void process.stdout.write(text);
   show(machineText(describeMachine(stage)));
-  await growth(stage, load, { ...options, most, tell, show });
+  await growth(stage, load, { ...options, max, log, show });
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

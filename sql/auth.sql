@@ -100,3 +100,12 @@ select users.id::text, null, null, null,
 from users
 left join passwords on user_id = users.id
 where users.id = any (array(select value::uuid from json_array_elements_text($2::text::json)));
+
+-- A further part of current_credentials: the records of another collection whose records are callers.
+-- name: current_callers (:table the collection, $2 ids of records, as a JSON array)
+select id::text, null, null, null, null
+from :table
+where id = any (array(select value::uuid from json_array_elements_text($2::text::json)));
+
+-- name: user_of_email ($1 email)
+select id::text from users where email = $1;

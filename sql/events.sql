@@ -114,3 +114,30 @@ with place as materialized (
 )
 update events_floor set floor = past.seq from past where past.seq is not null
 returning past.events::integer as dropped;
+
+-- name: create_ticket ($1 SHA-256 of the ticket in base64, $2 principal as JSON, $3 seconds, $4 maximum)
+insert into event_tickets (hash, principal, expires_at)
+select decode($1, 'base64'), $2, now() + make_interval(secs => $3::double precision)
+where (select count(*) from event_tickets) < $4::integer
+returning (extract(epoch from expires_at) * 1000)::float8 as expires;
+
+-- Of concurrent requests with one ticket, one deletes it.
+-- name: redeem_ticket ($1 SHA-256 of the ticket in base64)
+delete from event_tickets
+where hash = decode($1, 'base64')
+returning principal, expires_at > now() as valid;
+
+-- name: prune_tickets
+delete from event_tickets
+where hash in (select hash from event_tickets where expires_at < now() limit 1000)
+returning 1 as deleted;
+
+-- The changes of one record among the newest $3 events, the newest first. $4 is the maximum, $5 a user that must own them.
+-- name: history ($1 record, $2 types, $3 looked at, $4 events, $5 owner or null)
+select seq, time, version, type
+from (
+  select seq, time, version, type, record, owner from events order by seq desc limit $3
+) as newest
+where record = $1::uuid and type = any ($2::text[]) and ($5::uuid is null or owner = $5::uuid)
+order by seq desc
+limit $4;

@@ -25,7 +25,7 @@ for no key update;
 -- name: change_webhook ($1 id, $2 url, $3 types as a JSON array, $4 description, $5 enabled)
 update webhooks
 set url = $2, types = array(select json_array_elements_text($3::text::json)), description = $4, enabled = $5::text::boolean,
-  disabled_reason = case when $5::text::boolean then null else disabled_reason end, updated_at = now()
+  disabled_reason = case when $5::text::boolean then null else disabled_reason end, updated_at = now(), version = version + 1
 where id = $1
 returning :webhook;
 
@@ -35,7 +35,7 @@ delete from webhooks where id = $1;
 -- name: rotate_secret ($1 id, $2 new secret, $3 seconds for which the present one stays valid)
 update webhooks
 set previous_secret = secret, previous_until = now() + make_interval(secs => $3::double precision), secret = $2,
-  updated_at = now()
+  updated_at = now(), version = version + 1
 where id = $1
 returning :webhook;
 

@@ -1,6 +1,6 @@
 import { listOfDeliveries, oneDelivery, redelivery, testDelivery } from './actions/admin/deliveries.js';
 import { healthz, readyz } from './actions/admin/health.js';
-import { createKey, getKey, listKeys, revokeKey } from './actions/admin/keys.js';
+import { createKey, getKey, listKeys, noKeys, revokeKey } from './actions/admin/keys.js';
 import { showMetrics } from './actions/admin/metrics.js';
 import {
   listOfWebhooks,
@@ -38,13 +38,14 @@ export function metricsRoute(registry: Metrics['registry'], needs: Requirement):
   };
 }
 
-/** API keys and certificates. */
-export function keyRoutes(db: Db, cache: CredentialCache): Route[] {
+/** API keys and certificates; `scopes` are those that they may have. Without a cache, keys are not accepted. */
+export function keyRoutes(db: Db, cache: CredentialCache | undefined, scopes: readonly string[]): Route[] {
+  if (!cache) return [{ path: '/keys', actions: { GET: requiring('nothing', noKeys) } }];
   const admin: ScopeRequirement = { scopes: ['admin'] };
   return [
     {
       path: '/keys',
-      actions: { GET: requiring(admin, listKeys(db)), POST: requiring(admin, createKey(db)) },
+      actions: { GET: requiring(admin, listKeys(db)), POST: requiring(admin, createKey(db, scopes)) },
     },
     {
       path: '/keys/:id',

@@ -1,15 +1,21 @@
 import type { Server } from 'node:http';
+import { knownScopes, scopeFaults } from './auth/known-scopes.js';
 import { type Auth, openAuth } from './auth/open.js';
 import type { Collection } from './collection/collection.js';
 import type { Resource } from './collection/resource.js';
-import type { Config } from './config/config.js';
+import { type Config, ConfigError } from './config/config.js';
 import { hostsOfMetrics } from './config/edge.js';
+import type { Db } from './db/db.js';
 import { type Database, openDatabase, openPrepared } from './db/open.js';
+import { readDeclared, resourcesOf } from './declarations/declared.js';
 import { Feed } from './events/feed.js';
+import type { Issuer } from './issuer/issuer.js';
 import type { OpenCounts } from './limits/shared-counters.js';
+import type { Mcp } from './mcp/mcp.js';
 import { createMetricsServer } from './metrics-server.js';
-import { listen } from './process/listen.js';
+import { listen, StartError } from './process/listen.js';
 import { openCollections } from './routes.js';
+import { ensureCollections } from './schema/ensure-collections.js';
 import type { Log } from './telemetry/log.js';
 import { createMetrics, type Metrics, registryOfAll } from './telemetry/metrics.js';
 import { sourceOf } from './webhooks/feed-source.js';
@@ -33,6 +39,10 @@ export interface Parts {
   /** Counters that all processes share; undefined with RATE_LIMIT_STORE=memory. */
   readonly counters: OpenCounts | undefined;
   readonly auth: Auth;
+  /** Undefined unless AUTH_SERVER=on. */
+  readonly issuer: Issuer | undefined;
+  /** Undefined unless MCP=on. */
+  readonly mcp: Mcp | undefined;
   readonly collections: readonly Collection[];
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
@@ -43,7 +53,6 @@ export interface Parts {
 export async function openParts(
   config: Config,
   log: Log,
-  resources: readonly Resource[],
   primary: Primary | undefined,
   closers: (() => unknown)[],
 ): Promise<Parts> {
@@ -52,6 +61,13 @@ export async function openParts(
   const database = await (primary ? openPrepared : openDatabase)(config, log, { metrics: metrics.db });
   const { db } = database;
   closers.push(() => database.close());
+  const declarations = await readDeclared(config);
+  if (!primary) await ensureCollections(database, declarations, config.migrate, log);
+  const resources = resourcesOf(declarations, config.publicPrefix).map((resource) =>
+    config.isJsonServer ? { ...resource, list: 'array' as const } : resource,
+  );
+  const faults = scopeFaults(config, knownScopes(resources));
+  if (faults.length > 0) throw new ConfigError(faults);
   const metricsServer = await startMetricsServer(config, log, database, registry);
   closers.push(() => closeNow(metricsServer));
   // Loaded on demand, so that a start without it takes less time and memory.
@@ -59,10 +75,16 @@ export async function openParts(
     config.rateLimitStore === 'postgres'
       ? (await import('./limits/shared-counters.js')).openSharedCounts(db, log)
       : undefined;
-  const auth = await openAuth(config, db, log, metrics.authFailures, counters);
+  const callers = resources
+    .filter(({ owner, hasPasswords }) => owner && !hasPasswords)
+    .map(({ name }) => name);
+  const auth = await openAuth(config, db, log, metrics.authFailures, callers, counters);
   closers.push(auth.close);
-  const collections = await openCollections(db, resources, config.tombstones);
+  const issuer = config.authServer ? await openIssuer(config, db, log, auth) : undefined;
+  closers.push(() => issuer?.close());
+  const collections = openCollections(db, resources, config.tombstones);
   const opened = collections.map(({ resource }) => resource);
+  const mcp = config.mcp ? await openMcp(config, opened, declarations.shared) : undefined;
   const feed = config.events
     ? await Feed.open(db, log, opened, config, metrics.events, auth.credentials)
     : undefined;
@@ -78,9 +100,35 @@ export async function openParts(
     metricsServer,
     counters,
     auth,
+    issuer,
+    mcp,
     collections,
     feed,
     webhooks,
+  };
+}
+
+/** Loaded on demand. oidc-provider is an optional dependency. */
+async function openIssuer(config: Config, db: Db, log: Log, auth: Auth): Promise<Issuer> {
+  const { Issuer } = await import('./issuer/issuer.js').catch(explain('AUTH_SERVER=on', 'oidc-provider'));
+  return Issuer.open(config, db, log, auth);
+}
+
+/** Loaded on demand. The SDK is an optional dependency. */
+async function openMcp(
+  config: Config,
+  resources: readonly Resource[],
+  shared: ReadonlyMap<string, object>,
+): Promise<Mcp> {
+  const { Mcp } = await import('./mcp/mcp.js').catch(explain('MCP=on', '@modelcontextprotocol/sdk'));
+  return new Mcp(config, resources, shared);
+}
+
+/** Throws StartError with the package that a setting needs, if it is not installed. */
+function explain(setting: string, name: string): (error: { code?: string }) => never {
+  return (error) => {
+    if (error.code !== 'ERR_MODULE_NOT_FOUND' && error.code !== 'MODULE_NOT_FOUND') throw error;
+    throw new StartError(`${setting} needs the package ${name}: npm install ${name}`);
   };
 }
 

@@ -1,11 +1,12 @@
 import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { SecureContextOptions } from 'node:tls';
+import type { ApiDocuments } from './actions/api-documents.js';
 import { healthRoutes, keyRoutes, metricsRoute, webhookRoutes } from './admin-routes.js';
 import { closeNow, openParts, type Parts, type Primary } from './app-parts.js';
+import { knownScopes } from './auth/known-scopes.js';
+import { errorPage } from './browser/error-page.js';
 import type { Collection } from './collection/collection.js';
-import type { Resource } from './collection/resource.js';
-import { RESOURCES } from './collection/resources/resources.js';
 import type { Config } from './config/config.js';
 import { hostsOf } from './config/edge.js';
 import type { Db } from './db/db.js';
@@ -32,8 +33,6 @@ import { findTracer } from './telemetry/tracing.js';
 import { targetRules } from './webhooks/open.js';
 
 export interface AppOptions {
-  /** The collections; by default those of the service. */
-  readonly resources?: readonly Resource[];
   /** Further routes, for tests. */
   readonly routes?: readonly Route[] | undefined;
   /** If this is one of several workers. */
@@ -42,16 +41,16 @@ export interface AppOptions {
 
 /** Starts the service. Resolves when it responds to requests. If the start fails, everything is closed again. */
 export async function startApp(config: Config, log: Log, options: AppOptions = {}): Promise<App> {
-  const { resources = RESOURCES, routes: furtherRoutes = [], primary } = options;
+  const { routes: furtherRoutes = [], primary } = options;
   const tls = readTls(config);
   const closers: (() => unknown)[] = [];
   try {
-    const parts = await openParts(config, log, resources, primary, closers);
+    const parts = await openParts(config, log, primary, closers);
     const state = new AppState(config.maintenance, databaseReadiness(parts.database.db));
     const api = routesOf(parts, state, furtherRoutes);
     const server = serverOf(parts, state, api, tls);
     await listen(server, { host: config.host, port: config.port, setting: 'PORT' });
-    return running(parts, state, api.routes, server);
+    return running(parts, state, api, server);
   } catch (error) {
     for (const close of closers.reverse()) await close();
     throw error;
@@ -75,23 +74,33 @@ class AppState {
 }
 
 function routesOf(parts: Parts, state: AppState, furtherRoutes: readonly Route[]): ApiRoutes {
-  const { config, database, auth, collections, feed, registry, metricsServer, webhooks } = parts;
+  const { config, database, auth, issuer, mcp, collections, feed, registry, metricsServer, webhooks } = parts;
   const { db } = database;
-  const settings = { ...config, requireCurrentPassword: auth.requireCurrentPassword };
-  const names = collections.map(({ resource }) => resource.name);
-  return routeApi({ db, collections, settings, feed }, [
+  const settings = {
+    ...config,
+    requireCurrentPassword: auth.requireCurrentPassword,
+    isRateLimited: config.rateLimit !== undefined,
+    isRetiring: config.deprecation !== undefined || config.sunset !== undefined,
+  };
+  const resources = collections.map(({ resource }) => resource);
+  const names = resources.map(({ name }) => name);
+  const others = [
     ...healthRoutes(() => state.notReadyReason()),
     ...(metricsServer ? [] : [metricsRoute(registry, { scopes: ['admin'] })]),
-    ...(auth.lookup ? keyRoutes(db, auth.lookup) : []),
+    ...keyRoutes(db, auth.lookup, knownScopes(resources)),
     ...webhookRoutes(db, names, targetRules(config), config.publicUrl ?? '/', webhooks),
+    ...(issuer
+      ? issuer.routes(knownScopes(resources), collections.find(({ resource }) => resource.hasPasswords)!)
+      : []),
     ...furtherRoutes,
-  ]);
+  ];
+  return routeApi({ db, collections, settings, feed }, others, mcp);
 }
 
 function serverOf(
   { config, log, metrics, database, auth, counters, feed }: Parts,
   state: AppState,
-  { router }: ApiRoutes,
+  { router, site }: ApiRoutes,
   tls: SecureContextOptions | undefined,
 ): Server | TlsServer {
   const { rateLimit } = config;
@@ -115,6 +124,8 @@ function serverOf(
     parseLimit: new ParseLimit(),
     retirement: config,
     authenticate: auth.authenticate,
+    session: auth.session,
+    errorPage: (visit, problem, requestId) => errorPage(site, visit, problem, requestId),
     challenge: auth.challenge,
     requireAllowedHost: auth.authenticate ? undefined : allowHosts(hostsOf(config)),
     rateLimit: rateLimit && rateLimiter(rateLimit, counters?.('requests', rateLimit.seconds)),
@@ -132,6 +143,7 @@ export interface App {
   readonly db: Db;
   readonly collections: readonly Collection[];
   readonly routes: readonly Route[];
+  readonly documents: ApiDocuments;
   readonly metrics: Metrics;
   /** The address of METRICS_PORT's listener. */
   readonly metricsUrl: string | undefined;
@@ -148,8 +160,13 @@ export interface App {
   stop(): Promise<void>;
 }
 
-function running(parts: Parts, state: AppState, routes: readonly Route[], server: Server | TlsServer): App {
-  const { config, log, database, metrics, metricsServer, collections, feed, auth, webhooks } = parts;
+function running(
+  parts: Parts,
+  state: AppState,
+  { routes, documents }: ApiRoutes,
+  server: Server | TlsServer,
+): App {
+  const { config, log, database, metrics, metricsServer, collections, feed, auth, issuer, webhooks } = parts;
   const stopMaintenance = startMaintenance(database.db, log, {
     ...config,
     horizon: feed?.follower.horizon,
@@ -163,6 +180,7 @@ function running(parts: Parts, state: AppState, routes: readonly Route[], server
     db: database.db,
     collections,
     routes,
+    documents,
     metrics,
     metricsUrl: metricsServer && urlOf(metricsServer, config.metricsHost),
     feed,
@@ -179,6 +197,7 @@ function running(parts: Parts, state: AppState, routes: readonly Route[], server
       state.isDraining = true;
       await feed?.close();
       await Promise.all([shutDown(server, config), webhooks.stop(config.shutdownMs)]);
+      issuer?.close();
       await auth.close();
       await database.close();
       closeNow(metricsServer);

@@ -1,10 +1,12 @@
 import { setFlagsFromString } from 'node:v8';
-import { runCommand } from './cli/exit.js';
-import { type Config, configWarnings, readConfig } from './config/config.js';
-import { hostsOf } from './config/edge.js';
-import { isLoopback } from './config/parsers.js';
+import { runCommand, UsageError } from './cli/exit.js';
+import { USAGE } from './cli/usage.js';
+import { type Config, configWarnings, loadEnvFile, readConfig, settingFor } from './config/config.js';
+import { readDeclarations } from './declarations/read-declarations.js';
+import { startMessage } from './start-message.js';
 import { createLog, type Log } from './telemetry/log.js';
 import { logLines } from './telemetry/log-output.js';
+import { readableLines } from './telemetry/readable-lines.js';
 
 // Measurements of both flags are in docs/performance.md.
 // V8 allocates in the old generation what most earlier objects of the same line outlived. Lines that serve connections,
@@ -16,25 +18,26 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 setFlagsFromString('--no-minor-gc-task');
 
 async function main(): Promise<void> {
+  requireNoArguments(process.argv.slice(2).filter((argument, index) => index > 0 || argument !== 'start'));
+  const loaded = loadEnvFile();
   const config = readConfig();
-  const url = await run(config, createLog(config.logLevel, logLines()));
+  const url = await run(
+    config,
+    createLog(config.logLevel, process.stdout.isTTY ? readableLines(logLines()) : logLines()),
+  );
   if (url === undefined) return;
-  const schemes = config.auth.length > 0 ? config.auth.join(', ') : `none; ${hostsLine(config)}`;
-  const workers = config.workers > 1 ? `; workers: ${config.workers}` : '';
-  process.stdout.write(`Plinth is ready on ${url} (authentication: ${schemes}${workers})\n`);
+  const names = readDeclarations(config.collections).collections.map(({ name }) => name);
+  process.stdout.write(startMessage(config, url, names, loaded));
 }
 
-/** Which Host fields are accepted while AUTH is off. */
-function hostsLine(config: Config): string {
-  const listed = hostsOf(config).filter((host) => !isLoopback(host) && !WILDCARDS.has(host));
-  if (listed.length > 0) return `hosts: localhost, ${listed.join(', ')}`;
-  return WILDCARDS.has(config.host)
-    ? 'hosts: only localhost; for other clients set ALLOWED_HOSTS to the names and addresses that they use'
-    : 'hosts: localhost';
+function requireNoArguments([argument]: string[]): void {
+  if (argument === undefined) return;
+  const setting = settingFor(argument);
+  const kind = argument.startsWith('-') ? 'option' : 'argument';
+  const hint =
+    setting === undefined ? 'settings are environment variables' : `set ${setting} in the environment`;
+  throw new UsageError(`there is no ${kind} ${argument}: ${hint}`, USAGE.start);
 }
-
-/** Addresses to listen on that no client uses. */
-const WILDCARDS = new Set(['0.0.0.0', '::']);
 
 /** Returns the URL of the service; undefined in a worker. Each kind of process loads only its own code. */
 async function run(config: Config, log: Log): Promise<string | undefined> {

@@ -4,6 +4,7 @@ import { allowHosts } from './http/allowed-hosts.js';
 import { commonFields, fixedFields } from './http/common-headers.js';
 import { createRouter } from './http/router.js';
 import { ParseLimit } from './limits/parse-limit.js';
+import type { PipelineOptions } from './pipeline/context.js';
 import { createPipeline } from './pipeline/pipeline.js';
 import { createHttpServer, type ServerOptions } from './pipeline/server.js';
 import type { Peer } from './telemetry/database-address.js';
@@ -19,7 +20,8 @@ const MAX_CONNECTIONS = 64;
  */
 export function createMetricsServer(
   registry: Metrics['registry'],
-  options: Omit<ServerOptions, 'common' | 'always'>,
+  options: Omit<ServerOptions, 'common' | 'always'> &
+    Pick<PipelineOptions, 'compression' | 'compressionMinBytes'>,
   log: Log,
   database: Peer,
   allowedHosts: readonly string[] | undefined,
@@ -46,8 +48,12 @@ export function createMetricsServer(
     bodyMinRate: 0,
     bodyRateMs: 0,
     streamStallMs: options.requestTimeoutMs,
+    compression: options.compression,
+    compressionMinBytes: options.compressionMinBytes,
     retirement: none,
     authenticate: undefined,
+    session: undefined,
+    errorPage: () => undefined,
     requireAllowedHost: allowedHosts && allowHosts(allowedHosts),
     challenge: () => [],
     present: () => {
@@ -56,6 +62,7 @@ export function createMetricsServer(
     common,
     cors: undefined,
     rateLimit: undefined,
+    publicPrefix: '',
     isInMaintenance: () => false,
     isDraining: () => false,
   });

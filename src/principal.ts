@@ -1,4 +1,4 @@
-import { forbidden } from './credential-errors.js';
+import { forbidden } from './errors/credential-errors.js';
 
 /** The credentials that AUTH can name. */
 export const SCHEMES = ['bearer', 'basic', 'api-key', 'signature', 'mtls'] as const;
@@ -8,8 +8,8 @@ export type SchemeName = (typeof SCHEMES)[number];
 export interface Principal {
   readonly subject: string;
   readonly scopes: ReadonlySet<string>;
-  /** The kind of credential; `none` if the service requires none. */
-  readonly scheme: SchemeName | 'none';
+  /** The kind of credential; `session` of the authorization server in a browser; `none` without one. */
+  readonly scheme: SchemeName | 'session' | 'none';
   /** Seconds since 1970; undefined: the credential does not expire. */
   readonly expiresAt: number | undefined;
   /**
@@ -21,8 +21,11 @@ export interface Principal {
   readonly authenticatedAt?: number | undefined;
 }
 
-/** What an action requires of its caller: nothing, any credential, or scopes. */
-export type Requirement = 'nothing' | 'credential' | ScopeRequirement;
+/**
+ * What an action requires of its caller: nothing, any credential, or scopes. `optional`: a request without a credential is
+ * that of a stranger, who has no scopes.
+ */
+export type Requirement = 'nothing' | 'optional' | 'credential' | ScopeRequirement;
 
 export interface ScopeRequirement {
   /** All of them are required. */
@@ -42,6 +45,9 @@ export const NOBODY: Principal = {
   expiresAt: undefined,
 };
 
+/** A caller without a credential, where one is optional. */
+export const STRANGER: Principal = { ...NOBODY, scopes: new Set() };
+
 /** Whether a caller may use an action with all records, or only with its own. */
 export type Permission = 'all' | 'own';
 
@@ -50,17 +56,30 @@ export type Permission = 'all' | 'own';
  * permission to write includes the one to read, since the response to a write contains the record. Throws 403.
  */
 export function permit(
-  { scopes, subject }: Principal,
+  principal: Principal,
   need: Requirement,
   params: Readonly<Record<string, string | undefined>>,
 ): Permission {
+  const permission = permissionOf(principal, need, params);
+  if (permission === undefined) throw forbidden((need as ScopeRequirement).scopes);
+  return permission;
+}
+
+/** Whether there is a path with which the caller may use an action: every path, or that of its own record. */
+export function mayUse(principal: Principal, need: Requirement): boolean {
+  return permissionOf(principal, need, { id: principal.subject }) !== undefined;
+}
+
+function permissionOf(
+  { scopes, subject }: Principal,
+  need: Requirement,
+  params: Readonly<Record<string, string | undefined>>,
+): Permission | undefined {
   if (typeof need === 'string' || scopes.has('admin')) return 'all';
   if (need.scopes.every((scope) => includes(scopes, scope))) return 'all';
-  if (need.ownership && scopes.has('self')) {
-    if (need.ownership === 'record') return 'own';
-    if (params.id?.toLowerCase() === subject.toLowerCase()) return 'own';
-  }
-  throw forbidden(need.scopes);
+  if (!need.ownership || !scopes.has('self')) return undefined;
+  const isOwn = need.ownership === 'record' || params.id?.toLowerCase() === subject.toLowerCase();
+  return isOwn ? 'own' : undefined;
 }
 
 /** Whether `scopes` contain this one, or one that includes it. */

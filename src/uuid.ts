@@ -1,3 +1,4 @@
+import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 
 /** The id of a new record and the time in it, its created_at, in milliseconds since 1970. */
@@ -11,8 +12,33 @@ export interface Identity {
  * millisecond and after the clock is set back.
  */
 export function nextIdentity(): Identity {
-  const id = v7();
-  return { id, ms: createdAt(id) };
+  const random = nextRandom();
+  const now = Date.now();
+  if (now > ms) {
+    ms = now;
+    sequence = random.readInt32BE(6) & 0x7fffffff;
+  } else {
+    sequence = (sequence + 1) | 0;
+    if (sequence === 0) ms++;
+  }
+  return { id: v7({ random, msecs: ms, seq: sequence }), ms };
+}
+
+/** The time and the sequence number (RFC 9562 section 6.2, method 1) of the last id. */
+let ms = 0;
+let sequence = 0;
+
+/** Random bytes for many ids: a call for each id would take longer than the rest of it. */
+const pool = Buffer.alloc(16_384);
+let used = pool.length;
+
+function nextRandom(): Buffer {
+  if (used === pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += 16;
+  return pool.subarray(used - 16, used);
 }
 
 /** The canonical (lower-case) form of a UUID of any version, or undefined for any other text. */

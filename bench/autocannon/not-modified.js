@@ -1,4 +1,4 @@
-// Reads one user whom the client has already: every answer is a 304 as long as nobody changes it.
+// Reads one user that the client has already: every response is a 304 as long as nobody changes it.
 import { run, userIds } from './shared.js';
 
 const [id] = await userIds();

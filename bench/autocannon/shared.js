@@ -15,7 +15,7 @@ export async function userIds() {
   for (let n = 0; n < 1000; n++) {
     const body = JSON.stringify({ email: `${tag}-${n}@example.com`, name: `User ${n}`, age: n % 100 });
     const response = await fetch(`${url}/users`, { method: 'POST', headers: JSON_BODY, body });
-    if (response.status !== 201) throw new Error(`POST /users answers ${response.status}`);
+    if (response.status !== 201) throw new Error(`POST /users responded with ${response.status}`);
     ids.push((await response.json()).id);
   }
   return ids;
@@ -25,7 +25,7 @@ async function listIds() {
   const ids = [];
   for (let page = 1; page <= 10; page++) {
     const response = await fetch(`${url}/users?page=${page}&limit=100`);
-    if (!response.ok) throw new Error(`GET /users answers ${response.status}`);
+    if (!response.ok) throw new Error(`GET /users responded with ${response.status}`);
     const { data } = await response.json();
     ids.push(...data.map(({ id }) => id));
   }
@@ -35,7 +35,7 @@ async function listIds() {
 /** One of a list, by chance. */
 export const pick = (list) => list[Math.floor(Math.random() * list.length)];
 
-/** Sends a request for as long as was asked and prints what came of it; `setupRequest` changes each one. */
+/** Sends a request for as long as requested and prints what came of it; `setupRequest` changes each one. */
 export async function run(request, setupRequest = (unchanged) => unchanged) {
   const result = await autocannon({
     url,

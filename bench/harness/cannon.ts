@@ -29,11 +29,11 @@ const result = await autocannon({
   ],
 });
 
-const answers = Object.entries(result.statusCodeStats ?? {}).map(
+const counts = Object.entries(result.statusCodeStats ?? {}).map(
   ([status, { count }]) => [Number(status), Number(count)] as const,
 );
-const requests = answers.reduce((sum, [, count]) => sum + count, 0);
-const right = answers.find(([status]) => status === load.status)?.[1] ?? 0;
+const requests = counts.reduce((sum, [, count]) => sum + count, 0);
+const right = counts.find(([status]) => status === load.status)?.[1] ?? 0;
 const outcome: Outcome = {
   requests,
   rate: requests / result.duration,

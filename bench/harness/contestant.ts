@@ -22,7 +22,7 @@ export interface Contestant {
   stop(): Promise<void>;
 }
 
-/** Starts a server on a free port and a database; resolves when it answers. `settings` are variables besides, `program` another build. */
+/** Starts a server on a free port and a database; resolves when it responds. `settings` are variables besides, `program` another build. */
 export async function startContestant(
   name: Name,
   databaseUrl: string,

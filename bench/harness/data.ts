@@ -12,7 +12,7 @@ export const TERMS = {
   /** About a thousand items, spread evenly. */
   rare: 'zirconium',
   none: 'nothing-like-it',
-  /** Up to twelve thousand items, the oldest of all: whoever looks through the newest first passes all others. */
+  /** Up to twelve thousand items, the oldest of all: a search through the newest first passes all others. */
   trap: 'obsidian',
   two: 'la',
   one: 'z',
@@ -20,16 +20,21 @@ export const TERMS = {
 
 /**
  * Fills a migrated database with users and items whose documents look like those the service writes, one a
- * millisecond.
+ * millisecond. `tables`: those of the users and of the items.
  */
-export async function fill(url: string, users: number, items: number): Promise<void> {
+export async function fill(
+  url: string,
+  users: number,
+  items: number,
+  [userTable, itemTable]: readonly [string, string] = ['users', 'items'],
+): Promise<void> {
   await withFunctions(url, async (sql) => {
-    await sql.unsafe(`insert into users (id, updated_at, email, doc)
+    await sql.unsafe(`insert into ${userTable} (id, updated_at, email, doc)
       select r.id, r.at, r.email, pg_temp.document(r.id, r.at,
         format('"email":"%s","name":"%s","age":%s', r.email, r.name, r.age))
       from (${usersOf(users)}) r`);
-    await withoutIndexes(sql, 'items', async () => {
-      await sql.unsafe(`insert into items (id, updated_at, name, price, doc)
+    await withoutIndexes(sql, itemTable, async () => {
+      await sql.unsafe(`insert into ${itemTable} (id, updated_at, name, price, doc)
         select r.id, r.at, r.name, r.price, pg_temp.document(r.id, r.at,
           format('"name":"%s","price":%s,"stock":%s', r.name, r.price, r.stock))
         from (${itemsOf(items)}) r`);

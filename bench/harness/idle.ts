@@ -17,7 +17,7 @@ export function whyNotHold(connections: number): string | undefined {
   return limit < needed ? `it needs "ulimit -n ${needed}", and the limit is ${limit}` : undefined;
 }
 
-/** Opens connections, gets an answer on each, and keeps them; gives what closes them. */
+/** Opens connections, gets a response on each, and leaves them open; gives what closes them. */
 export async function holdConnections(url: URL, connections: number): Promise<() => void> {
   const held: Socket[] = [];
   const message = `GET ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\n\r\n`;
@@ -37,9 +37,10 @@ async function open(url: URL, index: number, message: string): Promise<Socket> {
   const source = host === 0 ? {} : { localAddress: `127.0.0.${host + 1}` };
   const socket = connect({ host: url.hostname, port: Number(url.port), ...source });
   socket.write(message);
-  const [answer] = (await once(socket, 'data')) as [Buffer];
-  if (!answer.toString('latin1').startsWith('HTTP/1.1 200')) throw new Error('a connection got no answer');
-  // An answer of two packets ends in one that nobody waits for.
+  const [response] = (await once(socket, 'data')) as [Buffer];
+  if (!response.toString('latin1').startsWith('HTTP/1.1 200'))
+    throw new Error('a connection got no response');
+  // A response of two packets ends in one that nothing waits for.
   socket.on('error', () => undefined).resume();
   return socket;
 }

@@ -9,7 +9,7 @@ export const AUDIENCE = 'https://bench.example';
 export interface Issuer {
   readonly url: string;
   readonly algorithms: readonly string[];
-  /** An access token that is good for two hours and may read users. */
+  /** An access token that is valid for two hours and may read users. */
   token(algorithm: string): Promise<string>;
   close(): void;
 }

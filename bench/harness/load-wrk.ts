@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Load, Outcome } from './loader.js';
 import { outputOf } from './output.js';
-import { nextTag, type Place, split } from './request.js';
+import { nextTag, type Placeholder, split } from './request.js';
 
 /** Loads a server by wrk, which runs a script made for the request. */
 export async function loadByWrk(load: Load): Promise<Outcome> {
@@ -26,7 +26,7 @@ interface Report {
   readonly microseconds: number;
   readonly p50: number;
   readonly p99: number;
-  /** Answers with a status of 400 or more. */
+  /** Responses with a status of 400 or more. */
   readonly refused: number;
   readonly broken: number;
 }
@@ -77,7 +77,7 @@ function withBody(head: string, body: string): string {
   return ${expression(`${head}content-length: `)} .. #body .. "\\r\\n\\r\\n" .. body`;
 }
 
-const VALUES: Readonly<Record<Place, string>> = {
+const VALUES: Readonly<Record<Placeholder, string>> = {
   id: 'ids[math.random(#ids)]',
   unique: 'unique()',
   number: 'math.random(0, 149)',
@@ -85,9 +85,9 @@ const VALUES: Readonly<Record<Place, string>> = {
 
 /** A template as a Lua expression. */
 function expression(template: string): string {
-  const { texts, places } = split(template);
+  const { texts, placeholders } = split(template);
   return texts
-    .map((text, index) => `${index ? `${VALUES[places[index - 1]!]} .. ` : ''}${quote(text)}`)
+    .map((text, index) => `${index ? `${VALUES[placeholders[index - 1]!]} .. ` : ''}${quote(text)}`)
     .join(' .. ');
 }
 

@@ -7,7 +7,7 @@ export interface Machine {
   readonly cores: number;
   readonly memoryGb: number;
   readonly system: string;
-  /** Whether PostgreSQL's shared memory is in huge pages; without it nobody asked. */
+  /** Whether PostgreSQL's shared memory is in huge pages; undefined: not determined. */
   readonly hugePages?: string;
   readonly versions: Readonly<Record<string, string>>;
 }

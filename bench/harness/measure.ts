@@ -14,7 +14,7 @@ export interface Measured {
   readonly median: Figures;
 }
 
-/** Measures a row: its entrants by turns, round after round. Throws when one does not answer as it should. */
+/** Measures a row: its entrants by turns, round after round. Throws when one does not respond as it should. */
 export async function measureRow(row: Row, ground: Ground): Promise<Measured[]> {
   const rounds = await roundsOf(row, ground);
   if (row.writes) for (const { name } of row.entrants) await ground.stage.settle(ground.databases.get(name)!);
@@ -93,7 +93,7 @@ export async function measureOnce(
   const before = [cpuOf(pid), cpuOfFamily(ground.stage.pid)] as const;
   const { requests, rate, p50, p99 } = await loadOnce(row, entrant, ground, seconds);
   const after = [cpuOf(pid), cpuOfFamily(ground.stage.pid)] as const;
-  if (requests === 0) throw new Error(`${entrant.label} gave no answer within ${seconds} s`);
+  if (requests === 0) throw new Error(`${entrant.label} gave no response within ${seconds} s`);
   return {
     rate,
     p50,
@@ -124,6 +124,6 @@ async function loadOnce(row: Row, entrant: Entrant, ground: Ground, seconds: num
     idsFile: ground.idsFile,
   });
   if (outcome.wrong > 0)
-    throw new Error(`${outcome.wrong} of ${outcome.requests} answers of ${entrant.label} are wrong`);
+    throw new Error(`${outcome.wrong} of ${outcome.requests} responses of ${entrant.label} are wrong`);
   return outcome;
 }

@@ -13,7 +13,7 @@ export interface Options {
   readonly growth: number | undefined;
   readonly compare: string | undefined;
   readonly chart: string | undefined;
-  /** Whether it has all rows, contestants and items of its kind: only such results are kept and compared. */
+  /** Whether it has all rows, contestants and items of its kind: only such results are stored and compared. */
   readonly whole: boolean;
 }
 
@@ -74,8 +74,8 @@ export function readOptions(args: readonly string[]): Options | 'help' {
   };
 }
 
-function number(name: string, text: string | undefined, fallback: number, least: number): number {
+function number(name: string, text: string | undefined, fallback: number, min: number): number {
   const value = text === undefined ? fallback : Number(text);
-  if (!(value >= least)) throw new Error(`--${name} takes a number from ${least}`);
+  if (!(value >= min)) throw new Error(`--${name} takes a number from ${min}`);
   return value;
 }

@@ -5,8 +5,8 @@ import { type Entrant, type Row, statusOf } from './row.js';
 const PROBES = 3;
 
 /**
- * Sends a row's request a few times and looks at the answers, which a load generator does not: each has the
- * right status, and pages show the same records whoever gives them. Throws when they do not.
+ * Sends a row's request a few times and looks at the responses, which a load generator does not: each has the
+ * right status, and pages show the same records from every contestant. Throws when they do not.
  */
 export async function probe(row: Row, ground: Ground): Promise<void> {
   let first: { label: string; seen: string } | undefined;
@@ -34,7 +34,7 @@ async function seenOf(row: Row, entrant: Entrant, ground: Ground): Promise<strin
     const text = await response.text();
     if (response.status !== statusOf(row, entrant))
       throw new Error(
-        `${entrant.label} answers ${response.status} to ${method} ${path}: ${text.slice(0, 200)}`,
+        `${entrant.label} responds with ${response.status} to ${method} ${path}: ${text.slice(0, 200)}`,
       );
     seen = text.startsWith('{"data"') ? recordsOf(text) : undefined;
   }

@@ -7,7 +7,7 @@ import { loadByWrk } from './load-wrk.js';
 import { cpuOf } from './proc.js';
 import { openStage } from './stage.js';
 
-/** Answers a second, and what one costs the service: CPU time in microseconds. */
+/** Responses a second, and what one costs the service: CPU time in microseconds. */
 export interface Reads {
   readonly rate: number;
   readonly us: number;
@@ -22,7 +22,7 @@ export interface ReadBench {
   readonly idsFile: string;
   /** The path of a user. */
   readonly path: string;
-  /** Reads users by id over 64 connections. Throws when an answer is not a 200. */
+  /** Reads users by id over 64 connections. Throws when a response is not a 200. */
   read(seconds: number): Promise<Reads>;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export async function openReadBench(settings: Readonly<Record<string, string>> =
       const before = cpuOf(pid) ?? 0;
       const load = { url, connections: 64, seconds, request, status: 200, idsFile };
       const { rate, requests, wrong } = await loadByWrk(load);
-      if (wrong > 0) throw new Error(`${wrong} reads were not answered 200`);
+      if (wrong > 0) throw new Error(`${wrong} reads did not get a 200`);
       return { rate, us: (((cpuOf(pid) ?? 0) - before) * 1e6) / requests };
     };
     const close = async () => {

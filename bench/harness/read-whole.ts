@@ -13,8 +13,8 @@ const HEAD_END = '\r\n\r\n';
 const LAST_CHUNK = '0\r\n\r\n';
 
 /**
- * Reads an answer to its end and drops it, into one buffer and without taking it apart: the reader shares the processors
- * with what it measures. Throws for an answer that is not whole.
+ * Reads a response to its end and drops it, into one buffer and without taking it apart: the reader shares the processors
+ * with what it measures. Throws for a response that is not whole.
  */
 export function readWhole(url: string): Promise<Whole> {
   const { host, hostname, port, pathname, search } = new URL(url);
@@ -28,7 +28,7 @@ export function readWhole(url: string): Promise<Whole> {
       const at = head.indexOf(HEAD_END);
       if (at < 0) {
         if (head.length > PIECE_BYTES)
-          socket.destroy(new Error(`the answer to GET ${pathname} has no end of its head`));
+          socket.destroy(new Error(`the response to GET ${pathname} has no end of its head`));
         return 0;
       }
       const body = head.length - at - HEAD_END.length;
@@ -49,7 +49,7 @@ export function readWhole(url: string): Promise<Whole> {
     socket.on('close', () => {
       const length = /^content-length: *(\d+)/im.exec(head)?.[1];
       if (length === undefined ? end !== LAST_CHUNK : bytes !== Number(length))
-        return reject(new Error(`the answer to GET ${pathname} is not whole`));
+        return reject(new Error(`the response to GET ${pathname} is not whole`));
       resolve({ status: Number(head.split(' ')[1]), bytes, firstByteMs, ms: performance.now() - start });
     });
   });

@@ -18,27 +18,27 @@ export function withToken(request: Request, token: string): Request {
   return { ...request, headers: Object.fromEntries(fields) };
 }
 
-export type Place = 'id' | 'unique' | 'number';
+export type Placeholder = 'id' | 'unique' | 'number';
 
-/** Splits a text at its places: texts and places by turns, beginning with a text. */
-export function split(template: string): { texts: string[]; places: Place[] } {
+/** Splits a text at its placeholders: texts and placeholders alternate, beginning with a text. */
+export function split(template: string): { texts: string[]; placeholders: Placeholder[] } {
   const parts = template.split(/\{(id|unique|number)\}/);
   return {
     texts: parts.filter((_, index) => index % 2 === 0),
-    places: parts.filter((_, index) => index % 2 === 1) as Place[],
+    placeholders: parts.filter((_, index) => index % 2 === 1) as Placeholder[],
   };
 }
 
 /** A function that fills the places of a template; `tag` makes its unique words differ from any other's. */
 export function filler(template: string, ids: readonly string[], tag: string): () => string {
-  const { texts, places } = split(template);
+  const { texts, placeholders } = split(template);
   let count = 0;
-  const values: Record<Place, () => string> = {
+  const values: Record<Placeholder, () => string> = {
     id: () => ids[Math.floor(Math.random() * ids.length)]!,
     unique: () => `${tag}${++count}`,
     number: () => String(Math.floor(Math.random() * 150)),
   };
-  return () => texts.reduce((made, text, index) => made + values[places[index - 1]!]() + text);
+  return () => texts.reduce((made, text, index) => made + values[placeholders[index - 1]!]() + text);
 }
 
 let tags = 0;

@@ -26,7 +26,7 @@ export interface Row {
   readonly kind: Kind;
   readonly connections: number;
   readonly status: number;
-  /** Whom the others are compared with. */
+  /** The contestant with which the others are compared. */
   readonly base: string;
   readonly entrants: readonly Entrant[];
   readonly targets: readonly Target[];
@@ -35,7 +35,7 @@ export interface Row {
   readonly writes: boolean;
 }
 
-/** The status that an entrant has to answer with: the bare server knows only one. */
+/** The status that an entrant must respond with: the bare server knows only one. */
 export const statusOf = (row: Row, entrant: Entrant) => (entrant.name === 'bare' ? 200 : row.status);
 
 /** A target as a quotient: this metric of Plinth by another's. */

@@ -42,7 +42,7 @@ async function measureOne(
   const { status, bytes, firstByteMs, ms } = await readWhole(`${url}/users`);
   const after = [cpuOf(pid), cpuOfFamily(stage.pid)] as const;
   const peakKb = memoryOf(pid)?.peak;
-  if (status !== 200) throw new Error(`GET /users answers ${status}`);
+  if (status !== 200) throw new Error(`GET /users responded with ${status}`);
   return {
     rate: 1000 / ms,
     mbPerSecond: bytes / 1000 / ms,

@@ -47,7 +47,7 @@ export interface Size {
 }
 
 /** Starts the cluster in bench/.data; databases that were filled by other code than this are dropped. */
-export async function openStage(tell: (line: string) => void): Promise<Stage> {
+export async function openStage(log: (line: string) => void): Promise<Stage> {
   const embedded = await startEmbedded({ dataDir: DATA_DIR, settings: SETTINGS });
   const sql = postgres(embedded.url, { max: 1, onnotice: () => undefined });
   const at = (name: string) => embedded.url.replace(/\/postgres$/, `/${name}`);
@@ -60,7 +60,7 @@ export async function openStage(tell: (line: string) => void): Promise<Stage> {
       version: row!.version,
       hugePages: row!.hugePages,
       copy: async (schema, size, name) => {
-        const template = await makeTemplate(sql, at, schema, size, tell);
+        const template = await makeTemplate(sql, at, schema, size, log);
         await sql.unsafe(`create database run_${name} template ${template} strategy file_copy`);
         return at(`run_${name}`);
       },
@@ -72,7 +72,7 @@ export async function openStage(tell: (line: string) => void): Promise<Stage> {
       },
       calm: () => calm(sql),
       close: async () => {
-        await dropRuns(sql).catch(() => undefined); // a contestant that hangs on keeps its own; the next run drops it
+        await dropRuns(sql).catch(() => undefined); // a contestant that hangs still uses its own; the next run drops it
         await sql.end();
         await embedded.stop();
       },
@@ -89,11 +89,11 @@ async function makeTemplate(
   at: (name: string) => string,
   schema: Schema,
   { users, items }: Size,
-  tell: (line: string) => void,
+  log: (line: string) => void,
 ): Promise<string> {
   const name = `tpl_${schema}_${users}_${items}_${FINGERPRINT}`;
   if ((await databases(sql)).includes(name)) return name;
-  tell(`filling ${users} users and ${items} items (${schema}) ...`);
+  log(`filling ${users} users and ${items} items (${schema}) ...`);
   // Filled under another name, so that one half filled is never taken for a whole one.
   const draft = `run_draft_${schema}`;
   await sql.unsafe(`create database ${draft}`);
@@ -161,12 +161,7 @@ function fingerprint(): string {
   const files = readdirSync(migrations)
     .sort()
     .map((name) => new URL(name, migrations));
-  const code = [
-    './data.js',
-    '../peers/tables.js',
-    '../../src/collection/resources/users.js',
-    '../../src/collection/resources/items.js',
-  ].map((path) => new URL(path, import.meta.url));
+  const code = ['./data.js', '../peers/tables.js'].map((path) => new URL(path, import.meta.url));
   const hash = createHash('sha256');
   for (const file of [...files, ...code]) hash.update(readFileSync(file));
   return hash.digest('hex').slice(0, 8);

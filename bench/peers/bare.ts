@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { listen } from './listen.js';
 
-/** The floor: node:http and nothing else, one constant answer of a user's size to whatever is asked. */
+/** The floor: node:http and nothing else, one constant response of a user's size to every request. */
 const BODY = JSON.stringify({
   id: '018bcfe5-6bb7-7c4c-8a42-38a0b923820d',
   email: 'user50000@example.org',

@@ -17,6 +17,8 @@ export const SQL = {
     version = version + 1, updated_at = now() where id = $1 returning ${USER}`,
   countItems: 'select count(*)::integer as total from items',
   pageItems: `select ${ITEM} from items order by created_at desc, id desc limit $1 offset $2`,
+  countBelow: 'select count(*)::integer as total from items where price < $1',
+  pageBelow: `select ${ITEM} from items where price < $1 order by created_at desc, id desc limit $2 offset $3`,
   countMatching: `select count(*)::integer as total ${MATCHING}`,
   pageMatching: `select ${ITEM} ${MATCHING} order by created_at desc, id desc limit $2 offset $3`,
 };
@@ -34,14 +36,14 @@ export const USER_PATCH = {
   properties: { ...RULES, age: { ...AGE, type: ['integer', 'null'] } },
 };
 
-/** The answers, for a framework that renders by schema. */
+/** The responses, for a framework that renders by schema. */
 const EACH = {
   id: { type: 'string' },
   created_at: { type: 'string' },
   updated_at: { type: 'string' },
   _version: { type: 'integer' },
 };
-export const USER_ANSWER = {
+export const USER_RESPONSE = {
   type: 'object',
   additionalProperties: true,
   properties: {
@@ -51,7 +53,7 @@ export const USER_ANSWER = {
     age: { type: ['integer', 'null'] },
   },
 };
-export const PAGE_ANSWER = {
+export const PAGE_RESPONSE = {
   type: 'object',
   properties: {
     data: {
@@ -123,9 +125,9 @@ type Params = Readonly<Record<string, unknown>>;
 
 /** Reads the query of a list: `page`, `limit`, `search`, and `count=0` for a page without the total. */
 export function listQueryOf(params: Params): ListQuery {
-  const whole = (name: string, fallback: number, most: number) => {
+  const whole = (name: string, fallback: number, max: number) => {
     const value = Number(params[name] ?? fallback);
-    return Number.isInteger(value) && value >= 1 && value <= most ? value : fallback;
+    return Number.isInteger(value) && value >= 1 && value <= max ? value : fallback;
   };
   const page = whole('page', 1, 1e9);
   const limit = whole('limit', 20, 100);
@@ -143,13 +145,26 @@ export function pageOf({ page, limit }: ListQuery, rows: readonly Row[], total: 
 /** Runs a prepared statement, by its name in SQL. */
 export type Run = (name: keyof typeof SQL, args: unknown[]) => Promise<readonly unknown[]>;
 
-/** Reads a page; the total, when it is asked for, at the same time. */
+/** Reads a page; the total, when it is requested, at the same time. */
 export async function readPage(run: Run, params: Params) {
+  if (params.below !== undefined) return readBelow(run, params);
   const query = listQueryOf(params);
   const { term, limit, offset, counted } = query;
   const [rows, counts] = await Promise.all([
     term === undefined ? run('pageItems', [limit, offset]) : run('pageMatching', [term, limit, offset]),
     counted ? run(term === undefined ? 'countItems' : 'countMatching', term === undefined ? [] : [term]) : [],
+  ]);
+  return pageOf(query, rows as Row[], (counts[0] as { total: number } | undefined)?.total);
+}
+
+/** The page of the items below a price. */
+async function readBelow(run: Run, params: Params) {
+  const query = listQueryOf(params);
+  const { limit, offset, counted } = query;
+  const below = Number(params.below);
+  const [rows, counts] = await Promise.all([
+    run('pageBelow', [below, limit, offset]),
+    counted ? run('countBelow', [below]) : [],
   ]);
   return pageOf(query, rows as Row[], (counts[0] as { total: number } | undefined)?.total);
 }
@@ -171,4 +186,4 @@ export const patchArgs = (id: string, fields: Fields) => [
 ];
 
 /** The unique constraint on the email address was violated. */
-export const isTaken = (error: unknown) => (error as { code?: string }).code === '23505';
+export const isDuplicate = (error: unknown) => (error as { code?: string }).code === '23505';

@@ -3,8 +3,8 @@ import express, { type ErrorRequestHandler, type Response } from 'express';
 import pg from 'pg';
 import {
   createArgs,
+  isDuplicate,
   isNewUser,
-  isTaken,
   isUserPatch,
   isUuid,
   JSON_TYPES,
@@ -73,7 +73,7 @@ app
 app.use((_req, res) => refuse(res, 404, 'No such path.'));
 
 const onError: ErrorRequestHandler = (error, _req, res, _next) => {
-  if (isTaken(error)) return void refuse(res, 409, 'The address is taken.');
+  if (isDuplicate(error)) return void refuse(res, 409, 'The address is already in use.');
   const status = (error as { status?: number }).status ?? 500;
   if (status === 500) console.error(error);
   refuse(res, status, status === 500 ? 'Internal error.' : 'The body is not valid JSON.');

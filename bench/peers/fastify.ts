@@ -3,22 +3,22 @@ import postgres from 'postgres';
 import {
   createArgs,
   type Fields,
-  isTaken,
+  isDuplicate,
   isUuid,
   NEW_USER,
-  PAGE_ANSWER,
+  PAGE_RESPONSE,
   patchArgs,
   type Row,
   type Run,
   readPage,
   recordOf,
   SQL,
-  USER_ANSWER,
   USER_PATCH,
+  USER_RESPONSE,
 } from './common.js';
 import { announce } from './listen.js';
 
-/** The same API on Fastify, with schemas for bodies and answers. */
+/** The same API on Fastify, with schemas for bodies and responses. */
 const sql = postgres(process.env.DATABASE_URL!, { max: 4 });
 const run: Run = (name, args) => sql.unsafe(SQL[name], args as never[], { prepare: true });
 const app = Fastify({ keepAliveTimeout: 65_000, ajv: { customOptions: { allowUnionTypes: true } } });
@@ -30,21 +30,21 @@ app.addContentTypeParser(
 );
 
 app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
-  const status = isTaken(error) ? 409 : (error.statusCode ?? 500);
+  const status = isDuplicate(error) ? 409 : (error.statusCode ?? 500);
   if (status === 500) console.error(error);
   return reply.code(status).send({ error: status === 500 ? 'Internal error.' : error.message });
 });
 
 const missing = (reply: FastifyReply) => reply.code(404).send({ error: 'No such user.' });
 
-app.get('/users', { schema: { response: { 200: { type: 'array', items: USER_ANSWER } } } }, async () => {
+app.get('/users', { schema: { response: { 200: { type: 'array', items: USER_RESPONSE } } } }, async () => {
   const rows = (await run('allUsers', [])) as Row[];
   return rows.map(recordOf);
 });
 
 app.post<{ Body: Fields }>(
   '/users',
-  { schema: { body: NEW_USER, response: { 201: USER_ANSWER } } },
+  { schema: { body: NEW_USER, response: { 201: USER_RESPONSE } } },
   async (request, reply) => {
     const [row] = (await run('createUser', createArgs(request.body))) as Row[];
     return reply
@@ -56,7 +56,7 @@ app.post<{ Body: Fields }>(
 
 app.get<{ Params: { id: string } }>(
   '/users/:id',
-  { schema: { response: { 200: USER_ANSWER } } },
+  { schema: { response: { 200: USER_RESPONSE } } },
   async (request, reply) => {
     const { id } = request.params;
     const [row] = isUuid(id) ? ((await run('getUser', [id])) as Row[]) : [];
@@ -69,7 +69,7 @@ app.get<{ Params: { id: string } }>(
 
 app.patch<{ Params: { id: string }; Body: Fields }>(
   '/users/:id',
-  { schema: { body: USER_PATCH, response: { 200: USER_ANSWER } } },
+  { schema: { body: USER_PATCH, response: { 200: USER_RESPONSE } } },
   async (request, reply) => {
     const { id } = request.params;
     const [row] = isUuid(id) ? ((await run('patchUser', patchArgs(id, request.body))) as Row[]) : [];
@@ -80,7 +80,7 @@ app.patch<{ Params: { id: string }; Body: Fields }>(
 
 app.get<{ Querystring: Record<string, unknown> }>(
   '/items',
-  { schema: { response: { 200: PAGE_ANSWER } } },
+  { schema: { response: { 200: PAGE_RESPONSE } } },
   async (request) => readPage(run, request.query),
 );
 

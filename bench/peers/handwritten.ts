@@ -3,8 +3,8 @@ import FindMyWay from 'find-my-way';
 import postgres from 'postgres';
 import {
   createArgs,
+  isDuplicate,
   isNewUser,
-  isTaken,
   isUserPatch,
   isUuid,
   JSON_TYPES,
@@ -114,7 +114,7 @@ async function readBody(req: IncomingMessage): Promise<unknown> {
   }
 }
 
-async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
   try {
     const found = router.find('GET', req.url!);
     if (!found) throw new Refused(404, 'No such path.');
@@ -131,9 +131,9 @@ async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> 
 
 function refuse(res: ServerResponse, error: unknown): void {
   if (error instanceof Refused) return send(res, error.status, { error: error.message });
-  if (isTaken(error)) return send(res, 409, { error: 'The address is taken.' });
+  if (isDuplicate(error)) return send(res, 409, { error: 'The address is already in use.' });
   console.error(error);
   send(res, 500, { error: 'Internal error.' });
 }
 
-listen(createServer((req, res) => void answer(req, res)));
+listen(createServer((req, res) => void respond(req, res)));

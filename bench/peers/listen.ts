@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 /** Listens on a free port of the loopback address and tells where. */
 export function listen(server: Server): void {
-  // Connections are kept as long as Plinth keeps them, for the row that lets them idle.
+  // Connections stay open as long as Plinth's do, for the row that lets them idle.
   server.keepAliveTimeout = 65_000;
   server.listen(0, '127.0.0.1', 4096, () => announce(server));
 }

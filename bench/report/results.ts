@@ -32,7 +32,7 @@ export function save(report: Report): string {
 /** Reads a report. */
 export const read = (file: string) => JSON.parse(readFileSync(file, 'utf8')) as Report;
 
-/** The newest report of a kind; undefined when there is none. */
+/** The newest report of one kind; undefined when there is none. */
 export function latest(kind: Report['kind']): Report | undefined {
   mkdirSync(FOLDER, { recursive: true });
   const names = readdirSync(FOLDER).filter((name) => name.endsWith(`-${kind}.json`));
@@ -40,7 +40,7 @@ export function latest(kind: Report['kind']): Report | undefined {
   return name === undefined ? undefined : read(`${FOLDER}${name}`);
 }
 
-/** A part by which a ratio may fall without being told. */
+/** A part by which a ratio may fall without being reported. */
 const TOLERANCE = 0.05;
 
 /** What has become slower, compared with its base, since an earlier run: a line each. */

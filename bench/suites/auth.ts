@@ -16,12 +16,12 @@ import { median } from '../harness/stats.js';
 
 /**
  * What each kind of credential costs a read by id, against none, side by side: `node dist/bench/auth.js`. Needs
- * wrk. Credentials that are taken once are made before and used once each.
+ * wrk. Credentials that are accepted once are made before and used once each.
  */
 const ROUNDS = 5;
 const SECONDS = 1;
 const CONNECTIONS = 64;
-/** How many credentials of a kind are made for a round, where each is sent once: more than are answered in one. */
+/** How many credentials of one kind are made for a round, where each is sent once: more than one round can use. */
 const MANY = 30_000;
 const MANY_SIGNED = 90_000;
 const SECRET = 'a secret that only the bench knows, of some length';

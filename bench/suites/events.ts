@@ -95,7 +95,7 @@ async function compare(
         status,
         idsFile,
       });
-      if (outcome.wrong > 0) throw new Error(`${name}: ${outcome.wrong} wrong answers`);
+      if (outcome.wrong > 0) throw new Error(`${name}: ${outcome.wrong} wrong responses`);
       const spent = (now: number | undefined, then: number) => (((now ?? 0) - then) * 1e6) / outcome.requests;
       figures[setting] = {
         rate: outcome.rate,
@@ -109,10 +109,10 @@ async function compare(
     Math.round(median(rounds.map((round) => round[setting]![figure])));
   const ratio = median(rounds.map(({ on, off }) => on!.rate / off!.rate));
   for (const setting of ['on', 'off'])
-    tell(
+    print(
       `${name}, events ${setting}: ${middle(setting, 'rate')}/s, node ${middle(setting, 'nodeUs')} us, pg ${middle(setting, 'pgUs')} us`,
     );
-  tell(`${name}: ${ratio.toFixed(2)} of the rate with events on`);
+  print(`${name}: ${ratio.toFixed(2)} of the rate with events on`);
 }
 
 /** Opens streams, writes now and then, and takes the time from each 201 to its event on each stream. */
@@ -146,7 +146,7 @@ async function measureStreams({ url, pid }: Contestant): Promise<void> {
   agent.destroy();
   times.sort((a, b) => a - b);
   const at = (share: number) => times[Math.floor((times.length - 1) * share)]?.toFixed(1);
-  tell(
+  print(
     `commit to stream, ${STREAMS} streams: median ${at(0.5)} ms, p99 ${at(0.99)} ms, ${times.length} of ${EVENTS * STREAMS} events, node ${(cpuMs / EVENTS).toFixed(1)} ms an event`,
   );
 }
@@ -185,7 +185,7 @@ async function measureFeed({ url }: Contestant, databaseUrl: string): Promise<vo
   await sql`insert into items (id, updated_at, doc, name)
     select id, now(), json_build_object('id', id, 'name', 'n')::text, 'n'
     from (select gen_random_uuid() as id from generate_series(1, ${EVENTS}::integer)) as new`;
-  tell(`outbox, one statement: ${rate(EVENTS, began)} events a second`);
+  print(`outbox, one statement: ${rate(EVENTS, began)} events a second`);
   await sql.end();
   await sleep(1500);
   const paging = performance.now();
@@ -195,7 +195,7 @@ async function measureFeed({ url }: Contestant, databaseUrl: string): Promise<vo
     count += page.count;
     cursor = page.cursor;
   }
-  tell(`feed, pages of 1,000: ${rate(EVENTS, paging)} events a second`);
+  print(`feed, pages of 1,000: ${rate(EVENTS, paging)} events a second`);
   const streaming = performance.now();
   let seen = 0;
   let done = (): void => undefined;
@@ -205,7 +205,7 @@ async function measureFeed({ url }: Contestant, databaseUrl: string): Promise<vo
     if (seen >= EVENTS) done();
   });
   await whole;
-  tell(`feed, one stream: ${rate(EVENTS, streaming)} events a second`);
+  print(`feed, one stream: ${rate(EVENTS, streaming)} events a second`);
   request.destroy();
   agent.destroy();
 }
@@ -229,6 +229,6 @@ function rate(events: number, since: number): number {
   return Math.round((events * 1000) / (performance.now() - since));
 }
 
-function tell(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }

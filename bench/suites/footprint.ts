@@ -18,6 +18,8 @@ import { median } from '../harness/stats.js';
 
 const ROUNDS = 15;
 const SETTLE_MS = 1000;
+const DISCOVERY = '/.well-known/openid-configuration';
+const AUTH_SERVER = { AUTH: 'bearer', AUTH_SERVER: 'on', PUBLIC_URL: 'http://localhost:3000' };
 
 const at = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 
@@ -33,11 +35,22 @@ async function empty(): Promise<Start> {
   return { ms: performance.now() - since, residentMiB: undefined };
 }
 
-/** A server to its first answer. */
-async function server(program: string, databaseUrl: string, path: string): Promise<Start> {
+/** A server to its first response. */
+async function server(
+  program: string,
+  databaseUrl: string,
+  path: string,
+  settings: Record<string, string> = {},
+): Promise<Start> {
   const since = performance.now();
   const child = spawn(process.execPath, [program], {
-    env: { PATH: process.env.PATH, NODE_ENV: 'production', DATABASE_URL: databaseUrl, PORT: '0' },
+    env: {
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      DATABASE_URL: databaseUrl,
+      PORT: '0',
+      ...settings,
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const end = () => child.kill('SIGKILL');
@@ -50,7 +63,7 @@ async function server(program: string, databaseUrl: string, path: string): Promi
     const [response] = (await once(get(url + path, { agent: false }), 'response')) as [IncomingMessage];
     const ms = performance.now() - since;
     response.resume();
-    if (response.statusCode !== 200) throw new Error(`${program} answers ${response.statusCode}`);
+    if (response.statusCode !== 200) throw new Error(`${program} responded with ${response.statusCode}`);
     await sleep(SETTLE_MS);
     const memory = memoryOf(child.pid!);
     return { ms, residentMiB: memory && memory.resident / 1024 };
@@ -72,6 +85,11 @@ async function main(rounds: number): Promise<void> {
       ['bare node:http', () => server(at('dist/bench/peers/bare.js'), '', '/')],
       ['plinth, bundled', () => server(at('dist/start.cjs'), database.url, '/users?limit=1')],
       ['plinth, as built', () => server(at('dist/src/main.js'), database.url, '/users?limit=1')],
+      ['with AUTH_SERVER, bundled', () => server(at('dist/start.cjs'), database.url, DISCOVERY, AUTH_SERVER)],
+      [
+        'with AUTH_SERVER, as built',
+        () => server(at('dist/src/main.js'), database.url, DISCOVERY, AUTH_SERVER),
+      ],
     ];
     const starts = entrants.map((): Start[] => []);
     for (let round = 0; round <= rounds; round++)

@@ -15,14 +15,14 @@ interface Step {
   readonly ground: Ground;
 }
 
-/** What is measured, and who is told. */
+/** What is measured, and how it is reported. */
 interface Wanted {
-  readonly most: number;
+  readonly max: number;
   readonly only: RegExp | undefined;
   readonly rounds: number;
   readonly seconds: number;
   /** Progress. */
-  readonly tell: (line: string) => void;
+  readonly log: (line: string) => void;
   /** The table, row after row. */
   readonly show: (text: string) => void;
 }
@@ -32,10 +32,10 @@ interface Wanted {
  * measured by turns, since what a shared machine does changes by more than what is looked for.
  */
 export async function growth(stage: Stage, load: Loader, wanted: Wanted): Promise<void> {
-  const { most, rounds, seconds, tell } = wanted;
+  const { max, rounds, seconds, log } = wanted;
   const open = (steps: readonly Step[], items: number): Promise<void> => {
-    if (items > most) return measure(steps, wanted);
-    tell(`${items} items`);
+    if (items > max) return measure(steps, wanted);
+    log(`${items} items`);
     const own = { names: ['plinth' as const], size: { users: USERS, items }, ids: 'items' as const };
     return onGround(stage, load, { ...own, rounds, seconds }, (ground) =>
       open([...steps, { items, ground }], items * 10),
@@ -44,13 +44,13 @@ export async function growth(stage: Stage, load: Loader, wanted: Wanted): Promis
   await open([], SMALLEST);
 }
 
-async function measure(steps: readonly Step[], { only, tell, show }: Wanted): Promise<void> {
+async function measure(steps: readonly Step[], { only, log, show }: Wanted): Promise<void> {
   show(HEADING);
   for (const at of growthRows(SMALLEST).keys()) {
     const own = steps.map((step) => ({ ...step, row: growthRows(step.items)[at]!, rounds: [] as Figures[] }));
     const name = `${own[0]!.row.name} (${own[0]!.row.connections})`;
     if (only && !only.test(name)) continue;
-    tell(name);
+    log(name);
     for (const { row, ground } of own) await warm(row, ground);
     for (let round = 0; round < own[0]!.ground.rounds; round++)
       for (const { row, ground, rounds } of own)

@@ -22,7 +22,7 @@ const end = Date.now() + load.seconds * 1000;
 const { hostname, port, host } = new URL(url);
 const JSON_TYPE = 'application/json';
 const MIB = 1_048_000;
-/** How long a client that reads nothing keeps its connection. */
+/** How long a client that reads nothing stays connected. */
 const DEAF_MS = 3000;
 
 const objects = `{"name":"x","a":[${'{},'.repeat(MIB / 3 - 10)}{}]}`;

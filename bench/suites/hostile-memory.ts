@@ -78,8 +78,8 @@ function probe(url: string, agent: http.Agent): Promise<number> {
   return new Promise((resolve) => {
     const request = http.get(new URL('/healthz', url), { agent }, (response) => {
       response.resume();
-      const isGood = response.statusCode === 200;
-      response.once('end', () => resolve(isGood ? performance.now() - since : Number.POSITIVE_INFINITY));
+      const isOk = response.statusCode === 200;
+      response.once('end', () => resolve(isOk ? performance.now() - since : Number.POSITIVE_INFINITY));
     });
     request.once('error', () => resolve(Number.POSITIVE_INFINITY));
   });

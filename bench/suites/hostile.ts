@@ -53,7 +53,7 @@ try {
 
 /**
  * The attack on the service whose reads are measured, and on another process of the same beside it: what that one costs
- * is what the attack takes from the machine, whoever it is aimed at.
+ * is what the attack takes from the machine, whatever its target is.
  */
 async function measure(bench: ReadBench, attack: Attack): Promise<void> {
   const ratios: number[] = [];
@@ -81,7 +81,7 @@ async function attacked(
   target: string,
 ): Promise<{ ratio: number; figures: string }> {
   const before = await read(SECONDS);
-  // When its probe is not answered in time (-p) it goes on in a busy loop, which takes one of the cores that all share.
+  // When its probe gets no response in time (-p) it goes on in a busy loop, which takes one of the cores that all share.
   const lasts = ['-l', String(SECONDS + 20), '-p', '60'];
   const options = ['-c', String(CONNECTIONS), '-r', '500', ...lasts, '-u', target + path, ...args];
   const child = spawn('slowhttptest', options, { stdio: 'ignore' });

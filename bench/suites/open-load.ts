@@ -6,7 +6,7 @@ import { quantile } from '../harness/stats.js';
 /** Time that is spent on sending at once. */
 const MAX_MS = 2;
 
-/** A load that comes at its own rate, whatever is answered. */
+/** A load that comes at its own rate, whatever the responses are. */
 export interface OpenLoad {
   readonly url: string;
   readonly request: Request;
@@ -20,7 +20,7 @@ export interface OpenLoad {
   readonly warm: number;
 }
 
-/** What came of it: requests a second, and times from sending to the whole answer in milliseconds. */
+/** What came of it: requests a second, and times from sending to the whole response in milliseconds. */
 export interface OpenOutcome {
   readonly sent: number;
   readonly unsent: number;
@@ -49,7 +49,7 @@ interface Line {
   readonly socket: Socket;
   isFree: boolean;
   sentAt: number;
-  /** Bytes that are still to come of the answer; undefined: its header section has not come. */
+  /** Bytes that are still to come of the response; undefined: its header section has not come. */
   left: number | undefined;
   status: number;
   text: string;
@@ -87,7 +87,7 @@ function openLine(): Promise<void> {
   });
 }
 
-/** The bytes of an answer with a Content-Length, which all that is measured here have. */
+/** The bytes of a response with a Content-Length, which all that is measured here have. */
 function take(line: Line, bytes: Buffer): void {
   if (line.left === undefined) {
     line.text += bytes.toString('latin1');
@@ -140,7 +140,7 @@ function tick(): void {
   counting = now >= countFrom;
   if (now >= end) return report();
   const due = Math.floor(((now - start) / 1000) * load.rate);
-  // Also on a machine that cannot send so many, answers have to be read.
+  // Also on a machine that cannot send so many, responses must be read.
   const until = now + MAX_MS;
   for (; arrived < due; arrived++) {
     if (free.length === 0) {

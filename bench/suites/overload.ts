@@ -10,8 +10,8 @@ import type { OpenLoad, OpenOutcome } from './open-load.js';
 /**
  * What a service does with more than it can do: `node dist/bench/overload.js [seconds] [rows] [connections] [rounds]`.
  * The peak is what 64 connections get that ask again at once, taken before and after each load, since the speed of a
- * shared machine changes within a round. Requests come at parts and multiples of it, whatever is answered, each from
- * any of the connections that are free; those that find none free are told as unsent: on a machine with few cores
+ * shared machine changes within a round. Requests come at parts and multiples of it, whatever the responses, each from
+ * any of the connections that are free; those that find none free are reported as unsent: on a machine with few cores
  * neither the sender nor the system could bring more. The connections are more than the service lets in
  * (MAX_REQUESTS): with fewer it would refuse nobody. A second at the start of each load is not counted.
  */
@@ -75,10 +75,10 @@ async function measure(bench: ReadBench, name: string, request: Request): Promis
   }
   const lines = PARTS.map((_, at) => medianOf(rounds.map((round) => round[at]!)));
   for (const line of lines) process.stdout.write(`${textOf(line)}\n`);
-  const [half, most] = [lines[0]!, lines.at(-1)!];
-  const met = most.goodput >= 0.9 && most.p99 < 5 * half.p99;
+  const [half, max] = [lines[0]!, lines.at(-1)!];
+  const met = max.goodput >= 0.9 && max.p99 < 5 * half.p99;
   process.stdout.write(
-    `${name}: p99 at ten times is ${short(most.p99 / half.p99)} x: ${met ? 'met' : 'MISSED'}\n`,
+    `${name}: p99 at ten times is ${short(max.p99 / half.p99)} x: ${met ? 'met' : 'MISSED'}\n`,
   );
   return lines;
 }

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { items } from '../../src/collection/resources/items.js';
 import { type ListStatement, Statements } from '../../src/collection/sql-templates.js';
 import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { migrate } from '../../src/db/migrate.js';
+import { items } from '../../test/support/collections.js';
 import { fill } from '../harness/data.js';
 import { addUp } from '../harness/stage.js';
 

@@ -7,27 +7,28 @@ import { describeMachine } from '../harness/machine.js';
 import { memoryOf } from '../harness/proc.js';
 import { openReadBench } from '../harness/read-bench.js';
 import { median } from '../harness/stats.js';
+import { counted } from '../report/chart.js';
 import { curve, type Point } from '../report/curve.js';
 
 /**
- * Whether memory grows: `node dist/bench/soak.js [seconds]`, ten minutes unless told. Everything that clients do, good
+ * Whether memory grows: `node dist/bench/soak.js [seconds]`, ten minutes by default. Everything that clients do, good
  * and bad, at once; resident memory every five seconds. It is to end within 10 % of what it was after the first
  * minute: the median of the last minute against that of the second. Writes bench/results/soak.json, and docs/soak.svg
  * when it ran for ten minutes.
  */
 const SECONDS = Number(process.argv[2] ?? 600);
 const WHOLE = 600;
-/** When the service is taken to be warm. */
+/** When the service is assumed to be warm. */
 const WARM = Math.min(60, SECONDS / 2);
 const EVERY = 5;
 const TOLERANCE = 0.1;
 /** Clients that do one thing after the other. */
 const CLIENTS = 24;
-/** Records that are kept at most: what is created is deleted in time, so that the load stays the same. */
-const KEPT = 500;
+/** Records that exist at most: what is created is deleted in time, so that the load stays the same. */
+const MAX_RECORDS = 500;
 /**
  * Whole lists are seldom, since one costs as much as thousands of reads, and spread over the clients: all at once every
- * half minute, they were a peak of their own for as long as the clients kept in step.
+ * half minute, they were a peak of their own for as long as the clients ran in step.
  */
 const LIST_EVERY = 500;
 const RESULTS = fileURLToPath(new URL('../../../bench/results/', import.meta.url));
@@ -49,13 +50,13 @@ try {
     points.push({ seconds: at, mb: memory.resident / 1024 });
   }
   await Promise.all(clients);
-  tell(points);
+  print(points);
 } finally {
   agent.destroy();
   await bench.close();
 }
 
-function tell(points: readonly Point[]): void {
+function print(points: readonly Point[]): void {
   // One sample is anywhere in the collector's saw-tooth, a quarter of it all: only medians tell whether it grows.
   const minutes: number[] = [];
   for (let at = WARM; at < SECONDS; at += 60)
@@ -72,7 +73,7 @@ function tell(points: readonly Point[]): void {
   mkdirSync(RESULTS, { recursive: true });
   writeFileSync(`${RESULTS}soak.json`, `${JSON.stringify(report)}\n`);
   const { cpu, cores, versions } = describeMachine();
-  const note = `${date}, ${cpu}, ${cores} cores, Node ${versions.node}; ${[...statuses.values()].reduce((a, b) => a + b, 0)} requests`;
+  const note = `${date}, ${cpu}, ${cores} cores, Node ${versions.node}; ${counted([...statuses.values()].reduce((a, b) => a + b, 0))} requests`;
   if (SECONDS >= WHOLE) writeFileSync(CHART, curve(points, base, TOLERANCE, note));
   process.stdout.write(`${JSON.stringify(counts)}\n`);
   process.stdout.write(
@@ -83,7 +84,7 @@ function tell(points: readonly Point[]): void {
 /** What one client does: each act as often as it stands here. The first whole list comes the sooner the higher `from`. */
 async function load(end: number, from: number): Promise<void> {
   const JSON_TYPE = { 'content-type': 'application/json' };
-  const any = (most: number) => Math.floor(Math.random() * most);
+  const any = (max: number) => Math.floor(Math.random() * max);
   const acts: (() => Promise<void>)[] = [
     ...new Array(8).fill(() => ask('GET', bench.path)),
     ...new Array(4).fill(() => ask('GET', `/items?page=${1 + any(9000)}`)),
@@ -100,7 +101,7 @@ async function load(end: number, from: number): Promise<void> {
         );
     }),
     async () => {
-      if (created.length > KEPT) await ask('DELETE', created.shift()!);
+      if (created.length > MAX_RECORDS) await ask('DELETE', created.shift()!);
     },
     () => ask('GET', '/nothing'),
     () => ask('GET', `/users/${any(1e9)}`),
@@ -129,8 +130,8 @@ async function create(): Promise<void> {
   const body = `{"name":"soak ${unique++}","price":1}`;
   const key = { 'content-type': 'application/json', 'idempotency-key': `soak-${process.pid}-${unique}` };
   const headers = unique % 4 ? { 'content-type': 'application/json' } : key;
-  // One client too many deletes too little: as many as come are taken out again.
-  if (created.length > 2 * KEPT) return ask('DELETE', created.shift()!);
+  // One client too many deletes too little: as many as come are deleted again.
+  if (created.length > 2 * MAX_RECORDS) return ask('DELETE', created.shift()!);
   await ask('POST', '/items', headers, body);
 }
 
@@ -149,11 +150,11 @@ function ask(
     const request = http.request(
       bench.url + path,
       { method, agent, headers: { ...headers, ...length } },
-      (answer) => {
-        if (answer.statusCode === 201 && answer.headers.location) created.push(answer.headers.location);
+      (response) => {
+        if (response.statusCode === 201 && response.headers.location) created.push(response.headers.location);
         // A long body that is refused is not waited for, and its connection may end before it is sent.
-        answer.on('end', () => done(`${method} ${answer.statusCode}`)).on('error', () => done('cut off'));
-        answer.resume();
+        response.on('end', () => done(`${method} ${response.statusCode}`)).on('error', () => done('cut off'));
+        response.resume();
       },
     );
     request.on('error', () => done('broken'));
@@ -161,7 +162,7 @@ function ask(
   });
 }
 
-/** Sends bytes and leaves when so many bytes of the answer have come. */
+/** Sends bytes and leaves when so many bytes of the response have come. */
 function abort(bytes: string, after: number): Promise<void> {
   const { hostname, port } = new URL(bench.url);
   return new Promise((resolve) => {

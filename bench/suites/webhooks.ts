@@ -8,7 +8,7 @@ import { quantile } from '../harness/stats.js';
 
 /**
  * How fast webhooks are: `node dist/bench/webhooks.js [seconds] [clients]`. Clients create items, one after the other
- * each, with one webhook to a target in this process; told are the creates and deliveries a second, and the time from
+ * each, with one webhook to a target in this process; reported are the creates and deliveries a second, and the time from
  * the event's own, when its transaction began, to its arrival: somewhat more than from the commit.
  */
 const SECONDS = Number(process.argv[2] ?? 5);

@@ -32,7 +32,7 @@ select ordinality::integer as key from created join record using (id);
 with found as (
   select version, doc from :table where id = $1:tombstone
 ), written as (
-  update :table
+  update :table as current
   set version = version + 1,
     updated_at = $5,
     doc = $6::text || (version + 1)::text || '}':changes

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { invalid } from '../errors.js';
+import { invalid, invalidBody } from '../errors/errors.js';
+import type { Failure } from '../errors/problem.js';
 import { METHODS } from '../http/router.js';
-import { isObject, type Json, type JsonObject } from '../json.js';
-import type { Failure } from '../problem.js';
+import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
 
 export const MAX_OPERATIONS = 100;
 
@@ -16,13 +16,21 @@ export interface Operation {
 
 /** The operations in the body of a batch. Throws 400 with every failure. */
 export function readOperations(value: Json | undefined): Operation[] {
+  if (value === undefined) throw invalidBody('The body is empty.', 'type');
   const list = isObject(value) ? value.operations : value;
   if (!Array.isArray(list))
-    throw invalid([failure('', 'must be an array of operations, or an object with operations', 'type')]);
+    throw invalid([
+      failure(
+        '',
+        'must be an array of operations, or {"operations": [...]}, each like {"method": "PATCH", "path": "/<collection>/<id>", "body": {...}}',
+        'type',
+      ),
+    ]);
   if (list.length === 0) throw invalid([failure('', 'must have at least one operation', 'minItems')]);
   if (list.length > MAX_OPERATIONS)
     throw invalid([failure('', `must not have more than ${MAX_OPERATIONS} operations`, 'maxItems')]);
-  const failures = list.flatMap((operation, index) => failuresOf(operation, `/${index}`));
+  const at = isObject(value) ? '/operations/' : '/';
+  const failures = list.flatMap((operation, index) => failuresOf(operation, `${at}${index}`));
   if (failures.length > 0) throw invalid(failures);
   return list.map((operation) => {
     const { method, path, headers, body } = operation as JsonObject;
@@ -43,7 +51,9 @@ function failuresOf(operation: Json, at: string): Failure[] {
   if (!METHODS.includes(method as string))
     failures.push(failure(`${at}/method`, `must be one of ${METHODS.join(', ')}`, 'enum'));
   if (typeof path !== 'string' || !path.startsWith('/'))
-    failures.push(failure(`${at}/path`, 'must be a path', 'format'));
+    failures.push(
+      failure(`${at}/path`, 'must be a path with a leading slash, like /<collection>/<id>', 'format'),
+    );
   const areFields = isObject(headers) && Object.values(headers).every((field) => typeof field === 'string');
   if (!areFields) failures.push(failure(`${at}/headers`, 'must be an object of strings', 'type'));
   else if (Object.keys(headers).some((name) => name.toLowerCase() === 'idempotency-key')) {
@@ -51,7 +61,13 @@ function failuresOf(operation: Json, at: string): Failure[] {
   }
   for (const name of Object.keys(operation)) {
     if (!MEMBERS.includes(name))
-      failures.push(failure(at, `must only have ${MEMBERS.join(', ')}`, 'additionalProperties'));
+      failures.push(
+        failure(
+          `${at}/${escapeToken(name)}`,
+          `is not a known member: there are ${MEMBERS.join(', ')}`,
+          'additionalProperties',
+        ),
+      );
   }
   return failures;
 }

@@ -11,7 +11,8 @@ export function batchReply(results: readonly Reply[], texts = results.map(result
 export function resultOf({ status, headers, body }: Reply): string {
   const fields: Record<string, string> = {};
   for (let at = 0; at < headers.length; at += 2) fields[headers[at]!.toLowerCase()] = headers[at + 1]!;
-  const isJson = fields['content-type']?.includes('json') === true;
+  // NDJSON is text: several documents.
+  const isJson = /\bjson/.test(fields['content-type'] ?? '');
   const content = body === undefined ? '' : `,"body":${isJson ? body : JSON.stringify(body)}`;
   return `{"status":${status},"headers":${JSON.stringify(fields)}${content}}`;
 }

@@ -1,5 +1,5 @@
+import { batchResponseTooLarge, outOfResponseMemory } from '../errors/limit-errors.js';
 import type { Reply } from '../http/reply.js';
-import { batchResponseTooLarge, outOfResponseMemory } from '../limit-errors.js';
 import { fitsResponseMemory, ResponseHold } from '../limits/response-memory.js';
 import { batchReply, resultOf } from './batch-reply.js';
 

@@ -1,30 +1,22 @@
 import type { Collection } from '../collection/collection.js';
 import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
 import { JSON_TYPE } from '../collection/representation.js';
-import { isOwned } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
 import { problemOf } from '../db/sqlstate.js';
-import { badRequest, batchFailed, unsupportedMediaType } from '../errors.js';
-import { requireVersion, splitVersion } from '../http/api-version.js';
+import { badRequest, batchFailed } from '../errors/errors.js';
+import { pageTooLarge } from '../errors/limit-errors.js';
+import { Problem } from '../errors/problem.js';
+import { splitVersion } from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
-import type { Body, Request } from '../http/request.js';
-import { type Action, negotiateType, type Router, selectAction } from '../http/router.js';
-import { pageTooLarge } from '../limit-errors.js';
+import type { Request } from '../http/request.js';
+import type { Action, Router } from '../http/router.js';
 import type { HashedPassword } from '../passwords/password.js';
-import { type Permission, permit } from '../principal.js';
-import { Problem } from '../problem.js';
 import { parseUuid } from '../uuid.js';
 import { type Operation, readOperations } from './batch-operations.js';
 import { type BatchLimits, BatchResults } from './batch-results.js';
+import { pathOf, type Step, stepOf } from './operation-step.js';
 
 export const BATCH_PATH = '/batch';
-
-/** An operation that the caller may send. Without an action it is OPTIONS. */
-interface Step {
-  readonly action: Action | undefined;
-  readonly request: Request;
-  readonly allow: string;
-}
 
 /**
  * Runs up to 100 operations in one transaction, all or nothing. 200 with a reply for each, in order; or the problem of
@@ -40,7 +32,7 @@ export function batch(
 ): Action {
   const stepsOf = (request: Request): Step[] =>
     readOperations(request.body?.value).map((operation, index) =>
-      atOperation(index, () => stepOf(operation, router, request, request.passwordHashes?.[index])),
+      atOperation(index, () => batchStep(operation, router, request, request.passwordHashes?.[index])),
     );
   return {
     accepts: [JSON_TYPE],
@@ -57,35 +49,16 @@ export function batch(
   };
 }
 
-/** Routes an operation and checks its permission. Throws 400, 403, 404, 405, 406 and 415. */
-function stepOf(
+function batchStep(
   operation: Operation,
   router: Router,
   request: Request,
   passwordHash: HashedPassword | undefined,
 ): Step {
-  const { method, headers } = operation;
-  const mark = operation.path.indexOf('?');
-  const target = mark < 0 ? operation.path : operation.path.slice(0, mark);
-  const { path, mounted } = splitVersion(target);
-  if (path === BATCH_PATH) throw badRequest('A batch cannot contain a batch.');
-  const match = router(path);
-  requireVersion(headers['api-version'], mounted);
-  const action = selectAction(match, method);
-  const permission: Permission = action ? permit(request.principal, action.requires, match.params) : 'all';
-  const step = {
-    ...request,
-    method,
-    path,
-    query: mark < 0 ? '' : operation.path.slice(mark + 1),
-    params: match.params,
-    permission,
-    headers,
-    type: action ? negotiateType(action, headers.accept) : '',
-    body: action && bodyOf(operation, action),
-    passwordHashes: [passwordHash],
-  };
-  return { action, request: step, allow: match.allow };
+  if (splitVersion(pathOf(operation)).path === BATCH_PATH)
+    throw badRequest('A batch cannot contain a batch.');
+  const step = stepOf(operation, router, request);
+  return { ...step, request: { ...step.request, passwordHashes: [passwordHash] } };
 }
 
 async function authorizeAll(steps: readonly Step[]): Promise<void> {
@@ -149,7 +122,7 @@ async function lockAll(steps: readonly Step[], collections: readonly Collection[
     const ids = requests.flatMap(({ params }) => parseUuid(params.id ?? '') ?? []);
     if (ids.length === 0) continue;
     const { permission, principal } = requests[0]!;
-    const isOwn = permission === 'own' && isOwned(collection.resource);
+    const isOwn = permission === 'own' && collection.resource.isOwned;
     const owner = isOwn ? parseUuid(principal.subject) : undefined;
     await collection.lock(ids, owner, run);
   }
@@ -175,12 +148,4 @@ async function atOperationAsync<T>(index: number, work: () => Promise<T>): Promi
 function failureOf(index: number, error: unknown): unknown {
   const problem = error instanceof Problem ? error : problemOf(error);
   return problem ? batchFailed(index, problem) : error;
-}
-
-function bodyOf({ method, headers, body }: Operation, { accepts }: Action): Body | undefined {
-  if (!accepts || body === undefined) return undefined;
-  const type = (headers['content-type'] ?? JSON_TYPE).split(';')[0]!.trim().toLowerCase();
-  if (!accepts.includes(type))
-    throw unsupportedMediaType(method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post', accepts);
-  return { type, value: body, bytes: Buffer.alloc(0) };
 }

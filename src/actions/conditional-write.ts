@@ -6,8 +6,8 @@ import { etagOf, headersOf, JSON_TYPE, validatorFields, withLinks } from '../col
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { admits, NO_GUARD, type WriteGuard, writeGuardOf } from '../collection/write-guard.js';
-import { currentPasswordRequired } from '../credential-errors.js';
-import { preconditionFailed, preconditionRequired, versionConflict } from '../errors.js';
+import { currentPasswordRequired } from '../errors/credential-errors.js';
+import { preconditionFailed, preconditionRequired, versionConflict } from '../errors/errors.js';
 import { readConditions } from '../http/preconditions.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
@@ -90,7 +90,8 @@ export function requirePreconditions(
   if (guard !== NO_GUARD && !admits(guard, current.version, modifiedAt(current))) {
     throw preconditionFailed(etagOf(current), JSON.parse(withLinks(resource, current)));
   }
-  if (expected !== undefined && expected !== current.version) throw versionConflict(current.version);
+  if (expected !== undefined && expected !== current.version)
+    throw versionConflict(etagOf(current), JSON.parse(withLinks(resource, current)));
 }
 
 /** 200 with the record, or 204 with `Prefer: return=minimal` (RFC 7240 section 4.2). */

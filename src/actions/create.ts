@@ -1,11 +1,11 @@
 import type { Collection } from '../collection/collection.js';
 import { hrefOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
-import { noSuchParent } from '../errors.js';
+import { noSuchParent } from '../errors/errors.js';
+import { Problem } from '../errors/problem.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
-import { Problem } from '../problem.js';
 import { parseUuid } from '../uuid.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 
@@ -46,14 +46,14 @@ const minimal: Omit<Reply, 'status'> = { headers: ['Preference-Applied', 'return
  */
 export function createNested(collection: Collection): Action {
   const { accepts: takes, run } = create(collection);
-  const { field, resource: parent } = collection.resource.parent!;
+  const parent = collection.resource.parent!;
   return {
     accepts: takes!,
     run: async (request) => {
       const id = parseUuid(request.params.id ?? '');
       if (id === undefined) throw noSuchParent(parent.singular);
       const value = request.body?.value;
-      if (isObject(value)) setMember(value, field, id);
+      if (isObject(value)) setMember(value, parent.field, id);
       try {
         const reply = await run(request);
         return { ...reply, headers: withoutLocation(reply.headers) };

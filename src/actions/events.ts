@@ -1,10 +1,11 @@
 import { JSON_TYPE } from '../collection/representation.js';
-import { badRequest } from '../errors.js';
+import { badRequest } from '../errors/errors.js';
 import { envelopeOf } from '../events/cloudevents.js';
 import { cursorOf, parseCursor } from '../events/cursor.js';
 import type { Feed } from '../events/feed.js';
 import { type Filter, filterOf } from '../events/filter.js';
 import type { Batch } from '../events/outbox.js';
+import { redeemTicket } from '../events/tickets.js';
 import { preferredWait } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
@@ -18,12 +19,14 @@ const MAX_LIMIT = 1000;
 /** Maximum seconds for which a request waits for events. */
 const MAX_WAIT = 60;
 
-/** A request for events. `rest` are its parameters except `after`, as links repeat them. */
+/** A request for events. `rest` are its parameters except `after`, as links repeat them after `prefix`. */
 interface Query {
   readonly after: number;
   readonly filter: Filter;
   readonly limit: number;
   readonly rest: string;
+  readonly prefix: string;
+  readonly hasTicket: boolean;
 }
 
 /**
@@ -33,8 +36,15 @@ interface Query {
 export function listEvents(feed: Feed): Action {
   return {
     offers: [JSON_TYPE, BATCH_TYPE, STREAM_TYPE],
+    parameters: ['after', 'types', 'limit', 'ticket'],
+    identify: (query) => {
+      const ticket = query.includes('ticket=') ? new URLSearchParams(query).get('ticket') : null;
+      return ticket === null ? undefined : redeemTicket(feed.db, ticket);
+    },
     run: async (request) => {
       const requested = await readQuery(feed, request);
+      if (request.type !== STREAM_TYPE && requested.hasTicket)
+        throw badRequest('A ticket is for event streams: Accept must prefer text/event-stream.');
       if (request.type === STREAM_TYPE) return follow(feed, requested, request);
       const batch = await feed.read(requested.after, requested.filter, requested.limit);
       const wait = Math.min(preferredWait(request.headers.prefer), MAX_WAIT);
@@ -57,7 +67,7 @@ export function listEvents(feed: Feed): Action {
   };
 }
 
-async function readQuery(feed: Feed, { query, headers, principal, type }: Request): Promise<Query> {
+async function readQuery(feed: Feed, { query, headers, principal, type, prefix }: Request): Promise<Query> {
   const given = new URLSearchParams(query);
   const types = given.get('types');
   const filter = filterOf(principal, types, feed.resources);
@@ -68,7 +78,7 @@ async function readQuery(feed: Feed, { query, headers, principal, type }: Reques
   const number = Number.parseInt(given.get('limit') ?? '', 10);
   const limit = Math.min(Math.max(Number.isNaN(number) ? DEFAULT_LIMIT : number, 1), MAX_LIMIT);
   const rest = `${types === null ? '' : `&types=${encodeURIComponent(types)}`}${given.has('limit') ? `&limit=${limit}` : ''}`;
-  return { after, filter, limit, rest };
+  return { after, filter, limit, rest, prefix, hasTicket: given.has('ticket') };
 }
 
 /**
@@ -104,13 +114,13 @@ async function follow(feed: Feed, { after, filter }: Query, request: Request): P
 
 function replyOf(
   feed: Feed,
-  { rest }: Query,
+  { rest, prefix }: Query,
   { events, until }: Batch,
   type: string,
   more: readonly string[] = [],
 ): Reply {
   const cursor = cursorOf(until);
-  const next = `/events?after=${cursor}${rest}`;
+  const next = `${prefix}/events?after=${cursor}${rest}`;
   const list = `[${events.map((event) => envelopeOf(event, feed.source)).join(',')}]`;
   const body =
     type === BATCH_TYPE

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Collection } from '../collection/collection.js';
 import type { Db, Run } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
-import { badRequest, keyInUse, keyReused } from '../errors.js';
+import { badRequest, keyInUse, keyReused } from '../errors/errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';

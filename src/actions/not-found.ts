@@ -1,10 +1,15 @@
 import type { NotFoundReason } from '../collection/record.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
-import { absent, gone, notFoundCode } from '../errors.js';
-import type { Problem } from '../problem.js';
+import { absent, gone, notFoundCode } from '../errors/errors.js';
+import type { Problem } from '../errors/problem.js';
 
-/** The 404 or 410 for a missing record. A 404 for HTML or CSV has no body. */
+/** The 404 or 410 for a missing record of a write: `{error: string}`. */
+export function missingForWrite({ singular }: Resource, reason: NotFoundReason): Problem {
+  return reason === 'gone' ? gone(singular) : absent(singular, 'simple', notFoundCode(singular));
+}
+
+/** The 404 or 410 for a missing record of a GET. A 404 for HTML or CSV has no body. */
 export function notFoundProblem(resource: Resource, reason: NotFoundReason, type = JSON_TYPE): Problem {
   const { singular, absent: shape } = resource;
   if (reason === 'gone') return gone(singular);

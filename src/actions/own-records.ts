@@ -1,11 +1,11 @@
 import type { Collection } from '../collection/collection.js';
-import type { ValidatedInput } from '../collection/validated-input.js';
-import { forbidden } from '../credential-errors.js';
+import type { Present, ValidatedInput } from '../collection/validated-input.js';
 import type { Db, Run } from '../db/db.js';
+import { forbidden } from '../errors/credential-errors.js';
+import { Problem } from '../errors/problem.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, member } from '../json.js';
-import { Problem } from '../problem.js';
 import { parseUuid } from '../uuid.js';
 
 /**
@@ -54,19 +54,24 @@ export function validatePermitted(
   collection: Collection,
   input: Json | undefined,
   request: Request,
+  present?: Present,
 ): ValidatedInput {
   const { parent, name } = collection.resource;
-  if (request.permission === 'all' || !parent) return collection.check(input);
-  const draft = checkReference(collection, input);
+  if (request.permission === 'all' || !parent) return collection.check(input, 'request', present);
+  const draft = checkReference(collection, input, present);
   if (draft === undefined || draft.fields[parent.field] !== parseUuid(request.principal.subject))
     throw forbidden([`${name}:write`]);
   return draft;
 }
 
 /** Undefined: the parent's id is not an id. */
-function checkReference(collection: Collection, input: Json | undefined): ValidatedInput | undefined {
+function checkReference(
+  collection: Collection,
+  input: Json | undefined,
+  present?: Present,
+): ValidatedInput | undefined {
   try {
-    return collection.check(input);
+    return collection.check(input, 'request', present);
   } catch (error) {
     if (error instanceof Problem && error.status === 422) return undefined;
     throw error;

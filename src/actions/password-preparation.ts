@@ -1,6 +1,6 @@
 import type { Collection } from '../collection/collection.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
-import { passwordNotGiven } from '../credential-errors.js';
+import { passwordNotGiven } from '../errors/credential-errors.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
 import { hashPassword } from '../passwords/password.js';
@@ -23,7 +23,7 @@ export function passwordPreparation(
   check?: () => unknown,
   confirm?: ConfirmPassword,
 ): (() => Promise<Request>) | undefined {
-  if (resource.schema.properties.password?.writeOnly !== true) return undefined;
+  if (!resource.hasPasswords) return undefined;
   const password = givenIn(request.body?.value, 'password');
   if (typeof password !== 'string' || password.length < MIN_LENGTH || password.length > 2 * MAX_LENGTH)
     return undefined;

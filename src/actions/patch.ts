@@ -4,7 +4,8 @@ import { createKeyedMutex } from '../collection/keyed-mutex.js';
 import { isStored, type StoredRecord } from '../collection/record.js';
 import { JSON_TYPE, withLinks } from '../collection/representation.js';
 import type { WriteGuard } from '../collection/write-guard.js';
-import { invalid, unavailable } from '../errors.js';
+import { invalid, unavailable } from '../errors/errors.js';
+import { payloadTooLarge } from '../errors/limit-errors.js';
 import { jsonPatch } from '../formats/json-patch.js';
 import { assign, mergePatch } from '../formats/merge-patch.js';
 import { requireJsonBounds } from '../http/json-bounds.js';
@@ -13,11 +14,10 @@ import type { Body, Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { requireStorable } from '../http/strict-json.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
-import { payloadTooLarge } from '../limit-errors.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { ParseLimit } from '../limits/parse-limit.js';
 import { parseUuid } from '../uuid.js';
-import { writeOnlyNames } from '../validation.js';
+import { writeOnlyNames } from '../validation/validation.js';
 import {
   confirmPassword,
   confirmPasswordOf,
@@ -28,7 +28,7 @@ import {
   type WriteSettings,
   writtenReply,
 } from './conditional-write.js';
-import { notFoundProblem } from './not-found.js';
+import { missingForWrite } from './not-found.js';
 import { validatePermitted } from './own-records.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 
@@ -61,7 +61,7 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
       const guard = readWriteGuard(collection, request, settings);
       const body = requireObjectOrArray(request.body);
       const id = parseUuid(request.params.id ?? '');
-      if (id === undefined) throw notFoundProblem(resource, 'absent');
+      if (id === undefined) throw missingForWrite(resource, 'absent');
       const patching = new Patching(collection, settings, request, id, body, guard);
       // A transaction does not wait: those before it may be waiting for its connection or its locks.
       return request.run ? patching.run() : mutex(id, () => patching.run());
@@ -94,7 +94,7 @@ class Patching {
   async #attempt(): Promise<StoredRecord | undefined> {
     const { collection, request } = this;
     const current = await collection.get(this.id, request.run);
-    if (typeof current === 'string') throw notFoundProblem(collection.resource, current);
+    if (typeof current === 'string') throw missingForWrite(collection.resource, current);
     if (request.run) {
       if (current.doc.length > LONG_TASK_BYTES) await nextLongTask();
       return this.#write(current);
@@ -115,13 +115,18 @@ class Patching {
     const isLong = current.doc.length + body.bytes.length > LONG_TASK_BYTES;
     requirePreconditions(resource, { current }, guard, undefined);
     const record = this.#parse(current);
+    const present = {
+      // Patches change the record itself.
+      record: resource.readOnly.length > 0 ? this.#parse(current) : record,
+      isPatch: true,
+    };
     if (isLong) await nextLongTask();
     const next = patched(record, body);
     if (isLong) await nextLongTask();
     requirePreconditions(resource, { current }, guard, expectedVersion(next));
     requireRecordBounds(next, body, this.settings.bodyLimit);
     if (isLong) await nextLongTask();
-    const input = withPasswordHash(validatePermitted(collection, next, request), request);
+    const input = withPasswordHash(validatePermitted(collection, next, request, present), request);
     const confirmed = confirmPassword(request, current.id, input, this.settings);
     if (confirmed) await confirmed;
     if (isLong) await nextLongTask();

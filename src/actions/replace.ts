@@ -1,8 +1,11 @@
 import type { Collection } from '../collection/collection.js';
 import { isStored } from '../collection/record.js';
 import { JSON_TYPE } from '../collection/representation.js';
-import { unavailable } from '../errors.js';
+import type { Present } from '../collection/validated-input.js';
+import { unavailable } from '../errors/errors.js';
+import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import type { JsonObject } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import {
   confirmPassword,
@@ -14,7 +17,7 @@ import {
   type WriteSettings,
   writtenReply,
 } from './conditional-write.js';
-import { notFoundProblem } from './not-found.js';
+import { missingForWrite } from './not-found.js';
 import { validatePermitted } from './own-records.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 
@@ -36,18 +39,41 @@ export function replace(collection: Collection, settings: WriteSettings): Action
     run: async (request) => {
       const guard = readWriteGuard(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
-      const draft = withPasswordHash(validatePermitted(collection, request.body?.value, request), request);
       const expected = expectedVersion(request.body?.value);
-      if (id === undefined) throw notFoundProblem(resource, 'absent');
+      const draftOf = (present?: Present) =>
+        withPasswordHash(validatePermitted(collection, request.body?.value, request, present), request);
+      const read = () => (resource.readOnly.length > 0 ? currentOf(collection, id, request) : undefined);
+      let current = await read();
+      let draft = draftOf(current?.present);
+      if (id === undefined) throw missingForWrite(resource, 'absent');
       const confirmed = confirmPassword(request, id, draft, settings);
       if (confirmed) await confirmed;
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-        const outcome = await collection.replace(id, draft, narrowGuard(guard, expected), request.run);
+        const outcome = await collection.replace(
+          id,
+          draft,
+          narrowGuard(guard, expected ?? current?.version),
+          request.run,
+        );
         if (isStored(outcome)) return writtenReply(resource, outcome, request);
-        if (typeof outcome === 'string') throw notFoundProblem(resource, outcome);
+        if (typeof outcome === 'string') throw missingForWrite(resource, outcome);
         requirePreconditions(resource, outcome, guard, expected);
+        if (!current) continue;
+        current = await read();
+        draft = draftOf(current?.present);
       }
       throw unavailable('Too many clients are changing the record at once.');
     },
   };
+}
+
+/** The present record, whose read-only fields remain. The write then applies to this version alone. */
+async function currentOf(
+  collection: Collection,
+  id: string | undefined,
+  { run }: Request,
+): Promise<{ present: Present; version: number } | undefined> {
+  const found = id === undefined ? 'absent' : await collection.get(id, run);
+  if (typeof found === 'string') return undefined;
+  return { present: { record: JSON.parse(found.doc) as JsonObject, isPatch: false }, version: found.version };
 }

@@ -1,8 +1,8 @@
-import { unauthorized } from '../credential-errors.js';
-import { badRequest } from '../errors.js';
+import { unauthorized } from '../errors/credential-errors.js';
+import { badRequest } from '../errors/errors.js';
+import type { Problem } from '../errors/problem.js';
 import type { Attempt, LoginThrottle } from '../limits/login-throttle.js';
 import type { Principal } from '../principal.js';
-import type { Problem } from '../problem.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import { API_KEY_PREFIX } from './credentials/api-key-format.js';
 import { type Presented, Refusal, type Scheme } from './scheme.js';
@@ -10,7 +10,7 @@ import { type Presented, Refusal, type Scheme } from './scheme.js';
 export type Authenticate = (presented: Presented) => Promise<Principal> | Principal;
 
 /**
- * Returns the function that authenticates a request by its one credential; it is synchronous if no scheme has to wait.
+ * Returns the function that authenticates a request by its one credential; it is synchronous if no scheme must wait.
  * It throws, or rejects with, 401 with a challenge for each scheme, 400 for two credentials or one in the query string,
  * and 429 after too many failures. A request without a credential is not counted as a failure.
  */

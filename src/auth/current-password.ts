@@ -1,8 +1,8 @@
 import { hash as digest } from 'node:crypto';
 import QuickLRU from 'quick-lru';
-import { currentPasswordRequired, currentPasswordWrong } from '../credential-errors.js';
 import type { Db } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
+import { currentPasswordRequired, currentPasswordWrong } from '../errors/credential-errors.js';
 import type { LoginThrottle } from '../limits/login-throttle.js';
 import { verifyPassword } from '../passwords/password.js';
 import type { Principal } from '../principal.js';
@@ -33,7 +33,7 @@ export class PasswordCheck {
 
 /**
  * Requires that users who change their own password know the current one, or signed in within five minutes. Throws
- * 403 without that, 429 while the account has to wait after too many failures, and 503 when too many passwords are
+ * 403 without that, 429 while the account must wait after too many failures, and 503 when too many passwords are
  * being checked.
  */
 export type RequireCurrentPassword = (

@@ -1,20 +1,24 @@
 import type { Config } from '../config/config.js';
+import { usesHttps } from '../config/edge.js';
 import type { Db } from '../db/db.js';
-import { createLoginThrottle, FAILURE_WINDOW_S } from '../limits/login-throttle.js';
+import { createLoginThrottle, FAILURE_WINDOW_S, type LoginThrottle } from '../limits/login-throttle.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
 import type { SchemeName } from '../principal.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
 import { type Authenticate, createAuthenticator } from './authenticate.js';
+import type { FindSession } from './browser-session.js';
 import { CredentialCache } from './credentials/credential-cache.js';
 import { CredentialWatch } from './credentials/credential-watch.js';
 import { currentPasswordRule, PasswordCheck, type RequireCurrentPassword } from './current-password.js';
-import { createReplayGuard } from './replay-guard.js';
+import { passwordSignIn, type SignIn } from './password-sign-in.js';
+import { type AcceptOnce, createReplayGuard } from './replay-guard.js';
 import { quote, type Scheme } from './scheme.js';
 import { apiKey } from './schemes/api-key.js';
 import { basic } from './schemes/basic.js';
 import { mtls } from './schemes/mtls.js';
 import { signature } from './schemes/signature.js';
+import type { OwnTokens } from './tokens/own-tokens.js';
 
 export interface Auth {
   /** Undefined: requests need no credential. */
@@ -25,36 +29,51 @@ export interface Auth {
   readonly lookup: CredentialCache | undefined;
   /** Watches the credentials of event streams. */
   readonly credentials: CredentialWatch;
+  /** The tokens of the embedded authorization server; undefined without it. */
+  readonly own: OwnTokens | undefined;
+  readonly signIn: SignIn;
+  readonly throttle: LoginThrottle;
+  readonly acceptOnce: AcceptOnce;
   readonly requireCurrentPassword: RequireCurrentPassword;
+  /** Users that have signed in in a browser; undefined without the embedded authorization server. */
+  readonly session: FindSession | undefined;
   readonly close: () => Promise<void>;
 }
 
 /** The order of the challenges in a 401, and in which schemes look for their credential. */
 const ORDER: readonly SchemeName[] = ['bearer', 'api-key', 'basic', 'signature', 'mtls'];
 
-/** Opens the configured schemes. With `counts`, failures are counted for all processes. */
+/**
+ * Opens the configured schemes. `callers`: further collections whose records are callers, besides the one that people sign
+ * in with. With `counts`, failures are counted for all processes.
+ */
 export async function openAuth(
   config: Config,
   db: Db,
   log: Log,
   failures: LabelledMetric<CounterValue>,
+  callers: readonly string[],
   counts?: OpenCounts,
 ): Promise<Auth> {
   const lookup = config.auth.some((name) => name === 'api-key' || name === 'mtls')
     ? new CredentialCache(db, log)
     : undefined;
   const acceptOnce = createReplayGuard(db);
+  const own = config.authServer
+    ? new (await import('./tokens/own-tokens.js')).OwnTokens(config, db, log)
+    : undefined;
   const passwords = new PasswordCheck();
+  const signIn = passwordSignIn(db, log, passwords);
   const open: Record<SchemeName, () => Scheme | Promise<Scheme>> = {
-    bearer: async () => (await import('./schemes/bearer.js')).bearer(config, acceptOnce, log),
+    bearer: async () => (await import('./schemes/bearer.js')).bearer(config, acceptOnce, log, undefined, own),
     'api-key': () => apiKey(config.realm, lookup!),
-    basic: () => basic(config, db, log, passwords),
+    basic: () => basic(config, signIn),
     signature: () => signature(config, acceptOnce),
     mtls: () => mtls(config.realm, lookup!),
   };
   const names = ORDER.filter((name) => config.auth.includes(name));
   const schemes = await Promise.all(names.map((name) => open[name]()));
-  const credentials = new CredentialWatch(db, log, schemes);
+  const credentials = new CredentialWatch(db, log, schemes, callers);
   const throttle = createLoginThrottle(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
   return {
     authenticate: schemes.length > 0 ? createAuthenticator(schemes, throttle, failures) : undefined,
@@ -67,10 +86,15 @@ export async function openAuth(
         : [],
     lookup,
     credentials,
+    own,
+    signIn,
+    throttle,
+    acceptOnce,
     requireCurrentPassword: currentPasswordRule(db, passwords, throttle),
+    session: own && (await import('./browser-session.js')).browserSessions(db, usesHttps(config)),
     close: async () => {
       credentials.close();
-      await Promise.all(schemes.map((scheme) => scheme.close?.()));
+      await Promise.all([own?.close(), ...schemes.map((scheme) => scheme.close?.())]);
     },
   };
 }

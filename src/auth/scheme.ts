@@ -56,6 +56,12 @@ export class Refusal {
   ) {}
 }
 
+/** Whether a request has a credential of any kind, valid or not. */
+export function hasCredential({ headers, certificate }: Presented): boolean {
+  const { authorization, 'x-api-key': key, 'x-signature': signature } = headers;
+  return (authorization ?? key ?? signature ?? certificate) !== undefined;
+}
+
 /** The credentials of an Authorization field (RFC 9110 section 11.4); undefined for another scheme. */
 export function credentialsOf({ headers }: Presented, scheme: string): string | undefined {
   const field = headers.authorization;

@@ -1,77 +1,133 @@
-import { readFileSync } from 'node:fs';
-import { RESOURCES } from '../collection/resources/resources.js';
-import { readConfig } from '../config/config.js';
-import { openDatabase } from '../db/open.js';
+import { setFlagsFromString } from 'node:v8';
+import { type Config, readConfig } from '../config/config.js';
+import { type Database, openDatabase } from '../db/open.js';
+import { readDeclared, resourcesOf } from '../declarations/declared.js';
+import type { Declarations } from '../declarations/read-declarations.js';
+import { Problem } from '../errors/problem.js';
 import { ExitError } from '../exit-error.js';
-import { readRecords } from '../http/strict-json.js';
-import { isObject, type Json } from '../json.js';
 import { hashOnAllCores } from '../passwords/password-queue.js';
-import { Problem } from '../problem.js';
-import { openCollections } from '../routes.js';
+import { ensureCollections } from '../schema/ensure-collections.js';
+import { migrateCollections } from '../schema/migrate-collections.js';
 import { createLog } from '../telemetry/log.js';
+import type { Source } from '../transfer/import-collection.js';
+import { importSources, type Load } from '../transfer/import-sources.js';
+import { FileError, openInput } from '../transfer/input.js';
+import { sourcesOf } from '../transfer/sources.js';
 import { exitOnSignals, parse, UsageError } from './exit.js';
-import { importRecords } from './importer.js';
-
-const USAGE = `usage: plinth import FILE.json [--as COLLECTION] [--rename FROM=TO]... [--strict]
-
-FILE.json holds {"collection": [records], ...}. Ids are new; references between its records are preserved.
-  --as COLLECTION   the file is one array of records, or an object with one, of this collection
-  --rename FROM=TO  renames a top-level field of every record; may be repeated
-  --strict          stop at the first record that is refused; the records before it stay
-
-A user's password may be given as its hash: "password_hash", scrypt$N$r$p$salt$key or bcrypt's $2b$cost$...
-`;
-
-/** The file cannot be loaded. */
-class FileError extends ExitError {
-  override readonly exitCode = 64;
-}
+import { declareSources } from './import-infer.js';
+import { ImportProgress } from './import-progress.js';
+import { USAGE } from './usage.js';
 
 interface Options {
   readonly file: string;
   readonly as: string | undefined;
   readonly strict: boolean;
+  readonly resume: boolean;
+  readonly infer: boolean;
   readonly rename: ReadonlyMap<string, string>;
 }
 
 /** Loads the records of a file. Throws ExitError; refused records are printed, and make the exit code 1. */
 export async function importCommand(args: string[]): Promise<void> {
   const options = readOptions(args);
-  if (!options) return void process.stdout.write(USAGE);
-  const config = readConfig();
-  const records = recordsOf(options);
-  exitOnSignals();
-  hashOnAllCores();
-  const database = await openDatabase(config, createLog(config.logLevel));
+  const input = await openInput(options.file, options.infer);
   try {
-    const collections = await openCollections(database.db, RESOURCES, config.tombstones);
-    const names = collections.map(({ resource }) => resource.name);
-    const unknown = [...records.keys()].find((name) => !names.includes(name));
-    if (unknown !== undefined)
-      throw new FileError(`there is no collection ${unknown}: there are ${names.join(', ')}`);
-    const { imported, fault } = await importRecords(collections, records, {
-      ...options,
-      recordLimit: config.bodyLimit,
-      onRefused: (place, reason) => {
-        clearProgress();
-        process.stderr.write(`${place}: ${reason}\n`);
-      },
-      onProgress: showProgress,
-    });
-    clearProgress();
-    for (const { collection, stored, refused } of imported) {
-      process.stdout.write(`${collection}: ${stored} stored, ${refused} refused\n`);
-      if (refused > 0) process.exitCode = 1;
-    }
-    if (fault instanceof Problem) throw new ExitError(`the rest was not loaded: ${fault.message}`);
-    if (fault !== undefined) throw fault;
+    const onOther = (name: string) =>
+      void process.stdout.write(`${name} is not an array of records: left out.\n`);
+    const found = await sourcesOf(input, options.as, options.infer ? onOther : undefined);
+    exitOnSignals();
+    hashOnAllCores();
+    // Batches die young. A larger space for them takes memory and saves no time.
+    setFlagsFromString('--semi-space-growth-factor=1');
+    const { config, sources } = await prepareSources(found, options);
+    await importInto(config, sources, { ...options, digest: input.digest });
+  } finally {
+    input.close();
+  }
+}
+
+/** Declares the collections of the sources, if that is requested. */
+async function prepareSources(
+  sources: readonly Source[],
+  { infer }: Options,
+): Promise<{ config: Config; sources: readonly Source[] }> {
+  const config = readConfig();
+  if (!infer) return { config, sources };
+  const progress = new ImportProgress();
+  const declared = await declareSources(sources, config.collections, (line) => progress.show(line, true));
+  progress.clear();
+  return { config: { ...config, collections: declared.folder }, sources: declared.sources };
+}
+
+async function importInto(
+  config: Config,
+  sources: readonly Source[],
+  options: Options & { readonly digest: string },
+): Promise<void> {
+  const log = createLog(config.logLevel);
+  const database = await openDatabase(config, log, { join: true });
+  try {
+    const declarations = await readDeclared(config);
+    if (options.infer) await migrateCollections(database.url, declarations.collections);
+    // An interrupted import may have left a table without its indexes.
+    await ensureCollections(database, declarations, options.resume ? 'auto' : config.migrate, log);
+    // What follows has connections of its own.
+    await database.db.close();
+    reportLoad(await load(database, declarations, sources, config, options));
   } finally {
     await database.close();
   }
 }
 
-/** Undefined for --help. Throws UsageError. */
-function readOptions(args: string[]): Options | undefined {
+async function load(
+  { url }: Database,
+  declarations: Declarations,
+  sources: readonly Source[],
+  { events, tombstones, bodyLimit }: Config,
+  options: Options & { readonly digest: string },
+): Promise<Load> {
+  const resources = resourcesOf(declarations);
+  const names = resources.map(({ name }) => name);
+  const unknown = sources.find(({ collection }) => !names.includes(collection));
+  if (unknown)
+    throw new FileError(`there is no collection ${unknown.collection}: there are ${names.join(', ')}`);
+  const progress = new ImportProgress();
+  const buildIndexes = async () => {
+    progress.show('building indexes', true);
+    await migrateCollections(url, declarations.collections, {
+      onStep: ({ title }) => progress.show(title, true),
+    });
+  };
+  const onIndex = (definition: string) =>
+    progress.show(`building ${/index (\S+)/i.exec(definition)?.[1]}`, true);
+  const target = { url, resources, events, tombstones, buildIndexes, onIndex };
+  const loaded = await importSources(target, sources, {
+    ...options,
+    recordLimit: bodyLimit,
+    onRefused: (place, reason) => progress.print(`${place}: ${reason}`),
+    onProgress: (collection, { stored, refused }, position, size) =>
+      progress.showRecords(collection, stored + refused, position, size),
+  });
+  progress.clear();
+  return loaded;
+}
+
+/** Prints what was loaded. Throws what has ended the load early. */
+function reportLoad({ imported, fault }: Load): void {
+  for (const { collection, stored, refused } of imported) {
+    process.stdout.write(`${collection}: ${stored} stored, ${refused} refused\n`);
+    if (refused > 0) process.exitCode = 1;
+  }
+  if (fault instanceof Problem)
+    throw new ExitError(
+      `the rest was not loaded: ${fault.message} See that the database runs and its disk has free space, then repeat the command with --resume.`,
+    );
+  if (fault !== undefined) throw fault;
+}
+
+/** Throws UsageError. */
+function readOptions(args: string[]): Options {
+  const flag = { type: 'boolean', default: false } as const;
   const { values, positionals } = parse(
     {
       args,
@@ -79,70 +135,22 @@ function readOptions(args: string[]): Options | undefined {
       options: {
         as: { type: 'string' },
         rename: { type: 'string', multiple: true, default: [] },
-        strict: { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
+        strict: flag,
+        resume: flag,
+        infer: flag,
       },
     },
-    USAGE,
+    USAGE.import,
   );
-  if (values.help) return undefined;
-  const [file, ...rest] = positionals;
-  if (file === undefined || rest.length > 0) throw new UsageError('name one file', USAGE);
+  const [file, ...rest] = positionals.toReversed();
+  const names = values.as === undefined ? rest : [...rest, values.as];
+  if (file === undefined || names.length > 1) throw new UsageError('name one file', USAGE.import);
   const renames = values.rename.map((text): [string, string] => {
     const [, from, to] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
     if (from === undefined || to === undefined)
-      throw new UsageError(`--rename must be FROM=TO, not ${text}`, USAGE);
+      throw new UsageError(`--rename must be FROM=TO, not ${text}`, USAGE.import);
     return [from, to];
   });
-  return { file, as: values.as, strict: values.strict, rename: new Map(renames) };
-}
-
-/** The records of a file by collection. The file is read whole, which takes a few times its size in memory. */
-function recordsOf({ file, as }: Options): Map<string, Json[]> {
-  const value = parseFile(file);
-  if (as !== undefined) {
-    const lists = isObject(value) ? Object.values(value).filter(Array.isArray) : [value];
-    if (lists.length !== 1 || !Array.isArray(lists[0]))
-      throw new FileError(`${file} does not hold one array of records`);
-    return new Map([[as, lists[0]]]);
-  }
-  if (!isObject(value)) throw new FileError(`${file} holds no {"collection": [records]}: is --as missing?`);
-  const entries = Object.entries(value);
-  const odd = entries.find(([, list]) => !Array.isArray(list));
-  if (odd) throw new FileError(`${file}: ${odd[0]} is not an array of records`);
-  return new Map(entries as [string, Json[]][]);
-}
-
-function parseFile(file: string): Json {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(file);
-  } catch (error) {
-    throw new FileError(`${file} cannot be read: ${(error as Error).message}`);
-  }
-  try {
-    return readRecords(bytes);
-  } catch (error) {
-    const [failure] = error instanceof Problem ? (error.more.details as { message: string }[]) : [];
-    throw new FileError(`${file}: ${failure?.message ?? (error as Error).message}`);
-  }
-}
-
-/** Intervals of the progress: a line that is overwritten on a terminal, a line of its own elsewhere. */
-const TERMINAL_MS = 100;
-const LINE_MS = 10_000;
-
-let shownAt = Date.now();
-
-function showProgress(collection: string, done: number, of: number): void {
-  const { isTTY } = process.stderr;
-  const isDue = Date.now() - shownAt >= (isTTY ? TERMINAL_MS : LINE_MS) || (isTTY && done === of);
-  if (!isDue) return;
-  shownAt = Date.now();
-  const line = `${collection}: ${done} of ${of}`;
-  process.stderr.write(isTTY ? `\r${line}\x1b[K` : `${line}\n`);
-}
-
-function clearProgress(): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+  const { strict, resume, infer } = values;
+  return { file, as: names[0], strict, resume, infer, rename: new Map(renames) };
 }

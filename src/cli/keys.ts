@@ -7,56 +7,54 @@ import {
   PAGE,
   revokeCredential,
 } from '../auth/credentials/credentials.js';
-import { readConfig } from '../config/config.js';
+import { knownScopes } from '../auth/known-scopes.js';
+import { type Config, readConfig } from '../config/config.js';
 import type { Db } from '../db/db.js';
-import { openDatabase } from '../db/open.js';
-import { problemOf } from '../db/sqlstate.js';
+import { readDeclared, resourcesOf } from '../declarations/declared.js';
+import { type Failure, Problem } from '../errors/problem.js';
 import { ExitError } from '../exit-error.js';
 import type { JsonObject } from '../json.js';
-import { type Failure, Problem } from '../problem.js';
-import { createLog } from '../telemetry/log.js';
 import { parseUuid } from '../uuid.js';
-import { exitOnSignals, parse, UsageError } from './exit.js';
+import { parse, UsageError } from './exit.js';
+import { USAGE } from './usage.js';
+import { withDatabase } from './with-database.js';
 
 type Work = (db: Db) => Promise<void>;
 
 /** Creates, lists and revokes credentials. Throws UsageError before the database is opened, ExitError after. */
-export async function keysCommand([verb, ...args]: string[], usage: string): Promise<void> {
-  const verbs = new Map<string | undefined, () => Work>([
-    ['create', () => create(args, usage)],
-    ['list', () => list(args, usage)],
-    ['revoke', () => revoke(args, usage)],
+export async function keysCommand([verb, ...args]: string[]): Promise<void> {
+  const config = readConfig();
+  const verbs = new Map<string | undefined, () => Work | Promise<Work>>([
+    ['create', async () => create(args, await scopesOfService(config))],
+    ['list', () => list(args)],
+    ['revoke', () => revoke(args)],
   ]);
   const prepare = verbs.get(verb);
   if (!prepare)
     throw new UsageError(
-      verb === undefined ? 'keys needs create, list or revoke' : `there is no command keys ${verb}`,
-      usage,
+      verb === undefined
+        ? 'keys needs a subcommand: create, list or revoke'
+        : `there is no command keys ${verb}: there are create, list and revoke`,
+      USAGE.keys,
     );
-  const work = prepare();
-  exitOnSignals();
-  const config = readConfig();
-  const database = await openDatabase(config, createLog(config.logLevel), { join: true });
-  try {
-    await work(database.db);
-  } catch (error) {
-    const problem = error instanceof Problem ? error : problemOf(error);
-    throw problem ? new ExitError(problem.message) : error;
-  } finally {
-    await database.close();
-  }
+  const work = await prepare();
+  await withDatabase(({ db }) => work(db), config);
 }
 
-function create(args: string[], usage: string): Work {
+async function scopesOfService(config: Config): Promise<readonly string[]> {
+  return knownScopes(resourcesOf(await readDeclared(config)));
+}
+
+function create(args: string[], known: readonly string[]): Work {
   const string = { type: 'string' } as const;
   const options = { label: string, subject: string, scopes: string, expires: string, certificate: string };
-  const { label, subject, scopes, expires, certificate } = parse({ args, options }, usage).values;
+  const { label, subject, scopes, expires, certificate } = parse({ args, options }, USAGE.keys).values;
   if (label === undefined || subject === undefined || scopes === undefined)
-    throw new UsageError('keys create needs --label, --subject and --scopes', usage);
+    throw new UsageError('keys create needs --label, --subject and --scopes', USAGE.keys);
   const body: JsonObject = { label, subject, scopes: scopes.split(',') };
   if (expires !== undefined) body.expires_at = timeOf(expires);
   if (certificate !== undefined) body.certificate = textOf(certificate);
-  const { input, key } = checked(body, usage);
+  const { input, key } = checked(body, known);
   return async (db) => {
     const { id } = await createCredential(db, input);
     process.stdout.write(`id:   ${id}\n${key === undefined ? '' : `key:  ${key}\n`}`);
@@ -82,22 +80,22 @@ function textOf(file: string): string {
 /** Options whose names differ from those of the fields. */
 const OPTIONS: Readonly<Record<string, string>> = { expires_at: 'expires' };
 
-function checked(body: JsonObject, usage: string): ReturnType<typeof readCredentialInput> {
+function checked(body: JsonObject, known: readonly string[]): ReturnType<typeof readCredentialInput> {
   try {
-    return readCredentialInput(body);
+    return readCredentialInput(body, known);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     const reasons = (error.more.details as readonly Failure[]).map(({ path, message }) => {
       const field = path.split('/')[1]!;
       return `--${OPTIONS[field] ?? field} ${message}`;
     });
-    throw new UsageError(reasons.join('; '), usage);
+    throw new UsageError(reasons.join('; '), USAGE.keys);
   }
 }
 
 /** Prints one JSON object a line, the newest first. */
-function list(args: string[], usage: string): Work {
-  if (args.length > 0) throw new UsageError('keys list has no arguments', usage);
+function list(args: string[]): Work {
+  if (args.length > 0) throw new UsageError('keys list has no arguments', USAGE.keys);
   return async (db) => {
     let after: string | undefined;
     do {
@@ -109,9 +107,10 @@ function list(args: string[], usage: string): Work {
   };
 }
 
-function revoke([text = '', ...rest]: string[], usage: string): Work {
+function revoke([text = '', ...rest]: string[]): Work {
   const id = parseUuid(text);
-  if (id === undefined || rest.length > 0) throw new UsageError('keys revoke needs the id of a key', usage);
+  if (id === undefined || rest.length > 0)
+    throw new UsageError('keys revoke needs the id of a key', USAGE.keys);
   return async (db) => {
     if ((await revokeCredential(db, id)) === undefined) throw new ExitError(`there is no key ${id}`);
   };

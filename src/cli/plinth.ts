@@ -1,45 +1,46 @@
 #!/usr/bin/env node
-import { webhookSecret } from '../config/config.js';
+import { readFileSync } from 'node:fs';
+import { clientSecret, loadEnvFile, webhookSecret } from '../config/config.js';
 import { runCommand, UsageError } from './exit.js';
-
-const USAGE = `usage: plinth [start]
-       plinth import FILE.json [--as COLLECTION] [--rename FROM=TO]... [--strict]
-       plinth keys create --label LABEL --subject SUBJECT --scopes SCOPE[,SCOPE]...
-                          [--expires 90d|2030-01-01T00:00:00Z] [--certificate FILE]
-       plinth keys list
-       plinth keys revoke ID
-       plinth verify-webhook (--header 'NAME: VALUE'... | --headers FILE)
-                             [--secret-file FILE] [--tolerance SECONDS]
-                             [--scheme standard-webhooks|x-signature] [--path PATH]
-
-  start   runs the service
-  import  loads records; see plinth import --help
-  keys    manages API keys and client certificates in DATABASE_URL, or else in the database of DATA_DIR,
-          also while a service runs on it. A new key is printed once; only its SHA-256 is stored
-  verify-webhook  says whether the body on the standard input is signed with a secret in WEBHOOK_SECRET or the file
-`;
+import { ALL_USAGE, type CommandName, USAGE } from './usage.js';
 
 type Command = (args: string[]) => Promise<unknown>;
 
-const help: Command = async () => process.stdout.write(USAGE);
-
 /** Each loads only the code that it needs. */
-const COMMANDS = new Map<string, Command>([
-  ['start', () => import('../main.js')],
-  ['import', async (args) => (await import('./import.js')).importCommand(args)],
-  ['keys', async (args) => (await import('./keys.js')).keysCommand(args, USAGE)],
-  [
-    'verify-webhook',
-    async (args) => (await import('./verify-webhook.js')).verifyCommand(args, webhookSecret(), USAGE),
-  ],
-  ['help', help],
-  ['--help', help],
-]);
+const COMMANDS: Readonly<Record<CommandName, Command>> = {
+  // Reads the arguments itself.
+  start: () => import('../main.js'),
+  import: async (args) => (await import('./import.js')).importCommand(args),
+  export: async (args) => (await import('./export.js')).exportCommand(args),
+  collections: async (args) => (await import('./collections.js')).collectionsCommand(args),
+  migrate: async (args) => (await import('./migrate.js')).migrateCommand(args),
+  keys: async (args) => (await import('./keys.js')).keysCommand(args),
+  users: async (args) => (await import('./users.js')).usersCommand(args),
+  clients: async (args) => (await import('./clients.js')).clientsCommand(args),
+  issuer: async (args) => (await import('./issuer.js')).issuerCommand(args),
+  login: async (args) => (await import('./login.js')).loginCommand(args),
+  token: async (args) => (await import('./login.js')).tokenCommand(args, clientSecret()),
+  webhooks: async (args) => (await import('./webhooks.js')).webhooksCommand(args, webhookSecret()),
+  'verify-webhook': async (args) =>
+    (await import('./verify-webhook.js')).verifyCommand(args, webhookSecret()),
+};
+
+function versionOf(): string {
+  const file = new URL('../../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
+const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name);
 
 void runCommand(async () => {
-  const [name = 'start', ...args] = process.argv.slice(2);
-  const command = COMMANDS.get(name);
-  if (!command || (name === 'start' && args.length > 0))
-    throw new UsageError(`there is no command ${[name, ...args].join(' ')}`, USAGE);
-  await command(args);
+  const all = process.argv.slice(2);
+  const named = all.length > 0 && !all[0]!.startsWith('-');
+  const [name, args] = named ? [all[0]!, all.slice(1)] : ['start', all];
+  if (args.includes('--version')) return void process.stdout.write(`plinth ${versionOf()}\n`);
+  const isHelp = args.includes('--help') || args.includes('-h');
+  if (name === 'help' || (isHelp && !named)) return void process.stdout.write(ALL_USAGE);
+  if (!isCommand(name)) throw new UsageError(`there is no command ${name}`, ALL_USAGE);
+  if (isHelp) return void process.stdout.write(USAGE[name]);
+  loadEnvFile();
+  await COMMANDS[name](args);
 });

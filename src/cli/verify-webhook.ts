@@ -3,17 +3,14 @@ import { buffer } from 'node:stream/consumers';
 import { ExitError } from '../exit-error.js';
 import { verifyWebhook, WebhookError } from '../webhooks/verify.js';
 import { parse, UsageError } from './exit.js';
+import { USAGE } from './usage.js';
 
 /**
  * Verifies a message whose body is on the standard input. Its secrets, one a line, are in WEBHOOK_SECRET or a file: other
  * users of the machine can read arguments. Throws UsageError, and ExitError with the reason when the message is not
  * authentic.
  */
-export async function verifyCommand(
-  args: string[],
-  secretInEnv: string | undefined,
-  usage: string,
-): Promise<void> {
+export async function verifyCommand(args: string[], secretInEnv: string | undefined): Promise<void> {
   const string = { type: 'string' } as const;
   const options = {
     header: { type: 'string', multiple: true },
@@ -23,19 +20,20 @@ export async function verifyCommand(
     scheme: string,
     tolerance: string,
   } as const;
-  const { values } = parse({ args, options }, usage);
+  const { values } = parse({ args, options }, USAGE['verify-webhook']);
   const { path, tolerance, scheme } = values;
-  const linesOf = (file: string | undefined) => (file === undefined ? [] : readLines(file, usage));
+  const linesOf = (file: string | undefined) => (file === undefined ? [] : readLines(file));
   const fields = [...(values.header ?? []), ...linesOf(values.headers)];
   const secretFile = values['secret-file'];
   const secrets = secretFile === undefined ? linesIn(secretInEnv ?? '') : linesOf(secretFile);
-  if (fields.length === 0) throw new UsageError('verify-webhook needs --header or --headers', usage);
+  if (fields.length === 0)
+    throw new UsageError('verify-webhook needs --header or --headers', USAGE['verify-webhook']);
   if (secrets.length === 0)
-    throw new UsageError('verify-webhook needs WEBHOOK_SECRET or --secret-file', usage);
+    throw new UsageError('verify-webhook needs WEBHOOK_SECRET or --secret-file', USAGE['verify-webhook']);
   if (scheme !== undefined && scheme !== 'standard-webhooks' && scheme !== 'x-signature')
-    throw new UsageError('--scheme must be standard-webhooks or x-signature', usage);
+    throw new UsageError('--scheme must be standard-webhooks or x-signature', USAGE['verify-webhook']);
   if (tolerance !== undefined && !/^\d{1,9}$/.test(tolerance))
-    throw new UsageError('--tolerance must be a number of seconds', usage);
+    throw new UsageError('--tolerance must be a number of seconds', USAGE['verify-webhook']);
   const body = await buffer(process.stdin);
   try {
     const { id, timestamp } = verifyWebhook(body, Object.fromEntries(fields.flatMap(parseField)), secrets, {
@@ -57,11 +55,11 @@ function parseField(line: string): [name: string, value: string][] {
   return [[name.toLowerCase(), line.slice(colon + 1).trim()]];
 }
 
-function readLines(file: string, usage: string): string[] {
+function readLines(file: string): string[] {
   try {
     return linesIn(readFileSync(file, 'utf8'));
   } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`, usage);
+    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`, USAGE['verify-webhook']);
   }
 }
 

@@ -1,8 +1,10 @@
 import type { Worker } from 'node:cluster';
 import type { Config } from '../config/config.js';
-import { prepareDatabase } from '../db/open.js';
+import { openPrepared, prepareDatabase, type Server } from '../db/open.js';
+import { readDeclared } from '../declarations/declared.js';
 import { freePort } from '../process/listen.js';
 import { type Stoppable, stopOnSignals } from '../process/signals.js';
+import { ensureCollections } from '../schema/ensure-collections.js';
 import type { Log } from '../telemetry/log.js';
 import type { Order, Report } from './messages.js';
 import { MetricsCollector } from './metrics-collector.js';
@@ -29,6 +31,7 @@ export async function runPrimary(config: Config, log: Log): Promise<string> {
   // Workers that start later need the number.
   const port = await freePort({ host: config.host, port: config.port, setting: 'PORT' });
   const database = await prepareDatabase(config, log);
+  await prepareCollections(config, database, log);
   const supervisor = new Supervisor(
     {
       count: config.workers,
@@ -99,5 +102,18 @@ class Workers {
 
   async #respond(worker: Worker, request: number): Promise<void> {
     sendTo(worker, { order: 'collected', request, metrics: await this.#collector.collect() });
+  }
+}
+
+/** Brings the tables in line with the declarations, for all workers. If that fails, the server is stopped. */
+async function prepareCollections(config: Config, server: Server, log: Log): Promise<void> {
+  const database = await openPrepared({ ...config, databaseUrl: server.url }, log, {});
+  try {
+    await ensureCollections(database, await readDeclared(config), config.migrate, log);
+  } catch (error) {
+    await server.close();
+    throw error;
+  } finally {
+    await database.close();
   }
 }

@@ -1,19 +1,19 @@
 import type { Db, Run } from '../db/db.js';
 import type { Json } from '../json.js';
+import { openQueries, type Queries } from './queries.js';
 import { openReads, type Reads } from './read-batching.js';
 import type { Resource } from './resource.js';
 import { Statements } from './sql-templates.js';
-import { compileInput, type Origin, type ValidatedInput } from './validated-input.js';
+import { compileInput, type Origin, type Present, type ValidatedInput } from './validated-input.js';
 import { openWrites, type Writes } from './writes.js';
 
 /**
- * An open collection: its validation is compiled, and its statements fit the database's schema. With a `run`, statements
- * run in its transaction.
+ * An open collection. With a `run`, statements run in its transaction.
  */
-export interface Collection extends Reads, Writes {
+export interface Collection extends Reads, Writes, Queries {
   readonly resource: Resource;
   /** Throws 400 with every failure, or 422 for a reference to a missing record. */
-  check(input: Json | undefined, origin?: Origin): ValidatedInput;
+  check(input: Json | undefined, origin?: Origin, present?: Present): ValidatedInput;
   /**
    * Locks records for the transaction of `run`, in the order of their ids; with `parent` only those of this parent.
    * Others are neither locked nor waited for.
@@ -23,18 +23,14 @@ export interface Collection extends Reads, Writes {
   belongs(id: string, parent: string, run?: Run): Promise<boolean>;
 }
 
-/** Opens a declared collection. Throws if a statement does not fit the schema. */
-export async function openCollection(db: Db, resource: Resource, tombstones: boolean): Promise<Collection> {
+/** Opens a declared collection, whose table fits the declaration. */
+export function openCollection(db: Db, resource: Resource, tombstones: boolean): Collection {
   const statements = new Statements(resource, tombstones);
-  const described = Promise.all(statements.describable().map((text) => db.describe(text)));
-  described.catch(() => undefined); // thrown by the await below
-  // Validation is compiled while PostgreSQL describes the statements.
-  const check = compileInput(resource);
-  await described;
   return {
     resource,
-    check,
+    check: compileInput(resource),
     ...openReads(db, resource.name, statements),
+    ...openQueries(db, resource),
     ...openLocks(db, statements),
     ...openWrites(db, resource, statements),
   };

@@ -1,5 +1,5 @@
 import { LARGE_DOCUMENT_BYTES } from './document.js';
-import type { Resource } from './resource.js';
+import { comparable, type Resource, searchSql } from './resource.js';
 
 export type Direction = 'asc' | 'desc';
 
@@ -12,7 +12,7 @@ export const MAX_PAGE_BYTES = 1_048_576;
 export const STREAMED = '!';
 
 /** The documents of a page, or STREAMED. A large document never becomes part of the text. */
-const documentsOf = (order: string) => `case
+export const documentsOf = (order: string) => `case
     when max(octet_length(record.doc)) > ${LARGE_DOCUMENT_BYTES} or sum(octet_length(record.doc)) > ${MAX_PAGE_BYTES}
     then '${STREAMED}'
     else string_agg(record.doc, ',' order by ${order}) filter (where octet_length(record.doc) <= ${LARGE_DOCUMENT_BYTES})
@@ -27,26 +27,29 @@ const POSITIONS = {
   },
 };
 
-type OrderParts = { readonly sort: string; readonly order: Direction } & Readonly<Record<string, string>>;
+/** What an order puts into the statement of a list as `:name`. */
+export function orderParts(
+  resource: Resource,
+  sort: string,
+  direction: Direction,
+): Readonly<Record<string, string>> {
+  const expression = orderSql(resource, sort, direction);
+  // `$.` stands for the relation that has the column.
+  const order = expression === undefined ? `$.id ${direction}` : `${expression}, $.id ${direction}`;
+  return {
+    ...POSITIONS[direction],
+    search: resource.searchable.length === 0 ? '' : searchSql(resource),
+    keys: expression === undefined ? '' : `, ${resource.columns.get(sort)!.name}`,
+    documents: documentsOf(order.replaceAll('$.', 'record.')),
+    match_order: order.replaceAll('$.', 'match.'),
+    by: order.replaceAll('$.', ''),
+  };
+}
 
-/** The orders of a list, with what they put into its statement as `:name`. */
-export function* ordersOf(kind: ListKind, resource: Resource): Generator<OrderParts> {
-  const byCreation = kind === 'deep' ? [] : ['created_at'];
-  const others = kind === 'counted' ? [] : Object.keys(resource.sortable);
-  for (const sort of [...byCreation, ...others])
-    for (const direction of ['asc', 'desc'] as const) {
-      const expression = resource.sortable[sort]?.[direction];
-      // `$.` stands for the relation that has the column.
-      const order = expression === undefined ? `$.id ${direction}` : `${expression}, $.id ${direction}`;
-      yield {
-        ...POSITIONS[direction],
-        search: `lower(${resource.columns[resource.searchable ?? '']})`,
-        keys: expression === undefined ? '' : `, ${resource.columns[sort]}`,
-        documents: documentsOf(order.replaceAll('$.', 'record.')),
-        match_order: order.replaceAll('$.', 'match.'),
-        sort,
-        order: direction,
-        by: order.replaceAll('$.', ''),
-      };
-    }
+/** The SQL of an order by one field; `$.` stands for the relation. Records without the field are last in both directions. */
+export function orderSql(resource: Resource, sort: string, direction: Direction): string | undefined {
+  const column = resource.columns.get(sort);
+  if (column === undefined) return undefined;
+  const nulls = resource.schema.required.includes(sort) ? '' : ' nulls last';
+  return `${comparable(column, '$.')} ${direction}${nulls}`;
 }

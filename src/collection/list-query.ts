@@ -1,3 +1,4 @@
+import { EXTENDED_PARAMETERS, type ExtendedQuery, readExtended } from './extended-query.js';
 import type { Resource } from './resource.js';
 import type { Selection } from './sql-templates.js';
 
@@ -12,27 +13,51 @@ export interface ListQuery {
   readonly selection: Selection;
   /** The given ones of sort, order and search, in their effective form, as links repeat them: `&sort=name`. */
   readonly suffix: string;
+  /** What is queried besides these; undefined: nothing. */
+  readonly extended: ExtendedQuery | undefined;
+  /** The names that the list has. */
+  readonly parameters: readonly string[];
 }
 
 const DEFAULT_LIMIT = 20;
-const MAX_LIMIT = 100;
+export const MAX_LIMIT = 100;
 const MAX_SEARCH = 100;
 
-/** Reads a query; nothing in it is an error, since every parameter has an effective value for any text. */
+/** The parameters that a list has. */
+export function listParameters({ list, sortable, searchable }: Resource): string[] {
+  const isSortable = list === 'page' || sortable.length > 0;
+  return [
+    'page',
+    'limit',
+    ...(isSortable ? ['sort', 'order'] : []),
+    ...(searchable.length > 0 ? ['search'] : []),
+    ...EXTENDED_PARAMETERS,
+  ];
+}
+
+/**
+ * Reads a query. Each of the five parameters of the specification has an effective value for any text. Throws 400 for
+ * anything invalid in the others.
+ */
 export function readListQuery(query: string, resource: Resource, parent?: string): ListQuery {
   const given = new URLSearchParams(query);
-  const narrow = resource.list === 'page';
+  const parameters = listParameters(resource);
+  const isSortable = parameters.includes('sort');
   const sort = given.get('sort') ?? '';
   const order = given.get('order');
-  const search = resource.searchable === undefined ? '' : cut(given.get('search') ?? '');
+  const search = resource.searchable.length === 0 ? '' : cut(given.get('search') ?? '');
   const selection: Selection = {
-    sort: Object.hasOwn(resource.sortable, sort) ? sort : 'created_at',
-    order: narrow && (order === 'asc' || order === 'desc') ? order : resource.direction,
+    sort: resource.sortable.includes(sort) ? sort : 'created_at',
+    order: isSortable && (order === 'asc' || order === 'desc') ? order : resource.direction,
     search,
     ...(parent === undefined ? {} : { parent }),
   };
-  const repeated = narrow ? (['sort', 'order', 'search'] as const).filter((name) => given.has(name)) : [];
+  const extended = readExtended(given, resource);
+  const repeated = (['sort', 'order', 'search'] as const).filter(
+    (name) => parameters.includes(name) && given.has(name),
+  );
   return {
+    parameters,
     paged: given.has('page') || given.has('limit'),
     filtered: repeated.length > 0,
     page: atLeastOne(Number.parseInt(given.get('page') ?? '', 10), 1),
@@ -41,8 +66,18 @@ export function readListQuery(query: string, resource: Resource, parent?: string
       MAX_LIMIT,
     ),
     selection,
-    suffix: repeated.map((name) => `&${name}=${encodeURIComponent(selection[name])}`).join(''),
+    extended,
+    suffix: extended
+      ? suffixOf(given)
+      : repeated.map((name) => `&${name}=${encodeURIComponent(selection[name])}`).join(''),
   };
+}
+
+/** The parameters besides `page` and `limit`, as links repeat them. */
+export function suffixOf(given: URLSearchParams): string {
+  const rest = new URLSearchParams([...given].filter(([name]) => name !== 'page' && name !== 'limit'));
+  const text = String(rest);
+  return text === '' ? '' : `&${text}`;
 }
 
 function atLeastOne(value: number, fallback: number): number {

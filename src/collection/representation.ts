@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto';
-import { preconditionFailed } from '../errors.js';
+import { preconditionFailed } from '../errors/errors.js';
 import { csv } from '../formats/csv.js';
-import { CONTENT_SECURITY_POLICY, recordPage } from '../formats/html.js';
-import { type Conditions, evaluate, type Validators } from '../http/preconditions.js';
+import { type Conditions, evaluate, matchedEtag, type Validators } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
-import type { JsonObject } from '../json.js';
+import { type JsonObject, member } from '../json.js';
 import { lastModified, modifiedAt, withLastMember } from './document.js';
 import type { StoredRecord } from './record.js';
 import type { Resource } from './resource.js';
@@ -12,9 +11,12 @@ import type { Resource } from './resource.js';
 export const JSON_TYPE = 'application/json';
 export const HTML_TYPE = 'text/html';
 export const CSV_TYPE = 'text/csv';
+export const YAML_TYPE = 'application/yaml';
+/** A JSON document in each line: lists alone. */
+export const NDJSON_TYPE = 'application/x-ndjson';
 
-/** The media types of a single record. */
-export const RECORD_TYPES = [JSON_TYPE, HTML_TYPE, CSV_TYPE];
+/** The media types of a single record, besides its page. */
+export const RECORD_TYPES = [JSON_TYPE, CSV_TYPE];
 
 /** The suffix of a representation's ETag, and its own header fields. */
 const REPRESENTATIONS: Readonly<
@@ -23,9 +25,11 @@ const REPRESENTATIONS: Readonly<
   [JSON_TYPE]: { suffix: '', headers: ['Content-Type', JSON_TYPE] },
   [HTML_TYPE]: {
     suffix: '-html',
-    headers: ['Content-Type', 'text/html; charset=utf-8', 'Content-Security-Policy', CONTENT_SECURITY_POLICY],
+    headers: ['Content-Type', 'text/html; charset=utf-8'],
   },
   [CSV_TYPE]: { suffix: '-csv', headers: ['Content-Type', 'text/csv; charset=utf-8; header=present'] },
+  [YAML_TYPE]: { suffix: '', headers: ['Content-Type', YAML_TYPE] },
+  [NDJSON_TYPE]: { suffix: '', headers: ['Content-Type', NDJSON_TYPE] },
 };
 
 /** A private cache may store a response, and revalidates it before each use. */
@@ -37,7 +41,7 @@ export function headersOf(type: string): readonly string[] {
 
 /** The path of a record, as in Location and links. */
 export function hrefOf(resource: Resource, id: string): string {
-  return `/${resource.name}/${id}`;
+  return `${resource.prefix}/${resource.name}/${id}`;
 }
 
 /** ETag (RFC 9110 section 8.8.3) of a representation: the record's version, and a suffix for HTML and CSV. */
@@ -50,7 +54,7 @@ export function validatorFields(stored: StoredRecord): string[] {
   return ['ETag', etagOf(stored), 'Last-Modified', lastModified(stored)];
 }
 
-/** The response to GET of a record as `type`: 200, 304 or 412. */
+/** The response to GET of a record as `type`: 200, 304 or 412. For HTML its body is the JSON that the page shows. */
 export function recordReply(
   resource: Resource,
   stored: StoredRecord,
@@ -63,7 +67,8 @@ export function recordReply(
   const revalidated = conditions && revalidate(conditions, { etag, modified }, validators);
   if (revalidated) return revalidated;
   const headers = headersOf(type).concat(validators);
-  if (type !== JSON_TYPE) return { status: 200, headers, body: bodyOf(resource, stored, type) };
+  if (type === CSV_TYPE) return { status: 200, headers, body: csv(JSON.parse(stored.doc) as JsonObject) };
+  if (type === HTML_TYPE) return { status: 200, headers, body: stored.doc };
   return {
     status: 200,
     headers,
@@ -75,32 +80,35 @@ export function recordReply(
 
 /** A 200 whose ETag is a hash of its body, or its 304 or 412. */
 export function hashedReply(type: string, body: string, conditions?: Conditions): Reply {
+  return hashedText(headersOf(type), body, conditions);
+}
+
+/** The same with other fields than those of a representation. */
+export function hashedText(fields: readonly string[], body: string, conditions?: Conditions): Reply {
   const etag = `"${hash('sha1', body, 'base64url')}"`;
   const validators = ['ETag', etag, 'Cache-Control', CACHE];
   const revalidated = conditions && revalidate(conditions, { etag, modified: undefined }, validators);
-  return revalidated ?? { status: 200, headers: [...headersOf(type), ...validators], body };
+  return revalidated ?? { status: 200, headers: [...fields, ...validators], body };
 }
 
 function revalidate(
   conditions: Conditions,
   validators: Validators,
+  /** Begins with the ETag. */
   headers: readonly string[],
 ): Reply | undefined {
   const outcome = evaluate(conditions, validators);
   if (outcome === 412) throw preconditionFailed(validators.etag);
-  return outcome === 304 ? { status: 304, headers } : undefined;
+  if (outcome !== 304) return undefined;
+  const [name, etag, ...rest] = headers;
+  return { status: 304, headers: [name!, matchedEtag(conditions, etag!), ...rest] };
 }
 
-function bodyOf(resource: Resource, stored: StoredRecord, type: string): string {
-  const record = JSON.parse(stored.doc) as JsonObject;
-  return type === CSV_TYPE
-    ? csv(record)
-    : recordPage(titleOf(resource, record), record, linksOf(resource, stored.id));
-}
-
-function linksOf(resource: Resource, id: string): Record<string, string> {
-  const children = resource.children.map((name) => [name, `${hrefOf(resource, id)}/${name}`]);
-  return Object.fromEntries([[resource.name, `/${resource.name}`], ...children]);
+/** The path of the record that a field refers to; undefined: it refers to none. */
+export function referenceOf(resource: Resource, record: JsonObject, field: string): string | undefined {
+  const reference = resource.references.find((each) => each.field === field);
+  const value = member(record, field);
+  return reference && typeof value === 'string' ? `${resource.prefix}/${reference.to}/${value}` : undefined;
 }
 
 /** The document with `_links` as its last member. */
@@ -124,9 +132,4 @@ function linkTemplate(resource: Resource): readonly string[] {
   const template = `,"_links":{${texts.join(',')}}`.split('\n');
   linkTemplates.set(resource, template);
   return template;
-}
-
-function titleOf(resource: Resource, record: JsonObject): string {
-  const name = record.name ?? record.title;
-  return typeof name === 'string' ? name : `${resource.singular} ${String(record.id)}`;
 }

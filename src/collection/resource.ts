@@ -1,66 +1,87 @@
-import type { FieldRules } from '../validation.js';
+import type { Code } from '../errors/problem.js';
+import type { FieldRules } from '../validation/validation.js';
+import type { Column } from './column.js';
 
-/** What a collection declares. Only the first three members are required. */
-export interface Declaration extends Pick<FieldRules, 'schema'>, Partial<Pick<FieldRules, 'normalize'>> {
+/** A field that refers to a record by its id. */
+export interface Reference {
+  readonly field: string;
+  /** The collection that it refers to, and the word for one of its records. */
+  readonly to: string;
+  readonly singular: string;
+  /** What happens when that record is deleted: `null` removes the field. */
+  readonly onDelete: 'cascade' | 'restrict' | 'null';
+}
+
+/** A field whose values are unique. */
+export interface UniqueField {
+  readonly field: string;
+  /** The code of the 409. */
+  readonly code: Code;
+}
+
+/** A collection as data. All names in it are safe in SQL. */
+export interface Resource extends FieldRules {
   /** The collection's name: its path segment and its table. */
   readonly name: string;
+  /** Precedes the paths of links: PUBLIC_PREFIX. */
+  readonly prefix: string;
   /** The word for one record in messages and codes: `user`. */
   readonly singular: string;
+  /** Fields that only the service and imports set; what a request says of them is ignored. */
+  readonly readOnly: readonly string[];
+  /** Fields that are stored and never returned, besides passwords. */
+  readonly writeOnly: readonly string[];
+  /** Whether people sign in with the records, so that a password is stored as a hash, apart from its record. */
+  readonly hasPasswords: boolean;
   /** Fields that an import may set and a request may not. */
-  readonly importOnly?: readonly string[];
-  /** Fields that have a column of their own besides the document: field -> column. */
-  readonly columns?: Readonly<Record<string, string>>;
-  /** Unique fields: constraint -> its field, and the code of the 409 (default: DUPLICATE). */
-  readonly unique?: Readonly<Record<string, { readonly field: string; readonly code?: 'EMAIL_TAKEN' }>>;
-  /** The field that names the record's parent, and the parent's collection. */
-  readonly parent?: { readonly field: string; readonly resource: Resource };
+  readonly importOnly: readonly string[];
+  /** The columns besides the document, by their fields. */
+  readonly columns: ReadonlyMap<string, Column>;
+  readonly unique: readonly UniqueField[];
+  readonly references: readonly Reference[];
+  /** The reference under whose collection the records are nested. */
+  readonly parent: Reference | undefined;
   /** Whether the records are the callers that may authenticate; the scope `self` is about these and their children. */
-  readonly owner?: boolean;
-  /** The form of a list without parameters: the first page, or an array of everything (default). */
-  readonly list?: 'page' | 'array';
-  /** Direction of the default order, by created_at (default: asc). */
-  readonly direction?: 'asc' | 'desc';
-  /** Sortable fields besides created_at, with the SQL for either direction. */
-  readonly sortable?: Readonly<Record<string, { readonly asc: string; readonly desc: string }>>;
-  /** The field that `search` searches. */
-  readonly searchable?: string;
+  readonly owner: boolean;
+  /** Whether the records belong to callers, so that the scope `self` applies to them. */
+  readonly isOwned: boolean;
+  /** The form of a list without parameters: the first page, or an array of everything. */
+  readonly list: 'page' | 'array';
+  /** Direction of the default order, by created_at. */
+  readonly direction: 'asc' | 'desc';
+  /** Fields that lists can be filtered by. */
+  readonly filterable: readonly string[];
+  /** Fields that lists can be sorted by, besides created_at. */
+  readonly sortable: readonly string[];
+  /** Fields that `search` searches. */
+  readonly searchable: readonly string[];
+  /** Scopes to read and to write; undefined: everyone may read. */
+  readonly scopes: { readonly read: string | undefined; readonly write: string };
   /** Whether PUT, PATCH and DELETE need If-Match; undefined: as the operator decides. */
-  readonly requireIfMatch?: boolean;
-  /** Body of the 404 for a missing record: `{error: string}`, or none (default). */
-  readonly absent?: 'simple' | 'empty';
+  readonly requireIfMatch: boolean | undefined;
+  /** Body of the 404 for a missing record: `{error: string}`, or none. */
+  readonly absent: 'simple' | 'empty';
+  /** The references of other collections to this one. */
+  readonly referredBy: readonly { readonly collection: string; readonly field: string }[];
+  /** The collections nested under its records. */
+  readonly children: readonly string[];
 }
 
-type WithDefaults = 'normalize' | 'columns' | 'unique' | 'list' | 'direction' | 'sortable' | 'absent';
+/** The name of the constraint or index that enforces a column's unique values. */
+export const uniqueName = (table: string, column: string): string => `${table}_${column}_key`;
 
-/** A collection as data: a declaration with its defaults, and the names of the collections nested under it. */
-export type Resource = Declaration &
-  Required<Pick<Declaration, WithDefaults>> & { readonly children: readonly string[] };
+/** The name of a reference's constraint. */
+export const referenceName = (table: string, column: string): string => `${table}_${column}_fkey`;
 
-const DEFAULTS: Required<Pick<Declaration, WithDefaults>> = {
-  normalize: {},
-  columns: {},
-  unique: {},
-  list: 'array',
-  direction: 'asc',
-  sortable: {},
-  absent: 'empty',
-};
-
-/** Declares a collection. */
-export function defineResource(declaration: Declaration): Resource {
-  return { ...DEFAULTS, ...declaration, children: [] };
+/** SQL of a column in an order or a comparison: texts by code points. `relation` ends with a dot. */
+export function comparable({ name, type }: Column, relation = ''): string {
+  return `${relation}${name}${type === 'text' ? ' collate "C"' : ''}`;
 }
 
-/** The resources with the names of their children, which follow from the parents that the others declare. */
-export function withChildren(resources: readonly Resource[]): Resource[] {
-  const childrenOf = (name: string) => resources.filter(({ parent }) => parent?.resource.name === name);
-  return resources.map((resource) => ({
-    ...resource,
-    children: childrenOf(resource.name).map(({ name }) => name),
-  }));
-}
-
-/** Whether the records belong to callers, so that the scope `self` applies to them. */
-export function isOwned(resource: Resource): boolean {
-  return resource.parent?.resource.owner === true;
+/** SQL of the text that `search` searches, in lower case. */
+export function searchSql({ searchable, columns }: Resource): string {
+  const names = searchable.map((field) => columns.get(field)!.name);
+  return names.length === 1
+    ? `lower(${names[0]})`
+    : `lower(${names.map((name) => `coalesce(${name}, '')`).join(` || e'\\n' || `)})`;
 }

@@ -1,7 +1,8 @@
 import { fill, readStatements } from '../db/statements.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
+import { assignmentSql, parameterSql, rawParameter } from './column.js';
 import { DOCUMENT_SQL } from './document.js';
-import { type Direction, type ListKind, ordersOf } from './list-orders.js';
+import { type Direction, type ListKind, orderParts } from './list-orders.js';
 import type { Resource } from './resource.js';
 
 /** Which records a list contains, and in which order. */
@@ -43,25 +44,20 @@ export function restrict({ parent, search, sort }: Selection, end = 0): Restrict
     : { kind: 'matching_short', settings: { 'plinth.term': search }, isExpensive: true };
 }
 
-/** Statements that every collection has once, by their names in sql/collection. */
-const SINGLE = [
-  'get',
-  'get_large',
-  'exists',
-  'lock',
-  'lock_owned',
-  'owned',
-  'create',
-  'create_many',
-  'replace',
-  'replace_many',
-  'remove',
-  'remove_if',
-] as const;
-type Single = (typeof SINGLE)[number];
-
-/** Statements that only a collection with a parent has. */
-const OF_PARENTS: ReadonlySet<string> = new Set(['lock_owned', 'owned']);
+/** Statements that a collection has once, by their names in sql/collection; lock_owned and owned only with a parent. */
+type Single =
+  | 'get'
+  | 'get_large'
+  | 'exists'
+  | 'lock'
+  | 'lock_owned'
+  | 'owned'
+  | 'create'
+  | 'create_many'
+  | 'replace'
+  | 'replace_many'
+  | 'remove'
+  | 'remove_if';
 
 const TEMPLATES: ReadonlyMap<string, string> = new Map(
   ['read', 'write', 'page', 'search', 'stream'].flatMap((file) => [
@@ -77,51 +73,42 @@ export interface ListStatement {
   readonly order: Direction;
 }
 
-/** The statements of one collection. Names come from its declaration, never from a request. */
+/**
+ * The statements of one collection. Names come from its declaration, never from a request. Each is made when it is first
+ * used: most services never use most of them.
+ */
 export class Statements {
-  readonly #single = new Map<string, string>();
-  readonly #lists = new Map<string, string>();
+  readonly #texts = new Map<string, string>();
+  readonly #parts: Readonly<Record<string, string>>;
 
   constructor(
     readonly resource: Resource,
     hasTombstones: boolean,
   ) {
-    const parts = partsOf(resource, hasTombstones);
-    for (const name of SINGLE)
-      if (resource.parent || !OF_PARENTS.has(name))
-        this.#single.set(name, named(name, resource, fill(TEMPLATES.get(name)!, parts)));
-    for (const [name, template] of TEMPLATES) this.#addLists(name, template, parts);
+    this.#parts = partsOf(resource, hasTombstones);
   }
 
   /** The text of a statement that the collection has once. */
   of(name: Single): string {
-    return this.#single.get(name)!;
+    return this.#texts.get(name) ?? this.#add(name, name, {});
   }
 
   /** The text of a list's statement. */
   list(statement: ListStatement): string {
-    return this.#lists.get(keyOf(statement))!;
+    return this.#texts.get(keyOf(statement)) ?? this.#addList(statement);
   }
 
-  /** Every statement that PostgreSQL can describe; COPY is not among them. */
-  describable(): string[] {
-    return [...this.#single.values(), ...this.#lists.values()].filter((text) => !text.startsWith('copy'));
+  #addList(statement: ListStatement): string {
+    const { form, kind, sort, order } = statement;
+    const name = `${form === 'page' ? 'page' : 'stream'}${kind === 'all' ? '' : `_${kind}`}`;
+    const bounds = form === 'bounded_stream' ? BOUNDS : '';
+    return this.#add(keyOf(statement), name, { ...orderParts(this.resource, sort, order), bounds });
   }
 
-  #addLists(name: string, template: string, parts: Readonly<Record<string, string>>): void {
-    const [, form, rest = 'all'] = /^(page|stream)(?:_(.*))?$/.exec(name) ?? [];
-    const kind = rest as ListKind;
-    if (form === undefined || !appliesTo(this.resource, kind)) return;
-    for (const { sort, order, ...orderParts } of ordersOf(kind, this.resource)) {
-      const all = { ...parts, ...orderParts };
-      const add = (form: ListStatement['form'], bounds: string) =>
-        this.#lists.set(
-          keyOf({ form, kind, sort, order }),
-          named(name, this.resource, fill(template, { ...all, bounds })),
-        );
-      add(form as 'page' | 'stream', '');
-      if (form === 'stream') add('bounded_stream', BOUNDS);
-    }
+  #add(key: string, name: string, more: Readonly<Record<string, string>>): string {
+    const text = named(name, this.resource, fill(TEMPLATES.get(name)!, { ...this.#parts, ...more }));
+    this.#texts.set(key, text);
+    return text;
   }
 }
 
@@ -133,7 +120,8 @@ function named(name: string, resource: Resource, text: string): string {
 }
 
 function partsOf(resource: Resource, hasTombstones: boolean): Record<string, string> {
-  const columns = Object.values(resource.columns);
+  const columns = [...resource.columns.values()];
+  const names = columns.map(({ name }) => name);
   const { document, separator, tombstone } = DOCUMENT_SQL;
   return {
     table: resource.name,
@@ -142,13 +130,13 @@ function partsOf(resource: Resource, hasTombstones: boolean): Record<string, str
     first_rows: String(FIRST_ROWS),
     // limit 1: the planner would expect many rows and choose another plan.
     record: `(select * from ${resource.name} as record where record.id = page.id limit 1)`,
-    columns: columns.map((column) => `, ${column}`).join(''),
-    assigned: columns.map((column) => `, ${column} = record.${column}`).join(''),
-    unique: Object.values(resource.unique ?? {})
-      .map(({ field }) => `${resource.columns[field]}, `)
+    columns: names.map((name) => `, ${name}`).join(''),
+    assigned: columns.map((column) => `, ${assignmentSql(column, `record.${column.name}`)}`).join(''),
+    unique: resource.unique.map(({ field }) => `${resource.columns.get(field)!.name}, `).join(''),
+    values: columns.map((column, index) => `, ${parameterSql(column, index + 4)}`).join(''),
+    changes: columns
+      .map((column, index) => `,\n    ${assignmentSql(column, rawParameter(column, index + 7))}`)
       .join(''),
-    values: columns.map((_, index) => `, $${index + 4}`).join(''),
-    changes: columns.map((column, index) => `,\n    ${column} = $${index + 7}`).join(''),
     parent: parentColumn(resource),
     tombstone: hasTombstones ? '\nunion all select 0, null from tombstones where id = $1' : '',
     tombstones: hasTombstones
@@ -162,11 +150,6 @@ const BOUNDS = `
   limit current_setting('plinth.limit')::bigint
   offset current_setting('plinth.offset')::bigint`;
 
-function appliesTo(resource: Resource, kind: ListKind): boolean {
-  if (kind === 'of_parent') return resource.parent !== undefined;
-  return !kind.startsWith('matching') || resource.searchable !== undefined;
-}
-
 function parentColumn({ columns, parent }: Resource): string {
-  return columns[parent?.field ?? ''] ?? '';
+  return columns.get(parent?.field ?? '')?.name ?? '';
 }

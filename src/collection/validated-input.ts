@@ -1,14 +1,14 @@
-import type { Value } from '../db/db.js';
-import { invalid, invalidBody, unknownReference } from '../errors.js';
-import { isObject, type Json, type JsonObject, member } from '../json.js';
+import { invalid, invalidBody, unknownReference } from '../errors/errors.js';
+import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../json.js';
 import { parseUuid } from '../uuid.js';
-import { compileCheck } from '../validation.js';
-import type { Resource } from './resource.js';
+import { compileOnFirstUse } from '../validation/validation.js';
+import { type ColumnValue, columnValue, MAX_INDEXED_BYTES } from './column.js';
+import type { Reference, Resource } from './resource.js';
 
 /** A validated body: the record's fields, its columns, and separately a password. */
 export interface ValidatedInput {
   readonly fields: JsonObject;
-  readonly columns: readonly Value[];
+  readonly columns: readonly ColumnValue[];
   readonly password: string | undefined;
   /** The current password, which proves that the caller may change it. */
   readonly currentPassword: string | undefined;
@@ -19,17 +19,27 @@ export interface ValidatedInput {
 /** Where a record comes from: a client's request, or an operator's file. */
 export type Origin = 'request' | 'import';
 
+/** The record that a request changes, whose read-only fields remain; `isPatch`: write-only fields remain as well. */
+export interface Present {
+  readonly record: JsonObject;
+  readonly isPatch: boolean;
+}
+
 /** Compiles the validation of bodies. It throws 400 with every failure, or 422 for a reference to a missing record. */
 export function compileInput(
   resource: Resource,
-): (input: Json | undefined, origin?: Origin) => ValidatedInput {
-  const check = compileCheck(resource);
-  return (input, origin = 'request') => {
-    if (resource.importOnly && origin === 'request') requireRequestFields(input, resource.importOnly);
+): (input: Json | undefined, origin?: Origin, present?: Present) => ValidatedInput {
+  const check = compileOnFirstUse(resource);
+  return (given, origin = 'request', present?: Present) => {
+    const input =
+      resource.readOnly.length > 0 && origin === 'request' ? withReadOnly(given, resource, present) : given;
+    if (resource.importOnly.length > 0 && origin === 'request')
+      requireRequestFields(input, resource.importOnly);
     const { fields, writeOnly } = check(input);
-    if (resource.parent) canonicalizeReference(fields, resource.parent);
-    const columns = Object.keys(resource.columns).map((field) => (fields[field] ?? null) as Value);
-    return { fields, columns, ...passwordsIn(writeOnly) };
+    for (const reference of resource.references) canonicalizeReference(fields, reference);
+    const columns = columnsOf(resource, fields);
+    if (resource.writeOnly.length > 0) columns.push(storedWriteOnly(resource, writeOnly, present));
+    return { fields, columns, ...passwordsIn(resource.hasPasswords ? writeOnly : {}) };
   };
 }
 
@@ -49,11 +59,44 @@ function requireRequestFields(input: Json | undefined, importOnly: readonly stri
   if (failures.length > 0) throw invalid(failures);
 }
 
-function canonicalizeReference(
-  fields: JsonObject,
-  { field, resource }: NonNullable<Resource['parent']>,
-): void {
+function canonicalizeReference(fields: JsonObject, { field, singular }: Reference): void {
+  if (!Object.hasOwn(fields, field)) return;
   const id = parseUuid(String(fields[field]));
-  if (id === undefined) throw unknownReference(field, resource.singular);
+  if (id === undefined) throw unknownReference(field, singular);
   fields[field] = id;
+}
+
+/** Throws 400 for a text that is too long for an index. */
+function columnsOf({ columns }: Resource, fields: JsonObject): ColumnValue[] {
+  const values: ColumnValue[] = [];
+  for (const [field, column] of columns) {
+    if (column.type === 'jsonb') continue;
+    const value = columnValue(column, member(fields, field));
+    if (value === undefined)
+      throw invalidBody(
+        `must not have more than ${MAX_INDEXED_BYTES} bytes`,
+        'maxBytes',
+        `/${escapeToken(field)}`,
+      );
+    values.push(value);
+  }
+  return values;
+}
+
+/** A body with the present values of the fields that requests do not set. */
+function withReadOnly(input: Json | undefined, { readOnly }: Resource, present?: Present): Json | undefined {
+  if (!isObject(input)) return input;
+  const result = { ...input };
+  for (const name of readOnly) {
+    delete result[name];
+    const value = present && member(present.record, name);
+    if (value !== undefined) setMember(result, name, value);
+  }
+  return result;
+}
+
+/** The write-only fields to store: null removes one. A patch removes none that it does not name. */
+function storedWriteOnly({ writeOnly }: Resource, given: JsonObject, present?: Present): JsonObject {
+  const names = present?.isPatch ? writeOnly.filter((name) => Object.hasOwn(given, name)) : writeOnly;
+  return Object.fromEntries(names.map((name) => [name, member(given, name) ?? null]));
 }

@@ -1,8 +1,9 @@
 import { createBatcher } from '../db/batcher.js';
-import type { Run, Value } from '../db/db.js';
+import type { Run } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/postgres-immediate-write.js';
 import { isDataError } from '../db/sqlstate.js';
 import type { Sharing } from '../telemetry/metrics.js';
+import type { ColumnValue } from './column.js';
 import type { StoredRecord } from './record.js';
 
 /** One complete record to be written. */
@@ -10,7 +11,7 @@ export interface Write {
   readonly stored: StoredRecord;
   readonly updatedAt: string;
   /** The values of the collection's own columns, in the order of its declaration. */
-  readonly columns: readonly Value[];
+  readonly columns: readonly ColumnValue[];
 }
 
 /** Bytes of documents in one statement, and waiting. A short document counts as 4 KiB, which limits the rows too. */

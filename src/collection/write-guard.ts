@@ -13,7 +13,7 @@ export const NO_GUARD: WriteGuard = { versions: null, notVersions: null, unmodif
 
 /**
  * A write's preconditions as its statement looks at them. A version is current in each of its representations,
- * so that what was read as HTML or CSV can be named too.
+ * so that what was read as HTML or CSV, or compressed, can be named too.
  */
 export function writeGuardOf(conditions: Conditions | undefined): WriteGuard {
   if (conditions === undefined) return NO_GUARD;
@@ -41,9 +41,12 @@ export function admits(
   return unmodifiedSince === null || seconds(modified) <= seconds(unmodifiedSince);
 }
 
+/** The ETag of a record in any of its representations and codings. */
+const VERSION_TAG = /^"([1-9]\d{0,8})(?:-html|-csv)?(?:-gzip|-br|-zstd)?"$/;
+
 function versionsOf(tags: readonly Tag[]): number[] {
   return tags.flatMap(({ opaque }) => {
-    const version = /^"([1-9]\d{0,8})(?:-html|-csv)?"$/.exec(opaque)?.[1];
+    const version = VERSION_TAG.exec(opaque)?.[1];
     return version === undefined ? [] : [Number(version)];
   });
 }

@@ -1,7 +1,8 @@
-import type { Db, Run, Value } from '../db/db.js';
+import type { Db, Run } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
 import { sharing } from '../telemetry/metrics.js';
 import { createdAt, nextIdentity } from '../uuid.js';
+import { type ColumnValue, parameterOf } from './column.js';
 import { constraintProblem } from './constraint-errors.js';
 import { documentHead, toRecord } from './document.js';
 import {
@@ -37,13 +38,13 @@ interface Replacement {
   /** The document up to its version. */
   readonly head: string;
   readonly updatedAt: string;
-  readonly columns: readonly Value[];
+  readonly columns: readonly ColumnValue[];
   readonly guard: WriteGuard;
 }
 
 export function openWrites(db: Db, resource: Resource, statements: Statements): Writes {
   const singles = singleWrites(statements);
-  const columnNames = Object.values(resource.columns);
+  const columnNames = [...resource.columns.values()].map(({ name }) => name);
   const share = (operation: string) => sharing(db.metrics, operation, resource.name);
   const create = batchWrites<Write, StoredRecord>(
     db.run,
@@ -60,6 +61,7 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
     share('replace'),
   );
 
+  const explain = (error: unknown): never => throwExplained(error, resource);
   return {
     create: (input, run) => {
       const { id, ms } = nextIdentity();
@@ -69,7 +71,7 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
       const inTransaction = (run: Run) => singles.create(run, creation);
       const written =
         withPassword(db, id, input, run, inTransaction) ?? (run ? inTransaction(run) : create(creation));
-      return written.catch((error) => throwExplained(error, resource));
+      return written.catch(explain);
     },
 
     replace: (id, input, guard, run) => {
@@ -85,15 +87,15 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
           : replace({ ...replacement, stored: toRecord(id, head, version + 1) });
       const written =
         withPassword(db, id, input, run, inTransaction) ?? (run ? inTransaction(run) : batched());
-      return written.catch((error) => throwExplained(error, resource));
+      return written.catch(explain);
     },
 
     remove: async (id, guard, run = db.run) => {
       if (guard === NO_GUARD) {
-        await run(statements.of('remove'), [id]);
+        await run(statements.of('remove'), [id]).catch(explain);
         return undefined;
       }
-      const [row] = await run(statements.of('remove_if'), [id, ...guardArguments(guard)]);
+      const [row] = await run(statements.of('remove_if'), [id, ...guardArguments(guard)]).catch(explain);
       if (!row) return 'absent';
       return row.after === null ? preconditionFailedOn(id, row) : undefined;
     },
@@ -109,11 +111,11 @@ function throwExplained(error: unknown, resource: Resource): never {
 function singleWrites(statements: Statements) {
   return {
     create: async (run: Run, { stored, updatedAt, columns }: Write): Promise<StoredRecord> => {
-      await run(statements.of('create'), [stored.id, updatedAt, stored.doc, ...columns]);
+      await run(statements.of('create'), [stored.id, updatedAt, stored.doc, ...columns.map(parameterOf)]);
       return stored;
     },
     replace: async (run: Run, { id, head, updatedAt, columns, guard }: Replacement): Promise<Replaced> => {
-      const args = [id, ...guardArguments(guard), updatedAt, head, ...columns];
+      const args = [id, ...guardArguments(guard), updatedAt, head, ...columns.map(parameterOf)];
       const [row] = await run(statements.of('replace'), args);
       if (!row) return 'absent';
       if (row.before === 0) return 'gone';

@@ -1,23 +1,18 @@
 import { SCHEMES, type SchemeName } from '../principal.js';
 import type { EdgeConfig } from './edge.js';
 import type { Reader } from './env-reader.js';
+import type { IssuerConfig } from './issuer.js';
 import { type JwtConfig, readJwtConfig } from './jwt.js';
 import { isLoopback, parseJson, parseNames, parseSecureUrl, SECURE_URL } from './parsers.js';
 
 export type AuthConfig = Readonly<ReturnType<typeof readAuth>> & JwtConfig;
 
-/** A secret that signs requests, and whom it authenticates. */
+/** A secret that signs requests, and the principal that it authenticates. */
 export interface SigningSecret {
   readonly id: string;
   readonly secret: string;
   readonly subject: string;
   readonly scopes: readonly string[];
-}
-
-/** So many requests in so many seconds. */
-export interface RateLimit {
-  readonly requests: number;
-  readonly seconds: number;
 }
 
 /** An issuer that is not a URL: a service account that signs its own tokens. */
@@ -26,7 +21,7 @@ const SERVICE_ACCOUNT = /^[^\s:/@]{1,100}@[^\s:/@]{1,250}$/;
 /** JWS algorithms with a public key (RFC 7518, RFC 8037): a party that can verify cannot sign. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 
-/** Reads the settings of authentication and of rate limits. */
+/** Reads the settings of authentication. */
 export function readAuth(reader: Reader) {
   const { read, optional, text, oneOf, integer } = reader;
   return {
@@ -67,21 +62,11 @@ export function readAuth(reader: Reader) {
       'a JSON array of up to 16 of {"id", "secret", "subject", "scopes"}, each secret of 32 characters or more',
       parseSigningSecrets,
     ),
-    /** Failed authentications a minute, by address and by account; 0: any number. */
-    authFailures: integer('AUTH_FAILURES', 10, 0, 1_000_000),
-    rateLimit: optional<RateLimit>('RATE_LIMIT', 'requests/seconds: 100/60', parseRateLimit),
-    rateLimitStore: oneOf('RATE_LIMIT_STORE', ['memory', 'postgres']),
-    corsOrigins: read<readonly string[]>('CORS_ORIGINS', [], 'origins: https://app.example.org', (text) => {
-      const origins = parseNames(text);
-      const isExact = (origin: string) =>
-        URL.canParse(origin) && new URL(origin).origin === origin && !origin.includes('*');
-      return origins.every(isExact) ? origins : undefined;
-    }),
   };
 }
 
 /** Settings of authentication that are missing or contradict each other. `isAuthSet`: AUTH is in the environment. */
-export function authFaults(config: AuthConfig & EdgeConfig, isAuthSet: boolean): string[] {
+export function authFaults(config: AuthConfig & EdgeConfig & IssuerConfig, isAuthSet: boolean): string[] {
   const { auth, host, issuer, audience, jwksUri } = config;
   const hasTls = config.tlsCert !== undefined;
   const rules: [fault: string, isValid: boolean][] = [
@@ -92,8 +77,9 @@ export function authFaults(config: AuthConfig & EdgeConfig, isAuthSet: boolean):
     ['TLS_CERT and TLS_KEY go together', hasTls === (config.tlsKey !== undefined)],
     ['TLS_CLIENT_CA needs TLS_CERT and TLS_KEY', hasTls || config.tlsClientCa === undefined],
     [
-      'AUTH=bearer needs ISSUER, the URL of the authorization server',
+      'AUTH=bearer needs ISSUER, the URL of the authorization server, or AUTH_SERVER=on',
       !auth.includes('bearer') ||
+        config.authServer ||
         issuer !== undefined ||
         config.introspectionUri !== undefined ||
         auth.includes('api-key'),
@@ -131,9 +117,4 @@ function isSigningSecret(entry: Partial<SigningSecret> | null): entry is Signing
   const isText = (value: unknown) => typeof value === 'string' && value !== '';
   if (![entry?.id, entry?.secret, entry?.subject].every(isText)) return false;
   return entry!.secret!.length >= 32 && Array.isArray(entry!.scopes) && entry!.scopes.every(isText);
-}
-
-function parseRateLimit(text: string): RateLimit | undefined {
-  const [, requests, seconds] = /^([1-9]\d{0,8})\/([1-9]\d{0,4})$/.exec(text) ?? [];
-  return requests === undefined ? undefined : { requests: Number(requests), seconds: Number(seconds) };
 }

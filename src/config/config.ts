@@ -1,8 +1,10 @@
+import { existsSync, statSync } from 'node:fs';
 import { ExitError } from '../exit-error.js';
 import { authFaults, readAuth } from './auth.js';
 import { readEdge } from './edge.js';
-import { createReader, type Env, outdatedSettings, type Reader } from './env-reader.js';
+import { createReader, type Env, misspelledSettings, outdatedSettings, type Reader } from './env-reader.js';
 import { readEventsConfig } from './events.js';
+import { issuerFaults, readIssuerConfig, withOwnIssuer } from './issuer.js';
 import { readLimits } from './limits.js';
 import { MAX_WORKERS, parseDatabaseUrl, parseWorkers } from './parsers.js';
 import { readTelemetry } from './telemetry.js';
@@ -25,16 +27,59 @@ export class ConfigError extends ExitError {
 export function readConfig(env: Env = process.env, overrides: Partial<Config> = {}): Config {
   const reader = createReader(env);
   const config = readAll(reader);
-  const faults = [...reader.faults, ...authFaults(config, (env.AUTH?.trim() ?? '') !== '')];
+  const faults = [
+    ...reader.faults,
+    ...authFaults(config, (env.AUTH?.trim() ?? '') !== ''),
+    ...issuerFaults(config),
+  ];
   // RFC 9745 section 4.
   if (config.deprecation && config.sunset && config.sunset < config.deprecation)
     faults.push('V1_SUNSET must be a date that is not before V1_DEPRECATION');
   if (faults.length > 0) throw new ConfigError(faults);
-  return Object.freeze({ ...config, ...overrides });
+  return Object.freeze({ ...withOwnIssuer(config), ...overrides });
 }
 
-/** One line for each variable in use that was renamed or removed. */
-export const configWarnings = (env: Env = process.env): string[] => outdatedSettings(env);
+/** One line for each variable that was renamed or removed, or that may be misspelled. */
+export const configWarnings = (env: Env = process.env): string[] => [
+  ...outdatedSettings(env),
+  ...misspelledSettings(env, settingNames()),
+];
+
+/** The setting that a command-line option such as `--port` may mean. */
+export function settingFor(option: string): string | undefined {
+  const name = option.split('=', 1)[0]!.replace(/^-+/, '').replaceAll('-', '_').toUpperCase();
+  return settingNames().find((each) => each === name);
+}
+
+function settingNames(): readonly string[] {
+  const reader = createReader({});
+  readAll(reader);
+  return [...reader.names, 'WEBHOOK_SECRET', 'CLIENT_SECRET'];
+}
+
+/** How many variables came from a file `.env` in the current folder; undefined: there is no file. */
+let loaded: number | undefined;
+
+/**
+ * Sets the variables of a file `.env` in the current folder that are not set, once. Returns their number; undefined:
+ * there is no such file. Throws ConfigError if it cannot be read.
+ */
+export function loadEnvFile(): number | undefined {
+  if (loaded !== undefined || !existsSync(ENV_FILE)) return loaded;
+  const before = Object.keys(process.env).length;
+  try {
+    process.loadEnvFile(ENV_FILE);
+  } catch (error) {
+    throw new ConfigError([`.env cannot be read: ${(error as Error).message}`]);
+  }
+  loaded = Object.keys(process.env).length - before;
+  return loaded;
+}
+
+const ENV_FILE = '.env';
+
+/** The secret of `plinth token`. */
+export const clientSecret = (env: Env = process.env): string | undefined => env.CLIENT_SECRET;
 
 /** The secrets of `plinth verify-webhook`. */
 export const webhookSecret = (env: Env = process.env): string | undefined => env.WEBHOOK_SECRET;
@@ -46,6 +91,7 @@ function readAll(reader: Reader) {
     ...readHttp(reader),
     ...readLimits(reader),
     ...readAuth(reader),
+    ...readIssuerConfig(reader),
     ...readEdge(reader),
     ...readTelemetry(reader),
     ...readEventsConfig(reader),
@@ -65,9 +111,27 @@ function readProcess({ read, integer, flag }: Reader) {
   };
 }
 
+const COLLECTIONS = './collections';
+
 function readDatabase({ read, optional, integer, flag }: Reader) {
+  const databaseUrl = optional(
+    'DATABASE_URL',
+    'a URL: postgres://user:password@host/database',
+    parseDatabaseUrl,
+  );
   return {
-    databaseUrl: optional('DATABASE_URL', 'a URL: postgres://user:password@host/database', parseDatabaseUrl),
+    databaseUrl,
+    /** The folder with the declarations of collections; undefined: those that come with the service. */
+    collections: read('COLLECTIONS', existsSync(COLLECTIONS) ? COLLECTIONS : undefined, 'a folder', (text) =>
+      statSync(text, { throwIfNoEntry: false })?.isDirectory() ? text : undefined,
+    ),
+    /** Whether the start brings the tables in line with the declarations, or refuses if they are not. */
+    migrate: read<'auto' | 'check'>(
+      'MIGRATE',
+      databaseUrl === undefined ? 'auto' : 'check',
+      '`auto` or `check`',
+      (text) => (text === 'auto' || text === 'check' ? text : undefined),
+    ),
     dataDir: read('DATA_DIR', './data', 'a path', (text) => text),
     dbConnections: integer('DB_CONNECTIONS', 3, 1, 100),
     dbSearches: integer('DB_SEARCHES', 2, 1, 100),
@@ -75,6 +139,7 @@ function readDatabase({ read, optional, integer, flag }: Reader) {
     /** Statements that run or wait; one more is a 503. */
     dbQueue: 2000,
     dbTimeoutMs: integer('DB_TIMEOUT_MS', 10_000, 10, 600_000),
+    queryTimeoutMs: integer('QUERY_TIMEOUT_MS', 5000, 10, 600_000),
     tombstones: flag('TOMBSTONES'),
     tombstoneTtlSeconds: integer('TOMBSTONE_TTL', 2_592_000, 1, 3_153_600_000),
     idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL', 86_400, 1, 31_536_000),
@@ -82,14 +147,28 @@ function readDatabase({ read, optional, integer, flag }: Reader) {
   };
 }
 
-function readHttp({ integer, optional, flag, date }: Reader) {
+function readHttp({ read, integer, optional, flag, date }: Reader) {
   return {
     headersTimeoutMs: 10_000,
     requestTimeoutMs: integer('REQUEST_TIMEOUT_MS', 60_000, 100, 3_600_000),
     /** How long a client may read nothing of a response. */
     streamStallMs: 30_000,
     keepAliveMs: integer('KEEP_ALIVE_MS', 65_000, 0, 3_600_000),
+    /** Responses are compressed for clients that accept it. */
+    compression: flag('COMPRESSION', true),
+    /** Shorter bodies fit into one packet in any case. */
+    compressionMinBytes: integer('COMPRESSION_MIN_BYTES', 1400, 0, 1_073_741_824),
     requireIfMatch: flag('REQUIRE_IF_MATCH'),
+    /** Lists have the parameters and responses of json-server 0.17. */
+    isJsonServer: read('COMPAT', false, '`json-server`', (text) =>
+      text === 'json-server' ? true : undefined,
+    ),
+    /** Precedes the paths of links and of Location, behind a proxy that exposes only `/api/v1` or adds a path. */
+    publicPrefix: read('PUBLIC_PREFIX', '', 'a path without a slash at the end: /api/v1', (text) =>
+      /^(\/[\w.~-]+){1,10}$/.test(text) ? text : undefined,
+    ),
+    /** Whether /mcp serves agents. */
+    mcp: flag('MCP'),
     deprecation: date('V1_DEPRECATION'),
     sunset: date('V1_SUNSET'),
     successor: optional('V1_SUCCESSOR', 'a URL or a path', (text) =>

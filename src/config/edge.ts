@@ -40,8 +40,19 @@ export function readEdge({ read, optional, text, oneOf, integer }: Reader) {
         return names.every((name) => isHost(name.replaceAll('_', 'a'))) ? names : undefined;
       },
     ),
+    /** Origins whose pages may send requests. */
+    corsOrigins: read<readonly string[]>('CORS_ORIGINS', [], 'origins: https://app.example.org', (text) => {
+      const origins = parseNames(text);
+      const isExact = (origin: string) =>
+        URL.canParse(origin) && new URL(origin).origin === origin && !origin.includes('*');
+      return origins.every(isExact) ? origins : undefined;
+    }),
   };
 }
+
+/** Whether browsers reach the service by https. */
+export const usesHttps = ({ publicUrl, tlsCert }: Pick<EdgeConfig, 'publicUrl' | 'tlsCert'>): boolean =>
+  publicUrl === undefined ? tlsCert !== undefined : publicUrl.startsWith('https:');
 
 /** The hosts by which clients may reach the service while AUTH is off, besides those of this machine. */
 export function hostsOf({ host, publicUrl, allowedHosts }: EdgeConfig): readonly string[] {

@@ -1,3 +1,4 @@
+import { editDistance } from '../edit-distance.js';
 import { parseDate } from './parsers.js';
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -33,12 +34,27 @@ export function outdatedSettings(env: Env): string[] {
   ];
 }
 
+/** One line for each variable whose name is one edit away from that of a setting. `names` are those of all settings. */
+export function misspelledSettings(env: Env, names: readonly string[]): string[] {
+  const known = new Set([...names, ...Object.values(FORMER_NAMES), ...REMOVED]);
+  return Object.keys(env)
+    .filter((name) => !known.has(name) && isSet(env, name))
+    .flatMap((name) => {
+      const nearest = names.find(
+        (each) => Math.abs(each.length - name.length) <= 1 && editDistance(each, name) === 1,
+      );
+      return nearest === undefined ? [] : [`${name} is not a setting and is ignored: is ${nearest} meant?`];
+    });
+}
+
 type Parse<T> = (text: string) => T | undefined;
 
 /** Reads settings one by one. A variable that is empty or blank is as one that is not set. */
 export interface Reader {
   /** One line for each invalid value, with the name of the variable. */
   readonly faults: string[];
+  /** The variables that were read. */
+  readonly names: readonly string[];
   /** `expected` completes the sentence "NAME must be". `parse` gives undefined for an invalid value. */
   read<T>(name: string, fallback: T, expected: string, parse: Parse<T>): T;
   optional<T>(name: string, expected: string, parse: Parse<T>): T | undefined;
@@ -51,9 +67,16 @@ export interface Reader {
 
 export function createReader(env: Env): Reader {
   const faults: string[] = [];
+  const names: string[] = [];
+  const readShown = <T>(name: string, fallback: T, expected: string, parse: Parse<T>): T => {
+    const before = faults.length;
+    const value = read(name, fallback, expected, parse);
+    if (faults.length > before) faults[before] += `; it is ${shown(env[usedName(env, name)]!)}`;
+    return value;
+  };
   const read = <T>(name: string, fallback: T, expected: string, parse: Parse<T>): T => {
-    const former = FORMER_NAMES[name];
-    const used = former !== undefined && !isSet(env, name) ? former : name;
+    names.push(name);
+    const used = usedName(env, name);
     if (!isSet(env, used)) return fallback;
     const value = parse(env[used]!.trim());
     if (value === undefined) faults.push(`${used} must be ${expected}`);
@@ -64,20 +87,21 @@ export function createReader(env: Env): Reader {
 
   return {
     faults,
+    names,
     read,
     optional,
     text: (name) => optional(name, 'text', (text) => text),
     oneOf: (name, values) =>
-      read(name, values[0], values.map((value) => `\`${value}\``).join(' or '), (text) =>
+      readShown(name, values[0], values.map((value) => `\`${value}\``).join(' or '), (text) =>
         values.find((value) => value === text),
       ),
     integer: (name, fallback, min, max) =>
-      read(name, fallback, `an integer from ${min} to ${max}`, (text) => {
+      readShown(name, fallback, `an integer from ${min} to ${max}`, (text) => {
         const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
         return value >= min && value <= max ? value : undefined;
       }),
     flag: (name, fallback = false) =>
-      read(name, fallback, '`on` or `off`', (text) =>
+      readShown(name, fallback, '`on` or `off`', (text) =>
         new Map([
           ['on', true],
           ['off', false],
@@ -86,6 +110,15 @@ export function createReader(env: Env): Reader {
     date: (name) => optional(name, 'a date as in RFC 3339: 2026-12-31T00:00:00Z', parseDate),
   };
 }
+
+function usedName(env: Env, name: string): string {
+  const former = FORMER_NAMES[name];
+  return former !== undefined && !isSet(env, name) ? former : name;
+}
+
+const SHOWN = 40;
+
+const shown = (text: string) => `\`${text.length > SHOWN ? `${text.slice(0, SHOWN)}...` : text}\``;
 
 function isSet(env: Env, name: string): boolean {
   return (env[name]?.trim() ?? '') !== '';

@@ -4,8 +4,14 @@ import type { Reader } from './env-reader.js';
 /** The part of the heap that bodies may occupy by default, and responses as well. */
 const HEAP_PART = 12;
 
-/** Reads the limits of connections, requests and memory. Sizes in bytes. */
-export function readLimits({ integer, faults }: Reader) {
+/** So many requests in so many seconds. */
+export interface RateLimit {
+  readonly requests: number;
+  readonly seconds: number;
+}
+
+/** Reads the limits of rates, connections, requests and memory. Sizes in bytes. */
+export function readLimits({ integer, oneOf, optional, faults }: Reader) {
   const heapShare = Math.floor(getHeapStatistics().heap_size_limit / HEAP_PART);
   const bodyLimit = integer('BODY_LIMIT', 1_048_576, 1024, 104_857_600);
   const heapBodyBytes = Math.max(bodyLimit, Math.min(134_217_728, heapShare));
@@ -34,5 +40,14 @@ export function readLimits({ integer, faults }: Reader) {
     /** 0: any number. */
     connectionsPerAddress: integer('CONNECTIONS_PER_ADDRESS', 0, 0, 1_000_000),
     maxRequests: integer('MAX_REQUESTS', 1024, 1, 100_000),
+    /** Failed authentications a minute, by address and by account; 0: any number. */
+    authFailures: integer('AUTH_FAILURES', 10, 0, 1_000_000),
+    rateLimit: optional<RateLimit>('RATE_LIMIT', 'requests/seconds: 100/60', parseRateLimit),
+    rateLimitStore: oneOf('RATE_LIMIT_STORE', ['memory', 'postgres']),
   };
+}
+
+function parseRateLimit(text: string): RateLimit | undefined {
+  const [, requests, seconds] = /^([1-9]\d{0,8})\/([1-9]\d{0,4})$/.exec(text) ?? [];
+  return requests === undefined ? undefined : { requests: Number(requests), seconds: Number(seconds) };
 }

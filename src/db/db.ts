@@ -18,6 +18,8 @@ export interface Db {
   readonly run: Run;
   /** For statements whose plan and cost depend on their arguments, on connections of their own. */
   readonly search: Run;
+  /** The same for statements that are composed for one request, and are not prepared. */
+  readonly query: Run;
   /** Runs `work` in one transaction, which is rolled back when it throws. */
   transaction<T>(work: (run: Run) => Promise<T>): Promise<T>;
   /**
@@ -29,8 +31,6 @@ export interface Db {
     settings: Readonly<Record<string, string>>,
     consume: (rows: Readable) => Promise<void>,
   ): Promise<void>;
-  /** Has the server parse and describe a statement; rejects when it does not fit the schema. */
-  describe(text: string): Promise<void>;
   /** Listens to a channel on a dedicated connection; returns the function that ends this, as `close` does. */
   listen(channel: string, listening: Listening): () => Promise<void>;
   readonly metrics: DbMetrics;
@@ -48,6 +48,8 @@ export interface DbOptions {
   /** Maximum number of statements and streams that wait or run; one more is refused with 503. */
   readonly queue: number;
   readonly timeoutMs: number;
+  /** Of a search or a query. */
+  readonly queryTimeoutMs?: number;
   /** Whether the triggers record events of these sessions' writes. */
   readonly events: boolean;
   /** Whether the triggers record tombstones of these sessions' deletions. */
@@ -56,8 +58,6 @@ export interface DbOptions {
 
 /** Maximum number of callers that wait for each connection of an exclusive pool: leases take long. */
 const MAX_WAITING = 32;
-/** At its start a service describes all its statements at once, perhaps beside other services. */
-const DESCRIBE_MS = 30_000;
 
 /** Opens the pools. Connects lazily: an unavailable database fails the first statement. */
 export function connect(url: string, options: DbOptions, metrics = createDbMetrics()): Db {
@@ -87,15 +87,16 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   return {
     run: (text, args) => short(nameOf(text), () => pipelined.run((sql) => prepared(sql, text, args))),
     search: (text, args) => search(nameOf(text), () => searching.run((sql) => prepared(sql, text, args))),
+    query: (text, args) =>
+      search('query', () =>
+        searching.run((sql) => sql.unsafe<Row[]>(text, args as Value[]).then((rows) => [...rows])),
+      ),
     transaction: (work) =>
       transaction(undefined, () => withLease(transactions, 'transaction', (lease) => transact(lease, work))),
     copy: (text, settings, consume) =>
       stream(nameOf(text), () =>
         withLease(copies, 'stream', (lease) => copy(lease, { text, settings, consume, cancel })),
       ),
-    describe: async (text) => {
-      await pipelined.run((sql) => sql.unsafe(text).describe(), DESCRIBE_MS);
-    },
     listen: (channel, listening) => {
       const end = listen(url, timeoutMs, channel, listening);
       listeners.push(end);
@@ -111,7 +112,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
 }
 
 /** Session settings of each kind of connection. */
-function settingsOf({ timeoutMs, tombstones, events }: DbOptions) {
+function settingsOf({ timeoutMs, queryTimeoutMs, tombstones, events }: DbOptions) {
   // The server detects a lost client, and releases what it held.
   const keepalives = { tcp_keepalives_idle: 30, tcp_keepalives_interval: 10, tcp_keepalives_count: 3 };
   const limits = {
@@ -134,7 +135,13 @@ function settingsOf({ timeoutMs, tombstones, events }: DbOptions) {
       'plinth.events': events ? 'on' : 'off',
     },
     // Planned for each term; the ids of a common term fit into memory.
-    search: { ...limits, plan_cache_mode: 'force_custom_plan', work_mem: '64MB', jit: 'off' },
+    search: {
+      ...limits,
+      statement_timeout: Math.min(timeoutMs, queryTimeoutMs ?? timeoutMs),
+      plan_cache_mode: 'force_custom_plan',
+      work_mem: '64MB',
+      jit: 'off',
+    },
     // Without time limits: a client may read as slowly as it likes, and delays no one.
     copy: { ...keepalives, jit: 'off' },
   };

@@ -31,6 +31,8 @@ export function startMaintenance(db: Db, log: Log, options: MaintenanceOptions):
 
 const IDEMPOTENCY = readStatements('idempotency.sql');
 const AUTH = readStatements('auth.sql');
+const EVENTS = readStatements('events.sql');
+const ISSUER = readStatements('issuer.sql');
 const WEBHOOKS = readStatements('webhooks.sql');
 
 /** Compacts what has changed, and continues what the last run left unfinished. */
@@ -52,6 +54,8 @@ export async function prune(db: Db, options: MaintenanceOptions): Promise<void> 
     [IDEMPOTENCY.get('prune_tombstones')!, [options.tombstoneTtlSeconds]],
     [AUTH.get('prune_taken')!, []],
     [AUTH.get('prune_limits')!, []],
+    [EVENTS.get('prune_tickets')!, []],
+    [ISSUER.get('prune_records')!, []],
     [WEBHOOKS.get('prune_deliveries')!, [options.webhookRetentionSeconds]],
     [WEBHOOKS.get('prune_left')!, [options.webhookRetentionSeconds]],
   ];

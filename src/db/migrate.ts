@@ -62,10 +62,18 @@ export async function isMigrated(run: Run): Promise<boolean> {
   }
 }
 
+/** Codes of the class 28, and a database that does not exist. */
+function unreachable({ code, message }: Error & { code?: string }): string {
+  if (code?.startsWith('28'))
+    return `the database rejects the login: ${message}; check the user and the password in DATABASE_URL`;
+  if (code === '3D000') return `${message}: create it, or correct DATABASE_URL`;
+  return `the database cannot be reached: ${message || code}`;
+}
+
 async function requireVersion(sql: postgres.Sql): Promise<void> {
   const query = sql<{ version: string }[]>`select current_setting('server_version_num') as version`;
   const [row] = await query.catch((error: Error & { code?: string }) => {
-    throw new DatabaseError(`the database cannot be reached: ${error.message || error.code}`);
+    throw new DatabaseError(unreachable(error));
   });
   const version = Number(row?.version);
   if (version < MIN_VERSION)
@@ -81,7 +89,9 @@ async function applyMissing(sql: postgres.Sql): Promise<void> {
     const before = applied.get(name);
     if (before === checksum) continue;
     if (before !== undefined)
-      throw new DatabaseError(`migration ${name} was changed after it had been applied to this database`);
+      throw new DatabaseError(
+        `migration ${name} was changed after it had been applied to this database: in production restore the file, and put the change into a new migration; in development delete the database (the folder data), which is then created anew`,
+      );
     await sql.begin(async (tx) => {
       await tx.unsafe(text).catch((error: Error) => {
         throw new DatabaseError(`migration ${name} cannot be applied: ${error.message}`, { cause: error });

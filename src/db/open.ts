@@ -15,6 +15,8 @@ export interface Server {
 /** An open database with an up-to-date schema. */
 export interface Database {
   readonly db: Db;
+  /** The address of the server, with credentials. */
+  readonly url: string;
   close(): Promise<void>;
 }
 
@@ -40,14 +42,14 @@ export async function openDatabase(
   };
   return await orClose(close, async () => {
     if (!(await isMigrated(db.run))) await migrate(server.url, config.dbTimeoutMs);
-    return { db, close };
+    return { db, url: server.url, close };
   });
 }
 
 /** Opens the database of a worker, which its primary process has prepared. */
 export async function openPrepared(config: Config, _log: Log, { metrics }: OpenOptions): Promise<Database> {
   const db = connectAs(config, config.databaseUrl!, metrics);
-  return { db, close: () => db.close() };
+  return { db, url: config.databaseUrl!, close: () => db.close() };
 }
 
 /** Starts the server and brings its schema up to date, for workers to connect. Throws EmbeddedError and DatabaseError. */
@@ -85,6 +87,7 @@ function connectAs(config: Config, url: string, metrics: DbMetrics | undefined):
     streams: config.dbStreams,
     queue: config.dbQueue,
     timeoutMs: config.dbTimeoutMs,
+    queryTimeoutMs: config.queryTimeoutMs,
     tombstones: config.tombstones,
     events: config.events,
   };

@@ -1,11 +1,13 @@
-import { badRequest, unavailable } from '../errors.js';
-import { insufficientStorage } from '../limit-errors.js';
-import type { Problem } from '../problem.js';
+import { badRequest, unavailable } from '../errors/errors.js';
+import { insufficientStorage } from '../errors/limit-errors.js';
+import type { Problem } from '../errors/problem.js';
 
 /** The error of a failed statement; `code` is a SQLSTATE, or the driver's code for a lost connection. */
 export interface DatabaseError {
   readonly code: string;
   readonly constraint_name?: string;
+  /** The table with the violated constraint. */
+  readonly table_name?: string;
 }
 
 /** An error of the driver or the server; undefined for any other. */
@@ -16,6 +18,8 @@ export function databaseErrorOf(error: unknown): DatabaseError | undefined {
 
 export const UNIQUE_VIOLATION = '23505';
 export const FOREIGN_KEY_VIOLATION = '23503';
+/** A deletion that a foreign key with `on delete restrict` prevents. */
+export const RESTRICT_VIOLATION = '23001';
 
 /**
  * Whether the server refused a statement for its data, or for a concurrent write: it had no effect, and another statement

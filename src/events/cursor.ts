@@ -1,4 +1,4 @@
-import { invalidCursor } from '../errors.js';
+import { invalidCursor } from '../errors/errors.js';
 
 const LENGTH = 11;
 

@@ -5,7 +5,7 @@ export interface Event {
   /** `users.created`, `.updated` or `.deleted`. */
   readonly type: string;
   readonly record: string;
-  /** The user to whom the record belongs. */
+  /** The user that owns the record. */
   readonly owner: string | null;
   /** RFC 3339. */
   readonly time: string;

@@ -1,6 +1,6 @@
-import { isOwned, type Resource } from '../collection/resource.js';
-import { forbidden } from '../credential-errors.js';
-import { badRequest } from '../errors.js';
+import type { Resource } from '../collection/resource.js';
+import { forbidden } from '../errors/credential-errors.js';
+import { badRequest } from '../errors/errors.js';
 import { includes, type Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import type { Event } from './event.js';
@@ -32,11 +32,12 @@ export function filterOf(
   const owner = scopes.has('self') ? (parseUuid(subject) ?? null) : null;
   const [types, ownTypes]: [string[], string[]] = [[], []];
   for (const [type, resource] of requested === null ? allTypes(resources) : typesOf(requested, resources)) {
-    const scope = `${resource.name}:read`;
-    const may = (name: string) => scopes.has('admin') || includes(scopes, name);
+    const scope = resource.scopes.read;
+    const may = (name: string | undefined) =>
+      name === undefined || scopes.has('admin') || includes(scopes, name);
     if (may('events:read') && may(scope)) types.push(type);
-    else if (owner !== null && (resource.owner || isOwned(resource))) ownTypes.push(type);
-    else if (requested !== null) throw forbidden(['events:read', scope]);
+    else if (owner !== null && (resource.owner || resource.isOwned)) ownTypes.push(type);
+    else if (requested !== null) throw forbidden(['events:read', ...(scope === undefined ? [] : [scope])]);
   }
   return filter(types, ownTypes, ownTypes.length === 0 ? null : owner);
 }

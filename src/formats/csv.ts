@@ -1,20 +1,35 @@
-import type { JsonObject } from '../json.js';
+import { type JsonObject, member } from '../json.js';
 
-/**
- * A record as CSV (RFC 4180): a header line and one line. Objects and arrays are JSON in their cell. A text that a
- * spreadsheet would execute as a formula is defused with an apostrophe, as OWASP advises, also within a cell: where the
- * list separator is a semicolon or a tab, quotes behind a comma do not hold a cell together.
- */
+/** A record as CSV: a header line and one line, as `csvRow` describes. */
 export function csv(record: JsonObject): string {
   const names = Object.keys(record);
-  return `${names.map((name) => quote(defuse(name))).join(',')}\r\n${names.map((name) => cell(record, name)).join(',')}\r\n`;
+  return csvHeader(names) + csvRow(record, names);
 }
 
+export function csvHeader(names: readonly string[]): string {
+  return `${names.map((name) => quote(defuse(name))).join(',')}\r\n`;
+}
+
+/**
+ * The fields of these names as a line of CSV (RFC 4180). A missing field and null are empty. Objects and arrays are JSON
+ * in their cell. A text that a spreadsheet would execute as a formula is defused with an apostrophe, as OWASP advises,
+ * also within a cell: where the list separator is a semicolon or a tab, quotes behind a comma do not hold a cell
+ * together.
+ */
+export function csvRow(record: JsonObject, names: readonly string[]): string {
+  let line = '';
+  for (const name of names) line += `,${cell(record, name)}`;
+  return `${line.slice(1)}\r\n`;
+}
+
+/** Most texts, which are their own cell. */
+const PLAIN = /^\w(?:[^",;\t\r\n]*[^\s",;])?$/;
+
 function cell(record: JsonObject, name: string): string {
-  const value = record[name];
+  const value = member(record, name);
   if (value === null || value === undefined) return '';
-  if (typeof value === 'string') return quote(defuse(value));
-  return quote(typeof value === 'object' ? defusedJson(value) : String(value));
+  if (typeof value === 'string') return PLAIN.test(value) ? value : quote(defuse(value));
+  return typeof value === 'object' ? quote(defusedJson(value)) : String(value);
 }
 
 /** In JSON the separator is escaped instead, so that the value stays the same. */
@@ -56,5 +71,5 @@ function defuseParts(text: string): string {
 }
 
 function quote(text: string): string {
-  return /[",\r\n]/.test(text) || text !== text.trim() ? `"${text.replaceAll('"', '""')}"` : text;
+  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,5 +1,5 @@
 import fastJsonPatch from 'fast-json-patch';
-import { invalidPatch, patchTestFailed, unprocessablePatch } from '../errors.js';
+import { invalidPatch, patchTestFailed, unprocessablePatch } from '../errors/patch-errors.js';
 import { clone, isObject, type Json } from '../json.js';
 import { PatchCost } from './patch-cost.js';
 
@@ -42,22 +42,29 @@ export function jsonPatch(document: Json, patch: Json): Json {
 function readOperation(operation: Json, index: number): Operation {
   if (!isObject(operation)) throw invalidPatch('must be an object', index);
   const op = OPS.find((each) => each === operation.op);
-  if (op === undefined) throw invalidPatch(`op must be one of ${OPS.join(', ')}`, index);
+  if (op === undefined) throw invalidPatch(`must be one of ${OPS.join(', ')}`, index, 'op');
   const needsValue = op === 'add' || op === 'replace' || op === 'test';
-  if (needsValue && !Object.hasOwn(operation, 'value')) throw invalidPatch(`${op} needs a value`, index);
+  if (needsValue && !Object.hasOwn(operation, 'value'))
+    throw invalidPatch(`is missing: ${op} needs a value`, index, 'value');
   const path = readPointer(operation.path, 'path', index);
   const from = op === 'move' || op === 'copy' ? readPointer(operation.from, 'from', index) : '';
   // Section 4.4: "The from location MUST NOT be a proper prefix of the path location".
   if (op === 'move' && path.startsWith(`${from}/`))
-    throw invalidPatch('a value cannot be moved into itself', index);
+    throw invalidPatch('a value cannot be moved into itself', index, 'path');
   return { op, path, from, value: needsValue ? operation.value! : null };
 }
 
 function readPointer(pointer: Json | undefined, name: string, index: number): string {
-  if (typeof pointer !== 'string') throw invalidPatch(`${name} must be a JSON Pointer`, index);
+  const isMissing = pointer === undefined;
+  if (typeof pointer !== 'string')
+    throw invalidPatch(
+      `${isMissing ? 'is missing: it ' : ''}must be a JSON Pointer, like /name`,
+      index,
+      name,
+    );
   if (pointer !== '' && pointer[0] !== '/')
-    throw invalidPatch(`${name} must be empty or start with /`, index);
-  if (/~(?![01])/.test(pointer)) throw invalidPatch(`${name} has a ~ that is neither ~0 nor ~1`, index);
+    throw invalidPatch('must be empty or start with /, like /name', index, name);
+  if (/~(?![01])/.test(pointer)) throw invalidPatch('has a ~ that is neither ~0 nor ~1', index, name);
   return pointer;
 }
 
@@ -111,7 +118,7 @@ function requireValue(document: Json, pointer: string, index: number, cost?: Pat
     if (Array.isArray(value)) {
       next = token === '-' ? undefined : value[arrayIndex(token, index)];
     } else if (isObject(value) && Object.hasOwn(value, token)) next = value[token];
-    if (next === undefined) throw unprocessablePatch('There is nothing at the location.', index);
+    if (next === undefined) throw unprocessablePatch(`There is nothing at ${pointer}.`, index);
     if (cost && Array.isArray(value)) cost.move(value.length - Number(token), index);
     value = next;
   }
@@ -124,10 +131,11 @@ function requireTarget(document: Json, pointer: string, index: number, cost: Pat
   if (token === undefined) return;
   const parent = requireValue(document, pointer.slice(0, pointer.lastIndexOf('/')), index);
   if (typeof parent !== 'object' || parent === null)
-    throw unprocessablePatch('The path leads through a value that has no members.', index);
+    throw unprocessablePatch(`${pointer} leads through a value that has no members.`, index);
   if (!Array.isArray(parent)) return;
   const at = token === '-' ? parent.length : arrayIndex(token, index);
-  if (at > parent.length) throw unprocessablePatch('The index is past the end of the array.', index);
+  if (at > parent.length)
+    throw unprocessablePatch(`The index of ${pointer} is past the end of the array.`, index);
   cost.move(parent.length - at, index);
 }
 

@@ -1,4 +1,4 @@
-import { noSuchPath, unsupportedVersion, versionMismatch, versionSunset } from '../errors.js';
+import { unsupportedVersion, versionMismatch, versionSunset } from '../errors/errors.js';
 
 /** The supported versions. */
 const VERSIONS = ['1'];
@@ -17,10 +17,9 @@ export interface Versioned {
   readonly mounted: boolean;
 }
 
-/** Removes the version from a path: /api/v1/users and /users are one resource. Throws 404 for other versions. */
+/** Removes the version from a path: /api/v1/users and /users are one resource. No path begins with another version. */
 export function splitVersion(path: string): Versioned {
-  if (!path.startsWith('/api/')) return { path, mounted: false };
-  if (!path.startsWith(`${MOUNT}/`)) throw noSuchPath();
+  if (!path.startsWith(`${MOUNT}/`)) return { path, mounted: false };
   return { path: path.slice(MOUNT.length), mounted: true };
 }
 

@@ -48,14 +48,16 @@ function parseAccept(accept: string): Range[] {
     .filter(({ type, subtype }) => type !== '' && subtype !== '');
 }
 
-function weightOf(parameters: readonly string[]): number {
+/** The value of `q` among the parameters of a range; 1 without it, and for an invalid value. */
+export function weightOf(parameters: readonly string[]): number {
   const weight = parameters.find(isWeight);
   if (weight === undefined) return 1;
   const value = weight.slice(weight.indexOf('=') + 1).trim();
   return /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(value) ? Number(value) : 1;
 }
 
-function isWeight(parameter: string): boolean {
+/** Whether a parameter is `q`. */
+export function isWeight(parameter: string): boolean {
   return /^q\s*=/i.test(parameter);
 }
 
@@ -77,3 +79,13 @@ function qualityOf(offer: string, ranges: readonly Range[]): number {
   }
   return q;
 }
+
+/** The short name of a media type: `json`, `csv`, `ndjson`, `html`. */
+export const formatOf = (type: string): string => type.slice(type.indexOf('/') + 1).replace(/^x-/, '');
+
+/** Whether Accept prefers a page to data, as that of browsers does. */
+export function prefersPage(accept: string | undefined): boolean {
+  return accept?.includes('html') === true && negotiate(accept, DATA_OR_PAGE) === 'text/html';
+}
+
+const DATA_OR_PAGE = ['application/json', 'text/html'];

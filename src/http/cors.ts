@@ -6,12 +6,15 @@ export interface Cors {
   readonly fields: (origin: string | undefined) => readonly string[];
   /** Further fields of the response to a preflight of an allowed origin; empty for any other OPTIONS. */
   readonly preflight: (headers: IncomingHttpHeaders, allow: string) => readonly string[];
+  /** Whether a request with the method OPTIONS is a preflight of an allowed origin. */
+  readonly isPreflight: (headers: IncomingHttpHeaders) => boolean;
 }
 
 /** Request fields that pages may set, besides those that the standard always allows. */
 const ALLOWED = [
   'Authorization',
   'Content-Type',
+  'Content-Encoding',
   'If-Match',
   'If-None-Match',
   'If-Modified-Since',
@@ -20,6 +23,7 @@ const ALLOWED = [
   'Prefer',
   'Last-Event-ID',
   'API-Version',
+  'MCP-Protocol-Version',
   'X-API-Key',
   'X-Request-Id',
   'X-Timestamp',
@@ -35,6 +39,9 @@ const EXPOSED = [
   'Allow',
   'Accept-Patch',
   'Accept-Post',
+  'Accept-Query',
+  'Accept-Encoding',
+  'X-Total-Count',
   'Retry-After',
   'RateLimit',
   'RateLimit-Policy',
@@ -55,8 +62,8 @@ const OTHER_ORIGIN = ['Vary', 'Origin'];
 
 /**
  * Allows pages of these exact origins; undefined: none are allowed. Other origins get the usual response, which
- * browsers withhold from their pages. There is no Access-Control-Allow-Credentials, since nothing is authenticated by
- * a cookie.
+ * browsers withhold from their pages. There is no Access-Control-Allow-Credentials, since a cookie identifies the callers
+ * of pages alone.
  */
 export function corsFor(origins: readonly string[]): Cors | undefined {
   if (origins.length === 0) return undefined;
@@ -66,10 +73,13 @@ export function corsFor(origins: readonly string[]): Cors | undefined {
       [...OTHER_ORIGIN, 'Access-Control-Allow-Origin', origin, 'Access-Control-Expose-Headers', EXPOSED],
     ]),
   );
+  const isPreflight = (headers: IncomingHttpHeaders): boolean =>
+    known.has(headers.origin ?? '') && headers['access-control-request-method'] !== undefined;
   return {
+    isPreflight,
     fields: (origin) => known.get(origin ?? '') ?? OTHER_ORIGIN,
     preflight: (headers, allow) =>
-      known.has(headers.origin ?? '') && headers['access-control-request-method'] !== undefined
+      isPreflight(headers)
         ? [
             'Access-Control-Allow-Methods',
             allow,

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { badRequest } from '../errors.js';
+import { badRequest } from '../errors/errors.js';
+import { CODED_ETAG, negotiateCoding } from './content-coding.js';
 
 /** The preconditions of a request (RFC 9110 section 13.1) that apply according to section 13.2.2. */
 export interface Conditions {
@@ -18,7 +19,10 @@ export type Tags = '*' | readonly Tag[];
 
 export interface Tag {
   readonly weak: boolean;
+  /** Without the suffix of the coding that the request negotiates. */
   readonly opaque: string;
+  /** With it. */
+  readonly sent: string;
 }
 
 /** The validators of a representation. `modified` returns milliseconds; undefined: unknown. */
@@ -43,10 +47,11 @@ export function readConditions(headers: IncomingHttpHeaders): Conditions | undef
   ) {
     return undefined;
   }
+  const { coding } = negotiateCoding(headers['accept-encoding']);
   return {
-    match: match === undefined ? undefined : readTags(match, 'If-Match'),
+    match: match === undefined ? undefined : readTags(match, 'If-Match', coding),
     unmodifiedSince: match === undefined ? readDate(unmodifiedSince) : undefined,
-    noneMatch: noneMatch === undefined ? undefined : readTags(noneMatch, 'If-None-Match'),
+    noneMatch: noneMatch === undefined ? undefined : readTags(noneMatch, 'If-None-Match', coding),
     modifiedSince: noneMatch === undefined ? readDate(modifiedSince) : undefined,
   };
 }
@@ -75,6 +80,15 @@ export function matchesWeakly(tags: Tags, etag: string): boolean {
   return tags === '*' || tags.some((tag) => tag.opaque === opaque);
 }
 
+/**
+ * The ETag of a 304: that of the coded representation if the client has it, so that a cache finds the response to which
+ * the 304 applies (RFC 9111 section 4.3.4).
+ */
+export function matchedEtag({ noneMatch }: Conditions, etag: string): string {
+  if (noneMatch === undefined || noneMatch === '*') return etag;
+  return noneMatch.find(({ opaque, sent }) => opaque === etag && sent !== opaque)?.sent ?? etag;
+}
+
 /** Milliseconds as HTTP dates count them. */
 export function seconds(ms: number): number {
   return Math.floor(ms / 1000);
@@ -83,13 +97,15 @@ export function seconds(ms: number): number {
 /** One entity tag with the separators before it (RFC 9110 sections 8.8.3 and 5.6.1). */
 const TAG = /[ \t,]*(W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y;
 
-function readTags(field: string, name: string): Tags {
+function readTags(field: string, name: string, coding: string | undefined): Tags {
   if (field.trim() === '*') return '*';
   const tags: Tag[] = [];
   TAG.lastIndex = 0;
   let end = 0;
   for (let found = TAG.exec(field); found; found = TAG.exec(field)) {
-    tags.push({ weak: found[1] !== undefined, opaque: found[2]! });
+    const sent = found[2]!;
+    const isCoded = coding !== undefined && CODED_ETAG.exec(sent)?.[1] === coding;
+    tags.push({ weak: found[1] !== undefined, opaque: isCoded ? sent.replace(CODED_ETAG, '"') : sent, sent });
     end = TAG.lastIndex;
     if (tags.length > MAX_TAGS) throw badRequest(`${name} lists more than ${MAX_TAGS} entity tags.`);
   }

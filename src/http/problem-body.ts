@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { Problem } from '../problem.js';
+import type { Problem } from '../errors/problem.js';
 
 /** The response to a problem. `headers` include Content-Type, unless the body is empty. */
 export interface Rendered {
@@ -9,15 +9,17 @@ export interface Rendered {
 }
 
 /**
- * Renders a problem; the only place that knows the body shapes. `problemJson` (RFC 9457) is for clients whose Accept
- * names it. A 500 contains `requestId`, by which the log entry can be found.
+ * Renders a problem; the only place that knows the body shapes. `errorsPath` is for clients whose
+ * Accept names problem+json (RFC 9457): the path below which each code is explained. Envelopes and problem documents contain `requestId`, by which log entries can be found. It has no character
+ * that JSON escapes; empty: the request was not read.
  */
-export function render(problem: Problem, problemJson: boolean, requestId: string): Rendered {
+export function render(problem: Problem, requestId: string, errorsPath?: string): Rendered {
   const { status, more } = problem;
   const headers = more.headers ? [...more.headers, ...NO_STORE] : [...NO_STORE];
-  const body = problemJson ? problemDocument(problem, requestId) : textOf(problem, requestId);
+  const isDocument = errorsPath !== undefined;
+  const body = isDocument ? problemDocument(problem, requestId, errorsPath) : textOf(problem, requestId);
   if (body !== '') {
-    const type = problemJson
+    const type = isDocument
       ? 'application/problem+json'
       : more.shape === 'text'
         ? 'text/plain; charset=utf-8'
@@ -32,14 +34,18 @@ const NO_STORE = ['Cache-Control', 'no-store'];
 
 const JSON_TYPE = 'application/json';
 
+/** Only the request id differs between responses to the same problem, so that the rest is rendered once. */
 function textOf(problem: Problem, requestId: string): string {
-  problem.body ??= document(problem, requestId);
-  return problem.body;
+  problem.body ??= document(problem);
+  if (!hasRequestId(problem)) return problem.body;
+  return requestId === '' ? `${problem.body}}}` : `${problem.body},"requestId":"${requestId}"}}`;
 }
 
-function document(problem: Problem, requestId: string): string {
-  const { code, message, status, more } = problem;
-  const details = status === 500 ? { requestId } : more.details;
+/** The body; an envelope without its end, which follows the request id. */
+function document(problem: Problem): string {
+  const { code, message, more } = problem;
+  const { details } = more;
+  const error = details === undefined ? { code, message } : { code, message, details };
   switch (more.shape ?? 'envelope') {
     case 'empty':
       return '';
@@ -48,25 +54,27 @@ function document(problem: Problem, requestId: string): string {
     case 'simple':
       return JSON.stringify({ error: message });
     case 'validation':
-      return JSON.stringify({ errors: details, error: { code, message, details } });
+      return JSON.stringify({ errors: details, error }).slice(0, -2);
     case 'envelope':
-      return JSON.stringify({
-        error: details === undefined ? { code, message } : { code, message, details },
-      });
+      return JSON.stringify({ error }).slice(0, -2);
   }
 }
 
-function problemDocument(problem: Problem, requestId: string): string {
+function hasRequestId({ more: { shape = 'envelope' } }: Problem): boolean {
+  return shape === 'envelope' || shape === 'validation';
+}
+
+function problemDocument(problem: Problem, requestId: string, errorsPath: string): string {
   const { status, code, message, more } = problem;
   const extra = more.shape === 'validation' ? { errors: more.details } : { details: more.details };
-  const request = status === 500 ? { requestId } : {};
+  const title = STATUS_CODES[status];
   return JSON.stringify({
-    type: 'about:blank',
-    title: STATUS_CODES[status],
+    type: `${errorsPath}/${code}`,
+    title,
     status,
     detail: message,
     code,
     ...extra,
-    ...request,
+    requestId,
   });
 }

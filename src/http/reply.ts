@@ -1,6 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 
+/** A list with a line for each record. */
+export interface Lines {
+  /** Precedes the lines: the header of CSV. */
+  readonly header: string;
+  /** The line of a record's document, with its end; absent: the document itself and a line feed. */
+  readonly lineOf?: (document: string) => string;
+}
+
 /** A response as a value. `headers` is a flat list of names and values. */
 export interface Reply {
   readonly status: number;
@@ -12,10 +20,11 @@ export interface Reply {
   readonly collection?: string;
   /** The replies of a batch's operations, of which its body consists. */
   readonly results?: readonly Reply[];
-  /** Instead of a body: opens the rows of an array that is streamed. */
+  /** Instead of a body: opens the rows of a list that is streamed, as an array or as `lines`. */
   readonly stream?: (consume: (rows: Readable) => Promise<void>) => Promise<void>;
   /** The text before and after a streamed array; absent: the array is the whole body. */
   readonly frame?: readonly [before: string, after: string];
+  readonly lines?: Lines;
   /** Instead of a body: writes to the response after its head, until the client disconnects. */
   readonly live?: (out: ServerResponse) => void;
   /** Instead of a reply that is not ready: resolves to it later. `disconnected` aborts when the client has left. */

@@ -18,6 +18,8 @@ export interface Request {
   readonly method: string;
   /** The path without its version, as links repeat it. */
   readonly path: string;
+  /** Precedes the paths of links: PUBLIC_PREFIX. */
+  readonly prefix: string;
   readonly params: Readonly<Record<string, string | undefined>>;
   /** The query without its question mark. */
   readonly query: string;

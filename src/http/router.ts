@@ -1,13 +1,22 @@
 import FindMyWay from 'find-my-way';
-import { badRequest, methodNotAllowed, noSuchPath, notAcceptable } from '../errors.js';
-import type { Requirement } from '../principal.js';
-import type { Problem } from '../problem.js';
-import { negotiate } from './content-negotiation.js';
+import {
+  badRequest,
+  filterRequired,
+  methodNotAllowed,
+  notAcceptable,
+  unknownParameter,
+} from '../errors/errors.js';
+import type { Problem } from '../errors/problem.js';
+import type { Principal, Requirement } from '../principal.js';
+import { BODY_CODINGS } from './content-coding.js';
+import { formatOf, negotiate } from './content-negotiation.js';
+import type { Handler } from './handler.js';
+import { nearestPaths } from './nearest-path.js';
 import type { Reply } from './reply.js';
 import type { Request } from './request.js';
 
-/** The methods that resources can support, in the order of Allow (RFC 9110 section 9.3, RFC 5789). */
-export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+/** The methods that resources can support, in the order of Allow (RFC 9110 section 9.3, RFC 5789, RFC 10008). */
+export const METHODS = ['GET', 'HEAD', 'QUERY', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 /** Bytes of a request target. */
 export const MAX_TARGET = 8192;
@@ -24,6 +33,12 @@ export interface Action {
   readonly prepare?: (request: Request) => (() => Promise<Request>) | undefined;
   /** Media types of the response, the default first. If there are several, they are negotiated. */
   readonly offers?: readonly string[];
+  /** The caller, from the query instead of a credential; undefined: the query does not say. */
+  readonly identify?: (query: string) => Promise<Principal> | undefined;
+  /** The method is for addresses with a filter alone: `/items?filter[price]=0` is another resource than `/items`. */
+  readonly requiresFilter?: boolean;
+  /** The query parameters of a list; absent: the query is ignored. */
+  readonly parameters?: readonly string[];
   /** Media types of the body; absent: a body is not read. */
   readonly accepts?: readonly string[];
 }
@@ -39,6 +54,10 @@ export interface Endpoint extends Action {
 export interface Route {
   readonly path: string;
   readonly actions: Readonly<Record<string, Endpoint>>;
+  /** Handles the requests instead of the actions, which only name the methods. The path has no version. */
+  readonly handler?: Handler;
+  /** Runs what a form of a page submits by POST. It is no method of the resource: OPTIONS does not list it. */
+  readonly form?: Endpoint;
 }
 
 /** The resource that a path identifies. */
@@ -47,10 +66,14 @@ export interface Match {
   readonly template: string;
   readonly actions: ReadonlyMap<string, Endpoint>;
   readonly allow: string;
-  /** Accept-Post and Accept-Patch for the response to OPTIONS (RFC 5789 section 3.1). */
+  /** The same for a CORS preflight, also with a filter. */
+  readonly preflightAllow: string;
+  /** Accept-Post, Accept-Patch, Accept-Query and Accept-Encoding for the response to OPTIONS (RFC 5789 section 3.1). */
   readonly acceptFields: readonly string[];
   /** The 405 for methods that the resource does not support. */
   readonly notAllowed: Problem;
+  readonly handler: Handler | undefined;
+  readonly form: Endpoint | undefined;
   readonly params: Readonly<Record<string, string | undefined>>;
 }
 
@@ -61,32 +84,55 @@ type Compiled = Omit<Match, 'params'>;
 /** Registers each path once, with the table of its methods. The router throws 404 and 400. */
 export function createRouter(routes: readonly Route[]): Router {
   const router = FindMyWay({ maxParamLength: MAX_TARGET });
-  for (const { path, actions } of routes) router.on('GET', path, () => undefined, compile(path, actions));
+  for (const route of routes) router.on('GET', route.path, () => undefined, compile(route));
+  const nearest = nearestPaths(routes.map(({ path }) => path));
+  const missing = (path: string): Problem => nearest(path, (each) => router.find('GET', each) !== null);
   return (path) => {
     const found = router.find('GET', path);
-    if (!found)
-      throw isDecodable(path) ? noSuchPath() : badRequest('The path has an invalid percent-encoding.');
+    // A parameter may not be empty.
+    if (!found || (path.endsWith('/') && path.length > 1))
+      throw isDecodable(path) ? missing(path) : badRequest('The path has an invalid percent-encoding.');
     // Not spread: this object is made for every request.
-    const { template, actions, allow, acceptFields, notAllowed } = found.store as Compiled;
-    return { template, actions, allow, acceptFields, notAllowed, params: found.params };
+    const { template, actions, allow, preflightAllow, acceptFields, notAllowed, handler, form } =
+      found.store as Compiled;
+    return {
+      template,
+      actions,
+      allow,
+      preflightAllow,
+      acceptFields,
+      notAllowed,
+      handler,
+      form,
+      params: found.params,
+    };
   };
 }
 
-function compile(template: string, actions: Route['actions']): Compiled {
+function compile({ path: template, actions, handler, form }: Route): Compiled {
   const table = new Map(Object.entries(actions));
   const get = table.get('GET');
   if (get) table.set('HEAD', get);
-  const allow = METHODS.filter((method) => table.has(method) || method === 'OPTIONS').join(', ');
+  const hasMethod = (method: string) => table.has(method) || method === 'OPTIONS';
+  const isPlain = (method: string) => hasMethod(method) && !table.get(method)?.requiresFilter;
+  const allow = METHODS.filter(isPlain).join(', ');
+  const preflightAllow = METHODS.filter(hasMethod).join(', ');
+  const accepted = (method: string) => (isPlain(method) ? table.get(method)?.accepts : undefined);
   const acceptFields = [
-    ['Accept-Post', table.get('POST')?.accepts],
-    ['Accept-Patch', table.get('PATCH')?.accepts],
+    ['Accept-Post', accepted('POST')],
+    ['Accept-Patch', accepted('PATCH')],
+    ['Accept-Query', accepted('QUERY')],
+    // RFC 7694 section 3.
+    ['Accept-Encoding', METHODS.some(accepted) ? BODY_CODINGS : undefined],
   ].flatMap(([field, types]) => (types ? [field as string, (types as string[]).join(', ')] : []));
-  return { template, actions: table, allow, acceptFields, notAllowed: methodNotAllowed(allow) };
+  const notAllowed = methodNotAllowed(allow);
+  return { template, actions: table, allow, preflightAllow, acceptFields, notAllowed, handler, form };
 }
 
 /** The action of a method; undefined for OPTIONS, which is the same for every resource. Throws 405. */
-export function selectAction(match: Match, method: string): Endpoint | undefined {
+export function selectAction(match: Match, method: string, query: string): Endpoint | undefined {
   const action = match.actions.get(method);
+  if (action?.requiresFilter && !/(^|&)filter/.test(query)) throw filterRequired(match.allow);
   if (!action && method !== 'OPTIONS') throw match.notAllowed;
   return action;
 }
@@ -96,12 +142,30 @@ export function requiring(requires: Requirement, action: Action): Endpoint {
   return { ...action, requires };
 }
 
-/** The negotiated media type of an action's response. Throws 406. */
-export function negotiateType({ offers }: Action, accept: string | undefined): string {
+/**
+ * The negotiated media type of an action's response. Throws 406. A browser gets another one by `_format` in the address,
+ * which requests that prefer data ignore.
+ */
+export function negotiateType({ offers }: Action, accept: string | undefined, query = ''): string {
   if (!offers) return '';
   const type = negotiate(accept, offers);
   if (type === undefined) throw notAcceptable(offers);
-  return type;
+  if (type !== 'text/html' || !query.includes('_format=')) return type;
+  const format = new URLSearchParams(query).get('_format');
+  return offers.find((offer) => formatOf(offer) === format) ?? type;
+}
+
+/**
+ * Throws 400 for a query parameter that a list does not have. Names that start with an underscore are the client's own.
+ * A name may go on in brackets: `filter[price]` is `filter`.
+ */
+export function requireParameters({ parameters }: Action, query: string): void {
+  if (query === '' || !parameters) return;
+  for (const name of new URLSearchParams(query).keys()) {
+    const [plain = ''] = name.split('[', 1);
+    if (name !== '' && !name.startsWith('_') && !parameters.includes(plain))
+      throw unknownParameter(name, parameters);
+  }
 }
 
 function isDecodable(path: string): boolean {

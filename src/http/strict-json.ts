@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer';
-import { invalidBody } from '../errors.js';
+import { invalidBody } from '../errors/errors.js';
 import { escapeToken, type Json, type JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { inexactNumbers, requireExactNumbers, requireExactNumbersInStages } from './exact-numbers.js';
 import { MAX_DEPTH, requireJsonBounds } from './json-bounds.js';
+import { placeOf, syntaxErrorAt } from './json-syntax.js';
 import { isTruncatedJson } from './truncated-json.js';
 
-const NOT_JSON = invalidBody('The body is not valid JSON.', 'json');
+const TRUNCATED = invalidBody('The body is not valid JSON: it ends before the JSON is complete.', 'json');
 
 /**
  * Reads a body as JSON (RFC 8259) that can be stored: UTF-8, at most 32 levels deep, without U+0000 and lone
@@ -59,13 +60,13 @@ function decode(bytes: Buffer): string {
 
 /** Parses without a stack trace, which for an invalid body would cost more than the rest of the request. */
 function parse(text: string): Json {
-  if (isTruncatedJson(text)) throw NOT_JSON;
+  if (isTruncatedJson(text)) throw TRUNCATED;
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {
     return JSON.parse(text) as Json;
   } catch {
-    throw NOT_JSON;
+    throw invalidBody(`The body is not valid JSON: see ${placeOf(text, syntaxErrorAt(text))}.`, 'json');
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }

@@ -1,18 +1,18 @@
 import QuickLRU from 'quick-lru';
-import { rateLimited } from '../errors.js';
+import { rateLimited } from '../errors/errors.js';
 import { clientKey } from './client-key.js';
 import type { SharedCounts } from './shared-counters.js';
 
 /** Limits failed authentications by address (of IPv6 by /64) and by account. */
 export interface LoginThrottle {
-  /** Begins the check of a request's credential. Throws 429 while its address has to wait. */
+  /** Begins the check of a request's credential. Throws 429 while its address must wait. */
   readonly begin: (address: string) => Attempt;
   /** Begins the check of an account's password for a client that is authenticated already. Throws 429 as `begin`. */
   readonly beginOf: (account: string) => Attempt;
 }
 
 export interface Admission {
-  /** Throws 429 while an account has to wait. The name must be in the form that accounts are looked up by. */
+  /** Throws 429 while an account must wait. The name must be in the form that accounts are looked up by. */
   admit(account: string): void;
 }
 
@@ -46,7 +46,7 @@ const UNLIMITED: Attempt = {
 };
 
 /**
- * Allows `max` failures a minute. Then the address or account has to wait for a second, and for twice as long after
+ * Allows `max` failures a minute. Then the address or account must wait for a second, and for twice as long after
  * each further failure, up to 15 minutes. The count is forgotten when, after the end of a wait, there is no failure
  * for as long as the next wait would be. Zero: no limit.
  *

@@ -1,6 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticate } from '../auth/authenticate.js';
+import type { FindSession } from '../auth/browser-session.js';
 import type { Presented } from '../auth/scheme.js';
+import type { ErrorPage } from '../browser/error-page.js';
+import type { Visit } from '../browser/layout.js';
+import type { Problem } from '../errors/problem.js';
 import type { RequireAllowedHost } from '../http/allowed-hosts.js';
 import type { Retirement } from '../http/api-version.js';
 import type { CommonFields } from '../http/common-headers.js';
@@ -8,9 +12,11 @@ import type { Cors } from '../http/cors.js';
 import type { Router } from '../http/router.js';
 import type { ParseLimit } from '../limits/parse-limit.js';
 import type { RateLimiter } from '../limits/rate-limit.js';
+import type { Principal } from '../principal.js';
 import type { Log } from '../telemetry/log.js';
 import type { Observation, Observer } from '../telemetry/request-observer.js';
 import type { BodyLimits } from '../transport/incomplete-body.js';
+import type { Target } from '../transport/request-target.js';
 
 /** One request and its response on their way through the stages. */
 export interface RequestContext {
@@ -30,6 +36,10 @@ export interface RequestContext {
   presented: Presented | undefined;
   /** Whether the request was counted against a rate limit. */
   isRateCounted: boolean;
+  /** Undefined while it has not been read. */
+  target: Target | undefined;
+  /** The caller, once it is known. */
+  principal: Principal;
 }
 
 /** What the client expects before it sends its body: nothing, 100 Continue, or something unsupported. */
@@ -43,9 +53,17 @@ export interface PipelineOptions extends BodyLimits {
   readonly parseLimit: ParseLimit;
   /** Bytes of responses that this process may hold. */
   readonly responseBytes: number;
+  /** Whether responses are compressed for clients that accept it. */
+  readonly compression: boolean;
+  /** Shorter bodies are sent as they are. */
+  readonly compressionMinBytes: number;
   readonly retirement: Retirement;
   /** Undefined: no request needs a credential. */
   readonly authenticate: Authenticate | undefined;
+  /** The user that has signed in in a browser; undefined: the service is not an authorization server. */
+  readonly session: FindSession | undefined;
+  /** The page about an error for a browser; undefined: the body is the same in each media type. */
+  readonly errorPage: (visit: Visit, problem: Problem, requestId: string) => ErrorPage | undefined;
   /** Throws 421; undefined: any Host is allowed. */
   readonly requireAllowedHost: RequireAllowedHost | undefined;
   /** The challenge fields of a 403 for a missing scope. */
@@ -57,6 +75,8 @@ export interface PipelineOptions extends BodyLimits {
   readonly cors: Cors | undefined;
   /** Undefined: there is no rate limit. */
   readonly rateLimit: RateLimiter | undefined;
+  /** Precedes the paths of links. */
+  readonly publicPrefix: string;
   /** Called after an action that may have written, when its transaction is committed. */
   readonly afterWrite?: (() => void) | undefined;
   /** Whether only endpoints that are always available respond. */

@@ -1,19 +1,28 @@
 import { problemOf } from '../db/sqlstate.js';
-import { internal } from '../errors.js';
-import { acceptsProblemJson } from '../http/content-negotiation.js';
-import { render } from '../http/problem-body.js';
+import { internal } from '../errors/errors.js';
+import { outOfResponseMemory } from '../errors/limit-errors.js';
+import { Problem } from '../errors/problem.js';
+import type { Coding } from '../http/content-coding.js';
+import { acceptsProblemJson, prefersPage } from '../http/content-negotiation.js';
+import { type Rendered, render } from '../http/problem-body.js';
 import type { Reply } from '../http/reply.js';
-import { outOfResponseMemory } from '../limit-errors.js';
 import { fitsResponseMemory } from '../limits/response-memory.js';
-import { Problem } from '../problem.js';
 import { pathOf } from '../telemetry/request-attributes.js';
 import type { Abort } from '../telemetry/request-observer.js';
-import { ReaderGone, writeRows } from '../transport/array-stream.js';
+import { writeRows } from '../transport/array-stream.js';
 import { BodyAborted } from '../transport/incomplete-body.js';
 import { lingerOnClose } from '../transport/lingering-close.js';
 import { respondWhenReady } from '../transport/long-poll.js';
 import { staysUnread } from '../transport/request-body.js';
-import { LARGE_BODY_BYTES, send, sendHead, sendLive } from '../transport/response-writer.js';
+import {
+  type CompleteReply,
+  LARGE_BODY_BYTES,
+  send,
+  sendHead,
+  sendLive,
+} from '../transport/response-writer.js';
+import { ReaderGone, StreamedBody } from '../transport/streamed-body.js';
+import { codingOf, compressed, withCoding } from './compression.js';
 import type { RequestContext } from './context.js';
 
 /** Responds with the reply of an action: at once, as a stream, or when a pending reply is ready. */
@@ -25,9 +34,12 @@ export function respond(context: RequestContext, reply: Reply): void {
       respondWhenReady(res, reply.pending, (ready) => respond(context, ready)),
     );
   if (!reply.stream && !reply.live) return finish(context, fitInMemory(context, reply));
-  if (reply.stream && req.method !== 'HEAD') return detach(context, stream(context, reply, reply.stream));
+  const coding = codingOf(context, reply);
+  const coded = coding ? withCoding(reply, coding) : reply;
+  if (reply.stream && req.method !== 'HEAD')
+    return detach(context, stream(context, coded, reply.stream, coding));
   const write = req.method === 'HEAD' ? sendHead : sendLive;
-  write(res, reply, fieldsOf(context, reply, options.isDraining()));
+  write(res, coded, fieldsOf(context, reply, options.isDraining()));
   observation.end(reply.status);
 }
 
@@ -40,11 +52,12 @@ async function stream(
   context: RequestContext,
   reply: Reply,
   open: NonNullable<Reply['stream']>,
+  coding: Coding | undefined,
 ): Promise<void> {
   const { res, options, observation } = context;
   await open((rows) => {
     const common = fieldsOf(context, reply, options.isDraining());
-    return writeRows(res, reply, common, rows, options.streamStallMs, observation);
+    return writeRows(rows, reply, common, new StreamedBody(res, options.streamStallMs, observation, coding));
   });
   observation.end(reply.status);
 }
@@ -83,12 +96,38 @@ function withoutField(headers: readonly string[], name: string): string[] {
   return headers.filter((_, at) => headers[at - (at % 2)] !== name);
 }
 
-/** Sends a complete response. */
+/** Sends a complete response, compressed if the client accepts that and it is worth it. */
 export function finish(context: RequestContext, reply: Reply): void {
-  const { req, res, expectation, options, observation } = context;
+  const { req, expectation } = context;
   // The rest of a body that arrives too slowly (408) is not discarded, however short it is.
   const unread = reply.status === 408 || staysUnread(req, expectation === 'continue');
   if (unread) lingerOnClose(req.socket);
+  const coding = unread ? undefined : codingOf(context, reply);
+  if (coding === undefined) sendComplete(context, reply, unread);
+  else if (req.method === 'HEAD') sendCodedHead(context, withCoding(reply, coding));
+  else detach(context, finishCoded(context, reply, reply.body!, coding));
+}
+
+async function finishCoded(
+  context: RequestContext,
+  reply: Reply,
+  body: string,
+  coding: Coding,
+): Promise<void> {
+  const content = await compressed(body, coding);
+  if (content) sendComplete(context, { ...withCoding(reply, coding), content }, false);
+  else sendComplete(context, reply, false);
+}
+
+/** Content-Length is only known when the body has been compressed (RFC 9110 section 9.3.2). */
+function sendCodedHead(context: RequestContext, reply: Reply): void {
+  const { res, options, observation } = context;
+  sendHead(res, reply, fieldsOf(context, reply, options.isDraining()));
+  observation.end(reply.status);
+}
+
+function sendComplete(context: RequestContext, reply: CompleteReply, unread: boolean): void {
+  const { req, res, options, observation } = context;
   const left = res.destroyed;
   const bytes = send(res, reply, fieldsOf(context, reply, unread || options.isDraining()));
   if (left) return observation.abort('left');
@@ -125,10 +164,23 @@ function respondWithProblem(context: RequestContext, error: unknown): void {
   if (!(error instanceof Problem)) observation.fault(error);
   // An incomplete array must not look complete.
   if (res.headersSent) return abortResponse(context, 'fault');
-  const rendered = render(problem ?? internal(), acceptsProblemJson(req.headers.accept), id);
+  const errorsPath = acceptsProblemJson(req.headers.accept) ? `${options.publicPrefix}/errors` : undefined;
+  const rendered =
+    renderAsPage(context, problem ?? internal()) ?? render(problem ?? internal(), id, errorsPath);
   const scope = problem?.more.scope;
   if (scope !== undefined) rendered.headers.push(...options.challenge(scope));
   finish(context, rendered);
+}
+
+/** An error as a page, if the client prefers one. */
+function renderAsPage(
+  { id, req, options, target, principal }: RequestContext,
+  problem: Problem,
+): Rendered | undefined {
+  if (!target || !prefersPage(req.headers.accept)) return undefined;
+  const page = options.errorPage({ ...target, principal }, problem, id);
+  const { status, more } = problem;
+  return page && { status, headers: [...(more.headers ?? []), ...page.headers], body: page.body };
 }
 
 /** Closes the connection before or within the response. */

@@ -25,6 +25,8 @@ export function stopOnSignals(running: () => Stoppable | undefined, log: Log): v
       process.exit(128 + constants.signals[signal]);
     }
     stopping = true;
+    if (signal === 'SIGINT')
+      process.stdout.write('\nPlinth stops. Requests in flight may finish. Goodbye.\n');
     void stopAndExit(found, log);
   };
   for (const signal of STOP_SIGNALS) process.on(signal, onSignal);

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { readableLines } from './readable-lines.js';
 
 export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'>;
 
@@ -8,7 +9,13 @@ export interface Lines {
   write(line: string): unknown;
 }
 
-/** A log of JSON lines; by default on the standard error output, since commands print results on the standard output. */
+/** Commands print results on the standard output. */
+function standardError(): Lines {
+  const lines = pino.destination({ dest: 2, sync: true });
+  return process.stderr.isTTY ? readableLines(lines) : lines;
+}
+
+/** A log of JSON lines, readable ones on a terminal; by default on the standard error output. */
 export function createLog(level: string, lines?: Lines): Log {
-  return pino({ level, base: null }, lines ?? pino.destination({ dest: 2, sync: true }));
+  return pino({ level, base: null }, lines ?? standardError());
 }

@@ -5,7 +5,18 @@ export function methodOf({ method = '' }: IncomingMessage): string {
   return METHODS.has(method) ? method : '_OTHER';
 }
 
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
+const METHODS = new Set([
+  'GET',
+  'HEAD',
+  'QUERY',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'TRACE',
+  'CONNECT',
+]);
 const MAX_CHARACTERS = 2048;
 
 /** The path of a request target for logs and traces, without query and authority, which may contain secrets. */

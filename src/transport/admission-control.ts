@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { unavailable } from '../errors.js';
+import { unavailable } from '../errors/errors.js';
 import type { CommonFields } from '../http/common-headers.js';
 import { isHealthCheck } from '../http/health-check.js';
 import { render } from '../http/problem-body.js';
@@ -79,5 +79,5 @@ export function refuse(
 
 /** A 503 that is rendered once. */
 export function unavailableReply(message: string): Reply {
-  return render(unavailable(message), false, '');
+  return render(unavailable(message), '');
 }

@@ -1,121 +1,88 @@
-import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Reply } from '../http/reply.js';
-
-/** The client disconnected or stopped reading in the middle of a response. */
-export class ReaderGone extends Error {
-  constructor(readonly how: 'left' | 'stalled') {
-    super(`the reader ${how}`);
-  }
-}
-
-/** Bytes of the body that were written so far. */
-export interface Written {
-  sent: number;
-}
+import type { Lines, Reply } from '../http/reply.js';
+import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
+import { chunksOf, documentsOf, joinInPlace } from './copy-rows.js';
+import type { StreamedBody } from './streamed-body.js';
 
 /** Documents are gathered up to this size before they are written. */
 const CHUNK_BYTES = 65_536;
 const OPEN_BRACKET = 0x5b;
 const COMMA = 0x2c;
+const LINE_FEED = 0x0a;
+
+/** The parts of a body that documents are written into. */
+interface Layout {
+  readonly before: string;
+  /** The bytes for a chunk of rows; `isFirst`: nothing precedes them. */
+  readonly write: (chunk: Buffer, isFirst: boolean) => Buffer;
+  readonly after: (isEmpty: boolean) => string;
+}
 
 /**
- * Streams the rows of a binary COPY, each of which holds one JSON document, as one JSON array in constant memory: the
- * next chunk is read when the one before it has been sent. Throws ReaderGone if the client disconnects or reads nothing
- * for `stallMs`, and the database's error if the COPY fails half way. The caller then aborts the connection, so that the
- * array never looks complete.
+ * Streams the rows of a binary COPY, each of which holds one JSON document, as one JSON array or as lines, in constant
+ * memory: the next chunk is read when the one before it has been sent. Throws ReaderGone if the client disconnects or
+ * stalls, and the database's error if the COPY fails half way. The caller then aborts the connection, so that the body
+ * never looks complete.
  */
 export async function writeRows(
-  res: ServerResponse,
+  rows: Readable,
   reply: Reply,
   common: readonly string[],
-  rows: Readable,
-  stallMs: number,
-  written: Written,
+  body: StreamedBody,
 ): Promise<void> {
-  if (res.destroyed) throw new ReaderGone('left');
-  res.writeHead(reply.status, [...common, ...reply.headers] as never);
-  const [before, after] = reply.frame ?? ['', ''];
-  let parts: Buffer[] = [Buffer.from(before)];
-  let bytes = parts[0]!.length;
-  let isEmpty = true;
-  for await (const chunk of chunksOf(rows)) {
-    if (bytes >= CHUNK_BYTES) {
-      written.sent += bytes;
-      if (!res.write(Buffer.concat(parts))) await drained(res, stallMs);
-      parts = [];
-      bytes = 0;
+  try {
+    body.begin(reply.status, [...common, ...reply.headers]);
+    const { before, write, after } = layoutOf(reply);
+    let parts: Buffer[] = [Buffer.from(before)];
+    let bytes = parts[0]!.length;
+    let isEmpty = true;
+    for await (const chunk of chunksOf(rows)) {
+      if (bytes >= CHUNK_BYTES) {
+        await body.write(Buffer.concat(parts));
+        parts = [];
+        bytes = 0;
+      }
+      if (reply.lines?.lineOf && chunk.length > LONG_TASK_BYTES) await nextLongTask();
+      const written = write(chunk, isEmpty);
+      if (written.length === 0) continue;
+      isEmpty = false;
+      parts.push(written);
+      bytes += written.length;
     }
-    const documents = joinInPlace(chunk);
-    if (documents.length === 0) continue;
-    if (isEmpty) documents[0] = OPEN_BRACKET;
-    isEmpty = false;
-    parts.push(documents);
-    bytes += documents.length;
-  }
-  parts.push(Buffer.from(`${isEmpty ? '[]' : ']'}${after}`));
-  const last = Buffer.concat(parts);
-  written.sent += last.length;
-  res.end(last);
-  if (!res.writableFinished) await drained(res, stallMs);
-}
-
-/** The documents of a binary COPY. */
-export async function* documentsIn(rows: Readable): AsyncGenerator<string> {
-  for await (const chunk of chunksOf(rows))
-    for (const [start, end] of spansIn(chunk)) yield chunk.toString('utf8', start, end);
-}
-
-/** A binary COPY begins with a signature, flags and the length of an extension. */
-const COPY_HEADER_BYTES = 19;
-/** Each row begins with its number of columns (2 bytes) and the length of its one document (4 bytes). */
-const ROW_HEADER_BYTES = 6;
-
-/** The chunks of a COPY without its header. After an error the stream stays open for the caller to end. */
-async function* chunksOf(rows: Readable): AsyncGenerator<Buffer> {
-  let headerBytes = COPY_HEADER_BYTES;
-  for await (const chunk of rows.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    yield chunk.subarray(headerBytes);
-    headerBytes = 0;
+    parts.push(Buffer.from(after(isEmpty)));
+    await body.end(Buffer.concat(parts));
+  } finally {
+    body.close();
   }
 }
 
-/** Where the documents of a chunk begin and end. Throws if the chunk holds a part of a row. */
-function* spansIn(chunk: Buffer): Generator<readonly [start: number, end: number]> {
-  for (let at = 0; at < chunk.length; ) {
-    const isTrailer = chunk.readInt16BE(at) < 0;
-    if (isTrailer) return;
-    const start = at + ROW_HEADER_BYTES;
-    at = start + chunk.readInt32BE(at + 2);
-    if (at > chunk.length) throw new Error('COPY returned a part of a row');
-    yield [start, at];
-  }
+function layoutOf({ lines, frame }: Reply): Layout {
+  return lines ? linesLayout(lines) : arrayLayout(frame ?? ['', '']);
 }
 
-/** Overwrites a chunk with its documents, each after a comma. There is space, since a row's header is longer. */
-function joinInPlace(chunk: Buffer): Buffer {
-  let to = 0;
-  for (const [start, end] of spansIn(chunk)) {
-    chunk[to++] = COMMA;
-    chunk.copyWithin(to, start, end);
-    to += end - start;
-  }
-  return chunk.subarray(0, to);
+function arrayLayout([before, after]: readonly [before: string, after: string]): Layout {
+  return {
+    before,
+    write: (chunk, isFirst) => {
+      const documents = joinInPlace(chunk, COMMA);
+      if (isFirst && documents.length > 0) documents[0] = OPEN_BRACKET;
+      return documents;
+    },
+    after: (isEmpty) => `${isEmpty ? '[]' : ']'}${after}`,
+  };
 }
 
-/** Resolves when the client has read what was written. Throws ReaderGone. */
-function drained(res: ServerResponse, stallMs: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const done = (error?: Error) => {
-      clearTimeout(timer);
-      res.off('drain', read).off('finish', read).off('close', closed);
-      if (error) reject(error);
-      else resolve();
-    };
-    const read = () => done();
-    const closed = () => done(res.writableFinished ? undefined : new ReaderGone('left'));
-    const timer = setTimeout(() => done(new ReaderGone('stalled')), stallMs);
-    res.on('drain', read).on('finish', read).on('close', closed);
-    if (res.destroyed) closed();
-  });
+function linesLayout({ header, lineOf }: Lines): Layout {
+  if (lineOf) return { before: header, write: (chunk) => linesFrom(chunk, lineOf), after: () => '' };
+  return {
+    before: header,
+    write: (chunk, isFirst) => joinInPlace(chunk, LINE_FEED).subarray(isFirst ? 1 : 0),
+    after: (isEmpty) => (isEmpty ? '' : '\n'),
+  };
+}
+
+function linesFrom(chunk: Buffer, lineOf: (document: string) => string): Buffer {
+  let text = '';
+  for (const document of documentsOf(chunk)) text += lineOf(document);
+  return Buffer.from(text);
 }

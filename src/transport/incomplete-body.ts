@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { unavailable } from '../errors.js';
-import { payloadTooLarge, requestTimeout, tooManyOfAddress } from '../limit-errors.js';
+import { unavailable } from '../errors/errors.js';
+import { payloadTooLarge, requestTimeout, tooManyOfAddress } from '../errors/limit-errors.js';
 import { clientKey } from '../limits/client-key.js';
 
 /** The client disconnected while its body was read; there is no response. */

@@ -1,11 +1,11 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { badRequest, httpVersionNotSupported, notImplemented } from '../errors.js';
+import { badRequest, httpVersionNotSupported, notImplemented } from '../errors/errors.js';
+import { headersTooLarge, requestTimeout, uriTooLong } from '../errors/limit-errors.js';
+import type { Problem } from '../errors/problem.js';
 import { render } from '../http/problem-body.js';
 import { MAX_TARGET } from '../http/router.js';
-import { headersTooLarge, requestTimeout, uriTooLong } from '../limit-errors.js';
-import type { Problem } from '../problem.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import { lingerOnClose } from './lingering-close.js';
 import { responseInFlight } from './node-internals.js';
@@ -99,7 +99,7 @@ export function respondInOrder(
 }
 
 function write(socket: Socket, problem: Problem, always: readonly string[]): void {
-  const { status, headers, body } = render(problem, false, '');
+  const { status, headers, body } = render(problem, '');
   const all = [
     ...always,
     ...headers,

@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { unsupportedEncoding, unsupportedMediaType } from '../errors.js';
+import { unsupportedEncoding, unsupportedMediaType } from '../errors/errors.js';
+import { payloadTooLarge } from '../errors/limit-errors.js';
+import { BODY_CODINGS, type BodyCoding, bodyCoding } from '../http/content-coding.js';
 import type { Body } from '../http/request.js';
 import { readJson } from '../http/strict-json.js';
-import { payloadTooLarge } from '../limit-errors.js';
+import type { Json } from '../json.js';
 import { tickEnd } from './event-loop.js';
 import { type BodyLimits, collect, heldBodies, type Read, tooManyBytes } from './incomplete-body.js';
 
@@ -34,28 +36,42 @@ export function staysUnread(req: IncomingMessage, expects: boolean): boolean {
 }
 
 /**
- * Reads the body of a request as one of the `accepted` media types. `read` returns its bytes, and `admit` waits until
- * that many bytes may be parsed. Throws 415, 413, 400 or 503.
+ * Reads the body of a request as one of the `accepted` media types. `read` returns its bytes without their content
+ * coding, and `admit` waits until that many bytes may be parsed. Throws 415, 413, 400 or 503.
  */
 export function readBody(
   req: IncomingMessage,
   accepted: readonly string[],
-  read: () => Promise<Buffer>,
+  read: (coding: BodyCoding | undefined) => Promise<Buffer>,
   admit: (bytes: number) => Promise<void> | undefined,
 ): Promise<Body> | undefined {
+  const coding = bodyCoding(req.headers['content-encoding']);
+  if (coding === 'unknown') throw unsupportedEncoding(BODY_CODINGS);
   const type = mediaType(req, accepted);
   if (!hasBody(req)) return undefined;
   const parse = (bytes: Buffer): Body | Promise<Body> => {
-    const value = readJson(bytes);
+    const value = type === FORM_TYPE ? readForm(bytes) : readJson(bytes);
     return value instanceof Promise
       ? value.then((value) => ({ type, value, bytes }))
       : { type, value, bytes };
   };
-  return read().then((bytes) => {
+  return read(coding).then((bytes) => {
     const admitted = admit(bytes.length);
     return admitted ? admitted.then(() => parse(bytes)) : parse(bytes);
   });
 }
+
+/** The media type of forms of pages. */
+export const FORM_TYPE = 'application/x-www-form-urlencoded';
+
+/** The names and values of a form, in their order. */
+const readForm = (bytes: Buffer): Json => [...new URLSearchParams(bytes.toString('utf8'))];
+
+const ACCEPT_FIELDS: Readonly<Record<string, 'Accept-Post' | 'Accept-Patch' | 'Accept-Query'>> = {
+  POST: 'Accept-Post',
+  PATCH: 'Accept-Patch',
+  QUERY: 'Accept-Query',
+};
 
 /** The client that sends a body. */
 export interface Sender {
@@ -103,8 +119,6 @@ function readComplete(req: IncomingMessage, res: ServerResponse, limits: BodyLim
 }
 
 function mediaType(req: IncomingMessage, accepted: readonly string[]): string {
-  const coding = req.headers['content-encoding'];
-  if (coding !== undefined && coding.toLowerCase() !== 'identity') throw unsupportedEncoding();
   const header = req.headers['content-type'];
   if (header === undefined && !hasBody(req)) return '';
   if (header !== undefined && accepted.includes(header)) return header;
@@ -115,9 +129,6 @@ function mediaType(req: IncomingMessage, accepted: readonly string[]): string {
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
   const isUtf8 = charset === undefined || /^charset="?utf-?8"?$/.test(charset);
   if (!accepted.includes(type) || !isUtf8)
-    throw unsupportedMediaType(
-      req.method === 'PATCH' ? 'Accept-Patch' : req.method === 'POST' ? 'Accept-Post' : 'Accept',
-      accepted,
-    );
+    throw unsupportedMediaType(ACCEPT_FIELDS[req.method!] ?? 'Accept', accepted);
   return type;
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { badRequest, httpVersionNotSupported, notImplemented } from '../errors.js';
+import { badRequest, httpVersionNotSupported, notImplemented } from '../errors/errors.js';
+import { headersTooLarge, uriTooLong } from '../errors/limit-errors.js';
 import { MAX_TARGET, METHODS } from '../http/router.js';
-import { headersTooLarge, uriTooLong } from '../limit-errors.js';
 
 /** Bytes of the header fields with their separators. */
 export const MAX_HEADERS = 16_384;

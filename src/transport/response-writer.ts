@@ -6,12 +6,18 @@ import { prepareResponse } from './node-internals.js';
 /** A longer body is written separately from its head, and counts as held until its client has read it. */
 export const LARGE_BODY_BYTES = 65_536;
 
+/** A reply whose body is known, as text or as bytes in a content coding. */
+export interface CompleteReply extends Reply {
+  readonly content?: Buffer;
+}
+
 /**
  * Writes a response whose body is known; `common` are the fields of every response. A response to HEAD has no body
  * (RFC 9110 section 9.3.2). Returns the bytes of the body.
  */
-export function send(res: ServerResponse, reply: Reply, common: readonly string[]): number {
-  const { status, headers, body } = reply;
+export function send(res: ServerResponse, reply: CompleteReply, common: readonly string[]): number {
+  const { status, headers } = reply;
+  const body = reply.content ?? reply.body;
   const bytes = body === undefined ? 0 : Buffer.byteLength(body);
   const hasNoContent = status === 204 || status === 304;
   const length = hasNoContent ? NO_FIELDS : ['Content-Length', String(bytes)];
@@ -34,14 +40,15 @@ export function send(res: ServerResponse, reply: Reply, common: readonly string[
 const NO_FIELDS: readonly string[] = [];
 
 /** A text with one character for each byte of the body in UTF-8. */
-function latin1(body: string | undefined, bytes: number): string {
+function latin1(body: string | Buffer | undefined, bytes: number): string {
+  if (typeof body === 'object') return body.toString('latin1');
   if (body === undefined || bytes === body.length) return body ?? '';
   return Buffer.from(body).toString('latin1');
 }
 
 interface Ending {
   readonly res: ServerResponse;
-  readonly body: string | undefined;
+  readonly body: string | Buffer | undefined;
   readonly isHeld: boolean;
 }
 

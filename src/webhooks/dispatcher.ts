@@ -110,9 +110,10 @@ export class Dispatcher {
     const outcome = outcomeOf(await post(sender, options.rules, claimed), claimed, options.retries);
     metrics.tries.of(outcome.outcome).observe((performance.now() - since) / 1000);
     const { status, error } = outcome;
-    const details = { webhook: webhookId, delivery: id, tries, status, error };
+    const hint = error === 'ADDRESS_REFUSED' ? REFUSED_HINT : {};
+    const details = { webhook: webhookId, delivery: id, tries, status, error, ...hint };
     if (outcome.outcome === 'dead') log.warn(details, 'a delivery failed for the last time');
-    if (outcome.outcome === 'retry') log.info(details, 'a delivery failed and will be retried');
+    if (outcome.outcome === 'retry') log.warn(details, 'a delivery failed and will be retried');
     await this.#storeUntil({ id, webhookId, tries, ...outcome }, since + this.#leaseMs);
   }
 
@@ -131,6 +132,8 @@ export class Dispatcher {
     }
   }
 }
+
+const REFUSED_HINT = { hint: 'the target is in a private network: WEBHOOK_ALLOW allows addresses and names' };
 
 /** Sends a delivery. The rules for targets may have become stricter since the webhook was created. */
 async function post(sender: Sender, rules: TargetRules, claimed: Claimed): Promise<TargetResponse> {

@@ -20,12 +20,15 @@ export function readTarget(text: string, { insecure, allowed }: TargetRules): UR
   if (text.length > MAX_URL || !URL.canParse(text)) return 'must be a URL';
   const url = new URL(text);
   if (url.protocol !== 'https:' && !(insecure && url.protocol === 'http:'))
-    return insecure ? 'must be an https or http URL' : 'must be an https URL';
+    return insecure
+      ? 'must be an https or http URL'
+      : 'must be an https URL; WEBHOOK_INSECURE=on allows http';
   if (url.username !== '' || url.password !== '') return 'must not hold credentials';
   url.hash = '';
   if (url.href.length > MAX_URL) return 'must be a URL';
   const host = hostOf(url);
-  if (isIP(host) && !mayConnect(allowed, host, host)) return 'must not be an address inside';
+  if (isIP(host) && !mayConnect(allowed, host, host))
+    return `must not be an address of a private network; WEBHOOK_ALLOW=${host} allows it`;
   return url;
 }
 

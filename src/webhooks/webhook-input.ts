@@ -1,6 +1,6 @@
-import { invalid } from '../errors.js';
+import { invalid } from '../errors/errors.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
-import { compileOnFirstUse } from '../validation.js';
+import { compileOnFirstUse } from '../validation/validation.js';
 import { MAX_URL, readTarget, type TargetRules } from './target-url.js';
 import type { WebhookFields } from './webhook-store.js';
 
@@ -17,26 +17,8 @@ export type ReadFields = (input: Json | undefined, before?: WebhookFields) => We
  * retain their value in `before`.
  */
 export function fieldsOf(collections: readonly string[], rules: TargetRules): ReadFields {
-  const known = collections.flatMap((name) => [`${name}.*`, ...VERBS.map((verb) => `${name}.${verb}`)]);
   const check = compileOnFirstUse({
-    schema: {
-      type: 'object',
-      required: ['url', 'types'],
-      additionalProperties: false,
-      properties: {
-        url: { type: 'string', minLength: 1, maxLength: MAX_URL },
-        types: {
-          type: 'array',
-          minItems: 1,
-          maxItems: known.length + 1,
-          // With a type of its items, uniqueItems takes linear time; without, it compares all pairs.
-          uniqueItems: true,
-          items: { type: 'string', enum: ['*', ...known] },
-        },
-        description: { type: 'string', maxLength: 500 },
-        enabled: { type: 'boolean' },
-      },
-    },
+    schema: webhookSchema(collections),
     normalize: { url: ['trim'], description: ['trim', 'nfc'] },
   });
   return (input, before) => {
@@ -49,6 +31,29 @@ export function fieldsOf(collections: readonly string[], rules: TargetRules): Re
     const target = readTarget(url, rules);
     if (typeof target === 'string') throw invalid([{ path: '/url', message: target, keyword: 'format' }]);
     return { url: target.href, types, description, enabled };
+  };
+}
+
+/** The JSON Schema of a webhook's fields for a service with these collections. */
+export function webhookSchema(collections: readonly string[]) {
+  const known = collections.flatMap((name) => [`${name}.*`, ...VERBS.map((verb) => `${name}.${verb}`)]);
+  return {
+    type: 'object' as const,
+    required: ['url', 'types'],
+    additionalProperties: false,
+    properties: {
+      url: { type: 'string', minLength: 1, maxLength: MAX_URL },
+      types: {
+        type: 'array',
+        minItems: 1,
+        maxItems: known.length + 1,
+        // With a type of its items, uniqueItems takes linear time; without, it compares all pairs.
+        uniqueItems: true,
+        items: { type: 'string', enum: ['*', ...known] },
+      },
+      description: { type: 'string', maxLength: 500 },
+      enabled: { type: 'boolean' },
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Db, Row, Run } from '../db/db.js';
 import { fill, readStatements } from '../db/statements.js';
-import { tooManyWebhooks } from '../errors.js';
+import { tooManyWebhooks } from '../errors/webhook-errors.js';
 import { nextIdentity } from '../uuid.js';
 import { newSecret } from './secret.js';
 
@@ -15,6 +15,8 @@ export interface WebhookFields {
 /** A stored webhook without its secrets. Times in milliseconds since 1970. */
 export interface Webhook extends WebhookFields {
   readonly id: string;
+  /** Counts changes, from 1. */
+  readonly version: number;
   /** `gone`: its target responded with 410. */
   readonly disabledReason: string | null;
   /** Events for it that were deleted before they became deliveries. */
@@ -32,7 +34,7 @@ export interface NewSecret {
 }
 
 /** Listed by name, so that no statement returns a secret. */
-const WEBHOOK = `id::text, url, array_to_json(types)::text as types, description, enabled, disabled_reason, dropped_events,
+const WEBHOOK = `id::text, version, url, array_to_json(types)::text as types, description, enabled, disabled_reason, dropped_events,
   (extract(epoch from case when previous_until > now() then previous_until end) * 1000)::float8 as previous_until,
   (extract(epoch from created_at) * 1000)::float8 as created,
   (extract(epoch from updated_at) * 1000)::float8 as updated`;
@@ -72,7 +74,7 @@ export async function getWebhook(db: Db, id: string): Promise<Webhook | undefine
 export async function changeWebhook(
   db: Db,
   id: string,
-  change: (fields: WebhookFields) => WebhookFields,
+  change: (webhook: Webhook) => WebhookFields,
 ): Promise<Webhook | undefined> {
   return await db.transaction(async (run: Run) => {
     const [row] = await run(SQL.get('lock_webhook')!, [id]);
@@ -82,9 +84,17 @@ export async function changeWebhook(
   });
 }
 
-/** Succeeds also if there is none. */
-export async function deleteWebhook(db: Db, id: string): Promise<void> {
-  await db.run(SQL.get('delete_webhook')!, [id]);
+/** Succeeds also if there is none. `permit` receives what is about to be deleted, and may throw. */
+export async function deleteWebhook(
+  db: Db,
+  id: string,
+  permit: (webhook: Webhook | undefined) => void,
+): Promise<void> {
+  await db.transaction(async (run: Run) => {
+    const [row] = await run(SQL.get('lock_webhook')!, [id]);
+    permit(row && webhookOf(row));
+    if (row) await run(SQL.get('delete_webhook')!, [id]);
+  });
 }
 
 /** Creates a new secret; the previous one is valid for one more day. Undefined: there is no such webhook. */
@@ -101,6 +111,7 @@ function argumentsOf({ url, types, description, enabled }: WebhookFields) {
 function webhookOf(row: Row): Webhook {
   return {
     id: String(row.id),
+    version: Number(row.version),
     url: String(row.url),
     types: JSON.parse(String(row.types)) as string[],
     description: String(row.description),

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { testService } from '../support/service.js';
 
-t.test('a batch answers each operation in order, in one transaction', async (t) => {
+t.test('a batch responds to each operation in order, in one transaction', async (t) => {
   const { send } = await testService(t);
   const user = (await send('POST', '/users', { body: { email: 'b@example.org', name: 'B' } })).json;
   const path = `/users/${user.id}`;
@@ -57,7 +57,7 @@ t.test('a batch answers each operation in order, in one transaction', async (t) 
   );
 });
 
-t.test('all or nothing: the failing operation is told with its index', async (t) => {
+t.test('all or nothing: the failing operation is reported with its index', async (t) => {
   const { send } = await testService(t);
   const user = (await send('POST', '/users', { body: { email: 'b@example.org', name: 'B' } })).json;
   const path = `/users/${user.id}`;
@@ -67,9 +67,9 @@ t.test('all or nothing: the failing operation is told with its index', async (t)
       { method: 'PATCH', path, body: { x: 1 } },
       operation,
     ];
-    const answer = await send('POST', '/batch', { body: { operations } });
-    t.equal(answer.status, status, JSON.stringify(operation));
-    t.match(answer.json, { error: { details: { operation: 2 }, ...json } });
+    const response = await send('POST', '/batch', { body: { operations } });
+    t.equal(response.status, status, JSON.stringify(operation));
+    t.match(response.json, { error: { details: { operation: 2 }, ...json } });
     t.equal((await send('GET', '/items')).json.meta.total, 0);
     t.equal((await send('GET', path)).json._version, 1);
   };
@@ -82,7 +82,7 @@ t.test('all or nothing: the failing operation is told with its index', async (t)
   });
   await fails({ method: 'PUT', path, body: { email: 'b@example.org', name: 'B', _version: 1 } }, 409, {
     code: 'VERSION_CONFLICT',
-    details: { details: { current: 2 } },
+    details: { details: { current: { _version: 2 } } },
   });
   await fails({ method: 'PATCH', path, body: {}, headers: { 'if-match': '"1"' } }, 412, {
     code: 'PRECONDITION_FAILED',
@@ -152,12 +152,12 @@ t.test('batches that lock the same records in different orders all end', async (
     body: [{ op: 'add', path: '/list/-', value: 1 }],
   });
   const once = async (order: readonly string[]): Promise<void> => {
-    const answer = await send('POST', '/batch', { body: order.map(add) });
-    if (answer.status === 503) {
-      t.equal(answer.headers['retry-after'], '1');
+    const response = await send('POST', '/batch', { body: order.map(add) });
+    if (response.status === 503) {
+      t.equal(response.headers['retry-after'], '1');
       return once(order);
     }
-    t.equal(answer.status, 200, answer.text);
+    t.equal(response.status, 200, response.text);
   };
   await Promise.all(Array.from({ length: 12 }, (_, n) => once(n % 2 === 0 ? ids : ids.toReversed())));
   for (const id of ids) t.equal((await send('GET', `/items/${id}`)).json.list.length, 12);

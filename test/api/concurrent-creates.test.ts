@@ -1,18 +1,18 @@
 import postgres from 'postgres';
 import t from 'tap';
-import { type Answer, testService } from '../support/service.js';
+import { type ServiceResponse, testService } from '../support/service.js';
 
-const count = (answers: readonly Answer[], status: number): number =>
-  answers.filter((answer) => answer.status === status).length;
+const count = (responses: readonly ServiceResponse[], status: number): number =>
+  responses.filter((response) => response.status === status).length;
 
-t.test('creates that come together are one transaction, and each has its own answer', async (t) => {
+t.test('creates that come together are one transaction, and each has its own response', async (t) => {
   const { send, databaseUrl } = await testService(t);
   const sql = postgres(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   await send('POST', '/users', { body: { email: 'taken@example.org', name: 'First' } });
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 120 }, (_, n) => {
-      // Every tenth is taken, every seventh pair is the same address, every eleventh is not valid.
+      // Every tenth address is already in use, every seventh pair is the same address, every eleventh is invalid.
       const email =
         n % 10 === 3 ? 'taken@example.org' : `n${n % 14 < 7 ? n : n - (n % 14 === 7 ? 7 : 0)}@example.org`;
       const body =
@@ -20,12 +20,12 @@ t.test('creates that come together are one transaction, and each has its own ans
       return send('POST', '/users', { body });
     }),
   );
-  const made = answers.filter(({ status }) => status === 201).map(({ json }) => json);
-  for (const answer of answers) t.ok([201, 400, 409].includes(answer.status), String(answer.status));
-  t.equal(count(answers, 400), 11);
-  t.ok(count(answers, 409) >= 12);
-  for (const answer of answers.filter(({ status }) => status === 409))
-    t.equal(answer.json.error.code, 'EMAIL_TAKEN');
+  const made = responses.filter(({ status }) => status === 201).map(({ json }) => json);
+  for (const response of responses) t.ok([201, 400, 409].includes(response.status), String(response.status));
+  t.equal(count(responses, 400), 11);
+  t.ok(count(responses, 409) >= 12);
+  for (const response of responses.filter(({ status }) => status === 409))
+    t.equal(response.json.error.code, 'EMAIL_TAKEN');
   for (const { id, name, n } of made) {
     const { json } = await send('GET', `/users/${id}`);
     t.equal(json.name, `N "${n}" \\ \u2028 é`);
@@ -42,13 +42,13 @@ t.test('a record that names no parent spoils none of those that came with it', a
   const { send } = await testService(t);
   const user = (await send('POST', '/users', { body: { email: 'a@example.org', name: 'A' } })).json.id;
   const none = '01900000-0000-7000-8000-000000000000';
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 60 }, (_, n) =>
       send('POST', '/posts', { body: { userId: n % 6 === 0 ? none : user, n } }),
     ),
   );
-  t.equal(count(answers, 201), 50);
-  t.equal(count(answers, 422), 10);
+  t.equal(count(responses, 201), 50);
+  t.equal(count(responses, 422), 10);
   t.equal((await send('GET', `/users/${user}/posts`)).json.length, 50);
 });
 
@@ -59,14 +59,14 @@ t.test('patches that come together: each applied once, refused ones alone', asyn
   const users: string[] = [];
   for (let n = 0; n < 40; n++)
     users.push((await send('POST', '/users', { body: { email: `p${n}@example.org`, name: 'P' } })).json.id);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     users.flatMap((id, n) => [
       send('PATCH', `/users/${id}`, { body: { note: `n${n}` } }),
       send('PATCH', `/users/${id}`, { body: n % 8 === 0 ? { email: 'p1@example.org' } : { age: n } }),
     ]),
   );
-  t.equal(count(answers, 200), 75);
-  t.equal(count(answers, 409), 5);
+  t.equal(count(responses, 200), 75);
+  t.equal(count(responses, 409), 5);
   for (const [n, id] of users.entries()) {
     const { json } = await send('GET', `/users/${id}`);
     t.match(json, { note: `n${n}`, email: `p${n}@example.org`, ...(n % 8 === 0 ? {} : { age: n }) });
@@ -86,11 +86,11 @@ t.test('of replacements of one version that come together one takes place', asyn
       return send('PUT', `/items/${id}`, { body, headers: { 'if-match': '"1"' } });
     }),
   );
-  const answers = await Promise.all(puts);
-  t.equal(count(answers, 200), 5);
-  t.equal(count(answers, 412), 35);
+  const responses = await Promise.all(puts);
+  t.equal(count(responses, 200), 5);
+  t.equal(count(responses, 412), 35);
   for (const id of ids) {
-    const won = answers.find(({ status, json }) => status === 200 && json.id === id)!;
+    const won = responses.find(({ status, json }) => status === 200 && json.id === id)!;
     t.same((await send('GET', `/items/${id}`)).json, won.json);
   }
   const gone = await Promise.all(

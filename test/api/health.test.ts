@@ -16,7 +16,7 @@ t.test('health without a credential, outside every limit', async (t) => {
   t.equal((await send('POST', '/readyz')).status, 405);
 });
 
-t.test('a database that is away is told, and that it is back', async (t) => {
+t.test('a database that is away is reported, and so is its return', async (t) => {
   const proxy = await testProxy(t, await testDatabase(t));
   const { send } = await testService(t, { DATABASE_URL: proxy.url, DB_TIMEOUT_MS: '500' });
   const state = async () => (await send('GET', '/readyz')).json.status as string;

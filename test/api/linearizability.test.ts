@@ -20,7 +20,7 @@ function random(seed: number): (below: number) => number {
   };
 }
 
-interface Answer {
+interface Observed {
   readonly status: number;
   readonly etag: number | undefined;
   /** 503 with Retry-After: nothing was done, and one may ask again. */
@@ -31,7 +31,7 @@ interface Answer {
 
 function requester(
   url: string,
-): (method: string, path: string, headers?: Record<string, string>, body?: object) => Promise<Answer> {
+): (method: string, path: string, headers?: Record<string, string>, body?: object) => Promise<Observed> {
   const agent = new http.Agent({ keepAlive: true });
   const { hostname, port } = new URL(url);
   return (method, path, headers = {}, body) =>
@@ -77,7 +77,7 @@ async function twoServices(t: Test): Promise<[Send, Send]> {
   return [requester(a!), requester(b!)];
 }
 
-t.test('records behave as single copies, whoever asks which service', async (t) => {
+t.test('records behave as single copies, through any service', async (t) => {
   const services = await twoServices(t);
   const seed = Number(process.env.PLINTH_SEED ?? Math.floor(Math.random() * 2 ** 31));
   t.comment(`PLINTH_SEED=${seed}`);
@@ -103,7 +103,7 @@ interface History {
   readonly refusals: number;
 }
 
-/** Lets clients loose on new records; gives what each asked and was told. */
+/** Lets clients loose on new records; gives what each requested and what it got. */
 async function record(services: readonly Send[], pick: (below: number) => number): Promise<History> {
   const operations: Operation[] = [];
   let refusals = 0;
@@ -113,31 +113,31 @@ async function record(services: readonly Send[], pick: (below: number) => number
   async function ask(
     kind: Operation['kind'],
     id: string,
-    send: () => Promise<Answer>,
+    send: () => Promise<Observed>,
     more: Partial<Operation>,
-  ): Promise<Answer> {
+  ): Promise<Observed> {
     const began = ++clock;
-    const answer = await send();
-    const current = answer.json?.error?.details?.current;
-    const version = answer.etag ?? (typeof current === 'number' ? current : undefined);
-    const value = answer.json?.value ?? current?.value;
+    const response = await send();
+    const current = response.json?.error?.details?.current;
+    const version = response.etag ?? current?._version;
+    const value = response.json?.value ?? current?.value;
     const ended = ++clock;
     // It tells nothing of the record; had it written after all, a version would be missing.
-    if (answer.busy) {
+    if (response.busy) {
       refusals++;
-      return answer;
+      return response;
     }
     operations.push({
-      id: id || answer.json.id,
+      id: id || response.json.id,
       kind,
       began,
       ended,
-      status: answer.status,
+      status: response.status,
       ...(version === undefined ? {} : { version }),
       ...(value === undefined ? {} : { value }),
       ...more,
     });
-    return answer;
+    return response;
   }
 
   const ids: string[] = [];
@@ -162,39 +162,39 @@ async function record(services: readonly Send[], pick: (below: number) => number
       const ifMatch = { 'if-match': `"${expected}"` };
       const value = `v${values++}`;
       const choice = pick(40);
-      let answer: Answer;
-      if (choice < 14) answer = await ask('read', id, () => send('GET', path), {});
+      let response: Observed;
+      if (choice < 14) response = await ask('read', id, () => send('GET', path), {});
       else if (choice < 18)
-        answer = await ask('read', id, () => send('GET', path, { 'if-none-match': `"${expected}"` }), {
+        response = await ask('read', id, () => send('GET', path, { 'if-none-match': `"${expected}"` }), {
           expected,
         });
       else if (choice < 26)
-        answer = await ask('write', id, () => send('PATCH', path, ifMatch, { value }), {
+        response = await ask('write', id, () => send('PATCH', path, ifMatch, { value }), {
           expected,
           sent: value,
         });
       else if (choice < 33)
-        answer = await ask('write', id, () => send('PATCH', path, {}, { value }), { sent: value });
+        response = await ask('write', id, () => send('PATCH', path, {}, { value }), { sent: value });
       else if (choice < 38)
-        answer = await ask(
+        response = await ask(
           'write',
           id,
           () => send('PUT', path, {}, { name: 'x', value, _version: expected }),
           { expected, sent: value },
         );
       else if (choice < 39)
-        answer = await ask('delete', id, () => send('DELETE', path, ifMatch), { expected });
-      else answer = await ask('delete', id, () => send('DELETE', path), {});
-      if (answer.etag !== undefined) known.set(id, answer.etag);
+        response = await ask('delete', id, () => send('DELETE', path, ifMatch), { expected });
+      else response = await ask('delete', id, () => send('DELETE', path), {});
+      if (response.etag !== undefined) known.set(id, response.etag);
     }
   };
-  // What a client asks depends on the seed alone, not on whose answer came first.
+  // What a client requests depends on the seed alone, not on which response came first.
   const seeds = Array.from({ length: CLIENTS }, () => pick(2 ** 31));
   await Promise.all(Array.from({ length: CLIENTS }, (_, number) => client(number, random(seeds[number]!))));
   return { operations, refusals };
 }
 
-t.test('what one service answered, the other shows', async (t) => {
+t.test('what one service confirmed, the other shows', async (t) => {
   const services = await twoServices(t);
   const misses: string[] = [];
   const expect = (holds: boolean, what: string) => void (holds || misses.push(what));
@@ -233,14 +233,14 @@ t.test('64 clients that append 50 times each to one record lose nothing', async 
     const statuses = new Map<number, number>();
     const append = async (number: number, n: number): Promise<void> => {
       const patch = [{ op: 'add', path: '/list/-', value: `${number}-${n}` }];
-      const answer = await services[number % using]!(
+      const response = await services[number % using]!(
         'PATCH',
         `/items/${id}`,
         { 'content-type': 'application/json-patch+json', prefer: 'return=minimal' },
         patch,
       );
-      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
-      if (answer.busy) await append(number, n);
+      statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
+      if (response.busy) await append(number, n);
     };
     const client = async (number: number): Promise<void> => {
       for (let n = 0; n < rounds; n++) await append(number, n);

@@ -60,8 +60,8 @@ function dice(seed: number): (below: number) => number {
   };
 }
 
-function anyObject(roll: (below: number) => number, most: number): string[] {
-  const names = new Set(Array.from({ length: roll(most + 1) }, () => NAMES[roll(NAMES.length)]!));
+function anyObject(roll: (below: number) => number, max: number): string[] {
+  const names = new Set(Array.from({ length: roll(max + 1) }, () => NAMES[roll(NAMES.length)]!));
   return [...names].map((name) => `${JSON.stringify(name)}:${VALUES[roll(VALUES.length)]}`);
 }
 
@@ -177,7 +177,6 @@ t.test('users and posts: what is unique, secret or a reference', async (t) => {
   });
   t.same([...(await sql`select email from users where id = ${one}`)], [{ email: 'three@example.org' }]);
   t.notMatch((await patch(`/users/${one}`, { password: 'correct horse' })).text, /password|horse/);
-  t.equal((await sql`select from passwords where user_id = ${one}`).length, 1);
   const post = (await send('POST', '/posts', { body: { userId: one, title: 'A' } })).json.id;
   await patch(`/posts/${post}`, { title: 'B' });
   t.match(await patch(`/posts/${post}`, { title: 'C' }), { status: 200, json: { userId: one, title: 'C' } });

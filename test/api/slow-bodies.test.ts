@@ -59,7 +59,7 @@ t.test('an unknown X-Key-Id: no body is read, and others are served meanwhile', 
   await until('all have a response', () => clients.every(({ text }) => text.startsWith('HTTP/1.1 401 ')));
   t.notOk(
     clients.some(({ text }) => text.includes(' 100 Continue')),
-    'nobody is asked for a body',
+    'no client is invited to send a body',
   );
   for (const { text } of clients) t.match(text, /\r\nConnection: close\r\n/);
 });

@@ -32,7 +32,7 @@ function trickle({ socket }: { socket: net.Socket }, bytes: string): void {
   socket.once('close', () => clearInterval(timer));
 }
 
-/** Items that fill more than the system keeps for a reader. */
+/** Items that fill more than the system buffers for a reader. */
 async function fill({ send }: TestService): Promise<void> {
   for (let count = 0; count < 20; count++)
     await send('POST', '/items', { body: { name: 'a', x: 'a'.repeat(1_000_000) } });
@@ -71,7 +71,7 @@ t.test('bodies that are slow to come take no place from others', async (t) => {
   await until('all are waited for', () => clients.every(({ text }) => text.startsWith('HTTP/1.1 100 ')));
   t.equal((await service.send('GET', '/items')).status, 200);
   for (const { socket } of clients) socket.write(body);
-  await until('all are answered', () => clients.every(({ text }) => text.includes('HTTP/1.1 201 ')));
+  await until('all have a response', () => clients.every(({ text }) => text.includes('HTTP/1.1 201 ')));
 });
 
 t.test('a connection on which nothing comes is ended', async (t) => {
@@ -79,7 +79,7 @@ t.test('a connection on which nothing comes is ended', async (t) => {
   const silent = await connected(t, service);
   const idle = await connected(t, service);
   idle.socket.write(`GET /users HTTP/1.1\r\n${HOST}\r\n`);
-  await until('it is answered', () => idle.text.endsWith('0\r\n\r\n'));
+  await until('it has a response', () => idle.text.endsWith('0\r\n\r\n'));
   await until('both are ended', () => silent.ended && idle.ended);
   t.match(idle.text, /^HTTP\/1\.1 200 /);
 });
@@ -110,7 +110,7 @@ t.test('a slow reader that goes on taking gets all of it', async (t) => {
   t.match(client.text, /^HTTP\/1\.1 200 /);
 });
 
-t.test('who sends request after request and reads nothing has one answer made', async (t) => {
+t.test('a client that sends request after request and reads nothing has one response made', async (t) => {
   let made = 0;
   const page = 'a'.repeat(20_000_000);
   const service = await testService(
@@ -136,13 +136,13 @@ t.test('who sends request after request and reads nothing has one answer made', 
   const client = await connected(t, service);
   client.socket.pause();
   client.socket.write(`GET /large HTTP/1.1\r\n${HOST}\r\n`.repeat(50));
-  await until('the first is answered', () => made > 0);
+  await until('the first has a response', () => made > 0);
   await until('it waits', async () => (await service.send('GET', '/users/1')).status === 503);
-  await until('its answer is dropped', async () => (await service.send('GET', '/users/1')).status === 404);
+  await until('its response is dropped', async () => (await service.send('GET', '/users/1')).status === 404);
   t.equal(made, 1);
 });
 
-t.test('a request that waits for the service is not taken for a slow client', async (t) => {
+t.test('a request that waits for the service is not mistaken for a slow client', async (t) => {
   const service = await testService(
     t,
     {},

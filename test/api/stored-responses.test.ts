@@ -1,6 +1,6 @@
 import t from 'tap';
 import { prune } from '../../src/db/maintenance.js';
-import { KEPT, testService } from '../support/service.js';
+import { RETENTION, testService } from '../support/service.js';
 
 const LARGE = 'x'.repeat(950_000);
 const keyed = (key: string) => ({ 'idempotency-key': key });
@@ -12,11 +12,11 @@ t.test('small patches of a large record do not copy it into stored responses', a
   const path = created.headers.location!;
   t.equal((await send('POST', '/items', { headers: keyed('create'), body: item })).text, created.text);
   for (let n = 0; n < 10; n++) {
-    const answer = await send('PATCH', path, { headers: keyed(`k${n}`), body: { n } });
-    t.equal(answer.status, 200);
+    const response = await send('PATCH', path, { headers: keyed(`k${n}`), body: { n } });
+    t.equal(response.status, 200);
     const again = await send('PATCH', path, { headers: keyed(`k${n}`), body: { n } });
-    t.match(again, { status: 200, headers: { 'idempotency-replayed': 'true', etag: answer.headers.etag } });
-    t.equal(again.text, answer.text, 'a repeat of the current version is the same');
+    t.match(again, { status: 200, headers: { 'idempotency-replayed': 'true', etag: response.headers.etag } });
+    t.equal(again.text, response.text, 'a repeat of the current version is the same');
   }
   const operations = Array.from({ length: 4 }, (_, n) => ({ method: 'PATCH', path, body: { n } }));
   const first = await send('POST', '/batch', { headers: keyed('batch'), body: operations.slice(0, 1) });
@@ -92,9 +92,9 @@ t.test('beyond IDEMPOTENCY_MAX_BYTES the caller that stores most loses its oldes
   await db.run("update idempotency_keys set caller = 'another' where key = 'k0'", []);
   const keys = async () =>
     (await db.run('select key from idempotency_keys order by created_at', [])).map(({ key }) => key);
-  await prune(db, KEPT);
+  await prune(db, RETENTION);
   t.equal((await keys()).length, 5);
   const [one] = await db.run('select max(bytes) as bytes from idempotency_keys', []);
-  await prune(db, { ...KEPT, idempotencyMaxBytes: 3 * (one!.bytes as number) });
+  await prune(db, { ...RETENTION, idempotencyMaxBytes: 3 * (one!.bytes as number) });
   t.same(await keys(), ['k0', 'k3', 'k4']);
 });

@@ -3,7 +3,7 @@ import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { makeKey } from '../support/credentials.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../support/issuer.js';
-import { type Answer, type SendOptions, testService } from '../support/service.js';
+import { type SendOptions, type ServiceResponse, testService } from '../support/service.js';
 
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
@@ -29,7 +29,7 @@ async function setup(t: Test, env: Record<string, string> = {}, password: string
   });
   const as =
     (key: string) =>
-    (method: string, path: string, options: SendOptions = {}): Promise<Answer> =>
+    (method: string, path: string, options: SendOptions = {}): Promise<ServiceResponse> =>
       service.send(method, path, { ...options, headers: { ...options.headers, 'x-api-key': key } });
   const admin = as((await makeKey(service.db)).key);
   const writer = as((await makeKey(service.db, { scopes: ['users:write'] })).key);

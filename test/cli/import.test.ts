@@ -103,7 +103,7 @@ t.test('dummyjson-products.json loads whole as items and reads back equal', asyn
   }
 });
 
-t.test('a record that is refused is told with its place and reason, and stops nothing else', async (t) => {
+t.test('a refused record is reported with its position and reason, and stops nothing else', async (t) => {
   const service = await testService(t);
   const { json } = await service.send('POST', '/users', {
     body: { email: 'there@example.org', name: 'There' },
@@ -216,10 +216,10 @@ t.test('what cannot be loaded at all is one clear line, and loads nothing', asyn
     t.equal(outcome.err.includes('usage:'), usage, 'the usage for wrong usage only');
     t.equal(outcome.out, '');
   };
-  const good = fileOf(t, { items: [{ name: 'a' }] });
+  const valid = fileOf(t, { items: [{ name: 'a' }] });
   await fails([], 64, /name one file/, true);
-  await fails([good, '--what'], 64, /--what/, true);
-  await fails([good, '--rename', 'x'], 64, /FROM=TO/, true);
+  await fails([valid, '--what'], 64, /--what/, true);
+  await fails([valid, '--rename', 'x'], 64, /FROM=TO/, true);
   await fails(['/nowhere.json'], 64, /cannot be read/);
   await fails([fileOf(t, '{"items": [')], 64, /not valid JSON/);
   await fails([fileOf(t, '[]')], 64, /--as/);
@@ -230,21 +230,21 @@ t.test('what cannot be loaded at all is one clear line, and loads nothing', asyn
     /no collection pets: there are users, items, posts/,
   );
   await fails([fileOf(t, { a: [], b: [] }), '--as', 'items'], 64, /one array/);
-  t.match(await importFile([good], { DATABASE_URL: 'nonsense' }), { code: 78, err: /DATABASE_URL must be/ });
-  t.match(await importFile([good], { DATABASE_URL: 'postgres://a@127.0.0.1:1/b' }), {
+  t.match(await importFile([valid], { DATABASE_URL: 'nonsense' }), { code: 78, err: /DATABASE_URL must be/ });
+  t.match(await importFile([valid], { DATABASE_URL: 'postgres://a@127.0.0.1:1/b' }), {
     code: 1,
     err: /cannot be reached/,
   });
   t.match(await importFile(['--help']), { code: 0, out: /^usage:/ });
 });
 
-t.test('an embedded database that a service uses is left alone', async (t) => {
+t.test('an import works beside the service that uses the embedded database', async (t) => {
   const folder = await dataFolder(t);
   const service = startProcess(t, { DATA_DIR: folder });
   const url = await service.ready();
   const outcome = await importFile([fileOf(t, { items: [{ name: 'a' }] })], { DATA_DIR: folder });
-  t.match(outcome, { code: 1, out: '', err: /^plinth: DATA_DIR is in use: [^\n]+\n$/ });
-  t.equal((await send(url, 'GET', '/items?order=asc')).json.length, 0);
+  t.match(outcome, { code: 0, out: 'items: 1 stored, 0 refused\n' });
+  t.equal((await send(url, 'GET', '/items?order=asc')).json.length, 1);
 });
 
 t.test('a signal ends it with the embedded database', async (t) => {

@@ -1,36 +1,14 @@
+import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { type ImportOptions, importRecords, type Load } from '../../src/cli/importer.js';
-import type { Collection } from '../../src/collection/collection.js';
-import { readRecords } from '../../src/http/strict-json.js';
 import type { Json } from '../../src/json.js';
-import { type TestService, testService } from '../support/service.js';
+import { load } from '../support/load.js';
+import { testService } from '../support/service.js';
 
-interface Outcome extends Load {
-  /** Place and reason of each refusal, sorted. */
-  readonly refusals: string[];
-}
-
-async function load(
-  collections: readonly Collection[],
-  records: Record<string, Json[]>,
-  options: Partial<ImportOptions> = {},
-): Promise<Outcome> {
-  const refusals: string[] = [];
-  const outcome = await importRecords(collections, new Map(Object.entries(records)), {
-    strict: false,
-    rename: new Map(),
-    recordLimit: 1_048_576,
-    onRefused: (place, reason) => refusals.push(`${place}: ${reason}`),
-    onProgress: () => undefined,
-    ...options,
-  });
-  return { ...outcome, refusals: refusals.sort() };
-}
-
-async function opened(t: Test): Promise<{ service: TestService; all: Collection[] }> {
+async function opened(t: Test) {
   const service = await testService(t);
-  const [users, items, posts] = service.collections as [Collection, Collection, Collection];
-  return { service, all: [posts, users, items] };
+  const named = (name: string) =>
+    service.collections.find(({ resource }) => resource.name === name)!.resource;
+  return { service, all: { url: service.databaseUrl, resources: ['posts', 'users', 'items'].map(named) } };
 }
 
 const user = (id: Json, name: string) => ({ id, name, email: `${name}@example.org` });
@@ -106,8 +84,7 @@ t.test('what HTTP would refuse is refused, and stops nothing else', async (t) =>
   const text = `[{"name": "first"}, {"name": "deep", "x": ${deep}}, {"name": "far", "n": [1e400]},
     {"name": "half \\ud800"}, {"name": "big", "x": "${'x'.repeat(2000)}"}, null, {"name": "", "price": "1"},
     {"name": "last", "__proto__": {"a": 1}, "constructor": 2, "id": 5, "_version": 9, "created_at": "then"}]`;
-  const items = readRecords(Buffer.from(text)) as Json[];
-  const { imported, refusals } = await load(all, { items }, { recordLimit: 1000 });
+  const { imported, refusals } = await load(all, `{"items": ${text}}`, { recordLimit: 1000 });
   t.same(imported, [{ collection: 'items', stored: 2, refused: 6 }]);
   t.same(refusals, [
     'items[1]: must not be nested deeper than 32 levels',
@@ -118,9 +95,9 @@ t.test('what HTTP would refuse is refused, and stops nothing else', async (t) =>
     'items[6]/name: must NOT have fewer than 1 characters',
     'items[6]/price: must be number',
   ]);
-  const { text: answer } = await service.send('GET', '/items?order=asc');
-  t.match(answer, /"__proto__":\{"a":1\},"constructor":2,/);
-  const [first, last] = JSON.parse(answer);
+  const { text: response } = await service.send('GET', '/items?order=asc');
+  t.match(response, /"__proto__":\{"a":1\},"constructor":2,/);
+  const [first, last] = JSON.parse(response);
   t.match([first, last], [{ name: 'first' }, { name: 'last', _version: 1 }]);
   t.not(last.created_at, 'then');
 });
@@ -145,25 +122,19 @@ t.test('strict: what comes before the first refusal is in, nothing after it', as
   t.match((await service.send('GET', '/items?order=asc')).json, [{ name: 'a' }, { name: 'b' }]);
 });
 
-t.test('a database that goes away ends the load, which tells how far it got', async (t) => {
-  const { all } = await opened(t);
-  const items = all.find(({ resource }) => resource.name === 'items')!;
-  let writes = 0;
-  let inFlight = 0;
-  const failing: Collection = {
-    ...items,
-    create: async (draft) => {
-      if (++writes > 40) throw Object.assign(new Error('gone'), { code: 'CONNECTION_CLOSED' });
-      inFlight++;
-      const stored = await items.create(draft);
-      inFlight--;
-      return stored;
-    },
-  };
+t.test('an error that no record caused ends the load, and nothing of its batch is stored', async (t) => {
+  const { service, all } = await opened(t);
+  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await sql.unsafe(`create function fail() returns trigger language plpgsql as
+    $$ begin raise exception 'gone' using errcode = '57P01'; end $$;
+    create trigger fail before insert on items for each row when (new.name = 'item 900') execute function fail()`);
   const records = Array.from({ length: 1000 }, (_, at) => ({ name: `item ${at}` }));
-  const { imported, fault, refusals } = await load([failing], { items: records });
-  t.same(imported, [{ collection: 'items', stored: 40, refused: 0 }]);
+  const { imported, fault, refusals } = await load(all, { users: [user(1, 'ann')], items: records });
+  t.same(imported, [
+    { collection: 'users', stored: 1, refused: 0 },
+    { collection: 'items', stored: 0, refused: 0 },
+  ]);
   t.match(fault, { status: 503, message: 'The database is not available.' });
   t.same(refusals, []);
-  t.equal(inFlight, 0, 'nothing is left running');
 });

@@ -30,9 +30,9 @@ t.test('a key is made, listed and revoked while a service uses the database', as
   t.same([made.code, made.err], [0, '']);
   const { id, key } = madeOf(made.out);
   t.ok(isKey(key));
-  const answer = await service.send('GET', '/whoami', { headers: { 'x-api-key': key } });
-  t.match(answer, { status: 200, json: { subject: 'bob', scopes: ['items:read', 'self'] } });
-  const days = (Date.parse(answer.json.expires_at) - Date.now()) / 86_400_000;
+  const response = await service.send('GET', '/whoami', { headers: { 'x-api-key': key } });
+  t.match(response, { status: 200, json: { subject: 'bob', scopes: ['items:read', 'self'] } });
+  const days = (Date.parse(response.json.expires_at) - Date.now()) / 86_400_000;
   t.ok(days > 89.9 && days <= 90);
 
   const second = madeOf((await plinth(t, CREATE, env)).out);
@@ -83,9 +83,17 @@ t.test('wrong usage ends it with 64, bad configuration with 78, nothing started'
   const env = { DATA_DIR: join(folder, 'data') };
   const wrong: [string[], RegExp][] = [
     [['dance'], /^plinth: there is no command dance\nusage: /],
-    [['start', 'now'], /^plinth: there is no command start now\nusage: /],
-    [['keys'], /^plinth: keys needs create, list or revoke\nusage: /],
-    [['keys', 'dance'], /^plinth: there is no command keys dance\nusage: /],
+    [['start', 'now'], /^plinth: there is no argument now: settings are environment variables\nusage: /],
+    [['--port', '4999'], /^plinth: there is no option --port: set PORT in the environment\nusage: /],
+    [
+      ['start', '--speed=9'],
+      /^plinth: there is no option --speed=9: settings are environment variables\nusage: /,
+    ],
+    [['keys'], /^plinth: keys needs a subcommand: create, list or revoke\nusage: /],
+    [
+      ['keys', 'dance'],
+      /^plinth: there is no command keys dance: there are create, list and revoke\nusage: /,
+    ],
     [['keys', 'create'], /^plinth: keys create needs --label, --subject and --scopes\nusage: /],
     [
       [...CREATE, '--expires', 'soon'],
@@ -97,20 +105,26 @@ t.test('wrong usage ends it with 64, bad configuration with 78, nothing started'
     [[...CREATE, '--scopes', ''], /^plinth: --scopes must/],
     [[...CREATE, '--label', ' '], /^plinth: --label must/],
     [['keys', 'list', 'all'], /^plinth: keys list has no arguments\nusage: /],
+    [['webhooks'], /^plinth: webhooks needs a subcommand: listen\nusage: /],
+    [['webhooks', 'listen', '--port', 'x'], /^plinth: --port must be an integer/],
+    [
+      ['keys', 'create', '--label', 'l', '--subject', 's', '--scopes', 'item:read'],
+      /^plinth: --scopes `item:read` is not a scope: there are .*items:read.*\nusage: /,
+    ],
     [['keys', 'revoke'], /^plinth: keys revoke needs the id of a key\nusage: /],
     [['keys', 'revoke', 'x'], /^plinth: keys revoke needs the id of a key\nusage: /],
   ];
-  for (const [args, told] of wrong) {
+  for (const [args, message] of wrong) {
     const { code, out, err } = await plinth(t, args, env);
     t.same([code, out], [64, ''], args.join(' '));
-    t.match(err, told);
+    t.match(err, message);
   }
   const bad = await plinth(t, ['keys', 'list'], { ...env, PORT: '70000' });
   t.match(bad, { code: 78, out: '', err: /^plinth: PORT must be [^\n]+\n$/ });
   t.equal(serverPid(env.DATA_DIR), undefined);
 });
 
-t.test('what cannot be done is told in one line', async (t) => {
+t.test('what cannot be done is reported in one line', async (t) => {
   const file = join(t.testdir({ 'no.pem': 'nothing' }), 'no.pem');
   const env = { DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/d' };
   const away = await plinth(t, ['keys', 'list'], env);
@@ -130,5 +144,13 @@ t.test('it starts the service, and says how it is used', async (t) => {
   t.equal((await send(url, 'GET', '/users')).status, 200);
   service.child.kill('SIGTERM');
   t.equal(await service.ended, 0);
-  t.match(await plinth(t, ['--help'], {}), { code: 0, out: /^usage: plinth/, err: '' });
+  t.match(await plinth(t, ['--help'], {}), { code: 0, out: /^usage: plinth \[start\]\n/, err: '' });
+  for (const command of ['start', 'import', 'collections', 'migrate', 'keys', 'webhooks', 'verify-webhook']) {
+    const [help, version] = [
+      await plinth(t, [command, '--help'], {}),
+      await plinth(t, [command, '--version'], {}),
+    ];
+    t.match(help, { code: 0, out: new RegExp(`^usage: plinth \\[?${command}`), err: '' });
+    t.match(version, { code: 0, out: /^plinth \d+\.\d+\.\d+\n$/, err: '' });
+  }
 });

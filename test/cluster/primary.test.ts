@@ -43,21 +43,21 @@ async function start(t: Test, env: Record<string, string> = {}) {
 
 const statusOf = async (url: string, path = '/users?limit=1') => (await send(url, 'GET', path)).status;
 
-const answers = (url: string) =>
-  until('it answers', async () => (await statusOf(url).catch(() => 0)) === 200);
+const responds = (url: string) =>
+  until('it responds', async () => (await statusOf(url).catch(() => 0)) === 200);
 
 interface Load {
-  readonly answered: () => number;
+  readonly responses: () => number;
   readonly failures: string[];
-  /** Resolves when every connection has ended: after an answer with `Connection: close`, or refused. */
+  /** Resolves when every connection has ended: after a response with `Connection: close`, or refused. */
   readonly over: Promise<unknown>;
   stop(): void;
 }
 
-/** Asks on so many connections, each kept alive and asked again at once. */
+/** Sends requests on so many persistent connections, on each the next one at once. */
 function load(t: Test, url: string, connections: number): Load {
   const failures: string[] = [];
-  let answered = 0;
+  let responses = 0;
   let stopped = false;
   const ask = async (): Promise<void> => {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
@@ -68,14 +68,14 @@ function load(t: Test, url: string, connections: number): Load {
         if (error.code !== 'ECONNREFUSED') failures.push(error.code ?? error.message);
         return true;
       });
-      answered++;
+      responses++;
       if (closes) break;
     }
     agent.destroy();
   };
   const over = Promise.all(Array.from({ length: connections }, ask));
   return {
-    answered: () => answered,
+    responses: () => responses,
     failures,
     over,
     stop: () => {
@@ -84,7 +84,7 @@ function load(t: Test, url: string, connections: number): Load {
   };
 }
 
-/** Gives whether the answer ends its connection. */
+/** Gives whether the response ends its connection. */
 async function one(agent: http.Agent, url: string): Promise<boolean> {
   const request = http.get(`${url}/users?limit=1`, { agent });
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
@@ -93,7 +93,7 @@ async function one(agent: http.Agent, url: string): Promise<boolean> {
   return response.headers.connection === 'close';
 }
 
-/** A request whose body is awaited; gives how to end it, and its answer. */
+/** A request whose body is awaited; gives how to end it, and its response. */
 async function slowRequest(url: string) {
   const body = JSON.stringify({ email: 'a@example.org', name: 'A' });
   const headers = {
@@ -104,15 +104,15 @@ async function slowRequest(url: string) {
   const request = http.request(`${url}/users`, { method: 'POST', headers, agent: false });
   request.flushHeaders();
   await once(request, 'continue');
-  const answer = once(request, 'response') as Promise<[http.IncomingMessage]>;
-  answer.catch(() => undefined);
-  return { end: () => request.end(body), answer };
+  const received = once(request, 'response') as Promise<[http.IncomingMessage]>;
+  received.catch(() => undefined);
+  return { end: () => request.end(body), received };
 }
 
 t.test('several workers share one port, said in one line', async (t) => {
   const { service, url, pids } = await start(t);
   t.equal(pids.length, 3);
-  t.match(service.stdout(), /^Plinth is ready on http:\/\/127\.0\.0\.1:\d+ \([^\n]*workers: 3\)\n$/);
+  t.match(service.stdout(), /^Plinth is ready on http:\/\/127\.0\.0\.1:\d+\n[\s\S]* workers +3\n/);
   const created = await send(url, 'POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
   t.equal(created.status, 201);
   const all = await Promise.all(Array.from({ length: 12 }, () => statusOf(url, `/users/${created.json.id}`)));
@@ -127,7 +127,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(`${signal} under load: not one request fails`, async (t) => {
     const { service, url } = await start(t);
     const running = load(t, url, 24);
-    await until('the load runs', () => running.answered() > 200);
+    await until('the load runs', () => running.responses() > 200);
     service.child.kill(signal);
     await running.over;
     t.same(running.failures, []);
@@ -139,19 +139,19 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 t.test('a worker that is killed under load is replaced, and the others go on', async (t) => {
   const { service, url, pids } = await start(t);
   const running = load(t, url, 24);
-  await until('the load runs', () => running.answered() > 200);
+  await until('the load runs', () => running.responses() > 200);
   process.kill(pids[1]!, 'SIGKILL');
   await until('there are three again', () => {
     const now = workersOf(service);
     return now.length === 3 && !now.includes(pids[1]!);
   });
-  const before = running.answered();
-  await until('the load goes on', () => running.answered() > before + 100);
+  const before = running.responses();
+  await until('the load goes on', () => running.responses() > before + 100);
   running.stop();
   await running.over;
   t.ok(running.failures.length < 24, 'no more than what that worker had');
   t.match(service.stdout(), /"signal":"SIGKILL","waitMs":100,"msg":"a worker ended and is replaced"/);
-  await answers(url);
+  await responds(url);
 });
 
 t.test('when all are killed at once they come back on the same port', async (t) => {
@@ -161,19 +161,19 @@ t.test('when all are killed at once they come back on the same port', async (t) 
     const now = workersOf(service);
     return now.length === 3 && !now.some((pid) => pids.includes(pid));
   });
-  await answers(url);
+  await responds(url);
 });
 
-t.test('a worker that is told to stop finishes what it has, and is replaced', async (t) => {
+t.test('a worker that gets a signal to stop finishes what it has, and is replaced', async (t) => {
   const { service, url, pids } = await start(t);
   const requests = await Promise.all(pids.map(() => slowRequest(url)));
   for (const pid of pids) process.kill(pid, 'SIGTERM');
   await until('others take new connections', () => workersOf(service).length >= 3);
   requests[0]!.end();
-  const [first] = await requests[0]!.answer;
+  const [first] = await requests[0]!.received;
   first.resume();
   t.equal(first.statusCode, 201);
-  await answers(url);
+  await responds(url);
 });
 
 t.test('waits before a worker is replaced are doubled, up to a bound', async (t) => {
@@ -204,11 +204,11 @@ t.test('a request that does not end is cut off after SHUTDOWN_MS', async (t) => 
 
 t.test('workers whose primary is gone finish what they have, and end', async (t) => {
   const { service, url, pids } = await start(t);
-  const { end, answer } = await slowRequest(url);
+  const { end, received } = await slowRequest(url);
   service.child.kill('SIGKILL');
   await until('the idle ones end', () => pids.filter(isAlive).length === 1);
   end();
-  const [response] = await answer;
+  const [response] = await received;
   t.equal(response.statusCode, 201);
   await until('the last one ends', () => !pids.some(isAlive));
 });
@@ -217,7 +217,7 @@ t.test('maintenance begins and ends for all, also for one that comes later', asy
   const { service, url, pids } = await start(t);
   const seen = async () => new Set(await Promise.all(Array.from({ length: 12 }, () => statusOf(url))));
   const all = (status: number) =>
-    until(`all answer ${status}`, async () => {
+    until(`all respond with ${status}`, async () => {
       const statuses = await seen();
       return statuses.size === 1 && statuses.has(status);
     });
@@ -297,25 +297,25 @@ t.test('connections beyond MAX_CONNECTIONS of every worker are closed', async (t
   await until('five are closed', () => closed === 5);
 });
 
-t.test('what keeps it from starting is told once', async (t) => {
+t.test('what prevents its start is reported once', async (t) => {
   const DATABASE_URL = await testDatabase(t);
-  const told = async (env: Record<string, string>, code: number, line: RegExp) => {
+  const failsWith = async (env: Record<string, string>, code: number, line: RegExp) => {
     const service = startProcess(t, { DATABASE_URL, WORKERS: '3', ...env });
     t.equal(await service.ended, code);
     t.match(service.stderr(), line);
     t.match(service.stderr(), /^plinth: [^\n]+\n$/, 'one line');
     t.equal(service.stdout(), '');
   };
-  const taken = net.createServer().listen(0, '127.0.0.1');
-  t.teardown(() => taken.close());
-  await once(taken, 'listening');
-  await told(
-    { PORT: String((taken.address() as net.AddressInfo).port) },
+  const inUse = net.createServer().listen(0, '127.0.0.1');
+  t.teardown(() => inUse.close());
+  await once(inUse, 'listening');
+  await failsWith(
+    { PORT: String((inUse.address() as net.AddressInfo).port) },
     1,
     /port \d+ of 127\.0\.0\.1 is already in use/,
   );
-  await told({ TLS_CERT: '/no/such', TLS_KEY: '/no/such' }, 1, /TLS_KEY \/no\/such cannot be read/);
-  await told({ WORKERS: '0' }, 78, /WORKERS must be an integer from 1 to 256, or `auto`/);
+  await failsWith({ TLS_CERT: '/no/such', TLS_KEY: '/no/such' }, 1, /TLS_KEY \/no\/such cannot be read/);
+  await failsWith({ WORKERS: '0' }, 78, /WORKERS must be an integer from 1 to 256, or `auto`/);
 });
 
 t.test('one embedded database for all, and keys beside it', async (t) => {

@@ -3,53 +3,38 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { importRecords } from '../../src/cli/importer.js';
-import { openCollection } from '../../src/collection/collection.js';
-import { defineResource } from '../../src/collection/resource.js';
-import { RESOURCES } from '../../src/collection/resources/resources.js';
+import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
+import { load } from '../support/load.js';
 import { until } from '../support/process.js';
-import { testDatabase, testService } from '../support/service.js';
+import { testService } from '../support/service.js';
 
-const authors = defineResource({
-  name: 'authors',
-  singular: 'author',
-  schema: { type: 'object', required: ['pen'], properties: { pen: { type: 'string', minLength: 1 } } },
-  normalize: { pen: ['trim'] },
-  columns: { pen: 'pen' },
-  unique: { authors_pen_key: { field: 'pen' } },
-  requireIfMatch: true,
-});
-const books = defineResource({
-  name: 'books',
-  singular: 'book',
-  schema: { type: 'object', required: ['authorId'], properties: { authorId: { type: 'string' } } },
-  columns: { authorId: 'author_id' },
-  parent: { field: 'authorId', resource: authors },
-});
-const MIGRATION = `
-  create table authors (id uuid primary key, version integer not null default 1, updated_at timestamptz not null,
-    doc text not null, pen text not null constraint authors_pen_key unique);
-  create table books (id uuid primary key, version integer not null default 1, updated_at timestamptz not null,
-    doc text not null, author_id uuid not null references authors on delete cascade);
-  select attach_collection('authors');
-  select attach_collection('books');`;
+const DECLARATIONS = {
+  'users.json': {},
+  'items.json': {},
+  'posts.json': {},
+  'authors.json': {
+    title: 'Author',
+    type: 'object',
+    required: ['pen'],
+    properties: { pen: { type: 'string', minLength: 1, 'x-normalize': ['trim'], 'x-unique': true } },
+    'x-collection': { requireIfMatch: true },
+  },
+  'books.json': {
+    title: 'Book',
+    type: 'object',
+    required: ['authorId'],
+    properties: { authorId: { type: 'string', 'x-references': 'authors', 'x-on-delete': 'cascade' } },
+    'x-collection': { nested: true },
+  },
+};
 
 /** A service with two collections besides its own. */
 async function library(t: Test, env: Record<string, string> = {}) {
-  const databaseUrl = await testDatabase(t);
-  const sql = postgres(databaseUrl, { max: 1 });
-  await sql.unsafe(MIGRATION);
-  await sql.end();
-  return testService(
-    t,
-    { DATABASE_URL: databaseUrl, ...env },
-    {},
-    { resources: [...RESOURCES, authors, books] },
-  );
+  return testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto', ...env });
 }
 
-t.test('a collection is a declaration and a table', async (t) => {
+t.test('a collection is a declaration', async (t) => {
   const { send } = await library(t);
   const created = await send('POST', '/api/v1/authors', { body: { pen: ' Ann ', tag: 1 } });
   t.match(created, { status: 201, json: { pen: 'Ann', tag: 1, _version: 1 } });
@@ -120,20 +105,14 @@ t.test('the scope self grants nothing in a collection whose parents are not user
 });
 
 t.test('records of declared collections are imported, with references to their new parents', async (t) => {
-  const { send, collections } = await library(t);
-  const refused: string[] = [];
+  const { send, collections, databaseUrl } = await library(t);
   const records = {
     books: [{ authorId: '7' }, { authorId: '8' }],
     authors: [{ id: '7', pen: 'Ann' }, { pen: '' }],
   };
-  await importRecords(collections, new Map(Object.entries(records)), {
-    strict: false,
-    rename: new Map(),
-    recordLimit: 1_048_576,
-    onRefused: (place, reason) => refused.push(`${place}: ${reason}`),
-    onProgress: () => undefined,
-  });
-  t.match(refused, [/^authors\[1\]\/pen: /, /^books\[1\]\/authorId: AUTHOR_NOT_FOUND/]);
+  const resources = collections.map(({ resource }) => resource);
+  const { refusals } = await load({ url: databaseUrl, resources }, records);
+  t.match(refusals, [/^authors\[1\]\/pen: /, /^books\[1\]\/authorId: AUTHOR_NOT_FOUND/]);
   t.match((await send('GET', '/books')).json, [{ authorId: (await send('GET', '/authors')).json[0].id }]);
 });
 
@@ -169,27 +148,31 @@ t.test('no code knows a collection by its name, except the sign-in of users', as
   const names = /['"`/](users|items|posts)['"`/?]|\buser_id\b|\bUSER_NOT_FOUND\b/;
   const found: string[] = [];
   for (const file of readdirSync(src, { recursive: true, encoding: 'utf8' })) {
-    if (!file.endsWith('.ts') || /^(auth|passwords|collection\/resources)\//.test(file)) continue;
+    if (!file.endsWith('.ts') || /^(auth|passwords)\//.test(file)) continue;
     const code = readFileSync(join(src, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
     if (names.test(code)) found.push(file);
   }
   t.same(found, []);
 });
 
-t.test('a declaration that does not fit the schema stops the start', async (t) => {
-  const { db } = await testService(t);
-  await t.rejects(openCollection(db, authors, false), /relation "authors" does not exist/);
+t.test('a database that does not match the declarations stops the start with the plan', async (t) => {
+  const folder = declare(t, DECLARATIONS);
+  await t.rejects(
+    testService(t, { COLLECTIONS: folder, MIGRATE: 'check' }),
+    /plinth migrate[\s\S]*create table authors/,
+  );
 });
 
-t.test('a fault of ours is a 500 with the request id, and tells nothing else', async (t) => {
+t.test('an internal error is a 500 with the request id, and reveals nothing else', async (t) => {
   const service = await testService(t);
   const { json } = await service.send('POST', '/items', { body: { name: 'x' } });
   const sql = postgres(service.databaseUrl, { max: 1 });
   await sql.unsafe('alter table items rename column doc to document');
-  const answer = await service.send('GET', `/items/${json.id}`, { headers: { 'x-request-id': 'abc' } });
-  t.equal(answer.status, 500);
-  t.same(answer.json.error.details, { requestId: 'abc' });
-  t.notMatch(answer.text, /column|document|select/);
+  const response = await service.send('GET', `/items/${json.id}`, { headers: { 'x-request-id': 'abc' } });
+  t.equal(response.status, 500);
+  t.equal(response.json.error.requestId, 'abc');
+  t.notOk('details' in response.json.error);
+  t.notMatch(response.text, /column|document|select/);
   t.match(
     (await service.send('GET', `/items/${json.id}`, { headers: { accept: 'application/problem+json, */*' } }))
       .json,

@@ -1,8 +1,6 @@
 import t from 'tap';
 import { readListQuery } from '../../src/collection/list-query.js';
-import { items } from '../../src/collection/resources/items.js';
-import { posts } from '../../src/collection/resources/posts.js';
-import { users } from '../../src/collection/resources/users.js';
+import { items, posts, users } from '../support/collections.js';
 
 t.test('page and limit are read as parseInt does, and have an effective value for any text', async (t) => {
   const rows: [query: string, page: number, limit: number][] = [
@@ -94,7 +92,7 @@ t.test('a search is cut to 100 code points, and no character in two', async (t) 
   t.equal(searchOf(`${' '.repeat(200)}a`), 'a', 'after it is trimmed');
 });
 
-t.test('a list that is not narrowed keeps its own order; a nested one has its parent', async (t) => {
+t.test('a list that is not narrowed has its own order; a nested one has its parent', async (t) => {
   const query = 'sort=name&order=desc&search=x&page=2';
   t.same(readListQuery(query, users).selection, { sort: 'created_at', order: 'asc', search: '' });
   t.same(readListQuery(query, posts, 'p').selection, {

@@ -1,9 +1,9 @@
 import postgres from 'postgres';
 import t from 'tap';
 import { openReads } from '../../src/collection/read-batching.js';
-import { users } from '../../src/collection/resources/users.js';
 import { Statements } from '../../src/collection/sql-templates.js';
 import { connect, type Run } from '../../src/db/db.js';
+import { users } from '../support/collections.js';
 import { testDatabase } from '../support/service.js';
 
 const idOf = (n: number) => `01900000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;

@@ -6,9 +6,9 @@ import { until } from '../support/process.js';
 const metrics = createDbMetrics();
 const shared = () => sharing(metrics, 'read', 'tests');
 
-/** A database that answers when told to, and remembers what it was asked. */
+/** A database that responds when the test says so, and records the statements it got. */
 function database(gather?: { max: number; ms: number }) {
-  const asked: { ids: readonly string[]; answer: () => void; fail: (error: Error) => void }[] = [];
+  const statements: { ids: readonly string[]; respond: () => void; fail: (error: Error) => void }[] = [];
   const read = createBatcher<string, { id: string } | undefined>(
     {
       max: 256,
@@ -20,54 +20,54 @@ function database(gather?: { max: number; ms: number }) {
     },
     (ids) =>
       new Promise((resolve, reject) => {
-        const answer = () => resolve(ids.map((id) => (id.startsWith('no') ? undefined : { id })));
-        asked.push({ ids, answer, fail: reject });
+        const respond = () => resolve(ids.map((id) => (id.startsWith('no') ? undefined : { id })));
+        statements.push({ ids, respond, fail: reject });
       }),
   );
-  return { asked, read };
+  return { statements, read };
 }
 
-const oneTurn = () => new Promise<void>((done) => setImmediate(done));
-/** As many turns as a statement may wait for, and the one in which it is sent. */
-const turn = async () => {
-  for (let turns = 0; turns < 3; turns++) await oneTurn();
+const nextTick = () => new Promise<void>((done) => setImmediate(done));
+/** As many ticks as a statement may wait for, and the one in which it is sent. */
+const ticks = async () => {
+  for (let passed = 0; passed < 3; passed++) await nextTick();
 };
 
-t.test('reads of one turn are one statement, and each gets its own row', async (t) => {
-  const { asked, read } = database();
+t.test('reads of one tick are one statement, and each gets its own row', async (t) => {
+  const { statements, read } = database();
   const reads = [read('a'), read('b'), read('a'), read('none')];
-  await turn();
+  await ticks();
   t.same(
-    asked.map(({ ids }) => ids),
+    statements.map(({ ids }) => ids),
     [['a', 'b', 'none']],
   );
-  asked[0]!.answer();
+  statements[0]!.respond();
   t.same(await Promise.all(reads), [{ id: 'a' }, { id: 'b' }, { id: 'a' }, undefined]);
 });
 
-t.test('a read never joins a statement that was sent before it was asked for', async (t) => {
-  const { asked, read } = database();
+t.test('a read never joins a statement that was sent before it was requested', async (t) => {
+  const { statements, read } = database();
   const first = read('a');
-  await turn();
+  await ticks();
   const second = read('a');
-  await turn();
-  t.equal(asked.length, 2);
-  for (const { answer } of asked) answer();
+  await ticks();
+  t.equal(statements.length, 2);
+  for (const { respond } of statements) respond();
   t.same(await Promise.all([first, second]), [{ id: 'a' }, { id: 'a' }]);
 });
 
 t.test('statements are bounded in keys and in number, and nobody is forgotten', async (t) => {
-  const { asked, read } = database();
+  const { statements, read } = database();
   const reads = Array.from({ length: 1000 }, (_, n) => read(`k${n}`));
-  await turn();
-  await turn();
+  await ticks();
+  await ticks();
   t.same(
-    asked.map(({ ids }) => ids.length),
+    statements.map(({ ids }) => ids.length),
     [256, 256, 256],
   );
-  for (let done = 0; done < asked.length; done++) {
-    asked[done]!.answer();
-    await turn();
+  for (let done = 0; done < statements.length; done++) {
+    statements[done]!.respond();
+    await ticks();
   }
   t.same(
     (await Promise.all(reads)).map((row) => row?.id),
@@ -76,40 +76,40 @@ t.test('statements are bounded in keys and in number, and nobody is forgotten', 
 });
 
 t.test(
-  'after a statement of several, who comes a turn later joins; after one of a single item nobody waits',
+  'after a statement of several, a read that comes a tick later joins; after one of a single item none waits',
   async (t) => {
-    const { asked, read } = database();
-    const sizes = () => asked.map(({ ids }) => ids.length);
+    const { statements, read } = database();
+    const sizes = () => statements.map(({ ids }) => ids.length);
     const reads = [read('a'), read('b')];
-    await oneTurn();
+    await nextTick();
     t.same(sizes(), [2]);
-    asked[0]!.answer();
+    statements[0]!.respond();
     await Promise.all(reads);
     reads.push(read('c'));
-    await oneTurn();
-    t.same(sizes(), [2], 'one turn more');
+    await nextTick();
+    t.same(sizes(), [2], 'one tick more');
     reads.push(read('d'));
-    await turn();
+    await ticks();
     t.same(sizes(), [2, 2]);
-    asked[1]!.answer();
+    statements[1]!.respond();
     await Promise.all(reads);
     reads.push(read('e'));
-    await turn();
+    await ticks();
     reads.push(read('f'));
-    await oneTurn();
+    await nextTick();
     t.same(sizes(), [2, 2, 1, 1]);
-    for (const { answer } of asked.slice(2)) answer();
+    for (const { respond } of statements.slice(2)) respond();
     await Promise.all(reads);
   },
 );
 
-t.test('while one is under way, the next gathers as many as that one had, or so many', async (t) => {
-  const { asked, read } = database({ max: 4, ms: 60_000 });
-  const sizes = () => asked.map(({ ids }) => ids.length);
+t.test('while one is in flight, the next gathers as many as that one had, or so many', async (t) => {
+  const { statements, read } = database({ max: 4, ms: 60_000 });
+  const sizes = () => statements.map(({ ids }) => ids.length);
   const reads: Promise<unknown>[] = [];
   const ask = async (count: number) => {
     for (let n = 0; n < count; n++) reads.push(read(`k${reads.length}`));
-    await turn();
+    await ticks();
   };
   await ask(3);
   await ask(2);
@@ -117,78 +117,78 @@ t.test('while one is under way, the next gathers as many as that one had, or so 
   await ask(1);
   t.same(sizes(), [3, 3], 'as many');
   await ask(2);
-  asked[0]!.answer();
-  await turn();
-  t.same(sizes(), [3, 3], 'one is still under way');
-  asked[1]!.answer();
-  await turn();
+  statements[0]!.respond();
+  await ticks();
+  t.same(sizes(), [3, 3], 'one is still in flight');
+  statements[1]!.respond();
+  await ticks();
   t.same(sizes(), [3, 3, 2], 'none is');
   await ask(100);
   await ask(4);
   t.same(sizes(), [3, 3, 2, 100, 4], 'no more than so many');
-  for (const { answer } of asked) answer();
+  for (const { respond } of statements) respond();
   t.same((await Promise.all(reads)).length, 112);
 });
 
-t.test('so many go at once while the database does nothing, and half of them with its answer', async (t) => {
-  const { asked, read } = database({ max: 4, ms: 60_000 });
-  const sizes = () => asked.map(({ ids }) => ids.length);
+t.test('so many go at once while the database is idle, and half of them with its response', async (t) => {
+  const { statements, read } = database({ max: 4, ms: 60_000 });
+  const sizes = () => statements.map(({ ids }) => ids.length);
   const ask = (count: number, name: string) => Array.from({ length: count }, (_, n) => read(`${name}${n}`));
   const reads = ask(3, 'a');
-  t.same(sizes(), [], 'three wait for the end of the turn');
+  t.same(sizes(), [], 'three wait for the end of the tick');
   reads.push(...ask(1, 'b'), ...ask(2, 'c'));
   t.same(sizes(), [4], 'four do not');
-  await turn();
-  t.same(sizes(), [4], 'who comes later waits, though the end of the turn was planned for');
-  asked[0]!.answer();
+  await ticks();
+  t.same(sizes(), [4], 'a later read waits, though the end of the tick was planned for');
+  statements[0]!.respond();
   await reads[0];
-  t.same(sizes(), [4, 2], 'two go with the answer');
+  t.same(sizes(), [4, 2], 'two go with the response');
   reads.push(...ask(1, 'd'));
-  await turn();
-  asked[1]!.answer();
+  await ticks();
+  statements[1]!.respond();
   await reads[4];
-  t.same(sizes(), [4, 2], 'one waits for the end of the turn');
-  await turn();
+  t.same(sizes(), [4, 2], 'one waits for the end of the tick');
+  await ticks();
   t.same(sizes(), [4, 2, 1]);
-  asked[2]!.answer();
+  statements[2]!.respond();
   t.equal((await Promise.all(reads)).length, 7);
 });
 
 t.test('nobody gathers for a statement that takes long, or that failed', async (t) => {
-  const { asked, read } = database({ max: 4, ms: 1 });
+  const { statements, read } = database({ max: 4, ms: 1 });
   const first = [read('a'), read('b')];
-  await turn();
+  await ticks();
   const second = read('c');
-  await until('it is sent all the same', () => asked.length === 2);
+  await until('it is sent all the same', () => statements.length === 2);
   const third = read('d');
-  asked[1]!.fail(new Error('lost'));
+  statements[1]!.fail(new Error('lost'));
   await t.rejects(second, /lost/);
-  await until('so is the next', () => asked.length === 3);
-  for (const { answer } of asked) answer();
+  await until('so is the next', () => statements.length === 3);
+  for (const { respond } of statements) respond();
   t.same(await Promise.all([...first, third]), [{ id: 'a' }, { id: 'b' }, { id: 'd' }]);
 });
 
 t.test('an error reaches those whose statement it was, and no others', async (t) => {
-  const { asked, read } = database();
+  const { statements, read } = database();
   const first = [read('a'), read('b')];
-  await turn();
+  await ticks();
   const second = read('c');
-  await turn();
-  asked[0]!.fail(new Error('lost'));
-  asked[1]!.answer();
+  await ticks();
+  statements[0]!.fail(new Error('lost'));
+  statements[1]!.respond();
   for (const one of first) await t.rejects(one, /lost/);
   t.same(await second, { id: 'c' });
 });
 
 t.test('more waiting reads than the bound are refused', async (t) => {
-  const { asked, read } = database();
+  const { statements, read } = database();
   const reads = Array.from({ length: 20_001 }, (_, n) => read(`k${n}`));
   await t.rejects(reads.at(-1)!, /is waiting for the database/);
   reads.pop();
-  await turn();
-  for (let done = 0; done < asked.length; done++) {
-    asked[done]!.answer();
-    await turn();
+  await ticks();
+  for (let done = 0; done < statements.length; done++) {
+    statements[done]!.respond();
+    await ticks();
   }
   t.equal((await Promise.all(reads)).length, 20_000);
 });

@@ -1,11 +1,11 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { fill } from '../../bench/harness/data.js';
-import { items } from '../../src/collection/resources/items.js';
 import { Statements } from '../../src/collection/sql-templates.js';
 import { connect } from '../../src/db/db.js';
 import { BUCKET_ROWS, compact, uncompacted } from '../../src/db/row-counts.js';
 import { fill as fillText, readStatements } from '../../src/db/statements.js';
+import { items } from '../support/collections.js';
 import { testDatabase, testService } from '../support/service.js';
 
 const STATEMENTS = new Statements(items, false);
@@ -34,7 +34,7 @@ async function compare(t: Test, sql: postgres.Sql): Promise<number> {
   }) as Promise<number>;
 }
 
-/** Records with moments all over the list, in one statement; more than 300 are told by block. */
+/** Records with moments all over the list, in one statement; more than 300 are counted by bucket. */
 const INSERT = `insert into items (id, updated_at, name, doc)
   select overlay(gen_random_uuid()::text placing
     overlay(lpad(to_hex(1700000000000 + (random() * 200000)::bigint), 12, '0') placing '-' from 9 for 0) from 1 for 13)::uuid,
@@ -121,7 +121,7 @@ t.test('blocks grow with a list, and go with it', async (t) => {
   t.same([few.total, few.starts], [10, 1]);
 });
 
-t.test('what one turn leaves to cut is told, and the next goes on', async (t) => {
+t.test('what one run leaves to cut is reported, and the next goes on', async (t) => {
   const databaseUrl = await testDatabase(t);
   const limits = {
     connections: 1,
@@ -147,7 +147,7 @@ t.test('what one turn leaves to cut is told, and the next goes on', async (t) =>
       from blocks, unnest(starts, before) as block (start, passed)
       where collection = 'items'
     ) as block`;
-  t.ok(largest!.records <= 2 * Math.sqrt(22_000), `at the most ${largest!.records} records`);
+  t.ok(largest!.records <= 2 * Math.sqrt(22_000), `at most ${largest!.records} records`);
   t.equal(await compare(t, sql), 22_000);
 });
 

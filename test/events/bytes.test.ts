@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { prune } from '../../src/db/maintenance.js';
 import { until } from '../support/process.js';
-import { KEPT, testService } from '../support/service.js';
+import { RETENTION, testService } from '../support/service.js';
 import { deliveriesOf, LOOPBACK, makeWebhook, testTarget } from '../webhooks/target.js';
 
 const MB = 1_000_000;
@@ -26,7 +26,7 @@ t.test('small patches of a large record stay within EVENTS_MAX_BYTES', async (t)
   const service = await patched(t);
   await service.patch();
   t.ok((await storedBytes(service)) > 10 * MB);
-  const options = { ...KEPT, eventsMaxBytes: 3 * MB };
+  const options = { ...RETENTION, eventsMaxBytes: 3 * MB };
   for (let round = 0; round < 3; round++) {
     await prune(service.db, options);
     const bytes = await storedBytes(service);
@@ -53,7 +53,7 @@ t.test('pruning waits for webhooks, and beyond twice the limit drops events loud
   await service.patch();
   const before = await storedBytes(service);
   const dropped: number[] = [];
-  const options = { ...KEPT, onDropped: (events: number) => dropped.push(events) };
+  const options = { ...RETENTION, onDropped: (events: number) => dropped.push(events) };
   await prune(service.db, { ...options, eventsMaxBytes: 6 * MB, eventsMax: 1 });
   t.equal(await storedBytes(service), before, 'it waits up to twice the limit, whatever the reason');
   t.same(dropped, []);
@@ -94,10 +94,10 @@ t.test('all deliveries of an event share one stored body, which goes with the la
   const past = (id: string) =>
     service.db.run("update deliveries set ended_at = now() - interval '1 year' where webhook_id = $1", [id]);
   await past(hooks[0]!.id);
-  await prune(service.db, KEPT);
+  await prune(service.db, RETENTION);
   t.match(await sizes(), { bodies: 1, copies: 0 }, 'others still need it');
   await past(hooks[1]!.id);
   await service.send('DELETE', `/webhooks/${hooks[2]!.id}`);
-  await prune(service.db, KEPT);
+  await prune(service.db, RETENTION);
   t.match(await sizes(), { bodies: 0, copies: 0 });
 });

@@ -59,11 +59,11 @@ const allOf = async (
   (await send(url, 'GET', '/events?limit=1000')).json.data;
 
 t.test(
-  'an event whose transaction is late is neither passed over nor told before an earlier one',
+  'an event whose transaction is late is neither passed over nor published before an earlier one',
   async (t) => {
     const { service, sql, a, b, touch } = await setup(t);
     const stream = await follow(t, `${service.url}/events`);
-    await until('the creations are told', () => stream.messages.length === 2);
+    await until('the creations are published', () => stream.messages.length === 2);
     const [late, early] = [await sql.reserve(), await sql.reserve()];
     // The later writer of `b` has begun first, and has the lower transaction number.
     await late`begin`;
@@ -79,7 +79,7 @@ t.test(
     await late`commit`;
     late.release();
     early.release();
-    await until('all is told', () => stream.messages.length === 15);
+    await until('all is published', () => stream.messages.length === 15);
     const versions = (id: string) =>
       stream.messages
         .filter(({ data }) => data.subject === `/items/${id}`)
@@ -101,7 +101,7 @@ t.test(
 t.test('a transaction that runs is waited for although none with a higher number has ended', async (t) => {
   const { service, sql, a, b, touch } = await setup(t);
   const stream = await follow(t, `${service.url}/events`);
-  await until('the creations are told', () => stream.messages.length === 2);
+  await until('the creations are published', () => stream.messages.length === 2);
   // The snapshot that shows what `low` wrote ends just below `high`.
   const [low, high] = [await sql.reserve(), await sql.reserve()];
   await low`begin`;
@@ -114,14 +114,14 @@ t.test('a transaction that runs is waited for although none with a higher number
   await high`commit`;
   low.release();
   high.release();
-  await until('all is told', () => stream.messages.length === 4);
+  await until('all is published', () => stream.messages.length === 4);
   t.same(
     stream.messages.slice(2).map(({ data }) => data.subject),
     [`/items/${a}`, `/items/${b}`],
   );
 });
 
-t.test('what is rolled back is never told, and holds nobody up', async (t) => {
+t.test('what is rolled back is never published, and delays no other event', async (t) => {
   const { service, sql, a, touch } = await setup(t);
   const stream = await follow(t, `${service.url}/events`);
   const doomed = await sql.reserve();
@@ -130,7 +130,7 @@ t.test('what is rolled back is never told, and holds nobody up', async (t) => {
   await service.send('POST', '/items', { body: { name: 'after' } });
   await doomed`rollback`;
   doomed.release();
-  await until('the rest is told', () => stream.messages.length === 3);
+  await until('the rest is published', () => stream.messages.length === 3);
   t.same(
     stream.messages.map(({ event }) => event),
     ['items.created', 'items.created', 'items.created'],
@@ -186,7 +186,7 @@ t.test(
     });
     await writing;
     for (const stream of streams) {
-      await until('all is told', () => stream.messages.length >= row!.count);
+      await until('all is published', () => stream.messages.length >= row!.count);
       t.same(
         stream.messages.map(({ id }) => id),
         paged,

@@ -3,42 +3,44 @@ import t from 'tap';
 import { dataFolder, serverPid, startProcess, until } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import { follow } from './follow.js';
-import { type Told, write } from './write.js';
+import { type ConfirmedWrite, write } from './write.js';
 
 t.test(
-  'killed ten times under writes: what was answered has its event, what was not committed has none',
+  'killed ten times under writes: what was confirmed has its event, what was not committed has none',
   async (t) => {
     const databaseUrl = await testDatabase(t);
     const sql = postgres(databaseUrl, { max: 1 });
     t.teardown(() => sql.end());
-    const answered: Told[] = [];
+    const confirmed: ConfirmedWrite[] = [];
     let cursor = '';
     const read: string[] = [];
     for (let kill = 0; kill < 10; kill++) {
       const service = startProcess(t, { DATABASE_URL: databaseUrl });
       const url = await service.ready();
-      const before = answered.length;
-      const writers = Array.from({ length: 8 }, () => write(url, answered).catch(() => undefined));
+      const before = confirmed.length;
+      const writers = Array.from({ length: 8 }, () => write(url, confirmed).catch(() => undefined));
       const enough = 20 + Math.floor(Math.random() * 100);
-      // A reader beside, who goes on where it was before the kill.
+      // A reader beside, which goes on where it was before the kill.
       await until('some is written', async () => {
         const { json } = await send(url, 'GET', `/events?limit=1000${cursor && `&after=${cursor}`}`);
         cursor = json.meta.cursor;
         for (const { sequence } of json.data) read.push(sequence);
-        return answered.length - before > enough;
+        return confirmed.length - before > enough;
       });
       service.child.kill('SIGKILL');
       await service.ended;
       await Promise.all(writers);
     }
-    const key = ({ type, record, version }: Told) => `${type} ${record} ${version}`;
-    const events = (await sql<Told[]>`select type, record, version from events order by seq`).map(key);
+    const key = ({ type, record, version }: ConfirmedWrite) => `${type} ${record} ${version}`;
+    const events = (await sql<ConfirmedWrite[]>`select type, record, version from events order by seq`).map(
+      key,
+    );
     const known = new Set(events);
     t.equal(known.size, events.length, 'no event is there twice');
     t.same(
-      answered.filter((each) => !known.has(key(each))),
+      confirmed.filter((each) => !known.has(key(each))),
       [],
-      `${answered.length} writes that were answered`,
+      `${confirmed.length} writes that were confirmed`,
     );
     const items = await sql<{ id: string; version: number }[]>`select id, version from items`;
     const versions = new Map(items.map(({ id, version }) => [id, version]));
@@ -64,10 +66,10 @@ t.test('the database crashes and comes back: a stream goes on, and misses nothin
   const service = startProcess(t, { DATA_DIR: folder });
   const url = await service.ready();
   const stream = await follow(t, `${url}/events`);
-  const answered: string[] = [];
+  const confirmed: string[] = [];
   const create = async (name: string): Promise<boolean> => {
     const { status, json } = await send(url, 'POST', '/items', { body: { name } });
-    if (status === 201) answered.push(`/items/${json.id}`);
+    if (status === 201) confirmed.push(`/items/${json.id}`);
     return status === 201;
   };
   for (let crash = 0; crash < 3; crash++) {
@@ -76,18 +78,18 @@ t.test('the database crashes and comes back: a stream goes on, and misses nothin
         for (let count = 0; count < 5; count++) await create(`${crash} ${number} ${count}`);
       }),
     );
-    await until('some is written', () => answered.length > crash * 20 + 5);
+    await until('some is written', () => confirmed.length > crash * 20 + 5);
     process.kill(serverPid(folder)!, 'SIGQUIT');
     await writing;
     await until('it can be written again', () => create(`after ${crash}`));
   }
   const subjects = () => stream.messages.map(({ data }) => data.subject as string);
-  await until('all is told', () => {
-    const told = new Set(subjects());
-    return answered.every((subject) => told.has(subject));
+  await until('all is published', () => {
+    const published = new Set(subjects());
+    return confirmed.every((subject) => published.has(subject));
   });
   t.notOk(stream.isOver());
-  t.equal(new Set(subjects()).size, stream.messages.length, 'nothing is told twice');
+  t.equal(new Set(subjects()).size, stream.messages.length, 'nothing is published twice');
   const ids = stream.messages.map(({ id }) => id);
   t.same(ids, ids.toSorted());
 });

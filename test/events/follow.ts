@@ -15,7 +15,7 @@ export interface Followed {
   /** Everything that came, as text. */
   readonly text: () => string;
   readonly messages: Message[];
-  /** The last id that was told, with a message or without. */
+  /** The last id that was sent, with a message or without. */
   readonly lastId: () => string;
   readonly isOver: () => boolean;
   readonly leave: () => void;

@@ -7,7 +7,7 @@ import { follow } from './follow.js';
 
 const SECRET = 'a secret of more than thirty-two characters ';
 
-/** Two users, a post of each and an item, and a way to read the feed as somebody. */
+/** Two users, a post of each and an item, and a way to read the feed as a chosen caller. */
 async function setup(t: Test) {
   const open = await testService(t, { AUTH: 'none' });
   const post = async (path: string, body: unknown) =>
@@ -42,7 +42,7 @@ async function setup(t: Test) {
   const service = await testService(t, env, { eventsHeartbeatMs: 50 });
   let requests = 0;
   const signed = (caller: string, query = '') => {
-    const path = `/events?n=${requests++}${query}`;
+    const path = `/events?_n=${requests++}${query}`;
     const time = String(Math.floor(Date.now() / 1000));
     const signature = createHmac('sha256', SECRET + caller)
       .update(`${time}\nGET\n${path}\n`)
@@ -57,12 +57,12 @@ async function setup(t: Test) {
   return { open, service, read, signed, ada, eve };
 }
 
-const told = (data: { type: string; data?: { title?: string; name?: string } }[]) =>
+const summaryOf = (data: { type: string; data?: { title?: string; name?: string } }[]) =>
   data.map(({ type, data }) => `${type} ${data?.title ?? data?.name}`);
 
 t.test('the feed shows what its reader may read elsewhere', async (t) => {
   const { read } = await setup(t);
-  const feedOf = async (caller: string, query?: string) => told((await read(caller, query)).json.data);
+  const feedOf = async (caller: string, query?: string) => summaryOf((await read(caller, query)).json.data);
   t.same(await feedOf('admin'), [
     'users.created Ada',
     'users.created Eve',
@@ -81,7 +81,7 @@ t.test('the feed shows what its reader may read elsewhere', async (t) => {
   ]);
 });
 
-t.test('what may not be read is 403, and the scopes that would do are told', async (t) => {
+t.test('what may not be read is 403, and the response names the scopes that suffice', async (t) => {
   const { read } = await setup(t);
   for (const caller of ['nobody', 'items only']) t.equal((await read(caller)).status, 403, caller);
   const { status, json } = await read('items and events', '&types=items.*,users.*');
@@ -90,7 +90,7 @@ t.test('what may not be read is 403, and the scopes that would do are told', asy
   t.equal((await read('self', '&types=items.*')).status, 403);
 });
 
-t.test('a stream shows the same, and follows who owns a record', async (t) => {
+t.test('a stream shows the same, and follows the ownership of a record', async (t) => {
   const { open, service, signed, ada, eve } = await setup(t);
   const streamOf = (caller: string) => {
     const { path, headers } = signed(caller);
@@ -100,8 +100,8 @@ t.test('a stream shows the same, and follows who owns a record', async (t) => {
   const { json: post } = await open.send('POST', '/posts', { body: { userId: eve, title: 'second of Eve' } });
   await open.send('PATCH', `/posts/${post.id}`, { body: { userId: ada, title: 'now of Ada' } });
   await open.send('DELETE', `/users/${ada}`);
-  await until('all is told', () => all.messages.length === 5 + 2 + 3);
-  await until('the own is told', () => own.messages.length === 2 + 1 + 3);
+  await until('all is published', () => all.messages.length === 5 + 2 + 3);
+  await until('the own is published', () => own.messages.length === 2 + 1 + 3);
   const subjects = new Set(own.messages.map(({ data }) => data.subject));
   t.notOk(subjects.has(`/users/${eve}`));
   t.notMatch(own.text(), /of Eve/);

@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap';
 import { prune } from '../../src/db/maintenance.js';
 import { until } from '../support/process.js';
-import { KEPT, testService } from '../support/service.js';
+import { RETENTION, testService } from '../support/service.js';
 import { follow } from './follow.js';
 
-const KEEP = { ...KEPT, eventsRetentionSeconds: 1000, eventsMax: 1000 };
+const KEEP = { ...RETENTION, eventsRetentionSeconds: 1000, eventsMax: 1000 };
 
 /** A service with ten items, and the cursors of their events. */
 async function setup(t: Test) {
@@ -35,19 +35,19 @@ t.test(
       t.equal(status, 410);
       t.match(json.error, { code: 'CURSOR_GONE', details: { oldest: cursors[3] } });
     }
-    t.equal((await send('GET', `/events?after=${cursors[3]}`)).json.data.length, 6, 'the oldest is good');
+    t.equal((await send('GET', `/events?after=${cursors[3]}`)).json.data.length, 6, 'the oldest is valid');
     t.equal((await follow(t, `${url}/events`, { 'last-event-id': cursors[0] })).status, 410);
   },
 );
 
-t.test('the newest so many are kept', async (t) => {
+t.test('the newest so many are retained', async (t) => {
   const { db, cursors, left, send } = await setup(t);
   await prune(db, { ...KEEP, eventsMax: 3 });
   t.equal(await left(), 3);
   t.equal((await send('GET', `/events?after=${cursors[0]}`)).json.error.details.oldest, cursors[6]);
 });
 
-t.test('a cursor before what was pruned is told also when nothing is left', async (t) => {
+t.test('a cursor before what was pruned is an error also when nothing is left', async (t) => {
   const { db, cursors, send } = await setup(t);
   await db.run("update events set time = now() - interval '1 year'", []);
   await prune(db, KEEP);
@@ -75,13 +75,13 @@ t.test('pruning goes on batch after batch', async (t) => {
     [],
   );
   await prune(db, { ...KEEP, eventsMax: 5 });
-  const [kept] = await db.run('select count(*)::integer as events from events', []);
-  t.equal(kept!.events, 5);
+  const [remaining] = await db.run('select count(*)::integer as events from events', []);
+  t.equal(remaining!.events, 5);
   // They are final when all transactions of the server that had begun before them have ended, other tests' too.
   await until('they can be read', async () => (await left()) === 5);
 });
 
-t.test('a stream whose events were pruned before they were told ends', async (t) => {
+t.test('a stream whose events were pruned before they were sent ends', async (t) => {
   const { url, db, send } = await setup(t);
   const stream = await follow(t, `${url}/events?types=users.*`);
   await until('it is live', () => stream.text() !== '');

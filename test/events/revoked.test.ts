@@ -9,6 +9,7 @@ import { readConfig } from '../../src/config/config.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { makeKey } from '../support/credentials.js';
 import { AUDIENCE, claims, json, mockClock, sign, signingKey, testIssuer } from '../support/issuer.js';
+import { SIGN_IN } from '../support/names.js';
 import { until } from '../support/process.js';
 import { testProxy } from '../support/proxy.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
@@ -25,7 +26,7 @@ const basicOf = (email: string, password: string) => ({
   authorization: `Basic ${Buffer.from(`${email}:${password}`).toString('base64')}`,
 });
 
-/** A stream that another credential keeps, to see that only those concerned end. */
+/** A stream of another credential, to see that only those concerned end. */
 async function setup(t: Test, env: Record<string, string> = {}) {
   const service = await testService(t, { ...ENV, ...env }, QUIET);
   const admin = { 'x-api-key': (await makeKey(service.db)).key };
@@ -90,20 +91,18 @@ t.test('a key that expires ends its streams, whatever the heartbeat', async (t) 
   await ends(t, open, other);
 });
 
-t.test('a deleted user: basic, and `self`', async (t) => {
-  const { service, admin, stream, user, other } = await setup(t);
-  const id = await user('ada@example.org');
-  const self = await makeKey(service.db, { subject: id, scopes: ['self'] });
-  const streams = [
-    await stream(basicOf('ada@example.org', PASSWORD)),
-    await stream({ 'x-api-key': self.key }),
-  ];
-  await service.send('DELETE', `/users/${id}`, { headers: admin });
-  for (const each of streams) {
+for (const scheme of ['basic', 'api-key'])
+  t.test(`a deleted user: ${scheme}`, scheme === 'basic' ? SIGN_IN : {}, async (t) => {
+    const { service, admin, stream, user, other } = await setup(t);
+    const id = await user('ada@example.org');
+    const self = await makeKey(service.db, { subject: id, scopes: ['self'] });
+    const each = await stream(
+      scheme === 'basic' ? basicOf('ada@example.org', PASSWORD) : { 'x-api-key': self.key },
+    );
+    await service.send('DELETE', `/users/${id}`, { headers: admin });
     await ends(t, each, other);
     t.equal(each.messages.at(-1)?.event, 'users.deleted', 'with the event of the deletion');
-  }
-});
+  });
 
 t.test('`self` of a subject that never was a user stays', async (t) => {
   const { service, stream } = await setup(t);
@@ -119,7 +118,7 @@ t.test('`self` of a subject that never was a user stays', async (t) => {
   t.notOk(open.isOver());
 });
 
-t.test('a changed password', async (t) => {
+t.test('a changed password', SIGN_IN, async (t) => {
   const { service, admin, stream, user, other } = await setup(t);
   const id = await user('ada@example.org');
   const open = await stream(basicOf('ada@example.org', PASSWORD));
@@ -156,13 +155,13 @@ t.test('bearer tokens: `exp`', async (t) => {
 
 t.test('introspected tokens: introspected again when the remembered response is too old', async (t) => {
   const issuer = await testIssuer(t);
-  const answers: Record<string, object> = {};
-  const answer = { active: true, sub: 'ada', scope: 'items:read admin' };
-  for (const token of ['revoked', 'narrowed', 'same']) answers[token] = answer;
+  const responses: Record<string, object> = {};
+  const response = { active: true, sub: 'ada', scope: 'items:read admin' };
+  for (const token of ['revoked', 'narrowed', 'same']) responses[token] = response;
   let away = false;
   issuer.paths.set('/introspect', async (req, res) => {
     const token = new URLSearchParams(await text(req)).get('token')!;
-    json(away ? {} : answers[token]!, away ? 503 : 200)(req, res);
+    json(away ? {} : responses[token]!, away ? 503 : 200)(req, res);
   });
   const service = await testService(t, ENV, QUIET);
   const clock = mockClock(t);
@@ -171,7 +170,7 @@ t.test('introspected tokens: introspected again when the remembered response is 
   const watch = new CredentialWatch(service.db, createLog('silent'), [scheme]);
   t.teardown(() => watch.close());
   const ended: string[] = [];
-  for (const token of Object.keys(answers)) {
+  for (const token of Object.keys(responses)) {
     const presented = { headers: { authorization: `Bearer ${token}` } } as Presented;
     const principal = await scheme.authenticate(presented, { admit: () => undefined });
     await watch.watch(principal!, () => ended.push(token));
@@ -181,8 +180,8 @@ t.test('introspected tokens: introspected again when the remembered response is 
   await until('it has been away', () => issuer.requests.length >= 6);
   t.same(ended, [], 'nothing is known while the authorization server is away');
   away = false;
-  answers.revoked = { active: false };
-  answers.narrowed = { ...answer, scope: 'items:read' };
+  responses.revoked = { active: false };
+  responses.narrowed = { ...response, scope: 'items:read' };
   await until('both have ended', () => ended.length === 2);
   t.same(new Set(ended), new Set(['revoked', 'narrowed']));
 });

@@ -23,7 +23,7 @@ t.test('a stream tells what was and what comes, each with its cursor as id', asy
   t.equal(stream.headers['content-type'], 'text/event-stream');
   t.equal(stream.headers['cache-control'], 'no-store');
   const second = await create(service, 'after');
-  await until('both are told', () => stream.messages.length === 2);
+  await until('both are published', () => stream.messages.length === 2);
   t.match(stream.messages, [
     { event: 'items.created', data: { subject: `/items/${first}`, data: { name: 'before' } } },
     { event: 'items.created', data: { subject: `/items/${second}`, data: { name: 'after' } } },
@@ -36,12 +36,12 @@ t.test('Last-Event-ID resumes, also over an `after` that is repeated', async (t)
   const { service, follow } = await setup(t);
   for (const name of ['a', 'b', 'c']) await create(service, name);
   const whole = await follow('/events');
-  await until('all is told', () => whole.messages.length === 3);
+  await until('all is published', () => whole.messages.length === 3);
   const ids = whole.messages.map(({ id }) => id);
   whole.leave();
   const resumed = await follow(`/events?after=${ids[0]}`, { 'last-event-id': ids[1] });
   await create(service, 'd');
-  await until('the rest is told', () => resumed.messages.length === 2);
+  await until('the rest is published', () => resumed.messages.length === 2);
   t.same(
     resumed.messages.map(({ data }) => data.data.name),
     ['c', 'd'],
@@ -53,13 +53,13 @@ t.test('Last-Event-ID resumes, also over an `after` that is repeated', async (t)
 t.test('heartbeats keep a stream alive and its cursor up to date', async (t) => {
   const { service, follow } = await setup(t, {}, { eventsHeartbeatMs: 50 });
   const stream = await follow('/events?types=users.*');
-  await create(service, 'not asked for');
+  await create(service, 'not requested');
   await until('its cursor has passed it', () => stream.lastId() > '00000000000');
   t.match(stream.text(), /\n:\nid: [0-9a-z]{11}\n\n/);
   t.same(stream.messages, []);
   const resumed = await follow('/events', { 'last-event-id': stream.lastId() });
   await create(service, 'next');
-  await until('the next is told', () => resumed.messages.length === 1);
+  await until('the next is published', () => resumed.messages.length === 1);
   t.equal(resumed.messages[0]!.data.data.name, 'next');
 });
 
@@ -105,7 +105,7 @@ t.test('places are bounded, and free again when a reader leaves', async (t) => {
     headers: { prefer: 'wait=60' },
     signal: controller.signal,
   }).catch(() => 'left');
-  await until('all are taken', () => service.feed!.streams.size === 2);
+  await until('all are accepted', () => service.feed!.streams.size === 2);
   t.equal((await follow('/events')).status, 503);
   controller.abort();
   t.equal(await waiting, 'left');
@@ -113,7 +113,7 @@ t.test('places are bounded, and free again when a reader leaves', async (t) => {
     const next = await follow('/events');
     return next.status === 200 && next;
   });
-  t.equal((await service.send('GET', '/events')).status, 200, 'who does not wait needs none');
+  t.equal((await service.send('GET', '/events')).status, 200, 'a client that does not wait needs none');
   stream.leave();
   second.leave();
   await until('both are free', () => service.feed!.streams.size === 0);
@@ -132,7 +132,7 @@ t.test('a stream ends after its time, and with the service', async (t) => {
   t.same((await waiting).json.data, []);
 });
 
-t.test('a hundred streams are told of one event', async (t) => {
+t.test('a hundred streams get one event', async (t) => {
   const { service, follow } = await setup(t);
   const streams = await Promise.all(
     Array.from({ length: 100 }, (_, n) => follow(n % 2 === 0 ? '/events' : '/events?types=items.created')),
@@ -144,7 +144,7 @@ t.test('a hundred streams are told of one event', async (t) => {
   t.equal(listeners.length, 1, 'on one connection that listens');
   const id = await create(service, 'news');
   for (const stream of streams) {
-    await until('it is told', () => stream.messages.length === 1);
+    await until('it is published', () => stream.messages.length === 1);
     t.equal(stream.messages[0]!.data.subject, `/items/${id}`);
   }
 });
@@ -157,11 +157,11 @@ t.test('what others write wakes a stream, by a message or by looking', async (t)
   ];
   const stream = await follow(t, `${two.url}/events`);
   await create(one, 'by another process');
-  await until('it is told', () => stream.messages.length === 1);
+  await until('it is published', () => stream.messages.length === 1);
   const sql = postgres(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   await sql`delete from items`;
-  await until('it is told', () => stream.messages.length === 2);
+  await until('it is published', () => stream.messages.length === 2);
   t.equal(stream.messages[1]!.event, 'items.deleted');
 });
 
@@ -172,11 +172,11 @@ t.test('a stream outlives the loss of the database, and misses nothing', async (
   const writer = await testService(t, { DATABASE_URL: databaseUrl });
   const stream = await follow(t, `${reader.url}/events`);
   await create(writer, 'before');
-  await until('it is told', () => stream.messages.length === 1);
+  await until('it is published', () => stream.messages.length === 1);
   proxy.cut();
   for (let count = 0; count < 5; count++) await create(writer, `meanwhile ${count}`);
   await proxy.restore();
-  await until('all is told', () => stream.messages.length === 6);
+  await until('all is published', () => stream.messages.length === 6);
   t.same(
     stream.messages.map(({ data }) => data.data.name),
     ['before', ...Array.from({ length: 5 }, (_, count) => `meanwhile ${count}`)],

@@ -1,7 +1,7 @@
 import { send } from '../support/service.js';
 
-/** A change that was answered 2xx; `version` of a deleted record is its last one. */
-export interface Told {
+/** A change whose response was 2xx; `version` of a deleted record is its last one. */
+export interface ConfirmedWrite {
   readonly type: string;
   readonly record: string;
   readonly version: number;
@@ -11,24 +11,24 @@ export interface Told {
 export const ROLLED_BACK = 'rolled back';
 
 /**
- * Writes on and on until it fails or `isOver`: creates, patches and deletes, each that was answered 2xx goes to `answered`; and
+ * Writes on and on until it fails or `isOver`: creates, patches and deletes, each with a 2xx response goes to `confirmed`; and
  * batches that fail after they have written.
  */
 export async function write(
   url: string,
-  answered: Told[],
+  confirmed: ConfirmedWrite[],
   isOver: () => boolean = () => false,
 ): Promise<void> {
   for (let count = 0; !isOver(); count++) {
     const { status, json } = await send(url, 'POST', '/items', { body: { name: `item ${count}` } });
     if (status !== 201) return;
-    answered.push({ type: 'items.created', record: json.id, version: 1 });
+    confirmed.push({ type: 'items.created', record: json.id, version: 1 });
     const path = `/items/${json.id}`;
     if ((await send(url, 'PATCH', path, { body: { price: count } })).status !== 200) return;
-    answered.push({ type: 'items.updated', record: json.id, version: 2 });
+    confirmed.push({ type: 'items.updated', record: json.id, version: 2 });
     if (count % 3 === 0) {
       if ((await send(url, 'DELETE', path)).status !== 204) return;
-      answered.push({ type: 'items.deleted', record: json.id, version: 2 });
+      confirmed.push({ type: 'items.deleted', record: json.id, version: 2 });
     } else if (count % 3 === 1) {
       const operations = [
         { method: 'POST', path: '/items', body: { name: ROLLED_BACK } },

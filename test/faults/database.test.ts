@@ -8,7 +8,7 @@ import { send, testService } from '../support/service.js';
 import { type Ledger, startLedger } from './ledger.js';
 import { testPostgres, type Victim } from './postgres.js';
 
-/** The clients and the checks take their share of two cores: more at once would tell of the machine. */
+/** The clients and the checks take their share of two cores: more at once would measure the machine. */
 t.jobs = 1;
 
 const TIMEOUT_MS = 2000;
@@ -122,8 +122,8 @@ for (const { says, happens, timeoutMs = TIMEOUT_MS } of FAULTS) {
     t.ok(refusals(ledger) > before, 'clients were refused meanwhile');
     t.ok(recoveredMs <= RECOVERY_MS, `it recovered within ${RECOVERY_MS} ms`);
     t.ok(ledger.slowestMs <= timeoutMs + SLACK_MS, 'nobody waited for long');
-    t.strictSame([...ledger.faults], [], 'and got an answer that tells what to do');
-    t.strictSame(await ledger.compare(), [], 'what was answered is there once');
+    t.strictSame([...ledger.faults], [], 'and got a response that says what to do');
+    t.strictSame(await ledger.compare(), [], 'what was confirmed is there once');
     await staysUp(t, service);
   });
 }
@@ -139,7 +139,7 @@ function more({ statuses }: Ledger, count: number): () => boolean {
 function writes(url: string): Promise<unknown> {
   return until('it recovers', async () => {
     const made = await send(url, 'POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
-    // One that was answered 503 may be there.
+    // One whose response was 503 may be there.
     return (
       (made.status === 201 || made.status === 409) &&
       (await send(url, 'GET', '/users?limit=1')).status === 200
@@ -149,7 +149,7 @@ function writes(url: string): Promise<unknown> {
 
 async function staysUp(t: Test, service: ReturnType<typeof startProcess>): Promise<void> {
   t.equal(service.child.exitCode, null, 'the service is the same process');
-  t.equal(service.stderr(), '', 'which had nothing to tell of itself');
+  t.equal(service.stderr(), '', 'which had nothing to report');
   service.child.kill('SIGTERM');
   t.equal(await service.ended, 0);
 }
@@ -177,8 +177,8 @@ t.test(
     t.ok(refused.headers['retry-after']);
     victim.thaw();
     const whole = await until('lists are whole again', async () => {
-      const answer = await send('GET', '/items?sort=created_at');
-      return answer.status === 200 && answer;
+      const response = await send('GET', '/items?sort=created_at');
+      return response.status === 200 && response;
     });
     t.equal(whole.json.length, 300);
   },
@@ -195,9 +195,9 @@ t.test('a lock that another holds: 503 in half of the time limit, and nothing wa
       headers: at % 2 === 0 ? { 'idempotency-key': `key-${at}` } : {},
     }),
   );
-  for (const answer of await Promise.all(together)) {
-    t.equal(answer.status, 503);
-    t.equal(answer.headers['retry-after'], '1');
+  for (const response of await Promise.all(together)) {
+    t.equal(response.status, 503);
+    t.equal(response.headers['retry-after'], '1');
   }
   t.equal((await service.send('GET', '/items?page=1')).json.meta.total, 0, 'reads go on');
   await sql.unsafe('rollback');

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { dataFolder, startProcess, until } from '../support/process.js';
-import { type Answer, send } from '../support/service.js';
+import { type ServiceResponse, send } from '../support/service.js';
 
 const SIZE = '192m';
 const NOTE = 'x'.repeat(200_000);
@@ -56,19 +56,19 @@ t.test('a full disk: 507 or 503, reads where it can, and writes when there is ro
   t.teardown(() => unmount(folder));
   const service = startProcess(t, { DATA_DIR: folder, DB_TIMEOUT_MS: '3000' });
   const url = await service.ready();
-  const create = (name: string): Promise<Answer> =>
+  const create = (name: string): Promise<ServiceResponse> =>
     send(url, 'POST', '/items', { body: { name, note: NOTE } });
   const first = await create('first');
   t.equal(first.status, 201);
-  const answered = new Set(['first']);
+  const confirmed = new Set(['first']);
   const statuses = new Map<number, number>();
   const free = takeRoom(folder);
-  let refusal: Answer | undefined;
+  let refusal: ServiceResponse | undefined;
   for (let n = 0; n < 2000 && (statuses.get(507) ?? 0) + (statuses.get(503) ?? 0) < 50; n++) {
-    const answer = await create(`full ${n}`);
-    statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
-    if (answer.status === 201) answered.add(`full ${n}`);
-    else refusal ??= answer;
+    const response = await create(`full ${n}`);
+    statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
+    if (response.status === 201) confirmed.add(`full ${n}`);
+    else refusal ??= response;
   }
   t.comment([...statuses].map(([status, count]) => `${status}: ${count}`).join(', '));
   t.strictSame(
@@ -84,11 +84,11 @@ t.test('a full disk: 507 or 503, reads where it can, and writes when there is ro
 
   free();
   await until('it writes again', async () => (await create('again')).status === 201);
-  answered.add('again');
+  confirmed.add('again');
   const names = (await send(url, 'GET', '/items?sort=created_at')).json.map(
     ({ name }: { name: string }) => name,
   );
-  for (const name of answered)
+  for (const name of confirmed)
     t.equal(names.filter((other: string) => other === name).length > 0, true, name);
   t.equal(service.child.exitCode, null);
   service.child.kill('SIGTERM');

@@ -59,7 +59,7 @@ export async function testHaproxy(t: Test, ports: readonly number[]): Promise<st
   return url;
 }
 
-/** A port that nobody has now; whoever takes it next may be another. */
+/** A port that is free now; another process may use it next. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

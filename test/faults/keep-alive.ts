@@ -1,22 +1,22 @@
 import http from 'node:http';
 
-/** Clients that send one request after the other, each through a connection that it keeps as long as it may. */
+/** Clients that send one request after the other, each through a connection that it uses as long as it may. */
 export interface KeepAliveLoad {
-  /** Requests that were answered 201, by the name that each had. */
-  readonly answered: Set<string>;
-  /** Requests that had another answer or none; a connection that is refused is none, since nothing was sent. */
+  /** Requests whose response was 201, by the name that each had. */
+  readonly confirmed: Set<string>;
+  /** Requests that had another response or none; a connection that is refused is none, since nothing was sent. */
   readonly failed: string[];
-  /** Connections that were told to close. */
+  /** Connections whose response had `Connection: close`. */
   readonly closed: () => number;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the load. A client that is told `Connection: close`, or whose new connection is refused, goes on with the
+ * Starts the load. A client that gets `Connection: close`, or whose new connection is refused, goes on with the
  * next of `bases`.
  */
 export function startKeepAlive(bases: readonly string[], clients: number): KeepAliveLoad {
-  const answered = new Set<string>();
+  const confirmed = new Set<string>();
   const failed: string[] = [];
   const agents: http.Agent[] = [];
   let closed = 0;
@@ -32,7 +32,7 @@ export function startKeepAlive(bases: readonly string[], clients: number): KeepA
       if (outcome === 'refused') base++;
       else n++;
       if (outcome === 'refused') continue;
-      if (outcome.status === 201) answered.add(name);
+      if (outcome.status === 201) confirmed.add(name);
       else failed.push(`${name}: ${outcome.status} ${outcome.why}`);
       if (outcome.closes) {
         closed++;
@@ -42,7 +42,7 @@ export function startKeepAlive(bases: readonly string[], clients: number): KeepA
   }
   const running = Array.from({ length: clients }, (_, at) => client(at));
   return {
-    answered,
+    confirmed,
     failed,
     closed: () => closed,
     stop: async () => {
@@ -54,7 +54,7 @@ export function startKeepAlive(bases: readonly string[], clients: number): KeepA
 }
 
 interface Outcome {
-  /** 0: no answer. */
+  /** 0: no response. */
   readonly status: number;
   readonly why: string;
   readonly closes: boolean;
@@ -70,7 +70,7 @@ function create(agent: http.Agent, base: string, name: string): Promise<Outcome 
       response.on('error', lost).resume();
       const { statusCode = 0, headers } = response;
       response.on('end', () =>
-        resolve({ status: statusCode, why: 'answered', closes: headers.connection === 'close' }),
+        resolve({ status: statusCode, why: 'response', closes: headers.connection === 'close' }),
       );
     });
     request.on('error', lost);

@@ -12,7 +12,7 @@ import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { dataFolder, isAlive, until } from '../support/process.js';
 import { freePort } from './haproxy.js';
 
-/** A PostgreSQL that bad things are done to. It keeps its port. */
+/** A PostgreSQL that bad things are done to. Its port stays the same. */
 export interface Victim {
   readonly url: string;
   /** The URL of a new, empty database. */
@@ -53,7 +53,7 @@ export async function testPostgres(
     const started = child;
     await until('the database is started', () => {
       if (started.exitCode !== null) throw new Error(`PostgreSQL ended: ${words()}`);
-      return answers(url);
+      return isResponding(url);
     });
   };
   const end = async (signal: NodeJS.Signals): Promise<void> => {
@@ -95,7 +95,7 @@ export async function testPostgres(
   };
 }
 
-async function answers(url: string): Promise<boolean> {
+async function isResponding(url: string): Promise<boolean> {
   const sql = postgres(url, { max: 1, connect_timeout: 1, fetch_types: false, onnotice: () => undefined });
   try {
     await sql`select 1`;

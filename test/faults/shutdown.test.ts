@@ -10,14 +10,14 @@ t.jobs = 1;
 
 const CLIENTS = 64;
 
-/** Everything was answered, and is there once. */
-async function isWhole(t: Test, url: string, { answered, failed }: KeepAliveLoad): Promise<void> {
+/** Every request got its response, and its record is there once. */
+async function isWhole(t: Test, url: string, { confirmed, failed }: KeepAliveLoad): Promise<void> {
   t.strictSame(failed, [], 'no request failed');
   const names = ((await send(url, 'GET', '/items?sort=created_at')).json as { name: string }[]).map(
     ({ name }) => name,
   );
-  t.equal(names.length, answered.size, 'each was done once');
-  t.equal(new Set(names).size, answered.size);
+  t.equal(names.length, confirmed.size, 'each was done once');
+  t.equal(new Set(names).size, confirmed.size);
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -26,33 +26,33 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const [first, second] = [startProcess(t, env), startProcess(t, env)];
     const urls = [await first.ready(), await second.ready()];
     const load = startKeepAlive(urls, CLIENTS);
-    await until('the load runs', () => load.answered.size > 500);
-    const before = load.answered.size;
+    await until('the load runs', () => load.confirmed.size > 500);
+    const before = load.confirmed.size;
     first.child.kill(signal);
     t.equal(await first.ended, 0);
-    t.equal(load.closed(), CLIENTS, 'every connection was told to close');
-    await until('the load goes on', () => load.answered.size > before + 500);
+    t.equal(load.closed(), CLIENTS, 'every connection got Connection: close');
+    await until('the load goes on', () => load.confirmed.size > before + 500);
     await load.stop();
-    t.comment(`${load.answered.size} requests, ${load.failed.length} failed`);
+    t.comment(`${load.confirmed.size} requests, ${load.failed.length} failed`);
     await isWhole(t, urls[1]!, load);
     t.equal(first.stderr(), '');
   });
 }
 
-t.test('connections that were waiting to be accepted are answered, not reset', async (t) => {
+t.test('connections that were waiting to be accepted get a response, not a reset', async (t) => {
   const service = startProcess(t, { DATABASE_URL: await testDatabase(t) });
   const url = await service.ready();
   service.child.kill('SIGSTOP');
-  const asked = Array.from({ length: 32 }, (_, at) =>
+  const requests = Array.from({ length: 32 }, (_, at) =>
     send(url, 'POST', '/items', { body: { name: `${at}` } }),
   );
   // The kernel takes the connections and what they send, and does so before the signals that follow.
   await sleep(300);
   service.child.kill('SIGTERM');
   service.child.kill('SIGCONT');
-  for (const answer of await Promise.all(asked)) {
-    t.equal(answer.status, 201);
-    t.equal(answer.headers.connection, 'close');
+  for (const response of await Promise.all(requests)) {
+    t.equal(response.status, 201);
+    t.equal(response.headers.connection, 'close');
   }
   t.equal(await service.ended, 0);
 });
@@ -117,11 +117,11 @@ t.test('a database that is frozen does not keep it from ending', async (t) => {
   const service = startProcess(t, { DATABASE_URL: victim.url, DB_TIMEOUT_MS: '60000', SHUTDOWN_MS: '500' });
   const url = await service.ready();
   victim.freeze();
-  const asked = send(url, 'GET', '/users?limit=1').catch((error: Error) => error);
+  const outcome = send(url, 'GET', '/users?limit=1').catch((error: Error) => error);
   await sleep(100);
   const began = performance.now();
   service.child.kill('SIGTERM');
   t.equal(await service.ended, 0);
   t.ok(performance.now() - began < 10_000, 'long before the time limit of the database');
-  t.ok((await asked) instanceof Error);
+  t.ok((await outcome) instanceof Error);
 });

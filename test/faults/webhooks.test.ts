@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { ROLLED_BACK, type Told, write } from '../events/write.js';
+import { type ConfirmedWrite, ROLLED_BACK, write } from '../events/write.js';
 import { startProcess, until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
 import { LOOPBACK, makeWebhook, type Target, testTarget } from '../webhooks/target.js';
@@ -8,7 +8,7 @@ import { testPostgres } from './postgres.js';
 
 t.jobs = 4;
 
-/** A lease ends 15 seconds after this: what a killed process had under way comes before the patience of a test ends. */
+/** A lease ends 15 seconds after this: what a killed process had in flight comes before the patience of a test ends. */
 const TIMEOUT = { WEBHOOK_TIMEOUT_MS: '500' };
 /** Failures are tried again for longer than a test lasts. */
 const PATIENT = { WEBHOOK_RETRIES: Array(50).fill('1').join(' ') };
@@ -22,7 +22,7 @@ interface Sent {
   readonly data?: { readonly name: string; readonly _version: number };
 }
 
-const keyOf = ({ type, record, version }: Told) => `${type} /items/${record} ${version}`;
+const keyOf = ({ type, record, version }: ConfirmedWrite) => `${type} /items/${record} ${version}`;
 const keyOfSent = ({ type, subject, previous, data }: Sent) =>
   `${type} ${subject} ${data?._version ?? previous}`;
 
@@ -43,12 +43,17 @@ async function feedOf(url: string): Promise<Sent[]> {
   }
 }
 
-/** Waits for the whole feed to arrive, and compares what came with it, with what was answered and with the records. */
-async function isTold(t: Test, url: string, target: Target, answered: readonly Told[]): Promise<void> {
+/** Waits for the whole feed to arrive, and compares what came with it, with what was confirmed and with the records. */
+async function isDelivered(
+  t: Test,
+  url: string,
+  target: Target,
+  confirmed: readonly ConfirmedWrite[],
+): Promise<void> {
   const events = await until('the feed is read to its end', async () => {
     const events = await feedOf(url);
     const known = new Set(events.map(keyOfSent));
-    return answered.every((each) => known.has(keyOf(each))) && events;
+    return confirmed.every((each) => known.has(keyOf(each))) && events;
   });
   const ids = () => new Set(target.received.map(({ id }) => id));
   await until('every event arrives', () => {
@@ -71,41 +76,41 @@ async function isTold(t: Test, url: string, target: Target, answered: readonly T
   const records = new Map<string, Sent[]>();
   for (const each of firsts) records.set(each.subject, [...(records.get(each.subject) ?? []), each]);
   const unordered = [...records.values()].filter((each) =>
-    each.some(({ previous = 0 }, place) => previous !== place),
+    each.some(({ previous = 0 }, index) => previous !== index),
   );
-  t.same(unordered, [], `${records.size} records, each told of from its first version on, in order`);
+  t.same(unordered, [], `${records.size} records, each delivered from its first version on, in order`);
   const all = (await send(url, 'GET', '/items?sort=created_at')).json as { id: string; _version: number }[];
   const last = [...records.values()].map((each) => each.at(-1)!).filter(({ data }) => data);
   t.same(
     last.map(({ subject, data }) => `${subject} ${data!._version}`).toSorted(),
     all.map(({ id, _version }) => `/items/${id} ${_version}`).toSorted(),
-    'the last that was told of each record is how it is',
+    'the last delivery of each record is how it is',
   );
-  t.comment(`${answered.length} answered, ${events.length} events, ${sent.length} deliveries`);
+  t.comment(`${confirmed.length} confirmed, ${events.length} events, ${sent.length} deliveries`);
 }
 
 t.test('a service that is killed ten times under writes: all is delivered, in order', async (t) => {
   const target = await testTarget(t);
   // A killed process leaves its leases: with fewer places each kill would end the deliveries until those end.
-  const places = { WEBHOOK_CONCURRENCY: '8', WEBHOOK_TARGET_CONCURRENCY: '100' };
-  const env = { ...LOOPBACK, ...TIMEOUT, ...PATIENT, ...places, DATABASE_URL: await testDatabase(t) };
-  const answered: Told[] = [];
+  const concurrency = { WEBHOOK_CONCURRENCY: '8', WEBHOOK_TARGET_CONCURRENCY: '100' };
+  const env = { ...LOOPBACK, ...TIMEOUT, ...PATIENT, ...concurrency, DATABASE_URL: await testDatabase(t) };
+  const confirmed: ConfirmedWrite[] = [];
   for (let kill = 0; kill < 10; kill++) {
     const service = startProcess(t, env);
     const url = await service.ready();
     if (kill === 0) await makeAt(url, target);
-    const [before, arrived] = [answered.length, target.received.length];
-    // A write that the kill leaves without an answer is no fault.
-    const writers = Array.from({ length: 8 }, () => write(url, answered).catch(() => undefined));
+    const [before, arrived] = [confirmed.length, target.received.length];
+    // A write that the kill leaves without a response is no fault.
+    const writers = Array.from({ length: 8 }, () => write(url, confirmed).catch(() => undefined));
     const enough = 20 + Math.floor(Math.random() * 150);
-    await until('some is written', () => answered.length - before > enough);
+    await until('some is written', () => confirmed.length - before > enough);
     await until('some is delivered', () => target.received.length > arrived);
     service.child.kill('SIGKILL');
     await service.ended;
     await Promise.all(writers);
   }
   const service = startProcess(t, env);
-  await isTold(t, await service.ready(), target, answered);
+  await isDelivered(t, await service.ready(), target, confirmed);
 });
 
 t.test('a target that is down while all is written: all is delivered when it is up, in order', async (t) => {
@@ -113,14 +118,14 @@ t.test('a target that is down while all is written: all is delivered when it is 
   await down.close();
   const { url } = await testService(t, { ...LOOPBACK, ...PATIENT });
   const id = await makeAt(url, down);
-  const answered: Told[] = [];
-  await Promise.all(Array.from({ length: 8 }, () => write(url, answered, () => answered.length > 500)));
+  const confirmed: ConfirmedWrite[] = [];
+  await Promise.all(Array.from({ length: 8 }, () => write(url, confirmed, () => confirmed.length > 500)));
   await until('it was tried in vain', async () => {
     const { json } = await send(url, 'GET', `/webhooks/${id}/deliveries?status=pending`);
     return json.data.some(({ tries }: { tries: number }) => tries > 1);
   });
   const up = await testTarget(t, undefined, Number(new URL(down.url).port));
-  await isTold(t, url, up, answered);
+  await isDelivered(t, url, up, confirmed);
   t.equal(down.received.length, 0);
 });
 
@@ -137,11 +142,11 @@ for (const fault of ['stop', 'kill'] as const) {
     });
     const url = await service.ready();
     await makeAt(url, target);
-    const answered: Told[] = [];
+    const confirmed: ConfirmedWrite[] = [];
     let stopped = false;
     const client = async () => {
       while (!stopped) {
-        await write(url, answered, () => stopped);
+        await write(url, confirmed, () => stopped);
         // It is refused meanwhile, and tries again.
         await sleep(50);
       }
@@ -154,12 +159,12 @@ for (const fault of ['stop', 'kill'] as const) {
     await until('deliveries go on', () => target.received.length > before + 20);
     stopped = true;
     await clients;
-    await isTold(t, url, target, answered);
+    await isDelivered(t, url, target, confirmed);
     t.equal(service.child.exitCode, null, 'the service is the same process');
   });
 }
 
-t.test('a new webhook is told of what happens from then on, and not of what was final before', async (t) => {
+t.test('a new webhook gets what happens from then on, and not what was final before', async (t) => {
   const databaseUrl = await testDatabase(t);
   const first = await testService(t, { DATABASE_URL: databaseUrl, WEBHOOK_DELIVERY: 'off' });
   const create = (name: string) => first.send('POST', '/items', { body: { name } });
@@ -171,7 +176,7 @@ t.test('a new webhook is told of what happens from then on, and not of what was 
   await makeWebhook(service, target.url);
   await create('after');
   const names = () => target.received.map(({ body }) => JSON.parse(body).data.name);
-  await until('it is told', () => names().includes('after'));
+  await until('it is delivered', () => names().includes('after'));
   t.same(names(), ['after']);
 });
 

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import t from 'tap';
+import { Problem } from '../../src/errors/problem.js';
 import { jsonPatch } from '../../src/formats/json-patch.js';
 import { clone, type Json } from '../../src/json.js';
-import { Problem } from '../../src/problem.js';
 
 const parse = (text: string) => JSON.parse(text) as Json;
 
@@ -424,7 +424,10 @@ t.test('a refusal tells the operation', async (t) => {
   const rows: [last: Json, details: unknown][] = [
     [{ op: 'test', path: '/a', value: 2 }, { operation: 1 }],
     [{ op: 'remove', path: '/b' }, { operation: 1 }],
-    [{ op: 'add', path: '/b' }, [{ path: '/1', keyword: 'json-patch', message: 'add needs a value' }]],
+    [
+      { op: 'add', path: '/b' },
+      [{ path: '/1/value', keyword: 'json-patch', message: 'is missing: add needs a value' }],
+    ],
   ];
   for (const [last, details] of rows) {
     const { more } = outcome({ a: 1 }, [{ op: 'test', path: '/a', value: 1 }, last]);
@@ -448,8 +451,8 @@ t.test('a patch shares nothing with its result, and cannot grow without bound', 
     { op: 'move', from: '/c', path: '/b' },
   ]).flat();
   t.equal(outcome({ b: 1 }, [...nesting.slice(0, 9000), { op: 'copy', from: '/b', path: '/d' }]).status, 422);
-  const most = Array.from({ length: 10_000 }, (_, n) => ({ op: 'add', path: '/a/-', value: n }));
-  t.equal((outcome({ a: [] }, most).result as { a: Json[] }).a.length, 10_000);
+  const longest = Array.from({ length: 10_000 }, (_, n) => ({ op: 'add', path: '/a/-', value: n }));
+  t.equal((outcome({ a: [] }, longest).result as { a: Json[] }).a.length, 10_000);
   const half = 'x'.repeat(2 * 1024 * 1024 - 2);
   const copies = (count: number): Json =>
     Array.from({ length: count }, () => ({ op: 'copy', from: '/a', path: '/b' }));

@@ -43,7 +43,7 @@ t.test(
   },
 );
 
-t.test('wait: seconds that a client would wait for its answer', async (t) => {
+t.test('wait: seconds that a client would wait for its response', async (t) => {
   const cases: [prefer: string | string[] | undefined, seconds: number][] = [
     ['wait=20', 20],
     ['return=minimal, wait="5"', 5],

@@ -1,6 +1,6 @@
 import t from 'tap';
+import { Problem } from '../../src/errors/problem.js';
 import { readJson, readRecords, requireStorable } from '../../src/http/strict-json.js';
-import { Problem } from '../../src/problem.js';
 
 function refusal(bytes: string | Buffer): { path: string; keyword: string } | undefined {
   return refusalOf(() => readJson(Buffer.from(bytes as string)));
@@ -113,7 +113,7 @@ t.test('what PostgreSQL cannot hold, with its place', async (t) => {
 });
 
 t.test('numbers that a double cannot hold', async (t) => {
-  const good = [
+  const valid = [
     '0',
     '-0',
     '0.1',
@@ -141,7 +141,7 @@ t.test('numbers that a double cannot hold', async (t) => {
     `1${'0'.repeat(308)}`,
     '2.2250738585072014e-308',
   ];
-  for (const text of good) t.equal(refusal(text), undefined, text);
+  for (const text of valid) t.equal(refusal(text), undefined, text);
   const bad = [
     '1e400',
     '-1e400',

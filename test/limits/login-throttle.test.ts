@@ -4,12 +4,12 @@ import t from 'tap';
 import { createAuthenticator } from '../../src/auth/authenticate.js';
 import { type Presented, Refusal, type Scheme } from '../../src/auth/scheme.js';
 import { connect } from '../../src/db/db.js';
+import { Problem } from '../../src/errors/problem.js';
 import { clientKey } from '../../src/limits/client-key.js';
 import { createLoginThrottle, type LoginThrottle } from '../../src/limits/login-throttle.js';
 import { openSharedCounts } from '../../src/limits/shared-counters.js';
-import { Problem } from '../../src/problem.js';
 import { createLog } from '../../src/telemetry/log.js';
-import { type Answer, send, testDatabase, testService } from '../support/service.js';
+import { type ServiceResponse, send, testDatabase, testService } from '../support/service.js';
 
 /** A clock that stands still, from the moment of its making on: the database has no other. */
 function testClock() {
@@ -140,7 +140,7 @@ t.test('zero is no limit', async (t) => {
   t.doesNotThrow(() => attempt.pass());
 });
 
-/** A scheme whose checks all end when the test says so; the credential `good` is the only good one. */
+/** A scheme whose checks all end when the test says so; only the credential `valid` is valid. */
 function gatedScheme() {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => {
@@ -157,7 +157,7 @@ function gatedScheme() {
         admission.admit('ann');
         checks++;
         await opened;
-        if (authorization !== 'good') throw new Refusal('basic', 'No.', 'ann');
+        if (authorization !== 'valid') throw new Refusal('basic', 'No.', 'ann');
         return { subject: 'ann', scopes: new Set<string>(), scheme: 'basic', expiresAt: undefined };
       })();
     },
@@ -185,44 +185,44 @@ const statusOf = (work: () => unknown): Promise<number> =>
     },
   );
 
-t.test('of many guesses at once as many are told as of one after the other', async (t) => {
+t.test('of many guesses at once as many are verified as of one after the other', async (t) => {
   const { now, pass } = testClock();
   const { scheme, open, checks } = gatedScheme();
   const authenticate = createAuthenticator([scheme], createLoginThrottle(5, undefined, now));
   const guesses = Array.from({ length: 100 }, (_, at) =>
-    statusOf(() => authenticate(sent(`192.0.2.${at}`, at === 50 ? 'good' : 'bad'))),
+    statusOf(() => authenticate(sent(`192.0.2.${at}`, at === 50 ? 'valid' : 'bad'))),
   );
   open();
   const statuses = await Promise.all(guesses);
   t.equal(statuses.filter((status) => status === 401).length, 5);
-  t.equal(statuses.filter((status) => status === 429).length, 95, 'the good one among them');
+  t.equal(statuses.filter((status) => status === 429).length, 95, 'the valid one among them');
   const before = checks();
-  t.equal(await statusOf(() => authenticate(sent('192.0.2.200', 'good'))), 429);
+  t.equal(await statusOf(() => authenticate(sent('192.0.2.200', 'valid'))), 429);
   t.equal(checks(), before, 'the account waits before its credential is checked');
   pass(1);
-  t.equal(await statusOf(() => authenticate(sent('192.0.2.200', 'good'))), 200);
+  t.equal(await statusOf(() => authenticate(sent('192.0.2.200', 'valid'))), 200);
 });
 
-t.test('an address that has to wait does so with a credential that is known at once, too', async (t) => {
+t.test('an address that must wait does so with a credential that is known at once, too', async (t) => {
   const { now, pass } = testClock();
   const scheme: Scheme = {
     name: 'bearer',
     challenge: () => 'Bearer realm="test"',
     authenticate: ({ headers }) => {
-      if (headers.authorization !== 'good') throw new Refusal('bearer', 'No.');
+      if (headers.authorization !== 'valid') throw new Refusal('bearer', 'No.');
       return { subject: 'ann', scopes: new Set<string>(), scheme: 'bearer', expiresAt: undefined };
     },
   };
   const authenticate = createAuthenticator([scheme], createLoginThrottle(2, undefined, now));
   const of = (address: string, text: string) => statusOf(() => authenticate(sent(address, text)));
-  t.equal(await of(ADDRESS, 'good'), 200);
+  t.equal(await of(ADDRESS, 'valid'), 200);
   t.equal(await of(ADDRESS, 'bad'), 401);
-  t.equal(await of(ADDRESS, 'good'), 200);
+  t.equal(await of(ADDRESS, 'valid'), 200);
   t.equal(await of(ADDRESS, 'bad'), 401);
-  t.equal(await of(ADDRESS, 'good'), 429);
-  t.equal(await of('192.0.2.2', 'good'), 200);
+  t.equal(await of(ADDRESS, 'valid'), 429);
+  t.equal(await of('192.0.2.2', 'valid'), 200);
   pass(1);
-  t.equal(await of(ADDRESS, 'good'), 200);
+  t.equal(await of(ADDRESS, 'valid'), 200);
 });
 
 t.test('a request without a credential is no failure', async (t) => {
@@ -230,7 +230,7 @@ t.test('a request without a credential is no failure', async (t) => {
   open();
   const authenticate = createAuthenticator([scheme], createLoginThrottle(2));
   for (let time = 0; time < 10; time++) t.equal(await statusOf(() => authenticate(sent(ADDRESS))), 401);
-  t.equal(await statusOf(() => authenticate(sent(ADDRESS, 'good'))), 200);
+  t.equal(await statusOf(() => authenticate(sent(ADDRESS, 'valid'))), 200);
 });
 
 const SECRET = 's'.repeat(32);
@@ -249,24 +249,24 @@ function signed(secret: string, nonce: number) {
   return { 'x-timestamp': timestamp, 'x-signature': signature };
 }
 
-/** Guesses until the answer is 429, as no clock's luck can prevent since each wait is twice the last. */
-async function guess(url: string, headers: Record<string, string> = {}): Promise<Answer[]> {
-  const answers: Answer[] = [];
+/** Guesses until the response is 429, as no clock's luck can prevent since each wait is twice the last. */
+async function guess(url: string, headers: Record<string, string> = {}): Promise<ServiceResponse[]> {
+  const responses: ServiceResponse[] = [];
   do {
-    answers.push(
-      await send(url, 'GET', '/items', { headers: { ...signed('wrong', answers.length), ...headers } }),
+    responses.push(
+      await send(url, 'GET', '/items', { headers: { ...signed('wrong', responses.length), ...headers } }),
     );
-  } while (answers.at(-1)!.status === 401 && answers.length < 40);
-  return answers;
+  } while (responses.at(-1)!.status === 401 && responses.length < 40);
+  return responses;
 }
 
 t.test('ten bad signatures are 401, then 429 with Retry-After', async (t) => {
   const { url } = await testService(t, SIGNED);
   for (let time = 0; time < 20; time++) t.equal((await send(url, 'GET', '/items')).status, 401);
   t.equal((await send(url, 'GET', '/items', { headers: signed(SECRET, 0) })).status, 200);
-  const answers = await guess(url);
-  t.ok(answers.length > 10, `${answers.length - 1} were 401`);
-  const last = answers.at(-1)!;
+  const responses = await guess(url);
+  t.ok(responses.length > 10, `${responses.length - 1} were 401`);
+  const last = responses.at(-1)!;
   t.match(last, { status: 429, json: { error: { code: 'RATE_LIMITED' } } });
   t.match(last.headers['retry-after'], /^[1-9]\d*$/);
   t.equal(last.headers['www-authenticate'], undefined);
@@ -281,9 +281,9 @@ t.test('a client behind a trusted proxy is counted by its own address', async (t
 
 t.test('AUTH_FAILURES=0 counts nothing', async (t) => {
   const { url } = await testService(t, { ...SIGNED, AUTH_FAILURES: '0' });
-  const answers = await guess(url);
-  t.equal(answers.length, 40);
-  t.ok(answers.every(({ status }) => status === 401));
+  const responses = await guess(url);
+  t.equal(responses.length, 40);
+  t.ok(responses.every(({ status }) => status === 401));
 });
 
 t.test('with the postgres store a process hears of all failures with one of its own', async (t) => {
@@ -333,7 +333,7 @@ t.test('two services count failures together', async (t) => {
   const env = { ...SIGNED, DATABASE_URL: databaseUrl, RATE_LIMIT_STORE: 'postgres', AUTH_FAILURES: '5' };
   const [one, two] = [await testService(t, env), await testService(t, env)];
   t.ok((await guess(one.url)).length > 5);
-  const answers = await guess(two.url);
-  t.equal(answers.at(-1)!.status, 429);
-  t.ok(answers.length <= 5, `${answers.length - 1} passed, not five`);
+  const responses = await guess(two.url);
+  t.equal(responses.at(-1)!.status, 429);
+  t.ok(responses.length <= 5, `${responses.length - 1} passed, not five`);
 });

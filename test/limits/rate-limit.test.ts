@@ -7,13 +7,13 @@ import { rateLimiter } from '../../src/limits/rate-limit.js';
 import { openSharedCounts } from '../../src/limits/shared-counters.js';
 import type { Log } from '../../src/telemetry/log.js';
 import { testProxy } from '../support/proxy.js';
-import { type Answer, KEPT, send, testDatabase, testService } from '../support/service.js';
+import { RETENTION, type ServiceResponse, send, testDatabase, testService } from '../support/service.js';
 
 /** The longest window there is: it does not end while a test runs. */
 const LONG = 99_999;
 
 /** Requests left, as the RateLimit field tells; the test fails when a field is not well-formed. */
-function left(t: Test, { headers }: Answer, requests: number): number {
+function left(t: Test, { headers }: ServiceResponse, requests: number): number {
   t.equal(headers['ratelimit-policy'], `"default";q=${requests};w=${LONG}`);
   t.match(headers.ratelimit, /^"default";r=\d+;t=[1-9]\d{0,4}$/);
   return Number(/;r=(\d+)/.exec(String(headers.ratelimit))?.[1]);
@@ -37,7 +37,7 @@ t.test('a window lets its requests pass and begins anew at its end', async (t) =
   t.equal(await field('a'), '"default";r=1;t=10');
 });
 
-t.test('without RATE_LIMIT no answer speaks of one', async (t) => {
+t.test('without RATE_LIMIT no response has its fields', async (t) => {
   const { url } = await testService(t);
   for (const path of ['/items', '/nothing']) {
     const { headers } = await send(url, 'GET', path);
@@ -45,7 +45,7 @@ t.test('without RATE_LIMIT no answer speaks of one', async (t) => {
   }
 });
 
-t.test('every answer has the fields and counts, until they are all 429', async (t) => {
+t.test('every response has the fields and is counted, until they are all 429', async (t) => {
   const { url } = await testService(t, { RATE_LIMIT: `10/${LONG}` });
   const { id } = (await send(url, 'POST', '/items', { body: { name: 'x' } })).json;
   const requests: [method: string, path: string, status: number, headers?: Record<string, string>][] = [
@@ -61,18 +61,18 @@ t.test('every answer has the fields and counts, until they are all 429', async (
   ];
   let rest = 9;
   for (const [method, path, status, headers = {}] of requests) {
-    const answer = await send(url, method, path, { headers });
-    t.equal(answer.status, status, `${method} ${path}`);
-    t.equal(left(t, answer, 10), --rest);
+    const response = await send(url, method, path, { headers });
+    t.equal(response.status, status, `${method} ${path}`);
+    t.equal(left(t, response, 10), --rest);
   }
   t.equal(rest, 0);
   for (const [method, path, , headers = {}] of requests) {
-    const answer = await send(url, method, path, { headers });
-    t.equal(answer.status, 429, `${method} ${path}`);
-    t.equal(left(t, answer, 10), 0);
-    t.match(answer.headers['retry-after'], /^[1-9]\d{0,4}$/);
-    t.equal(answer.headers['retry-after'], /t=(\d+)/.exec(String(answer.headers.ratelimit))?.[1]);
-    if (method !== 'HEAD') t.equal(answer.json.error.code, 'RATE_LIMITED');
+    const response = await send(url, method, path, { headers });
+    t.equal(response.status, 429, `${method} ${path}`);
+    t.equal(left(t, response, 10), 0);
+    t.match(response.headers['retry-after'], /^[1-9]\d{0,4}$/);
+    t.equal(response.headers['retry-after'], /t=(\d+)/.exec(String(response.headers.ratelimit))?.[1]);
+    if (method !== 'HEAD') t.equal(response.json.error.code, 'RATE_LIMITED');
   }
 });
 
@@ -105,15 +105,15 @@ t.test(
     const get = (headers: Record<string, string>, from = '192.0.2.1', path = '/items') =>
       send(url, 'GET', path, { headers: { ...headers, 'x-forwarded-for': from } });
     for (const [nonce, from] of ['192.0.2.1', '192.0.2.2', '192.0.2.3'].entries()) {
-      const answer = await get(signedBy('ann', nonce), from);
-      t.equal(answer.status, 200);
-      t.equal(left(t, answer, 3), 2 - nonce);
+      const response = await get(signedBy('ann', nonce), from);
+      t.equal(response.status, 200);
+      t.equal(left(t, response, 3), 2 - nonce);
     }
     t.equal((await get(signedBy('ann', 3))).status, 429);
     t.equal((await get(signedBy('bob', 0))).status, 200);
-    const answers = [await get({}), await get({}, '192.0.2.1', '/nothing'), await get({})];
+    const responses = [await get({}), await get({}, '192.0.2.1', '/nothing'), await get({})];
     t.strictSame(
-      answers.map((answer) => [answer.status, left(t, answer, 3)]),
+      responses.map((response) => [response.status, left(t, response, 3)]),
       [
         [401, 2],
         [404, 1],
@@ -122,7 +122,11 @@ t.test(
     );
     t.equal((await get({})).status, 429);
     t.equal((await get({}, '192.0.2.2')).status, 401, 'another address');
-    t.equal((await get(signedBy('bob', 1))).status, 200, 'who shows a credential is not counted by address');
+    t.equal(
+      (await get(signedBy('bob', 1))).status,
+      200,
+      'a client with a credential is not counted by address',
+    );
   },
 );
 
@@ -141,13 +145,13 @@ t.test('two services share one limit through the database', async (t) => {
   const databaseUrl = await testDatabase(t);
   const env = { DATABASE_URL: databaseUrl, RATE_LIMIT: `6/${LONG}`, RATE_LIMIT_STORE: 'postgres' };
   const [one, two] = [await testService(t, env), await testService(t, env)];
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, (_, at) => send(at % 2 ? one.url : two.url, 'GET', '/nothing')),
   );
-  t.equal(answers.filter(({ status }) => status === 404).length, 6);
-  t.equal(answers.filter(({ status }) => status === 429).length, 14);
+  t.equal(responses.filter(({ status }) => status === 404).length, 6);
+  t.equal(responses.filter(({ status }) => status === 429).length, 14);
   t.strictSame(
-    answers.map((answer) => left(t, answer, 6)).sort(),
+    responses.map((response) => left(t, response, 6)).sort(),
     [...new Array(15).fill(0), 1, 2, 3, 4, 5],
     'each was counted once',
   );
@@ -160,9 +164,9 @@ t.test('while the database is away each service goes on counting for itself', as
   t.equal(left(t, await send(url, 'GET', '/nothing'), 4), 3);
   proxy.cut();
   for (const rest of [2, 1, 0]) {
-    const answer = await send(url, 'GET', '/nothing');
-    t.equal(answer.status, 404);
-    t.equal(left(t, answer, 4), rest, 'what it has counted itself');
+    const response = await send(url, 'GET', '/nothing');
+    t.equal(response.status, 404);
+    t.equal(left(t, response, 4), rest, 'what it has counted itself');
   }
   t.equal((await send(url, 'GET', '/nothing')).status, 429);
 });
@@ -170,20 +174,20 @@ t.test('while the database is away each service goes on counting for itself', as
 t.test('a database that is away is tried now and then, and its absence logged once', async (t) => {
   const lines: string[] = [];
   const log = { warn: (...given: unknown[]) => lines.push(String(given.at(-1))) } as unknown as Log;
-  let asked = 0;
+  let queries = 0;
   let away = true;
   let at = 0;
   const run: Db['run'] = async () => {
-    asked++;
+    queries++;
     if (away) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
     return [{ points: 7, expire: String(Date.now() + 60_000) }];
   };
   const counts = openSharedCounts({ run } as Db, log, () => at)('requests', 60);
   for (let time = 0; time < 5; time++) t.equal(await counts.add('a'), undefined);
-  t.equal(asked, 1);
+  t.equal(queries, 1);
   at += 5000;
   t.strictSame(await Promise.all([counts.add('a'), counts.add('b')]), [undefined, undefined]);
-  t.equal(asked, 2, 'one request tries');
+  t.equal(queries, 2, 'one request tries');
   t.equal(lines.length, 1);
   away = false;
   at += 5000;
@@ -200,7 +204,7 @@ t.test('what is past its time is cleaned up', async (t) => {
   await sql`insert into limits select 'old' || n, 1, ${Date.now() - 120_000} from generate_series(1, 1500) n`;
   await sql`insert into limits values ('ended', 1, ${Date.now() - 1000}), ('new', 1, ${Date.now() + 1000})`;
   await sql`insert into taken values ('\\x00', now() - interval '2 minutes'), ('\\x01', now() - interval '1 second')`;
-  await prune(db, { ...KEPT, idempotencyTtlSeconds: 1, tombstoneTtlSeconds: 1 });
+  await prune(db, { ...RETENTION, idempotencyTtlSeconds: 1, tombstoneTtlSeconds: 1 });
   t.same(
     (await sql`select key from limits order by key`).map(({ key }) => key),
     ['ended', 'new'],

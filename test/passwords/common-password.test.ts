@@ -16,16 +16,16 @@ t.test('common passwords and the own email or name are refused', async (t) => {
     ['ada lovelace', 'personal'],
   ] as const) {
     const patch = [{ op: 'add', path: '/password', value: password }];
-    for (const answer of [
+    for (const response of [
       await send('PATCH', path, { body: { password } }),
       await send('PATCH', path, { body: patch, type: 'application/json-patch+json' }),
       await send('PUT', path, { body: { ...ADA, password } }),
       await send('POST', '/users', { body: { ...ADA, email: `x${ADA.email}`, password } }),
     ]) {
-      if (keyword === 'personal' && answer.status === 201) continue;
-      t.equal(answer.status, 400, password);
-      t.match(answer.json.errors, [{ path: '/password', keyword }]);
-      t.notMatch(answer.text, password, 'the response does not repeat it');
+      if (keyword === 'personal' && response.status === 201) continue;
+      t.equal(response.status, 400, password);
+      t.match(response.json.errors, [{ path: '/password', keyword }]);
+      t.notMatch(response.text, password, 'the response does not repeat it');
     }
   }
   t.equal((await send('PATCH', path, { body: { password: 'ada lovelace 1815' } })).status, 200);
@@ -37,15 +37,15 @@ t.test('a request cannot set password_hash', async (t) => {
   const path = `/users/${json.id}`;
   const fields = { password_hash: `$2b$10$${'a'.repeat(53)}` };
   const add = [{ op: 'add', path: '/password_hash', value: fields.password_hash }];
-  for (const answer of [
+  for (const response of [
     await send('POST', '/users', { body: { ...ADA, email: 'b@example.org', ...fields } }),
     await send('PUT', path, { body: { ...ADA, ...fields } }),
     await send('PATCH', path, { body: fields }),
     await send('PATCH', path, { body: fields, type: 'application/merge-patch+json' }),
     await send('PATCH', path, { body: add, type: 'application/json-patch+json' }),
   ]) {
-    t.equal(answer.status, 400);
-    t.match(answer.json.errors, [
+    t.equal(response.status, 400);
+    t.match(response.json.errors, [
       { path: '/password_hash', message: 'can be set by an import only', keyword: 'importOnly' },
     ]);
   }

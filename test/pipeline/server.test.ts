@@ -2,15 +2,15 @@ import { once } from 'node:events';
 import { STATUS_CODES } from 'node:http';
 import net from 'node:net';
 import t, { type Test } from 'tap';
+import { Problem } from '../../src/errors/problem.js';
 import { type Action, requiring } from '../../src/http/router.js';
-import { Problem } from '../../src/problem.js';
 import { type TestService, testService } from '../support/service.js';
 
 const HOST = 'Host: plinth.test\r\n';
 const JSON_BODY = `${HOST}Content-Type: application/json\r\n`;
 const LIMIT = 1_048_576;
 
-/** One answer as it came over the wire. */
+/** One response as it came over the wire. */
 interface Wire {
   readonly status: number;
   readonly reason: string;
@@ -18,7 +18,7 @@ interface Wire {
   readonly body: string;
 }
 
-/** A connection that is read one answer after the other. */
+/** A connection that is read one response after the other. */
 class Client {
   readonly closed: Promise<unknown>;
   #text = '';
@@ -56,11 +56,11 @@ class Client {
     this.socket.write(bytes);
   }
 
-  /** The next whole answer; `head` when it is one to HEAD. Throws when the connection ends before. */
+  /** The next whole response; `head` when it is one to HEAD. Throws when the connection ends before. */
   async next(head = false): Promise<Wire> {
     for (;;) {
-      const answer = this.#take(head);
-      if (answer) return answer;
+      const response = this.#take(head);
+      if (response) return response;
       if (this.#ended) throw new Error(`closed after ${JSON.stringify(this.#text.slice(0, 200))}`);
       await once(this.socket, 'more');
     }
@@ -91,13 +91,13 @@ function splitField(field: string): [string, string] {
   return [field.slice(0, colon).toLowerCase(), field.slice(colon + 1).trim()];
 }
 
-/** An error answer in the envelope, its reason phrase the one of its status. */
-function isError(t: Test, answer: Wire, status: number, says: string): void {
-  t.equal(answer.status, status, `${says}: ${status}`);
-  t.equal(answer.reason, STATUS_CODES[status], `${says}: reason phrase`);
-  t.match(JSON.parse(answer.body), { error: { code: /^[A-Z_]+$/, message: /\w/ } }, `${says}: envelope`);
-  t.equal(answer.fields.get('content-type'), 'application/json', `${says}: media type`);
-  t.ok(answer.fields.has('date'), `${says}: Date`);
+/** An error response in the envelope, its reason phrase the one of its status. */
+function isError(t: Test, response: Wire, status: number, says: string): void {
+  t.equal(response.status, status, `${says}: ${status}`);
+  t.equal(response.reason, STATUS_CODES[status], `${says}: reason phrase`);
+  t.match(JSON.parse(response.body), { error: { code: /^[A-Z_]+$/, message: /\w/ } }, `${says}: envelope`);
+  t.equal(response.fields.get('content-type'), 'application/json', `${says}: media type`);
+  t.ok(response.fields.has('date'), `${says}: Date`);
 }
 
 function post(body: string, fields = ''): string {
@@ -124,7 +124,7 @@ const get = (target: string, fields = HOST, version = 'HTTP/1.1') =>
   `GET ${target} ${version}\r\n${fields}\r\n`;
 const method = (name: string, target = '/users') => `${name} ${target} HTTP/1.1\r\n${HOST}\r\n`;
 const framed = (fields: string, body = '') => `POST /users HTTP/1.1\r\n${JSON_BODY}${fields}\r\n${body}`;
-const ALL = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+const ALL = 'GET, HEAD, QUERY, POST, PUT, PATCH, DELETE, OPTIONS';
 const CHUNKED = 'Transfer-Encoding: chunked\r\n';
 const manyFields = (bytes: number) => `${HOST}${`X-Long: ${'a'.repeat(500)}\r\n`.repeat(bytes / 510)}`;
 
@@ -154,11 +154,11 @@ const refused: Row[] = [
   { says: 'a target of 60 KB', bytes: get(`/${'a'.repeat(60_000)}`), status: 414, closes: true },
 
   // Methods: RFC 9110 section 9
-  ...['FOO', 'get', 'PROPFIND', 'QUERY', 'GETX', 'PUTT', 'M-SEARCH', 'X'].map(
+  ...['FOO', 'get', 'PROPFIND', 'GETX', 'PUTT', 'M-SEARCH', 'X'].map(
     (name): Row => ({ says: `method ${name}`, bytes: method(name), status: 501 }),
   ),
   { says: 'an unknown method with a long target', bytes: method('FOO', `/${'a'.repeat(2000)}`), status: 501 },
-  { says: 'TRACE', bytes: method('TRACE'), status: 405, allow: 'GET, HEAD, POST, OPTIONS' },
+  { says: 'TRACE', bytes: method('TRACE'), status: 405, allow: 'GET, HEAD, QUERY, POST, OPTIONS' },
   { says: 'CONNECT', bytes: method('CONNECT', 'a.test:443'), status: 405, closes: true, allow: ALL },
 
   // What is no HTTP/1.1
@@ -280,14 +280,14 @@ t.test('what is no proper request is refused, each in the envelope', async (t) =
   for (const { says, bytes, status, closes, allow } of refused) {
     const client = await Client.open(t, service);
     client.write(bytes);
-    const answer = await client.next();
-    isError(t, answer, status, says);
-    if (allow) t.equal(answer.fields.get('allow'), allow, `${says}: Allow`);
+    const response = await client.next();
+    isError(t, response, status, says);
+    if (allow) t.equal(response.fields.get('allow'), allow, `${says}: Allow`);
     if (closes) {
-      t.equal(answer.fields.get('connection'), 'close', `${says}: Connection`);
+      t.equal(response.fields.get('connection'), 'close', `${says}: Connection`);
       await client.closed;
-      t.equal(client.rest, '', `${says}: one answer`);
-    } else if (answer.fields.get('connection') !== 'close') {
+      t.equal(client.rest, '', `${says}: one response`);
+    } else if (response.fields.get('connection') !== 'close') {
       client.write(get('/users'));
       t.equal((await client.next()).status, 200, `${says}: the connection goes on`);
     }
@@ -296,7 +296,7 @@ t.test('what is no proper request is refused, each in the envelope', async (t) =
   t.same((await service.send('GET', '/users')).json, [], 'none of them left a record');
 });
 
-t.test('an unknown method is told from its first bytes on', async (t) => {
+t.test('an unknown method is recognized from its first bytes on', async (t) => {
   const service = await testService(t);
   const client = await Client.open(t, service);
   client.write('FO');
@@ -309,7 +309,7 @@ t.test('the forms of a request target', async (t) => {
   t.match(await raw(get('http://plinth.test/users', closing)), /^HTTP\/1\.1 200 OK\r\n/, 'absolute');
   t.match(await raw(get('HTTPS://other.test:8443/users', closing)), /^HTTP\/1\.1 200 /, 'other than Host');
   t.match(await raw(get('http://plinth.test/items?limit=3', closing)), /limit=3/, 'absolute with a query');
-  t.match(await raw(get('http://plinth.test', closing)), /^HTTP\/1\.1 404 /, 'absolute without a path');
+  t.match(await raw(get('http://plinth.test', closing)), /^HTTP\/1\.1 200 /, 'absolute without a path');
   t.match(await raw(get('http://plinth.test/users', 'Connection: close\r\n')), /^HTTP\/1\.1 400 /, 'no Host');
   const server = await raw(`OPTIONS * HTTP/1.1\r\n${closing}\r\n`);
   t.match(server, /^HTTP\/1\.1 204 No Content\r\n/);
@@ -321,10 +321,10 @@ t.test('the forms of a request target', async (t) => {
 
 t.test('HTTP/1.0: no Host needed, and the connection ends', async (t) => {
   const { raw } = await testService(t);
-  const answer = await raw('GET /items HTTP/1.0\r\n\r\n');
-  t.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
-  t.match(answer, /\r\nConnection: close\r\n/);
-  t.match(answer, /"totalPages":0/);
+  const response = await raw('GET /items HTTP/1.0\r\n\r\n');
+  t.match(response, /^HTTP\/1\.1 200 OK\r\n/);
+  t.match(response, /\r\nConnection: close\r\n/);
+  t.match(response, /"totalPages":0/);
   const array = await raw('GET /users HTTP/1.0\r\n\r\n');
   t.notMatch(array, /Transfer-Encoding/i, 'RFC 9112 section 6.1');
   t.match(array, /\r\n\r\n\[\]$/);
@@ -332,7 +332,7 @@ t.test('HTTP/1.0: no Host needed, and the connection ends', async (t) => {
   t.match(await raw(expecting), /^HTTP\/1\.1 201 /, 'RFC 9110 section 10.1.1: its expectation is ignored');
 });
 
-t.test('a connection goes on after any answer that leaves it whole', async (t) => {
+t.test('a connection goes on after any response that leaves it whole', async (t) => {
   const service = await testService(t, { BODY_LIMIT: '1024' });
   const client = await Client.open(t, service);
   const steps: [string, number][] = [
@@ -344,7 +344,8 @@ t.test('a connection goes on after any answer that leaves it whole', async (t) =
     [`PUT /users HTTP/1.1\r\n${JSON_BODY}Content-Length: 2\r\n\r\n{}`, 405],
     [post('a'.repeat(1025)), 413],
     [post('a'.repeat(60_000)), 413],
-    [post('{}', 'Content-Encoding: gzip\r\n'), 415],
+    [post('{}', 'Content-Encoding: gzip\r\n'), 400],
+    [post('{}', 'Content-Encoding: compress\r\n'), 415],
     [method('FOO').replace('FOO', 'PROPFIND'), 501],
     [get('/users', 'Host: a b\r\n'), 400],
     [`GET /users HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`, 200],
@@ -358,10 +359,10 @@ t.test('a connection goes on after any answer that leaves it whole', async (t) =
   ];
   for (const [bytes, status] of steps) {
     client.write(bytes);
-    const answer = await client.next();
+    const response = await client.next();
     const says = JSON.stringify(bytes.slice(0, 60));
-    t.equal(answer.status, status, says);
-    t.not(answer.fields.get('connection'), 'close', says);
+    t.equal(response.status, status, says);
+    t.not(response.fields.get('connection'), 'close', says);
   }
 });
 
@@ -371,15 +372,15 @@ t.test(
     const service = await testService(t, { BODY_LIMIT: '1024' });
     const client = await Client.open(t, service);
     client.write(framed(CHUNKED, `ea60\r\n${'a'.repeat(60_000)}\r\n0\r\n\r\n`));
-    const answer = await client.next();
-    isError(t, answer, 413, 'chunked');
-    if (answer.fields.get('connection') === 'close') return client.closed;
+    const response = await client.next();
+    isError(t, response, 413, 'chunked');
+    if (response.fields.get('connection') === 'close') return client.closed;
     client.write(get('/users'));
     t.equal((await client.next()).status, 200);
   },
 );
 
-t.test('pipelined requests are answered in order', async (t) => {
+t.test('pipelined requests get their responses in order', async (t) => {
   const service = await testService(t);
   const client = await Client.open(t, service);
   client.write(
@@ -396,9 +397,9 @@ t.test('pipelined requests are answered in order', async (t) => {
   t.equal(client.rest, '');
 });
 
-t.test('what is malformed is answered after the good requests before it', async (t) => {
+t.test('the response to what is malformed comes after those to the valid requests before it', async (t) => {
   const service = await testService(t);
-  const good: [string, number][] = [
+  const valid: [string, number][] = [
     [get('/nothing'), 404],
     [post(person()), 201],
     [get('/users'), 200],
@@ -412,7 +413,7 @@ t.test('what is malformed is answered after the good requests before it', async 
     [framed('Content-Length: a\r\n'), 400],
     [method('CONNECT', 'a.test:443'), 405],
   ];
-  for (const [first, firstStatus] of good) {
+  for (const [first, firstStatus] of valid) {
     for (const [second, secondStatus] of bad) {
       const client = await Client.open(t, service);
       client.write((first.startsWith('POST') ? post(person()) : first) + second);
@@ -420,22 +421,22 @@ t.test('what is malformed is answered after the good requests before it', async 
       t.equal((await client.next()).status, firstStatus, says);
       isError(t, await client.next(), secondStatus, says);
       await client.closed;
-      t.equal(client.rest, '', `${says}: no third answer`);
+      t.equal(client.rest, '', `${says}: no third response`);
     }
   }
 });
 
-t.test('a request that was answered before its body turned out malformed has one answer', async (t) => {
+t.test('a request whose response came before its body turned out malformed has one response', async (t) => {
   const service = await testService(t);
   const client = await Client.open(t, service);
   client.write(`POST /nothing HTTP/1.1\r\n${HOST}${CHUNKED}\r\nzz\r\n\r\n`);
-  const answer = await client.next();
-  t.ok([400, 404].includes(answer.status), `${answer.status}`);
+  const response = await client.next();
+  t.ok([400, 404].includes(response.status), `${response.status}`);
   await client.closed;
   t.equal(client.rest, '');
 });
 
-t.test('nothing after Connection: close is taken as a request', async (t) => {
+t.test('nothing after Connection: close is read as a request', async (t) => {
   const service = await testService(t, { BODY_LIMIT: '1024' });
   const rows: [string, string, number][] = [
     ['said by the client', get('/nothing', `${HOST}Connection: close\r\n`), 404],
@@ -452,12 +453,12 @@ t.test('nothing after Connection: close is taken as a request', async (t) => {
     const client = await Client.open(t, service);
     const late = post(person());
     client.write(bytes.slice(0, -1));
-    // The last byte on its own: the server has then decided while the message was not over.
-    await new Promise((resolve) => setImmediate(resolve));
+    // A server that does not read the body responds before the message is over.
+    const early = status === 413 ? await client.next() : undefined;
     client.write(bytes.slice(-1) + late);
-    t.equal((await client.next()).status, status, says);
+    t.equal((early ?? (await client.next())).status, status, says);
     await client.closed;
-    t.equal(client.rest, '', `${says}: one answer`);
+    t.equal(client.rest, '', `${says}: one response`);
   }
   t.same((await service.send('GET', '/users')).json, [], 'and nothing was written');
 });
@@ -466,14 +467,14 @@ t.test('Expect: 100-continue', async (t) => {
   const service = await testService(t);
   const expecting = (start: string, length: number) =>
     `${start} HTTP/1.1\r\n${JSON_BODY}Expect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`;
-  const good = await Client.open(t, service);
+  const accepted = await Client.open(t, service);
   const body = person();
-  good.write(expecting('POST /users', body.length));
-  t.match(await good.next(), { status: 100, reason: 'Continue' });
-  good.write(body);
-  t.equal((await good.next()).status, 201);
-  good.write(get('/users'));
-  t.equal((await good.next()).status, 200, 'and the connection goes on');
+  accepted.write(expecting('POST /users', body.length));
+  t.match(await accepted.next(), { status: 100, reason: 'Continue' });
+  accepted.write(body);
+  t.equal((await accepted.next()).status, 201);
+  accepted.write(get('/users'));
+  t.equal((await accepted.next()).status, 200, 'and the connection goes on');
 
   const refusals: [string, number, number][] = [
     ['POST /users', LIMIT + 1, 413],
@@ -484,14 +485,14 @@ t.test('Expect: 100-continue', async (t) => {
   for (const [start, length, status] of refusals) {
     const client = await Client.open(t, service);
     client.write(expecting(start, length));
-    const answer = await client.next();
-    isError(t, answer, status, start);
-    t.equal(answer.fields.get('connection'), 'close', `${start}: the body may come or not`);
+    const response = await client.next();
+    isError(t, response, status, start);
+    t.equal(response.fields.get('connection'), 'close', `${start}: the body may come or not`);
     await client.closed;
   }
   const untyped = await Client.open(t, service);
   untyped.write(expecting('POST /users', 2).replace('application/json', 'text/plain'));
-  isError(t, await untyped.next(), 415, 'a type not taken');
+  isError(t, await untyped.next(), 415, 'an unsupported type');
 
   const without = await Client.open(t, service);
   without.write(`GET /users HTTP/1.1\r\n${HOST}Expect: 100-continue\r\n\r\n`);
@@ -502,7 +503,7 @@ t.test('Expect: 100-continue', async (t) => {
   isError(t, await other.next(), 417, 'another expectation');
 });
 
-t.test('a body over the limit: the answer is read by a client that is still sending', async (t) => {
+t.test('a body over the limit: the response is read by a client that is still sending', async (t) => {
   const service = await testService(t);
   const size = 3_000_000;
   const bytes = Buffer.alloc(size, 'a');
@@ -519,7 +520,7 @@ t.test('a body over the limit: the answer is read by a client that is still send
   const rows: [string, Buffer, number][] = [
     ['declared', declared, 413],
     ['chunked', chunked, 413],
-    ['to a method not taken', unwanted, 405],
+    ['to an unsupported method', unwanted, 405],
   ];
   for (const [says, request, status] of rows) {
     const reading = await Client.open(t, service);
@@ -532,9 +533,9 @@ t.test('a body over the limit: the answer is read by a client that is still send
     const sent = new Promise((resolve) => deaf.socket.write(request, resolve));
     await Promise.race([sent, deaf.closed]);
     deaf.socket.resume();
-    const answer = await deaf.next();
-    isError(t, answer, status, `${says}, read after sending all of it`);
-    t.equal(answer.fields.get('connection'), 'close');
+    const response = await deaf.next();
+    isError(t, response, status, `${says}, read after sending all of it`);
+    t.equal(response.fields.get('connection'), 'close');
   }
   t.same((await service.send('GET', '/users')).json, []);
 });
@@ -544,7 +545,7 @@ t.test('HEAD has the header fields of GET and no body', async (t) => {
   const { json } = await service.send('POST', '/users', { body: person() });
   const rows: [string, string][] = [
     [`/users/${json.id}`, ''],
-    [`/users/${json.id}`, 'Accept: text/html\r\n'],
+    [`/users/${json.id}`, `Accept: text/html\r\nCookie: plinth_form=${'a'.repeat(24)}\r\n`],
     [`/users/${json.id}`, 'Accept: text/csv\r\n'],
     [`/users/${json.id}`, 'Accept: image/png\r\n'],
     [`/users/${json.id}`, 'Accept: application/problem+json, application/json\r\n'],
@@ -621,7 +622,7 @@ t.test('half a body and an end is a malformed request', async (t) => {
   t.same((await service.send('GET', '/users')).json, []);
 });
 
-t.test('a client that says it sends no more is answered', async (t) => {
+t.test('a client that says it sends no more gets its response', async (t) => {
   const service = await testService(t);
   const body = person();
   for (const [bytes, statuses] of [
@@ -643,9 +644,9 @@ t.test('a request that does not arrive in time: 408', async (t) => {
   for (const bytes of ['GET /users HTTP/1.1\r\nHost: a\r\nX-', 'GE', body]) {
     const client = await Client.open(t, service);
     client.write(bytes);
-    const answer = await client.next();
-    isError(t, answer, 408, JSON.stringify(bytes.slice(0, 20)));
-    t.equal(answer.fields.get('connection'), 'close');
+    const response = await client.next();
+    isError(t, response, 408, JSON.stringify(bytes.slice(0, 20)));
+    t.equal(response.fields.get('connection'), 'close');
     await client.closed;
     t.equal(client.rest, '');
   }
@@ -655,7 +656,7 @@ t.test('a request that does not arrive in time: 408', async (t) => {
 t.test('an error response that cannot be written becomes a 500', async (t) => {
   const broken = (headers: readonly string[]): Action => ({
     run: async () => {
-      throw new Problem(409, 'GONE', 'It cannot be told.', { headers });
+      throw new Problem(409, 'DUPLICATE', 'It cannot be sent.', { headers });
     },
   });
   const path = '/broken';
@@ -677,7 +678,7 @@ t.test('an error response that cannot be written becomes a 500', async (t) => {
   t.equal((await service.send('GET', '/healthz')).status, 200);
 });
 
-t.test('after all of it the process has no fault to tell of', async (t) => {
+t.test('after all of it the process has no fault to report', async (t) => {
   const faults: unknown[] = [];
   const note = (fault: unknown) => faults.push(fault);
   process.on('warning', note);

@@ -13,8 +13,8 @@ const at = (fields: Partial<Operation>, began = ++clock, ended = ++clock): Opera
 const create = at({ kind: 'create', status: 201, version: 1, value: 'a' });
 const write = at({ kind: 'write', version: 2, value: 'b', expected: 1 });
 
-t.test('histories that one copy could have answered', async (t) => {
-  const good: [says: string, operations: Operation[]][] = [
+t.test('histories that one copy could have produced', async (t) => {
+  const valid: [says: string, operations: Operation[]][] = [
     ['one after the other', [create, write, at({ version: 2, value: 'b' })]],
     [
       'a read beside a write sees either',
@@ -54,10 +54,10 @@ t.test('histories that one copy could have answered', async (t) => {
       [create, write, at({ kind: 'write', status: 412, expected: 1, version: 2, value: 'b' })],
     ],
   ];
-  for (const [says, operations] of good) t.equal(faultOf(operations), undefined, says);
+  for (const [says, operations] of valid) t.equal(faultOf(operations), undefined, says);
 });
 
-t.test('histories that no single copy could have answered', async (t) => {
+t.test('histories that no single copy could have produced', async (t) => {
   const bad: [says: string, operations: Operation[], fault: RegExp][] = [
     ['a lost update', [create, write, at({ kind: 'write', version: 2, value: 'c', expected: 1 })], /twice/],
     ['a version left out', [create, at({ kind: 'write', version: 3, value: 'c' })], /never written/],
@@ -137,7 +137,7 @@ t.test('histories that no single copy could have answered', async (t) => {
       /nobody had written/,
     ],
     [
-      'an answer that shows what another wrote',
+      'a response that shows what another wrote',
       [create, at({ kind: 'write', version: 2, value: 'a', sent: 'b' })],
       /not what was written/,
     ],

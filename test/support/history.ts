@@ -1,15 +1,15 @@
-/** What a client asked of one record, and what it was told. Times are from one counter for all clients. */
+/** What a client requested of one record, and what it got. Times are from one counter for all clients. */
 export interface Operation {
   readonly id: string;
   readonly kind: 'create' | 'read' | 'write' | 'delete';
   readonly began: number;
   readonly ended: number;
   readonly status: number;
-  /** The version that the answer carried: of what was read or made, or the current one that a refusal named. */
+  /** The version that the response carried: of what was read or made, or the current one that a refusal named. */
   readonly version?: number;
-  /** What the answer showed at that version. */
+  /** What the response showed at that version. */
   readonly value?: string;
-  /** What was sent to be written; without it, what the answer showed counts as that. */
+  /** What was sent to be written; without it, what the response showed stands for that. */
   readonly sent?: string;
   /** The version that the request demanded, by If-Match, `_version` or If-None-Match. */
   readonly expected?: number;
@@ -22,15 +22,15 @@ const NEVER = Number.POSITIVE_INFINITY;
 interface Span {
   readonly version: number;
   readonly value: string | undefined;
-  /** Not before: its write had not begun. Not after: its write had been answered. */
+  /** Not before: its write had not begun. Not after: its write had its response. */
   readonly from: number;
   readonly settled: number;
 }
 
 /**
  * What is wrong with a history of one record, or undefined when it is linearisable: there is an order of all
- * its operations, each at a moment between its request and its answer, in which a plain variable with
- * versions 1, 2, 3 ... and a final deletion would have answered the same. Since every successful write tells
+ * its operations, each at a moment between its request and its response, in which a plain variable with
+ * versions 1, 2, 3 ... and a final deletion would have responded the same. Since every successful write reports
  * its version, that order is known but for reads, and it is enough to check that each operation fits into it.
  */
 export function faultOf(operations: readonly Operation[]): string | undefined {
@@ -40,15 +40,15 @@ export function faultOf(operations: readonly Operation[]): string | undefined {
     if (operation.status < 200 || operation.status > 299) continue;
     const { version, began, ended } = operation;
     const value = operation.sent ?? operation.value;
-    if (version === undefined || spans[version]) return tell(operation, 'version made twice, or none');
+    if (version === undefined || spans[version]) return describe(operation, 'version made twice, or none');
     if (operation.expected !== undefined && version !== operation.expected + 1)
-      return tell(operation, 'not the one after the version demanded');
+      return describe(operation, 'not the one after the version demanded');
     spans[version] = { version, value, from: began, settled: ended };
   }
   for (let version = 1; version < spans.length; version++) {
     if (!spans[version]) return `version ${version} was never written, and ${spans.length - 1} was`;
     if (version > 1 && spans[version]!.settled < spans[version - 1]!.from)
-      return `version ${version} was answered before ${version - 1} was asked for`;
+      return `version ${version} was confirmed before ${version - 1} was requested`;
   }
   const deletes = operations.filter(({ kind, status }) => kind === 'delete' && status === 204);
   const firstDelete = {
@@ -59,9 +59,9 @@ export function faultOf(operations: readonly Operation[]): string | undefined {
   const firstAbsent = Math.min(NEVER, ...operations.filter(saysAbsent).map(({ ended }) => ended));
   for (const operation of operations) {
     if (saysPresent(operation) && firstAbsent < operation.began)
-      return tell(operation, 'there after it was absent, or after a delete was answered');
+      return describe(operation, 'there after it was absent, or after a delete was confirmed');
     const fault = misfit(operation, spans, firstDelete, operations);
-    if (fault) return tell(operation, fault);
+    if (fault) return describe(operation, fault);
   }
   return undefined;
 }
@@ -72,12 +72,12 @@ function conditionalDeleteFault(
   spans: readonly Span[],
 ): string | undefined {
   const [first, second] = operations.filter(isConditionalDelete);
-  if (second) return tell(second, 'deleted what another had deleted');
+  if (second) return describe(second, 'deleted what another had deleted');
   if (!first) return undefined;
   const last = spans[first.expected!];
-  if (!last || last.from > first.ended) return tell(first, 'deleted a version that nobody had written');
+  if (!last || last.from > first.ended) return describe(first, 'deleted a version that nobody had written');
   return spans.length - 1 > first.expected!
-    ? tell(first, 'deleted a version that was no longer current')
+    ? describe(first, 'deleted a version that was no longer current')
     : undefined;
 }
 
@@ -113,7 +113,7 @@ function misfit(
   if (kind === 'delete' && status === 204) return undefined;
   if (!saysPresent(operation)) return `status ${status}`;
   if (!seen) return 'of a version that nobody wrote';
-  if (seen.from > ended) return 'of a version not yet asked for';
+  if (seen.from > ended) return 'of a version not yet requested';
   const shows = status === 200 || status === 201 || value !== undefined;
   if (shows && value !== seen.value) return 'not what was written at that version';
   if ((status === 412 || status === 409) && version === expected)
@@ -121,11 +121,11 @@ function misfit(
   if (status === 304 && version !== expected) return 'not modified, and it was';
   if (kind !== 'create' && later(spans, version!, began) && status !== 201)
     return 'of a version that had been replaced before it began';
-  // Nobody who began after this was answered may be told of an earlier version.
+  // No operation that began after this response may show an earlier version.
   return goesBack(operation, all);
 }
 
-/** Whether a later version had been answered before `began`. */
+/** Whether a later version had been confirmed before `began`. */
 function later(spans: readonly Span[], version: number, began: number): boolean {
   return spans.slice(version + 1).some((span) => span.settled < began);
 }
@@ -137,6 +137,6 @@ function goesBack({ ended, version }: Operation, all: readonly Operation[]): str
   return back && `followed by version ${back.version}`;
 }
 
-function tell(operation: Operation, fault: string): string {
+function describe(operation: Operation, fault: string): string {
   return `${fault}: ${JSON.stringify(operation)}`;
 }

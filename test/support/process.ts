@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
+import { COLLECTIONS } from './names.js';
 
 /** The names that tests send in Host. */
 export const HOSTS = 'a x plinth.test';
@@ -30,12 +31,33 @@ export function startProcess(t: Test, env: Record<string, string>): ServiceProce
   return startNode(t, [MAIN], { PORT: '0', ALLOWED_HOSTS: HOSTS, ...env });
 }
 
-/** Runs node; killed when the test ends. */
-export function startNode(t: Test, args: readonly string[], env: Record<string, string>): ServiceProcess {
-  const child = spawn(process.execPath, args, {
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+/** Runs node in a folder, or this one, with `input` on the standard input; killed when the test ends. */
+export function startNode(
+  t: Test,
+  args: readonly string[],
+  env: Record<string, string>,
+  cwd?: string,
+  input?: string,
+): ServiceProcess {
+  return startProgram(t, process.execPath, args, env, cwd, input);
+}
+
+/** Runs a program in a process group of its own; the group is killed when the test ends. */
+export function startProgram(
+  t: Test,
+  program: string,
+  args: readonly string[],
+  env: Record<string, string>,
+  cwd?: string,
+  input?: string,
+): ServiceProcess {
+  const child = spawn(program, args, {
+    cwd,
+    detached: true,
+    env: { PATH: process.env.PATH, ...COLLECTIONS, ...env },
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  }) as ChildProcessWithoutNullStreams;
+  child.stdin?.end(input);
   let [stdout, stderr] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
@@ -45,7 +67,7 @@ export function startNode(t: Test, args: readonly string[], env: Record<string, 
   });
   const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string);
   t.teardown(async () => {
-    child.kill('SIGKILL');
+    killGroup(child);
     await ended;
   });
   return {
@@ -59,6 +81,14 @@ export function startNode(t: Test, args: readonly string[], env: Record<string, 
         return /https?:\/\/\S+/.exec(stdout)?.[0];
       }),
   };
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    process.kill(-pid!, 'SIGKILL');
+  } catch {
+    // All its processes have ended.
+  }
 }
 
 /** What `probe` gives once it gives something; throws when it does not within a generous bound. */
@@ -99,7 +129,7 @@ export function serverPid(dataDir: string): number | undefined {
   }
 }
 
-/** Where the server of a data folder answers. */
+/** Where the server of a data folder listens. */
 export async function serverUrl(dataDir: string): Promise<string> {
   const [file, password] = await Promise.all(
     ['postmaster.pid', 'plinth.password'].map((name) => readFile(join(dataDir, 'postgres', name), 'utf8')),
@@ -110,7 +140,7 @@ export async function serverUrl(dataDir: string): Promise<string> {
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    // Whoever adopted it may not have taken note of its end.
+    // The process that adopted it may not have noticed its end.
     return process.platform !== 'linux' || !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;

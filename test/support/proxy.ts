@@ -12,7 +12,7 @@ export interface Proxy {
   cut(): void;
   /** The same by resets. */
   reset(): void;
-  /** Every byte vanishes, and nobody is told; what was open then stays dead when it is restored. */
+  /** Every byte vanishes, and neither side is notified; what was open then stays dead when it is restored. */
   swallow(): void;
   restore(): Promise<void>;
 }

@@ -1,12 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { migrate } from '../../src/db/migrate.js';
+import { contractGaps } from './contract.js';
+import { errorGaps } from './provoked-errors.js';
+import { migrateRenamed, writeRenamed } from './renamed.js';
 
 /**
  * Runs the tests against a PostgreSQL of their own: every test file copies its database from a template. Arguments are
@@ -15,24 +18,54 @@ import { migrate } from '../../src/db/migrate.js';
  */
 const FAULTS = 'faults';
 const TEMPLATE = 'plinth_template';
-const dataDir = mkdtempSync(join(tmpdir(), 'plinth-test-'));
+const MIN_MEMORY_BYTES = 8 * 1024 ** 3;
+const dataDir = mkdtempSync(join(fastFolder(), 'plinth-test-'));
 // The data does not need to survive the run.
 const embedded = await startEmbedded({
   dataDir,
   settings: ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=400'],
 });
+const errorsFolder = mkdtempSync(join(tmpdir(), 'plinth-errors-'));
+const contractFolder = mkdtempSync(join(tmpdir(), 'plinth-contract-'));
 let code = 1;
 try {
   const sql = postgres(embedded.url, { max: 1, onnotice: () => undefined });
   await sql.unsafe(`create database ${TEMPLATE}`);
   await sql.end();
   await migrate(embedded.url.replace(/\/postgres$/, `/${TEMPLATE}`), 10_000);
-  code = await tap(process.argv.slice(2), { PLINTH_TEST_URL: embedded.url, PLINTH_TEST_TEMPLATE: TEMPLATE });
+  const renamed = await renamedTemplate();
+  code = await tap(process.argv.slice(2), {
+    PLINTH_TEST_URL: embedded.url,
+    PLINTH_TEST_TEMPLATE: TEMPLATE,
+    PLINTH_TEST_TEMPLATE_RENAMED: renamed,
+    PLINTH_TEST_ERRORS: errorsFolder,
+    PLINTH_TEST_CONTRACT: contractFolder,
+  });
 } finally {
   await embedded.stop();
-  rmSync(dataDir, { recursive: true, force: true });
+  for (const folder of [dataDir, errorsFolder, contractFolder])
+    rmSync(folder, { recursive: true, force: true });
 }
 process.exit(code);
+
+/** Writes the tests with other names for the collections, and makes their database. */
+async function renamedTemplate(): Promise<string> {
+  writeRenamed();
+  const name = `${TEMPLATE}_renamed`;
+  const sql = postgres(embedded.url, { max: 1, onnotice: () => undefined });
+  await sql.unsafe(`create database ${name} template ${TEMPLATE}`);
+  await sql.end();
+  await migrateRenamed(embedded.url.replace(/\/postgres$/, `/${name}`));
+  return name;
+}
+
+/** Memory if there is enough of it: each test file creates databases of some hundred files. */
+function fastFolder(): string {
+  const memory = '/dev/shm';
+  if (process.env.TMPDIR !== undefined || !existsSync(memory)) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  return bavail * bsize > MIN_MEMORY_BYTES ? memory : tmpdir();
+}
 
 async function tap(args: readonly string[], env: Record<string, string>): Promise<number> {
   const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -52,7 +85,12 @@ async function tap(args: readonly string[], env: Record<string, string>): Promis
   );
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
   const [exitCode] = (await once(child, 'exit')) as [number | null];
-  return exitCode ?? 1;
+  const isWhole = files.length > 0 && !faults && exitCode === 0;
+  const gaps = isWhole
+    ? [...errorGaps(env.PLINTH_TEST_ERRORS!), ...contractGaps(env.PLINTH_TEST_CONTRACT!)]
+    : [];
+  for (const gap of gaps) process.stderr.write(`${gap}\n`);
+  return gaps.length > 0 ? 1 : (exitCode ?? 1);
 }
 
 function testFiles(folder: string, faults: boolean): string[] {

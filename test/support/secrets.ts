@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import type { Test } from 'tap';
 import type { Log } from '../../src/telemetry/log.js';
-import type { Answer, SendOptions } from './service.js';
+import type { SendOptions, ServiceResponse } from './service.js';
 
 /** Shorter ones are not worth looking for: they occur by chance. */
 const SHORTEST = 8;
@@ -9,15 +9,15 @@ const SHORTEST = 8;
 export interface Watch {
   /** At its most talkative. */
   readonly log: Log;
-  /** Its lines, and the errors that were answered. */
+  /** Its lines, and the errors that it responded with. */
   readonly printed: readonly string[];
   readonly sent: (path: string, options: SendOptions) => void;
-  readonly answered: (answer: Answer) => void;
+  readonly onResponse: (response: ServiceResponse) => void;
 }
 
 /**
  * Looks, when the test ends, for every credential that was sent or configured in everything that the service
- * printed and in the errors that it answered.
+ * printed and in the errors that it responded with.
  */
 export function watchSecrets(t: Test, env: Record<string, string>): Watch {
   const secrets = new Set<string>();
@@ -54,7 +54,7 @@ export function watchSecrets(t: Test, env: Record<string, string>): Watch {
       add(current_password);
       add(/=(plinth_\w+)/.exec(path)?.[1]);
     },
-    answered: ({ status, text, headers, json }) => {
+    onResponse: ({ status, text, headers, json }) => {
       add(json?.secret);
       if (status >= 400) printed.push(`${status} ${JSON.stringify(headers)} ${text}`);
     },

@@ -8,8 +8,28 @@ import type { Test } from 'tap';
 import { type App, type AppOptions, startApp } from '../../src/app.js';
 import { type Config, readConfig } from '../../src/config/config.js';
 import { createLog } from '../../src/telemetry/log.js';
+import { Contract, type Received } from './contract.js';
+import { COLLECTIONS, TEMPLATE } from './names.js';
 import { HOSTS } from './process.js';
+import { noteError } from './provoked-errors.js';
 import { watchSecrets } from './secrets.js';
+
+/** Whether each response must be one that the OpenAPI document has: in the tests of the API. */
+const isChecked = /[\\/]test[\\/](api|auth|collection|events|webhooks|issuer|renamed)[\\/]/.test(
+  process.argv[1] ?? '',
+);
+
+async function requireContract(
+  service: App,
+  method: string,
+  path: string,
+  { body }: SendOptions,
+  received: Received,
+): Promise<void> {
+  const sent = body === undefined || Buffer.isBuffer(body) ? '' : JSON.stringify(body);
+  const fault = (await Contract.of(service)).violation(method, path, received, sent);
+  if (fault !== undefined) throw new Error(`the response contradicts the OpenAPI document: ${fault}`);
+}
 
 /** The PostgreSQL that test/run.ts started; a superuser's URL. */
 export const SERVER_URL = process.env.PLINTH_TEST_URL ?? '';
@@ -18,11 +38,12 @@ export const SERVER_URL = process.env.PLINTH_TEST_URL ?? '';
 export async function testDatabase(t: Test, empty = false): Promise<string> {
   if (SERVER_URL === '') throw new Error('run the tests with: npm test');
   const name = `test_${randomBytes(6).toString('hex')}`;
-  const template = empty ? 'template0' : (process.env.PLINTH_TEST_TEMPLATE ?? '');
+  const template = empty ? 'template0' : TEMPLATE;
   const sql = postgres(SERVER_URL, { max: 1, onnotice: () => undefined });
   // Only one session may copy a template at a time.
   await sql`select pg_advisory_lock(1)`;
-  await sql.unsafe(`create database ${name} template ${template}`);
+  // Copying the files takes half as long as writing them to the log, since a checkpoint costs nothing here.
+  await sql.unsafe(`create database ${name} template ${template} strategy file_copy`);
   await sql.end();
   t.teardown(async () => {
     const sql = postgres(SERVER_URL, { max: 1, onnotice: () => undefined });
@@ -37,7 +58,7 @@ export interface TestService extends App {
   /** The lines of its log, from the level that LOG_LEVEL names on. */
   readonly logged: readonly string[];
   /** One request on a connection of its own. */
-  readonly send: (method: string, path: string, options?: SendOptions) => Promise<Answer>;
+  readonly send: (method: string, path: string, options?: SendOptions) => Promise<ServiceResponse>;
   /** Bytes as they are, and everything that comes back until the server closes or `until` matches. */
   readonly raw: (bytes: string | Buffer, until?: RegExp) => Promise<string>;
 }
@@ -53,7 +74,14 @@ export async function testService(
   options: AppOptions = {},
 ): Promise<TestService> {
   const databaseUrl = env.DATABASE_URL ?? (await testDatabase(t));
-  const settings = { PORT: '0', LOG_LEVEL: 'silent', SHUTDOWN_MS: '1000', ALLOWED_HOSTS: HOSTS, ...env };
+  const settings = {
+    ...COLLECTIONS,
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+    SHUTDOWN_MS: '1000',
+    ALLOWED_HOSTS: HOSTS,
+    ...env,
+  };
   // Services whose deliveries reach a test look for them often.
   const poll = env.WEBHOOK_ALLOW ? { webhookPollMs: 20 } : {};
   const config = readConfig({ ...settings, DATABASE_URL: databaseUrl }, { ...poll, ...overrides });
@@ -68,9 +96,10 @@ export async function testService(
     logged: watch?.printed ?? logged,
     send: async (method, path, options = {}) => {
       watch?.sent(path, options);
-      const answer = await send(service.url, method, path, options);
-      watch?.answered(answer);
-      return answer;
+      const response = await send(service.url, method, path, options);
+      if (isChecked) await requireContract(service, method, path, options, response);
+      watch?.onResponse(response);
+      return response;
     },
     raw: (bytes, until) => raw(service.url, bytes, until),
   };
@@ -85,17 +114,27 @@ export interface SendOptions {
   readonly tls?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key'>;
 }
 
-export interface Answer {
+/** The text of an error without the id of its request. */
+export const withoutRequestId = (text: string): string => text.replace(/,"requestId":"[^"]*"/, '');
+
+export interface ServiceResponse {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
   readonly text: string;
+  /** The body as it was sent. */
+  readonly bytes: Buffer;
   /** The body as JSON; undefined when there is none. */
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes
   readonly json: any;
 }
 
 /** One request over a real socket; the connection is not used again. */
-export function send(base: string, method: string, path: string, options: SendOptions = {}): Promise<Answer> {
+export function send(
+  base: string,
+  method: string,
+  path: string,
+  options: SendOptions = {},
+): Promise<ServiceResponse> {
   const { body } = options;
   const bytes =
     body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
@@ -111,12 +150,16 @@ export function send(base: string, method: string, path: string, options: SendOp
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);
       response.on('end', () => {
-        const text = Buffer.concat(chunks).toString();
-        const isJson = /json/.test(response.headers['content-type'] ?? '') && text !== '';
+        const bytes = Buffer.concat(chunks);
+        const isCoded = response.headers['content-encoding'] !== undefined;
+        const text = isCoded ? '' : bytes.toString();
+        noteError(response.statusCode!, text);
+        const isJson = /\bjson/.test(response.headers['content-type'] ?? '') && text !== '';
         resolve({
           status: response.statusCode!,
           headers: response.headers,
           text,
+          bytes,
           json: isJson ? JSON.parse(text) : undefined,
         });
       });
@@ -137,12 +180,16 @@ export function raw(base: string, bytes: string | Buffer, until?: RegExp): Promi
       if (until?.test(text)) socket.destroy();
     });
     socket.on('error', (error) => (text === '' ? reject(error) : resolve(text)));
-    socket.on('close', () => resolve(text));
+    socket.on('close', () => {
+      for (const [, status, rest] of text.matchAll(/HTTP\/1\.1 (\d{3})([\s\S]*?)(?=HTTP\/1\.1 \d{3}|$)/g))
+        noteError(Number(status), rest!);
+      resolve(text);
+    });
   });
 }
 
-/** What housekeeping leaves where a test names nothing else. */
-export const KEPT = {
+/** What maintenance retains where a test names nothing else. */
+export const RETENTION = {
   idempotencyTtlSeconds: 86_400,
   tombstoneTtlSeconds: 86_400,
   eventsRetentionSeconds: 86_400,

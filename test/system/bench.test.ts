@@ -38,7 +38,7 @@ t.test('what wrk reports', async (t) => {
   const line = '{"requests":200,"microseconds":2000000,"p50":1500.0,"p99":9000.0,"refused":3,"broken":1}';
   const output = `Running 1s test\n${line}\n`;
   t.same(parseWrk(output, 200), { requests: 200, rate: 100, p50: 1.5, p99: 9, wrong: 4 });
-  t.equal(parseWrk(output, 404).wrong, 198, 'where each answer is to be refused, the others are wrong');
+  t.equal(parseWrk(output, 404).wrong, 198, 'where each request is to be refused, other responses are wrong');
   t.throws(() => parseWrk('unable to connect', 200), /unable to connect/);
 });
 
@@ -58,7 +58,7 @@ t.test('the script for wrk', async (t) => {
 });
 
 t.test('the places of a request', async (t) => {
-  t.same(split('a{id}b{number}'), { texts: ['a', 'b', ''], places: ['id', 'number'] });
+  t.same(split('a{id}b{number}'), { texts: ['a', 'b', ''], placeholders: ['id', 'number'] });
   const next = filler('{unique}/{id}', ['x'], 'tag');
   t.equal(next(), 'tag1/x');
   t.equal(next(), 'tag2/x');
@@ -126,7 +126,8 @@ t.test('the chart is XML and shows what is not in it as text', async (t) => {
   } satisfies Report;
   const svg = chart(report);
   t.match(svg, 'A &amp; B &lt;C&gt;');
-  t.match(svg, '2.50 plinth');
+  t.match(svg, '2.50 x plinth');
+  t.match(svg, '1,000 items');
   t.notMatch(svg, 'NaN');
 });
 

@@ -5,6 +5,8 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Script } from 'node:vm';
 import t, { type Test } from 'tap';
+import { freePort } from '../../src/process/listen.js';
+import { connect } from '../mcp/session.js';
 import { startNode, until } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 
@@ -25,12 +27,12 @@ const run = async (t: Test, args: readonly string[], env: Record<string, string>
   return { code: await ended, out: stdout(), err: stderr() };
 };
 
-t.test('it is one file, what starts it sooner, and one that asks whether it answers', async (t) => {
-  const files = ['health.cjs', 'plinth.cache', 'plinth.cjs', 'start.cjs'];
+t.test('it is one file, and those that start it, check its health and serve agents', async (t) => {
+  const files = ['health.cjs', 'mcp-sdk.cjs', 'plinth.cache', 'plinth.cjs', 'start.cjs'];
   t.same(readdirSync(join(folder, 'dist')).sort(), files);
 });
 
-t.test('what V8 has compiled of it is taken by the Node that made it', async (t) => {
+t.test('what V8 has compiled of it is accepted by the Node that made it', async (t) => {
   const script = new Script(readFileSync(PLINTH, 'latin1'), {
     filename: PLINTH,
     cachedData: readFileSync(join(folder, 'dist/plinth.cache')),
@@ -47,6 +49,36 @@ t.test('it starts without that, and with what another Node has made', async (t) 
   t.match(await run(t, [start, '--help'], {}), help);
   rmSync(join(dist, 'plinth.cache'));
   t.match(await run(t, [start, '--help'], {}), help);
+});
+
+t.test('it contains the authorization server', async (t) => {
+  const env = { AUTH: 'bearer', AUTH_SERVER: 'on', DATABASE_URL: await testDatabase(t, true) };
+  const port = String(await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' }));
+  const issuer = `http://localhost:${port}`;
+  await startNode(t, [START], { ...env, PORT: port, PUBLIC_URL: issuer }, folder).ready();
+  const { json } = await send(issuer, 'GET', '/.well-known/openid-configuration');
+  t.equal(json.issuer, issuer);
+  const page = await send(issuer, 'GET', '/account');
+  t.match(page, { status: 200, text: /to your account/ });
+});
+
+t.test('without the file for agents, MCP=on says what is missing', async (t) => {
+  const dist = join(t.testdir(), 'dist');
+  cpSync(join(folder, 'dist'), dist, { recursive: true });
+  rmSync(join(dist, 'mcp-sdk.cjs'));
+  const env = { MCP: 'on', DATABASE_URL: await testDatabase(t, true), PORT: '0' };
+  const { code, err } = await run(t, [join(dist, 'start.cjs')], env);
+  t.equal(code, 1);
+  t.match(err, /MCP=on needs the package @modelcontextprotocol\/sdk/);
+});
+
+t.test('it serves agents', async (t) => {
+  const env = { MCP: 'on', DATABASE_URL: await testDatabase(t, true), PORT: '0' };
+  const url = await startNode(t, [START], env, folder).ready();
+  const { client, call } = await connect(t, url);
+  t.ok((await client.listTools()).tools.length > 0);
+  t.match(await call('items_create', { record: { name: '' } }), { isError: true });
+  t.match(await call('items_create', { record: { name: 'Lamp' } }), { isError: false });
 });
 
 for (const [program, WORKERS] of [

@@ -6,9 +6,9 @@ const ROOT = new URL('../../../', import.meta.url);
 const { lint } = (await import(new URL('.ci/dockerfile.js', ROOT).href)) as {
   lint(text: string): string[];
 };
-const GOOD = readFileSync(new URL('Dockerfile', ROOT), 'utf8');
+const VALID = readFileSync(new URL('Dockerfile', ROOT), 'utf8');
 
-t.test('the Dockerfile has no faults', async (t) => t.same(lint(GOOD), []));
+t.test('the Dockerfile has no faults', async (t) => t.same(lint(VALID), []));
 
 /** A change to it, and what is then wrong. */
 const BAD: [from: string | RegExp, to: string, fault: RegExp][] = [
@@ -34,8 +34,8 @@ const BAD: [from: string | RegExp, to: string, fault: RegExp][] = [
 
 for (const [from, to, fault] of BAD) {
   t.test(`it finds ${fault.source} in ${to.trim() || `one without ${from}`}`, async (t) => {
-    const text = GOOD.replace(from, to);
-    t.not(text, GOOD);
+    const text = VALID.replace(from, to);
+    t.not(text, VALID);
     t.ok(
       lint(text).some((line) => fault.test(line)),
       lint(text).join('\n'),

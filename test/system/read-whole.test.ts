@@ -6,7 +6,7 @@ import { readWhole } from '../../bench/harness/read-whole.js';
 
 t.test('a whole list is read to its end, and half of one is an error', async (t) => {
   const long = 'x'.repeat(1_000_000);
-  const answers: Record<string, RequestListener> = {
+  const handlers: Record<string, RequestListener> = {
     '/long': (_, res) => res.end(long),
     '/chunked': (_, res) => void res.writeHead(203).write(long, () => res.end('x')),
     '/half-long': (_, res) =>
@@ -16,7 +16,7 @@ t.test('a whole list is read to its end, and half of one is an error', async (t)
     '/query?a=b': (_, res) => res.end('x'),
     '/reset': (_, res) => void res.socket?.resetAndDestroy(),
   };
-  const server = createServer((req, res) => answers[req.url!]!(req, res)).listen(0, '127.0.0.1');
+  const server = createServer((req, res) => handlers[req.url!]!(req, res)).listen(0, '127.0.0.1');
   t.teardown(() => server.close());
   await once(server, 'listening');
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -36,19 +36,19 @@ t.test('a line a request, at info, with what identifies it and neither query nor
 
 t.test('what finds no route, what is refused, what is streamed', async (t) => {
   const { send, logged } = await testService(t, ON);
-  await send('GET', '/nowhere?x=1', { headers: { traceparent: 'ff-bad', 'x-request-id': 'no good!' } });
+  await send('GET', '/nowhere?x=1', { headers: { traceparent: 'ff-bad', 'x-request-id': 'not valid!' } });
   await send('DELETE', '/users');
   const list = await send('GET', '/users');
   const lines = logged.map((line) => JSON.parse(line));
   t.match(lines[0], { path: '/nowhere', status: 404 });
   t.equal(lines[0].route, undefined);
   t.equal(lines[0].trace_id, undefined, 'a traceparent that is none');
-  t.not(lines[0].requestId, 'no good!');
+  t.not(lines[0].requestId, 'not valid!');
   t.match(lines[1], { route: '/users', status: 405 });
   t.match(lines[2], { route: '/users', status: 200, sent: Buffer.byteLength(list.text) });
 });
 
-t.test('who asked, and never with what', async (t) => {
+t.test('the caller, and never its credentials', async (t) => {
   const { send, db, logged } = await testService(t, { ...ON, AUTH: 'api-key' });
   const { key } = await makeKey(db, { subject: 'reports', scopes: ['users:read'] });
   await send('GET', '/users', { headers: { 'x-api-key': key } });
@@ -80,14 +80,14 @@ t.test('a client that leaves has a line that says so', async (t) => {
   t.equal(line.status, undefined);
 });
 
-t.test('a fault of ours is logged with the trace it belongs to', async (t) => {
+t.test('an internal error is logged with the trace it belongs to', async (t) => {
   const { send, db, logged } = await testService(t, { LOG_LEVEL: 'info' });
   await db.run('alter table users rename to away', []);
-  const answer = await send('GET', '/users/0192f7b0-0000-7000-8000-000000000000', {
+  const response = await send('GET', '/users/0192f7b0-0000-7000-8000-000000000000', {
     headers: { traceparent: TRACEPARENT },
   });
-  t.equal(answer.status, 500);
+  t.equal(response.status, 500);
   const line = JSON.parse(logged[0]!);
   t.match(line, { level: 50, msg: 'request failed', trace_id: TRACEPARENT.slice(3, 35), method: 'GET' });
-  t.equal(logged.length, 1, 'and no line a request, when nobody asked for it');
+  t.equal(logged.length, 1, 'and no line a request, unless it is configured');
 });

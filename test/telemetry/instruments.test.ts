@@ -27,10 +27,10 @@ t.test('a histogram counts each value below its bounds, and those above all', as
   const duration = histogram('seconds', 'Seconds.', ['route'], [0.1, 1]);
   const cell = duration.of('/a');
   for (const value of [0.05, 0.1, 0.5, 7]) cell.observe(value);
-  const told = duration.family
+  const exported = duration.family
     .samples()
     .map(({ labels, value, metricName }) => [metricName, labels.le, value]);
-  t.same(told, [
+  t.same(exported, [
     ['seconds_bucket', '0.1', 2],
     ['seconds_bucket', '1', 3],
     ['seconds_bucket', '+Inf', 4],

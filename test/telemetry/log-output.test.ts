@@ -23,7 +23,7 @@ async function serviceWithLog(t: Test) {
   return { child, url, ended };
 }
 
-t.test('lines of one turn are one write, in order', async (t) => {
+t.test('lines of one tick are one write, in order', async (t) => {
   const written: string[] = [];
   const output = new Writable({
     decodeStrings: false,
@@ -38,7 +38,7 @@ t.test('lines of one turn are one write, in order', async (t) => {
   t.same(written, ['a\nb\nc\n']);
 });
 
-t.test('what nobody reads is dropped beyond a bound, and told when somebody does', async (t) => {
+t.test('unread lines are dropped beyond a bound, and reported once they are read again', async (t) => {
   const written: string[] = [];
   let read: () => void = () => undefined;
   const output = new Writable({
@@ -48,18 +48,18 @@ t.test('what nobody reads is dropped beyond a bound, and told when somebody does
     },
   });
   const lines = logLines(output, 100);
-  const turn = () => new Promise((done) => setImmediate(() => setImmediate(done)));
+  const ticks = () => new Promise((done) => setImmediate(() => setImmediate(done)));
   for (let n = 0; n < 5; n++) {
     lines.write(`${'x'.repeat(39)}\n`);
-    await turn();
+    await ticks();
   }
   t.equal(output.writableLength, 80, 'no more than the bound waits');
   read();
-  await turn();
+  await ticks();
   lines.write('after\n');
-  await turn();
+  await ticks();
   read();
-  await turn();
+  await ticks();
   const [dropped, after] = written.at(-1)!.trim().split('\n');
   t.match(JSON.parse(dropped!), { level: 40, dropped: 3, msg: /dropped/ });
   t.equal(after, 'after');
@@ -72,7 +72,7 @@ t.test('an output that fails ends nothing', async (t) => {
   });
   const lines = logLines(output);
   lines.write('a\n');
-  await until('the error is told', () => output.errored !== null);
+  await until('the error is reported', () => output.errored !== null);
   t.doesNotThrow(() => lines.write('b\n'));
 });
 
@@ -88,7 +88,7 @@ t.test('a service whose log nobody reads goes on, in bounded memory, and stops i
   await round(3000);
   const before = residentOf(child.pid!);
   await round(3000);
-  t.ok(residentOf(child.pid!) < before + 40_000_000, 'no line is kept beyond the bound');
+  t.ok(residentOf(child.pid!) < before + 40_000_000, 'no line is retained beyond the bound');
   t.equal((await send(url, 'GET', '/users')).status, 200);
   child.kill('SIGTERM');
   const [code] = await ended;

@@ -16,11 +16,11 @@ t.test('/metrics of the service itself needs the scope admin', async (t) => {
   ];
   t.equal((await send('GET', '/metrics')).status, 401);
   t.equal((await send('GET', '/metrics', { headers: { 'x-api-key': reader.key } })).status, 403);
-  const answer = await send('GET', '/metrics', { headers: { 'x-api-key': admin.key } });
-  t.equal(answer.status, 200, 'in maintenance as well');
-  t.equal(answer.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
-  t.ok(parseScrape(answer.text).length > 50);
-  const refused = parseScrape(answer.text).filter(({ labels }) => labels.route === '/metrics');
+  const response = await send('GET', '/metrics', { headers: { 'x-api-key': admin.key } });
+  t.equal(response.status, 200, 'in maintenance as well');
+  t.equal(response.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
+  t.ok(parseScrape(response.text).length > 50);
+  const refused = parseScrape(response.text).filter(({ labels }) => labels.route === '/metrics');
   t.same([...new Set(refused.map(({ labels }) => labels.status).filter(Boolean))].sort(), ['401', '403']);
 });
 
@@ -39,8 +39,8 @@ t.test('with METRICS_PORT they have a listener of their own, with nothing else',
   t.ok(Number(head.headers['content-length']) > 1000);
   for (const path of ['/', '/users', '/healthz', '/metrics/x']) t.equal((await get(path)).status, 404, path);
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
-    const answer = await get('/metrics', method);
-    t.same([answer.status, answer.headers.allow], [405, 'GET, HEAD, OPTIONS'], method);
+    const response = await get('/metrics', method);
+    t.same([response.status, response.headers.allow], [405, 'GET, HEAD, OPTIONS'], method);
   }
   const prometheus =
     'application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
@@ -51,23 +51,23 @@ t.test('with METRICS_PORT they have a listener of their own, with nothing else',
   t.equal((await get('/metrics', 'GET', { accept: 'image/png' })).status, 406);
   const { samples } = await scrape(metricsUrl!);
   const routes = new Set(samples.map(({ labels }) => labels.route).filter(Boolean));
-  t.same([...routes], ['unmatched'], 'what is asked here is not counted there');
+  t.same([...routes], ['unmatched'], 'what is requested here is not counted there');
 });
 
-t.test('many who scrape at once share one answer', async (t) => {
+t.test('scrapes at the same time share one response', async (t) => {
   const { metricsUrl } = await testService(t, { METRICS_PORT: '0' });
-  const answers = await Promise.all(Array.from({ length: 20 }, () => send(metricsUrl!, 'GET', '/metrics')));
-  for (const { status, text } of answers) {
+  const responses = await Promise.all(Array.from({ length: 20 }, () => send(metricsUrl!, 'GET', '/metrics')));
+  for (const { status, text } of responses) {
     t.equal(status, 200);
     t.ok(parseScrape(text).length > 50);
   }
 });
 
-t.test('a port for metrics that is taken ends the start in one line', async (t) => {
-  const taken = net.createServer().listen(0, '127.0.0.1');
-  t.teardown(() => taken.close());
-  await once(taken, 'listening');
-  const { port } = taken.address() as net.AddressInfo;
+t.test('a port for metrics that is already in use ends the start in one line', async (t) => {
+  const inUse = net.createServer().listen(0, '127.0.0.1');
+  t.teardown(() => inUse.close());
+  await once(inUse, 'listening');
+  const { port } = inUse.address() as net.AddressInfo;
   const service = startProcess(t, { DATABASE_URL: await testDatabase(t), METRICS_PORT: String(port) });
   t.equal(await service.ended, 1);
   t.match(

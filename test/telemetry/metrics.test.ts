@@ -93,7 +93,7 @@ t.test('the database: statements by pool, and how many records share one', async
   t.equal(value('plinth_db_statement_duration_seconds_count', { pool: 'search' }), 1);
   // Also what the service does in the background.
   t.ok(value('plinth_db_statement_duration_seconds_count', { pool: 'transaction' })! >= 1);
-  await until('nothing is under way', async () => {
+  await until('nothing is in flight', async () => {
     const { value } = await scrape(url);
     return value('plinth_db_active_statements', { pool: 'short' }) === 0;
   });
@@ -105,7 +105,7 @@ t.test('the database: statements by pool, and how many records share one', async
   t.ok(value('process_resident_memory_bytes')! > 1e6);
 });
 
-t.test('who waits for a connection that is lent, and a statement that fails', async (t) => {
+t.test('a wait for a connection that is checked out, and a statement that fails', async (t) => {
   const { url, db } = await testService(t, { DB_CONNECTIONS: '1' });
   let free: () => void = () => undefined;
   const held = new Promise<void>((resolve) => {
@@ -130,7 +130,7 @@ const aborted = async (url: string, reason: string) =>
   (await scrape(url)).value('http_server_aborted_requests_total', { route: '/users', reason }) === 1;
 
 /** A service, and a request to it that gets more than any buffer on the way takes. */
-async function longAnswer(t: Test, overrides: Partial<Config> = {}) {
+async function longResponse(t: Test, overrides: Partial<Config> = {}) {
   const { url, db } = await testService(t, {}, overrides);
   await db.run(
     `insert into users (id, updated_at, email, doc)
@@ -148,8 +148,8 @@ function connectTo(t: Test, url: string, head: string): net.Socket {
   return socket.on('error', () => undefined);
 }
 
-t.test('a reader that stalls is counted as such, and not among the answered', async (t) => {
-  const { url } = await longAnswer(t, { streamStallMs: 50 });
+t.test('a reader that stalls is counted as such, and not among the responses', async (t) => {
+  const { url } = await longResponse(t, { streamStallMs: 50 });
   await until('it is cut off', () => aborted(url, 'stalled'));
   const { value } = await scrape(url);
   t.equal(value(COUNT, { method: 'GET', route: '/users' }), undefined);
@@ -161,7 +161,7 @@ t.test('a reader that stalls is counted as such, and not among the answered', as
 });
 
 t.test('a reader that leaves', async (t) => {
-  const { url, socket } = await longAnswer(t);
+  const { url, socket } = await longResponse(t);
   socket.once('data', () => socket.destroy());
   await until('it is counted', () => aborted(url, 'left'));
   t.equal((await scrape(url)).value('http_server_active_requests'), 1);
@@ -186,7 +186,7 @@ t.test('messages that never became a request', async (t) => {
     t.equal(value('http_server_refused_messages_total', { status }), 1, status);
 });
 
-t.test('credentials that are no good, by scheme and reason', async (t) => {
+t.test('invalid credentials, by scheme and reason', async (t) => {
   const service = await testService(t, {
     AUTH: 'api-key basic',
     METRICS_PORT: '0',
@@ -212,7 +212,7 @@ t.test('credentials that are no good, by scheme and reason', async (t) => {
   for (const secret of [key, hashOf(key), 'a@example.org', 'wrong-password']) t.notOk(text.includes(secret));
 });
 
-t.test('who follows the events is counted, and why each ended', async (t) => {
+t.test('followers of the events are counted, and why each ended', async (t) => {
   const { url } = await testService(t);
   const readers = async () => (await scrape(url)).value('plinth_event_readers');
   t.equal(await readers(), 0);
@@ -232,7 +232,7 @@ t.test('tries to deliver are counted by how they ended', async (t) => {
   await service.send('POST', `/webhooks/${id}/test`);
   await until('it was delivered', async () => (await count('delivered')) === 1);
   t.equal(await count('retry'), 1);
-  await until('none is under way', async () => {
+  await until('none is in flight', async () => {
     return (await scrape(service.url)).value('plinth_webhook_active_tries') === 0;
   });
 });

@@ -32,7 +32,7 @@ export function parseScrape(text: string): Scraped[] {
 /** The values of a scrape by name and labels; undefined where there is none. */
 export async function scrape(url: string) {
   const { text, status } = await send(url, 'GET', '/metrics');
-  if (status !== 200) throw new Error(`/metrics answers ${status}: ${text}`);
+  if (status !== 200) throw new Error(`/metrics responds with ${status}: ${text}`);
   const samples = parseScrape(text);
   return {
     text,

@@ -6,12 +6,12 @@ const FORM = /^auth;dur=(\d+\.\d{3}), db;dur=(\d+\.\d{3}), total;dur=(\d+\.\d{3}
 
 const partsOf = (field: unknown) => (FORM.exec(String(field)) ?? []).slice(1).map(Number);
 
-t.test('nothing is told unless the operator asks', async (t) => {
+t.test('nothing is reported unless it is configured', async (t) => {
   const { send } = await testService(t);
   t.equal((await send('GET', '/users')).headers['server-timing'], undefined);
 });
 
-t.test('each answer tells what it waited for: the database, and in all', async (t) => {
+t.test('each response reports what it waited for: the database, and in all', async (t) => {
   const { send, db } = await testService(t, { SERVER_TIMING: 'on' });
   const { json } = await send('POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
   const path = `/users/${json.id}`;
@@ -47,14 +47,14 @@ t.test('each answer tells what it waited for: the database, and in all', async (
   t.ok(total! >= waited!);
 });
 
-t.test('each of those who share a statement waited for it', async (t) => {
+t.test('each of the requests that share a statement waited for it', async (t) => {
   const { send } = await testService(t, { SERVER_TIMING: 'on' });
   const { json } = await send('POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
-  const answers = await Promise.all(Array.from({ length: 20 }, () => send('GET', `/users/${json.id}`)));
-  for (const { headers } of answers) t.ok(partsOf(headers['server-timing'])[1]! > 0);
+  const responses = await Promise.all(Array.from({ length: 20 }, () => send('GET', `/users/${json.id}`)));
+  for (const { headers } of responses) t.ok(partsOf(headers['server-timing'])[1]! > 0);
 });
 
-t.test('how long a credential took, good or not', async (t) => {
+t.test('how long a credential took, valid or not', async (t) => {
   const { send } = await testService(t, { SERVER_TIMING: 'on', AUTH: 'basic', BASIC_INSECURE: 'loopback' });
   const authorization = `Basic ${Buffer.from('a@example.org:wrong-password').toString('base64')}`;
   const refused = await send('GET', '/users', { headers: { authorization } });

@@ -75,14 +75,14 @@ t.test('a span a request, named by method and route, below the caller', async (t
     'server.port': db.peer.port,
   });
   await send('GET', `/users/${json.id}`);
-  const told = JSON.stringify(
+  const exported = JSON.stringify(
     [...found, ...spans()].map(({ name, attributes, events }) => [name, attributes, events]),
   );
   for (const secret of ['swordfish', 'secret=1', 'a@example.org', 'select '])
-    t.notOk(told.includes(secret), `nothing tells ${secret}`);
+    t.notOk(exported.includes(secret), `nothing reveals ${secret}`);
 });
 
-t.test('each of those who share a statement has a span of its own wait', async (t) => {
+t.test('each of the requests that share a statement has a span of its own wait', async (t) => {
   const { send } = await testService(t);
   const { json } = await send('POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
   spans();

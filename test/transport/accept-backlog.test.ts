@@ -19,7 +19,7 @@ t.test('a request begins at once when no connection comes', async (t) => {
   t.same(begun, [1]);
 });
 
-t.test('few requests wait for the turn of a connection, and for no other', async (t) => {
+t.test('few requests wait for the tick of a connection, and for no other', async (t) => {
   const { begun, begin, connect } = fake();
   connect();
   for (const request of [1, 2, 3]) begin(request);
@@ -56,8 +56,8 @@ t.test('none waits for longer than 20 ms, however long a tick takes', async (t) 
   t.equal(begun.length, 40);
 });
 
-t.test('a flood of connections gets one turn for four requests, and 64 at most', async (t) => {
-  for (const [requests, turns] of [
+t.test('a flood of connections gets one tick for four requests, and 64 at most', async (t) => {
+  for (const [requests, ticks] of [
     [8, 2],
     [40, 10],
     [5000, 64],
@@ -70,21 +70,21 @@ t.test('a flood of connections gets one turn for four requests, and 64 at most',
       await tick();
       connect();
     }
-    t.equal(waited, turns, `${requests} requests`);
+    t.equal(waited, ticks, `${requests} requests`);
     t.equal(begun.length, requests);
   }
 });
 
 t.test('clients that connect to a busy service are soon heard', async (t) => {
   let connections = 0;
-  let answers = 0;
+  let responses = 0;
   const server = createServer({ keepAliveTimeout: 60_000 });
-  const answer = (_req: IncomingMessage, res: ServerResponse) => {
-    answers++;
+  const respond = (_req: IncomingMessage, res: ServerResponse) => {
+    responses++;
     res.end();
   };
   server.on('connection', () => connections++);
-  server.on('request', acceptBeforeReading(server, answer));
+  server.on('request', acceptBeforeReading(server, respond));
   server.listen(0, '127.0.0.1', 4096);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -98,9 +98,9 @@ t.test('clients that connect to a busy service are soon heard', async (t) => {
   t.teardown(() => server.close());
   for (let busy = 0; busy < 200; busy++) open();
   while (connections < 200) await tick();
-  const before = answers;
+  const before = responses;
   for (let late = 0; late < 200; late++) open();
   while (connections < 400) await tick();
-  // One connection in a turn that answers all others would make it 20,000 and more.
-  t.ok(answers - before < 5000, `${answers - before} answers before the last was accepted`);
+  // If all others got a response in the tick of each new connection, it would be 20,000 and more.
+  t.ok(responses - before < 5000, `${responses - before} responses before the last was accepted`);
 });

@@ -3,7 +3,7 @@ import t from 'tap';
 import { verifyWebhook } from '../../src/webhooks/verify.js';
 import { startProcess, until } from '../support/process.js';
 import { testProxy } from '../support/proxy.js';
-import { KEPT, send, testDatabase, testService } from '../support/service.js';
+import { RETENTION, send, testDatabase, testService } from '../support/service.js';
 import { addDeliveries, deliveriesOf, LOOPBACK, makeWebhook, testTarget } from './target.js';
 
 t.jobs = 4;
@@ -16,8 +16,8 @@ t.test('a test event is sent at once, signed in both forms', async (t) => {
     { webhookPollMs: 60_000 },
   );
   const { id, secret } = await makeWebhook(service, `${target.url}/hook?a=b%20c`);
-  const answer = await service.send('POST', `/webhooks/${id}/test`);
-  t.match(answer, { status: 202, json: { type: 'webhooks.test' } });
+  const response = await service.send('POST', `/webhooks/${id}/test`);
+  t.match(response, { status: 202, json: { type: 'webhooks.test' } });
   const [delivery] = await deliveriesOf(service, id, 1);
   t.match(delivery, {
     status: 'delivered',
@@ -25,7 +25,7 @@ t.test('a test event is sent at once, signed in both forms', async (t) => {
     next_at: null,
     last_answer: { status: 200, error: null, body: 'thanks' },
   });
-  t.equal(answer.headers.location, `/webhooks/${id}/deliveries/${delivery.id}`);
+  t.equal(response.headers.location, `/webhooks/${id}/deliveries/${delivery.id}`);
   const [{ path, headers, body, id: messageId }] = target.received as [(typeof target.received)[0]];
   t.equal(path, '/hook?a=b%20c');
   t.equal(headers['content-type'], 'application/cloudevents+json; charset=utf-8');
@@ -36,7 +36,7 @@ t.test('a test event is sent at once, signed in both forms', async (t) => {
     source: 'https://api.example.org',
     id: messageId,
   });
-  t.same((await service.send('GET', answer.headers.location!)).json.event, event);
+  t.same((await service.send('GET', response.headers.location!)).json.event, event);
   t.same(new Webhook(secret).verify(body, headers as Record<string, string>), event);
   t.equal(verifyWebhook(body, headers, secret).id, messageId);
   const form = { 'x-timestamp': headers['x-timestamp'], 'x-signature': headers['x-signature'] };
@@ -44,7 +44,7 @@ t.test('a test event is sent at once, signed in both forms', async (t) => {
 });
 
 t.test('another Plinth takes a delivery as a signed request', async (t) => {
-  // A signature is taken once: a try in the same second would be refused.
+  // A signature is accepted once: an attempt in the same second would be refused.
   const first = await testService(t, { ...LOOPBACK, WEBHOOK_RETRIES: '5' });
   const { id, secret } = await makeWebhook(first, 'http://127.0.0.1:9/');
   const receiver = await testService(t, {
@@ -53,19 +53,19 @@ t.test('another Plinth takes a delivery as a signed request', async (t) => {
   });
   await first.send('PATCH', `/webhooks/${id}`, { body: { url: `${receiver.url}/items?x=1` } });
   await first.send('POST', `/webhooks/${id}/test`);
-  const answer = await until('it has been tried', async () => {
+  const response = await until('it has been tried', async () => {
     const { json } = await first.send('GET', `/webhooks/${id}/deliveries`);
     return json.data[0].last_answer ?? undefined;
   });
-  t.equal(answer.status, 415, 'the signature is taken; the media type is not');
+  t.equal(response.status, 415, 'the signature is valid; the media type is unsupported');
 });
 
 t.test(
   'after a failure it is tried again, after the last one it is dead, and can be sent again',
   async (t) => {
-    let good = false;
+    let isUp = false;
     const target = await testTarget(t, (_, res, count) => {
-      if (good || count === 1) return 204;
+      if (isUp || count === 1) return 204;
       res.writeHead(500).end(`no ${'x'.repeat(3000)}\0`);
       return undefined;
     });
@@ -86,7 +86,7 @@ t.test(
     );
     t.same((await service.send('GET', `/webhooks/${id}/deliveries?status=dead`)).json.data, [dead]);
 
-    good = true;
+    isUp = true;
     const again = await service.send('POST', `/webhooks/${id}/deliveries/${dead.id}/redeliver`);
     t.match(again, {
       status: 202,
@@ -150,7 +150,7 @@ t.test('410 disables the webhook until it is enabled again; what waits goes on t
 t.test('redirects, silence, refusal, endless bodies and heads, and what is no HTTP', async (t) => {
   const other = await testTarget(t);
   const reset = (_: unknown, res: import('node:http').ServerResponse) => void res.socket!.destroy();
-  const cases: [name: string, answering: Parameters<typeof testTarget>[1], wanted: object][] = [
+  const cases: [name: string, respond: Parameters<typeof testTarget>[1], wanted: object][] = [
     [
       'a redirect is a failure',
       (_, res) => void res.writeHead(307, { location: other.url }).end(),
@@ -192,8 +192,8 @@ t.test('redirects, silence, refusal, endless bodies and heads, and what is no HT
     ],
   ];
   const service = await testService(t, { ...LOOPBACK, WEBHOOK_TIMEOUT_MS: '300', WEBHOOK_RETRIES: '0.01' });
-  for (const [name, answering, wanted] of cases) {
-    const target = await testTarget(t, answering);
+  for (const [name, respond, wanted] of cases) {
+    const target = await testTarget(t, respond);
     const { id } = await makeWebhook(service, target.url);
     await addDeliveries(t, service, id, ['items/1']);
     t.match(await deliveriesOf(service, id, 1), [wanted], name);
@@ -248,15 +248,15 @@ t.test(
         ).size,
       );
       // A later one never comes before the last try of an earlier one.
-      for (const [place, each] of firsts.entries())
-        for (const later of firsts.slice(place + 1)) t.ok(order.indexOf(later) > order.indexOf(each));
+      for (const [index, each] of firsts.entries())
+        for (const later of firsts.slice(index + 1)) t.ok(order.indexOf(later) > order.indexOf(each));
     }
   },
 );
 
 t.test('dead and slow targets do not hold up the others', async (t) => {
   const slow = await testTarget(t, () => undefined);
-  const good = await testTarget(t);
+  const healthy = await testTarget(t);
   const service = await testService(t, {
     ...LOOPBACK,
     WEBHOOK_CONCURRENCY: '8',
@@ -269,13 +269,13 @@ t.test('dead and slow targets do not hold up the others', async (t) => {
     await addDeliveries(t, service, id, records);
   }
   await until('the slow ones have what they may have', () => slow.received.length === 6);
-  const { id } = await makeWebhook(service, good.url);
+  const { id } = await makeWebhook(service, healthy.url);
   await addDeliveries(t, service, id, records);
   t.equal((await deliveriesOf(service, id, 30)).length, 30);
   t.equal(slow.received.length, 6, 'each slow one has two places and no more');
 });
 
-t.test('a rotation: both secrets are good for a day, each form has them', async (t) => {
+t.test('a rotation: both secrets are valid for a day, each form has them', async (t) => {
   const target = await testTarget(t, (_, __, count) => (count < 1 ? 500 : 204));
   const service = await testService(t, LOOPBACK);
   const { id, secret: old } = await makeWebhook(service, target.url);
@@ -307,19 +307,19 @@ t.test('a rotation: both secrets are good for a day, each form has them', async 
   t.throws(() => verifyWebhook(last.body, last.headers, old), { code: 'BAD_SIGNATURE' });
 });
 
-t.test('the lease of a process that was killed is taken over', async (t) => {
-  let answers = false;
-  const target = await testTarget(t, () => (answers ? 204 : undefined));
+t.test('another process takes over the lease of one that was killed', async (t) => {
+  let isUp = false;
+  const target = await testTarget(t, () => (isUp ? 204 : undefined));
   const DATABASE_URL = await testDatabase(t);
   const killed = startProcess(t, { ...LOOPBACK, DATABASE_URL });
   const url = await killed.ready();
   const made = await send(url, 'POST', '/webhooks', { body: { url: target.url, types: ['*'] } });
   const { id } = made.json;
   await addDeliveries(t, { databaseUrl: DATABASE_URL }, id, ['items/1', 'items/1', 'items/2']);
-  await until('two are under way', () => target.received.length === 2);
+  await until('two are in flight', () => target.received.length === 2);
   killed.child.kill('SIGKILL');
   await killed.ended;
-  answers = true;
+  isUp = true;
   const service = await testService(t, { ...LOOPBACK, DATABASE_URL });
   t.equal(
     (await deliveriesOf(service, id, 3, (status) => status === 'pending')).filter(({ tries }) => tries === 1)
@@ -335,14 +335,14 @@ t.test('the lease of a process that was killed is taken over', async (t) => {
   ]);
 });
 
-t.test('a service that stops lets what is under way end, and gives back what does not', async (t) => {
+t.test('a service that stops lets what is in flight end, and gives back what does not', async (t) => {
   const open: import('node:http').ServerResponse[] = [];
   const target = await testTarget(t, (_, res) => void open.push(res));
   const first = await testService(t, { ...LOOPBACK, SHUTDOWN_MS: '400' });
   const watching = await testService(t, { WEBHOOK_DELIVERY: 'off', DATABASE_URL: first.databaseUrl });
   const { id } = await makeWebhook(first, target.url);
   await addDeliveries(t, first, id, ['items/1', 'items/2']);
-  await until('both are under way', () => open.length === 2);
+  await until('both are in flight', () => open.length === 2);
   const stopped = first.stop();
   open[0]!.writeHead(204).end();
   await stopped;
@@ -361,7 +361,7 @@ t.test('what ends while the database is away is written down when it is back', a
   const service = await testService(t, { ...LOOPBACK, DATABASE_URL: proxy.url });
   const { id } = await makeWebhook(service, target.url);
   await addDeliveries(t, { databaseUrl }, id, ['items/1', 'items/1']);
-  await until('it is under way', () => open.length === 1);
+  await until('it is in flight', () => open.length === 1);
   proxy.cut();
   open[0]!.writeHead(204).end();
   await until('the service sees it', async () => (await service.send('GET', '/webhooks')).status === 503);
@@ -379,17 +379,17 @@ t.test('a deleted webhook leaves nothing, and what has ended goes past its time'
   const { prune } = await import('../../src/db/maintenance.js');
   const target = await testTarget(t);
   const service = await testService(t, LOOPBACK);
-  const [kept, deleted, disabled] = [
+  const [active, deleted, disabled] = [
     await makeWebhook(service, target.url),
     await makeWebhook(service, target.url),
     await makeWebhook(service, target.url, { enabled: false }),
   ];
-  for (const { id } of [kept, deleted, disabled])
+  for (const { id } of [active, deleted, disabled])
     await addDeliveries(t, service, id, ['items/1', 'items/1', 'items/2']);
-  await deliveriesOf(service, kept.id, 3);
+  await deliveriesOf(service, active.id, 3);
   await deliveriesOf(service, deleted.id, 3);
   await service.send('DELETE', `/webhooks/${deleted.id}`);
-  const keep = { ...KEPT, webhookRetentionSeconds: 3600 };
+  const keep = { ...RETENTION, webhookRetentionSeconds: 3600 };
   const left = async () => {
     const rows = await service.db.run(
       'select webhook_id::text as id, count(*)::int as n from deliveries group by 1',
@@ -398,7 +398,7 @@ t.test('a deleted webhook leaves nothing, and what has ended goes past its time'
     return Object.fromEntries(rows.map(({ id, n }) => [String(id), n]));
   };
   await prune(service.db, keep);
-  t.same(await left(), { [kept.id]: 3, [disabled.id]: 3 });
+  t.same(await left(), { [active.id]: 3, [disabled.id]: 3 });
   await service.db.run("update deliveries set ended_at = ended_at - interval '2 hours'", []);
   await service.db.run("update webhooks set updated_at = updated_at - interval '2 hours'", []);
   await prune(service.db, keep);

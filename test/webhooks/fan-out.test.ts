@@ -45,13 +45,13 @@ t.test(
     for (const [types] of wanted) made.push(await makeWebhook(service, 'http://127.0.0.1:9/', { types }));
     const off = await makeWebhook(service, 'http://127.0.0.1:9/', { enabled: false });
     const feed = feedOf(1234);
-    const turns = async () => {
+    const pass = async () => {
       for (let n = 0; n < 20; n++) await fanOut(service.db, feed);
     };
-    await Promise.all([turns(), turns(), turns()]);
-    for (const [place, [, fits]] of wanted.entries()) {
+    await Promise.all([pass(), pass(), pass()]);
+    for (const [index, [, fits]] of wanted.entries()) {
       const rows = await service.db.run('select event_id from deliveries where webhook_id = $1 order by id', [
-        made[place]!.id,
+        made[index]!.id,
       ]);
       const { events } = await feed.read(undefined as never, null, 2000);
       const all = events.filter(({ type }) => fits(type));
@@ -109,7 +109,7 @@ t.test(
     t.teardown(() => Promise.all(processes.map(({ stop }) => stop(1000))));
     for (known = 0; known < 300; known += 3) {
       for (const { wake } of processes) wake();
-      await new Promise((turn) => setImmediate(turn));
+      await new Promise((done) => setImmediate(done));
     }
     await until('all arrive', () => target.received.length >= 300);
     t.equal(target.received.length, 300);
@@ -124,7 +124,7 @@ t.test(
   },
 );
 
-t.test('events that were pruned before they could be told are told of once, and passed', async (t) => {
+t.test('events that were pruned before their delivery are reported once, and passed', async (t) => {
   const service = await testService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
   const { db, feed, send } = service;
   await makeWebhook(service, 'http://127.0.0.1:9/');
@@ -142,5 +142,5 @@ t.test('events that were pruned before they could be told are told of once, and 
   await send('POST', '/items', { body: { name: 'c' } });
   await until('it is final', async () => (await send('GET', '/events')).json.data.length === 1);
   await fanOut(db, source);
-  t.equal((await db.run('select 1 from deliveries', [])).length, 1, 'what comes after is told');
+  t.equal((await db.run('select 1 from deliveries', [])).length, 1, 'what comes after is delivered');
 });

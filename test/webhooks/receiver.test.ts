@@ -60,9 +60,9 @@ t.test('plinth verify-webhook says whether a message is to be believed', async (
     secrets: `${newSecret()}\n${secret}\n`,
   });
   const file = ['--headers', `${folder}/head`];
-  const good = await verify(file, secret, body);
-  t.match(good, { code: 0, err: '' });
-  t.match(JSON.parse(good.out), { id: messageId, timestamp: Number });
+  const valid = await verify(file, secret, body);
+  t.match(valid, { code: 0, err: '' });
+  t.match(JSON.parse(valid.out), { id: messageId, timestamp: Number });
   t.match(await verify([...file, '--secret-file', `${folder}/secrets`], undefined, body), { code: 0 });
   const signature = ['x-timestamp', 'x-signature'].flatMap((name) => [
     '--header',

@@ -14,8 +14,8 @@ export interface Received {
   readonly id: string;
 }
 
-/** Answers one message; `count` is how many came before it. A number is the status of an empty answer. */
-export type Answering = (message: Received, res: ServerResponse, count: number) => number | undefined;
+/** Responds to one message; `count` is how many came before it. A number is the status of an empty response. */
+export type Responder = (message: Received, res: ServerResponse, count: number) => number | undefined;
 
 export interface Target {
   readonly url: string;
@@ -25,7 +25,7 @@ export interface Target {
 }
 
 /** A receiver on loopback. Closed when the test ends. */
-export async function testTarget(t: Test, answering: Answering = () => 204, port = 0): Promise<Target> {
+export async function testTarget(t: Test, respond: Responder = () => 204, port = 0): Promise<Target> {
   const received: Received[] = [];
   const server = http.createServer(async (req: IncomingMessage, res) => {
     const chunks: Buffer[] = [];
@@ -33,7 +33,7 @@ export async function testTarget(t: Test, answering: Answering = () => 204, port
     const { url: path = '', headers } = req;
     const id = String(headers['webhook-id']);
     const message = { path, headers, body: Buffer.concat(chunks).toString(), id };
-    const status = answering(message, res, received.push(message) - 1);
+    const status = respond(message, res, received.push(message) - 1);
     if (status !== undefined) res.writeHead(status).end();
   });
   server.listen(port, '127.0.0.1');
@@ -60,9 +60,9 @@ export interface Made {
 }
 
 export async function makeWebhook({ send }: TestService, url: string, more: object = {}): Promise<Made> {
-  const answer = await send('POST', '/webhooks', { body: { url, types: ['*'], ...more } });
-  if (answer.status !== 201) throw new Error(`${answer.status} ${answer.text}`);
-  return answer.json as Made;
+  const response = await send('POST', '/webhooks', { body: { url, types: ['*'], ...more } });
+  if (response.status !== 201) throw new Error(`${response.status} ${response.text}`);
+  return response.json as Made;
 }
 
 /** Puts deliveries into the table as the reader of the feed does; `records` names the record of each. */
@@ -91,7 +91,7 @@ export async function addDeliveries(
   return ids;
 }
 
-/** The deliveries of a webhook once they all have a status that is asked for; the oldest first. */
+/** The deliveries of a webhook once they all have one of the given statuses; the oldest first. */
 export async function deliveriesOf(
   { send }: TestService,
   webhookId: string,

@@ -28,7 +28,13 @@ t.test('a webhook is made, read, changed and deleted; its secret is shown once',
   });
   const path = `/webhooks/${webhook.id}`;
   t.same((await send('GET', path)).json, webhook);
-  t.same((await send('GET', '/webhooks')).json, { data: [webhook], links: { next: null } });
+  const { _links, ...listed } = webhook;
+  t.same(_links, { self: { href: path, method: 'GET' } });
+  t.same((await send('GET', '/webhooks')).json, {
+    data: [listed],
+    meta: { limit: 100, count: 1 },
+    links: { self: '/webhooks', next: null, first: '/webhooks' },
+  });
 
   const patched = await send('PATCH', path, {
     body: { enabled: false, description: 'mine' },
@@ -46,8 +52,8 @@ t.test('a webhook is made, read, changed and deleted; its secret is shown once',
   t.match(put, { status: 200, json: { types: ['*'], enabled: true, description: 'mine', id: webhook.id } });
   t.match((await send('PUT', path, { body: { url: URL_, types: ['*'] } })).json, { description: '' });
 
-  for (const answer of [await send('GET', path), await send('GET', '/webhooks'), patched, put])
-    t.notMatch(answer.text, /whsec_/);
+  for (const response of [await send('GET', path), await send('GET', '/webhooks'), patched, put])
+    t.notMatch(response.text, /whsec_/);
   t.equal((await send('DELETE', path)).status, 204);
   t.equal((await send('DELETE', path)).status, 204);
   for (const [method, suffix] of [
@@ -83,7 +89,7 @@ t.test('what cannot be a webhook is 400 with its place', async (t) => {
     [{ url: 7, types: ['*'] }, '/url'],
     [{ url: URL_, types: ['*'], enabled: 'yes' }, '/enabled'],
     [{ url: URL_, types: ['*'], description: 'x'.repeat(501) }, '/description'],
-    [{ url: URL_, types: ['*'], secret: 'mine' }, ''],
+    [{ url: URL_, types: ['*'], secret: 'mine' }, '/secret'],
     [{ url: 'http://example.org', types: ['*'] }, '/url'],
     [{ url: 'https://u:hunter22@example.org', types: ['*'] }, '/url'],
     [{ url: 'https://127.1/', types: ['*'] }, '/url'],
@@ -170,5 +176,53 @@ t.test('lists are paged, the newest first', async (t) => {
     next = json.links.next;
   }
   t.same(found, made.reverse());
-  t.same((await service.send('GET', `${path}?status=dead`)).json, { data: [], links: { next: null } });
+  t.match((await service.send('GET', `${path}?status=dead`)).json, {
+    data: [],
+    meta: { limit: 100, count: 0 },
+    links: { next: null },
+  });
+});
+
+t.test('a webhook has a version, which a change can require', async (t) => {
+  const { send } = await testService(t, { PUBLIC_PREFIX: '/api/v1' });
+  const made = await send('POST', '/webhooks', { body: { url: URL_, types: ['*'] } });
+  const path = made.headers.location!;
+  t.match(made, { status: 201, headers: { etag: '"1"' }, json: { _version: 1 } });
+  t.match(path, /^\/api\/v1\/webhooks\/[0-9a-f-]{36}$/);
+  t.equal(made.json._links.self.href, path);
+  const current = { headers: { 'if-none-match': '"1"' } };
+  t.equal((await send('GET', path, current)).status, 304);
+  const patch = (tag: string) =>
+    send('PATCH', path, { headers: { 'if-match': tag }, body: { description: tag } });
+  t.match(await patch('"1"'), { status: 200, headers: { etag: '"2"' }, json: { _version: 2 } });
+  t.match(await patch('"1"'), {
+    status: 412,
+    headers: { etag: '"2"' },
+    json: {
+      error: { code: 'PRECONDITION_FAILED', details: { current: { description: '"1"', _version: 2 } } },
+    },
+  });
+  t.match(await send('POST', `${path}/rotate`), { status: 200, headers: { etag: '"3"' } });
+  t.equal((await send('DELETE', path, { headers: { 'if-match': '"2"' } })).status, 412);
+  const list = await send('GET', '/webhooks');
+  t.match(list.json, { links: { self: '/api/v1/webhooks', first: '/api/v1/webhooks' } });
+  t.equal((await send('GET', '/webhooks', { headers: { 'if-none-match': list.headers.etag } })).status, 304);
+  t.equal((await send('DELETE', path, { headers: { 'if-match': '"3"' } })).status, 204);
+  t.equal((await send('DELETE', path, { headers: { 'if-match': '"3"' } })).status, 412);
+  t.equal((await send('DELETE', path)).status, 204);
+});
+
+t.test('links and Location follow PUBLIC_PREFIX', async (t) => {
+  const { send } = await testService(t, { PUBLIC_PREFIX: '/api/v1' });
+  const user = await send('POST', '/api/v1/users', { body: { email: 'a@example.org', name: 'A' } });
+  t.equal(user.headers.location, `/api/v1/users/${user.json.id}`);
+  t.equal(user.json._links.posts.href, `/api/v1/users/${user.json.id}/posts`);
+  t.match(
+    (await send('GET', `${user.json._links.posts.href}?page=1`)).json.links.self,
+    /^\/api\/v1\/users\//,
+  );
+  t.match((await send('GET', '/items?page=1')).json.links.first, /^\/api\/v1\/items\?page=1/);
+  t.match((await send('GET', '/events')).json.links.next, /^\/api\/v1\/events\?after=/);
+  const html = await send('GET', '/users', { headers: { accept: 'text/html' } });
+  t.match(html.text, `href="/api/v1/users/${user.json.id}"`);
 });

@@ -1,6 +1,7 @@
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Db } from '../../db/db.js';
-import { absent, badRequest, deliveryPending, webhookDisabled } from '../../errors.js';
+import { absent, badRequest } from '../../errors/errors.js';
+import { deliveryPending, webhookDisabled } from '../../errors/webhook-errors.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { nextIdentity } from '../../uuid.js';
@@ -22,6 +23,7 @@ import { webhookOf } from './webhooks.js';
 export function listOfDeliveries(db: Db): Action {
   return notInBatch('webhooks', {
     offers: [JSON_TYPE],
+    parameters: ['after', 'status'],
     run: async (request) => {
       const { after, status } = readQuery(request.query);
       const { id } = await webhookOf(db, request);
@@ -30,7 +32,13 @@ export function listOfDeliveries(db: Db): Action {
       const suffix = status === undefined ? '' : `&status=${status}`;
       const more = found.length > PAGE;
       const next = more ? `/webhooks/${id}/deliveries?after=${page.at(-1)!.id}${suffix}` : null;
-      return reply(200, { data: page.map(shown), links: { next } });
+      const { prefix, path, query } = request;
+      const links = {
+        self: `${prefix}${path}${query === '' ? '' : `?${query}`}`,
+        next: next === null ? null : prefix + next,
+        first: prefix + path,
+      };
+      return reply(200, { data: page.map(shown), meta: { limit: PAGE, count: page.length }, links });
     },
   });
 }
@@ -66,7 +74,7 @@ export function redelivery(db: Db, wake: () => void): Action {
       const again = await redeliver(db, webhook.id, delivery.id);
       if (!again) throw deliveryPending();
       wake();
-      return reply(202, shown(again), ['Location', hrefOf(webhook.id, again.id)]);
+      return reply(202, shown(again), ['Location', request.prefix + hrefOf(webhook.id, again.id)]);
     },
   });
 }
@@ -80,7 +88,7 @@ export function testDelivery(db: Db, source: string, wake: () => void): Action {
       const [id] = await insertDeliveries(db.run, [event], [{ webhook: webhook.id, event: 0 }]);
       wake();
       const { delivery } = (await getDelivery(db, webhook.id, id!))!;
-      return reply(202, shown(delivery), ['Location', hrefOf(webhook.id, id!)]);
+      return reply(202, shown(delivery), ['Location', request.prefix + hrefOf(webhook.id, id!)]);
     },
   });
 }
@@ -127,7 +135,7 @@ function shown(delivery: Delivery): Record<string, unknown> {
     id,
     event_id: eventId,
     type,
-    record: recordKey,
+    subject: `/${recordKey}`,
     status,
     tries: attempts,
     next_at: timeOf(delivery.next),

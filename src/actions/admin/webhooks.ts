@@ -1,6 +1,6 @@
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Db } from '../../db/db.js';
-import { absent, badRequest } from '../../errors.js';
+import { absent, badRequest } from '../../errors/errors.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { parseUuid } from '../../uuid.js';
@@ -17,20 +17,22 @@ import {
   type Webhook,
   type WebhookFields,
 } from '../../webhooks/webhook-store.js';
-import { notInBatch, secretReply as reply, timeOf } from '../not-in-batch.js';
+import { notInBatch, timeOf } from '../not-in-batch.js';
+import { managedList, managedReply, requireMatch, type Shown } from './managed.js';
 
 /** Lists webhooks, newest first, after `?after=<id>`: 200, 400. */
 export function listOfWebhooks(db: Db): Action {
   return notInBatch('webhooks', {
     offers: [JSON_TYPE],
-    run: async ({ query }) => {
-      const after = new URLSearchParams(query).get('after');
+    parameters: ['after'],
+    run: async (request) => {
+      const after = new URLSearchParams(request.query).get('after');
       const id = parseUuid(after ?? '');
       if (after !== null && id === undefined) throw badRequest('`after` takes the id of a webhook.');
       const found = await listWebhooks(db, id);
       const page = found.slice(0, PAGE);
       const next = found.length > PAGE ? `/webhooks?after=${page.at(-1)!.id}` : null;
-      return reply(200, { data: page.map(shown), links: { next } });
+      return managedList(request, page.map(shown), PAGE, next);
     },
   });
 }
@@ -39,11 +41,11 @@ export function listOfWebhooks(db: Db): Action {
 export function newWebhook(db: Db, read: ReadFields, pass: Webhooks['pass']): Action {
   return notInBatch('webhooks', {
     accepts: [JSON_TYPE],
-    run: async ({ body }) => {
-      const fields = read(body?.value);
+    run: async (request) => {
+      const fields = read(request.body?.value);
       await pass();
       const { webhook, secret } = await createWebhook(db, fields);
-      return reply(201, { ...shown(webhook), secret }, ['Location', `/webhooks/${webhook.id}`]);
+      return managedReply(request, shown(webhook), { status: 201, secrets: { secret } });
     },
   });
 }
@@ -52,7 +54,7 @@ export function newWebhook(db: Db, read: ReadFields, pass: Webhooks['pass']): Ac
 export function oneWebhook(db: Db): Action {
   return notInBatch('webhooks', {
     offers: [JSON_TYPE],
-    run: async (request) => reply(200, shown(await webhookOf(db, request))),
+    run: async (request) => managedReply(request, shown(await webhookOf(db, request))),
   });
 }
 
@@ -73,11 +75,16 @@ function change(
 ): Action {
   return notInBatch('webhooks', {
     accepts: takes,
-    run: async ({ params, body }) => {
-      const id = parseUuid(params.id ?? '');
-      const changed = id && (await changeWebhook(db, id, (before) => make(body, before)));
+    run: async (request) => {
+      const id = parseUuid(request.params.id ?? '');
+      const changed =
+        id &&
+        (await changeWebhook(db, id, (before) => {
+          requireMatch(request, shown(before));
+          return make(request.body, before);
+        }));
       if (!changed) throw absent('webhook', 'simple');
-      return reply(200, shown(changed));
+      return managedReply(request, shown(changed));
     },
   });
 }
@@ -85,9 +92,10 @@ function change(
 /** Deletes a webhook with its deliveries: 204, also if it does not exist. */
 export function removeWebhook(db: Db): Action {
   return notInBatch('webhooks', {
-    run: async ({ params }) => {
-      const id = parseUuid(params.id ?? '');
-      if (id !== undefined) await deleteWebhook(db, id);
+    run: async (request) => {
+      const id = parseUuid(request.params.id ?? '');
+      if (id !== undefined)
+        await deleteWebhook(db, id, (current) => requireMatch(request, current && shown(current)));
       return { status: 204, headers: [] };
     },
   });
@@ -96,11 +104,11 @@ export function removeWebhook(db: Db): Action {
 /** Creates a new secret, which is shown once; the previous one is valid for one more day: 200, 404. */
 export function rotateWebhook(db: Db): Action {
   return notInBatch('webhooks', {
-    run: async ({ params }) => {
-      const id = parseUuid(params.id ?? '');
+    run: async (request) => {
+      const id = parseUuid(request.params.id ?? '');
       const rotated = id && (await rotateSecret(db, id));
       if (!rotated) throw absent('webhook', 'simple');
-      return reply(200, { ...shown(rotated.webhook), secret: rotated.secret });
+      return managedReply(request, shown(rotated.webhook), { secrets: { secret: rotated.secret } });
     },
   });
 }
@@ -113,7 +121,7 @@ export async function webhookOf(db: Db, { params }: Request): Promise<Webhook> {
   return webhook;
 }
 
-function shown(webhook: Webhook): Record<string, unknown> {
+function shown(webhook: Webhook): Shown {
   const {
     id,
     url,
@@ -126,7 +134,7 @@ function shown(webhook: Webhook): Record<string, unknown> {
     created,
     updated,
   } = webhook;
-  return {
+  const fields = {
     id,
     url,
     types,
@@ -138,4 +146,5 @@ function shown(webhook: Webhook): Record<string, unknown> {
     created_at: timeOf(created),
     updated_at: timeOf(updated),
   };
+  return { path: `/webhooks/${id}`, version: webhook.version, fields };
 }

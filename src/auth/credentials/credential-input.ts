@@ -1,10 +1,11 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { parseDate } from '../../config/parsers.js';
-import { invalid } from '../../errors.js';
+import { invalid } from '../../errors/errors.js';
+import type { Failure } from '../../errors/problem.js';
 import type { Json } from '../../json.js';
-import type { Failure } from '../../problem.js';
 import { certificateBlocks } from '../../process/pem.js';
-import { compileOnFirstUse } from '../../validation.js';
+import { compileOnFirstUse } from '../../validation/validation.js';
+import { scopeFault } from '../known-scopes.js';
 import { hashOf, newKey } from './api-key-format.js';
 import type { CredentialFields } from './credentials.js';
 
@@ -17,32 +18,41 @@ interface CredentialInput {
 /** A scope (RFC 6749 section 3.3), without commas, which separate scopes on the command line. */
 const SCOPE = '^[\\x21\\x23-\\x2b\\x2d-\\x5b\\x5d-\\x7e]+$';
 
-const check = compileOnFirstUse({
-  schema: {
-    type: 'object',
-    required: ['label', 'subject', 'scopes'],
-    additionalProperties: false,
-    properties: {
-      label: { type: 'string', minLength: 1, maxLength: 200 },
-      subject: { type: 'string', minLength: 1, maxLength: 200 },
-      scopes: {
-        type: 'array',
-        minItems: 1,
-        maxItems: 50,
-        uniqueItems: true,
-        items: { type: 'string', maxLength: 100, pattern: SCOPE },
-      },
-      expires_at: { type: 'string', maxLength: 40 },
-      certificate: { type: 'string', maxLength: 20_000 },
+/** The JSON Schema of a new credential. */
+export const CREDENTIAL_SCHEMA = {
+  type: 'object' as const,
+  required: ['label', 'subject', 'scopes'],
+  additionalProperties: false,
+  properties: {
+    label: { type: 'string', minLength: 1, maxLength: 200 },
+    subject: { type: 'string', minLength: 1, maxLength: 200 },
+    scopes: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 50,
+      uniqueItems: true,
+      items: { type: 'string', maxLength: 100, pattern: SCOPE },
     },
+    expires_at: { type: 'string', maxLength: 40 },
+    certificate: { type: 'string', maxLength: 20_000 },
   },
+};
+
+const check = compileOnFirstUse({
+  schema: CREDENTIAL_SCHEMA,
   normalize: { label: ['trim', 'nfc'], subject: ['trim'] },
 });
 
-/** Validates the fields of a new credential and generates a key unless there is a certificate. Throws 400. */
-export function readCredentialInput(input: Json | undefined): CredentialInput {
+/**
+ * Validates the fields of a new credential and generates a key unless there is a certificate. `known` are the valid
+ * scopes. Throws 400.
+ */
+export function readCredentialInput(input: Json | undefined, known: readonly string[]): CredentialInput {
   const { label, subject, scopes, expires_at, certificate } = check(input).fields as unknown as Fields;
-  const failures: Failure[] = [];
+  const failures: Failure[] = scopes.flatMap((scope, index) => {
+    const message = scopeFault(scope, known);
+    return message === undefined ? [] : [{ path: `/scopes/${index}`, message, keyword: 'enum' }];
+  });
   const expires = expires_at === undefined ? undefined : parseDate(expires_at)?.getTime();
   if (expires_at !== undefined && !(expires! > Date.now()))
     failures.push({

@@ -3,12 +3,11 @@ import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { Refusal, type Scheme } from '../scheme.js';
 import {
+  CurrentCredentials,
   expiryOf,
-  findUser,
   isStored,
   isUserDeleted,
   permitsTheSame,
-  readCurrent,
   type Stored,
   validUntil,
 } from './current-credentials.js';
@@ -36,12 +35,16 @@ const RECHECK_FAILED_MS = 5000;
 export class CredentialWatch {
   readonly #watched = new Set<Watched>();
   readonly #timer: NodeJS.Timeout;
+  readonly #current: CurrentCredentials;
 
+  /** `callers`: further collections whose records are callers, besides the one that people sign in with. */
   constructor(
-    readonly db: Db,
+    db: Db,
     log: Log,
     readonly schemes: readonly Scheme[],
+    callers: readonly string[] = [],
   ) {
+    this.#current = new CurrentCredentials(db, callers);
     const checkStored = oneAtATime(() => this.#checkStored(), log);
     const checkWithSchemes = oneAtATime(() => this.#checkWithSchemes(), log);
     const rechecks = schemes.some((scheme) => scheme.recheck);
@@ -59,7 +62,7 @@ export class CredentialWatch {
    */
   async watch(principal: Principal, onInvalid: () => void): Promise<() => void> {
     if (principal.scheme === 'none') return () => undefined;
-    const userId = await findUser(this.db, principal);
+    const userId = await this.#current.findUser(principal);
     const expiresAt = expiryOf(principal.expiresAt);
     const entry: Watched = { principal, onInvalid, userId, expiresAt, recheckAt: 0, ending: undefined };
     this.#watched.add(entry);
@@ -88,7 +91,7 @@ export class CredentialWatch {
     const stored = [...this.#watched].filter(isStored);
     for (let from = 0; from < stored.length; from += CREDENTIALS_PER_STATEMENT) {
       const entries = stored.slice(from, from + CREDENTIALS_PER_STATEMENT);
-      const current = await readCurrent(this.db, entries);
+      const current = await this.#current.read(entries);
       for (const entry of entries) {
         entry.expiresAt = Math.min(entry.expiresAt, validUntil(entry, current));
         if (entry.expiresAt <= Date.now()) this.#invalidate(entry);

@@ -1,5 +1,5 @@
 import type { Db, Row } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
+import { fill, readStatements } from '../../db/statements.js';
 import { type Principal, scopesOf } from '../../principal.js';
 import { parseUuid } from '../../uuid.js';
 
@@ -13,30 +13,44 @@ export interface Stored {
 /** The current keys and certificates by their SHA-256 in base64, and users by id. */
 type Current = ReadonlyMap<string, Row>;
 
-const CURRENT = readStatements('auth.sql').get('current_credentials')!;
+const STATEMENTS = readStatements('auth.sql');
 
-/** Reads what these principals depend on, in one statement. */
-export async function readCurrent(db: Db, entries: readonly Stored[]): Promise<Current> {
-  const listOf = (ids: readonly (string | undefined)[]) =>
-    JSON.stringify([...new Set(ids.filter((id) => id !== undefined))]);
-  const rows = await db.run(CURRENT, [
-    listOf(entries.map(hashOf)),
-    listOf(entries.map(({ userId }) => userId)),
-  ]);
-  return new Map(rows.map((row) => [row.id as string, row]));
+/** Reads what principals depend on. */
+export class CurrentCredentials {
+  readonly #statement: string;
+
+  /** `callers`: further collections whose records are callers, besides the one that people sign in with. */
+  constructor(
+    readonly db: Db,
+    callers: readonly string[],
+  ) {
+    const parts = callers.map((table) => fill(STATEMENTS.get('current_callers')!, { table }));
+    this.#statement = [STATEMENTS.get('current_credentials')!, ...parts].join('\nunion all\n');
+  }
+
+  /** In one statement. */
+  async read(entries: readonly Stored[]): Promise<Current> {
+    const listOf = (ids: readonly (string | undefined)[]) =>
+      JSON.stringify([...new Set(ids.filter((id) => id !== undefined))]);
+    const rows = await this.db.run(this.#statement, [
+      listOf(entries.map(hashOf)),
+      listOf(entries.map(({ userId }) => userId)),
+    ]);
+    return new Map(rows.map((row) => [row.id as string, row]));
+  }
+
+  /** The user who signed in, or whose records the scope `self` covers; undefined if the subject is not a user. */
+  async findUser(principal: Principal): Promise<string | undefined> {
+    const { scheme, subject, scopes } = principal;
+    if (scheme === 'basic') return subject;
+    const userId = scopes.has('self') ? parseUuid(subject) : undefined;
+    if (userId === undefined) return undefined;
+    return (await this.read([{ principal, userId }])).has(userId) ? userId : undefined;
+  }
 }
 
 export function isStored(entry: Stored): boolean {
   return hashOf(entry) !== undefined || entry.userId !== undefined;
-}
-
-/** The user who signed in, or whose records the scope `self` covers; undefined if the subject is not a user. */
-export async function findUser(db: Db, principal: Principal): Promise<string | undefined> {
-  const { scheme, subject, scopes } = principal;
-  if (scheme === 'basic') return subject;
-  const userId = scopes.has('self') ? parseUuid(subject) : undefined;
-  if (userId === undefined) return undefined;
-  return (await readCurrent(db, [{ principal, userId }])).has(userId) ? userId : undefined;
 }
 
 export function isUserDeleted({ userId }: Stored, current: Current): boolean {

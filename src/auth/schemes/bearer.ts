@@ -7,6 +7,8 @@ import { credentialsOf, type Presented, quote, type Refusal, type Scheme } from 
 import { refusal, requireHolder, type Token } from '../tokens/access-token.js';
 import { Introspection } from '../tokens/introspection.js';
 import { JwtSource } from '../tokens/jwt.js';
+import type { OwnTokens } from '../tokens/own-tokens.js';
+import { PROOF_ALGORITHMS, requireProof } from '../tokens/proof.js';
 
 /** For a response of the authorization server. */
 const TIMEOUT_MS = 5000;
@@ -17,19 +19,26 @@ const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 const JWT = /^[\w-]+\.[\w-]*\.[\w-]*$/;
 
 /**
- * Access tokens in Authorization (RFC 6750). With an issuer, JWTs are verified with its keys and other tokens by
- * introspection; without an issuer, all tokens are introspected.
+ * Access tokens in Authorization (RFC 6750), also those that are bound to a key (RFC 9449). With an issuer, JWTs are
+ * verified with its keys and other tokens by introspection; without an issuer, all tokens are introspected. Tokens of the
+ * embedded authorization server are verified with its records in the database.
  */
-export function bearer(config: Config, acceptOnce: AcceptOnce, log: Log, timeoutMs = TIMEOUT_MS): Scheme {
-  return new Bearer(config, acceptOnce, log, timeoutMs);
+export function bearer(
+  config: Config,
+  acceptOnce: AcceptOnce,
+  log: Log,
+  timeoutMs = TIMEOUT_MS,
+  own?: OwnTokens,
+): Scheme {
+  return new Bearer(config, acceptOnce, log, timeoutMs, own);
 }
 
 class Bearer implements Scheme {
   readonly name = 'bearer';
   readonly #jwt: JwtSource | undefined;
-  readonly #opaque: Introspection | undefined;
+  readonly #opaque: Introspection | OwnTokens | undefined;
   readonly #hasApiKeys: boolean;
-  /** The texts of introspected tokens, by principal, which must not contain a secret. */
+  /** The texts of tokens that can be checked again, by principal, which must not contain a secret. */
   readonly #texts = new WeakMap<Principal, string>();
 
   constructor(
@@ -37,26 +46,31 @@ class Bearer implements Scheme {
     readonly acceptOnce: AcceptOnce,
     log: Log,
     timeoutMs: number,
+    /** The tokens of the embedded authorization server; undefined with another one. */
+    readonly own: OwnTokens | undefined,
   ) {
     const { issuer, introspectionUri } = config;
-    this.#jwt = issuer === undefined ? undefined : new JwtSource(config, issuer, log, timeoutMs);
-    this.#opaque = introspectionUri === undefined ? undefined : new Introspection(config, log, timeoutMs);
+    this.#jwt = issuer === undefined || own ? undefined : new JwtSource(config, issuer, log, timeoutMs);
+    this.#opaque = introspectionUri === undefined ? own : new Introspection(config, log, timeoutMs);
     this.#hasApiKeys = config.auth.includes('api-key');
   }
 
   challenge(host: string | undefined, secure: boolean, refused: Refusal | undefined): string {
     const description = quote(refused?.description ?? 'No access token was sent.');
     const error = `error="invalid_token", error_description=${description}`;
-    return `Bearer realm=${quote(this.config.realm)}, ${error}${metadataParameter(this.config, host, secure)}`;
+    const metadata = metadataParameter(this.config, host, secure);
+    const proofs = this.own ? `, DPoP algs=${quote(PROOF_ALGORITHMS.join(' '))}` : '';
+    return `Bearer realm=${quote(this.config.realm)}, ${error}${metadata}${proofs}`;
   }
 
   authenticate(presented: Presented): Promise<Principal> | Principal | undefined {
-    const text = credentialsOf(presented, 'bearer');
+    const plain = credentialsOf(presented, 'bearer');
+    const text = plain ?? credentialsOf(presented, 'dpop');
     if (text === undefined || (this.#hasApiKeys && text.startsWith(API_KEY_PREFIX))) return undefined;
     const token = this.#jwt?.cached(text) ?? this.#opaque?.cached(text) ?? this.#verify(text);
     return token instanceof Promise
-      ? token.then((verified) => this.#accept(presented, verified))
-      : this.#accept(presented, token);
+      ? token.then((verified) => this.#accept(presented, verified, text, plain === undefined))
+      : this.#accept(presented, token, text, plain === undefined);
   }
 
   recheck(principal: Principal): Promise<Principal> | Principal | undefined {
@@ -78,15 +92,35 @@ class Bearer implements Scheme {
     throw unsupported();
   }
 
-  async #introspect(source: Introspection, text: string): Promise<Token> {
+  async #introspect(source: Introspection | OwnTokens, text: string): Promise<Token> {
     const token = await source.verify(text);
     this.#texts.set(token.principal, text);
     return token;
   }
 
-  #accept(presented: Presented, token: Token): Promise<Principal> | Principal {
+  #accept(
+    presented: Presented,
+    token: Token,
+    text: string,
+    hasProof: boolean,
+  ): Promise<Principal> | Principal {
     requireHolder(token, presented);
-    const { principal, id } = token;
+    const { principal, id, proofKey } = token;
+    if (proofKey !== undefined || hasProof) return this.#acceptWithProof(presented, token, text, hasProof);
+    return id === undefined ? principal : this.#acceptOnce(principal, id);
+  }
+
+  async #acceptWithProof(
+    presented: Presented,
+    { principal, id, proofKey }: Token,
+    text: string,
+    hasProof: boolean,
+  ): Promise<Principal> {
+    if (proofKey === undefined) throw refusal('The access token is not bound to a key: send it as Bearer.');
+    if (!hasProof) throw refusal('The access token is bound to a key: send it as DPoP, with a proof.');
+    const { secure, headers } = presented;
+    const base = this.config.publicUrl ?? `${secure ? 'https' : 'http'}://${headers.host}`;
+    await requireProof(presented, text, proofKey, base, this.acceptOnce);
     return id === undefined ? principal : this.#acceptOnce(principal, id);
   }
 

@@ -7,6 +7,8 @@ export interface Token {
   readonly principal: Principal;
   /** SHA-256 of the only certificate whose holder may use the token (RFC 8705 section 3). */
   readonly certificate: string | undefined;
+  /** SHA-256 of the only key whose holder may use the token (RFC 9449 section 6). */
+  readonly proofKey: string | undefined;
   /** Identifies the token if it is accepted once only. */
   readonly id: string | undefined;
   /** Milliseconds since 1970. */

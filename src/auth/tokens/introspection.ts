@@ -1,6 +1,6 @@
 import QuickLRU from 'quick-lru';
 import type { Config } from '../../config/config.js';
-import { unavailable } from '../../errors.js';
+import { unavailable } from '../../errors/errors.js';
 import { scopesOf } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { Refusal } from '../scheme.js';
@@ -8,7 +8,7 @@ import { MAX_CACHED_CHARACTERS, refusal, type Token, TokenCache, type TokenSourc
 import { objectIn, RemoteError, requestJson } from './issuer-client.js';
 import {
   type Claims,
-  certificateIn,
+  confirmationIn,
   notAccessToken,
   requireAccessClaims,
   secondsIn,
@@ -104,7 +104,9 @@ function tokenOf(response: Claims, config: Config, now: number): Token {
   if (active !== true) throw refusal('The access token is not active.');
   requireAccessClaims(response);
   // Refresh tokens have no token_type, or another one.
-  if (token_type !== undefined && String(token_type).toLowerCase() !== 'bearer') throw notAccessToken();
+  const confirmation = confirmationIn(response.cnf);
+  const expectedType = confirmation.proofKey === undefined ? 'bearer' : 'dpop';
+  if (token_type !== undefined && String(token_type).toLowerCase() !== expectedType) throw notAccessToken();
   if (iss !== undefined && config.issuer !== undefined && iss !== config.issuer)
     throw refusal('The access token is from another issuer.');
   if (config.audience !== undefined && ![aud].flat().includes(config.audience))
@@ -117,7 +119,7 @@ function tokenOf(response: Claims, config: Config, now: number): Token {
       scheme: 'bearer',
       expiresAt,
     },
-    certificate: certificateIn(response.cnf),
+    ...confirmation,
     id: undefined,
     cachedUntil: Math.min((expiresAt ?? Number.POSITIVE_INFINITY) * 1000, now + VALID_CACHE_MS),
   };

@@ -4,7 +4,7 @@ import type { Log } from '../../telemetry/log.js';
 import type { Refusal } from '../scheme.js';
 import { refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
 import { IssuerKeys } from './jwks.js';
-import { certificateIn, requireAccessJwt, scopesIn, secondsIn, subjectOf } from './token-claims.js';
+import { confirmationIn, requireAccessJwt, scopesIn, secondsIn, subjectOf } from './token-claims.js';
 
 const CACHE_MS = 5 * 60_000;
 
@@ -58,7 +58,8 @@ export class JwtSource implements TokenSource {
   }
 }
 
-function tokenOf(claims: JWTPayload, config: Config, now: number): Token {
+/** The token of verified claims. Throws a Refusal. */
+export function tokenOf(claims: JWTPayload, config: Config, now: number): Token {
   const { jti, cnf, exp, auth_time } = claims;
   const { issuer, jwtOnce } = config;
   const subject = subjectOf(claims);
@@ -72,13 +73,14 @@ function tokenOf(claims: JWTPayload, config: Config, now: number): Token {
       expiresAt,
       authenticatedAt: typeof auth_time === 'number' ? auth_time : undefined,
     },
-    certificate: certificateIn(cnf),
+    ...confirmationIn(cnf),
     id: jwtOnce ? `jwt\n${issuer}\n${jti}` : undefined,
     cachedUntil: Math.min(expiresAt * 1000, now + CACHE_MS),
   };
 }
 
-function refusalOf(error: errors.JOSEError): Refusal {
+/** What is wrong with a token that jose rejects. */
+export function refusalOf(error: errors.JOSEError): Refusal {
   if (error instanceof errors.JWTExpired) return refusal('The access token has expired.');
   if (error instanceof errors.JOSEAlgNotAllowed)
     return refusal('The access token is signed with an unsupported algorithm.');

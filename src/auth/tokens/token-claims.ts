@@ -120,14 +120,25 @@ export function secondsIn(value: unknown): number | undefined {
   throw refusal('The access token has an invalid time.');
 }
 
+/** What a token is bound to: a certificate (RFC 8705), or the key of DPoP proofs (RFC 9449), by its SHA-256. */
+export interface Confirmation {
+  readonly certificate: string | undefined;
+  readonly proofKey: string | undefined;
+}
+
+const UNBOUND: Confirmation = { certificate: undefined, proofKey: undefined };
+
 /**
- * The certificate that a `cnf` claim names; undefined without the claim. Throws a Refusal for any other confirmation
- * method, which would not be verified (RFC 7800 section 3.1).
+ * What a `cnf` claim names. Throws a Refusal for any other confirmation method, which would not be verified (RFC 7800
+ * section 3.1).
  */
-export function certificateIn(cnf: unknown): string | undefined {
-  if (cnf === undefined) return undefined;
+export function confirmationIn(cnf: unknown): Confirmation {
+  if (cnf === undefined) return UNBOUND;
   const members = objectIn(cnf);
-  const thumbprint = members?.['x5t#S256'];
-  if (typeof thumbprint === 'string' && Object.keys(members!).length === 1) return thumbprint;
+  const { 'x5t#S256': certificate, jkt: proofKey } = members ?? {};
+  if (members && Object.keys(members).length === 1) {
+    if (typeof certificate === 'string') return { certificate, proofKey: undefined };
+    if (typeof proofKey === 'string') return { certificate: undefined, proofKey };
+  }
   throw refusal('The access token is bound to its holder by an unsupported method.');
 }

@@ -45,7 +45,7 @@ export async function tryOwn(
 }
 
 export const inUse = (cluster: Cluster) =>
-  `DATA_DIR is in use: another running service owns ${cluster.folder}`;
+  `DATA_DIR is in use: another running service owns ${cluster.folder}; stop it, or set another DATA_DIR`;
 
 /** The port of the cluster's server while a live service owns it. */
 export async function ownedPort(cluster: Cluster): Promise<number | undefined> {

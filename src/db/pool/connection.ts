@@ -6,6 +6,8 @@ export interface ConnectionOptions {
   readonly url: string;
   /** Settings of the session; undefined: the server's default. */
   readonly settings: Readonly<Record<string, string | number | undefined>>;
+  /** Whether a short message is sent before the server has acknowledged the one before: COPY would wait at its end. */
+  readonly noDelay?: boolean;
 }
 
 /** An error with a code that `problemOf` (sqlstate.ts) maps. */
@@ -42,12 +44,12 @@ export class Connection {
 
   /** `onLost` is called once when the session ends, for whatever reason. */
   constructor(
-    { url, settings }: ConnectionOptions,
+    { url, settings, noDelay = false }: ConnectionOptions,
     readonly onLost: (lost: Connection) => void,
   ) {
     const driver = {
       ...driverOptions(settings),
-      socket: (target: Target) => this.#connect(target),
+      socket: (target: Target) => this.#connect(target, noDelay),
       onclose: () => this.#lose(),
     };
     this.sql = postgres(url, driver);
@@ -85,13 +87,15 @@ export class Connection {
   }
 
   /** Opens the driver's socket, for each host of the URL once. */
-  #connect({ host, port, path }: Target): net.Socket {
+  #connect({ host, port, path }: Target, noDelay: boolean): net.Socket {
     const at = this.#attempts++;
     if (this.lost || at >= host.length) {
       this.#lose(connectionError('CONNECTION_CLOSED', 'the server closed the connection before it was open'));
       throw this.lost;
     }
-    const socket = path ? net.connect(path) : net.connect({ host: host[at]!, port: port[at] ?? port[0]! });
+    const socket = path
+      ? net.connect(path)
+      : net.connect({ host: host[at]!, port: port[at] ?? port[0]!, noDelay });
     // The driver verifies the server's certificate against the socket's host.
     this.#socket = Object.assign(socket, { host: host[at], port: port[at] });
     return socket;

@@ -27,7 +27,7 @@ t.test('all schemes of one service, over TLS', { skip: withoutOpenssl }, async (
       headers,
       tls: { ca: ca.cert, ...(pair && { cert: pair.cert, key: pair.key }) },
     });
-  const who = async (...args: Parameters<typeof ask>) => {
+  const callerOf = async (...args: Parameters<typeof ask>) => {
     const { status, json } = await ask(...args);
     return status === 200 ? `${json.scheme} ${json.subject}` : status;
   };
@@ -46,20 +46,20 @@ t.test('all schemes of one service, over TLS', { skip: withoutOpenssl }, async (
   const signature = createHmac('sha256', secret).update(`${timestamp}\nGET\n/whoami\n`).digest('base64');
   const token = await sign(key, claims(issuer.url));
   const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
-  t.equal(await who(bearer(token)), 'bearer ada');
-  t.equal(await who(bearer(apiKey)), 'api-key machine');
-  t.equal(await who({ 'x-api-key': apiKey }), 'api-key machine');
-  t.equal(await who({ 'x-timestamp': timestamp, 'x-signature': signature }), 'signature signer');
-  t.equal(await who({}, alice), 'mtls alice');
-  t.equal(await who({}, bob), 401, 'an unregistered certificate');
+  t.equal(await callerOf(bearer(token)), 'bearer ada');
+  t.equal(await callerOf(bearer(apiKey)), 'api-key machine');
+  t.equal(await callerOf({ 'x-api-key': apiKey }), 'api-key machine');
+  t.equal(await callerOf({ 'x-timestamp': timestamp, 'x-signature': signature }), 'signature signer');
+  t.equal(await callerOf({}, alice), 'mtls alice');
+  t.equal(await callerOf({}, bob), 401, 'an unregistered certificate');
   t.equal(
-    await who(bearer(token), alice),
+    await callerOf(bearer(token), alice),
     'bearer ada',
     'a credential in the request takes precedence over the certificate',
   );
-  t.equal(await who(bearer('nonsense'), alice), 401, 'also when it is invalid');
-  t.equal(await who({ ...bearer(token), 'x-api-key': apiKey }), 400);
-  t.equal(await who({ 'x-api-key': apiKey, 'x-signature': signature }), 400);
+  t.equal(await callerOf(bearer('nonsense'), alice), 401, 'also when it is invalid');
+  t.equal(await callerOf({ ...bearer(token), 'x-api-key': apiKey }), 400);
+  t.equal(await callerOf({ 'x-api-key': apiKey, 'x-signature': signature }), 400);
 
   const password = 'a password over TLS';
   const created = await send('POST', '/users', {
@@ -68,15 +68,15 @@ t.test('all schemes of one service, over TLS', { skip: withoutOpenssl }, async (
     tls: { ca: ca.cert },
   });
   const basic = Buffer.from(`ada@example.org:${password}`).toString('base64');
-  t.equal(await who({ authorization: `Basic ${basic}` }), `basic ${created.json.id}`);
+  t.equal(await callerOf({ authorization: `Basic ${basic}` }), `basic ${created.json.id}`);
 
   const fingerprint = new X509Certificate(alice.cert).fingerprint256.replaceAll(':', '');
   const thumbprint = Buffer.from(fingerprint, 'hex').toString('base64url');
   const bound = bearer(await sign(key, claims(issuer.url, { cnf: { 'x5t#S256': thumbprint } })));
-  t.equal(await who(bound), 401, 'a bound token without its certificate');
-  t.equal(await who(bound, bob), 401);
-  t.equal(await who(bound, alice), 'bearer ada');
-  t.equal(await who(bound, bob), 401, 'and when it is remembered');
+  t.equal(await callerOf(bound), 401, 'a bound token without its certificate');
+  t.equal(await callerOf(bound, bob), 401);
+  t.equal(await callerOf(bound, alice), 'bearer ada');
+  t.equal(await callerOf(bound, bob), 401, 'and when it is remembered');
 });
 
 t.test('without AUTH all requests are anonymous with the scope admin', async (t) => {

@@ -65,10 +65,10 @@ t.test('an invalid key is a 401 with a challenge, which does not repeat it', asy
     { authorization: 'Bearer abc' },
     { authorization: `Basic ${key}` },
   ]) {
-    const answer = await send('GET', '/whoami', { headers });
-    t.equal(answer.status, 401, JSON.stringify(headers).slice(0, 80));
-    t.equal(answer.headers['www-authenticate'], 'ApiKey realm="plinth", header="X-API-Key"');
-    t.notMatch(answer.text, /plinth_/);
+    const response = await send('GET', '/whoami', { headers });
+    t.equal(response.status, 401, JSON.stringify(headers).slice(0, 80));
+    t.equal(response.headers['www-authenticate'], 'ApiKey realm="plinth", header="X-API-Key"');
+    t.notMatch(response.text, /plinth_/);
   }
   t.equal((await send('GET', `/whoami?k=${key}`)).status, 400, 'in the query');
   const both = { 'x-api-key': key, authorization: `Bearer ${key}` };
@@ -98,11 +98,11 @@ t.test('only the SHA-256 of a key is stored', async (t) => {
 
 t.test('an expired key is refused, also one that is cached', async (t) => {
   const { db, send } = await testService(t, AUTH);
-  const { input, key } = readCredentialInput({ label: 'l', subject: 's', scopes: ['self'] });
+  const { input, key } = readCredentialInput({ label: 'l', subject: 's', scopes: ['self'] }, ['self']);
   await createCredential(db, { ...input, expires: Date.now() - 1 });
   t.equal((await send('GET', '/whoami', by(key!))).status, 401);
 
-  const soon = readCredentialInput({ label: 'l', subject: 's', scopes: ['self'] });
+  const soon = readCredentialInput({ label: 'l', subject: 's', scopes: ['self'] }, ['self']);
   await createCredential(db, { ...soon.input, expires: Date.now() + 700 });
   const status = async () => (await send('GET', '/whoami', by(soon.key!))).status;
   t.equal(await status(), 200);
@@ -197,28 +197,28 @@ t.test('it listens again after its connection is lost', async (t) => {
 
 /** A database that records queries and responds when the test calls them. */
 function fakeDb() {
-  const asked: ((rows: Row[]) => void)[] = [];
+  const queries: ((rows: Row[]) => void)[] = [];
   let listening: Listening | undefined;
   const db = {
-    run: () => new Promise<Row[]>((answer) => asked.push(answer)),
+    run: () => new Promise<Row[]>((resolve) => queries.push(resolve)),
     listen: (_channel: string, given: Listening) => {
       listening = given;
       return async () => undefined;
     },
   } as unknown as Db;
-  return { db, asked, listening: () => listening! };
+  return { db, queries, listening: () => listening! };
 }
 
 const ROW = { kind: 'key', subject: 's', scopes: 'a b', expires: null };
 
 t.test('a credential is cached for a second while revocations are notified, and not otherwise', async (t) => {
-  const { db, asked, listening } = fakeDb();
+  const { db, queries, listening } = fakeDb();
   let now = 0;
   const cache = new CredentialCache(db, log, () => now);
   const lookUp = async (from: string) => {
     const found = cache.find('key', 'h');
-    const statements = asked.length;
-    for (const answer of asked.splice(0)) answer([ROW]);
+    const statements = queries.length;
+    for (const resolve of queries.splice(0)) resolve([ROW]);
     t.match(await found, { subject: 's' }, from);
     return statements;
   };
@@ -247,29 +247,29 @@ t.test('a credential is cached for a second while revocations are notified, and 
 });
 
 t.test('concurrent lookups share a statement until a revocation', async (t) => {
-  const { db, asked, listening } = fakeDb();
+  const { db, queries, listening } = fakeDb();
   let now = 0;
   const cache = new CredentialCache(db, log, () => now);
   listening().onOpen();
   const all = [cache.find('key', 'h'), cache.find('key', 'h'), cache.find('key', 'h')];
-  t.equal(asked.length, 1);
+  t.equal(queries.length, 1);
   listening().onMessage('h');
   const late = cache.find('key', 'h');
-  t.equal(asked.length, 2);
-  asked[0]!([ROW]);
+  t.equal(queries.length, 2);
+  queries[0]!([ROW]);
   t.match(await Promise.all(all), [{ subject: 's' }, { subject: 's' }, { subject: 's' }]);
-  asked[1]!([]);
+  queries[1]!([]);
   t.equal(await late, undefined);
   const next = cache.find('key', 'h');
   t.equal(
-    asked.length,
+    queries.length,
     3,
     'neither the result from before the revocation nor an unknown credential is cached',
   );
   now = 1000;
   const patient = cache.find('key', 'h');
-  t.equal(asked.length, 4, 'a statement that began a second ago is not shared');
-  for (const answer of asked) answer([ROW]);
+  t.equal(queries.length, 4, 'a statement that began a second ago is not shared');
+  for (const resolve of queries) resolve([ROW]);
   t.match(await Promise.all([next, patient]), [{ subject: 's' }, { subject: 's' }]);
 });
 
@@ -331,7 +331,7 @@ t.test('a list has a thousand at most, and leads on', async (t) => {
   t.equal(first.data.length, 1000);
   t.equal(first.data[0].id, id, 'the newest first');
   const second = (await send('GET', first.links.next, by(key))).json;
-  t.same([second.data.length, second.links], [3, { next: null }]);
+  t.match([second.data.length, second.links], [3, { next: null, first: '/keys' }]);
   t.equal(new Set([...first.data, ...second.data].map((entry: { id: string }) => entry.id)).size, 1003);
 });
 
@@ -356,8 +356,8 @@ t.test('only admin manages keys, and not in a batch', async (t) => {
     { method: 'DELETE', path: `/keys/${admin.id}` },
     { method: 'GET', path: '/keys' },
   ]) {
-    const answer = await send('POST', '/batch', { ...by(admin.key), body: { operations: [operation] } });
-    t.match(answer, { status: 400, text: /A batch cannot manage keys/ }, operation.method);
+    const response = await send('POST', '/batch', { ...by(admin.key), body: { operations: [operation] } });
+    t.match(response, { status: 400, text: /A batch cannot manage keys/ }, operation.method);
   }
   t.equal((await send('GET', '/keys', by(admin.key))).json.data.length, 2, 'nothing was made');
 });
@@ -370,28 +370,29 @@ t.test('without keys and certificates there is no such path', async (t) => {
 t.test('what a key is made of is checked', async (t) => {
   const { db, send } = await testService(t, AUTH);
   const admin = by((await makeKey(db)).key);
-  const good = { label: 'l', subject: 's', scopes: ['self'] };
+  const valid = { label: 'l', subject: 's', scopes: ['self'] };
   const cases: [unknown, string][] = [
     [[], ''],
     [{ subject: 's', scopes: ['self'] }, '/label'],
-    [{ ...good, label: ' ' }, '/label'],
-    [{ ...good, label: 'x'.repeat(201) }, '/label'],
-    [{ ...good, subject: '' }, '/subject'],
-    [{ ...good, scopes: [] }, '/scopes'],
-    [{ ...good, scopes: 'self' }, '/scopes'],
-    [{ ...good, scopes: ['a b'] }, '/scopes/0'],
-    [{ ...good, scopes: ['a,b'] }, '/scopes/0'],
-    [{ ...good, scopes: Array.from({ length: 51 }, (_, at) => `s${at}`) }, '/scopes'],
-    [{ ...good, expires_at: 'soon' }, '/expires_at'],
-    [{ ...good, expires_at: '2020-01-01T00:00:00Z' }, '/expires_at'],
-    [{ ...good, expires_at: 1 }, '/expires_at'],
-    [{ ...good, certificate: 'x' }, '/certificate'],
-    [{ ...good, key: 'plinth_x' }, ''],
+    [{ ...valid, label: ' ' }, '/label'],
+    [{ ...valid, label: 'x'.repeat(201) }, '/label'],
+    [{ ...valid, subject: '' }, '/subject'],
+    [{ ...valid, scopes: [] }, '/scopes'],
+    [{ ...valid, scopes: 'self' }, '/scopes'],
+    [{ ...valid, scopes: ['a b'] }, '/scopes/0'],
+    [{ ...valid, scopes: ['a,b'] }, '/scopes/0'],
+    [{ ...valid, scopes: Array.from({ length: 51 }, (_, at) => `s${at}`) }, '/scopes'],
+    [{ ...valid, expires_at: 'soon' }, '/expires_at'],
+    [{ ...valid, expires_at: '2020-01-01T00:00:00Z' }, '/expires_at'],
+    [{ ...valid, expires_at: 1 }, '/expires_at'],
+    [{ ...valid, certificate: 'x' }, '/certificate'],
+    [{ ...valid, key: 'plinth_x' }, '/key'],
+    [{ ...valid, scopes: ['item:read'] }, '/scopes/0'],
   ];
   for (const [body, path] of cases) {
-    const answer = await send('POST', '/keys', { ...admin, body });
-    t.equal(answer.status, 400, JSON.stringify(body).slice(0, 80));
-    t.equal(answer.json.errors[0].path, path);
+    const response = await send('POST', '/keys', { ...admin, body });
+    t.equal(response.status, 400, JSON.stringify(body).slice(0, 80));
+    t.equal(response.json.errors[0].path, path);
   }
   t.equal((await send('GET', '/keys', admin)).json.data.length, 1, 'none was made');
 });

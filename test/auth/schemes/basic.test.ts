@@ -30,8 +30,8 @@ async function withUser(t: import('tap').Test, env: Record<string, string> = {})
 
 t.test('email and password of a user', async (t) => {
   const { send, id } = await withUser(t);
-  const who = await send('GET', '/whoami', { headers: basic('ada@example.org', PASSWORD) });
-  t.same(who.json, { subject: id, scopes: ['self', 'users:write'], scheme: 'basic', expires_at: null });
+  const caller = await send('GET', '/whoami', { headers: basic('ada@example.org', PASSWORD) });
+  t.same(caller.json, { subject: id, scopes: ['self', 'users:write'], scheme: 'basic', expires_at: null });
   t.equal((await send('GET', '/whoami', { headers: basic(' ADA@example.ORG', PASSWORD) })).status, 200);
   const refused: [name: string, headers: Record<string, string>][] = [
     ['no credential', {}],
@@ -109,8 +109,8 @@ t.test('over TLS only: of the proxy that is trusted, or not at all', async (t) =
     'through an untrusted proxy',
   );
   const untrusted = await withUser(t, { BASIC_INSECURE: '', TRUST_PROXY: '192.0.2.1' });
-  const told = { ...headers, 'x-forwarded-proto': 'https' };
-  t.equal((await untrusted.send('GET', '/whoami', { headers: told })).status, 401);
+  const forwarded = { ...headers, 'x-forwarded-proto': 'https' };
+  t.equal((await untrusted.send('GET', '/whoami', { headers: forwarded })).status, 401);
 });
 
 t.test('a flood of passwords is bounded, and others are served meanwhile', async (t) => {
@@ -120,10 +120,10 @@ t.test('a flood of passwords is bounded, and others are served meanwhile', async
   );
   const missing = await send('GET', '/nothing');
   t.equal(missing.status, 404);
-  const answers = await Promise.all(flood);
-  const busy = answers.filter(({ status }) => status === 503);
+  const responses = await Promise.all(flood);
+  const busy = responses.filter(({ status }) => status === 503);
   t.ok(busy.length > 0 && busy.length < 30, `${busy.length} of 30`);
   t.ok(busy.every(({ headers }) => headers['retry-after'] === '1'));
-  t.equal(answers.filter(({ status }) => status === 401).length, 30 - busy.length);
+  t.equal(responses.filter(({ status }) => status === 401).length, 30 - busy.length);
   t.not(await hashPassword(PASSWORD), '', 'and the queue is empty again');
 });

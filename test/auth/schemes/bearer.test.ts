@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { type Presented, Refusal } from '../../../src/auth/scheme.js';
 import { bearer } from '../../../src/auth/schemes/bearer.js';
 import { readConfig } from '../../../src/config/config.js';
-import { Problem } from '../../../src/problem.js';
+import { Problem } from '../../../src/errors/problem.js';
 import { createLog } from '../../../src/telemetry/log.js';
 import {
   AUDIENCE,
@@ -97,9 +97,9 @@ t.test('valid tokens', async (t) => {
   ];
   for (const [says, token, scopes] of rows) {
     for (const time of ['first', 'second']) {
-      const answer = await whoami(service, token);
-      t.equal(answer.status, 200, `${says}, ${time} time`);
-      t.match(answer.json, { subject: 'ada', scheme: 'bearer', scopes }, says);
+      const response = await whoami(service, token);
+      t.equal(response.status, 200, `${says}, ${time} time`);
+      t.match(response.json, { subject: 'ada', scheme: 'bearer', scopes }, says);
     }
   }
   t.same(issuer.requests, [METADATA, '/jwks'], 'the keys are fetched once');
@@ -117,17 +117,17 @@ t.test('invalid tokens', async (t) => {
   const issuer = await testIssuer(t, es, rs, ps);
   const service = await testService(t, settings(issuer.url));
   const now = Math.floor(Date.now() / 1000);
-  const good = claims(issuer.url);
-  const token = await sign(es, good);
+  const valid = claims(issuer.url);
+  const token = await sign(es, valid);
   const [header, payload, signature] = token.split('.') as [string, string, string];
   const stranger = await signingKey('es');
   const unknown = await signingKey('unknown');
   const hmac = (secret: string) => {
-    const unsigned = assemble({ alg: 'HS256', typ: 'at+jwt', kid: 'rs' }, good, '');
+    const unsigned = assemble({ alg: 'HS256', typ: 'at+jwt', kid: 'rs' }, valid, '');
     return unsigned + createHmac('sha256', secret).update(unsigned.slice(0, -1)).digest('base64url');
   };
-  const arrayType = signAsIs(es, { alg: 'ES256', kid: 'es', typ: ['at+jwt'] }, good);
-  const forged = Buffer.from(JSON.stringify({ ...good, scope: 'admin' })).toString('base64url');
+  const arrayType = signAsIs(es, { alg: 'ES256', kid: 'es', typ: ['at+jwt'] }, valid);
+  const forged = Buffer.from(JSON.stringify({ ...valid, scope: 'admin' })).toString('base64url');
   const only = (more: object) => sign(es, claims(issuer.url, more as Record<string, unknown>));
   const rows: [says: string, token: string, description: RegExp][] = [
     ['expired', await only({ exp: now - 60 }), /expired/],
@@ -135,7 +135,7 @@ t.test('invalid tokens', async (t) => {
     ['no exp', await only({ exp: undefined }), /no exp/],
     [
       'exp as text',
-      signAsIs(es, { alg: 'ES256', kid: 'es' }, { ...good, exp: '9999999999' }),
+      signAsIs(es, { alg: 'ES256', kid: 'es' }, { ...valid, exp: '9999999999' }),
       /no exp|malformed/,
     ],
     ['nbf in the future', await only({ nbf: now + 60 }), /not valid yet/],
@@ -148,38 +148,38 @@ t.test('invalid tokens', async (t) => {
     ['no subject', await only({ sub: undefined }), /subject/],
     ['an empty subject', await only({ sub: '' }), /subject/],
     ['a subject that is no text', await only({ sub: 7 }), /subject|malformed/],
-    ['alg none', assemble({ alg: 'none', typ: 'at+jwt' }, good, ''), /algorithm|malformed/],
-    ['alg None with a signature', assemble({ alg: 'None', kid: 'es' }, good, signature), /algorithm/],
-    ['no alg', assemble({ kid: 'es' }, good, signature), /malformed/],
+    ['alg none', assemble({ alg: 'none', typ: 'at+jwt' }, valid, ''), /algorithm|malformed/],
+    ['alg None with a signature', assemble({ alg: 'None', kid: 'es' }, valid, signature), /algorithm/],
+    ['no alg', assemble({ kid: 'es' }, valid, signature), /malformed/],
     ['HS256 with the public key in PEM', hmac(await exportSPKI(rs.publicKey)), /algorithm/],
     ['HS256 with the public key as JWK', hmac(JSON.stringify(rs.jwk)), /algorithm/],
-    ['an algorithm that is not pinned', await sign(ps, good), /algorithm/],
-    ['RS256 named over an EC key', await sign(rs, good, { kid: 'es' }), /an unknown key/],
-    ['an unknown key', await sign(unknown, good), /an unknown key/],
-    ["a stranger's key under a known name", await sign(stranger, good), /signature/],
-    ['its own key in the header', await sign(stranger, good, { jwk: stranger.jwk }), /signature/],
+    ['an algorithm that is not pinned', await sign(ps, valid), /algorithm/],
+    ['RS256 named over an EC key', await sign(rs, valid, { kid: 'es' }), /an unknown key/],
+    ['an unknown key', await sign(unknown, valid), /an unknown key/],
+    ["a stranger's key under a known name", await sign(stranger, valid), /signature/],
+    ['its own key in the header', await sign(stranger, valid, { jwk: stranger.jwk }), /signature/],
     [
       'its own key set',
-      await sign(stranger, good, { jku: `${issuer.url}/evil`, x5u: `${issuer.url}/evil` }),
+      await sign(stranger, valid, { jku: `${issuer.url}/evil`, x5u: `${issuer.url}/evil` }),
       /signature/,
     ],
     ['forged claims', `${header}.${forged}.${signature}`, /signature/],
     ['a signature cut off', `${header}.${payload}.`, /signature/],
     ['a signature cut short', token.slice(0, -4), /signature/],
     ['a header that is no JSON', `AAAA.${payload}.${signature}`, /malformed/],
-    ['crit', signAsIs(es, { alg: 'ES256', kid: 'es', crit: ['bound'], bound: 1 }, good), /malformed/],
-    ['crit b64', signAsIs(es, { alg: 'ES256', kid: 'es', crit: ['b64'], b64: false }, good), /malformed/],
-    ['no type', await sign(es, good, { typ: undefined }), /not an access token/],
-    ['an id_token by type', await sign(es, good, { typ: 'JWT' }), /not an access token/],
-    ['a logout token', await sign(es, good, { typ: 'logout+jwt' }), /not an access token/],
+    ['crit', signAsIs(es, { alg: 'ES256', kid: 'es', crit: ['bound'], bound: 1 }, valid), /malformed/],
+    ['crit b64', signAsIs(es, { alg: 'ES256', kid: 'es', crit: ['b64'], b64: false }, valid), /malformed/],
+    ['no type', await sign(es, valid, { typ: undefined }), /not an access token/],
+    ['an id_token by type', await sign(es, valid, { typ: 'JWT' }), /not an access token/],
+    ['a logout token', await sign(es, valid, { typ: 'logout+jwt' }), /not an access token/],
     [
       'an id_token by nonce',
-      await sign(es, { ...good, nonce: 'n' }, { typ: undefined }),
+      await sign(es, { ...valid, nonce: 'n' }, { typ: undefined }),
       /not an access token/,
     ],
     [
       'an id_token by at_hash',
-      await sign(es, { ...good, at_hash: 'h' }, { typ: undefined }),
+      await sign(es, { ...valid, at_hash: 'h' }, { typ: undefined }),
       /not an access token/,
     ],
     ['a type that is an array', arrayType, /not an access token/],
@@ -187,7 +187,7 @@ t.test('invalid tokens', async (t) => {
     ['an id_token by c_hash', await only({ c_hash: 'h' }), /not an access token/],
     [
       'a security event token without a type',
-      await sign(es, { ...good, events: LOGOUT }, { typ: undefined }),
+      await sign(es, { ...valid, events: LOGOUT }, { typ: undefined }),
       /not an access token/,
     ],
     ['a security event token', await only({ events: LOGOUT }), /not an access token/],
@@ -199,17 +199,17 @@ t.test('invalid tokens', async (t) => {
     ['a claim typ that is an array', await only({ typ: ['Bearer'] }), /not an access token/],
     [
       'an introspection response (RFC 9701)',
-      await sign(es, { ...good, token_introspection: { active: true } }, { typ: 'token-introspection+jwt' }),
+      await sign(es, { ...valid, token_introspection: { active: true } }, { typ: 'token-introspection+jwt' }),
       /not an access token/,
     ],
     [
       'an introspection response without a type',
-      await sign(es, { ...good, token_introspection: { active: true } }, { typ: undefined }),
+      await sign(es, { ...valid, token_introspection: { active: true } }, { typ: undefined }),
       /not an access token/,
     ],
     [
       'a userinfo response',
-      await sign(es, { ...good, scope: undefined, email: 'a@example.org' }, { typ: undefined }),
+      await sign(es, { ...valid, scope: undefined, email: 'a@example.org' }, { typ: undefined }),
       /not an access token/,
     ],
     ['bound to a certificate', await only({ cnf: { 'x5t#S256': 'x' } }), /client certificate/],
@@ -225,15 +225,15 @@ t.test('invalid tokens', async (t) => {
   ];
   for (const [says, token, description] of rows) {
     for (const time of ['first', 'second']) {
-      const answer = await whoami(service, token);
-      t.equal(answer.status, 401, `${says}, ${time} time`);
-      t.match(answer.json?.error?.message, description, says);
-      const challenge = String(answer.headers['www-authenticate']);
+      const response = await whoami(service, token);
+      t.equal(response.status, 401, `${says}, ${time} time`);
+      t.match(response.json?.error?.message, description, says);
+      const challenge = String(response.headers['www-authenticate']);
       t.match(
         challenge,
         /^Bearer realm="plinth", error="invalid_token", error_description="[^"]*", resource_metadata="http:\/\/[^"]*\/\.well-known\/oauth-protected-resource"$/,
       );
-      t.notOk(token.length > 20 && answer.text.includes(token), 'the response has no part of the token');
+      t.notOk(token.length > 20 && response.text.includes(token), 'the response has no part of the token');
     }
   }
   t.notOk(issuer.requests.includes('/evil'), 'URLs in a token are never requested');
@@ -283,8 +283,8 @@ t.test('a jti is accepted once, by all services together', async (t) => {
   const one = await testService(t, env);
   const two = await testService(t, { ...env, DATABASE_URL: one.databaseUrl });
   const token = await sign(es, claims(issuer.url, { jti: 'a' }));
-  const answers = await Promise.all([one, two, one, two].map((service) => whoami(service, token)));
-  t.same(answers.map(({ status }) => status).sort(), [200, 401, 401, 401]);
+  const responses = await Promise.all([one, two, one, two].map((service) => whoami(service, token)));
+  t.same(responses.map(({ status }) => status).sort(), [200, 401, 401, 401]);
   t.match((await whoami(two, token)).json.error.message, /used before/);
   const other = await sign(es, claims(issuer.url, { jti: 'b' }));
   t.equal((await whoami(two, other)).status, 200);
@@ -479,7 +479,7 @@ t.test('each 401 has the challenge of its own request', async (t) => {
   for (const [headers, { message, error }, base] of requests) {
     const { status, json, headers: fields } = await send('GET', '/whoami', { headers });
     t.equal(status, 401);
-    t.same(json, { error: { code: 'UNAUTHORIZED', message } });
+    t.match(json, { error: { code: 'UNAUTHORIZED', message, requestId: /./ } });
     t.equal(
       fields['www-authenticate'],
       `Bearer realm="plinth", error="invalid_token", error_description="${error}", ` +
@@ -492,15 +492,15 @@ t.test('the metadata of the resource (RFC 9728)', async (t) => {
   const issuer = await testIssuer(t, es);
   const service = await testService(t, settings(issuer.url));
   const path = '/.well-known/oauth-protected-resource';
-  const answer = await service.send('GET', path);
-  t.equal(answer.status, 200);
-  t.match(answer.json, {
+  const response = await service.send('GET', path);
+  t.equal(response.status, 200);
+  t.match(response.json, {
     resource: service.url,
     authorization_servers: [issuer.url],
     bearer_methods_supported: ['header'],
     tls_client_certificate_bound_access_tokens: false,
   });
-  t.same([...answer.json.scopes_supported].sort(), [
+  t.same([...response.json.scopes_supported].sort(), [
     'admin',
     'events:read',
     'items:read',

@@ -34,10 +34,10 @@ function sign({ method = 'GET', path = '/whoami', body = '', secret = SECRET, ti
 
 t.test('a signed request is its signer', async (t) => {
   const { send } = await testService(t, ENV);
-  const who = await send('GET', '/whoami', { headers: sign() });
-  t.equal(who.status, 200);
-  t.same(who.json, { subject: 'billing', scopes: ['items:write'], scheme: 'signature', expires_at: null });
-  t.equal(who.headers['cache-control'], 'no-store');
+  const caller = await send('GET', '/whoami', { headers: sign() });
+  t.equal(caller.status, 200);
+  t.same(caller.json, { subject: 'billing', scopes: ['items:write'], scheme: 'signature', expires_at: null });
+  t.equal(caller.headers['cache-control'], 'no-store');
 
   const path = '/api/v1/items?note=a%20b';
   const body = '{"name": "signed",  "price": 1}';
@@ -74,21 +74,21 @@ t.test('secrets can be rotated: by name, or any of them', async (t) => {
 t.test('an invalid signature is 401 with a challenge, and reveals nothing of the secret', async (t) => {
   const { send } = await testService(t, ENV);
   const now = Math.floor(Date.now() / 1000);
-  const good = sign({ timestamp: now - 9 });
+  const valid = sign({ timestamp: now - 9 });
   const cases: [name: string, headers: Record<string, string>][] = [
     ['no credential', {}],
-    ['no timestamp', { 'x-signature': good['x-signature'] }],
+    ['no timestamp', { 'x-signature': valid['x-signature'] }],
     ['a timestamp in milliseconds', sign({ timestamp: Date.now() })],
     ['no number', sign({ timestamp: 'now' })],
     ['too old', sign({ timestamp: now - 302 })],
     ['of the future', sign({ timestamp: now + 302 })],
-    ['another timestamp', { ...good, 'x-timestamp': String(now - 8) }],
+    ['another timestamp', { ...valid, 'x-timestamp': String(now - 8) }],
     ['another method', sign({ method: 'HEAD' })],
     ['another path', sign({ path: '/whoami?' })],
     ['another body', sign({ body: ' ' })],
     ['another secret', sign({ secret: `${SECRET}!` })],
-    ['hex', { ...good, 'x-signature': Buffer.from(good['x-signature'], 'base64').toString('hex') }],
-    ['empty', { ...good, 'x-signature': '' }],
+    ['hex', { ...valid, 'x-signature': Buffer.from(valid['x-signature'], 'base64').toString('hex') }],
+    ['empty', { ...valid, 'x-signature': '' }],
     ['wrong scheme', { authorization: 'Bearer abc' }],
   ];
   for (const [name, headers] of cases) {
@@ -96,12 +96,12 @@ t.test('an invalid signature is 401 with a challenge, and reveals nothing of the
     t.equal(status, 401, name);
     t.equal(json.error.code, 'UNAUTHORIZED');
     t.equal(fields['www-authenticate'], 'HMAC-SHA256 realm="plinth", headers="X-Timestamp X-Signature"');
-    t.notOk(text.includes(SECRET) || text.includes(good['x-signature']));
+    t.notOk(text.includes(SECRET) || text.includes(valid['x-signature']));
   }
-  const two = await send('GET', '/whoami', { headers: { ...good, authorization: 'Bearer abc' } });
+  const two = await send('GET', '/whoami', { headers: { ...valid, authorization: 'Bearer abc' } });
   t.equal(two.status, 400, 'two credentials');
   t.equal(
-    (await send('GET', '/whoami', { headers: good })).status,
+    (await send('GET', '/whoami', { headers: valid })).status,
     200,
     'the valid signature has not been used yet',
   );
@@ -111,11 +111,11 @@ t.test('a signature is accepted once, by all processes together', async (t) => {
   const first = await testService(t, ENV);
   const second = await testService(t, { ...ENV, DATABASE_URL: first.databaseUrl });
   const headers = sign();
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 12 }, (_, n) => (n % 2 ? first : second).send('GET', '/whoami', { headers })),
   );
-  t.equal(answers.filter(({ status }) => status === 200).length, 1);
-  t.equal(answers.filter(({ status }) => status === 401).length, 11);
+  t.equal(responses.filter(({ status }) => status === 200).length, 1);
+  t.equal(responses.filter(({ status }) => status === 401).length, 11);
 });
 
 t.test('clients of the documentation', async (t) => {
@@ -140,7 +140,7 @@ t.test('clients of the documentation', async (t) => {
     const body = `{"name": "from ${file}"}`;
     const created = await run(command, [path, 'POST', `${url}/items?from=${file}`, body], { env });
     t.equal(JSON.parse(created.stdout).name, `from ${file}`);
-    const who = await run(command, [path, 'GET', `${url}/whoami?from=${file}`], { env });
-    t.equal(JSON.parse(who.stdout).subject, 'billing');
+    const caller = await run(command, [path, 'GET', `${url}/whoami?from=${file}`], { env });
+    t.equal(JSON.parse(caller.stdout).subject, 'billing');
   }
 });

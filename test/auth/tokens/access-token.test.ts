@@ -7,6 +7,7 @@ const END = 'x'.repeat(32);
 const tokenOf = (subject: string, cachedUntil: number): Token => ({
   principal: { subject, scopes: new Set(), scheme: 'bearer', expiresAt: undefined },
   certificate: undefined,
+  proofKey: undefined,
   id: undefined,
   cachedUntil,
 });

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
-import postgres from 'postgres';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { prune } from '../../../src/db/maintenance.js';
+import { shiftedDatabase } from '../../support/clock.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../../support/issuer.js';
-import { KEPT, type TestService, testDatabase, testService } from '../../support/service.js';
+import { RETENTION, type TestService, testService } from '../../support/service.js';
 
 const SECRET = 'the first secret, of more than 32 characters';
 const SIGNATURE = {
@@ -11,21 +11,6 @@ const SIGNATURE = {
   SIGNING_SECRETS: JSON.stringify([{ id: 'a', secret: SECRET, subject: 'ada', scopes: ['admin'] }]),
   AUTH_FAILURES: '0',
 };
-
-/** The URL of a database whose clock is so many seconds ahead. */
-async function shiftedDatabase(t: Test, seconds: number): Promise<string> {
-  const url = await testDatabase(t);
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
-  const name = new URL(url).pathname.slice(1);
-  await sql.unsafe(`
-    create schema shifted;
-    create function shifted.now() returns timestamptz stable language sql
-      as $$ select pg_catalog.now() + make_interval(secs => ${seconds}) $$;
-    alter database ${name} set search_path = shifted, pg_catalog, public;
-  `);
-  await sql.end();
-  return url;
-}
 
 function signed(age: number): Record<string, string> {
   const at = String(Math.floor(Date.now() / 1000) - age);
@@ -36,7 +21,7 @@ function signed(age: number): Record<string, string> {
 /** The statuses of the same request twice, with all that has expired forgotten in between. */
 async function twice({ send, db }: TestService, headers: Record<string, string>): Promise<number[]> {
   const first = await send('GET', '/whoami', { headers });
-  await prune(db, KEPT);
+  await prune(db, RETENTION);
   return [first.status, (await send('GET', '/whoami', { headers })).status];
 }
 

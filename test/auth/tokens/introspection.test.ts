@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { Refusal } from '../../../src/auth/scheme.js';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
-import { Problem } from '../../../src/problem.js';
+import { Problem } from '../../../src/errors/problem.js';
 import { createLog } from '../../../src/telemetry/log.js';
 import { AUDIENCE, claims, json, mockClock, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { testService } from '../../support/service.js';
@@ -13,11 +13,11 @@ const es = await signingKey('es');
 const ADA = { active: true, sub: 'ada', aud: AUDIENCE };
 
 /** An introspection endpoint with the given response, and a clock that the test moves. */
-async function ask(t: Test, answer: object | Parameters<typeof answers>[1], timeoutMs = 5000) {
+async function ask(t: Test, response: object | Parameters<typeof respondWith>[1], timeoutMs = 5000) {
   const issuer = await testIssuer(t);
   const clock = mockClock(t);
   const seen: { body: string; authorization: string | undefined; type: string | undefined }[] = [];
-  answers(issuer.paths, typeof answer === 'function' ? (answer as never) : json(answer), seen);
+  respondWith(issuer.paths, typeof response === 'function' ? (response as never) : json(response), seen);
   const config = readConfig({
     AUTH: 'bearer',
     ISSUER: issuer.url,
@@ -33,7 +33,7 @@ async function ask(t: Test, answer: object | Parameters<typeof answers>[1], time
 
 type Handler = (req: http.IncomingMessage, res: http.ServerResponse) => void;
 
-function answers(
+function respondWith(
   paths: Map<string, Handler>,
   handler: Handler,
   seen: { body: string; authorization: string | undefined; type: string | undefined }[],
@@ -47,7 +47,7 @@ function answers(
 
 const outcome = (promise: Promise<unknown>) =>
   promise.then(
-    () => 'good',
+    () => 'valid',
     (error: unknown) =>
       error instanceof Refusal ? error.description : error instanceof Problem ? error.status : error,
   );
@@ -72,15 +72,15 @@ t.test('the request (RFC 7662 section 2.1, RFC 6749 section 2.3.1)', async (t) =
 
 t.test('responses and their outcomes', async (t) => {
   const now = Math.floor(Date.now() / 1000);
-  const rows: [answer: object, outcome: string | RegExp | number][] = [
-    [ADA, 'good'],
-    [{ active: true, client_id: 'robot', aud: AUDIENCE }, 'good'],
+  const rows: [response: object, outcome: string | RegExp | number][] = [
+    [ADA, 'valid'],
+    [{ active: true, client_id: 'robot', aud: AUDIENCE }, 'valid'],
     [{ active: true, sub: 'ada' }, /another audience/],
     [
       { active: true, sub: 'ada', aud: ['x', AUDIENCE], exp: now + 60, nbf: now, token_type: 'Bearer' },
-      'good',
+      'valid',
     ],
-    [{ ...ADA, exp: now - 2 }, 'good'],
+    [{ ...ADA, exp: now - 2 }, 'valid'],
     [{ active: false, sub: 'ada' }, /not active/],
     [{ active: true, aud: AUDIENCE }, /subject/],
     [{ ...ADA, sub: '' }, /subject/],
@@ -91,22 +91,23 @@ t.test('responses and their outcomes', async (t) => {
     [{ active: true, sub: 'ada', iss: 'https://evil.example.org' }, /another issuer/],
     [{ active: true, sub: 'ada', aud: 'https://other.example.org' }, /another audience/],
     [{ active: true, sub: 'ada', aud: [] }, /another audience/],
-    [{ ...ADA, cnf: { jkt: 'x' } }, /bound/],
+    [{ ...ADA, cnf: { jkt: 'x' } }, 'valid'],
+    [{ ...ADA, cnf: { jkt: 'x' }, token_type: 'Bearer' }, /not an access token/],
     [{ ...ADA, token_type: 'DPoP' }, /not an access token/],
     [{ ...ADA, token_use: 'refresh_token' }, /not an access token/],
     [{ ...ADA, token_use: 'id' }, /not an access token/],
     [{ ...ADA, typ: 'Refresh' }, /not an access token/],
     [{ ...ADA, typ: 'ID' }, /not an access token/],
-    [{ ...ADA, typ: 'Bearer', token_type: 'Bearer' }, 'good'],
+    [{ ...ADA, typ: 'Bearer', token_type: 'Bearer' }, 'valid'],
     [{ ...ADA, events: {} }, /not an access token/],
     [{ ...ADA, at_hash: 'h' }, /not an access token/],
     [{ active: 'true', sub: 'ada' }, 503],
     [{ sub: 'ada' }, 503],
     [[], 503],
   ];
-  for (const [answer, expected] of rows) {
-    const { verify } = await ask(t, answer);
-    t.match(await outcome(verify('opaque')), expected, JSON.stringify(answer));
+  for (const [response, expected] of rows) {
+    const { verify } = await ask(t, response);
+    t.match(await outcome(verify('opaque')), expected, JSON.stringify(response));
   }
 });
 
@@ -133,23 +134,23 @@ t.test('an authorization server without a valid response is a 503', async (t) =>
 
 t.test('responses are cached', async (t) => {
   const { issuer, clock, seen, verify } = await ask(t, ADA);
-  t.same(await Promise.all(Array.from({ length: 20 }, () => outcome(verify('a')))), Array(20).fill('good'));
+  t.same(await Promise.all(Array.from({ length: 20 }, () => outcome(verify('a')))), Array(20).fill('valid'));
   t.equal(seen.length, 1, 'concurrent requests share an introspection');
-  answers(issuer.paths, json({ active: false }), seen);
+  respondWith(issuer.paths, json({ active: false }), seen);
   clock.ms += 29_000;
-  t.equal(await outcome(verify('a')), 'good');
+  t.equal(await outcome(verify('a')), 'valid');
   t.equal(seen.length, 1);
   clock.ms += 2000;
   t.match(await outcome(verify('a')), /not active/, 'revoked');
   t.equal(seen.length, 2);
-  answers(issuer.paths, json({ ...ADA, exp: clock.ms / 1000 + 10 }), seen);
+  respondWith(issuer.paths, json({ ...ADA, exp: clock.ms / 1000 + 10 }), seen);
   clock.ms += 4000;
   t.match(await outcome(verify('a')), /not active/);
   t.equal(seen.length, 2);
   clock.ms += 2000;
-  t.equal(await outcome(verify('a')), 'good');
+  t.equal(await outcome(verify('a')), 'valid');
   clock.ms += 5000;
-  t.equal(await outcome(verify('a')), 'good');
+  t.equal(await outcome(verify('a')), 'valid');
   t.equal(seen.length, 4, 'not cached after its expiry, even within the skew');
 });
 
@@ -157,9 +158,9 @@ t.test('tokens with the same end are different tokens', async (t) => {
   const { issuer, seen, verify } = await ask(t, ADA);
   const end = 'e'.repeat(64);
   t.match(await verify(`a${end}`), { principal: { subject: 'ada' } });
-  answers(issuer.paths, json({ ...ADA, sub: 'bob' }), seen);
+  respondWith(issuer.paths, json({ ...ADA, sub: 'bob' }), seen);
   t.match(await verify(`b${end}`), { principal: { subject: 'bob' } });
-  answers(issuer.paths, json({ active: false }), seen);
+  respondWith(issuer.paths, json({ active: false }), seen);
   t.match(await verify(`b${end}`), { principal: { subject: 'bob' } });
   t.equal(seen.length, 2);
   t.match(await outcome(verify(end)), /not active/);
@@ -171,22 +172,22 @@ t.test('64 introspections at a time', async (t) => {
     t,
     (_req: unknown, res: http.ServerResponse) => void waiting.push(res),
   );
-  const asked = Array.from({ length: 65 }, (_, index) => outcome(verify(`token-${index}`)));
-  t.equal(await asked[64], 503, 'one too many');
-  answers(issuer.paths, json(ADA), []);
-  const done = Promise.all(asked.slice(0, 64));
+  const outcomes = Array.from({ length: 65 }, (_, index) => outcome(verify(`token-${index}`)));
+  t.equal(await outcomes[64], 503, 'one too many');
+  respondWith(issuer.paths, json(ADA), []);
+  const done = Promise.all(outcomes.slice(0, 64));
   const release = setInterval(() => {
     for (const res of waiting.splice(0)) json(ADA)({} as never, res);
   }, 5);
-  t.same(await done, Array(64).fill('good'));
+  t.same(await done, Array(64).fill('valid'));
   clearInterval(release);
-  t.equal(await outcome(verify('token-64')), 'good', 'accepted again');
+  t.equal(await outcome(verify('token-64')), 'valid', 'accepted again');
 });
 
 t.test('through the service', async (t) => {
   const issuer = await testIssuer(t, es);
   const seen: { body: string; authorization: string | undefined; type: string | undefined }[] = [];
-  answers(issuer.paths, json({ active: true, sub: 'ada', scope: 'items:read', aud: AUDIENCE }), seen);
+  respondWith(issuer.paths, json({ active: true, sub: 'ada', scope: 'items:read', aud: AUDIENCE }), seen);
   const env = { AUTH: 'bearer', AUTH_FAILURES: '0', INTROSPECTION_URI: `${issuer.url}/introspect` };
   const jwt = await sign(es, claims(issuer.url, { sub: 'bob' }));
   const whoami = async (more: Record<string, string>, token: string) => {
@@ -206,13 +207,13 @@ t.test('through the service', async (t) => {
 
 t.test('API keys and tokens for other audiences are refused', async (t) => {
   const issuer = await testIssuer(t, es);
-  const seen: Parameters<typeof answers>[2] = [];
+  const seen: Parameters<typeof respondWith>[2] = [];
   const user = '11111111-2222-4333-8444-555555555555';
   const env = { AUTH: 'bearer', AUTH_FAILURES: '0', INTROSPECTION_URI: `${issuer.url}/introspect`, AUDIENCE };
   const service = await testService(t, env);
   const get = (path: string, token: string) =>
     service.send('GET', path, { headers: { authorization: `Bearer ${token}` } });
-  answers(issuer.paths, json({ active: true, sub: 'ada', scope: 'admin' }), seen);
+  respondWith(issuer.paths, json({ active: true, sub: 'ada', scope: 'admin' }), seen);
   const key = await get('/whoami', 'plinth_0123456789abcdef');
   t.equal(key.status, 401);
   t.match(key.json.error.message, /unsupported/);
@@ -224,11 +225,11 @@ t.test('API keys and tokens for other audiences are refused', async (t) => {
     ['client', { client_id: user }],
     ['client-as-sub', { sub: user, client_id: user }],
   ] as const) {
-    answers(issuer.paths, json({ active: true, scope: 'self', aud: AUDIENCE, ...more }), seen);
+    respondWith(issuer.paths, json({ active: true, scope: 'self', aud: AUDIENCE, ...more }), seen);
     t.match((await get('/whoami', token)).json, { subject: `client:${user}` });
     t.equal((await get(`/users/${user}`, token)).status, 403, 'a client is no user');
   }
-  answers(
+  respondWith(
     issuer.paths,
     json({ active: true, scope: 'self', aud: AUDIENCE, sub: user, client_id: 'app' }),
     seen,

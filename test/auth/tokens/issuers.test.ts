@@ -19,7 +19,7 @@ type Claims = Record<string, unknown>;
 /** The settings in the code block below a heading of docs/authentication.md. */
 function documented(heading: string): Env & { ISSUER: string; AUDIENCE: string } {
   const [, block] =
-    new RegExp(`^#### ${heading}\\n[^#]*?^\`\`\`sh\\n(.*?)^\`\`\``, 'ms').exec(DOCUMENT) ?? [];
+    new RegExp(`^#### ${heading}\\n[^#]*?^\`\`\`properties\\n(.*?)^\`\`\``, 'ms').exec(DOCUMENT) ?? [];
   const lines = (block ?? '').split('\n').filter((line) => line !== '');
   const settings = lines.map((line) => /^([A-Z_]+)=(?:'([^']*)'|(\S+))$/.exec(line)!);
   return Object.fromEntries(settings.map(([, name, quoted, plain]) => [name, quoted ?? plain])) as never;
@@ -239,12 +239,12 @@ for (const { heading, header, access, subject, scopes, others = [], id } of ISSU
   t.test(`${heading}: the documented configuration accepts its access tokens`, async (t) => {
     const env = documented(heading);
     const service = await serviceOf(t, env);
-    const good: Claims = { ...access(env), ...times() };
+    const valid: Claims = { ...access(env), ...times() };
     const accepted: NonNullable<Issuer['others']> = [['an access token', {}, subject, scopes], ...others];
     for (const [says, more, expected, granted] of accepted) {
       const { status, json } = await whoami(
         service,
-        await sign(rs, { ...good, ...more } as JWTPayload, header),
+        await sign(rs, { ...valid, ...more } as JWTPayload, header),
       );
       t.equal(status, 200, `${says}: ${json?.error?.message}`);
       t.equal(json.subject, expected, says);
@@ -255,11 +255,11 @@ for (const { heading, header, access, subject, scopes, others = [], id } of ISSU
   t.test(`${heading}: nothing else passes`, async (t) => {
     const env = documented(heading);
     const service = await serviceOf(t, env);
-    const good: Claims = { ...access(env), ...times() };
+    const valid: Claims = { ...access(env), ...times() };
     const idToken: Claims = { ...id(env), ...times() };
     const { nonce, at_hash, ...bare } = idToken;
     const make = (claims: Claims, more: object = header) => sign(rs, claims as JWTPayload, more);
-    const unsigned = (alg: string) => assemble({ ...header, alg, kid: 'rs' }, good, '');
+    const unsigned = (alg: string) => assemble({ ...header, alg, kid: 'rs' }, valid, '');
     const hmac = (secret: string) => {
       const text = unsigned('HS256');
       return text + createHmac('sha256', secret).update(text.slice(0, -1)).digest('base64url');
@@ -276,23 +276,23 @@ for (const { heading, header, access, subject, scopes, others = [], id } of ISSU
         await make({ ...bare, iss: env.ISSUER, aud: env.AUDIENCE }),
         /not an access token/,
       ],
-      ['an access token with a nonce', await make({ ...good, nonce: 'n' }), /not an access token/],
-      ['an access token with at_hash', await make({ ...good, at_hash: 'h' }), /not an access token/],
-      ['another audience', await make({ ...good, aud: 'https://other.example.org' }), /another audience/],
-      ['no audience', await make({ ...good, aud: NO_AUD }), /another audience/],
-      ['another issuer', await make({ ...good, iss: 'https://evil.example.org' }), /another issuer/],
-      ['another tenant', await make({ ...good, iss: `${env.ISSUER}x` }), /another issuer/],
-      ['expired', await make({ ...good, exp: times().iat - 60 }), /expired/],
-      ['no exp', await make({ ...good, exp: undefined }), /no exp/],
-      ['nbf to come', await make({ ...good, nbf: times().iat + 60 }), /not valid yet/],
-      ['no sub', await make({ ...good, sub: undefined }), /subject/],
+      ['an access token with a nonce', await make({ ...valid, nonce: 'n' }), /not an access token/],
+      ['an access token with at_hash', await make({ ...valid, at_hash: 'h' }), /not an access token/],
+      ['another audience', await make({ ...valid, aud: 'https://other.example.org' }), /another audience/],
+      ['no audience', await make({ ...valid, aud: NO_AUD }), /another audience/],
+      ['another issuer', await make({ ...valid, iss: 'https://evil.example.org' }), /another issuer/],
+      ['another tenant', await make({ ...valid, iss: `${env.ISSUER}x` }), /another issuer/],
+      ['expired', await make({ ...valid, exp: times().iat - 60 }), /expired/],
+      ['no exp', await make({ ...valid, exp: undefined }), /no exp/],
+      ['nbf to come', await make({ ...valid, nbf: times().iat + 60 }), /not valid yet/],
+      ['no sub', await make({ ...valid, sub: undefined }), /subject/],
       ['HS256 with the public key', hmac(await exportSPKI(rs.publicKey)), /algorithm/],
       ['HS256 with the JWK', hmac(JSON.stringify(rs.jwk)), /algorithm/],
       ['none', unsigned('none'), /algorithm|malformed/],
-      ['a key of another', await sign(stranger, good as JWTPayload, header), /signature/],
-      ['a security event token', await make({ ...good, events: {} }), /not an access token/],
-      ['a logout token', await make(good, { typ: 'logout+jwt' }), /not an access token/],
-      ['a type that is an array', await make(good, { typ: ['JWT'] }), /not an access token|malformed/],
+      ['a key of another', await sign(stranger, valid as JWTPayload, header), /signature/],
+      ['a security event token', await make({ ...valid, events: {} }), /not an access token/],
+      ['a logout token', await make(valid, { typ: 'logout+jwt' }), /not an access token/],
+      ['a type that is an array', await make(valid, { typ: ['JWT'] }), /not an access token|malformed/],
     ];
     for (const [says, token, message] of rows) {
       const response = await whoami(service, token);
@@ -302,7 +302,7 @@ for (const { heading, header, access, subject, scopes, others = [], id } of ISSU
     if ('typ' in header && header.typ === 'JWT') {
       const { JWT_TYP, ...strict } = env;
       const other = await serviceOf(t, strict);
-      t.equal((await whoami(other, await make(good))).status, 401, 'without JWT_TYP=JWT');
+      t.equal((await whoami(other, await make(valid))).status, 401, 'without JWT_TYP=JWT');
     }
   });
 }

@@ -18,7 +18,7 @@ import {
   until,
 } from '../../support/process.js';
 
-// What a cluster is like must not depend on who started it.
+// What a cluster is like must not depend on the user that started it.
 delete process.env.LANG;
 process.env.LC_ALL = 'C';
 
@@ -29,7 +29,7 @@ const MODULE = new URL('../../../src/db/embedded/embedded.js', import.meta.url).
 /** Initialised once, with one row in it, and copied for every test. */
 const seedFolder = await mkdtemp(join(tmpdir(), 'plinth-seed-'));
 const seed = await startEmbedded({ dataDir: seedFolder, settings: SETTINGS });
-await query(seed.url, `create table kept (text text); insert into kept values ('caf\u00e9')`);
+await query(seed.url, `create table seeded (text text); insert into seeded values ('caf\u00e9')`);
 await seed.stop();
 t.teardown(() => rm(seedFolder, { recursive: true, force: true }));
 
@@ -54,8 +54,12 @@ async function query(url: string, text: string): Promise<postgres.RowList<postgr
   }
 }
 
-async function isKept(t: Test, url: string): Promise<void> {
-  t.strictSame([...(await query(url, 'select text from kept'))], [{ text: 'caf\u00e9' }], 'the data is kept');
+async function isIntact(t: Test, url: string): Promise<void> {
+  t.strictSame(
+    [...(await query(url, 'select text from seeded'))],
+    [{ text: 'caf\u00e9' }],
+    'the data is still there',
+  );
 }
 
 /** Refused with an EmbeddedError of one line. */
@@ -105,7 +109,7 @@ t.test(
     await t.rejects(
       query(url.replace(/:[^:@]*@/, ':wrong@'), 'select 1'),
       { code: '28P01' },
-      'and is asked for',
+      'and is required',
     );
     t.strictSame((await readdir(folder)).sort(), ['.init-broken', 'postgres'], 'nothing else is left beside');
   },
@@ -114,11 +118,11 @@ t.test(
 t.test('a cluster that was stopped is started again with its data', async (t) => {
   const folder = await seededFolder(t);
   const first = await startEmbedded({ dataDir: folder, settings: SETTINGS });
-  await isKept(t, first.url);
+  await isIntact(t, first.url);
   await first.stop();
   t.equal(serverPid(folder), undefined, 'stopped in order');
   const { url } = await start(t, folder);
-  await isKept(t, url);
+  await isIntact(t, url);
 });
 
 t.test('sessions that are open do not keep it from stopping', async (t) => {
@@ -144,7 +148,7 @@ t.test('a cluster that a live service owns is in use, by whatever path it is nam
   t.teardown(() => rm(link));
   await Promise.all([isRefused(t, folder, /DATA_DIR is in use/), isRefused(t, link, /DATA_DIR is in use/)]);
   t.equal(serverPid(folder), pid);
-  await isKept(t, url);
+  await isIntact(t, url);
 });
 
 t.test('the owner holds on to the cluster when its own session, or any, is lost', async (t) => {
@@ -157,11 +161,11 @@ t.test('the owner holds on to the cluster when its own session, or any, is lost'
       () => undefined,
     );
   const again = (before: number) =>
-    until('the lock is taken again', async () => {
+    until('the lock is held again', async () => {
       const now = await owner();
       return now === before ? undefined : now;
     });
-  const first = await until('the lock is taken', owner);
+  const first = await until('the lock is held', owner);
   await query(url, `select pg_terminate_backend(${first})`);
   const second = await again(first);
   t.not(second, first, 'after its session was ended');
@@ -170,7 +174,7 @@ t.test('the owner holds on to the cluster when its own session, or any, is lost'
   await again(second);
   await isRefused(t, folder, /DATA_DIR is in use/);
   t.equal(serverPid(folder), pid, 'it was the same server all the time');
-  await isKept(t, url);
+  await isIntact(t, url);
 });
 
 t.test('a server that a killed service left is replaced, never joined by a second one', async (t) => {
@@ -184,7 +188,7 @@ t.test('a server that a killed service left is replaced, never joined by a secon
   const { url } = await start(t, folder);
   t.notOk(isAlive(orphan));
   t.not(serverPid(folder), orphan);
-  await isKept(t, url);
+  await isIntact(t, url);
 });
 
 t.test('what a killed server still works on is waited for', async (t) => {
@@ -207,7 +211,7 @@ t.test('what a killed server still works on is waited for', async (t) => {
   t.ok(isAlive(backend), 'one of its sessions goes on');
   const { url } = await start(t, folder);
   t.notOk(isAlive(backend), 'and is over before another server runs');
-  await isKept(t, url);
+  await isIntact(t, url);
   await busy;
   await sql.end({ timeout: 0 });
 });
@@ -237,44 +241,44 @@ t.test('a stale postmaster.pid does not keep it from starting', async (t) => {
     await chown(join(cluster, 'postmaster.pid'), owner.uid, owner.gid);
     if (Number.isNaN(pid)) await rm(join(cluster, 'postmaster.pid'));
     const embedded = await startEmbedded({ dataDir: folder, settings: SETTINGS });
-    await isKept(t, embedded.url);
+    await isIntact(t, embedded.url);
     await embedded.stop();
     t.pass(says);
   }
   t.equal(bystander.child.exitCode, null, 'nobody else was ended');
 });
 
-t.test('a server that is killed is started again on its port, and the service is told', async (t) => {
+t.test('a server that is killed is started again on its port, and the service is notified', async (t) => {
   const folder = await seededFolder(t);
-  const told: [string, boolean][] = [];
-  const { url } = await start(t, folder, { onCrash: (...args) => void told.push(args) });
+  const reported: [string, boolean][] = [];
+  const { url } = await start(t, folder, { onCrash: (...args) => void reported.push(args) });
   for (const times of [1, 2]) {
     const pid = serverPid(folder)!;
     process.kill(pid, 'SIGKILL');
-    await until('the service is told', () => told.length === times);
-    t.strictSame(told[times - 1]?.[1], true);
-    t.match(told[times - 1]?.[0], /^the embedded PostgreSQL ended and was started again/);
+    await until('the service is notified', () => reported.length === times);
+    t.strictSame(reported[times - 1]?.[1], true);
+    t.match(reported[times - 1]?.[0], /^the embedded PostgreSQL ended and was started again/);
     t.not(serverPid(folder), pid);
-    await isKept(t, url);
+    await isIntact(t, url);
   }
   await isRefused(t, folder, /DATA_DIR is in use/);
 });
 
-t.test('a server that cannot be started again is told of, and started when it can be', async (t) => {
+t.test('a server that cannot be started again is reported, and started when it can be', async (t) => {
   const folder = await seededFolder(t);
-  const told: [string, boolean][] = [];
-  const { url } = await start(t, folder, { onCrash: (...args) => void told.push(args) });
+  const reported: [string, boolean][] = [];
+  const { url } = await start(t, folder, { onCrash: (...args) => void reported.push(args) });
   const [here, away] = ['pg_control', 'pg_control.away'].map((name) => join(folder, 'postgres/global', name));
   await rename(here!, away!);
   process.kill(serverPid(folder)!, 'SIGKILL');
-  await until('the service is told', () => told.length === 1);
-  t.equal(told[0]?.[1], false);
-  t.match(told[0]?.[0], /^the embedded PostgreSQL ended and cannot be started: .*pg_control/);
-  t.notMatch(told[0]?.[0], /\n/);
+  await until('the service is notified', () => reported.length === 1);
+  t.equal(reported[0]?.[1], false);
+  t.match(reported[0]?.[0], /^the embedded PostgreSQL ended and cannot be started: .*pg_control/);
+  t.notMatch(reported[0]?.[0], /\n/);
   await rename(away!, here!);
-  await until('it is started when it can be', () => told.at(-1)?.[1]);
-  t.equal(told.length, 2, 'each reason is told once');
-  await isKept(t, url);
+  await until('it is started when it can be', () => reported.at(-1)?.[1]);
+  t.equal(reported.length, 2, 'each reason is reported once');
+  await isIntact(t, url);
 });
 
 t.test('a stop while it is being started again leaves no server', async (t) => {
@@ -354,6 +358,6 @@ t.test('a folder that holds something else is refused and left alone', async (t)
   await isRefused(t, folder, /has no plinth\.password/);
 });
 
-t.test('a setting that PostgreSQL does not know is told in one line', async (t) => {
+t.test('a setting that PostgreSQL does not know is reported in one line', async (t) => {
   await isRefused(t, await seededFolder(t), /did not start: .*no_such_setting/, ['no_such_setting=1']);
 });

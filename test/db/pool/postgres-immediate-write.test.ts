@@ -16,7 +16,7 @@ const OPTIONS = {
 const STATEMENT = 'select cardinality($1::text[]) as many';
 
 t.test(
-  'a statement is written in the turn that runs it when its parameter is filled up, and else in the next',
+  'a statement is written in the tick that runs it when its parameter is filled up, and else in the next',
   async (t) => {
     const db = connect(await testDatabase(t), OPTIONS);
     t.teardown(() => db.close());
@@ -28,7 +28,7 @@ t.test(
       [padForImmediateWrite('{a,b}'), 1],
     ] as const) {
       const rows = db.run(STATEMENT, [parameter]);
-      // The end of the microtasks; the turn goes on.
+      // The end of the microtasks; the tick goes on.
       await new Promise<void>((done) => process.nextTick(done));
       t.equal(writes().length, count);
       t.same(await rows, [{ many: 2 }]);

@@ -5,14 +5,14 @@ import { testDatabase } from '../../support/service.js';
 
 const STATEMENT = 'select $1::text as a';
 
-/** The names under which a query keeps an argument. */
+/** The names under which a query retains an argument. */
 function keepers(query: object, argument: string): string[] {
   return Object.entries(query)
     .filter(([, value]) => Array.isArray(value) && value.includes(argument))
     .map(([name]) => name);
 }
 
-t.test('the query of a statement that is done keeps neither its arguments nor its rows', async (t) => {
+t.test('the query of a statement that is done retains neither its arguments nor its rows', async (t) => {
   const driver = postgres(await testDatabase(t), { max: 1 });
   t.teardown(() => driver.end());
   const query = driver.unsafe(STATEMENT, ['b']);

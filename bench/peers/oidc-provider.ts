@@ -1,0 +1,15 @@
+import { createServer } from 'node:http';
+import { createReplayGuard } from '../../src/auth/replay-guard.js';
+import { readConfig } from '../../src/config/config.js';
+import { openDatabase } from '../../src/db/open.js';
+import { openKeys } from '../../src/issuer/keys.js';
+import { createProvider } from '../../src/issuer/provider.js';
+import { createLog } from '../../src/telemetry/log.js';
+import { listen } from './listen.js';
+
+/** oidc-provider alone, on the Koa that it brings, with the configuration and the storage of Plinth. */
+const config = readConfig();
+const { db } = await openDatabase(config, createLog('warn'));
+const keys = await openKeys(db, undefined);
+const provider = createProvider({ config, db, acceptOnce: createReplayGuard(db), keys });
+listen(createServer(provider.callback()));

@@ -1,0 +1,97 @@
+-- Imports. A batch is one transaction: its records, the ids to which others may refer, and the progress.
+
+-- name: lock_import ($1 key)
+select pg_try_advisory_lock(x'706c6e74'::integer, hashtext($1)) as locked;
+
+-- Progress of imports that nobody has continued for a week is forgotten.
+-- name: forget_old
+with old as (
+  delete from imports where updated_at < now() - interval '7 days' returning key
+)
+delete from import_ids where key in (select key from old);
+
+-- name: progress ($1 key)
+select collection, position::text, place::text, stored::text, refused::text, finished from imports where key = $1;
+
+-- name: restart ($1 key)
+with ids as (
+  delete from import_ids where key = $1
+)
+delete from imports where key = $1;
+
+-- name: record_progress ($1 key, $2 collection, $3 position, $4 place, $5 stored, $6 refused, $7 finished)
+insert into imports (key, collection, position, place, stored, refused, finished)
+values ($1, $2, $3, $4, $5, $6, $7)
+on conflict (key, collection) do update
+set position = excluded.position, place = excluded.place, stored = excluded.stored, refused = excluded.refused,
+  finished = excluded.finished, updated_at = now();
+
+-- name: record_ids ($1 key, $2 collection, $3 ids, as a JSON array of pairs)
+insert into import_ids (key, collection, old, id)
+select distinct on (old) $1, $2, pair->>0 as old, (pair->>1)::uuid
+from json_array_elements($3::text::json) with ordinality as pairs (pair, position)
+order by old, position desc
+on conflict (key, collection, old) do update set id = excluded.id;
+
+-- name: forget_ids ($1 key)
+delete from import_ids where key = $1;
+
+-- name: find_ids ($1 key, $2 collection, $3 old ids, as a JSON array)
+select old, id from import_ids
+where key = $1 and collection = $2 and old in (select json_array_elements_text($3::text::json));
+
+-- name: find_legacy_ids ($1 old ids, as a JSON array)
+select legacy_id::text as old, id from :table
+where legacy_id:collation = any (cast(array(select json_array_elements_text($1::text::json)) as :type[]));
+
+-- Records that a batch refers to, locked until it is committed.
+-- name: existing ($1 ids, as a JSON array)
+select id from :table
+where id = any (array(select json_array_elements_text($1::text::json))::uuid[])
+order by id
+for key share;
+
+-- Values of a unique column that are already in use.
+-- name: in_use ($1 values, as a JSON array)
+select :column::text as value from :table
+where :column:collation = any (cast(array(select json_array_elements_text($1::text::json)) as :type[]));
+
+-- name: copy_records
+copy :table (id, updated_at, doc:columns) from stdin;
+
+-- name: set_passwords ($1 ids and hashes, as a JSON array of pairs)
+insert into passwords (user_id, hash)
+select (pair->>0)::uuid, pair->>1 from json_array_elements($1::text::json) as pairs (pair)
+on conflict (user_id) do update set hash = excluded.hash;
+
+-- Secondary indexes of a table without records.
+-- name: droppable ($1 table)
+select indexes.relname as name, pg_get_indexdef(indexrelid) as definition
+from pg_index
+join pg_class as indexes on indexes.oid = indexrelid
+where indrelid = $1::text::regclass and not indisunique;
+
+-- name: is_empty
+select not exists (select from :table) as empty;
+
+-- name: drop_index
+drop index :index;
+
+-- Whether other sessions than imports use the database.
+-- name: others
+select exists (
+  select from pg_stat_activity
+  where datname = current_database() and backend_type = 'client backend'
+    and application_name not in ('plinth import', 'plinth owner')
+) as exist;
+
+-- Exports read one snapshot.
+-- name: begin_export
+begin isolation level repeatable read read only;
+
+-- name: copy_documents
+copy (select doc from :table order by id) to stdout;
+
+-- The names of all fields that records have.
+-- name: field_names
+select distinct key.name from :table as record, json_object_keys(record.doc::json) as key (name) order by key.name;

@@ -1,0 +1,76 @@
+import { hash } from 'node:crypto';
+import { preconditionFailed } from '../../errors/errors.js';
+import { evaluate, matchesStrongly, readConditions } from '../../http/preconditions.js';
+import type { Reply } from '../../http/reply.js';
+import type { Request } from '../../http/request.js';
+import { secretReply } from '../not-in-batch.js';
+
+/** What a response says of something that operators manage. `path` is its own, without PUBLIC_PREFIX. */
+export interface Shown {
+  readonly path: string;
+  readonly version: number;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** One key or webhook, with `_version`, `_links` and an ETag as records have: 200, or `status` after a write. */
+export function managedReply(
+  { headers, method, prefix }: Request,
+  shown: Shown,
+  { status = 200, secrets = {} }: { status?: number; secrets?: Readonly<Record<string, unknown>> } = {},
+): Reply {
+  const etag = etagOf(shown);
+  const isRead = method === 'GET' || method === 'HEAD';
+  const unchanged = isRead && outcomeOf(headers, etag) === 304;
+  const location = status === 201 ? ['Location', prefix + shown.path] : [];
+  if (unchanged) return { status: 304, headers: ['ETag', etag, 'Cache-Control', 'no-store'] };
+  return secretReply(status, { ...shown.fields, ...secrets, ...ownMembers(prefix, shown) }, [
+    'ETag',
+    etag,
+    ...location,
+  ]);
+}
+
+/** A page of them. `next` is the path of the next page: 200, 304, 412. */
+export function managedList(
+  { headers, path, query, prefix }: Request,
+  list: readonly Shown[],
+  limit: number,
+  next: string | null,
+): Reply {
+  const links = {
+    self: `${prefix}${path}${query === '' ? '' : `?${query}`}`,
+    next: next === null ? null : prefix + next,
+    first: prefix + path,
+  };
+  const data = list.map((shown) => ({ ...shown.fields, _version: shown.version }));
+  const reply = secretReply(200, { data, meta: { limit, count: data.length }, links });
+  const etag = `"${hash('sha1', reply.body!, 'base64url')}"`;
+  const fields = ['ETag', etag];
+  if (outcomeOf(headers, etag) === 304)
+    return { status: 304, headers: [...fields, 'Cache-Control', 'no-store'] };
+  return { ...reply, headers: [...reply.headers, ...fields] };
+}
+
+/** Throws 412 unless If-Match fits; `current` is undefined if there is nothing. */
+export function requireMatch({ headers, prefix }: Request, current: Shown | undefined): void {
+  const match = readConditions(headers)?.match;
+  if (match === undefined) return;
+  if (!current) throw preconditionFailed();
+  const etag = etagOf(current);
+  if (!matchesStrongly(match, etag))
+    throw preconditionFailed(etag, { ...current.fields, ...ownMembers(prefix, current) });
+}
+
+const etagOf = ({ version }: Shown) => `"${version}"`;
+
+function ownMembers(prefix: string, { path, version }: Shown) {
+  return { _version: version, _links: { self: { href: prefix + path, method: 'GET' } } };
+}
+
+/** Throws 412. */
+function outcomeOf(headers: Request['headers'], etag: string): 200 | 304 {
+  const conditions = readConditions(headers);
+  const outcome = conditions ? evaluate(conditions, { etag, modified: undefined }) : 200;
+  if (outcome === 412) throw preconditionFailed(etag);
+  return outcome;
+}

@@ -1,0 +1,81 @@
+import QuickLRU from 'quick-lru';
+import { hashedReply, JSON_TYPE, YAML_TYPE } from '../collection/representation.js';
+import { readConditions } from '../http/preconditions.js';
+import { type Action, type Route, requiring } from '../http/router.js';
+import type { JsonObject } from '../json.js';
+import type { Described } from '../openapi/document.js';
+import type { Principal } from '../principal.js';
+
+/** What the documents describe, besides what they load themselves. */
+export type DocumentSettings = Omit<Described, 'clientInput' | 'routes'>;
+
+/** Texts that are stored: callers with the same scopes get the same one. */
+const MAX_TEXTS = 32;
+
+/** The documents about the API. They are made on request, from modules that are loaded then. */
+export class ApiDocuments {
+  /** `listRoutes` returns all routes of the service. */
+  constructor(
+    readonly settings: DocumentSettings,
+    private readonly listRoutes: () => readonly Route[],
+  ) {}
+
+  /** The OpenAPI document of what a caller may use. */
+  async openApi(caller: Principal): Promise<JsonObject> {
+    const { openApi } = await import('../openapi/document.js');
+    const clients = this.settings.authServer ? await import('../issuer/client-input.js') : undefined;
+    const clientInput = clients?.CLIENT_SCHEMA as JsonObject | undefined;
+    return openApi({ ...this.settings, clientInput, routes: this.listRoutes() }, caller);
+  }
+
+  /** The AsyncAPI document of the event stream. */
+  async asyncApi(caller: Principal): Promise<JsonObject> {
+    const { asyncApi } = await import('../openapi/async-api.js');
+    return asyncApi(this.settings, caller);
+  }
+
+  routes(): Route[] {
+    const json = async (document: Promise<JsonObject>) => JSON.stringify(await document);
+    const yaml = async (document: Promise<JsonObject>) => {
+      const { stringify } = await import('yaml');
+      return stringify(await document, { aliasDuplicateObjects: false, lineWidth: 0 });
+    };
+    const route = (path: string, action: Action): Route => ({
+      path,
+      actions: { GET: requiring('optional', action) },
+    });
+    return [
+      route(
+        '/openapi.json',
+        show(JSON_TYPE, (caller) => json(this.openApi(caller))),
+      ),
+      route(
+        '/openapi.yaml',
+        show(YAML_TYPE, (caller) => yaml(this.openApi(caller))),
+      ),
+      ...(this.settings.hasEvents
+        ? [
+            route(
+              '/asyncapi.json',
+              show(JSON_TYPE, (caller) => json(this.asyncApi(caller))),
+            ),
+          ]
+        : []),
+    ];
+  }
+}
+
+/** Shows a document for the scopes of the caller: 200, 304, 406, 412. */
+function show(type: string, write: (caller: Principal) => Promise<string>): Action {
+  const texts = new QuickLRU<string, Promise<string>>({ maxSize: MAX_TEXTS });
+  return {
+    offers: [type],
+    run: async ({ principal, headers }) => {
+      const key = [...principal.scopes].sort().join(' ');
+      const text = texts.get(key) ?? write(principal);
+      texts.set(key, text);
+      text.catch(() => texts.delete(key));
+      return hashedReply(type, await text, readConditions(headers));
+    },
+  };
+}

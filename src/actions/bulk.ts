@@ -1,0 +1,47 @@
+import type { Collection } from '../collection/collection.js';
+import { listParameters, readListQuery } from '../collection/list-query.js';
+import { JSON_TYPE } from '../collection/representation.js';
+import type { Db, Run } from '../db/db.js';
+import { badRequest } from '../errors/errors.js';
+import { tooManyMatches } from '../errors/query-errors.js';
+import type { Reply } from '../http/reply.js';
+import type { Request } from '../http/request.js';
+import type { Action } from '../http/router.js';
+
+const MAX_MATCHES = 1000;
+
+/**
+ * Applies an action on one record to all records that match a filter, all or none, with one event each: 200 with the
+ * number, and what the action responds with for the first record that it rejects. 413 if more than 1,000 match.
+ */
+export function forAllMatching(db: Db, collection: Collection, action: Action): Action {
+  const { resource } = collection;
+  return {
+    ...(action.accepts ? { accepts: action.accepts } : {}),
+    offers: [JSON_TYPE],
+    requiresFilter: true,
+    parameters: listParameters(resource).filter((name) => name === 'filter' || name === 'search'),
+    run: (request) => {
+      if (request.headers['if-match'] !== undefined)
+        throw badRequest('If-Match is about one record, and this request is about several.');
+      const { extended, selection } = readListQuery(request.query, resource);
+      if (!extended || extended.conditions.length === 0) throw badRequest('The filter is empty.');
+      const work = async (run: Run): Promise<Reply> => {
+        const ids = await collection.matching(extended.conditions, selection, MAX_MATCHES + 1, run);
+        if (ids.length > MAX_MATCHES) throw tooManyMatches(MAX_MATCHES);
+        await collection.lock(ids, undefined, run);
+        for (const id of ids) await action.run(forRecord(request, id, run));
+        return {
+          status: 200,
+          headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
+          body: JSON.stringify({ meta: { matched: ids.length } }),
+        };
+      };
+      return request.run ? work(request.run) : db.transaction(work);
+    },
+  };
+}
+
+function forRecord(request: Request, id: string, run: Run): Request {
+  return { ...request, query: '', path: `${request.path}/${id}`, params: { ...request.params, id }, run };
+}

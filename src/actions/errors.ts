@@ -1,0 +1,31 @@
+import { hashedReply, JSON_TYPE } from '../collection/representation.js';
+import { noSuchErrorCode } from '../errors/errors.js';
+import { readConditions } from '../http/preconditions.js';
+import type { Action } from '../http/router.js';
+
+export const ERRORS_PATH = '/errors';
+
+/** Loaded on first use, since few clients need it. */
+const catalogue = () => import('../errors/catalogue.js');
+
+/** Lists the codes of error responses, with what they mean: 200, 304, 406, 412. */
+export const listErrors: Action = {
+  offers: [JSON_TYPE],
+  run: async ({ prefix, headers }) => {
+    const data = (await catalogue()).listErrorCodes();
+    const body = { data, meta: { total: data.length }, links: { self: prefix + ERRORS_PATH } };
+    return hashedReply(JSON_TYPE, JSON.stringify(body), readConditions(headers));
+  },
+};
+
+/**
+ * Explains one code: 200, 304, 404, 406, 412. `type` of application/problem+json refers to it (RFC 9457 section 3.1.1).
+ */
+export const showError: Action = {
+  offers: [JSON_TYPE],
+  run: async ({ params, headers }) => {
+    const description = (await catalogue()).describeError(params.code ?? '');
+    if (!description) throw noSuchErrorCode();
+    return hashedReply(JSON_TYPE, JSON.stringify(description), readConditions(headers));
+  },
+};

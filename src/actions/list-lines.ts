@@ -1,0 +1,80 @@
+import type { ExtendedQuery } from '../collection/extended-query.js';
+import { CSV_TYPE, hashedReply, NDJSON_TYPE } from '../collection/representation.js';
+import type { Resource } from '../collection/resource.js';
+import { csvHeader, csvRow } from '../formats/csv.js';
+import type { Conditions } from '../http/preconditions.js';
+import type { Lines, Reply } from '../http/reply.js';
+import { type JsonObject, member, setMember } from '../json.js';
+
+/** Whether a list of this type has a line for each record. */
+export const isLines = (type: string): boolean => type === CSV_TYPE || type === NDJSON_TYPE;
+
+/** The lines of a streamed list. */
+export function streamedLines(type: string, resource: Resource, query: ExtendedQuery | undefined): Lines {
+  const fields = query?.fields;
+  if (type === CSV_TYPE) {
+    const columns = columnsOf(resource, query);
+    return { header: csvHeader(columns), lineOf: (doc) => csvRow(JSON.parse(doc) as JsonObject, columns) };
+  }
+  if (fields === undefined) return { header: '' };
+  return { header: '', lineOf: (doc) => `${JSON.stringify(only(JSON.parse(doc) as JsonObject, fields))}\n` };
+}
+
+/** A page as lines: 200, 304 or 412. Its links and its total are header fields. */
+export function linesPage(
+  type: string,
+  resource: Resource,
+  records: readonly JsonObject[],
+  query: ExtendedQuery | undefined,
+  meta: readonly string[],
+  conditions: Conditions | undefined,
+): Reply {
+  const reply = hashedReply(type, linesOf(type, resource, records, query), conditions);
+  return { ...reply, headers: [...reply.headers, ...meta] };
+}
+
+function linesOf(
+  type: string,
+  resource: Resource,
+  records: readonly JsonObject[],
+  query: ExtendedQuery | undefined,
+): string {
+  if (type === NDJSON_TYPE) return records.map((record) => `${JSON.stringify(record)}\n`).join('');
+  const columns = columnsOf(resource, query);
+  return csvHeader(columns) + records.map((record) => csvRow(record, columns)).join('');
+}
+
+/** Link (RFC 8288), and X-Total-Count if the total is known. */
+export function pageFields(
+  links: Readonly<Record<string, string | null>>,
+  total: number | undefined,
+): readonly string[] {
+  const given = Object.entries(links).filter(([, path]) => path !== null);
+  const link = given.map(([relation, path]) => `<${path}>; rel="${relation}"`).join(', ');
+  return ['Link', link, ...(total === undefined ? [] : ['X-Total-Count', String(total)])];
+}
+
+const LAST_COLUMNS = ['created_at', 'updated_at', '_version'];
+
+/**
+ * The columns of CSV, which do not depend on the records: the id, the declared fields, and the service's; or the id and
+ * the fields that a query names.
+ */
+function columnsOf(
+  { schema, writeOnly }: Resource,
+  query: Pick<ExtendedQuery, 'fields' | 'include'> | undefined,
+): string[] {
+  const hidden = new Set([...writeOnly, 'password', 'password_hash', 'current_password']);
+  const declared = Object.keys(schema.properties).filter((name) => !hidden.has(name));
+  const fields = query?.fields ?? [...declared, ...LAST_COLUMNS];
+  const included = query === undefined || query.include.length === 0 ? [] : ['_included'];
+  return [...new Set(['id', ...fields, ...included])];
+}
+
+/** The id and the named fields, in the order of the record. */
+export function only(record: JsonObject, fields: readonly string[]): JsonObject {
+  const result: JsonObject = {};
+  for (const name of Object.keys(record))
+    if (name === 'id' || fields.includes(name)) setMember(result, name, member(record, name)!);
+  return result;
+}

@@ -1,0 +1,56 @@
+import { JSON_TYPE } from '../collection/representation.js';
+import { unsupportedMediaType } from '../errors/errors.js';
+import { requireVersion, splitVersion } from '../http/api-version.js';
+import type { Body, Request } from '../http/request.js';
+import { type Action, negotiateType, type Router, requireParameters, selectAction } from '../http/router.js';
+import { permit } from '../principal.js';
+import type { Operation } from './batch-operations.js';
+
+/** An operation that the caller may send. Without an action it is OPTIONS. */
+export interface Step {
+  readonly action: Action | undefined;
+  readonly request: Request;
+  readonly allow: string;
+}
+
+/**
+ * Passes an operation within another request through the stages of a request of its own: route, method, permission, query,
+ * media types. The caller is that of `request`. Throws 400, 403, 404, 405, 406 and 415.
+ */
+export function stepOf(operation: Operation, router: Router, request: Request): Step {
+  const { method, headers } = operation;
+  const target = pathOf(operation);
+  const { path, mounted } = splitVersion(target);
+  const match = router(path);
+  requireVersion(headers['api-version'], mounted);
+  const query = operation.path.slice(target.length + 1);
+  const action = selectAction(match, method, query);
+  const permission = action ? permit(request.principal, action.requires, match.params) : 'all';
+  if (action) requireParameters(action, query);
+  const step: Request = {
+    ...request,
+    method,
+    path,
+    query,
+    params: match.params,
+    permission,
+    headers,
+    type: action ? negotiateType(action, headers.accept) : '',
+    body: action && bodyOf(operation, action),
+  };
+  return { action, request: step, allow: match.allow };
+}
+
+/** The path of an operation without its query. */
+export function pathOf({ path }: Operation): string {
+  const mark = path.indexOf('?');
+  return mark < 0 ? path : path.slice(0, mark);
+}
+
+function bodyOf({ method, headers, body }: Operation, { accepts }: Action): Body | undefined {
+  if (!accepts || body === undefined) return undefined;
+  const type = (headers['content-type'] ?? JSON_TYPE).split(';')[0]!.trim().toLowerCase();
+  if (!accepts.includes(type))
+    throw unsupportedMediaType(method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post', accepts);
+  return { type, value: body, bytes: Buffer.alloc(0) };
+}

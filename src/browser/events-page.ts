@@ -1,0 +1,66 @@
+import { cursorOf } from '../events/cursor.js';
+import type { Feed } from '../events/feed.js';
+import { type Html, html } from '../formats/html.js';
+import { cellOf } from '../formats/html-cells.js';
+import { isObject, type JsonObject } from '../json.js';
+import { formatLinks } from './formats.js';
+import type { Page } from './pages.js';
+
+const LIMIT = 50;
+
+/** Events after a cursor, in the order of the feed. */
+export const eventsPage: Page = {
+  query: (query) => {
+    const given = new URLSearchParams(query);
+    if (given.get('types') === '') given.delete('types');
+    if (!given.has('limit')) given.set('limit', String(LIMIT));
+    return String(given);
+  },
+  content: async (shown) => {
+    const { site, request, json, route } = shown;
+    const path = `${site.prefix}${request.path}`;
+    const { data, meta, links } = json as unknown as EventsJson;
+    const types = new URLSearchParams(request.query).get('types') ?? '';
+    const rest = types === '' ? '' : `&types=${encodeURIComponent(types)}`;
+    const newest = `${path}?after=${await beforeNewest(site.feed!)}${rest}`;
+    return {
+      title: 'Events',
+      crumbs: [{ text: 'Home', href: `${site.prefix}/` }, { text: 'events' }],
+      body: html`${typesForm(
+        path,
+        types,
+        site.collections.map(({ resource }) => resource.name),
+      )}
+${data.length === 0 ? html`<p>No events.</p>` : table(site.prefix, data)}
+<nav class="pages" aria-label="Pages"><a href="${rest === '' ? path : `${path}?${rest.slice(1)}`}">oldest</a> ${meta.more && html`<a href="${links.next}">next</a> `}<a href="${newest}">newest</a></nav>`,
+      foot: formatLinks(site, request, route.actions.GET?.offers ?? []),
+    };
+  },
+};
+
+interface EventsJson {
+  readonly data: readonly JsonObject[];
+  readonly meta: { readonly cursor: string; readonly more: boolean };
+  readonly links: { readonly next: string };
+}
+
+/** A cursor before the newest events that are retained. */
+async function beforeNewest(feed: Feed): Promise<string> {
+  const oldest = await feed.start(undefined);
+  return cursorOf(Math.max(oldest, feed.follower.horizon() - LIMIT));
+}
+
+function typesForm(path: string, types: string, collections: readonly string[]): Html {
+  const known = ['', ...collections.map((name) => `${name}.*`)];
+  const options = known.includes(types) ? known : [...known, types];
+  return html`<form action="${path}"><p class="tools"><label for="types">Types</label>
+<select id="types" name="types">${options.map((type) => html`<option value="${type}"${type === types && html` selected`}>${type === '' ? 'all' : type}</option>`)}</select> <button>Show</button></p></form>`;
+}
+
+function table(prefix: string, events: readonly JsonObject[]): Html {
+  const rows = events.map(({ time, type, subject, data, previous }) => {
+    const version = isObject(data) ? data._version : previous;
+    return html`<tr><td class="whole" data-label="time">${cellOf(time)}</td><td class="whole" data-label="type">${String(type)}</td><td class="id" data-label="record"><a href="${prefix}${String(subject)}">${String(subject)}</a></td><td class="number" data-label="version">${String(version ?? '')}</td></tr>\n`;
+  });
+  return html`<div class="scroll"><table class="list"><thead><tr><th scope="col">time</th><th scope="col">type</th><th scope="col">record</th><th scope="col" class="number">version</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+}

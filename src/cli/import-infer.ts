@@ -1,0 +1,70 @@
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkDeclarations } from '../declarations/check-declarations.js';
+import { resourcesOf } from '../declarations/declared.js';
+import { readDeclarations } from '../declarations/read-declarations.js';
+import { ExitError } from '../exit-error.js';
+import type { Source } from '../transfer/import-collection.js';
+import { infer, type Proposal } from '../transfer/infer.js';
+
+/** The folder of declarations, if COLLECTIONS names no other. */
+const FOLDER = './collections';
+
+/**
+ * Proposes declarations for the records of a file, and writes them to the folder, whose existing files stay. Returns the
+ * folder and the sources with the names of their collections. Throws ExitError and DeclarationError; then nothing is written.
+ */
+export async function declareSources(
+  sources: readonly Source[],
+  folder: string = FOLDER,
+  onProgress: (line: string) => void,
+): Promise<{ folder: string; sources: Source[] }> {
+  const isNew = !existsSync(folder);
+  const files = isNew ? [] : readdirSync(folder).filter((name) => /^[^_.].*\.json$/.test(name));
+  const own = new Set(files.map((name) => name.slice(0, -'.json'.length)));
+  const builtIn = new Map(
+    resourcesOf(readDeclarations(undefined)).map((resource) => [resource.name, resource] as const),
+  );
+  const proposals = await infer(sources, { own, builtIn }, (name) => onProgress(`reading ${name}`));
+  write(proposals, folder);
+  for (const { source, renamed, schema } of proposals) print(folder, source.collection, renamed, schema);
+  // The collection of those who sign in exists in any case.
+  const optional = [...builtIn.values()].filter(({ hasPasswords }) => !hasPasswords).map(({ name }) => name);
+  const gone = optional.filter((name) => !existsSync(join(folder, `${name}.json`)));
+  if (isNew && gone.length > 0)
+    process.stdout.write(
+      `${folder} is new and does not declare ${gone.join(' and ')}: they are not served.\n`,
+    );
+  return { folder, sources: proposals.map(({ source }) => source) };
+}
+
+function write(proposals: readonly Proposal[], folder: string): void {
+  const written: string[] = [];
+  try {
+    mkdirSync(folder, { recursive: true });
+    for (const { source, schema } of proposals) {
+      if (!schema) continue;
+      const file = join(folder, `${source.collection}.json`);
+      const content = { $schema: 'https://json-schema.org/draft/2020-12/schema', ...schema };
+      writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`, { flag: 'wx' });
+      written.push(file);
+    }
+    checkDeclarations(readDeclarations(folder));
+  } catch (error) {
+    for (const file of written) rmSync(file);
+    if (error instanceof ExitError) throw error;
+    throw new ExitError(`the declarations cannot be written: ${(error as Error).message}`);
+  }
+}
+
+function print(folder: string, name: string, renamed: Proposal['renamed'], schema: Proposal['schema']): void {
+  const file = join(folder, `${name}.json`);
+  if (renamed) process.stdout.write(`${renamed.from} becomes ${name}: ${renamed.reason}.\n`);
+  if (!schema) return void process.stdout.write(`${file} exists and stays as it is.\n`);
+  const fields = Object.entries(schema.properties);
+  const references = fields.flatMap(([field, { 'x-references': to }]) =>
+    to ? [`${field} refers to ${to}`] : [],
+  );
+  const details = [`${fields.length} fields`, ...references].join(', ');
+  process.stdout.write(`${file} is new: ${details}.\n`);
+}

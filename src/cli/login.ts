@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import * as oauth from 'oauth4webapi';
+import { readConfig } from '../config/config.js';
+import { isLoopback } from '../config/parsers.js';
+import { ExitError } from '../exit-error.js';
+import { parse, UsageError } from './exit.js';
+import { byBrowser, byDevice, type Options, type Session } from './sign-in-flows.js';
+import { USAGE } from './usage.js';
+
+const TIMEOUT_MS = 10_000;
+
+const string = { type: 'string' } as const;
+
+/** Signs a user in and prints an access token. Throws UsageError and ExitError. */
+export async function loginCommand(args: string[]): Promise<void> {
+  const options = {
+    client: string,
+    scope: string,
+    service: string,
+    device: { type: 'boolean', default: false },
+  } as const;
+  const { values } = parse({ args, options }, USAGE.login);
+  if (values.client === undefined) throw new UsageError('login needs --client', USAGE.login);
+  await printToken(async () => {
+    const session = await open(values.client!, values.scope ?? 'openid self', values.service);
+    return values.device ? await byDevice(session) : await byBrowser(session);
+  });
+}
+
+/** Prints an access token of a client. Throws UsageError and ExitError. */
+export async function tokenCommand(args: string[], secretInEnv: string | undefined): Promise<void> {
+  const options = { client: string, scope: string, service: string, 'secret-file': string } as const;
+  const { values } = parse({ args, options }, USAGE.token);
+  const secret = values['secret-file'] === undefined ? secretInEnv : readSecret(values['secret-file']);
+  if (values.client === undefined || secret === undefined)
+    throw new UsageError('token needs --client, and CLIENT_SECRET or --secret-file', USAGE.token);
+  await printToken(async () => {
+    const { server, client, scope, options } = await open(values.client!, values.scope ?? '', values.service);
+    const parameters = scope === '' ? {} : { scope };
+    const authentication = oauth.ClientSecretBasic(secret);
+    const response = await oauth.clientCredentialsGrantRequest(
+      server,
+      client,
+      authentication,
+      parameters,
+      options,
+    );
+    return oauth.processClientCredentialsResponse(server, client, response);
+  });
+}
+
+async function printToken(request: () => Promise<oauth.TokenEndpointResponse>): Promise<void> {
+  try {
+    process.stdout.write(`${(await request()).access_token}\n`);
+  } catch (error) {
+    throw explained(error);
+  }
+}
+
+/** Errors of the authorization server and of the connection to it, in one line. */
+function explained(error: unknown): unknown {
+  if (error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError)
+    return new ExitError(`${error.error}: ${error.error_description ?? 'no description'}`);
+  if (error instanceof oauth.WWWAuthenticateChallengeError)
+    return new ExitError('invalid_client: the client is unknown, or its secret is wrong');
+  if (
+    error instanceof oauth.OperationProcessingError ||
+    error instanceof TypeError ||
+    error instanceof DOMException
+  ) {
+    const { message, cause } = error as Error & { cause?: { message?: string } };
+    return new ExitError(`the authorization server cannot be used: ${cause?.message ?? message}`);
+  }
+  return error;
+}
+
+async function open(clientId: string, scope: string, service: string | undefined): Promise<Session> {
+  const issuer = new URL(service ?? readConfig().publicUrl ?? `http://127.0.0.1:${readConfig().port}`);
+  const options: Options = {
+    signal: () => AbortSignal.timeout(TIMEOUT_MS),
+    [oauth.allowInsecureRequests]: isLoopback(issuer.hostname),
+  };
+  const response = await oauth.discoveryRequest(issuer, { ...options, algorithm: 'oauth2' });
+  const server = await oauth.processDiscoveryResponse(issuer, response);
+  return { server, client: { client_id: clientId }, scope, options };
+}
+
+function readSecret(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new ExitError(`${file} cannot be read: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,29 @@
+import { type Config, readConfig } from '../config/config.js';
+import { type Database, openDatabase } from '../db/open.js';
+import { problemOf } from '../db/sqlstate.js';
+import { type Failure, Problem } from '../errors/problem.js';
+import { ExitError } from '../exit-error.js';
+import { createLog } from '../telemetry/log.js';
+import { exitOnSignals } from './exit.js';
+
+/** Runs work on the database, also on the embedded one of a running service. Throws ExitError for a Problem. */
+export async function withDatabase(
+  work: (database: Database, config: Config) => Promise<void>,
+  config: Config = readConfig(),
+): Promise<void> {
+  exitOnSignals();
+  const database = await openDatabase(config, createLog(config.logLevel), { join: true });
+  try {
+    await work(database, config);
+  } catch (error) {
+    const problem = error instanceof Problem ? error : problemOf(error);
+    throw problem ? new ExitError(messageOf(problem)) : error;
+  } finally {
+    await database.close();
+  }
+}
+
+function messageOf({ code, message, more }: Problem): string {
+  if (code !== 'VALIDATION_ERROR') return message;
+  return (more.details as readonly Failure[]).map(({ path, message }) => `${path} ${message}`).join('; ');
+}

@@ -1,0 +1,85 @@
+import { isObject, type Json, type JsonObject } from '../json.js';
+
+/** A value as the database stores it in a column. */
+export type ColumnValue = string | number | boolean | null | readonly (string | number)[] | JsonObject;
+
+export type ColumnType =
+  | 'text'
+  | 'double precision'
+  | 'boolean'
+  | 'uuid'
+  | 'text[]'
+  | 'double precision[]'
+  | 'jsonb';
+
+/** A column of a collection's table, besides the document: it repeats a field that the database compares or constrains. */
+export interface Column {
+  /** Its name, which needs no quotes. */
+  readonly name: string;
+  readonly type: ColumnType;
+  /** Whether the field's values are points in time (RFC 3339); the column has them in UTC. */
+  readonly isInstant: boolean;
+}
+
+/** The column of fields that no response contains, as a JSON object. */
+export const WRITE_ONLY: Column = { name: 'write_only', type: 'jsonb', isInstant: false };
+
+/** Bytes of a text that an index can hold. */
+export const MAX_INDEXED_BYTES = 2000;
+
+/** The value of a column from a valid value of its field. Undefined: it is too long for an index. */
+export function columnValue({ type, isInstant }: Column, value: Json | undefined): ColumnValue | undefined {
+  if (value === undefined || value === null) return null;
+  if (isInstant) return instantOf(value as string);
+  if (Array.isArray(value)) {
+    const list = value as readonly (string | number)[];
+    return list.every(fitsIndex) ? (list.length === 0 ? null : list) : undefined;
+  }
+  const scalar = value as string | number | boolean;
+  return type !== 'text' || fitsIndex(scalar) ? scalar : undefined;
+}
+
+/** A column's value as the parameter of a statement; a list as its JSON text. */
+export function parameterOf(value: ColumnValue): string | number | null {
+  if (typeof value === 'boolean') return String(value);
+  return Array.isArray(value) || isObject(value as Json)
+    ? JSON.stringify(value)
+    : (value as string | number | null);
+}
+
+/** The SQL of a column's parameter. */
+export function parameterSql({ type }: Column, position: number): string {
+  if (type === 'jsonb') return `jsonb_strip_nulls($${position}::text::jsonb)`;
+  // The driver would read a boolean parameter as a JavaScript value.
+  if (type === 'boolean') return `$${position}::text::boolean`;
+  if (!type.endsWith('[]')) return `$${position}`;
+  const element = type.slice(0, -2);
+  return `(select array_agg(element::${element}) from json_array_elements_text($${position}::text::json) as element)`;
+}
+
+/** The same before nulls are removed from it. */
+export function rawParameter(column: Column, position: number): string {
+  return column.type === 'jsonb' ? `$${position}::text::jsonb` : parameterSql(column, position);
+}
+
+/** The SQL that assigns a column; `value` is the new one. Fields that no response contains remain unless they are given. */
+export function assignmentSql({ name, type }: Column, value: string): string {
+  return type === 'jsonb'
+    ? `${name} = jsonb_strip_nulls(coalesce(current.${name}, '{}') || ${value})`
+    : `${name} = ${value}`;
+}
+
+/** A point in time in UTC with milliseconds, so that texts compare as times. */
+export function instantOf(value: string): string {
+  // A leap second is the second after it, as in PostgreSQL.
+  const text = value.replace(/:60(?=[.Zz+-])/, ':59');
+  return new Date(new Date(text).getTime() + (text === value ? 0 : 1000)).toISOString();
+}
+
+function fitsIndex(value: string | number | boolean): boolean {
+  return (
+    typeof value !== 'string' ||
+    value.length * 3 <= MAX_INDEXED_BYTES ||
+    Buffer.byteLength(value) <= MAX_INDEXED_BYTES
+  );
+}

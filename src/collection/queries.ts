@@ -1,0 +1,93 @@
+import type { Readable } from 'node:stream';
+import { createBatcher } from '../db/batcher.js';
+import type { Db, Row, Run } from '../db/db.js';
+import { databaseErrorOf } from '../db/sqlstate.js';
+import { queryTimeout } from '../errors/query-errors.js';
+import { sharing } from '../telemetry/metrics.js';
+import type { ExtendedQuery } from './extended-query.js';
+import type { Condition } from './filter.js';
+import { STREAMED } from './list-orders.js';
+import { idsSql, pageSql, type QueryStatement, referringSql, streamSql } from './query-sql.js';
+import type { PageBounds } from './read-batching.js';
+import type { Resource } from './resource.js';
+import type { Selection } from './sql-templates.js';
+
+/** A page of a query. */
+export interface QueriedPage {
+  /** Undefined with `count=none`. */
+  readonly total: number | undefined;
+  readonly rows: number;
+  /** The documents, separated by commas; undefined: they are too large for one response. */
+  readonly docs: string | undefined;
+}
+
+/** Queries a collection with statements that are composed for each request. With a `run`, in its transaction. */
+export interface Queries {
+  query(query: ExtendedQuery, selection: Selection, bounds: PageBounds, run?: Run): Promise<QueriedPage>;
+  /** Passes all that a query selects to `consume`. */
+  streamMatching(
+    query: ExtendedQuery,
+    selection: Selection,
+    consume: (rows: Readable) => Promise<void>,
+  ): Promise<void>;
+  /** The ids of what matches, by id, at most `limit`. */
+  matching(
+    conditions: readonly Condition[],
+    selection: Selection,
+    limit: number,
+    run: Run,
+  ): Promise<string[]>;
+  /** The documents of the records that refer to some by a column, at most `limit` each, separated by commas. */
+  referring(
+    column: string,
+    ids: readonly string[],
+    limit: number,
+    run?: Run,
+  ): Promise<ReadonlyMap<string, string>>;
+}
+
+/** SQLSTATE of a statement that took longer than it may. */
+const TIMEOUT = '57014';
+
+/** Requests for the same query share a statement while it waits. */
+const QUERIES = {
+  max: 1,
+  inFlight: 2,
+  waiting: 256,
+  keyOf: ({ text, args }: QueryStatement) => [text, ...args].join('\n'),
+};
+
+export function openQueries(db: Db, resource: Resource): Queries {
+  const shared = createBatcher<QueryStatement, readonly Row[]>(
+    { ...QUERIES, sharing: sharing(db.metrics, 'query', resource.name) },
+    async ([query]) => [await db.query(query!.text, query!.args)],
+  );
+  const read = async (query: QueryStatement, run?: Run): Promise<readonly Row[]> => {
+    try {
+      return await (run ? run(query.text, query.args) : shared(query));
+    } catch (error) {
+      throw databaseErrorOf(error)?.code === TIMEOUT ? queryTimeout() : error;
+    }
+  };
+  return {
+    query: async (query, selection, bounds, run) => {
+      const [row] = await read(pageSql(resource, query, selection, bounds), run);
+      const docs = (row!.docs as string | null) ?? '';
+      return {
+        total: row!.total === null ? undefined : Number(row!.total),
+        rows: Number(row!.rows),
+        docs: docs === STREAMED ? undefined : docs,
+      };
+    },
+    streamMatching: (query, selection, consume) => {
+      const { text, settings } = streamSql(resource, query, selection);
+      return db.copy(text, settings, consume);
+    },
+    matching: async (conditions, selection, limit, run) =>
+      (await read(idsSql(resource, conditions, selection, limit), run)).map(({ id }) => String(id)),
+    referring: async (column, ids, limit, run) => {
+      const rows = await read(referringSql(resource, column, ids, limit), run);
+      return new Map(rows.map(({ parent, docs }) => [String(parent), String(docs)]));
+    },
+  };
+}

@@ -1,0 +1,143 @@
+import type { Value } from '../db/db.js';
+import type { ExtendedQuery, SortKey } from './extended-query.js';
+import type { Condition } from './filter.js';
+import { documentsOf, orderSql } from './list-orders.js';
+import { comparable, type Resource, searchSql } from './resource.js';
+import type { Selection } from './sql-templates.js';
+
+/** A statement with its parameters. Names in it come from the declaration, values are parameters. */
+export interface QueryStatement {
+  readonly text: string;
+  readonly args: readonly Value[];
+}
+
+/** Reads a page, and counts what matches unless the query says otherwise. */
+export function pageSql(
+  resource: Resource,
+  query: ExtendedQuery,
+  selection: Selection,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): QueryStatement {
+  const args: Value[] = [];
+  const where = whereSql(resource, query.conditions, selection, parametersIn(args));
+  const order = orderOf(resource, sortsOf(query, selection));
+  const total = query.count === 'none' ? 'null' : `(select count(*) from ${resource.name} as record${where})`;
+  const bounds = `limit $${args.length + 1}::bigint offset $${args.length + 2}::bigint`;
+  const text = `select ${total} as total, count(*) as rows, ${documentsOf(order)} as docs
+from (select record.* from ${resource.name} as record${where} order by ${order} ${bounds}) as record`;
+  return { text, args: [...args, limit, offset] };
+}
+
+/** Reads the documents of all that a query selects, by COPY. It takes no parameters: the values are settings. */
+export function streamSql(
+  resource: Resource,
+  query: ExtendedQuery,
+  selection: Selection,
+): { readonly text: string; readonly settings: Readonly<Record<string, string>> } {
+  const settings: Record<string, string> = {};
+  const setting: Parameter = (value, type = 'text') => {
+    const name = `plinth.value_${Object.keys(settings).length + 1}`;
+    settings[name] = value;
+    return `current_setting('${name}')::${type}`;
+  };
+  const where = whereSql(resource, query.conditions, selection, setting);
+  const order = orderOf(resource, sortsOf(query, selection));
+  const rows = `select record.doc from ${resource.name} as record${where} order by ${order}`;
+  return { text: `copy (${rows}) to stdout (format binary)`, settings };
+}
+
+/** Reads the ids of what matches, up to a limit, in the order in which they are to be locked. */
+export function idsSql(
+  resource: Resource,
+  conditions: readonly Condition[],
+  selection: Selection,
+  limit: number,
+): QueryStatement {
+  const args: Value[] = [];
+  const where = whereSql(resource, conditions, selection, parametersIn(args));
+  const text = `select id::text from ${resource.name} as record${where} order by id limit $${args.length + 1}::bigint`;
+  return { text, args: [...args, limit] };
+}
+
+/** Reads the records that refer to some, up to `limit` each: `parent`, and the documents as `docs`. */
+export function referringSql(
+  { name }: Resource,
+  column: string,
+  ids: readonly string[],
+  limit: number,
+): QueryStatement {
+  const text = `select parent::text, string_agg(record.doc, ',' order by record.id) as docs
+from unnest($1::uuid[]) as parent, lateral (
+  select id, doc from ${name} where ${column} = parent order by id limit $2::bigint
+) as record
+group by parent`;
+  return { text, args: [`{${ids.join(',')}}`, limit] };
+}
+
+function sortsOf({ sorts }: ExtendedQuery, { sort, order }: Selection): readonly SortKey[] {
+  return sorts ?? [{ field: sort, direction: order }];
+}
+
+function orderOf(resource: Resource, sorts: readonly SortKey[]): string {
+  const keys = sorts.map(
+    ({ field, direction }) => orderSql(resource, field, direction) ?? `$.id ${direction}`,
+  );
+  const last = sorts.at(-1)!;
+  const isUnique = sorts.some(({ field }) => field === 'created_at');
+  return [...keys, ...(isUnique ? [] : [`$.id ${last.direction}`])].join(', ').replaceAll('$.', 'record.');
+}
+
+/** Adds a value to a statement, and returns the expression for it. */
+type Parameter = (value: string, type?: string) => string;
+
+function parametersIn(args: Value[]): Parameter {
+  return (value, type = 'text') => {
+    args.push(value);
+    return `$${args.length}::${type}`;
+  };
+}
+
+function whereSql(
+  resource: Resource,
+  conditions: readonly Condition[],
+  { parent, search }: Selection,
+  parameter: Parameter,
+): string {
+  const terms = conditions.map((condition) => termOf(resource, condition, parameter));
+  if (parent !== undefined)
+    terms.push(`${resource.columns.get(resource.parent!.field)!.name} = ${parameter(parent, 'uuid')}`);
+  if (search !== '') terms.push(`${searchSql(resource)} like lower(${parameter(`%${escaped(search)}%`)})`);
+  return terms.length === 0 ? '' : ` where ${terms.join(' and ')}`;
+}
+
+const SIGNS: Readonly<Record<string, string>> = { eq: '=', ne: '<>', lt: '<', lte: '<=', gt: '>', gte: '>=' };
+
+function termOf(resource: Resource, { column, operator, values }: Condition, parameter: Parameter): string {
+  const { name, type } = column;
+  const element = type.replace('[]', '');
+  const [value = ''] = values;
+  switch (operator) {
+    case 'null':
+      return `${name} is ${value === 'true' ? '' : 'not '}null`;
+    case 'in':
+      return `${comparable(column)} = any (array(select element::${element} from json_array_elements_text(${parameter(JSON.stringify(values))}::json) as element))`;
+    case 'has':
+      return `${name} @> array[${parameter(value, element)}]`;
+    case 'prefix': {
+      // A range, which the index of the order serves. U+10FFFF follows every other character.
+      const from = parameter(value);
+      return `${comparable(column)} >= ${from} and ${comparable(column)} <= ${from} || chr(1114111)`;
+    }
+    case 'contains': {
+      // The first part is what the index of the search has; the second is about this field alone.
+      const pattern = `lower(${parameter(`%${escaped(value)}%`)})`;
+      const own = `lower(${name}) like ${pattern}`;
+      return resource.searchable.length === 1 ? own : `${searchSql(resource)} like ${pattern} and ${own}`;
+    }
+    default:
+      // The driver would read a boolean parameter as a JavaScript value.
+      return `${comparable(column)} ${SIGNS[operator]} ${parameter(value, element === 'boolean' ? 'text::boolean' : element)}`;
+  }
+}
+
+const escaped = (text: string) => text.replace(/[\\%_]/g, '\\$&');

@@ -1,0 +1,68 @@
+import type { EdgeConfig } from './edge.js';
+import type { Reader } from './env-reader.js';
+import { isLoopback, parseSecureUrl } from './parsers.js';
+
+export type IssuerConfig = Readonly<ReturnType<typeof readIssuerConfig>>;
+
+const KEY_BYTES = 32;
+
+/** Reads the settings of the embedded authorization server. */
+export function readIssuerConfig({ flag, integer, optional }: Reader) {
+  return {
+    /** Whether this service is its own authorization server. */
+    authServer: flag('AUTH_SERVER'),
+    /** Encrypts the private signing keys in the database; undefined: they are stored as they are. */
+    authServerKey: optional('AUTH_SERVER_KEY', '32 bytes in base64: openssl rand -base64 32', (text) => {
+      const key = Buffer.from(text, 'base64');
+      return key.length === KEY_BYTES ? key : undefined;
+    }),
+    /** How long an access token is valid. */
+    accessTokenSeconds: integer('ACCESS_TOKEN_TTL', 600, 300, 900),
+  };
+}
+
+type Settings = IssuerConfig &
+  EdgeConfig & {
+    readonly auth: readonly string[];
+    readonly issuer: string | undefined;
+    readonly audience: string | undefined;
+    readonly introspectionUri: string | undefined;
+    readonly jwksUri: string | undefined;
+  };
+
+/** Settings that contradict AUTH_SERVER=on. */
+export function issuerFaults(config: Settings): string[] {
+  if (!config.authServer) return [];
+  const { auth, issuer, audience, introspectionUri, jwksUri, host, port, publicUrl } = config;
+  const external = {
+    ISSUER: issuer,
+    AUDIENCE: audience,
+    INTROSPECTION_URI: introspectionUri,
+    JWKS_URI: jwksUri,
+  };
+  const rules: [fault: string, isValid: boolean][] = [
+    ...Object.entries(external).map(([name, value]): [string, boolean] => [
+      `AUTH_SERVER=on and ${name} exclude each other: ${name} is for another authorization server`,
+      value === undefined,
+    ]),
+    ['AUTH_SERVER=on needs AUTH=bearer, so that the service accepts its tokens', auth.includes('bearer')],
+    [
+      'AUTH_SERVER=on needs PUBLIC_URL, the URL at which clients reach the service, unless HOST is a loopback address and PORT is not 0',
+      publicUrl !== undefined || (isLoopback(host) && port !== 0),
+    ],
+    [
+      'AUTH_SERVER=on needs a PUBLIC_URL with https, or of a loopback address',
+      publicUrl === undefined || parseSecureUrl(publicUrl) !== undefined,
+    ],
+  ];
+  return rules.filter(([, isValid]) => !isValid).map(([fault]) => fault);
+}
+
+/** With AUTH_SERVER=on the service's own URL is the issuer, and the audience of the tokens for this API. */
+export function withOwnIssuer<T extends Settings>(config: T): T {
+  if (!config.authServer) return config;
+  const { host, port, tlsCert } = config;
+  const origin = `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const url = new URL(config.publicUrl ?? origin).origin;
+  return { ...config, publicUrl: url, issuer: url, audience: url };
+}

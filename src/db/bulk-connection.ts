@@ -1,0 +1,56 @@
+import type { Readable } from 'node:stream';
+import type { Run } from './db.js';
+import { Connection } from './pool/connection.js';
+import { sendRows } from './pool/postgres-copy-errors.js';
+import { resumeSocket } from './pool/postgres-resume-socket.js';
+import { prepared } from './pool/prepared.js';
+
+/** A connection of its own for COPY in both directions, without time limits. */
+export interface BulkConnection {
+  readonly run: Run;
+  /** Runs statements without parameters, several at once if they are separated by semicolons. */
+  execute(text: string): Promise<void>;
+  /** Sends rows to a `copy ... from stdin`, in the text format. Rejects with the server's error. */
+  copyIn(text: string, rows: Buffer): Promise<void>;
+  /** Passes the rows of a `copy ... to stdout` to `consume`. */
+  copyOut(text: string, consume: (rows: Readable) => Promise<void>): Promise<void>;
+}
+
+/** Settings of the session that concern triggers. */
+export interface BulkSettings {
+  readonly events: boolean;
+  readonly tombstones: boolean;
+}
+
+/** Opens the connection for `work`, and closes it. */
+export async function withBulkConnection<T>(
+  url: string,
+  { events, tombstones }: BulkSettings,
+  work: (connection: BulkConnection) => Promise<T>,
+): Promise<T> {
+  const settings = {
+    application_name: 'plinth import',
+    jit: 'off',
+    statement_timeout: 0,
+    idle_in_transaction_session_timeout: 0,
+    'plinth.events': events ? 'on' : 'off',
+    'plinth.tombstones': tombstones ? 'on' : 'off',
+  };
+  const connection = new Connection({ url, settings, noDelay: true }, () => undefined);
+  await connection.opened;
+  const { sql } = connection;
+  try {
+    return await work({
+      run: (text, args) => prepared(sql, text, args),
+      execute: async (text) => void (await sql.unsafe(text)),
+      copyIn: (text, rows) => sendRows(sql, text, rows),
+      copyOut: async (text, consume) => {
+        const rows = await sql.unsafe(text).readable();
+        await consume(rows);
+        resumeSocket(rows);
+      },
+    });
+  } finally {
+    await connection.end();
+  }
+}

@@ -1,0 +1,35 @@
+import postgres from 'postgres';
+import type { Row, Run } from './db.js';
+
+/** A connection of its own for changes of the schema, which may take long. */
+export interface SchemaConnection {
+  readonly run: Run;
+  /** Runs statements in one transaction. */
+  transaction(texts: readonly string[]): Promise<void>;
+}
+
+/** Opens the connection for `work`, and closes it. Writes on it record no events. */
+export async function withSchemaConnection<T>(
+  url: string,
+  work: (connection: SchemaConnection) => Promise<T>,
+): Promise<T> {
+  const sql = postgres(url, {
+    max: 1,
+    onnotice: () => undefined,
+    fetch_types: false,
+    connection: { application_name: 'plinth migrate', 'plinth.events': 'off' } as never,
+  });
+  const run: Run = async (text, args) => [...(await sql.unsafe<Row[]>(text, [...args]))];
+  try {
+    return await work({
+      run,
+      transaction: async (texts) => {
+        await sql.begin(async (transaction) => {
+          for (const text of texts) await transaction.unsafe(text);
+        });
+      },
+    });
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}

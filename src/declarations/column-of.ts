@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import type { Column, ColumnType } from '../collection/column.js';
+import type { DeclaredField } from './declaration.js';
+
+/** Whether a field has a column besides the document. */
+export function hasColumn(field: DeclaredField): boolean {
+  return Boolean(field['x-index'] || field['x-unique'] || field['x-search'] || field['x-references']);
+}
+
+/** The column of a field, or what prevents it. */
+export function columnOf(name: string, field: DeclaredField): Column | { readonly fault: string } {
+  const type = columnType(field);
+  if (type === undefined)
+    return {
+      fault:
+        'a field with x-index, x-unique, x-search or x-references must have one of the types string, number, integer, boolean, or array with items of type string or number',
+    };
+  return { name: columnName(name), type, isInstant: type === 'text' && field.format === 'date-time' };
+}
+
+function columnType({ type, items, ...field }: DeclaredField): ColumnType | undefined {
+  if (field['x-references']) return 'uuid';
+  const types = (Array.isArray(type) ? type : [type]).filter((each) => each !== 'null');
+  if (types.length !== 1) return undefined;
+  const scalar = SCALARS[types[0] as string];
+  if (scalar) return scalar;
+  const element = types[0] === 'array' && typeof items === 'object' ? SCALARS[items.type ?? ''] : undefined;
+  return element === undefined || element === 'boolean' ? undefined : (`${element}[]` as ColumnType);
+}
+
+const SCALARS: Readonly<Record<string, ColumnType>> = {
+  string: 'text',
+  number: 'double precision',
+  integer: 'double precision',
+  boolean: 'boolean',
+};
+
+/** Bytes that leave room for the suffixes of indexes: PostgreSQL cuts names after 63. */
+const MAX_NAME = 40;
+
+/** The column's name for a field: `authorId` is author_id. It needs no quotes, and is no other column's. */
+export function columnName(field: string): string {
+  const snake = field.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase();
+  if (!/^[a-z_][a-z0-9_]*$/.test(snake) || snake.length > MAX_NAME)
+    return `field_${createHash('sha256').update(field).digest('hex').slice(0, 16)}`;
+  return RESERVED.has(snake) ? `${snake}_` : snake;
+}
+
+/** Names of other columns, and words that PostgreSQL reserves (appendix C of its manual). */
+export const RESERVED: ReadonlySet<string> = new Set(
+  `id version updated_at doc write_only created_at ordinality record match page total first
+  all analyse analyze and any array as asc asymmetric authorization between binary both case cast check collate collation
+  column concurrently constraint create cross current_catalog current_date current_role current_schema current_time
+  current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign freeze from
+  full grant group having ilike in initially inner intersect into is isnull join lateral leading left like limit localtime
+  localtimestamp natural not notnull null offset on only or order outer overlaps placing primary references returning right
+  select session_user similar some symmetric system_user table tablesample then to trailing true union unique user using
+  variadic verbose when where window with`.split(/\s+/),
+);

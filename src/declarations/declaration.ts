@@ -1,0 +1,58 @@
+import type { Normalization } from '../validation/normalization.js';
+
+/** A declared field: its JSON Schema, with the keywords of schema/collection.schema.json. */
+export interface DeclaredField {
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly maxLength?: number;
+  readonly items?: { readonly type?: string } | boolean;
+  readonly writeOnly?: boolean;
+  readonly readOnly?: boolean;
+  readonly 'x-normalize'?: readonly Normalization[];
+  readonly 'x-index'?: boolean;
+  readonly 'x-unique'?: boolean | { readonly code: string };
+  readonly 'x-search'?: boolean;
+  readonly 'x-references'?: string;
+  readonly 'x-on-delete'?: 'cascade' | 'restrict' | 'null';
+  readonly 'x-import-only'?: boolean;
+  readonly 'x-was'?: string;
+}
+
+/** What a declaration says of its collection as a whole. */
+export interface CollectionOptions {
+  readonly list?: 'page' | 'array';
+  readonly sort?: 'created_at' | '-created_at';
+  readonly nested?: boolean | string;
+  readonly public?: 'read';
+  readonly scopes?: { readonly read?: string; readonly write?: string };
+  readonly owner?: boolean;
+  readonly absent?: 'simple' | 'empty';
+  readonly requireIfMatch?: boolean;
+  readonly was?: string;
+}
+
+/** The content of a declaration's file: a JSON Schema of the records. */
+export interface DeclaredSchema {
+  readonly title?: string;
+  readonly type: 'object';
+  readonly required?: readonly string[];
+  readonly properties: Readonly<Record<string, DeclaredField>>;
+  readonly 'x-collection'?: CollectionOptions;
+  readonly [keyword: string]: unknown;
+}
+
+/** One declared collection. */
+export interface Declaration {
+  /** The name of the collection, which is the name of the file. */
+  readonly name: string;
+  /** The path of the file, for messages. */
+  readonly file: string;
+  readonly schema: DeclaredSchema;
+}
+
+/** What is wrong with a declaration. `pointer` is a JSON Pointer into the file. */
+export interface DeclarationFault {
+  readonly file: string;
+  readonly pointer: string;
+  readonly reason: string;
+}

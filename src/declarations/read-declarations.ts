@@ -1,0 +1,100 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ExitError } from '../exit-error.js';
+import { isObject, type Json } from '../json.js';
+import { builtInFiles } from './built-in.js';
+import type { Declaration, DeclarationFault, DeclaredSchema } from './declaration.js';
+
+/** Invalid declarations: one line for each fault, with file, JSON Pointer and reason. */
+export class DeclarationError extends ExitError {
+  /** EX_CONFIG of sysexits.h. */
+  override readonly exitCode = 78;
+
+  constructor(readonly faults: readonly DeclarationFault[]) {
+    super(
+      faults.map(({ file, pointer, reason }) => `${file}${pointer && `#${pointer}`}: ${reason}`).join('\n'),
+    );
+  }
+}
+
+/** What a folder declares. */
+export interface Declarations {
+  readonly collections: readonly Declaration[];
+  /** Schemas for `$ref`, in files whose names begin with an underscore: file name -> schema. */
+  readonly shared: ReadonlyMap<string, DeclaredSchema>;
+}
+
+/** Files in a folder, and bytes of one file. */
+const MAX_FILES = 1000;
+const MAX_BYTES = 1_048_576;
+
+/** Declares the collection that people sign in with. It exists in any case. */
+export const SIGN_IN_FILE = 'users.json';
+
+/**
+ * Reads the declarations in a folder, without checking them. Without a folder: the ones that come with the service. A file
+ * for one of these adds to it. Throws DeclarationError with every file that is not a JSON object.
+ */
+export function readDeclarations(folder: string | undefined): Declarations {
+  const builtIn = builtInFiles();
+  const own = folder === undefined ? undefined : filesIn(folder);
+  const texts = own ?? builtIn;
+  const names = [...new Set([SIGN_IN_FILE, ...texts.keys()])];
+  const faults: DeclarationFault[] = [];
+  const collections: Declaration[] = [];
+  const shared = new Map<string, DeclaredSchema>();
+  for (const name of names) {
+    const file = folder !== undefined && texts.has(name) ? join(folder, name) : name;
+    const schema = parse(texts.get(name) ?? '{}', file, faults);
+    if (schema === undefined) continue;
+    if (name.startsWith('_')) shared.set(name, schema);
+    else {
+      const base = builtIn.get(name);
+      collections.push({
+        name: name.slice(0, -'.json'.length),
+        file,
+        schema: base === undefined ? schema : merge(parse(base, name, faults)!, schema),
+      });
+    }
+  }
+  if (faults.length > 0) throw new DeclarationError(faults);
+  return { collections, shared };
+}
+
+function filesIn(folder: string): ReadonlyMap<string, string> {
+  const entries = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => !entry.isDirectory() && entry.name.endsWith('.json') && !entry.name.startsWith('.'))
+    .map(({ name }) => name)
+    .sort();
+  if (entries.length > MAX_FILES)
+    throw new DeclarationError([
+      { file: folder, pointer: '', reason: `has more than ${MAX_FILES} declarations` },
+    ]);
+  return new Map(entries.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+}
+
+function parse(text: string, file: string, faults: DeclarationFault[]): DeclaredSchema | undefined {
+  const fault = (reason: string) => void faults.push({ file, pointer: '', reason });
+  if (text.length > MAX_BYTES) return fault(`has more than ${MAX_BYTES} bytes`);
+  let value: Json;
+  try {
+    value = JSON.parse(text) as Json;
+  } catch (error) {
+    return fault(text.trim() === '' ? 'is empty' : `is not JSON: ${(error as Error).message}`);
+  }
+  if (!isObject(value)) return fault('must be a JSON object, the schema of a record');
+  // It is for editors, and may name the schema of declarations by its path.
+  const { $schema: _, ...schema } = value;
+  return schema as unknown as DeclaredSchema;
+}
+
+/** A declaration of the service, with an operator's additions. */
+function merge(base: DeclaredSchema, added: DeclaredSchema): DeclaredSchema {
+  return {
+    ...base,
+    ...added,
+    required: [...new Set([...(base.required ?? []), ...(added.required ?? [])])],
+    properties: { ...base.properties, ...added.properties },
+    'x-collection': { ...base['x-collection'], ...added['x-collection'] },
+  };
+}

@@ -1,0 +1,84 @@
+import { type Column, WRITE_ONLY } from '../collection/column.js';
+import type { Reference, Resource } from '../collection/resource.js';
+import type { Code } from '../errors/problem.js';
+import { columnOf, hasColumn } from './column-of.js';
+import type { Declaration, DeclaredField } from './declaration.js';
+import { SIGN_IN_FILE } from './read-declarations.js';
+
+/** The collections that valid declarations declare, in the same order. */
+export function resourcesOf(declarations: readonly Declaration[], prefix = ''): Resource[] {
+  const byName = new Map(declarations.map((declaration) => [declaration.name, declaration]));
+  const resources = declarations.map((declaration) => ({ ...resourceOf(declaration, byName), prefix }));
+  const owners = new Set(resources.filter(({ owner }) => owner).map(({ name }) => name));
+  return resources.map((resource) => ({
+    ...resource,
+    isOwned: resource.parent !== undefined && owners.has(resource.parent.to),
+    referredBy: resources.flatMap(({ name, references }) =>
+      references.filter(({ to }) => to === resource.name).map(({ field }) => ({ collection: name, field })),
+    ),
+    children: resources.filter(({ parent }) => parent?.to === resource.name).map(({ name }) => name),
+  }));
+}
+
+/** The word for one record, from the title: `Order line` is `order line`. */
+export function singularOf({ name, schema }: Declaration): string {
+  return schema.title?.toLowerCase() ?? name.replace(/s$/, '');
+}
+
+/** Write-only fields with a table of their own in the collection that people sign in with. */
+const PASSWORDS: ReadonlySet<string> = new Set(['password', 'current_password', 'password_hash']);
+
+function resourceOf(declaration: Declaration, byName: ReadonlyMap<string, Declaration>): Resource {
+  const { name, schema } = declaration;
+  const { properties, 'x-collection': options = {} } = schema;
+  const fields = Object.entries(properties);
+  const named = (test: (field: DeclaredField) => unknown) =>
+    fields.filter(([, field]) => test(field)).map(([field]) => field);
+  const references = fields.flatMap(
+    ([field, { 'x-references': to, 'x-on-delete': onDelete = 'restrict' }]) =>
+      to === undefined ? [] : [{ field, to, onDelete, singular: singularOf(byName.get(to)!) } as Reference],
+  );
+  const hasPasswords = `${name}.json` === SIGN_IN_FILE;
+  const writeOnly = named((field) => field.writeOnly).filter(
+    (field) => !(hasPasswords && PASSWORDS.has(field)),
+  );
+  const { nested = false } = options;
+  const parent = references.find(({ field }) => nested === true || nested === field);
+  return {
+    name,
+    prefix: '',
+    singular: singularOf(declaration),
+    schema: { ...schema, required: schema.required ?? [] },
+    normalize: Object.fromEntries(fields.map(([field, { 'x-normalize': steps = [] }]) => [field, steps])),
+    readOnly: named((field) => field.readOnly),
+    writeOnly,
+    hasPasswords,
+    importOnly: named((field) => field['x-import-only']),
+    columns: new Map([
+      ...fields
+        .filter(([, field]) => hasColumn(field))
+        .map(([field, rules]) => [field, columnOf(field, rules) as Column] as const),
+      ...(writeOnly.length === 0 ? [] : [['', WRITE_ONLY] as const]),
+    ]),
+    unique: fields.flatMap(([field, { 'x-unique': unique }]) =>
+      unique ? [{ field, code: unique === true ? 'DUPLICATE' : (unique.code as Code) }] : [],
+    ),
+    references,
+    parent: nested === false ? undefined : parent,
+    owner: options.owner ?? false,
+    isOwned: false,
+    list: options.list ?? 'array',
+    direction: options.sort === '-created_at' ? 'desc' : 'asc',
+    filterable: named((field) => field['x-index'] || field['x-references'] || field['x-unique']),
+    sortable: named((field) => field['x-index'] && field.type !== 'array' && !field['x-references']),
+    searchable: named((field) => field['x-search']),
+    scopes: {
+      read: options.public === 'read' ? undefined : (options.scopes?.read ?? `${name}:read`),
+      write: options.scopes?.write ?? `${name}:write`,
+    },
+    requireIfMatch: options.requireIfMatch,
+    absent: options.absent ?? 'empty',
+    referredBy: [],
+    children: [],
+  };
+}

@@ -1,0 +1,50 @@
+import { Problem } from './problem.js';
+
+const CURRENT_PASSWORD = { details: { path: '/current_password' } };
+
+/** RFC 9110 section 15.5.2: one challenge per enabled scheme. */
+export const unauthorized = (message: string, challenges: readonly string[]) =>
+  new Problem(401, 'UNAUTHORIZED', message, {
+    headers: challenges.flatMap((challenge) => ['WWW-Authenticate', challenge]),
+  });
+
+/** RFC 6750 section 3.1: names the scopes that are required, and nothing about the record. */
+export const forbidden = (scopes: readonly string[]) =>
+  new Problem(403, 'INSUFFICIENT_SCOPE', 'The credential does not permit this.', {
+    details: { scope: scopes.join(' ') },
+    scope: scopes.join(' '),
+  });
+
+/** A form that no page of this service submits for this caller. */
+export const invalidForm = () =>
+  new Problem(403, 'INVALID_FORM', 'The form is not from this page, or it has expired. Open the page again.');
+
+/** A ticket for an event stream that is unknown, expired or used. */
+export const invalidTicket = () =>
+  new Problem(
+    403,
+    'INVALID_TICKET',
+    'The ticket has expired or was used. Create another one: POST /events/tickets.',
+  );
+
+export const tooManyTickets = () =>
+  new Problem(503, 'SERVICE_UNAVAILABLE', 'Too many tickets are unused.', { headers: ['Retry-After', '30'] });
+
+export const currentPasswordRequired = () =>
+  new Problem(
+    403,
+    'CURRENT_PASSWORD_REQUIRED',
+    'A change of your own password requires current_password or a recent sign-in.',
+    CURRENT_PASSWORD,
+  );
+
+export const currentPasswordWrong = () =>
+  new Problem(403, 'CURRENT_PASSWORD_WRONG', 'The current password is wrong.', CURRENT_PASSWORD);
+
+/** A JSON Patch that moves or copies a value into the password, within a transaction. */
+export const passwordNotGiven = () =>
+  new Problem(
+    422,
+    'UNPROCESSABLE_PATCH',
+    'In a batch or with an Idempotency-Key, a password must be a value of the patch.',
+  );

@@ -1,0 +1,225 @@
+import { type Code, type Failure, Problem } from './problem.js';
+
+export const badRequest = (message: string) => new Problem(400, 'BAD_REQUEST', message);
+
+/** Failures that one response reports. */
+export const MAX_FAILURES = 100;
+
+/** The failures of a body, the first ones if there are very many. */
+export const invalid = (failures: readonly Failure[]) =>
+  new Problem(400, 'VALIDATION_ERROR', 'The request body is not valid.', {
+    details: failures.slice(0, MAX_FAILURES),
+    shape: 'validation',
+  });
+
+/** The arguments of an MCP tool. */
+export const invalidArguments = (failures: readonly Failure[]) =>
+  new Problem(400, 'VALIDATION_ERROR', 'The arguments of the tool are not valid.', {
+    details: failures,
+    shape: 'validation',
+  });
+
+/** A body that is not a usable JSON document, reported as a validation failure. */
+export const invalidBody = (message: string, keyword: string, path = '') =>
+  invalid([{ path, message, keyword }]);
+
+export const unsupportedVersion = (versions: readonly string[]) =>
+  new Problem(400, 'UNSUPPORTED_VERSION', 'API-Version names no version of this API.', {
+    details: { versions },
+  });
+
+export const versionMismatch = (inPath: string, inHeader: string) =>
+  new Problem(400, 'VERSION_MISMATCH', 'API-Version contradicts the version in the path.', {
+    details: { path: inPath, header: inHeader.slice(0, 20) },
+  });
+
+export const versionSunset = (version: string) =>
+  new Problem(410, 'VERSION_SUNSET', `Version ${version} of this API has been retired.`);
+
+/** A request without TLS on the port for TLS. */
+export const plainHttp = () => badRequest('This port speaks HTTPS: the address begins with https://.');
+
+/** RFC 6585 section 4. `fields` describe the limit, as a flat list of names and values. */
+export const rateLimited = (retryAfterSeconds: number, fields: readonly string[] = []) =>
+  new Problem(429, 'RATE_LIMITED', 'Too many requests.', {
+    headers: ['Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))), ...fields],
+  });
+
+const NO_SUCH_PATH = new Problem(404, 'NOT_FOUND', 'There is no such resource.');
+
+/** An unknown path; `nearest` is a known one like it. */
+export const noSuchPath = (nearest?: string) =>
+  nearest === undefined
+    ? NO_SUCH_PATH
+    : new Problem(404, 'NOT_FOUND', `There is no such resource. Did you mean ${nearest}?`, {
+        details: { nearest },
+      });
+
+/** A list does not have this query parameter. */
+export const unknownParameter = (parameter: string, supported: readonly string[]) =>
+  new Problem(
+    400,
+    'UNKNOWN_PARAMETER',
+    `There is no query parameter \`${parameter.slice(0, 100)}\` here. Supported: ${supported.join(', ')}.`,
+    { details: { parameter: parameter.slice(0, 100), supported } },
+  );
+
+/** A missing record; `shape` as the collection declares it. */
+export const absent = (singular: string, shape: 'simple' | 'empty', code: Code = 'NOT_FOUND') =>
+  new Problem(404, code, `No such ${singular}.`, { shape });
+
+/** The optional package of a page is not installed. */
+export const noDocsPage = (name: string) =>
+  new Problem(404, 'NOT_FOUND', `This page needs the package ${name}: npm install ${name}.`);
+
+export const noSuchErrorCode = () => new Problem(404, 'NOT_FOUND', 'There is no such error code.');
+
+/** Keys and certificates are managed only where they are accepted. */
+export const noKeysAccepted = () =>
+  new Problem(
+    404,
+    'NOT_FOUND',
+    'This service accepts no keys: AUTH names neither api-key nor mtls. `plinth keys` manages keys in any case.',
+  );
+
+/** The code for a missing record of a kind: USER_NOT_FOUND for `user`. */
+export const notFoundCode = (singular: string): Code =>
+  `${singular.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`;
+
+/** The path of a nested collection names a parent that does not exist. */
+export const noSuchParent = (singular: string) =>
+  new Problem(404, notFoundCode(singular), `No such ${singular}.`, { shape: 'envelope' });
+
+/** A record that was deleted, if the service stores tombstones. */
+export const gone = (singular: string) => new Problem(410, 'GONE', `The ${singular} has been deleted.`);
+
+export const invalidCursor = () =>
+  new Problem(400, 'INVALID_CURSOR', 'The cursor is not one of this service.');
+
+/** Events after the cursor have been deleted. The oldest that are retained come after `oldest`. */
+export const cursorGone = (oldest: string) =>
+  new Problem(410, 'CURSOR_GONE', 'Events after this cursor are no longer retained.', {
+    details: { oldest },
+  });
+
+/** RFC 9110 section 15.5.13, with the current ETag and, if there is one, the current record. */
+export const preconditionFailed = (etag?: string, current?: unknown) =>
+  new Problem(412, 'PRECONDITION_FAILED', 'The record is not in the state that the request requires.', {
+    ...(current === undefined ? {} : { details: { current } }),
+    ...(etag === undefined ? {} : { headers: ['ETag', etag] }),
+  });
+
+/** RFC 6585 section 3. */
+export const preconditionRequired = () =>
+  new Problem(
+    428,
+    'PRECONDITION_REQUIRED',
+    'This write requires an If-Match field with the ETag of the record.',
+  );
+
+/** The first request with the key is still in flight. */
+export const keyInUse = () =>
+  new Problem(409, 'IDEMPOTENCY_KEY_IN_USE', 'A request with this Idempotency-Key is in progress.', {
+    headers: ['Retry-After', '1'],
+  });
+
+export const keyReused = () =>
+  new Problem(422, 'IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for a different request.');
+
+/** The problem of one operation of a batch, with its index. Nothing of the batch took place. */
+export const batchFailed = (operation: number, problem: Problem) =>
+  new Problem(problem.status, problem.code, `Operation ${operation}: ${problem.message}`, {
+    details: { operation, ...(problem.more.details === undefined ? {} : { details: problem.more.details }) },
+    headers: problem.more.headers ?? [],
+    ...(problem.more.scope !== undefined && { scope: problem.more.scope }),
+  });
+
+/** RFC 9110 section 15.5.6: Allow lists the supported methods. */
+export const methodNotAllowed = (allow: string) =>
+  new Problem(405, 'METHOD_NOT_ALLOWED', 'The resource does not support this method.', {
+    headers: ['Allow', allow],
+  });
+
+/** A write to several records needs a filter: without one the resource is another, which does not support the method. */
+export const filterRequired = (allow: string) =>
+  new Problem(405, 'METHOD_NOT_ALLOWED', 'To write to several records, select them: ?filter[field]=value.', {
+    headers: ['Allow', allow],
+  });
+
+/** RFC 9110 section 15.6.2. */
+export const notImplemented = (what: string) =>
+  new Problem(501, 'NOT_IMPLEMENTED', `The server does not implement this ${what}.`);
+
+/** RFC 9110 section 15.5.20: a Host that may come from DNS rebinding. */
+export const misdirectedRequest = () =>
+  new Problem(421, 'MISDIRECTED_REQUEST', 'The service does not respond for this host.');
+
+/** A web page of an origin that may not use the Model Context Protocol. */
+export const originNotAllowed = () =>
+  new Problem(403, 'ORIGIN_NOT_ALLOWED', 'Pages of this origin may not use the Model Context Protocol here.');
+
+export const notAcceptable = (offers: readonly string[]) =>
+  new Problem(406, 'NOT_ACCEPTABLE', `Not acceptable. Available: ${offers.join(', ')}.`, {
+    details: { available: offers },
+    shape: 'text',
+  });
+
+/** Accept-Encoding excludes a response without a coding, and names none of these. */
+export const codingNotAcceptable = (codings: readonly string[]) =>
+  new Problem(406, 'NOT_ACCEPTABLE', `Not acceptable. Available codings: ${codings.join(', ')}, identity.`, {
+    details: { available: [...codings, 'identity'] },
+    shape: 'text',
+  });
+
+export const unsupportedMediaType = (
+  field: 'Accept-Post' | 'Accept-Patch' | 'Accept-Query' | 'Accept',
+  types: readonly string[],
+) =>
+  new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', `The body's media type must be one of: ${types.join(', ')}.`, {
+    details: { supported: types },
+    headers: [field, types.join(', ')],
+  });
+
+/** RFC 9110 section 15.5.16: Accept-Encoding names the supported content codings. */
+export const unsupportedEncoding = (codings: readonly string[]) =>
+  new Problem(
+    415,
+    'UNSUPPORTED_MEDIA_TYPE',
+    `The body's content coding must be one of: ${codings.join(', ')}. A body can have one coding.`,
+    { details: { supported: codings }, headers: ['Accept-Encoding', codings.join(', ')] },
+  );
+
+export const expectationFailed = () =>
+  new Problem(417, 'EXPECTATION_FAILED', 'The only supported expectation is 100-continue.');
+
+/** RFC 9110 section 15.6.6. */
+export const httpVersionNotSupported = () =>
+  new Problem(505, 'VERSION_NOT_SUPPORTED', 'The server supports HTTP/1.1 and HTTP/1.0.');
+
+/** A unique field whose value another record has. */
+export const duplicate = (field: string, code: Code = 'DUPLICATE') =>
+  new Problem(409, code, `Another record has this ${field}.`, { details: { field } });
+
+/** A deletion that records of another collection prevent, since they refer to the record. */
+export const referenced = (singular: string, collection: string) =>
+  new Problem(409, 'REFERENCED', `Records of ${collection} refer to this ${singular}.`, {
+    details: { collection },
+  });
+
+/** The `_version` in a body is not the current one; with the current ETag and record, as a 412. */
+export const versionConflict = (etag: string, current: unknown) =>
+  new Problem(409, 'VERSION_CONFLICT', 'The record has changed: the _version sent is not the current one.', {
+    details: { current },
+    headers: ['ETag', etag],
+  });
+
+/** A field that refers to a missing record. */
+export const unknownReference = (field: string, singular: string) =>
+  new Problem(422, notFoundCode(singular), `No such ${singular} exists.`, { details: { path: `/${field}` } });
+
+/** RFC 9110 section 15.6.4. */
+export const unavailable = (message: string, retryAfterSeconds = 1) =>
+  new Problem(503, 'SERVICE_UNAVAILABLE', message, { headers: ['Retry-After', String(retryAfterSeconds)] });
+
+export const internal = () =>
+  new Problem(500, 'INTERNAL_ERROR', 'The server failed to process this request.');

@@ -1,0 +1,70 @@
+import type { Client, ErrorOut, KoaContextWithOIDC } from 'oidc-provider';
+import { ENDPOINTS } from '../endpoints.js';
+import { deviceConfirmationPage, deviceEntryPage, deviceSuccessPage, errorPage } from './device.js';
+import { pageHeaders } from './layout.js';
+import { signedOutPage, signOutPage } from './sign-out.js';
+
+const ACTION = ENDPOINTS.code_verification;
+
+/** The form for a device's code, again with the reason after an error. */
+export async function showDeviceEntry(
+  ctx: KoaContextWithOIDC,
+  _form: string,
+  out?: ErrorOut,
+  error?: Error & { userCode?: string },
+): Promise<void> {
+  const reason = out && (REASONS[error?.name ?? ''] ?? out.error_description ?? 'This did not work.');
+  // Guesses are limited by it.
+  if (error?.name === 'NotFoundError') ctx.status = 422;
+  show(ctx, deviceEntryPage(ACTION, csrfOf(ctx), error?.userCode ?? '', reason));
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  NoCodeError: 'Enter the code that your device shows.',
+  NotFoundError: 'There is no such code. Compare it with the one on your device.',
+  ExpiredError: 'The code has expired. Start again on your device.',
+  AlreadyUsedError: 'The code has been used. Start again on your device.',
+  AbortedError: 'The device was not connected.',
+};
+
+export async function showDeviceConfirmation(
+  ctx: KoaContextWithOIDC,
+  _form: string,
+  client: Client,
+  _device: unknown,
+  userCode: string,
+): Promise<void> {
+  show(ctx, deviceConfirmationPage(ACTION, csrfOf(ctx), nameOf(client), userCode));
+}
+
+export async function showDeviceSuccess(ctx: KoaContextWithOIDC): Promise<void> {
+  show(ctx, deviceSuccessPage(nameOf(ctx.oidc.client!)));
+}
+
+/** The question whether to sign out. `form` is oidc-provider's, with its token. */
+export async function showSignOut(ctx: KoaContextWithOIDC, form: string): Promise<void> {
+  show(ctx, signOutPage(form));
+}
+
+export async function showSignedOut(ctx: KoaContextWithOIDC): Promise<void> {
+  show(ctx, signedOutPage());
+}
+
+/** An error that cannot be returned to the client. */
+export async function showError(ctx: KoaContextWithOIDC, out: ErrorOut): Promise<void> {
+  show(ctx, errorPage(out.error, out.error_description ?? ''));
+}
+
+/** The name of a client for people. */
+export const nameOf = ({ clientName, clientId }: Client) => clientName ?? clientId;
+
+/** The token that oidc-provider stores in the session and expects in the forms of the device flow. */
+function csrfOf({ oidc }: KoaContextWithOIDC): string {
+  return String(oidc.session?.state?.secret ?? '');
+}
+
+function show(ctx: KoaContextWithOIDC, html: string): void {
+  const headers = pageHeaders();
+  for (let at = 0; at < headers.length; at += 2) ctx.set(headers[at]!, headers[at + 1]!);
+  ctx.body = html;
+}

@@ -1,0 +1,106 @@
+import { hash } from 'node:crypto';
+import { type Adapter, type AdapterPayload, errors, Provider } from 'oidc-provider';
+import { recordHash } from '../auth/tokens/own-tokens.js';
+import type { Db, Row } from '../db/db.js';
+import { databaseErrorOf, FOREIGN_KEY_VIOLATION } from '../db/sqlstate.js';
+import { readStatements } from '../db/statements.js';
+
+const SQL = readStatements('issuer.sql');
+
+/** Stands for the id of a record that was found by something else: the database knows only the id's SHA-256. */
+const HANDLE = '#';
+
+/** The models that are issued from a grant and end with it. */
+const ISSUED = new Set(['AuthorizationCode', 'DeviceCode', 'AccessToken', 'RefreshToken']);
+
+/**
+ * Stores one model of oidc-provider in the database. Ids, which are secrets, and user codes are stored as SHA-256 alone.
+ * The database's clock decides when a record expires.
+ */
+export class Records implements Adapter {
+  constructor(
+    readonly db: Db,
+    readonly model: string,
+  ) {}
+
+  /** Throws invalid_grant if the grant was revoked, or the user or the client deleted, in the meantime. */
+  async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const { jti: _id, userCode, ...stored } = payload;
+    const { grantId, uid, accountId, clientId, session } = stored;
+    // An interaction would contain the session's cookie.
+    if (session) stored.session = { ...session, cookie: undefined };
+    const args = [
+      this.#hashOf(id),
+      this.model,
+      JSON.stringify(stored),
+      grantId !== undefined && ISSUED.has(this.model) ? recordHash('Grant', grantId) : null,
+      this.model === 'Session' ? (uid ?? null) : null,
+      userCode === undefined ? null : hashOf(userCode),
+      accountId ?? null,
+      clientId ?? null,
+      expiresIn,
+    ];
+    try {
+      const rows = await this.db.run(SQL.get('upsert_record')!, args);
+      if (rows.length === 0) throw new errors.InvalidGrant('the grant has been revoked');
+    } catch (error) {
+      if (databaseErrorOf(error)?.code !== FOREIGN_KEY_VIOLATION) throw error;
+      throw new errors.InvalidGrant('the user or the client has been deleted');
+    }
+  }
+
+  async find(id: string): Promise<AdapterPayload | undefined> {
+    // Only a stored interaction refers to a device code by its handle; a client must present the code itself.
+    const isHandle = id.startsWith(HANDLE) && Provider.ctx?.oidc?.route === 'device_resume';
+    const [row] = await this.#run('find_record', isHandle ? id.slice(1) : recordHash(this.model, id));
+    return row && payloadOf(row, id);
+  }
+
+  async findByUid(uid: string): Promise<AdapterPayload | undefined> {
+    const [row] = await this.#run('find_session', uid);
+    return row && payloadOf(row, HANDLE + row.hash);
+  }
+
+  async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
+    const [row] = await this.#run('find_user_code', hashOf(userCode));
+    return row && { ...payloadOf(row, HANDLE + row.hash), userCode };
+  }
+
+  /** Of concurrent calls one returns; the others revoke the grant and throw invalid_grant (RFC 9700 section 4.14.2). */
+  async consume(id: string): Promise<void> {
+    const rows = await this.#run('consume_record', this.#hashOf(id));
+    if (rows.length > 0) return;
+    await this.#run('revoke_family', this.#hashOf(id));
+    throw new errors.InvalidGrant(`${this.model} already used`);
+  }
+
+  async destroy(id: string): Promise<void> {
+    await this.#run('delete_record', this.#hashOf(id));
+  }
+
+  async revokeByGrantId(grantId: string): Promise<void> {
+    await this.db.run(SQL.get('delete_of_grant')!, [recordHash('Grant', grantId), this.model]);
+  }
+
+  /** Ids of records that exist come from `find`, never from a request as they are. */
+  #hashOf(id: string): string {
+    return id.startsWith(HANDLE) ? id.slice(1) : recordHash(this.model, id);
+  }
+
+  #run(statement: string, argument: string): Promise<Row[]> {
+    return this.db.run(SQL.get(statement)!, [argument]);
+  }
+}
+
+const hashOf = (userCode: string) => hash('sha256', userCode, 'base64');
+
+/** An expired record has an expiry in the past, whatever the clock of this process says. */
+function payloadOf({ payload, consumed, expired }: Row, id: string): AdapterPayload {
+  const stored = JSON.parse(String(payload)) as AdapterPayload;
+  return {
+    ...stored,
+    jti: id,
+    ...(typeof consumed === 'number' ? { consumed } : {}),
+    ...(expired === true ? { exp: 1 } : {}),
+  };
+}

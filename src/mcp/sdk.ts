@@ -1,0 +1,13 @@
+/** What the service uses of the official SDK. In a bundle this module is a file of its own: .ci/bundle.js. */
+export { Server } from '@modelcontextprotocol/sdk/server/index.js';
+export { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+export {
+  CallToolRequestSchema,
+  ErrorCode,
+  ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
+  ListToolsRequestSchema,
+  McpError,
+  ReadResourceRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
+export { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';

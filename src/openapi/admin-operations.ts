@@ -1,0 +1,154 @@
+import { STATUSES } from '../webhooks/delivery-store.js';
+import { type Descriptions, error, type OperationDescription, type Success, schemaRef } from './model.js';
+
+const JSON_TYPE = 'application/json';
+const NO_STORE = ['Cache-Control', 'ETag'];
+const READ = ['If-Match', 'If-None-Match'];
+const missing = error('NOT_FOUND', 'simple');
+const failed = error('PRECONDITION_FAILED');
+
+/** A response with JSON. */
+export const json = (description: string, name: string, headers: readonly string[] = []): Success => ({
+  description,
+  content: { [JSON_TYPE]: schemaRef(name) },
+  headers,
+});
+
+const unchanged: Success = { description: 'The client has the current representation.', headers: NO_STORE };
+
+/** The words for something that operators manage: path, type, and in sentences. */
+interface Words {
+  readonly path: string;
+  readonly type: string;
+  readonly one: string;
+  readonly many: string;
+}
+
+/** List, create, show and delete. */
+function managedOperations(
+  { path, type, one, many }: Words,
+  inputErrors: OperationDescription['errors'] = [],
+): Descriptions {
+  const tag = many;
+  return {
+    [`GET ${path}`]: {
+      id: `list${type}s`,
+      tag,
+      summary: `List ${many}, newest first`,
+      success: { 200: json(`Up to 100 ${many}.`, `${type}List`, NO_STORE), 304: unchanged },
+      errors: [error('UNKNOWN_PARAMETER'), failed],
+      fields: READ,
+      query: { after: { type: 'string', description: 'The id of the last one of the page before.' } },
+    },
+    [`POST ${path}`]: {
+      id: `create${type}`,
+      tag,
+      summary: `Create ${one}`,
+      body: { [JSON_TYPE]: schemaRef(`${type}Input`) },
+      success: {
+        201: json(`What was created. A secret is shown once.`, `New${type}`, [...NO_STORE, 'Location']),
+      },
+      errors: [error('VALIDATION_ERROR'), error('INSUFFICIENT_STORAGE'), ...inputErrors],
+    },
+    [`GET ${path}/:id`]: {
+      id: `get${type}`,
+      tag,
+      summary: `Show ${one}`,
+      success: { 200: json(`The requested one.`, type, NO_STORE), 304: unchanged },
+      errors: [missing, failed],
+      fields: READ,
+    },
+    [`DELETE ${path}/:id`]: {
+      id: `delete${type}`,
+      tag,
+      summary: `Delete ${one}`,
+      success: { 204: { description: 'It does not exist (any more).' } },
+      errors: [failed],
+      fields: ['If-Match'],
+    },
+  };
+}
+
+const taken = { status: 409, code: 'CERTIFICATE_TAKEN', shape: 'envelope' } as const;
+
+/** API keys and certificates. */
+export const KEY_OPERATIONS: Descriptions = managedOperations(
+  { path: '/keys', type: 'Key', one: 'an API key, or register a client certificate', many: 'keys' },
+  [taken],
+);
+
+/** Clients of the embedded authorization server. */
+export const CLIENT_OPERATIONS: Descriptions = managedOperations({
+  path: '/oauth-clients',
+  type: 'Client',
+  one: 'a client of the authorization server',
+  many: 'clients',
+});
+
+const hook = '/webhooks/:id';
+const tag = 'webhooks';
+const changed: Pick<OperationDescription, 'tag' | 'success' | 'errors' | 'fields'> = {
+  tag,
+  success: { 200: json('The webhook after the write.', 'Webhook', NO_STORE) },
+  errors: [missing, failed, error('VALIDATION_ERROR'), error('INSUFFICIENT_STORAGE')],
+  fields: ['If-Match'],
+};
+const queued = json('The delivery, which happens soon.', 'Delivery', ['Cache-Control', 'Location']);
+
+/** Webhooks and their deliveries. */
+export const WEBHOOK_OPERATIONS: Descriptions = {
+  ...managedOperations({ path: '/webhooks', type: 'Webhook', one: 'a webhook', many: 'webhooks' }, [
+    error('TOO_MANY_WEBHOOKS'),
+  ]),
+  [`PUT ${hook}`]: {
+    ...changed,
+    id: 'replaceWebhook',
+    summary: 'Replace the fields of a webhook',
+    body: { [JSON_TYPE]: schemaRef('WebhookInput') },
+  },
+  [`PATCH ${hook}`]: {
+    ...changed,
+    id: 'updateWebhook',
+    summary: 'Change fields of a webhook',
+    body: {
+      [JSON_TYPE]: schemaRef('WebhookPatch'),
+      'application/merge-patch+json': schemaRef('WebhookPatch'),
+    },
+  },
+  [`POST ${hook}/rotate`]: {
+    id: 'rotateWebhookSecret',
+    tag,
+    summary: 'Create a new secret; the previous one is valid for one more day',
+    success: { 200: json('The webhook with its new secret, which is shown once.', 'NewWebhook', NO_STORE) },
+    errors: [missing],
+  },
+  [`POST ${hook}/test`]: {
+    id: 'testWebhook',
+    tag,
+    summary: 'Send a test event',
+    success: { 202: queued },
+    errors: [missing, error('WEBHOOK_DISABLED')],
+  },
+  [`GET ${hook}/deliveries`]: {
+    id: 'listDeliveries',
+    tag,
+    summary: 'List the deliveries of a webhook, newest first',
+    success: { 200: json('Up to 100 deliveries.', 'DeliveryList', ['Cache-Control']) },
+    errors: [missing, error('UNKNOWN_PARAMETER')],
+    query: { after: { type: 'string' }, status: { type: 'string', enum: [...STATUSES] } },
+  },
+  [`GET ${hook}/deliveries/:delivery`]: {
+    id: 'getDelivery',
+    tag,
+    summary: 'Show a delivery with its event',
+    success: { 200: json('The delivery.', 'DeliveryWithEvent', ['Cache-Control']) },
+    errors: [missing],
+  },
+  [`POST ${hook}/deliveries/:delivery/redeliver`]: {
+    id: 'redeliver',
+    tag,
+    summary: 'Deliver again',
+    success: { 202: queued },
+    errors: [missing, error('WEBHOOK_DISABLED'), error('DELIVERY_PENDING')],
+  },
+};

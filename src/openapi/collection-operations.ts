@@ -1,0 +1,117 @@
+import type { Resource } from '../collection/resource.js';
+import { notFoundCode } from '../errors/errors.js';
+import {
+  arrayOf,
+  type Descriptions,
+  type ErrorRef,
+  error,
+  type Success,
+  schemaRef,
+  typeName,
+} from './model.js';
+import {
+  bulk,
+  CONDITIONS,
+  type CollectionSettings,
+  created,
+  IDEMPOTENT,
+  Names,
+  notModified,
+  read,
+  remove,
+  write,
+  writeErrors,
+} from './record-operations.js';
+import { schemaNames } from './record-schemas.js';
+
+const JSON_TYPE = 'application/json';
+const text = { type: 'string' } as const;
+
+/** The operations of a collection: on its list, on one record, and on its records below a parent. */
+export function collectionOperations(resource: Resource, settings: CollectionSettings): Descriptions {
+  const names = new Names(resource);
+  const { list, record } = names;
+  return {
+    ...listOperations(resource, settings, names, { path: `/${list}`, id: record.many, what: `all ${list}` }),
+    [`PATCH /${list}`]: bulk(resource, settings, names, 'PATCH'),
+    [`DELETE /${list}`]: bulk(resource, settings, names, 'DELETE'),
+    [`GET /${list}/:id`]: read(resource, settings, names),
+    [`PUT /${list}/:id`]: write(resource, settings, names, 'PUT'),
+    [`PATCH /${list}/:id`]: write(resource, settings, names, 'PATCH'),
+    [`DELETE /${list}/:id`]: remove(resource, settings, names),
+    ...nestedOperations(resource, settings, names),
+  };
+}
+
+/** The operations on a list: below a parent, or of all records. */
+function listOperations(
+  resource: Resource,
+  settings: CollectionSettings,
+  { list, record }: Names,
+  { path, id, what }: { path: string; id: string; what: string },
+  errors: readonly ErrorRef[] = [],
+): Descriptions {
+  const success = { 200: listSuccess(resource, settings), 304: notModified };
+  const reading = [
+    ...errors,
+    error('PRECONDITION_FAILED'),
+    error('QUERY_TIMEOUT'),
+    error('RESPONSE_TOO_LARGE'),
+  ];
+  const shared = {
+    tag: list,
+    success,
+    errors: [...reading, error('INVALID_QUERY'), error('UNKNOWN_PARAMETER')],
+  };
+  const { input } = schemaNames(resource);
+  return {
+    [`GET ${path}`]: { ...shared, id: `list${id}`, summary: `List ${what}`, fields: CONDITIONS },
+    [`QUERY ${path}`]: {
+      ...shared,
+      id: `query${id}`,
+      summary: `List ${what} that a query in the body selects (RFC 10008)`,
+      body: { [JSON_TYPE]: schemaRef('Query') },
+      success: {
+        200: { ...success[200], headers: [...success[200].headers!, 'Location', 'Accept-Query'] },
+        304: { ...success[304], headers: [...success[304].headers!, 'Location', 'Accept-Query'] },
+      },
+      fields: CONDITIONS,
+    },
+    [`POST ${path}`]: {
+      id: `create${id === record.many ? record.one : id}`,
+      tag: list,
+      summary: `Create a record of ${list}`,
+      body: { [JSON_TYPE]: schemaRef(input) },
+      success: { 201: created(resource) },
+      errors: [...errors, ...writeErrors(resource), ...IDEMPOTENT],
+      fields: ['Idempotency-Key', 'Prefer-return'],
+    },
+  };
+}
+
+function nestedOperations(resource: Resource, settings: CollectionSettings, names: Names): Descriptions {
+  const { parent } = resource;
+  if (!parent) return {};
+  const missing: ErrorRef = { status: 404, code: notFoundCode(parent.singular), shape: 'envelope' };
+  const id = `${names.record.many}Of${typeName(parent.singular)}`;
+  const path = `/${parent.to}/:id/${names.list}`;
+  const what = `the ${names.list} of one ${parent.singular}`;
+  return listOperations(resource, settings, names, { path, id, what }, [missing]);
+}
+
+function listSuccess(resource: Resource, { isJsonServer, hasEvents }: CollectionSettings): Success {
+  const { record, page } = schemaNames(resource);
+  const array = arrayOf(schemaRef(record));
+  const isPage = resource.list === 'page' && !isJsonServer;
+  const { sortable, searchable } = resource;
+  // With `sort`, `order` or `search` and without `page` or `limit`, the specification asks for an array.
+  const isAlwaysPage = isPage && sortable.length === 0 && searchable.length === 0;
+  const schema = isAlwaysPage ? schemaRef(page) : { anyOf: [schemaRef(page), array] };
+  return {
+    description: isPage
+      ? 'A page. With `sort`, `order` or `search`, but without `page` and `limit`, all records as an array.'
+      : 'All records as an array, or a page if the query has `page`, `limit`, `filter`, `fields`, `include` or `count`.',
+    content: { [JSON_TYPE]: schema, 'text/html': text, 'text/csv': text, 'application/x-ndjson': text },
+    headers: ['ETag', 'Cache-Control', ...(hasEvents ? ['Events-Cursor'] : []), 'Link', 'X-Total-Count'],
+  };
+}

@@ -1,0 +1,211 @@
+import { CATALOGUE } from '../errors/catalogue.js';
+import { json } from './admin-operations.js';
+import { arrayOf, type Descriptions, type ErrorRef, error, type Schema, schemaRef } from './model.js';
+
+const text: Schema = { type: 'string' };
+const JSON_TYPE = 'application/json';
+const HASHED = ['ETag', 'Cache-Control'];
+const unchanged = { description: 'The client has the current representation.', headers: HASHED };
+const html = { 'text/html': text };
+const READ = ['If-Match', 'If-None-Match'];
+
+/** Errors that an operation of a batch can cause; the statuses of the batch itself follow. */
+const BATCH_ERRORS: readonly ErrorRef[] = (Object.keys(CATALOGUE) as (keyof typeof CATALOGUE)[])
+  .filter((code) => [403, 404, 405, 409, 410, 412, 413, 422, 428, 503, 507].includes(CATALOGUE[code].status))
+  .filter((code) => !/CURSOR|DELIVERY|WEBHOOK|TICKET/.test(code))
+  .map((code) => error(code, 'envelope'));
+
+const batchErrors = (named: readonly ErrorRef[]): ErrorRef[] => [
+  ...BATCH_ERRORS,
+  ...named,
+  error('VALIDATION_ERROR', 'envelope'),
+  error('INVALID_QUERY'),
+  error('UNKNOWN_PARAMETER'),
+  error('NOT_ACCEPTABLE', 'envelope'),
+];
+
+/** The operations of the service itself; `named`: errors whose codes have the names of collections and fields. */
+export function serviceOperations(named: readonly ErrorRef[]): Descriptions {
+  return {
+    'GET /': {
+      id: 'getHome',
+      tag: 'service',
+      summary: 'Name the collections and documents of the service',
+      success: {
+        200: {
+          description: 'Links to everything.',
+          content: { [JSON_TYPE]: schemaRef('Home'), ...html },
+          headers: HASHED,
+        },
+        304: unchanged,
+      },
+      errors: [error('PRECONDITION_FAILED')],
+      fields: READ,
+    },
+    'GET /whoami': {
+      id: 'whoami',
+      tag: 'service',
+      summary: 'Show the caller and its scopes',
+      success: { 200: json('The caller.', 'Caller', ['Cache-Control']) },
+    },
+    'GET /errors': {
+      id: 'listErrors',
+      tag: 'service',
+      summary: 'List the codes of errors',
+      success: {
+        200: {
+          description: 'All codes.',
+          content: { [JSON_TYPE]: schemaRef('ErrorList'), ...html },
+          headers: HASHED,
+        },
+        304: unchanged,
+      },
+      errors: [error('PRECONDITION_FAILED')],
+      fields: READ,
+    },
+    'GET /errors/:code': {
+      id: 'getError',
+      tag: 'service',
+      summary: 'Explain one code',
+      success: {
+        200: {
+          description: 'The code.',
+          content: { [JSON_TYPE]: schemaRef('ErrorEntry'), ...html },
+          headers: HASHED,
+        },
+        304: unchanged,
+      },
+      errors: [error('NOT_FOUND'), error('PRECONDITION_FAILED')],
+      fields: READ,
+    },
+    'GET /openapi.json': {
+      id: 'getOpenApi',
+      tag: 'service',
+      summary: 'This document',
+      success: {
+        200: {
+          description: 'An OpenAPI document.',
+          content: { [JSON_TYPE]: { type: 'object' } },
+          headers: HASHED,
+        },
+        304: unchanged,
+      },
+      errors: [error('PRECONDITION_FAILED')],
+      fields: READ,
+    },
+    'GET /openapi.yaml': {
+      id: 'getOpenApiYaml',
+      tag: 'service',
+      summary: 'This document as YAML',
+      success: {
+        200: { description: 'An OpenAPI document.', content: { 'application/yaml': text }, headers: HASHED },
+        304: unchanged,
+      },
+      errors: [error('PRECONDITION_FAILED')],
+      fields: READ,
+    },
+    'GET /asyncapi.json': {
+      id: 'getAsyncApi',
+      tag: 'service',
+      summary: 'The document of the event stream',
+      success: {
+        200: {
+          description: 'An AsyncAPI document.',
+          content: { [JSON_TYPE]: { type: 'object' } },
+          headers: HASHED,
+        },
+        304: unchanged,
+      },
+      errors: [error('PRECONDITION_FAILED')],
+      fields: READ,
+    },
+    'GET /healthz': {
+      id: 'getHealth',
+      tag: 'service',
+      summary: 'Whether the process is alive',
+      success: { 200: json('It is.', 'Health', ['Cache-Control']) },
+    },
+    'GET /readyz': {
+      id: 'getReadiness',
+      tag: 'service',
+      summary: 'Whether the service can respond to requests',
+      success: {
+        200: json('It can.', 'Health', ['Cache-Control']),
+        503: json('It cannot; the status says why.', 'Health', ['Cache-Control', 'Retry-After']),
+      },
+    },
+    'GET /metrics': {
+      id: 'getMetrics',
+      tag: 'service',
+      summary: 'Metrics in the text format of Prometheus',
+      success: {
+        200: { description: 'The metrics.', content: { 'text/plain': text }, headers: ['Cache-Control'] },
+      },
+    },
+    'GET /.well-known/oauth-protected-resource': {
+      id: 'getProtectedResource',
+      tag: 'service',
+      summary: 'What a client needs to get an access token (RFC 9728)',
+      success: { 200: json('The metadata.', 'ProtectedResource', ['Cache-Control']) },
+    },
+    'GET /userinfo': {
+      id: 'getUserInfo',
+      tag: 'authorization',
+      summary: 'Claims about the user of the token (OpenID Connect)',
+      success: { 200: json('The claims.', 'UserInfo', ['Cache-Control']) },
+      errors: [error('NOT_FOUND', 'simple')],
+    },
+    'POST /userinfo': {
+      id: 'postUserInfo',
+      tag: 'authorization',
+      summary: 'The same by POST',
+      success: { 200: json('The claims.', 'UserInfo', ['Cache-Control']) },
+      errors: [error('NOT_FOUND', 'simple')],
+    },
+    'POST /batch': {
+      id: 'batch',
+      tag: 'batch',
+      summary: 'Run up to 100 operations in one transaction, all or nothing',
+      body: { [JSON_TYPE]: schemaRef('Batch') },
+      success: { 200: json('One result for each operation.', 'BatchResults', ['Idempotency-Replayed']) },
+      errors: batchErrors(named),
+      fields: ['Idempotency-Key'],
+    },
+    'GET /events': {
+      id: 'listEvents',
+      tag: 'events',
+      summary: 'Events after a cursor, or a stream of events',
+      success: {
+        200: {
+          description: 'Events, oldest first.',
+          content: {
+            [JSON_TYPE]: schemaRef('EventList'),
+            'application/cloudevents-batch+json': arrayOf(schemaRef('Event')),
+            'text/event-stream': text,
+          },
+          headers: ['Cache-Control', 'Events-Cursor', 'Link', 'Preference-Applied'],
+        },
+      },
+      errors: [
+        error('UNKNOWN_PARAMETER'),
+        error('INVALID_CURSOR'),
+        error('INVALID_TICKET'),
+        error('CURSOR_GONE'),
+        error('TOO_MANY_STREAMS'),
+      ],
+      fields: ['Prefer-wait', 'Last-Event-ID'],
+      query: {
+        after: { type: 'string', description: 'A cursor, or `now`.' },
+        types: { type: 'string', description: 'Types, separated by commas: `books.*,authors.deleted`.' },
+        limit: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+        ticket: { type: 'string', description: 'Instead of a credential, for one event stream.' },
+      },
+    },
+    'POST /events/tickets': {
+      id: 'createEventTicket',
+      tag: 'events',
+      summary: 'Create a ticket for an event stream of a browser',
+      success: { 201: json('The ticket, valid for 30 seconds and once.', 'Ticket', ['Cache-Control']) },
+    },
+  };
+}

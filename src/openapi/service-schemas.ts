@@ -1,0 +1,68 @@
+import { arrayOf, objectOf, type Schema, schemaRef } from './model.js';
+
+const text: Schema = { type: 'string' };
+
+/** Schemas of the service's own resources. */
+export const SERVICE_SCHEMAS: Readonly<Record<string, Schema>> = {
+  Home: objectOf({
+    name: text,
+    versions: { type: 'object', additionalProperties: text },
+    collections: arrayOf(objectOf({ name: text, singular: text, href: text })),
+    links: { type: 'object', additionalProperties: text },
+  }),
+  ErrorEntry: objectOf({
+    code: text,
+    status: { type: 'integer' },
+    shapes: arrayOf(text),
+    message: text,
+    cause: text,
+    remedy: text,
+  }),
+  ErrorList: objectOf({
+    data: arrayOf(schemaRef('ErrorEntry')),
+    meta: objectOf({ total: { type: 'integer' } }),
+    links: objectOf({ self: text }),
+  }),
+  Caller: objectOf({
+    subject: text,
+    scopes: arrayOf(text),
+    scheme: text,
+    expires_at: { type: ['string', 'null'], format: 'date-time' },
+  }),
+  Health: objectOf({ status: text }),
+  ProtectedResource: {
+    ...objectOf({ resource: text, authorization_servers: arrayOf(text), scopes_supported: arrayOf(text) }, [
+      'resource',
+    ]),
+    description: 'OAuth 2.0 protected resource metadata (RFC 9728).',
+  },
+  Operation: objectOf(
+    { method: text, path: text, headers: { type: 'object', additionalProperties: text }, body: {} },
+    ['method', 'path'],
+  ),
+  Batch: {
+    anyOf: [
+      { ...arrayOf(schemaRef('Operation')), minItems: 1, maxItems: 100 },
+      objectOf({ operations: { ...arrayOf(schemaRef('Operation')), minItems: 1, maxItems: 100 } }),
+    ],
+  },
+  BatchResults: objectOf({
+    results: arrayOf(
+      objectOf(
+        { status: { type: 'integer' }, headers: { type: 'object', additionalProperties: text }, body: {} },
+        ['status', 'headers'],
+      ),
+    ),
+  }),
+  EventList: objectOf({
+    data: arrayOf(schemaRef('Event')),
+    meta: objectOf({ cursor: text, more: { type: 'boolean' } }),
+    links: objectOf({ next: text }),
+  }),
+  Ticket: objectOf({
+    ticket: text,
+    expires_at: { type: 'string', format: 'date-time' },
+    _links: schemaRef('Links'),
+  }),
+  UserInfo: { ...objectOf({ sub: text }), description: 'OpenID Connect claims of the user.' },
+};

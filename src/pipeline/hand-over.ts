@@ -1,0 +1,54 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import type { Handler } from '../http/handler.js';
+import { type Match, selectAction } from '../http/router.js';
+import { NOBODY } from '../principal.js';
+import type { Target } from '../transport/request-target.js';
+import type { RequestContext } from './context.js';
+import { respond } from './respond.js';
+import {
+  countRequest,
+  finishCounted,
+  optionsReply,
+  presentedBy,
+  readBytesOnce,
+  requireAvailable,
+} from './stages.js';
+
+/** Has the handler of a route respond to a request. Throws 405, 503, 429, 413, 408. */
+export async function handOver(
+  context: RequestContext,
+  match: Match,
+  handler: Handler,
+  target: Target,
+): Promise<void> {
+  const { req, res, options } = context;
+  const action = selectAction(match, req.method!, target.query);
+  if (!action) return finishCounted(context, optionsReply(context, match));
+  requireAvailable(context, action);
+  if (options.rateLimit) await countRequest(context, NOBODY);
+  const body = await readBytesOnce(context);
+  const { address } = presentedBy(context);
+  const { params } = match;
+  const begin = () => beginResponse(context);
+  const reply = await handler({ req: replayed(req, target, body), res, begin, body, params, address });
+  if (reply) respond(context, reply);
+}
+
+/** Sets the common fields, and observes when the handler's response ends. */
+function beginResponse({ res, common, options, observation }: RequestContext): void {
+  res.once('finish', () => observation.end(res.statusCode));
+  // Does nothing after the end.
+  res.once('close', () => observation.abort('left', res.headersSent ? res.statusCode : undefined));
+  for (let at = 0; at < common.length; at += 2) res.setHeader(common[at]!, common[at + 1]!);
+  res.setHeader('Cache-Control', 'no-store');
+  if (options.isDraining()) res.shouldKeepAlive = false;
+}
+
+/** The request with its body to be read again, and its target in origin-form without the name that a client sent. */
+function replayed(req: IncomingMessage, { path, query }: Target, body: Buffer): IncomingMessage {
+  const { method, headers, rawHeaders, socket, httpVersion, httpVersionMajor, httpVersionMinor } = req;
+  const url = query === '' ? path : `${path}?${query}`;
+  const parts = { method, url, headers, rawHeaders, socket, httpVersion, httpVersionMajor, httpVersionMinor };
+  return Object.assign(Readable.from(body.length > 0 ? [body] : []), parts) as unknown as IncomingMessage;
+}

@@ -1,0 +1,43 @@
+import type { IncomingMessage } from 'node:http';
+import { hasCredential } from '../auth/scheme.js';
+import { prefersPage } from '../http/content-negotiation.js';
+import type { Endpoint } from '../http/router.js';
+import { NOBODY, type Principal, STRANGER } from '../principal.js';
+import type { RequestContext } from './context.js';
+import { presentedBy } from './stages.js';
+
+/**
+ * The caller. Synchronous if no credential is required. `isForm`: a page submits a form. The cookie of a session identifies
+ * the caller of pages and forms alone, so that it never authorizes a request of a script for data.
+ */
+export function identify(
+  context: RequestContext,
+  { requires }: Endpoint,
+  isForm: boolean,
+): Promise<Principal> | Principal {
+  const { authenticate, session } = context.options;
+  if (!authenticate) return NOBODY;
+  const isPage = isForm || isPageRequest(context.req);
+  if (!isPage && requires === 'nothing') return STRANGER;
+  const presented = presentedBy(context);
+  const isOptional = requires === 'nothing' || requires === 'optional';
+  const others = () => (isOptional && !hasCredential(presented) ? STRANGER : authenticate(presented));
+  const found = isPage && !hasCredential(presented) ? session?.(presented.headers.cookie) : undefined;
+  return found ? found.then((principal) => principal ?? others()) : others();
+}
+
+/** Whether a browser opens a page: a script of a page names another destination (Fetch Metadata). */
+function isPageRequest({ method, headers }: IncomingMessage): boolean {
+  if ((method !== 'GET' && method !== 'HEAD') || !prefersPage(headers.accept)) return false;
+  const destination = headers['sec-fetch-dest'];
+  return destination === undefined || destination === 'document';
+}
+
+/** Whether a page submits a form: browsers name its origin. Programs that send this media type get 415. */
+export function isFormPost({ method, headers }: IncomingMessage): boolean {
+  return (
+    method === 'POST' &&
+    headers['content-type']?.startsWith('application/x-www-form-urlencoded') === true &&
+    (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined)
+  );
+}

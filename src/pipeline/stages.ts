@@ -1,0 +1,61 @@
+import type { Presented } from '../auth/scheme.js';
+import { rateLimited, unavailable } from '../errors/errors.js';
+import type { Reply } from '../http/reply.js';
+import type { Endpoint, Match } from '../http/router.js';
+import { clientKey } from '../limits/client-key.js';
+import { NOBODY, type Principal } from '../principal.js';
+import { readBytes } from '../transport/request-body.js';
+import type { RequestContext } from './context.js';
+import { finish } from './respond.js';
+
+/** The response to OPTIONS. It needs no credential, since browsers send none with a CORS preflight. */
+export function optionsReply(
+  { req, options }: RequestContext,
+  { allow, preflightAllow, acceptFields }: Pick<Match, 'allow' | 'preflightAllow' | 'acceptFields'>,
+): Reply {
+  const preflight = options.cors?.preflight(req.headers, preflightAllow) ?? [];
+  return { status: 204, headers: ['Allow', allow, ...acceptFields, ...preflight] };
+}
+
+/** Throws 503 in maintenance. */
+export function requireAvailable({ options }: RequestContext, { alwaysAvailable }: Endpoint): void {
+  if (options.isInMaintenance() && !alwaysAvailable) throw unavailable('The service is in maintenance.', 60);
+}
+
+/** What may carry a credential. */
+export function presentedBy(context: RequestContext): Presented {
+  context.presented ??= context.options.present(context.req, () => readBytesOnce(context));
+  return context.presented;
+}
+
+/** Counts a request against the rate limit of its principal, or of its address without a credential. Throws 429. */
+export async function countRequest(context: RequestContext, { scheme, subject }: Principal): Promise<void> {
+  context.isRateCounted = true;
+  const key =
+    scheme === 'none' ? clientKey('address', presentedBy(context).address) : clientKey('principal', subject);
+  const { fields, refusedFor } = await context.options.rateLimit!(key);
+  context.common.push(...fields);
+  if (refusedFor !== undefined) throw rateLimited(refusedFor);
+}
+
+/** Responds to a request without a principal, which is counted first. Rejects with 429. */
+export async function finishCounted(context: RequestContext, reply: Reply): Promise<void> {
+  if (context.options.rateLimit && !isPreflight(context)) await countRequest(context, NOBODY);
+  finish(context, reply);
+}
+
+/** A browser sends preflights on its own, so that they count against no limit. */
+export function isPreflight({ req, options }: RequestContext): boolean {
+  return req.method === 'OPTIONS' && options.cors?.isPreflight(req.headers) === true;
+}
+
+/** The bytes of the body. They are read once: for the check of a signature, or for the action. */
+export function readBytesOnce(context: RequestContext): Promise<Buffer> {
+  const { req, res, expectation, options, observation } = context;
+  const sender = () => ({
+    address: presentedBy(context).address,
+    proceed: () => expectation === 'continue' && res.writeContinue(),
+  });
+  context.bytes ??= readBytes(req, res, options, sender, observation);
+  return context.bytes;
+}

@@ -1,0 +1,114 @@
+import { columnValue } from '../collection/column.js';
+import { documentHead, toRecord } from '../collection/document.js';
+import type { Resource } from '../collection/resource.js';
+import type { Run } from '../db/db.js';
+import { fill, readStatements } from '../db/statements.js';
+import { type JsonObject, member, setMember } from '../json.js';
+import type { DocumentWork } from './step.js';
+
+const BATCH = 1000;
+const FIRST = '00000000-0000-0000-0000-000000000000';
+const DOCUMENTS = readStatements('collections.sql').get('documents')!;
+
+interface Document {
+  readonly id: string;
+  readonly version: number;
+  readonly doc: string;
+}
+
+/** The documents of a collection in the order of their ids, some at a time. */
+export async function* documentsOf(run: Run, collection: string): AsyncGenerator<Document[]> {
+  const text = fill(DOCUMENTS, { table: collection });
+  let after = FIRST;
+  for (;;) {
+    const rows = (await run(text, [after, BATCH])) as unknown as Document[];
+    if (rows.length === 0) return;
+    yield [...rows];
+    after = rows.at(-1)!.id;
+  }
+}
+
+/** Does the work of a step. It may be repeated: documents for which it is done are as they were. */
+export async function workOnDocuments(
+  run: Run,
+  work: DocumentWork,
+  resource: Resource,
+  onProgress: (records: number) => void = () => undefined,
+): Promise<void> {
+  let done = 0;
+  for await (const documents of documentsOf(run, resource.name)) {
+    let pending: readonly Document[] = documents;
+    // A record that a client changes meanwhile is read again.
+    while (pending.length > 0) pending = await writeBatch(run, work, resource, pending);
+    done += documents.length;
+    onProgress(done);
+  }
+}
+
+/** Writes a batch, and returns the records that have changed since they were read. */
+async function writeBatch(
+  run: Run,
+  work: DocumentWork,
+  resource: Resource,
+  documents: readonly Document[],
+): Promise<Document[]> {
+  const { name } = resource;
+  const rows = documents.flatMap((document) => {
+    const changed = changes(work, resource, document);
+    return changed ? [{ ...document, ...changed }] : [];
+  });
+  if (rows.length === 0) return [];
+  const assigned =
+    work.kind === 'fill'
+      ? work.columns.map((column) => `${column} = changed.${column}`).join(', ')
+      : 'doc = changed.doc, version = changed.version + 1';
+  const written = await run(
+    `update ${name} as current set ${assigned}
+      from json_populate_recordset(cast(null as ${name}), $1::text::json) as changed
+      where current.id = changed.id and current.version = changed.version returning current.id`,
+    [JSON.stringify(rows)],
+  );
+  if (written.length === rows.length) return [];
+  const ids = new Set(written.map(({ id }) => id));
+  const missing = rows.filter(({ id }) => !ids.has(id)).map(({ id }) => id);
+  const found = await run(`select id, version, doc from ${name} where id = any ($1::uuid[])`, [
+    `{${missing.join(',')}}`,
+  ]);
+  return found as unknown as Document[];
+}
+
+/** What a step writes of a record; undefined: nothing. */
+function changes(work: DocumentWork, resource: Resource, { id, version, doc }: Document): object | undefined {
+  const record = JSON.parse(doc) as JsonObject;
+  if (work.kind === 'rename') {
+    const { from, to } = work;
+    if (!Object.hasOwn(record, from) || Object.hasOwn(record, to)) return undefined;
+    const fields: JsonObject = {};
+    for (const [key, value] of Object.entries(record))
+      if (!['id', 'created_at', 'updated_at', '_version'].includes(key))
+        setMember(fields, key === from ? to : key, value);
+    const head = documentHead(id, fields, record.created_at as string, record.updated_at as string);
+    return { version, doc: toRecord(id, head, version + 1).doc };
+  }
+  const columns = [...resource.columns].filter(([, { name }]) => work.columns.includes(name));
+  return Object.fromEntries(
+    columns.map(([field, column]) => {
+      const value = member(record, field);
+      return [column.name, isOfType(column.type, value) ? (columnValue(column, value) ?? null) : null];
+    }),
+  );
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  text: 'string',
+  uuid: 'string',
+  'double precision': 'number',
+  boolean: 'boolean',
+};
+
+/** Whether a stored value has its column's type; values of before the declaration may have any. */
+function isOfType(type: string, value: unknown): boolean {
+  if (type.endsWith('[]'))
+    return Array.isArray(value) && value.every((each) => isOfType(type.slice(0, -2), each));
+  return typeof value === TYPES[type];
+}

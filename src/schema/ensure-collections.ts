@@ -1,0 +1,47 @@
+import type { Run } from '../db/db.js';
+import type { Declarations } from '../declarations/read-declarations.js';
+import { ExitError } from '../exit-error.js';
+import type { Log } from '../telemetry/log.js';
+import { readCatalog } from './catalog.js';
+import { migrateCollections, namesOf, planCollections, recordApplied } from './migrate-collections.js';
+import { appliedText, planChanges } from './plan.js';
+import { planText } from './plan-text.js';
+
+/** The database does not match the declarations. */
+class SchemaError extends ExitError {
+  override readonly exitCode = 78;
+}
+
+/**
+ * Makes sure that the tables match the declarations: with `auto` it takes the steps that lose nothing, otherwise it throws
+ * with the plan. Throws DeclarationError, and DatabaseError if stored records violate a declaration.
+ */
+export async function ensureCollections(
+  database: { readonly db: { readonly run: Run }; readonly url: string },
+  declarations: Declarations,
+  mode: 'auto' | 'check',
+  log: Log,
+): Promise<void> {
+  const { run } = database.db;
+  const { collections } = declarations;
+  const catalog = await readCatalog(run, namesOf(collections));
+  const isRecorded = collections.every((each) => catalog.applied.get(each.name) === appliedText(each));
+  // Loaded on demand: a start with known declarations takes less time without it.
+  if (!isRecorded) (await import('../declarations/check-declarations.js')).checkDeclarations(declarations);
+  const plan = planChanges(collections, catalog);
+  if (plan.steps.length === 0 && plan.changed.length === 0) {
+    if (!isRecorded) await recordApplied(run, collections);
+    return;
+  }
+  // A database without collections has nothing that a step could disturb.
+  const isNew = catalog.tables.size === 0 && catalog.applied.size === 0;
+  if (mode === 'check' && !isNew) {
+    const text = planText(await planCollections(database.url, collections));
+    throw new SchemaError(
+      `the database does not match the declarations; \`plinth migrate\` takes these steps:\n\n${text}`,
+    );
+  }
+  await migrateCollections(database.url, collections, {
+    onStep: ({ title }, index, of) => log.info({ step: index + 1, of }, title),
+  });
+}

@@ -1,0 +1,24 @@
+/** Work on documents that SQL alone cannot do. */
+export type DocumentWork =
+  | { readonly kind: 'fill'; readonly collection: string; readonly columns: readonly string[] }
+  | { readonly kind: 'rename'; readonly collection: string; readonly from: string; readonly to: string };
+
+/** One step of a plan. Steps of one transaction take effect together. */
+export interface Step {
+  /** What it does, as a sentence without a full stop. */
+  readonly title: string;
+  /** Its statements, in one transaction, unless it is concurrent. */
+  readonly sql: readonly string[];
+  /** What it locks, and for how long. */
+  readonly locks: string;
+  /** Whether its statements must run outside of a transaction. */
+  readonly isConcurrent?: boolean;
+  readonly work?: DocumentWork;
+  /** What is lost; absent: nothing. */
+  readonly loses?: string;
+}
+
+const BRIEFLY = 'for an instant';
+
+export const lockTable = (table: string): string => `${table}, ${BRIEFLY}`;
+export const NO_LOCK = 'nothing that delays reads or writes';

@@ -1,0 +1,57 @@
+import type { Config } from './config/config.js';
+import { hostsOf } from './config/edge.js';
+import { isLoopback } from './config/parsers.js';
+
+/** What the start says: the address, and what a new user needs to know of the settings. */
+export function startMessage(
+  config: Config,
+  url: string,
+  collections: readonly string[],
+  loaded?: number,
+): string {
+  const lines: [name: string, text: string][] = [
+    ['collections', `${collections.join(', ')} (${config.collections ?? 'built in'})`],
+    ['database', databaseOf(config)],
+    ['access', accessOf(config)],
+    ...(config.workers > 1 ? [['workers', String(config.workers)] as [string, string]] : []),
+    ...(loaded === undefined ? [] : [['settings', `${loaded} from .env`] as [string, string]]),
+    ['documentation', 'README.md, docs/api.md'],
+  ];
+  if (config.authServer)
+    lines.push(
+      ['first user', 'plinth users create ann@example.org --name Ann --scopes admin'],
+      [
+        'first client',
+        'plinth clients create --name terminal --redirect http://127.0.0.1/callback --scopes openid,self,admin',
+      ],
+      ['sign in', 'plinth login --client ID'],
+    );
+  const details = lines.map(([name, text]) => `  ${name.padEnd(14)} ${text}\n`);
+  return `Plinth is ready on ${url}\n${details.join('')}`;
+}
+
+/** Without the user and the password. */
+function databaseOf({ databaseUrl, dataDir }: Config): string {
+  if (databaseUrl === undefined) return `embedded PostgreSQL in ${dataDir}`;
+  const { host, pathname } = new URL(databaseUrl);
+  return `PostgreSQL on ${host}${decodeURIComponent(pathname)}`;
+}
+
+function accessOf(config: Config): string {
+  const { auth } = config;
+  return auth.length > 0
+    ? `credentials of ${auth.join(', ')}; each may do what its scopes permit`
+    : `AUTH=none: every client may read and write everything; ${hostsLine(config)}`;
+}
+
+/** Addresses to listen on that no client uses. */
+const WILDCARDS = new Set(['0.0.0.0', '::']);
+
+/** Which Host fields are accepted while AUTH is off. */
+function hostsLine(config: Config): string {
+  const listed = hostsOf(config).filter((host) => !isLoopback(host) && !WILDCARDS.has(host));
+  if (listed.length > 0) return `hosts: localhost, ${listed.join(', ')}`;
+  return WILDCARDS.has(config.host)
+    ? 'hosts: only localhost; for other clients set ALLOWED_HOSTS to the names and addresses that they use'
+    : 'hosts: localhost';
+}

@@ -1,0 +1,89 @@
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import type { Resource } from '../collection/resource.js';
+import type { BulkConnection } from '../db/bulk-connection.js';
+import { fill } from '../db/statements.js';
+import { type JsonObject, member } from '../json.js';
+import { writeOnlyNames } from '../validation/validation.js';
+import { csvRow } from './csv-record.js';
+import type { Format } from './input.js';
+import { STATEMENTS } from './lookups.js';
+
+/** Writes the records of collections, as one snapshot has them, in the order of their creation. */
+export async function exportRecords(
+  { run, execute, copyOut }: BulkConnection,
+  resources: readonly Resource[],
+  {
+    format,
+    isWhole,
+  }: { readonly format: Format /** Names the collections: db.json. */; readonly isWhole: boolean },
+  out: Writable,
+): Promise<void> {
+  const write = async (text: Buffer | string): Promise<void> => {
+    if (!out.write(text)) await once(out, 'drain');
+  };
+  await execute(STATEMENTS.get('begin_export')!);
+  if (isWhole) await write('{\n');
+  for (const [at, resource] of resources.entries()) {
+    const text = fill(STATEMENTS.get('copy_documents')!, { table: resource.name });
+    if (isWhole) await write(`${at === 0 ? '' : ',\n'}${JSON.stringify(resource.name)}: `);
+    const names = format === 'csv' ? await fieldNames(run, resource) : [];
+    await copyOut(text, (rows) => WRITERS[format](rows, write, names));
+  }
+  if (isWhole) await write('\n}\n');
+  else if (format === 'json') await write('\n');
+  await execute('commit');
+}
+
+type Write = (text: Buffer | string) => Promise<void>;
+
+async function writeLines(rows: Readable, write: Write): Promise<void> {
+  for await (const lines of linesOf(rows)) await write(Buffer.from(lines, 'latin1'));
+}
+
+async function writeArray(rows: Readable, write: Write): Promise<void> {
+  let separator = '[\n';
+  for await (const lines of linesOf(rows)) {
+    await write(Buffer.from(separator + lines.slice(0, -1).replaceAll('\n', ',\n'), 'latin1'));
+    separator = ',\n';
+  }
+  await write(separator === ',\n' ? '\n]' : '[]');
+}
+
+async function writeCsv(rows: Readable, write: Write, names: readonly string[]): Promise<void> {
+  await write(csvRow(names));
+  for await (const lines of linesOf(rows)) {
+    const documents = Buffer.from(lines, 'latin1').toString('utf8').split('\n').slice(0, -1);
+    await write(
+      documents
+        .map((doc) => JSON.parse(doc) as JsonObject)
+        .map((record) => csvRow(names.map((name) => member(record, name))))
+        .join(''),
+    );
+  }
+}
+
+const WRITERS = { ndjson: writeLines, json: writeArray, csv: writeCsv };
+
+/** Complete lines of documents, their bytes as characters: no document contains a line break. */
+async function* linesOf(rows: Readable): AsyncGenerator<string> {
+  let rest = '';
+  for await (const chunk of rows as AsyncIterable<Buffer>) {
+    rest += chunk.toString('latin1');
+    const end = rest.lastIndexOf('\n') + 1;
+    if (end === 0) continue;
+    // The text format of COPY doubles backslashes.
+    yield rest.slice(0, end).replaceAll('\\\\', '\\');
+    rest = rest.slice(end);
+  }
+}
+
+/** The service's fields, the declared ones, and those that records have besides. */
+async function fieldNames(run: BulkConnection['run'], resource: Resource): Promise<string[]> {
+  const rows = await run(fill(STATEMENTS.get('field_names')!, { table: resource.name }), []);
+  const hidden = new Set(writeOnlyNames(resource.schema));
+  const last = ['created_at', 'updated_at', '_version'];
+  const declared = Object.keys(resource.schema.properties).filter((name) => !hidden.has(name));
+  const others = rows.map(({ name }) => String(name)).filter((name) => !last.includes(name));
+  return [...new Set(['id', ...declared, ...others, ...last])];
+}

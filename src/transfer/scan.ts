@@ -1,0 +1,112 @@
+/** The records of a part of a file, as ranges of its bytes. */
+export interface Scan {
+  readonly starts: number[];
+  readonly ends: number[];
+  /** For each record its line, from 1 on, or its index in an array, from 0 on. */
+  readonly places: number[];
+}
+
+/** Finds the records in bytes that begin with one. */
+export interface Scanner {
+  /**
+   * Adds the complete records from `from` on, of which the first has `place`. `isEnd`: nothing follows the bytes. Returns
+   * where the first incomplete one begins, with its place; `isDone`: no more records follow.
+   */
+  scan(
+    bytes: Buffer,
+    from: number,
+    place: number,
+    isEnd: boolean,
+    found: Scan,
+  ): { next: number; place: number; isDone: boolean };
+}
+
+const [LINE_FEED, CARRIAGE_RETURN, QUOTE, BACKSLASH, COMMA] = [0x0a, 0x0d, 0x22, 0x5c, 0x2c];
+const [SPACE, TAB, CLOSE_ARRAY] = [0x20, 0x09, 0x5d];
+
+export const isSpace = (byte: number | undefined): boolean =>
+  byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
+
+/** One record a line; blank lines are skipped. */
+export const NDJSON: Scanner = {
+  scan(bytes, from, place, isEnd, found) {
+    let [next, line] = [from, place];
+    while (next < bytes.length) {
+      let end = bytes.indexOf(LINE_FEED, next);
+      if (end < 0 && !isEnd) break;
+      if (end < 0) end = bytes.length;
+      addLine(bytes, next, end, line++, found);
+      next = end + 1;
+    }
+    return { next: Math.min(next, bytes.length), place: line, isDone: isEnd };
+  },
+};
+
+function addLine(bytes: Buffer, start: number, lineEnd: number, line: number, found: Scan): void {
+  const end = bytes[lineEnd - 1] === CARRIAGE_RETURN && lineEnd > start ? lineEnd - 1 : lineEnd;
+  let at = start;
+  while (at < end && isSpace(bytes[at])) at++;
+  if (at === end) return;
+  found.starts.push(start);
+  found.ends.push(end);
+  found.places.push(line);
+}
+
+/** Rows of CSV (RFC 4180): a line break within quotation marks is part of its row. */
+export const CSV: Scanner = {
+  scan(bytes, from, place, isEnd, found) {
+    let [next, line] = [from, place];
+    while (next < bytes.length) {
+      let [at, lines, isQuoted] = [next, 1, false];
+      for (; at < bytes.length; at++) {
+        if (bytes[at] === QUOTE) isQuoted = !isQuoted;
+        else if (bytes[at] === LINE_FEED) {
+          if (!isQuoted) break;
+          lines++;
+        }
+      }
+      if (at === bytes.length && !isEnd) break;
+      addLine(bytes, next, at, line, found);
+      line += lines;
+      next = at + 1;
+    }
+    return { next: Math.min(next, bytes.length), place: line, isDone: isEnd };
+  },
+};
+
+/** The elements of a JSON array, after its opening bracket. */
+export const ELEMENTS: Scanner = {
+  scan(bytes, from, place, isEnd, found) {
+    let [next, index] = [from, place];
+    for (;;) {
+      while (isSpace(bytes[next]) || bytes[next] === COMMA) next++;
+      if (bytes[next] === CLOSE_ARRAY) return { next, place: index, isDone: true };
+      const end = endOfValue(bytes, next);
+      if (end === undefined) return { next, place: index, isDone: isEnd };
+      found.starts.push(next);
+      found.ends.push(end);
+      found.places.push(index++);
+      next = end;
+    }
+  },
+};
+
+/** The offset after a JSON value; undefined if it may continue after the bytes. */
+export function endOfValue(bytes: Buffer, start: number): number | undefined {
+  let depth = 0;
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte === QUOTE) {
+      at++;
+      while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+      if (at >= bytes.length) return undefined;
+      if (depth === 0) return at + 1;
+    } else if (byte === 0x7b || byte === 0x5b) depth++;
+    else if (byte === 0x7d || byte === CLOSE_ARRAY) {
+      // A scalar ends before the bracket of its array.
+      if (depth === 0) return at;
+      if (--depth === 0) return at + 1;
+    } else if (depth === 0 && (byte === COMMA || isSpace(byte))) return at;
+  }
+  return undefined;
+}

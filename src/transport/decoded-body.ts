@@ -1,0 +1,34 @@
+import type { ServerResponse } from 'node:http';
+import { invalidBody } from '../errors/errors.js';
+import { payloadTooLarge } from '../errors/limit-errors.js';
+import type { BodyCoding } from '../http/content-coding.js';
+import { WorkSlots } from '../limits/work-slots.js';
+import { decompressBody } from './codecs.js';
+import { BodyAborted, type BodyLimits, heldBodies, tooManyBytes } from './incomplete-body.js';
+
+/** Bodies that are decompressed at a time; Node's pool has four threads. Those that wait are in memory as they were sent. */
+const slots = new WorkSlots(2, 1024);
+
+/**
+ * Decompresses a body. The limit of a body applies to the result as well, which is held until the request is done. Rejects
+ * with 400 for data that is not in this coding, 413, 503, and BodyAborted.
+ */
+export async function decodeBody(
+  bytes: Buffer,
+  coding: BodyCoding,
+  res: ServerResponse,
+  { bodyLimit, bodyBytes }: BodyLimits,
+): Promise<Buffer> {
+  const decoded = await slots.run(() => decompressBody(bytes, coding, bodyLimit));
+  if (decoded === undefined) throw tooManyBytes();
+  if (decoded === 'invalid') throw invalidBody(`The body is not valid ${coding}.`, 'encoding');
+  if (decoded === 'too-large') throw payloadTooLarge(bodyLimit);
+  // Its close would not be reported again.
+  if (res.destroyed) throw new BodyAborted();
+  if (heldBodies.bytes + decoded.length > bodyBytes) throw tooManyBytes();
+  heldBodies.bytes += decoded.length;
+  res.once('close', () => {
+    heldBodies.bytes -= decoded.length;
+  });
+  return decoded;
+}

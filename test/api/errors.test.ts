@@ -1,0 +1,50 @@
+import t from 'tap';
+import { CATALOGUE } from '../../src/errors/catalogue.js';
+import { testService } from '../support/service.js';
+
+t.jobs = 2;
+
+t.test('every code is explained, as JSON and as a page', async (t) => {
+  const { send } = await testService(t, { AUTH: 'api-key' });
+  const { json, headers } = await send('GET', '/errors');
+  const codes: string[] = json.data.map(({ code }: { code: string }) => code);
+  t.same(
+    Object.keys(CATALOGUE).filter((code) => !codes.includes(code)),
+    [],
+  );
+  t.equal(json.meta.total, codes.length);
+  t.same(codes, codes.toSorted());
+  t.equal((await send('GET', '/errors', { headers: { 'if-none-match': headers.etag } })).status, 304);
+  for (const entry of json.data) {
+    const shown = await send('GET', `/errors/${entry.code}`);
+    t.same([shown.status, shown.json], [200, entry]);
+    t.ok(entry.status >= 400 && entry.status < 600);
+    for (const member of ['message', 'cause', 'remedy'])
+      t.match(entry[member], /^[A-Z`_a-z].*\.$/, `${entry.code}: ${member} is a sentence`);
+    const page = await send('GET', `/errors/${entry.code}`, { headers: { accept: 'text/html' } });
+    t.match(page, { status: 200, text: entry.code });
+  }
+  const page = await send('GET', '/errors', { headers: { accept: 'text/html' } });
+  t.match(page.text, '<a href="/errors/VALIDATION_ERROR">');
+});
+
+t.test('codes with the name of a collection or a field are explained, others are not', async (t) => {
+  const { send } = await testService(t);
+  t.match(await send('GET', '/errors/AUTHOR_NOT_FOUND'), {
+    status: 200,
+    json: { code: 'AUTHOR_NOT_FOUND', status: 404 },
+  });
+  t.match(await send('GET', '/errors/ISBN_TAKEN'), { status: 200, json: { status: 409 } });
+  for (const code of ['NONE', 'not_found', '_NOT_FOUND', 'toString', '__proto__', '%3Cscript%3E'])
+    t.match(await send('GET', `/errors/${code}`), { status: 404, json: { error: { code: 'NOT_FOUND' } } });
+});
+
+t.test('the type of a problem document is the address of its explanation', async (t) => {
+  const { send } = await testService(t, { PUBLIC_PREFIX: '/api/v1' });
+  const accept = 'application/problem+json';
+  const { json } = await send('GET', '/nothing', { headers: { accept } });
+  t.equal(json.type, '/api/v1/errors/NOT_FOUND');
+  t.match(await send('GET', json.type), { status: 200, json: { code: 'NOT_FOUND' } });
+  const { json: refused } = await send('GET', '/users', { headers: { accept: `image/png, ${accept}` } });
+  t.match(refused, { type: '/api/v1/errors/NOT_ACCEPTABLE', status: 406, code: 'NOT_ACCEPTABLE' });
+});

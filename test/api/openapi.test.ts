@@ -1,0 +1,205 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import formats from 'ajv-formats';
+import openapiTS, { astToString } from 'openapi-typescript';
+import t, { type Test } from 'tap';
+import ts from 'typescript';
+import { parse } from 'yaml';
+import type { JsonObject } from '../../src/json.js';
+import { createAjv } from '../../src/validation/ajv.js';
+import { declare } from '../support/collections.js';
+import { codesWithout } from '../support/contract.js';
+import { makeKey } from '../support/credentials.js';
+import { testService } from '../support/service.js';
+import { LOOPBACK, testTarget } from '../webhooks/target.js';
+
+const ALL_SCHEMES = {
+  AUTH: 'api-key,basic,bearer,signature',
+  AUTH_SERVER: 'on',
+  PUBLIC_URL: 'http://127.0.0.1:3000',
+  BASIC_INSECURE: 'loopback',
+  SIGNING_SECRETS: JSON.stringify([{ id: 'a', secret: 'x'.repeat(32), subject: 'a', scopes: ['admin'] }]),
+};
+
+const LIBRARY = {
+  'authors.json': {
+    title: 'Author',
+    type: 'object',
+    required: ['name'],
+    properties: { name: { type: 'string', minLength: 1, 'x-index': true, 'x-search': true } },
+    'x-collection': { public: 'read' },
+  },
+  '_shared.json': { $defs: { state: { enum: ['open', 'closed'] } } },
+  'order_lines.json': {
+    title: 'Order line',
+    type: 'object',
+    required: ['isbn'],
+    properties: {
+      isbn: { $ref: '#/$defs/isbn' },
+      code: { type: 'string', pattern: '^[0-9]{3}$', 'x-unique': true, maxLength: 3 },
+      secret: { type: 'string', writeOnly: true },
+      state: { $ref: '_shared.json#/$defs/state' },
+      authorId: { type: 'string', format: 'uuid', 'x-references': 'authors' },
+    },
+    $defs: { isbn: { type: 'string', minLength: 2 } },
+    additionalProperties: false,
+    'x-collection': { nested: true },
+  },
+};
+
+async function lint(t: Test, source: string): Promise<void> {
+  const config = await createConfig({ extends: ['recommended'] });
+  const problems = await lintFromString({ source, config });
+  t.same(
+    problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer]),
+    [],
+    'the linter has no findings',
+  );
+}
+
+t.test('the linter accepts the document, whatever the settings', async (t) => {
+  const settings = [
+    {},
+    ALL_SCHEMES,
+    { COLLECTIONS: declare(t, LIBRARY), MIGRATE: 'auto', EVENTS: 'off', RATE_LIMIT: '1000/60' },
+    { TOMBSTONES: 'on', REQUIRE_IF_MATCH: 'on', V1_DEPRECATION: '2020-01-01T00:00:00Z' },
+  ];
+  for (const env of settings) {
+    const service = await testService(t, env);
+    const key = 'AUTH' in env ? { 'x-api-key': (await makeKey(service.db)).key } : {};
+    const json = await service.send('GET', '/openapi.json', { headers: key });
+    t.equal(json.status, 200);
+    await lint(t, json.text);
+    const yaml = await service.send('GET', '/openapi.yaml', { headers: key });
+    t.equal(yaml.headers['content-type'], 'application/yaml');
+    t.same(parse(yaml.text), json.json, 'the YAML is the same document');
+  }
+});
+
+t.test('the document shows what a caller may use', async (t) => {
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    COLLECTIONS: declare(t, LIBRARY),
+    MIGRATE: 'auto',
+  });
+  const operations = async (scopes?: string[]) => {
+    const headers = scopes ? { 'x-api-key': (await makeKey(service.db, { scopes })).key } : {};
+    const { json } = await service.send('GET', '/openapi.json', { headers });
+    const paths = Object.entries(json.paths as Record<string, object>);
+    return paths.flatMap(([path, item]) => Object.keys(item).map((method) => `${method} ${path}`));
+  };
+  const stranger = await operations();
+  t.ok(stranger.includes('get /authors'), 'what is public');
+  t.notOk(stranger.some((each) => each.includes('order_lines') || /post|\/keys/.test(each)));
+  const reader = await operations(['order_lines:read']);
+  t.ok(reader.includes('get /order_lines'));
+  t.notOk(reader.some((each) => /(post|put|patch|delete) \/(order|keys)/.test(each)));
+  const admin = await operations(['admin']);
+  t.ok(admin.includes('delete /keys/{id}'));
+  t.equal((await service.send('GET', '/openapi.json', { headers: { 'x-api-key': 'no' } })).status, 401);
+});
+
+t.test('all codes of errors are in the document', async (t) => {
+  const service = await testService(t, {
+    ...ALL_SCHEMES,
+    TOMBSTONES: 'on',
+    REQUIRE_IF_MATCH: 'on',
+    V1_SUNSET: '2999-01-01T00:00:00Z',
+  });
+  const { key } = await makeKey(service.db);
+  const { json } = await service.send('GET', '/openapi.json', { headers: { 'x-api-key': key } });
+  t.same(codesWithout(json), []);
+});
+
+t.test('representations with an ETag are revalidated, as the document says', async (t) => {
+  const service = await testService(t, { AUTH: 'api-key' });
+  const { id, key } = await makeKey(service.db);
+  const as = { 'x-api-key': key };
+  const user = await service.send('POST', '/users', {
+    headers: as,
+    body: { email: 'a@example.org', name: 'A' },
+  });
+  const ids: Readonly<Record<string, string>> = { '/keys/{id}': id, '/errors/{code}': 'NOT_FOUND' };
+  const { paths } = (await service.send('GET', '/openapi.json', { headers: as })).json;
+  for (const [path, item] of Object.entries(paths as Record<string, { get?: { responses: object } }>)) {
+    if (!item.get || !('304' in item.get.responses) || /webhooks|items|posts/.test(path)) continue;
+    const target = path.replace(/\{\w+\}/, ids[path] ?? user.json.id);
+    const first = await service.send('GET', path === '/users' ? '/users?page=1' : target, { headers: as });
+    const { etag } = first.headers;
+    t.type(etag, 'string', path);
+    const at = path === '/users' ? '/users?page=1' : target;
+    const again = await service.send('GET', at, { headers: { ...as, 'if-none-match': etag } });
+    t.equal(again.status, 304, path);
+    const failed = await service.send('GET', at, { headers: { ...as, 'if-match': '"other"' } });
+    t.equal(failed.status, 412, path);
+  }
+});
+
+t.test('the document of the event stream is valid AsyncAPI 3.0', async (t) => {
+  const service = await testService(t);
+  const { json } = await service.send('GET', '/asyncapi.json');
+  const require = createRequire(import.meta.url);
+  const schema = JSON.parse(
+    readFileSync(require.resolve('@asyncapi/specs/schemas/3.0.0-without-$id.json'), 'utf8'),
+  );
+  const { default: Ajv } = await import('ajv');
+  const ajv = new Ajv.Ajv({ strict: false, allErrors: false });
+  formats.default(ajv);
+  const validate = ajv.compile(schema as JsonObject);
+  t.ok(validate(json), JSON.stringify(validate.errors?.slice(0, 3)));
+  t.ok(json.components.messages['items.deleted']);
+});
+
+t.test('examples in the document are valid', async (t) => {
+  const service = await testService(t, { COLLECTIONS: declare(t, LIBRARY), MIGRATE: 'auto' });
+  const { json } = await service.send('GET', '/openapi.json');
+  const ajv = createAjv();
+  ajv.addVocabulary(['components']);
+  formats.default(ajv, { keywords: false });
+  ajv.addSchema({ $id: 'document', components: json.components }, 'document');
+  const schemas = Object.entries(json.components.schemas as Record<string, { examples?: unknown[] }>);
+  for (const [name, { examples = [] }] of schemas)
+    for (const example of examples)
+      t.ok(ajv.validate(`document#/components/schemas/${name}`, example), `${name}: ${ajv.errorsText()}`);
+  t.ok(json.components.schemas.AuthorInput.examples, 'an example for a declared collection');
+  t.notOk(json.components.schemas.OrderLine.properties.secret, 'responses show no write-only field');
+});
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+t.test('a generated client uses every operation', async (t) => {
+  const hooks = await testTarget(t);
+  const service = await testService(t, { AUTH: 'api-key', ...LOOPBACK });
+  const { key } = await makeKey(service.db);
+  const { json } = await service.send('GET', '/openapi.json', { headers: { 'x-api-key': key } });
+  // Inside the project, so that the client finds its packages.
+  const folder = join(ROOT, 'dist', `openapi-client-${process.pid}`);
+  mkdirSync(folder);
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, 'schema.d.ts'), astToString(await openapiTS(json)));
+  const program = join(folder, 'client.ts');
+  writeFileSync(program, readFileSync(join(ROOT, 'test/fixtures/openapi-client.ts')));
+  const compiled = ts.createProgram([program], {
+    strict: true,
+    target: ts.ScriptTarget.ES2023,
+    module: ts.ModuleKind.NodeNext,
+    skipLibCheck: true,
+    types: ['node'],
+  });
+  const faults = ts
+    .getPreEmitDiagnostics(compiled)
+    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+  t.same(faults, [], 'the client fits the types of the document');
+  compiled.emit();
+  const { useAll } = (await import(pathToFileURL(join(folder, 'client.js')).href)) as {
+    useAll: (baseUrl: string, target: string, apiKey: string) => Promise<Set<string>>;
+  };
+  const used = await useAll(service.url, `${hooks.url}/hook`, key);
+  const paths = Object.entries(json.paths as Record<string, object>);
+  const all = paths.flatMap(([path, item]) => Object.keys(item).map((method) => `${method} ${path}`));
+  const unused = all.filter((each) => !used.has(each) && !each.startsWith('x-query'));
+  t.same(unused, []);
+});

@@ -1,0 +1,289 @@
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { declare } from '../support/collections.js';
+import { until } from '../support/process.js';
+import { type TestService, testService } from '../support/service.js';
+
+t.jobs = 2;
+
+const DECLARATIONS = {
+  'authors.json': {
+    title: 'Author',
+    type: 'object',
+    required: ['name'],
+    properties: { name: { type: 'string', minLength: 1, 'x-index': true } },
+  },
+  'books.json': {
+    title: 'Book',
+    type: 'object',
+    required: ['title'],
+    properties: {
+      title: { type: 'string', maxLength: 200, 'x-index': true, 'x-search': true },
+      isbn: { type: 'string', 'x-unique': true },
+      price: { type: 'number', 'x-index': true },
+      published: { type: 'string', format: 'date-time', 'x-index': true },
+      inPrint: { type: 'boolean', 'x-index': true },
+      tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
+      notes: { type: 'string' },
+      secret: { type: 'string', writeOnly: true },
+      authorId: { type: 'string', format: 'uuid', 'x-references': 'authors', 'x-on-delete': 'cascade' },
+    },
+    'x-collection': { list: 'page', sort: '-created_at', nested: true },
+  },
+};
+
+const BOOKS = [
+  {
+    title: 'Dune',
+    isbn: '1',
+    price: 10,
+    tags: ['sf', 'desert'],
+    inPrint: true,
+    published: '1965-08-01T00:00:00Z',
+  },
+  { title: 'Dune Messiah', isbn: '2', price: 12.5, tags: ['sf'], inPrint: false },
+  { title: 'Emma', isbn: '3', price: 5, tags: ['classic'], published: '1815-12-23T00:00:00+01:00' },
+  { title: 'Éclair, 100%', isbn: '4,5', price: 5, notes: 'cake' },
+  { title: 'Zebra' },
+];
+
+async function library(t: Test, env: Record<string, string> = {}) {
+  const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto', ...env });
+  const author = (await service.send('POST', '/authors', { body: { name: 'Herbert' } })).json;
+  for (const [index, book] of BOOKS.entries()) {
+    const body = index < 2 ? { ...book, authorId: author.id, secret: 's' } : book;
+    t.equal((await service.send('POST', '/books', { body })).status, 201);
+  }
+  return { service, author };
+}
+
+const titles = async ({ send }: TestService, query: string) => {
+  const { status, json } = await send('GET', `/books?${query}`);
+  if (status !== 200) throw new Error(JSON.stringify(json));
+  return json.data.map(({ title }: { title: string }) => title);
+};
+
+t.test('each operator selects what it says', async (t) => {
+  const { service, author } = await library(t);
+  for (const [filter, found] of [
+    ['filter[title]=Dune', ['Dune']],
+    ['filter[title][eq]=Dune', ['Dune']],
+    ['filter[title][ne]=Dune', ['Dune Messiah', 'Emma', 'Zebra', 'Éclair, 100%']],
+    ['filter[price][gte]=10', ['Dune', 'Dune Messiah']],
+    ['filter[price][gt]=10', ['Dune Messiah']],
+    ['filter[price][lt]=10', ['Emma', 'Éclair, 100%']],
+    ['filter[price][lte]=1e1', ['Dune', 'Emma', 'Éclair, 100%']],
+    ['filter[price][gte]=6&filter[price][lt]=12', ['Dune']],
+    ['filter[price][in]=5,12.5', ['Dune Messiah', 'Emma', 'Éclair, 100%']],
+    ['filter[isbn][in]=4,5', []],
+    ['filter[isbn][in]=4,5&filter[isbn][in]=1', ['Dune', 'Éclair, 100%']],
+    ['filter[tags][has]=sf', ['Dune', 'Dune Messiah']],
+    ['filter[tags][has]=none', []],
+    ['filter[title][prefix]=Dune', ['Dune', 'Dune Messiah']],
+    ['filter[title][prefix]=dune', []],
+    ['filter[title][prefix]=%C3%89', ['Éclair, 100%']],
+    ['filter[title][contains]=MESS', ['Dune Messiah']],
+    ['filter[title][contains]=100%25', ['Éclair, 100%']],
+    ['filter[title][contains]=_', []],
+    ['filter[price][null]=true', ['Zebra']],
+    ['filter[inPrint][null]=false', ['Dune', 'Dune Messiah']],
+    ['filter[inPrint]=true', ['Dune']],
+    ['filter[published][lt]=1900-01-01T00:00:00Z', ['Emma']],
+    ['filter[published]=1815-12-22T23:00:00Z', ['Emma']],
+    [`filter[authorId]=${author.id.toUpperCase()}`, ['Dune', 'Dune Messiah']],
+    ['search=dune&filter[price][gt]=10', ['Dune Messiah']],
+  ] as const)
+    t.same(await titles(service, `${filter}&sort=title&order=asc`), found, filter);
+  t.same((await service.send('GET', `/authors/${author.id}/books?filter[price][gt]=10`)).json.meta, {
+    page: 1,
+    limit: 20,
+    total: 1,
+    totalPages: 1,
+  });
+});
+
+t.test('several sort keys, pages, counts and fields', async (t) => {
+  const { service } = await library(t);
+  t.same(await titles(service, 'sort=price,-title'), [
+    'Éclair, 100%',
+    'Emma',
+    'Dune',
+    'Dune Messiah',
+    'Zebra',
+  ]);
+  t.same(await titles(service, 'sort=-price,title'), [
+    'Dune Messiah',
+    'Dune',
+    'Emma',
+    'Éclair, 100%',
+    'Zebra',
+  ]);
+  t.same(await titles(service, 'sort=-created_at'), BOOKS.map(({ title }) => title).reverse());
+  const first = (await service.send('GET', '/books?sort=price,title&limit=2&filter[price][gt]=0')).json;
+  t.match(first.meta, { page: 1, limit: 2, total: 4, totalPages: 2 });
+  const second = (await service.send('GET', first.links.next)).json;
+  t.same(
+    second.data.map(({ title }: { title: string }) => title),
+    ['Dune', 'Dune Messiah'],
+  );
+  t.equal(second.links.next, null);
+  const uncounted = (await service.send('GET', '/books?count=none&limit=2')).json;
+  t.same(uncounted.meta, { page: 1, limit: 2 });
+  t.match(uncounted.links.next, /count=none/);
+  t.notOk('last' in uncounted.links);
+  const shown = (await service.send('GET', '/books?fields=title,price&filter[title]=Dune')).json.data[0];
+  t.same(Object.keys(shown), ['id', 'title', 'price']);
+  const tagged = await service.send('GET', '/books?fields=title&filter[title]=Dune');
+  const same = { headers: { 'if-none-match': tagged.headers.etag } };
+  t.equal((await service.send('GET', '/books?fields=title&filter[title]=Dune', same)).status, 304);
+  const html = await service.send('GET', '/books?filter[title]=Dune', { headers: { accept: 'text/html' } });
+  t.match(html.text, />Dune</);
+  t.notMatch(html.text, /Emma/);
+});
+
+t.test('related records are included in both directions, with permission', async (t) => {
+  const { service, author } = await library(t);
+  const { data } = (await service.send('GET', '/books?include=author&sort=title,-price')).json;
+  t.equal(data[0]._included.author.name, 'Herbert');
+  t.equal(data.at(-1)._included.author, null);
+  const authors = (await service.send('GET', '/authors?include=books')).json.data;
+  t.same(
+    authors[0]._included.books.map(({ title }: { title: string }) => title),
+    ['Dune', 'Dune Messiah'],
+  );
+  t.notOk('secret' in authors[0]._included.books[0]);
+
+  const secret = 'a secret of more than thirty-two characters';
+  const restricted = await testService(t, {
+    DATABASE_URL: service.databaseUrl,
+    COLLECTIONS: declare(t, DECLARATIONS),
+    MIGRATE: 'auto',
+    AUTH: 'api-key',
+  });
+  const { makeKey } = await import('../support/credentials.js');
+  const { key } = await makeKey(restricted.db, { scopes: ['books:read'] });
+  const headers = { 'x-api-key': key };
+  t.equal((await restricted.send('GET', '/books?filter[price][gt]=1', { headers })).status, 200);
+  t.equal((await restricted.send('GET', '/books?include=author', { headers })).status, 403);
+  t.equal((await restricted.send('PATCH', '/books?filter[price]=1', { headers, body: {} })).status, 403);
+  t.ok(author.id && secret);
+});
+
+t.test('what is not valid is 400 and names what is', async (t) => {
+  const { service } = await library(t);
+  for (const [query, parameter, message] of [
+    ['filter[colour]=red', 'filter[colour]', /title, isbn, price/],
+    ['filter[notes]=x', 'filter[notes]', /names no field/],
+    ['filter[price][near]=1', 'filter[price][near]', /eq, ne, lt, lte, gt, gte, in, null/],
+    ['filter[price][has]=1', 'filter[price][has]', /operators/],
+    ['filter[price]=cheap', 'filter[price]', /must be a number/],
+    ['filter[price]=', 'filter[price]', /must be a number/],
+    ['filter[inPrint]=yes', 'filter[inPrint]', /true or false/],
+    ['filter[authorId]=7', 'filter[authorId]', /id of a record/],
+    ['filter[published]=soon', 'filter[published]', /RFC 3339/],
+    ['filter[title]=a&filter[title]=b', 'filter[title]', /once/],
+    ['filter=x', 'filter', /like filter\[field\]/],
+    ['filter[title][eq][x]=1', 'filter[title][eq][x]', /like filter/],
+    [`filter[price][in]=${'1,'.repeat(200)}`, 'filter[price][in]', /100 values/],
+    ['sort=-colour', 'sort', /created_at, title, price/],
+    ['sort=price,title,price,title,price,title', 'sort', /5 fields/],
+    ['include=publisher', 'include', /author/],
+    ['count=some', 'count', /exact or none/],
+    ['fields=secret', 'fields', /unknown field/],
+  ] as const) {
+    const { status, json } = await service.send('GET', `/books?${query}`);
+    t.equal(status, 400, query);
+    t.equal(json.error.code, 'INVALID_QUERY', query);
+    t.equal(json.error.details.parameter, parameter, query);
+    t.match(json.error.message, message, query);
+  }
+  t.equal(
+    (await service.send('GET', `/books?filter[title]=${encodeURIComponent("'; drop table books; --")}`))
+      .status,
+    200,
+  );
+  t.equal((await service.send('GET', '/books?filter[title]=%00')).json.error.code, 'INVALID_QUERY');
+});
+
+t.test('QUERY reads the same from a body, and repeats it as an address', async (t) => {
+  const { service } = await library(t);
+  const query = (body: unknown, path = '/books') => service.send('QUERY', path, { body });
+  const found = await query({
+    filter: { price: { gte: 5, lt: 12 }, tags: { has: 'sf' }, isbn: { in: ['1', '4,5'] }, inPrint: true },
+    sort: ['-price', 'title'],
+    fields: ['title'],
+    limit: 5,
+  });
+  t.match(found, { status: 200, headers: { 'accept-query': 'application/json' } });
+  t.same(
+    found.json.data.map(({ title }: { title: string }) => title),
+    ['Dune'],
+  );
+  const again = await service.send('GET', found.headers.location!);
+  t.same(again.json.data, found.json.data);
+  t.same((await query({ filter: { isbn: { in: ['4,5'] } } })).json.meta.total, 1, 'a comma in a value');
+  t.equal((await query({})).json.meta.total, BOOKS.length);
+  t.match(await query({ colour: 1 }), { status: 400, json: { error: { code: 'UNKNOWN_PARAMETER' } } });
+  t.match(await query([]), { status: 400, json: { errors: [{ message: 'must be an object' }] } });
+  t.match(await query({ filter: { price: { gte: null } } }), {
+    status: 400,
+    json: { errors: [{ path: '/filter/price/gte' }] },
+  });
+  t.match(await service.send('QUERY', '/books', { body: 'x', type: 'text/plain' }), {
+    status: 415,
+    headers: { 'accept-query': 'application/json' },
+  });
+  t.match((await service.send('OPTIONS', '/books')).headers, {
+    allow: 'GET, HEAD, QUERY, POST, OPTIONS',
+    'accept-query': 'application/json',
+  });
+});
+
+t.test('all records that match a filter are changed or deleted, with one event each', async (t) => {
+  const { service } = await library(t);
+  const { send } = service;
+  t.match(await send('PATCH', '/books', { body: { price: 1 } }), {
+    status: 405,
+    json: { error: { code: 'METHOD_NOT_ALLOWED' } },
+  });
+  t.match(await send('DELETE', '/books'), { status: 405, json: { error: { code: 'METHOD_NOT_ALLOWED' } } });
+  t.match(await send('PATCH', '/books?filter[price][lt]=6', { body: { price: 6, tags: ['cheap'] } }), {
+    status: 200,
+    json: { meta: { matched: 2 } },
+  });
+  t.same((await titles(service, 'filter[tags][has]=cheap')).sort(), ['Emma', 'Éclair, 100%']);
+  const failed = await send('PATCH', '/books?filter[price][gte]=6', { body: { title: '', isbn: 'same' } });
+  t.equal(failed.status, 409, 'a duplicate');
+  t.equal((await titles(service, 'filter[isbn]=same')).length, 0, 'nothing was changed');
+  t.match(await send('DELETE', '/books?filter[title][prefix]=Dune'), {
+    status: 200,
+    json: { meta: { matched: 2 } },
+  });
+  t.equal((await send('GET', '/books')).json.meta.total, 3);
+  const types = await until('the events are there', async () => {
+    const { data } = (await send('GET', '/events?types=books.*&limit=100')).json;
+    return data.length === 9 && data.map(({ type }: { type: string }) => type);
+  });
+  t.same(types.slice(5), ['books.updated', 'books.updated', 'books.deleted', 'books.deleted']);
+});
+
+t.test('more matches than the limit change nothing; a query that takes too long is 503', async (t) => {
+  const { service } = await library(t, { QUERY_TIMEOUT_MS: '50' });
+  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const [{ id, doc }] = (await sql`select id, doc from books limit 1`) as unknown as [
+    { id: string; doc: string },
+  ];
+  await sql`insert into books (id, version, updated_at, doc, title, price)
+    select id, 1, now(), replace(${doc}, ${id}, id::text), 'b' || n, 77
+    from (select gen_random_uuid() as id, n from generate_series(1, 1001) n) as made`;
+  t.match(await service.send('DELETE', '/books?filter[price]=77'), {
+    status: 413,
+    json: { error: { code: 'TOO_MANY_MATCHES', details: { limit: 1000 } } },
+  });
+  t.equal((await service.send('GET', '/books?filter[price]=77')).json.meta.total, 1001);
+  await sql.begin(async (run) => {
+    await run`lock table books in access exclusive mode`;
+    t.match(await service.send('GET', '/books?filter[price]=77'), { status: 503 });
+  });
+});

@@ -1,0 +1,185 @@
+import { once } from 'node:events';
+import { chmodSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { authority, withoutOpenssl } from '../support/certificates.js';
+import { makeKey } from '../support/credentials.js';
+import { dataFolder, startNode, until } from '../support/process.js';
+import { send, testDatabase, testService } from '../support/service.js';
+
+t.jobs = 3;
+
+const COMMAND = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
+
+async function plinth(t: Test, args: readonly string[], env: Record<string, string>, cwd?: string) {
+  const { ended, stdout, stderr } = startNode(t, [COMMAND, ...args], env, cwd);
+  return { code: await ended, out: stdout(), err: stderr() };
+}
+
+t.test('the start says what a new user needs to know, also about .env', async (t) => {
+  const url = new URL(await testDatabase(t));
+  const folder = t.testdir({ '.env': 'PORT=0\nLOG_LEVEL=warn\n', collections: {} });
+  const service = startNode(t, [COMMAND], { DATABASE_URL: String(url) }, folder);
+  await service.ready();
+  const database = url.pathname.slice(1);
+  t.match(
+    service.stdout(),
+    new RegExp(
+      `^Plinth is ready on http://127\\.0\\.0\\.1:\\d+\\n` +
+        ` {2}collections +users \\(\\./collections\\)\\n` +
+        ` {2}database +PostgreSQL on ${url.host}/${database}\\n` +
+        ` {2}access +AUTH=none: every client may read and write everything; hosts: localhost\\n` +
+        ` {2}settings +2 from \\.env\\n` +
+        ` {2}documentation +\\S.*\\n$`,
+    ),
+  );
+  t.notMatch(service.stdout(), url.password);
+  service.child.kill('SIGINT');
+  t.equal(await service.ended, 0);
+  t.match(service.stdout(), /Goodbye\.\n$/);
+});
+
+t.test('a misspelled variable is named with the one that may be meant', async (t) => {
+  const env = {
+    DATABASE_URL: await testDatabase(t),
+    PROT: '4999',
+    AUHT: 'none',
+    PORT: '0',
+    PORTAL: 'x',
+    TERM: 'x',
+  };
+  const service = startNode(t, [COMMAND], env);
+  await service.ready();
+  const warnings = service
+    .stdout()
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => (JSON.parse(line) as { msg: string }).msg);
+  t.same(warnings, [
+    'PROT is not a setting and is ignored: is PORT meant?',
+    'AUHT is not a setting and is ignored: is AUTH meant?',
+  ]);
+  service.child.kill('SIGTERM');
+  await service.ended;
+});
+
+t.test('an invalid setting is shown', async (t) => {
+  t.match(await plinth(t, ['start'], { PORT: 'abc' }), {
+    code: 78,
+    err: /^plinth: PORT must be an integer from 0 to 65535; it is `abc`\n$/,
+  });
+  t.match(
+    await plinth(t, ['start'], {
+      AUTH: 'none',
+      BASIC_SCOPES: 'item:read',
+      DATABASE_URL: await testDatabase(t),
+    }),
+    {
+      code: 78,
+      err: /^plinth: BASIC_SCOPES: `item:read` is not a scope: there are users:read, .*\n$/,
+    },
+  );
+});
+
+t.test('a rejected login is called that, and a database that does not exist too', async (t) => {
+  const url = new URL(await testDatabase(t));
+  const none = new URL(url);
+  none.pathname = '/none';
+  t.match(await plinth(t, ['start'], { DATABASE_URL: String(none), PORT: '0' }), {
+    code: 1,
+    err: /^plinth: database "none" does not exist: create it, or correct DATABASE_URL\n$/,
+  });
+  const sql = postgres(String(url), { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await sql.unsafe(`create role nologin_${process.pid}`);
+  t.teardown(() => sql.unsafe(`drop role nologin_${process.pid}`));
+  const stranger = new URL(url);
+  stranger.username = `nologin_${process.pid}`;
+  const rejected = await plinth(t, ['start'], { DATABASE_URL: String(stranger), PORT: '0' });
+  t.match(rejected, { code: 1, err: /^plinth: the database rejects the login: [^\n]+ in DATABASE_URL\n$/ });
+});
+
+t.test('a collection without its trigger stops the start with what is missing', async (t) => {
+  const url = await testDatabase(t);
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const [trigger] = await sql`
+    select tgname from pg_trigger where tgrelid = 'items'::regclass and not tgisinternal order by tgname limit 1`;
+  await sql.unsafe(`drop trigger ${trigger!.tgname} on items`);
+  await sql.end();
+  const { code, err } = await plinth(t, ['start'], { DATABASE_URL: url, PORT: '0', MIGRATE: 'check' });
+  t.equal(code, 78);
+  t.match(err, /items/);
+  t.match(err, /trigger|attach_collection/);
+});
+
+t.test('DATA_DIR: one line says what to do', async (t) => {
+  for (const DATA_DIR of ['/proc/plinth', '/dev/null/data']) {
+    const { code, out, err } = await plinth(t, ['start'], { DATA_DIR, PORT: '0' });
+    t.same([code, out], [1, ''], DATA_DIR);
+    t.match(err, /^plinth: DATA_DIR \S+ cannot be written: [^\n]+; set DATA_DIR to a folder [^\n]+\n$/);
+  }
+  const folder = await dataFolder(t);
+  const service = startNode(t, [COMMAND], { DATA_DIR: folder, PORT: '0' });
+  const url = await service.ready();
+  t.match(await plinth(t, ['start'], { DATA_DIR: folder, PORT: '0' }), {
+    code: 1,
+    err: /^plinth: DATA_DIR is in use: [^\n]+; stop it, or set another DATA_DIR\n$/,
+  });
+
+  await t.test('an import works beside the service', async (t) => {
+    const file = join(t.testdir({ 'items.json': '{"items":[{"name":"lamp"}]}' }), 'items.json');
+    t.match(await plinth(t, ['import', file], { DATA_DIR: folder }), {
+      code: 0,
+      out: 'items: 1 stored, 0 refused\n',
+    });
+    t.match((await send(url, 'GET', '/items')).json, { data: [{ name: 'lamp' }] });
+  });
+  service.child.kill('SIGTERM');
+  await service.ended;
+});
+
+t.test('HTTP without TLS on the port for TLS is a 400 that says so', { skip: withoutOpenssl }, async (t) => {
+  const pair = authority(t).sign('server');
+  const service = await testService(t, { TLS_CERT: pair.certFile, TLS_KEY: pair.keyFile });
+  const socket = net.connect(Number(new URL(service.url).port), '127.0.0.1');
+  await once(socket, 'connect');
+  socket.write('GET /users HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  const response = await text(socket);
+  t.match(response, /^HTTP\/1\.1 400 Bad Request\r\n/);
+  t.match(response, /"This port speaks HTTPS: the address begins with https:\/\/\."/);
+});
+
+t.test('plinth webhooks listen subscribes, verifies, prints and unsubscribes', async (t) => {
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    WEBHOOK_INSECURE: 'on',
+    WEBHOOK_ALLOW: '127.0.0.1',
+  });
+  const { key } = await makeKey(service.db);
+  const file = join(t.testdir({ key }), 'key');
+  chmodSync(file, 0o600);
+  const options = ['--port', '0', '--service', service.url, '--types', 'items.created', '--key-file', file];
+  const listener = startNode(t, [COMMAND, 'webhooks', 'listen', ...options], {});
+  await listener.ready();
+  const headers = { 'x-api-key': key };
+  t.equal((await service.send('POST', '/items', { headers, body: { name: 'lamp' } })).status, 201);
+  const line = await until('it prints the event', () => /^verified .*$/m.exec(listener.stdout())?.[0]);
+  t.match(line, /^verified \S+ \{.*"type":"items\.created".*"name":"lamp"/);
+  const url = /Listening on (\S+),/.exec(listener.stdout())![1]!;
+  const forged = await send(url, 'POST', '/', { body: { type: 'forged' } });
+  t.equal(forged.status, 400);
+  await until('it says so', () => /^REJECTED MISSING_HEADERS/m.test(listener.stdout()));
+  listener.child.kill('SIGINT');
+  t.equal(await listener.ended, 0);
+  t.same((await service.send('GET', '/webhooks', { headers })).json.data, []);
+
+  const strict = await testService(t);
+  writeFileSync(file, 'unused');
+  const { code, err } = await plinth(t, ['webhooks', 'listen', '--port', '0', '--service', strict.url], {});
+  t.equal(code, 1);
+  t.match(err, /\/url must be an https URL; WEBHOOK_INSECURE=on allows http/);
+});

@@ -1,0 +1,92 @@
+import postgres from 'postgres';
+import t from 'tap';
+import { type ExtendedQuery, readExtended } from '../../src/collection/extended-query.js';
+import { pageSql } from '../../src/collection/query-sql.js';
+import { declare } from '../support/collections.js';
+import { testService } from '../support/service.js';
+
+const ROWS = 1_000_000;
+
+const DECLARATION = {
+  'books.json': {
+    title: 'Book',
+    type: 'object',
+    required: ['title'],
+    properties: {
+      title: { type: 'string', maxLength: 200, 'x-index': true, 'x-search': true },
+      isbn: { type: 'string', 'x-unique': true },
+      price: { type: 'number', 'x-index': true },
+      inPrint: { type: 'boolean', 'x-index': true },
+      tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
+    },
+    'x-collection': { list: 'page' },
+  },
+};
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly Plans?: readonly Plan[];
+}
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+
+t.test('every operator is served by an index, over a million records', async (t) => {
+  const service = await testService(t, { COLLECTIONS: declare(t, DECLARATION), MIGRATE: 'auto' });
+  const { resource } = service.collections.find((each) => each.resource.name === 'books')!;
+  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  // Without triggers and search indexes a million rows take seconds.
+  const indexes =
+    await sql`select indexname, indexdef from pg_indexes where tablename = 'books' and indexdef like '%gin%'`;
+  for (const { indexname } of indexes) await sql.unsafe(`drop index ${indexname}`);
+  await sql.unsafe(`
+    alter table books disable trigger user;
+    insert into books (id, version, updated_at, doc, title, isbn, price, in_print, tags)
+    select lpad(to_hex(n), 32, '0')::uuid, 1, now(), '{}', 'book ' || n, n::text, n % 10000, n % 2 = 0, array['t' || n % 1000]
+    from generate_series(1, ${ROWS}) n;
+    alter table books enable trigger user;
+    ${indexes.map(({ indexdef }) => indexdef).join(';')};
+    analyze books`);
+  await sql`set jit = off`;
+  await sql`set plan_cache_mode = force_custom_plan`;
+  const plan = async (query: string): Promise<Plan[]> => {
+    const extended: ExtendedQuery = readExtended(new URLSearchParams(query), resource)!;
+    const selection = { sort: 'created_at', order: 'asc', search: '' } as const;
+    const { text, args } = pageSql(resource, extended, selection, { limit: 20, offset: 0 });
+    const [row] = await sql.unsafe(`explain (format json) ${text}`, [...args]);
+    return nodesOf((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan);
+  };
+  for (const query of [
+    'filter[title]=book 77',
+    'filter[price][eq]=77',
+    'filter[price][lt]=3',
+    'filter[price][lte]=3',
+    'filter[price][gt]=9990',
+    'filter[price][gte]=9990&filter[price][lt]=9995',
+    'filter[price][in]=1,2,3',
+    'filter[isbn]=77',
+    'filter[isbn][in]=77,78',
+    'filter[title][prefix]=book 777',
+    'filter[title][contains]=k 7777',
+    'filter[tags][has]=t7',
+    'filter[price][null]=true',
+    'filter[price]=77&filter[tags][has]=t7',
+  ])
+    t.notOk(
+      (await plan(query)).some((node) => node['Node Type'] === 'Seq Scan'),
+      query,
+    );
+  // These match most records: the page ends after its twenty, and only the total reads them all.
+  for (const query of [
+    'filter[price][ne]=77',
+    'filter[inPrint]=true',
+    'filter[price][null]=false',
+    'sort=-price,title',
+    'sort=price',
+  ])
+    t.notOk(
+      (await plan(`${query}&count=none`)).some((node) => node['Node Type'] === 'Sort'),
+      query,
+    );
+});

@@ -1,0 +1,255 @@
+import t from 'tap';
+import { declare } from '../support/collections.js';
+import { until } from '../support/process.js';
+import { testService } from '../support/service.js';
+
+const AUTHORS = {
+  title: 'Author',
+  type: 'object',
+  required: ['name'],
+  properties: { name: { type: 'string', minLength: 1, 'x-index': true } },
+};
+const BOOKS = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  title: 'Book',
+  type: 'object',
+  required: ['title', 'isbn'],
+  properties: {
+    title: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 200,
+      'x-normalize': ['trim'],
+      'x-index': true,
+      'x-search': true,
+    },
+    isbn: { type: 'string', pattern: '^[0-9]{13}$', 'x-unique': true },
+    price: { type: 'number', minimum: 0, 'x-index': true },
+    published: { type: 'string', format: 'date', 'x-index': true },
+    tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
+    order: { type: 'boolean', 'x-index': true },
+    sold: { type: 'string', format: 'date-time', 'x-index': true },
+    language: { type: 'string', default: 'en' },
+    rank: { type: 'integer', readOnly: true },
+    pin: { type: 'string', writeOnly: true },
+    authorId: { type: 'string', format: 'uuid', 'x-references': 'authors', 'x-on-delete': 'cascade' },
+    editorId: { type: 'string', 'x-references': 'authors', 'x-on-delete': 'null' },
+  },
+  additionalProperties: true,
+  'x-collection': { list: 'page', sort: '-created_at', nested: true },
+};
+const ISBN = (n: number) => String(9_780_000_000_000 + n);
+
+t.test('a file declares a collection', async (t) => {
+  const folder = declare(t, { 'authors.json': AUTHORS, 'books.json': BOOKS });
+  const { send } = await testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
+  t.equal((await send('GET', '/items')).status, 404, 'items are left out');
+  t.equal((await send('GET', '/users')).status, 200, 'users are always there');
+  const author = (await send('POST', '/authors', { body: { name: 'Ann' } })).json;
+  const editor = (await send('POST', '/authors', { body: { name: 'Ed' } })).json;
+  const body = {
+    title: '  Dune ',
+    isbn: ISBN(1),
+    price: 9.5,
+    tags: ['a', 'b'],
+    order: true,
+    sold: '2026-01-01T02:00:00+02:00',
+    rank: 7,
+    pin: 'secret',
+    editorId: editor.id,
+    extra: { deep: [1] },
+  };
+  const created = await send('POST', `/authors/${author.id}/books`, { body });
+  t.match(created, {
+    status: 201,
+    json: {
+      title: 'Dune',
+      language: 'en',
+      authorId: author.id,
+      editorId: editor.id,
+      extra: { deep: [1] },
+      _version: 1,
+    },
+  });
+  t.notOk('rank' in created.json, 'a read-only field is ignored');
+  t.notOk('pin' in created.json, 'a write-only field is not returned');
+  const path = `/books/${created.json.id}`;
+  t.match(await send('POST', '/books', { body: { title: 'x', isbn: ISBN(1) } }), {
+    status: 409,
+    json: { error: { code: 'DUPLICATE', details: { field: 'isbn' } } },
+  });
+  t.match(await send('POST', '/books', { body: { title: 'x', isbn: '1', price: -1, published: 'x' } }), {
+    status: 400,
+    json: { errors: [{ path: '/isbn' }, { path: '/price' }, { path: '/published' }] },
+  });
+  t.match(
+    await send('POST', '/books', {
+      body: { title: 'x'.repeat(201), isbn: ISBN(2), tags: ['y'.repeat(3000)] },
+    }),
+    {
+      status: 400,
+    },
+  );
+  t.match(await send('POST', '/books', { body: { title: 'x', isbn: ISBN(2), tags: ['y'.repeat(3000)] } }), {
+    status: 400,
+    json: { errors: [{ path: '/tags', keyword: 'maxBytes' }] },
+  });
+  t.match((await send('GET', '/books?search=dun')).json, [{ title: 'Dune' }]);
+  t.match((await send('PATCH', path, { body: { price: 3, rank: 9 } })).json, { price: 3, _version: 2 });
+  await Promise.all(
+    [3, 4, 5].map((n) =>
+      send('POST', '/books', { body: { title: `B${n}`, isbn: ISBN(n), price: n, tags: [] } }),
+    ),
+  );
+  t.same(
+    (await send('GET', '/books?sort=price&order=asc')).json.map(({ title }: { title: string }) => title),
+    ['Dune', 'B3', 'B4', 'B5'],
+  );
+
+  t.equal((await send('DELETE', `/authors/${editor.id}`)).status, 204);
+  const after = (await send('GET', path)).json;
+  t.match(after, { _version: 3, price: 3, title: 'Dune' });
+  t.notOk('editorId' in after, 'a reference to a deleted record is removed');
+  t.ok(after.updated_at > created.json.updated_at);
+  t.equal((await send('DELETE', `/authors/${author.id}`)).status, 204);
+  t.equal((await send('GET', path)).status, 404, 'deleted with its author');
+  t.match((await send('GET', '/books')).json.meta, { total: 3 });
+  const types = async () =>
+    (await send('GET', '/events?types=books.*')).json.data.map(({ type }: { type: string }) => type);
+  await until('the events are final', async () => (await types()).length === 7);
+});
+
+t.test('passwords are write-only fields like others where nobody signs in', async (t) => {
+  const password = { type: 'string', minLength: 8, writeOnly: true };
+  const doors = { title: 'Door', type: 'object', required: ['name'], properties: { name: {}, password } };
+  const service = await testService(t, { COLLECTIONS: declare(t, { 'doors.json': doors }), MIGRATE: 'auto' });
+  const { send, db } = service;
+  const created = await send('POST', '/doors', { body: { name: 'front', password: 'open sesame' } });
+  t.equal(created.status, 201);
+  const path = `/doors/${created.json.id}`;
+  t.match(await send('PATCH', path, { body: { password: 'short' } }), {
+    status: 400,
+    json: { errors: [{ path: '/password' }] },
+  });
+  const written = await send('PATCH', path, { body: { password: 'close sesame' } });
+  t.equal(written.status, 200);
+  for (const { text } of [created, written, await send('GET', path)]) t.notMatch(text, /sesame|password/);
+  t.same(await db.run('select write_only from doors', []), [{ write_only: { password: 'close sesame' } }]);
+  t.same(await db.run('select 1 from passwords', []), []);
+});
+
+t.test('a referenced record cannot be deleted with restrict', async (t) => {
+  const restrict = {
+    ...BOOKS,
+    properties: { ...BOOKS.properties, authorId: { type: 'string', 'x-references': 'authors' } },
+  };
+  const folder = declare(t, { 'authors.json': AUTHORS, 'books.json': restrict });
+  const { send } = await testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
+  const author = (await send('POST', '/authors', { body: { name: 'Ann' } })).json;
+  const book = (await send('POST', '/books', { body: { title: 'x', isbn: ISBN(1), authorId: author.id } }))
+    .json;
+  t.match(await send('DELETE', `/authors/${author.id}`), {
+    status: 409,
+    json: { error: { code: 'REFERENCED', details: { collection: 'books' } } },
+  });
+  t.equal((await send('DELETE', `/books/${book.id}`)).status, 204);
+  t.equal((await send('DELETE', `/authors/${author.id}`)).status, 204);
+});
+
+t.test('scopes and public reading follow the declaration', async (t) => {
+  const open = { ...AUTHORS, 'x-collection': { public: 'read', scopes: { write: 'library' } } };
+  const { send } = await testService(t, {
+    COLLECTIONS: declare(t, { 'authors.json': open }),
+    MIGRATE: 'auto',
+    AUTH: 'api-key',
+  });
+  t.equal((await send('GET', '/authors')).status, 200);
+  t.equal((await send('POST', '/authors', { body: { name: 'Ann' } })).status, 401);
+  t.equal((await send('GET', '/users')).status, 401);
+});
+
+t.test('users have further fields', async (t) => {
+  const folder = declare(t, {
+    'users.json': { properties: { city: { type: 'string', maxLength: 50, 'x-index': true } } },
+  });
+  const { send } = await testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
+  t.match(await send('POST', '/users', { body: { email: 'a@b.org', name: 'Ann', city: 7 } }), {
+    status: 400,
+  });
+  t.match(await send('POST', '/users', { body: { email: 'A@b.org', name: 'Ann', city: 'Rome' } }), {
+    status: 201,
+    json: { email: 'a@b.org', city: 'Rome' },
+  });
+});
+
+t.test('an invalid declaration stops the start with every fault', async (t) => {
+  const folder = declare(t, {
+    'authors.json': '{"type": "object",',
+    'books.json': BOOKS,
+  });
+  await t.rejects(
+    testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' }),
+    /authors\.json: is not JSON: .*position 18/,
+  );
+  const faults = declare(t, {
+    'events.json': AUTHORS,
+    'order.json': AUTHORS,
+    'a.json': {
+      type: 'object',
+      properties: { x: { type: 'strin' }, y: { 'x-indx': true, 'x-index': 1 } },
+      'x-collection': { lst: 1 },
+    },
+    'b.json': {
+      title: 'B',
+      type: 'object',
+      properties: {
+        x: { type: 'object', 'x-index': true },
+        y: { type: 'string', 'x-references': 'nothing' },
+      },
+    },
+    'c.json': { type: 'array' },
+  });
+  const error = await testService(t, { COLLECTIONS: faults, MIGRATE: 'auto' }).then(
+    () => t.fail('it starts'),
+    (error: Error) => error.message.replaceAll(`${faults}/`, ''),
+  );
+  for (const expected of [
+    'events.json: events is a name that the service itself uses',
+    'order.json: order is a reserved word of PostgreSQL',
+    'a.json#/properties/x/type: must be one of',
+    'a.json#/properties/y/x-index: must be boolean',
+    'a.json#/x-collection/lst: is not a known option',
+    'b.json#/properties/x/type: a field with x-index',
+    'b.json#/properties/y/x-references: there is no collection nothing: there are',
+    'c.json#/type: must be "object"',
+  ])
+    t.match(error, expected);
+  const typo = declare(t, {
+    'a.json': { ...AUTHORS, properties: { name: { type: 'string', 'x-indx': true } } },
+  });
+  await t.rejects(testService(t, { COLLECTIONS: typo, MIGRATE: 'auto' }), /unknown keyword: "x-indx"/);
+});
+
+t.test('schemas refer to definitions in other files', async (t) => {
+  const folder = declare(t, {
+    '_shared.json': {
+      $defs: { money: { type: 'object', required: ['amount'], properties: { amount: { type: 'number' } } } },
+    },
+    'authors.json': {
+      ...AUTHORS,
+      properties: { name: { type: 'string' }, fee: { $ref: '_shared.json#/$defs/money' } },
+      if: { required: ['fee'] },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: { required: ['iban'] },
+    },
+  });
+  const { send } = await testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
+  t.match((await send('POST', '/authors', { body: { name: 'x', fee: {} } })).json.errors, [
+    { path: '/iban' },
+    { path: '/fee/amount' },
+  ]);
+  t.equal(
+    (await send('POST', '/authors', { body: { name: 'x', fee: { amount: 1 }, iban: 'y' } })).status,
+    201,
+  );
+});

@@ -1,0 +1,108 @@
+import * as client from 'openid-client';
+import type { Test } from 'tap';
+import { type ClientFields, createClient } from '../../src/issuer/clients.js';
+import { freePort } from '../../src/process/listen.js';
+import { type TestService, testService } from '../support/service.js';
+import { type Page, Visitor } from './visitor.js';
+
+export const PASSWORD = 'correct horse battery staple';
+/** An address of a native application, which nothing listens on: the visitor stops there. */
+export const REDIRECT = 'http://127.0.0.1:7777/callback';
+
+const CLIENT: ClientFields = {
+  name: 'Reader',
+  confidential: false,
+  grantTypes: ['authorization_code', 'refresh_token'],
+  redirectUris: ['http://127.0.0.1/callback'],
+  native: true,
+  scopes: ['self', 'items:read'],
+  tokenFormat: 'jwt',
+};
+
+export interface AuthorizationServer {
+  readonly service: TestService;
+  readonly issuer: string;
+  readonly user: { readonly id: string; readonly email: string };
+  register(
+    fields?: Partial<ClientFields>,
+  ): Promise<{ readonly id: string; readonly config: client.Configuration }>;
+}
+
+/** A service that is its own authorization server, with one user. */
+export async function authorizationServer(
+  t: Test,
+  { host = '127.0.0.1', ...env }: Record<string, string> = {},
+): Promise<AuthorizationServer> {
+  const port = await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' });
+  const issuer = `http://${host}:${port}`;
+  const settings = { AUTH: 'bearer', AUTH_SERVER: 'on', PORT: String(port), PUBLIC_URL: issuer };
+  const service = await testService(t, { ...settings, ...env });
+  const open = await testService(t, { DATABASE_URL: service.databaseUrl });
+  const email = 'ann@example.org';
+  const body = { email, name: 'Ann', password: PASSWORD };
+  const { json } = await open.send('POST', '/users', { body });
+  const register = async (fields: Partial<ClientFields> = {}) => {
+    const { client: stored, secret } = await createClient(service.db, { ...CLIENT, ...fields });
+    const options = { execute: [client.allowInsecureRequests] };
+    const config = await client.discovery(new URL(issuer), stored.id, secret, undefined, options);
+    return { id: stored.id, config };
+  };
+  return { service, issuer, user: { id: json.id, email }, register };
+}
+
+export interface Flow {
+  readonly url: URL;
+  readonly verifier: string;
+  readonly state: string;
+  readonly visitor: Visitor;
+}
+
+/** The beginning of the authorization code flow with PKCE. */
+export async function begin(
+  { issuer }: AuthorizationServer,
+  config: client.Configuration,
+  parameters: Record<string, string> = {},
+  visitor = new Visitor(issuer),
+): Promise<Flow> {
+  const verifier = client.randomPKCECodeVerifier();
+  const state = client.randomState();
+  const url = client.buildAuthorizationUrl(config, {
+    redirect_uri: REDIRECT,
+    scope: 'openid self offline_access',
+    prompt: 'consent',
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    state,
+    ...parameters,
+  });
+  if (parameters.prompt === '') url.searchParams.delete('prompt');
+  return { url, verifier, state, visitor };
+}
+
+/** Signs in and allows what the client requests. Returns where the browser ends. */
+export async function consent(
+  { visitor, url }: Pick<Flow, 'visitor' | 'url'>,
+  user: { email: string },
+  password = PASSWORD,
+): Promise<Page> {
+  let page = await visitor.open(String(url));
+  if (/name="password"/.test(page.text))
+    page = await visitor.submit(page, { email: user.email, password, action: 'sign-in' });
+  if (/value="allow"/.test(page.text)) page = await visitor.submit(page, { action: 'allow' });
+  return page;
+}
+
+/** The whole flow. */
+export async function signIn(
+  server: AuthorizationServer,
+  config: client.Configuration,
+  parameters: Record<string, string> = {},
+  password = PASSWORD,
+): Promise<client.TokenEndpointResponse & client.TokenEndpointResponseHelpers> {
+  const flow = await begin(server, config, parameters);
+  const page = await consent(flow, server.user, password);
+  return client.authorizationCodeGrant(config, new URL(page.url), {
+    pkceCodeVerifier: flow.verifier,
+    expectedState: flow.state,
+  });
+}

@@ -1,0 +1,4 @@
+import t from 'tap';
+import { runRenamed } from '../support/run-renamed.js';
+
+await runRenamed(t, 'events');

@@ -1,0 +1,196 @@
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import type { Declaration } from '../../src/declarations/declaration.js';
+import { readDeclarations } from '../../src/declarations/read-declarations.js';
+import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
+import { planText } from '../../src/schema/plan-text.js';
+import { declare } from '../support/collections.js';
+import { testDatabase, testService } from '../support/service.js';
+
+const AUTHORS = { title: 'Author', type: 'object', properties: { name: { type: 'string' } } };
+const PLAIN = {
+  title: 'Book',
+  type: 'object',
+  properties: {
+    title: { type: 'string' },
+    isbn: { type: 'string' },
+    price: { type: 'number' },
+    tags: { type: 'array', items: { type: 'string' } },
+    authorId: { type: 'string' },
+  },
+};
+/** The same with everything that has to be built beside the documents. */
+const INDEXED = {
+  ...PLAIN,
+  properties: {
+    name: { type: 'string', 'x-was': 'title', 'x-index': true, 'x-search': true },
+    isbn: { type: 'string', 'x-unique': true },
+    price: { type: 'number', 'x-index': true },
+    tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
+    authorId: { type: 'string', 'x-references': 'authors', 'x-on-delete': 'null' },
+  },
+};
+
+const declarations = (t: Test, books: object): readonly Declaration[] =>
+  readDeclarations(declare(t, { 'authors.json': AUTHORS, 'books.json': books })).collections;
+
+/** A database with books of before: 2,500, so that the work on documents takes several batches. */
+async function library(t: Test, books: object = PLAIN) {
+  const url = await testDatabase(t);
+  const before = declarations(t, books);
+  await migrateCollections(url, before);
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await sql.unsafe(`
+    insert into authors (id, updated_at, doc)
+    select first_id(1), now(), '{"id":"' || first_id(1) || '","name":"Ann","created_at":"1970-01-01T00:00:00.001Z","updated_at":"1970-01-01T00:00:00.001Z","_version":1}';
+    insert into books (id, updated_at, doc)
+    select first_id(n), now(), format(
+      '{"id":"%s","title":"T%s","isbn":"%s","price":%s,"tags":["a","t%s"],"authorId":"%s","created_at":"1970-01-01T00:00:01.000Z","updated_at":"1970-01-01T00:00:01.000Z","_version":1}',
+      first_id(n), n, n, n, n % 10, first_id(1))
+    from generate_series(1, 2500) as n`);
+  return { url, sql };
+}
+
+t.test('a plan is SQL that says what it locks; after it nothing is left to do', async (t) => {
+  const { url, sql } = await library(t);
+  const after = declarations(t, INDEXED);
+  const plan = await planCollections(url, after);
+  const text = planText(plan);
+  for (const expected of [
+    'alter table books add column price double precision;',
+    'create index concurrently books_price_asc on books (price asc nulls last, id asc);',
+    'create unique index concurrently books_isbn_key on books (isbn collate "C");',
+    'create index concurrently books_tags_has on books using gin (tags);',
+    'foreign key (author_id) references authors (id) on delete no action not valid;',
+    'alter table books validate constraint books_author_id_fkey;',
+    'Locks books, for an instant.',
+  ])
+    t.match(text, expected);
+  t.equal(
+    (
+      await sql`select count(*)::int as n from pg_attribute where attrelid = 'books'::regclass and attname = 'price'`
+    )[0]!.n,
+    0,
+    'a plan changes nothing',
+  );
+  await migrateCollections(url, after);
+  t.match(planText(await planCollections(url, after)), 'matches the declarations');
+  const [book] =
+    await sql`select doc, price, tags, isbn, name, author_id, version from books order by id limit 1`;
+  t.match(book, { price: 1, tags: ['a', 't1'], isbn: '1', name: 'T1', version: 2 });
+  t.match(JSON.parse(book!.doc), { name: 'T1', _version: 2 });
+  t.notOk('title' in JSON.parse(book!.doc));
+  const { send } = await testService(t, {
+    DATABASE_URL: url,
+    COLLECTIONS: declare(t, { 'authors.json': AUTHORS, 'books.json': INDEXED }),
+  });
+  t.match((await send('GET', '/books?page=1&limit=1')).json.meta, { total: 2500 });
+});
+
+t.test('a migration that ends at any step is completed by the next one', async (t) => {
+  const { url: first } = await library(t);
+  const after = declarations(t, INDEXED);
+  const { steps } = await planCollections(first, after);
+  t.ok(steps.length >= 15, `${steps.length} steps`);
+  for (let killed = 0; killed < steps.length; killed++) {
+    const { url, sql } = await library(t);
+    await t.rejects(
+      migrateCollections(url, after, {
+        onStep: (_, index) => {
+          if (index === killed) throw new Error('killed');
+        },
+      }),
+      /killed/,
+    );
+    await migrateCollections(url, after);
+    t.match(planText(await planCollections(url, after)), 'matches the declarations', `step ${killed}`);
+    t.match(
+      await sql`select count(*)::int as n from books where price is not null and author_id is not null and doc like '%"name"%'`,
+      [{ n: 2500 }],
+    );
+  }
+});
+
+t.test('an index whose build was interrupted is built again', async (t) => {
+  const { url, sql } = await library(t);
+  await sql`insert into books (id, updated_at, doc) select first_id(9000), now(), replace(doc, first_id(1)::text, first_id(9000)::text) from books where id = first_id(1)`;
+  const unique = declarations(t, {
+    ...PLAIN,
+    properties: { ...PLAIN.properties, isbn: { type: 'string', 'x-unique': true } },
+  });
+  await t.rejects(
+    migrateCollections(url, unique),
+    /Build the index books_isbn_key: .*duplicate|could not create unique index/,
+  );
+  await sql`delete from books where id = first_id(9000)`;
+  const text = planText(await planCollections(url, unique));
+  t.match(text, /Remove the index books_isbn_key, whose build was interrupted/);
+  await migrateCollections(url, unique);
+  t.match(planText(await planCollections(url, unique)), 'matches the declarations');
+});
+
+t.test('stored records that violate a new rule are reported before anything is changed', async (t) => {
+  const { url } = await library(t);
+  const stricter = declarations(t, {
+    ...PLAIN,
+    properties: { ...PLAIN.properties, price: { type: 'number', maximum: 2000, 'x-index': true } },
+  });
+  t.match(
+    planText(await planCollections(url, stricter)),
+    '500 of 2500 records of books violate the declaration',
+  );
+  await t.rejects(
+    migrateCollections(url, stricter),
+    /500 of 2500 records of books[\s\S]*00000000-07d1-[^:]*: \/price must be <= 2000/,
+  );
+  await migrateCollections(url, stricter, { allowViolations: true });
+  t.match(planText(await planCollections(url, stricter)), 'matches the declarations');
+});
+
+t.test('collections are renamed, and removed only on request', async (t) => {
+  const { url, sql } = await library(t, INDEXED_BEFORE);
+  const folder = declare(t, {
+    'authors.json': AUTHORS,
+    'works.json': { ...INDEXED_BEFORE, 'x-collection': { was: 'books' } },
+  });
+  await migrateCollections(url, readDeclarations(folder).collections);
+  t.match(await sql`select count(*)::int as n from works`, [{ n: 2500 }]);
+  t.match(
+    planText(await planCollections(url, readDeclarations(folder).collections)),
+    'matches the declarations',
+  );
+  const less = readDeclarations(declare(t, { 'works.json': PLAIN_WORKS })).collections;
+  const plan = await planCollections(url, less);
+  t.match(
+    planText(plan),
+    /Only with --allow-drop.*Remove the collection authors.*Loses all records of authors/,
+  );
+  await migrateCollections(url, less);
+  t.match(
+    await sql`select count(*)::int as n from authors`,
+    [{ n: 1 }],
+    'nothing is lost without --allow-drop',
+  );
+  await migrateCollections(url, less, { allowDrop: true });
+  await t.rejects(sql`select 1 from authors`, /does not exist/);
+});
+
+const INDEXED_BEFORE = {
+  ...PLAIN,
+  properties: {
+    ...PLAIN.properties,
+    price: { type: 'number', 'x-index': true },
+    authorId: { type: 'string', 'x-references': 'authors' },
+  },
+};
+const PLAIN_WORKS = PLAIN;
+
+t.test('two services that start at once migrate once', async (t) => {
+  const url = await testDatabase(t);
+  const folder = declare(t, { 'authors.json': AUTHORS, 'books.json': INDEXED });
+  const env = { DATABASE_URL: url, COLLECTIONS: folder, MIGRATE: 'auto' };
+  const [a, b] = await Promise.all([testService(t, env), testService(t, env)]);
+  t.equal((await a.send('POST', '/books', { body: { name: 'x' } })).status, 201);
+  t.match((await b.send('GET', '/books')).json, [{ name: 'x' }]);
+});

@@ -1,0 +1,22 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { readDeclarations } from '../../src/declarations/read-declarations.js';
+import { resourcesOf } from '../../src/declarations/resource-of.js';
+import { COLLECTIONS } from './names.js';
+
+/** The collections that the tests use. */
+export const RESOURCES = resourcesOf(readDeclarations(COLLECTIONS.COLLECTIONS).collections);
+
+const named = (name: string) => RESOURCES.find((resource) => resource.name === name)!;
+export const [users, items, posts] = [named('users'), named('items'), named('posts')];
+
+/** A folder with declarations, by file name; removed after the test. */
+export function declare(t: Test, files: Readonly<Record<string, unknown>>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'plinth-collections-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  for (const [name, content] of Object.entries(files))
+    writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
+  return folder;
+}

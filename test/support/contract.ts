@@ -1,0 +1,212 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import type { App } from '../../src/app.js';
+import { CATALOGUE } from '../../src/errors/catalogue.js';
+import type { JsonObject } from '../../src/json.js';
+import { NOBODY } from '../../src/principal.js';
+import { createAjv } from '../../src/validation/ajv.js';
+
+/** A response of the service, as a test received it. */
+export interface Received {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+interface DocumentedResponse {
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly content?: Readonly<Record<string, { readonly schema: JsonObject }>>;
+}
+
+interface DocumentedOperation {
+  readonly responses: Readonly<Record<string, DocumentedResponse & { readonly $ref?: string }>>;
+}
+
+/** The fields that any response may have, besides those that the document names. */
+const UNNAMED = new Set(
+  'date connection keep-alive content-type content-length content-encoding transfer-encoding vary allow x-content-type-options content-security-policy strict-transport-security x-accel-buffering accept-post accept-patch cache-control x-total-count referrer-policy x-frame-options set-cookie traceparent server-timing'.split(
+    ' ',
+  ),
+);
+
+/** Errors of a connection or of any request, which the document has as `default`. */
+const GENERAL = new Set([414, 417, 421, 431, 500, 501, 505]);
+
+/** Checks the responses of a service against its own OpenAPI document. */
+export class Contract {
+  readonly #checked = new Set<string>();
+  readonly #validators = new Map<string, ValidateFunction>();
+  readonly #ajv = createAjv();
+  readonly #paths: readonly (readonly [pattern: RegExp, path: string])[];
+
+  private constructor(readonly document: JsonObject & { paths: Record<string, JsonObject> }) {
+    this.#ajv.addVocabulary(['openapi', 'info', 'servers', 'tags', 'paths', 'webhooks', 'components']);
+    formats.default(this.#ajv, { keywords: false });
+    this.#ajv.addSchema({ ...document, $id: 'document' }, 'document');
+    this.#paths = Object.keys(document.paths)
+      .sort((a, b) => a.split('{').length - b.split('{').length)
+      .map((path) => [new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`), path]);
+    noteDocumented(document);
+  }
+
+  /** The contract of a service; services with the same document share one. */
+  static async of(service: App): Promise<Contract> {
+    const found = byService.get(service);
+    if (found) return found;
+    const key = keyOf(service);
+    const known =
+      contracts.get(key) ?? new Contract((await service.documents.openApi(NOBODY)) as Contract['document']);
+    contracts.set(key, known);
+    byService.set(service, known);
+    return known;
+  }
+
+  /** What a response contradicts; undefined: nothing, or the document is not about its path. */
+  violation(method: string, target: string, response: Received, body = ''): string | undefined {
+    const [path = '', query = ''] = target.split('?');
+    const template = this.#paths.find(([pattern]) => pattern.test(path.replace(/^\/api\/v1(?=\/)/, '')))?.[1];
+    const key = method === 'HEAD' ? 'get' : method === 'QUERY' ? 'x-query' : method.toLowerCase();
+    const operation = template === undefined ? undefined : (this.document.paths[template]![key] as unknown);
+    if (operation === undefined) return undefined;
+    const { status } = response;
+    const signature = signatureOf(response);
+    noteSeen(kindOf(template!, this.document), key, status);
+    const name = `${method} ${template} ${status}`;
+    // With `fields`, records lack members that the schema requires.
+    const partial = /(^|&)fields=/.test(query) || (method === 'QUERY' && body.includes('"fields"'));
+    if (this.#checked.has(`${name} ${signature}`)) return undefined;
+    const fault = this.#faultOf(operation as DocumentedOperation, response, method, partial);
+    if (fault === undefined) this.#checked.add(`${name} ${signature}`);
+    return fault === undefined ? undefined : `${name}: ${fault}: ${response.text.slice(0, 300)}`;
+  }
+
+  #faultOf(
+    { responses }: DocumentedOperation,
+    { status, headers, text }: Received,
+    method: string,
+    partial: boolean,
+  ): string | undefined {
+    const found = responses[status] ?? (GENERAL.has(status) ? responses.default : undefined);
+    if (!found) return `the status is not documented (${Object.keys(responses).join(', ')})`;
+    const response = found.$ref === undefined ? found : (this.#resolve(found.$ref) as DocumentedResponse);
+    const named = new Set(Object.keys(response.headers ?? {}).map((each) => each.toLowerCase()));
+    const unnamed = Object.keys(headers).filter(
+      (each) => !UNNAMED.has(each) && !named.has(each) && !each.startsWith('access-control-'),
+    );
+    if (unnamed.length > 0) return `the fields are not documented: ${unnamed.join(', ')}`;
+    if (text === '' || method === 'HEAD') return undefined;
+    const type = String(headers['content-type'] ?? '').split(';')[0]!;
+    const schema = response.content?.[type]?.schema;
+    if (!schema) return `the media type ${type} is not documented`;
+    if (!/[/+]json$/.test(type) || partial) return undefined;
+    return this.#invalid(schema, JSON.parse(text));
+  }
+
+  #resolve(reference: string): unknown {
+    return reference
+      .slice(2)
+      .split('/')
+      .reduce<unknown>((value, step) => (value as JsonObject)[step], this.document);
+  }
+
+  #invalid(schema: JsonObject, value: unknown): string | undefined {
+    const text = JSON.stringify(schema).replaceAll('"#/', '"document#/');
+    const validate = this.#validators.get(text) ?? this.#ajv.compile(JSON.parse(text) as JsonObject);
+    this.#validators.set(text, validate);
+    if (validate(value)) return undefined;
+    return validate
+      .errors!.slice(0, 4)
+      .map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`)
+      .join('; ');
+  }
+}
+
+const byService = new WeakMap<App, Contract>();
+const contracts = new Map<string, Contract>();
+
+/** What decides what the document of a service says. */
+function keyOf({ documents: { settings }, routes }: App): string {
+  const { resources, ...rest } = settings;
+  const flags = Object.entries(rest).filter(([name]) => DECIDING.includes(name));
+  const collections = resources.map(({ name, schema, scopes }) => [name, schema, scopes]);
+  return JSON.stringify([
+    flags,
+    collections,
+    routes.map(({ path, actions }) => [path, Object.keys(actions)]),
+  ]);
+}
+
+const DECIDING =
+  'auth issuer authServer tombstones requireIfMatch isJsonServer hasEvents publicUrl publicPrefix isRateLimited isRetiring'.split(
+    ' ',
+  );
+
+/** What distinguishes a response from others of the same operation. */
+function signatureOf({ status, headers, text }: Received): string {
+  const [, code = ''] = status < 400 ? [] : (/"code":"([A-Z_]+)"/.exec(text) ?? []);
+  const keys = status < 400 ? text.slice(0, 2000).replace(/:("[^"]*"|[\d.]+)/g, '') : '';
+  return `${Object.keys(headers).join()} ${headers['content-type']} ${code} ${keys}`;
+}
+
+/** A path with the names of collections replaced, so that all collections count as one. */
+function kindOf(path: string, { paths }: Contract['document']): string {
+  const isCollection = (name: string) => paths[`/${name}`]?.['x-query'] !== undefined;
+  return path
+    .split('/')
+    .map((name) => (isCollection(name) ? '*' : name))
+    .join('/');
+}
+
+const FOLDER = process.env.PLINTH_TEST_CONTRACT;
+const documented = new Set<string>();
+const seen = new Set<string>();
+
+if (FOLDER !== undefined)
+  process.on('exit', () => {
+    mkdirSync(FOLDER, { recursive: true });
+    writeFileSync(join(FOLDER, `${process.pid}.json`), JSON.stringify([[...documented], [...seen]]));
+  });
+
+/** Codes of the stages that all operations share; one operation stands for all. */
+const SHARED = new Set(
+  'BAD_REQUEST UNSUPPORTED_VERSION VERSION_MISMATCH VERSION_SUNSET UNAUTHORIZED INSUFFICIENT_SCOPE NOT_ACCEPTABLE REQUEST_TIMEOUT PAYLOAD_TOO_LARGE UNSUPPORTED_MEDIA_TYPE VALIDATION_ERROR RATE_LIMITED SERVICE_UNAVAILABLE QUERY_TIMEOUT RESPONSE_TOO_LARGE INSUFFICIENT_STORAGE INVALID_QUERY UNKNOWN_PARAMETER METHOD_NOT_ALLOWED IDEMPOTENCY_KEY_IN_USE IDEMPOTENCY_KEY_REUSED STORED_RESPONSE_TOO_LARGE'.split(
+    ' ',
+  ),
+);
+
+function noteDocumented(document: Contract['document']): void {
+  for (const [path, item] of Object.entries(document.paths))
+    for (const [key, operation] of Object.entries(item)) {
+      const { responses } = operation as unknown as DocumentedOperation;
+      for (const [status, { $ref }] of Object.entries(responses)) {
+        const codes = $ref === undefined ? [] : $ref.split('/').at(-1)!.split('.').slice(1);
+        const plain = codes.map((code) => code.split('-')[0]!);
+        const isShared = plain.length > 0 && plain.every((code) => SHARED.has(code) || status === 'default');
+        if (!isShared) documented.add(`${key} ${kindOf(path, document)} ${status}`);
+      }
+    }
+}
+
+function noteSeen(kind: string, key: string, status: number): void {
+  seen.add(`${key} ${kind} ${status}`);
+}
+
+/** The documented statuses that no test of a whole run has provoked. The catalogue's own check is about the codes. */
+export function contractGaps(folder: string): string[] {
+  const files = readdirSync(folder).map(
+    (name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as [string[], string[]],
+  );
+  const found = new Set(files.flatMap(([, each]) => each));
+  return [...new Set(files.flatMap(([each]) => each))]
+    .filter((entry) => !found.has(entry))
+    .sort()
+    .map((entry) => `no test provokes what the OpenAPI document promises: ${entry}`);
+}
+
+/** The codes of the catalogue that the document does not have. */
+export function codesWithout(document: JsonObject): string[] {
+  const text = JSON.stringify(document);
+  return Object.keys(CATALOGUE).filter((code) => !text.includes(`"${code}"`));
+}

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import type { Resource } from '../../src/collection/resource.js';
+import type { Json } from '../../src/json.js';
+import { type ImportOptions, importSources, type Load } from '../../src/transfer/import-sources.js';
+import { sourcesOf } from '../../src/transfer/sources.js';
+
+export interface Outcome extends Load {
+  /** Place and reason of each refusal, sorted. */
+  readonly refusals: string[];
+}
+
+/** Imports records, or the text of a JSON file with them, into the database of a service. */
+export async function load(
+  { url, resources }: { url: string; resources: readonly Resource[] },
+  records: Record<string, Json[]> | string,
+  options: Partial<ImportOptions> = {},
+): Promise<Outcome> {
+  const bytes = Buffer.from(typeof records === 'string' ? records : JSON.stringify(records));
+  const digest = createHash('sha256').update(bytes).digest('hex');
+  const input = {
+    name: 'records.json',
+    format: 'json' as const,
+    head: bytes,
+    size: bytes.length,
+    digest,
+    start: 0,
+    read: async function* (from: number) {
+      yield bytes.subarray(from);
+    },
+    close: () => undefined,
+  };
+  const refusals: string[] = [];
+  const nothing = { buildIndexes: async () => undefined, onIndex: () => undefined };
+  const target = { url, resources, events: true, tombstones: false, ...nothing };
+  const outcome = await importSources(target, await sourcesOf(input, undefined), {
+    strict: false,
+    resume: false,
+    rename: new Map(),
+    recordLimit: 1_048_576,
+    digest,
+    onRefused: (position, reason) => refusals.push(`${position}: ${reason}`),
+    onProgress: () => undefined,
+    ...options,
+  });
+  return { ...outcome, refusals: refusals.sort() };
+}

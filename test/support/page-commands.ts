@@ -1,0 +1,200 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
+import { readConfig } from '../../src/config/config.js';
+import { freePort } from '../../src/process/listen.js';
+import { Visitor } from '../issuer/visitor.js';
+import { dataFolder, startProgram, until } from './process.js';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** A code block: a command, what it prints, settings, or a file whose name stands in the text before it. */
+export interface Block {
+  readonly language: string;
+  readonly text: string;
+  readonly before: string;
+}
+
+export function blocksOf(page: string): Block[] {
+  const text = readFileSync(join(ROOT, page), 'utf8');
+  return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map((found) => ({
+    language: found[1]!,
+    text: found[2]!,
+    before: text.slice(0, found.index).split('\n\n').slice(-2).join(' '),
+  }));
+}
+
+/** Commands that are run elsewhere, or need what a test does not have. */
+const ELSEWHERE: readonly RegExp[] = [
+  // The continuous integration installs and tests, and runs .ci/docker; test/system/bundle.test.ts runs the bundle.
+  /^npm ci && npm test$/m,
+  /^npm run bundle$/m,
+  /^node dist\/plinth\.cjs/m,
+  /^docker /m,
+  // Benchmarks take minutes.
+  /^npm run bench/m,
+  /^node dist\/bench\//m,
+  // Packages of a registry.
+  /^npm install --no-save/m,
+  /^npx openapi-typescript/m,
+  // test/webhooks/package.test.ts verifies a delivery with the command.
+  /^WEBHOOK_SECRET=whsec_\.\.\./m,
+];
+
+/** The project is installed and built already. */
+const BUILD = /^npm ci && |^npm run build\n/;
+
+const ANY = '[\\s\\S]*?';
+const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+const MASKS: [what: RegExp, pattern: string][] = [
+  [/\\\.\\\.\\\.\n?/g, ANY],
+  [UUID, '([0-9a-f-]{36})'],
+  [/20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\\\.\d{3}Z/g, '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z'],
+  [/\n/g, `\\r?\\n(?:[\\w-]+: .*\\r?\\n)*`],
+];
+
+/** A pattern for what the page prints: ids and times are others, `...` is anything, and header fields may come between. */
+function patternOf(printed: string): RegExp {
+  const escaped = printed.trimEnd().replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  return new RegExp(MASKS.reduce((text, [what, pattern]) => text.replace(what, pattern), escaped));
+}
+
+interface PageOptions {
+  /** What the page's folder contains of the project. */
+  readonly copied?: readonly string[];
+  /** Files of the folder besides. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
+  /** The URL of the database that the page's service and commands use; absent: an embedded one in the folder. */
+  readonly databaseUrl?: string;
+  /** Whether a service runs from the beginning. Its URL is given to `prepare`, which returns variables of the commands. */
+  readonly prepare?: (url: string) => Promise<Record<string, string>>;
+  /** Whether a response with an error fails the command. */
+  readonly strict?: boolean;
+}
+
+/** Runs the commands of a page in order, as printed, and compares their output. Returns the URL of its service. */
+export async function runPage(t: Test, page: string, options: PageOptions = {}): Promise<string> {
+  const folder = await dataFolder(t);
+  const port = String(await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' }));
+  const bin = layOut(folder, options);
+  const env: Record<string, string> = {
+    PATH: `${bin}:${process.env.PATH}`,
+    HOME: folder,
+    PORT: port,
+    npm_config_ignore_scripts: 'true',
+    npm_config_update_notifier: 'false',
+    ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
+    ...options.env,
+  };
+  /** Ids that the page prints, and those that commands printed in their places. */
+  const ids = new Map<string, string>();
+  const here = (text: string) =>
+    text
+      .replaceAll(/(127\.0\.0\.1|localhost):3000/g, `$1:${port}`)
+      .replaceAll('PORT=8080', `PORT=${port}`)
+      .replaceAll(/postgres:\/\/\S+@db\/plinth/g, options.databaseUrl ?? '')
+      .replaceAll(UUID, (id) => ids.get(id) ?? id);
+
+  let service: ReturnType<typeof startProgram> | undefined;
+  const stop = async () => {
+    if (!service || service.child.exitCode !== null || service.child.signalCode !== null) return;
+    process.kill(-service.child.pid!, 'SIGTERM');
+    await service.ended;
+  };
+  t.teardown(stop);
+  const start = async (command: string) => {
+    await stop();
+    service = startProgram(t, 'bash', ['-c', command], env, folder);
+    await service.ready();
+    return service.stdout();
+  };
+  /** Commands that end only when they are interrupted. */
+  const watch = async (command: string) => {
+    const endless = startProgram(t, 'bash', ['-c', command], env, folder);
+    await until(`${command} prints something`, () => endless.stdout() !== '');
+    return endless.stdout();
+  };
+  const run = async (command: string) => {
+    const child = spawn('bash', ['-c', command], { cwd: folder, env });
+    let out = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (chunk: string) => {
+        out += chunk;
+        const [, url] = /Open in a browser: (\S+)/.exec(chunk) ?? [];
+        if (url !== undefined) void allow(port, url);
+      });
+    const [code] = (await once(child, 'close')) as [number];
+    t.equal(code, 0, `${page}: ${command}${out}`);
+    return out;
+  };
+
+  /** What the last command printed; undefined: it was run elsewhere. */
+  let printed: string | undefined;
+  let client = '';
+  const compare = (expected: string, printed: string) => {
+    const found = patternOf(here(expected)).exec(printed);
+    t.ok(found, `what it prints: ${expected}instead of ${printed}`);
+    for (const [at, id] of [...here(expected).matchAll(UUID)].entries())
+      ids.set(id[0], found?.[at + 1] ?? '');
+  };
+  const perform = async (command: string) => {
+    if (/(npm start|^plinth|plinth start)$/m.test(command)) return start(command);
+    if (/curl -N|webhooks listen$/m.test(command)) return watch(command);
+    return run(command.replace('--client ID', `--client ${client}`));
+  };
+  if (options.prepare) {
+    await start('plinth start');
+    Object.assign(env, await options.prepare(`http://127.0.0.1:${port}`));
+  }
+  for (const { language, text, before } of blocksOf(page)) {
+    const [, file] = /`([\w./-]+\.json)` (?:declares|has)/.exec(before) ?? [];
+    if (language === 'sh') {
+      printed = undefined;
+      if (ELSEWHERE.some((pattern) => pattern.test(text))) continue;
+      printed = await perform(here(text.replace(BUILD, '')));
+      client = [...printed.matchAll(/^id: +(\S+)$/gm)].at(-1)?.[1] ?? client;
+      env.KEY = /^key: +(\S+)$/m.exec(printed)?.[1] ?? env.KEY ?? '';
+    } else if (language === 'properties') {
+      t.doesNotThrow(() => readConfig(settingsIn(text)), `${page}: ${text}`);
+    } else if (language === 'json' && file !== undefined) {
+      mkdirSync(join(folder, dirname(file)), { recursive: true });
+      writeFileSync(join(folder, file), text);
+    } else if (printed !== undefined && isOutput(before)) compare(text, printed);
+  }
+  return `http://127.0.0.1:${port}`;
+}
+
+/** Whether the block after this text is what a command printed: nothing but the command's block stands between. */
+const isOutput = (before: string) => /```$/.test(before.trimEnd());
+
+/** Fills the folder of a page. Returns the folder with the command `plinth`. */
+function layOut(folder: string, { copied = [], files = {}, strict = false }: PageOptions): string {
+  for (const name of copied) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+  for (const name of ['dist', 'node_modules', 'test']) symlinkSync(join(ROOT, name), join(folder, name));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  if (strict) writeFileSync(join(folder, '.curlrc'), 'fail-with-body\nsilent\n');
+  const bin = join(folder, '.bin');
+  mkdirSync(bin);
+  const script = `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, 'dist/src/cli/plinth.js')}' "$@"\n`;
+  writeFileSync(join(bin, 'plinth'), script, { mode: 0o755 });
+  return bin;
+}
+
+/** Signs in and allows what the application requests, as a person with a browser would. */
+async function allow(port: string, url: string): Promise<void> {
+  const visitor = new Visitor(`http://127.0.0.1:${port}`);
+  const form = await visitor.open(url);
+  const fields = { email: 'ann@example.org', password: 'correct horse battery staple', action: 'sign-in' };
+  const page = await visitor.submit(await visitor.submit(form, fields), { action: 'allow' });
+  await fetch(page.url);
+}
+
+/** Lines of a file `.env`. */
+function settingsIn(text: string): Record<string, string> {
+  const lines = [...text.matchAll(/^(\w+)='?(.*?)'?$/gm)];
+  return Object.fromEntries(lines.map(([, name, value]) => [name!, value!]));
+}

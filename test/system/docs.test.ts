@@ -1,0 +1,57 @@
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import { blocksOf, runPage } from '../support/page-commands.js';
+import { send, testDatabase } from '../support/service.js';
+
+t.jobs = 2;
+
+type Options = NonNullable<Parameters<typeof runPage>[2]>;
+
+const nothing = async () => ({});
+
+/** What the commands of each page need besides the project. */
+const PAGES: Readonly<Record<string, Options>> = {
+  'docs/api.md': { prepare: nothing },
+  'docs/authentication.md': {},
+  'docs/authorization-server.md': {},
+  'docs/configuration.md': { env: { ALLOWED_HOSTS: 'localhost' } },
+  'docs/deployment.md': {},
+  'docs/events.md': { prepare: nothing },
+  'docs/import.md': {
+    files: {
+      'db.json':
+        '{"authors": [{"id": 1, "name": "Ann"}], "books": [{"id": 7, "title": "Dune", "authorId": 1}]}',
+      'books.ndjson': '{"title": "Solaris"}\n',
+    },
+  },
+  'docs/keys.md': {},
+  'docs/lists.md': { prepare: nothing },
+  'docs/mcp.md': {},
+  'docs/operations.md': {},
+  'docs/webhooks.md': { prepare: nothing },
+  'docs/writes.md': {
+    prepare: async (url) => {
+      const user = await send(url, 'POST', '/users', { body: { email: 'ann@example.org', name: 'Ann' } });
+      const item = await send(url, 'POST', '/items', { body: { name: 'Desk' } });
+      return { USER_ID: user.json.id, ITEM_ID: item.json.id };
+    },
+  },
+};
+
+t.test('every page with commands is run', async (t) => {
+  const docs = fileURLToPath(new URL('../../../docs/', import.meta.url));
+  const pages = readdirSync(docs)
+    .filter((name) => name.endsWith('.md') && name !== 'tutorial.md')
+    .map((name) => `docs/${name}`)
+    .filter((page) => blocksOf(page).some(({ language }) => ['sh', 'properties'].includes(language)));
+  t.same(pages.sort(), Object.keys(PAGES).sort());
+});
+
+for (const [page, options] of Object.entries(PAGES)) {
+  t.test(`every command of ${page} works as printed`, async (t: Test) => {
+    const databaseUrl = await testDatabase(t, true);
+    const copied = page === 'docs/import.md' ? [] : ['package.json', 'collections', 'docs/clients'];
+    await runPage(t, page, { copied, databaseUrl, strict: true, ...options });
+  });
+}

@@ -1,0 +1,12 @@
+import t from 'tap';
+import { runPage } from '../support/page-commands.js';
+
+t.test('every command of the README works as printed, in order, and prints what it says', async (t) => {
+  const url = await runPage(t, 'README.md', { copied: ['package.json', 'collections'] });
+  t.equal((await fetch(`${url}/notes`)).status, 401);
+});
+
+t.test('and every command of the tutorial, from an empty folder', async (t) => {
+  const url = await runPage(t, 'docs/tutorial.md');
+  t.equal((await fetch(`${url}/authors`)).status, 200);
+});

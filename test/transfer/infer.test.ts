@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import { testDatabase, testService } from '../support/service.js';
+
+const COMMAND = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
+
+function importIn(cwd: string, args: readonly string[], env: Record<string, string>, stdin = '') {
+  return new Promise<{ code: number | null; out: string; err: string }>((resolve) => {
+    const child = spawn(process.execPath, [COMMAND, 'import', ...args], {
+      cwd,
+      env: { PATH: process.env.PATH, ...env },
+    });
+    let [out, err] = ['', ''];
+    child.stdout.on('data', (chunk) => {
+      out += chunk;
+    });
+    child.stderr.on('data', (chunk) => {
+      err += chunk;
+    });
+    child.on('close', (code) => resolve({ code, out, err }));
+    child.stdin.end(stdin);
+  });
+}
+
+function folderOf(t: Test, files: Record<string, unknown> = {}): string {
+  const folder = mkdtempSync(join(tmpdir(), 'plinth-infer-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  for (const [name, content] of Object.entries(files))
+    writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
+  return folder;
+}
+
+const DB = {
+  comments: [
+    { id: 1, body: 'some comment', postId: 2, user: null },
+    { id: 2, body: 'of nothing', postId: 9 },
+  ],
+  posts: [
+    { id: 1, title: 'One', author: 'typicode', tags: ['a'], at: '2020-01-01T00:00:00Z', score: 1 },
+    {
+      id: 2,
+      title: 'Two',
+      author: 'typicode',
+      tags: [],
+      at: '2020-01-02T00:00:00Z',
+      score: 1.5,
+      categoryId: 'c',
+    },
+  ],
+  categories: [
+    { id: 'c', name: 'C', since: '2020-02-03', open: true, any: 1 },
+    { id: 'd', name: 'D', any: 'x' },
+  ],
+  blogEvents: [{ id: 1, nested: { a: 1 } }],
+  profile: { name: 'typicode' },
+};
+
+t.test('a file of json-server becomes a service', async (t) => {
+  const cwd = folderOf(t, { 'db.json': DB });
+  const DATABASE_URL = await testDatabase(t, true);
+  const first = await importIn(cwd, ['db.json', '--infer'], { DATABASE_URL });
+  t.equal(first.err, 'comments[1]/postId: LEGACY_POST_NOT_FOUND: No such legacy post exists.\n');
+  t.equal(first.code, 1);
+  t.same(first.out.split('\n').sort(), [
+    '',
+    './collections is new and does not declare items and posts: they are not served.',
+    'blogEvents becomes blog_events: names of collections have the characters a-z, 0-9 and _.',
+    'blog_events: 1 stored, 0 refused',
+    'categories: 2 stored, 0 refused',
+    'collections/blog_events.json is new: 2 fields.',
+    'collections/categories.json is new: 5 fields.',
+    'collections/comments.json is new: 3 fields, postId refers to legacy_posts.',
+    'collections/legacy_posts.json is new: 7 fields, categoryId refers to categories.',
+    'comments: 1 stored, 1 refused',
+    'legacy_posts: 2 stored, 0 refused',
+    'posts becomes legacy_posts: every record of posts needs userId.',
+    'profile is not an array of records: left out.',
+  ]);
+  const declared = (name: string) =>
+    JSON.parse(readFileSync(join(cwd, 'collections', `${name}.json`), 'utf8'));
+  t.same(declared('legacy_posts'), {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Legacy post',
+    type: 'object',
+    required: ['title', 'author', 'tags', 'at', 'score'],
+    properties: {
+      title: { type: 'string', 'x-index': true, 'x-search': true },
+      author: { type: 'string', 'x-index': true },
+      tags: { type: 'array', items: { type: 'string' } },
+      at: { type: 'string', format: 'date-time', 'x-index': true },
+      score: { type: 'number', 'x-index': true },
+      categoryId: { type: 'string', format: 'uuid', 'x-references': 'categories' },
+      legacy_id: { type: 'integer', readOnly: true, 'x-unique': true },
+    },
+    'x-collection': { nested: 'categoryId' },
+  });
+  t.match(declared('categories').properties, {
+    any: { type: ['integer', 'string'] },
+    since: { type: 'string', format: 'date' },
+    legacy_id: { type: 'string' },
+  });
+
+  const { send } = await testService(t, { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') });
+  const posts = (await send('GET', '/legacy_posts')).json;
+  const [category] = (await send('GET', '/categories')).json;
+  t.match(posts, [{ legacy_id: 1 }, { legacy_id: 2, categoryId: category.id }]);
+  t.match((await send('GET', '/comments')).json, [{ legacy_id: 1, postId: posts[1].id }]);
+  t.match((await send('GET', `/categories/${category.id}/legacy_posts`)).json, [{ title: 'Two' }]);
+
+  const before = readdirSync(join(cwd, 'collections')).map(declaredText);
+  function declaredText(name: string): string {
+    return readFileSync(join(cwd, 'collections', name), 'utf8');
+  }
+  const second = await importIn(cwd, ['db.json', '--infer'], { DATABASE_URL });
+  t.match(second.out, /collections\/comments\.json exists and stays as it is\./);
+  t.match(second.err, /comments\[0\]\/legacy_id: DUPLICATE/);
+  t.same(readdirSync(join(cwd, 'collections')).map(declaredText), before);
+  t.equal((await send('GET', '/categories')).json.length, 2, 'nothing is stored twice');
+});
+
+t.test('CSV from the standard input, and NDJSON that refers to it', async (t) => {
+  const cwd = folderOf(t);
+  const DATABASE_URL = await testDatabase(t, true);
+  const csv = 'id,name,zip,rating,open\n10,Alpha,007,1,true\n11,Beta,123,2.5,\n';
+  t.match(await importIn(cwd, ['shops', '-', '--infer'], { DATABASE_URL }, csv), {
+    code: 0,
+    out: /shops: 2 stored, 0 refused/,
+    err: '',
+  });
+  const visits = '{"shop_id":11,"at":"2020-01-01"}\n{"shop_id":"10","at":"2020-01-02"}\n';
+  t.match(await importIn(cwd, ['visits', '-', '--infer'], { DATABASE_URL }, visits), {
+    code: 0,
+    out: /visits\.json is new: 2 fields, shop_id refers to shops\.\nvisits: 2 stored/,
+  });
+  const { send } = await testService(t, { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') });
+  const shops = (await send('GET', '/shops')).json;
+  t.match(shops, [
+    { legacy_id: 10, zip: '007', rating: 1, open: true },
+    { legacy_id: 11, zip: '123', rating: 2.5 },
+  ]);
+  t.match((await send('GET', '/visits')).json, [{ shop_id: shops[1].id }, { shop_id: shops[0].id }]);
+});
+
+t.test('users who are not users of the service have another name; others add to them', async (t) => {
+  const DATABASE_URL = await testDatabase(t, true);
+  const cwd = folderOf(t, {
+    'a.json': { users: [{ id: 1, name: 'Ann', email: 'ann@example.org', city: 'Ulm' }] },
+    'b.json': { users: [{ id: 1, name: 'Bob' }] },
+  });
+  t.match(await importIn(cwd, ['a.json', '--infer'], { DATABASE_URL }), { code: 0, out: /users: 1 stored/ });
+  const declared = JSON.parse(readFileSync(join(cwd, 'collections/users.json'), 'utf8'));
+  t.same(Object.keys(declared.properties), ['city', 'legacy_id']);
+  const other = folderOf(t, { 'b.json': { users: [{ id: 1, name: 'Bob' }] } });
+  const env = { DATABASE_URL: await testDatabase(t, true) };
+  t.match(await importIn(other, ['b.json', '--infer'], env), { code: 0, out: /legacy_users: 1 stored/ });
+});
