@@ -89,7 +89,7 @@ t.test('every route and method, by what the credential permits', async (t) => {
   await db.run("update credentials set expires_at = now() - interval '1 second' where id = $1", [id]);
   const existing: Record<string, string> = { users: ids.eve, items: item, posts: ids.evesPost };
   for (const { path: template, actions } of routes) {
-    const path = template.replace(':code', 'NOT_FOUND');
+    const path = template.replace(':code', 'NOT_FOUND').replace(':asset', 'app.js');
     const collection = path.split('/')[1]!;
     const [plain, none] = [existing[collection] ?? ABSENT, ABSENT].map((id) => path.replace(':id', id)) as [
       string,

@@ -8,8 +8,6 @@ t.teardown(closeBrowser);
 const SECRET = 'x'.repeat(32);
 const ENV = {
   AUTH: 'api-key,basic,bearer,signature',
-  ISSUER: 'http://127.0.0.1:9',
-  AUDIENCE: 'https://api.example.org',
   BASIC_INSECURE: 'loopback',
   SIGNING_SECRETS: JSON.stringify([{ id: 'a', secret: SECRET, subject: 'a', scopes: ['admin'] }]),
 };
@@ -69,14 +67,12 @@ for (const [scheme, entered] of Object.entries(ENTERED))
     const inputs = form.locator('input');
     for (const [index, text] of entered(key).entries()) await inputs.nth(index).fill(text);
     await form.getByRole('button', { name: /^Apply/ }).click();
-    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    await form.getByRole('button', { name: 'Close', exact: true }).click();
     await page.locator('#operations-service-whoami .opblock-summary-control').click();
     await page.getByRole('button', { name: 'Try it out' }).click();
     await page.getByRole('button', { name: 'Execute' }).click();
-    const response = page.locator('.live-responses-table .response-col_description').first();
-    await response.waitFor();
     t.match(
-      await response.textContent(),
+      await page.locator('.live-responses-table tr.response .response-col_description').textContent(),
       new RegExp(`"scheme": "${scheme === 'bearer' ? 'bearer|api-key' : scheme}`),
     );
   });

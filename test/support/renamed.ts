@@ -76,7 +76,6 @@ export const RUNS: Readonly<Record<string, readonly string[]>> = {
     'auth/permissions',
     'cli/importer',
     'formats/csv',
-    'formats/html',
     'telemetry/metrics',
   ],
 };

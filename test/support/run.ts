@@ -85,7 +85,7 @@ async function tap(args: readonly string[], env: Record<string, string>): Promis
   );
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
   const [exitCode] = (await once(child, 'exit')) as [number | null];
-  const isWhole = files.length > 0 && !faults && exitCode === 0;
+  const isWhole = files.length > 0 && !faults;
   const gaps = isWhole
     ? [...errorGaps(env.PLINTH_TEST_ERRORS!), ...contractGaps(env.PLINTH_TEST_CONTRACT!)]
     : [];
