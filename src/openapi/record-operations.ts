@@ -164,8 +164,11 @@ const patchBody = (resource: Resource) => ({
   [JSON_TYPE]: schemaRef(schemaNames(resource).patch),
 });
 
-const removalErrors = ({ referredBy }: Resource): ErrorRef[] =>
-  referredBy.length > 0 ? [error('REFERENCED')] : [];
+/** The deletion of a record that is already deleted succeeds. */
+const deletionErrors = (resource: Resource, settings: CollectionSettings): ErrorRef[] => [
+  ...guardErrors(resource, { ...settings, tombstones: false }),
+  ...(resource.referredBy.length > 0 ? [error('REFERENCED')] : []),
+];
 
 /** DELETE of one record. */
 export function remove(
@@ -178,7 +181,7 @@ export function remove(
     tag: list,
     summary: `Delete one ${record.word}`,
     success: { 204: { description: 'The record does not exist (any more).' } },
-    errors: [...guardErrors(resource, { ...settings, tombstones: false }), ...removalErrors(resource)],
+    errors: deletionErrors(resource, settings),
     fields: WRITE_FIELDS.slice(0, 3),
   };
 }
@@ -210,7 +213,7 @@ export function bulk(
       error('INVALID_QUERY'),
       error('UNKNOWN_PARAMETER'),
       error('QUERY_TIMEOUT'),
-      ...(ofOne?.errors ?? [...guardErrors(resource, settings), ...removalErrors(resource)]),
+      ...(ofOne?.errors ?? deletionErrors(resource, settings)),
     ],
     fields: isPatch ? ['Idempotency-Key'] : [],
   };

@@ -35,7 +35,7 @@ export class Responses {
 
   #errorResponse(status: number, errors: readonly ErrorRef[]): JsonObject {
     const codes = [...new Set(errors.map(({ code }) => code as string))];
-    const isRetried = status === 429 || status === 503 || codes.includes('IDEMPOTENCY_KEY_IN_USE');
+    const isRetried = [429, 503, 507].includes(status) || codes.includes('IDEMPOTENCY_KEY_IN_USE');
     const retry = isRetried ? ['Retry-After'] : [];
     const supported =
       status === 415 ? ['Accept', 'Accept-Patch', 'Accept-Post', 'Accept-Query', 'Accept-Encoding'] : [];

@@ -167,6 +167,15 @@ t.test('clients are managed over HTTP too', async (t) => {
     data: [{ id: made.json.id }],
     links: { next: null },
   });
+  for (const address of [path, '/oauth-clients']) {
+    const tag = String((await service.send('GET', address, { headers })).headers.etag);
+    const conditional = (fields: Record<string, string>) =>
+      service.send('GET', address, { headers: { ...headers, ...fields } });
+    t.equal((await conditional({ 'if-none-match': tag })).status, 304, address);
+    t.equal((await conditional({ 'if-match': '"none"' })).status, 412, address);
+  }
+  const guarded = { headers: { ...headers, 'if-match': '"7"' } };
+  t.equal((await service.send('DELETE', path, guarded)).status, 412);
   for (const [change, at] of [
     [{ name: '' }, '/name'],
     [{ type: 'secret' }, '/type'],

@@ -30,6 +30,11 @@ t.test('authorization code with PKCE: a token for this API, which accepts it', a
   t.equal((await server.service.send('GET', '/users', bearer(tokens.access_token))).status, 403);
   const info = await client.fetchUserInfo(config, tokens.access_token, server.user.id);
   t.same(info, { sub: server.user.id });
+  for (const method of ['GET', 'POST'])
+    t.match(await server.service.send(method, '/userinfo', bearer(tokens.access_token)), {
+      status: 200,
+      json: { sub: server.user.id },
+    });
 });
 
 t.test('a refresh token is used once; its reuse ends the family', async (t) => {

@@ -189,6 +189,9 @@ function noteDocumented(document: Contract['document']): void {
     }
 }
 
+/** A record is deleted between the search for the matching records and their locks. */
+const RACES = new Set(['patch /* 404', 'patch /* 410']);
+
 function noteSeen(kind: string, key: string, status: number): void {
   seen.add(`${key} ${kind} ${status}`);
 }
@@ -200,7 +203,7 @@ export function contractGaps(folder: string): string[] {
   );
   const found = new Set(files.flatMap(([, each]) => each));
   return [...new Set(files.flatMap(([each]) => each))]
-    .filter((entry) => !found.has(entry))
+    .filter((entry) => !found.has(entry) && !RACES.has(entry))
     .sort()
     .map((entry) => `no test provokes what the OpenAPI document promises: ${entry}`);
 }
