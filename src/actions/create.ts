@@ -59,11 +59,16 @@ export function createNested(collection: Collection): Action {
         return { ...reply, headers: withoutLocation(reply.headers) };
       } catch (error) {
         // The statement's foreign key found no parent, so no second query is needed.
-        const isUnknownParent = error instanceof Problem && error.status === 422;
-        throw isUnknownParent ? noSuchParent(parent.singular) : error;
+        throw isAbout(error, parent.field) ? noSuchParent(parent.singular) : error;
       }
     },
   };
+}
+
+/** Whether a reference in this field names no record. */
+function isAbout(error: unknown, field: string): boolean {
+  if (!(error instanceof Problem) || error.status !== 422) return false;
+  return (error.more.details as { path?: unknown } | undefined)?.path === `/${field}`;
 }
 
 function withoutLocation(headers: readonly string[]): string[] {

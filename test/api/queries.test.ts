@@ -277,6 +277,10 @@ t.test('more matches than the limit change nothing; a query that takes too long 
   await sql`insert into books (id, version, updated_at, doc, title, price)
     select id, 1, now(), replace(${doc}, ${id}, id::text), 'b' || n, 77
     from (select gen_random_uuid() as id, n from generate_series(1, 1001) n) as made`;
+  t.match(await service.send('PATCH', '/books?filter[price]=77', { body: { price: 78 } }), {
+    status: 413,
+    json: { error: { code: 'TOO_MANY_MATCHES' } },
+  });
   t.match(await service.send('DELETE', '/books?filter[price]=77'), {
     status: 413,
     json: { error: { code: 'TOO_MANY_MATCHES', details: { limit: 1000 } } },

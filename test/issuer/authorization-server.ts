@@ -33,10 +33,7 @@ export async function authorizationServer(
   t: Test,
   { host = '127.0.0.1', ...env }: Record<string, string> = {},
 ): Promise<AuthorizationServer> {
-  const port = await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' });
-  const issuer = `http://${host}:${port}`;
-  const settings = { AUTH: 'bearer', AUTH_SERVER: 'on', PORT: String(port), PUBLIC_URL: issuer };
-  const service = await testService(t, { ...settings, ...env });
+  const { service, issuer } = await startOnFreePort(t, host, env);
   const open = await testService(t, { DATABASE_URL: service.databaseUrl });
   const email = 'ann@example.org';
   const body = { email, name: 'Ann', password: PASSWORD };
@@ -48,6 +45,22 @@ export async function authorizationServer(
     return { id: stored.id, config };
   };
   return { service, issuer, user: { id: json.id, email }, register };
+}
+
+const PORT_ATTEMPTS = 5;
+
+/** The issuer's name contains the port, so it is chosen first. Another process may take it before the service listens. */
+async function startOnFreePort(t: Test, host: string, env: Record<string, string>) {
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' });
+    const issuer = `http://${host}:${port}`;
+    const settings = { AUTH: 'bearer', AUTH_SERVER: 'on', PORT: String(port), PUBLIC_URL: issuer };
+    try {
+      return { service: await testService(t, { ...settings, ...env }), issuer };
+    } catch (error) {
+      if (attempt === PORT_ATTEMPTS || !/already in use/.test(String(error))) throw error;
+    }
+  }
 }
 
 export interface Flow {
