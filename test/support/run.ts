@@ -89,7 +89,7 @@ async function tap(args: readonly string[], env: Record<string, string>): Promis
   const gaps = isWhole
     ? [...errorGaps(env.PLINTH_TEST_ERRORS!), ...contractGaps(env.PLINTH_TEST_CONTRACT!)]
     : [];
-  for (const gap of gaps) process.stderr.write(`${gap}\n`);
+  for (const gap of gaps) process.stderr.write(`gap: ${gap}\n`);
   return gaps.length > 0 ? 1 : (exitCode ?? 1);
 }
 
