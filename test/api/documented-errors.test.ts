@@ -81,7 +81,7 @@ t.test('errors below a parent', async (t) => {
     ['QUERY', books, given({ 'if-match': '"none"' }, { limit: 5 }), 412],
     ['QUERY', '/books', given({ 'if-match': '"none"' }, { limit: 5 }), 412],
     ['POST', books, { body: { title: 'Copy', isbn: '1' } }, 409],
-    ['POST', books, { body: { title: 'Lent', lenderId: ABSENT } }, 422, 'SHELF_NOT_FOUND'],
+    ['POST', books, { body: { title: 'Borrowed', lenderId: ABSENT } }, 422, 'SHELF_NOT_FOUND'],
   ]);
   for (const path of [books, '/books']) {
     const { headers } = await service.send('QUERY', path, { body: { limit: 5 } });
