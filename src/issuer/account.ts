@@ -1,14 +1,19 @@
 import { createHmac } from 'node:crypto';
-import { ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
-import { SESSION_COOKIE, writeCookie } from '../auth/cookies.js';
 import type { Collection } from '../collection/collection.js';
 import { setPassword } from '../collection/set-password.js';
-import { usesHttps } from '../config/edge.js';
 import type { Failure } from '../errors/problem.js';
 import { Problem } from '../errors/problem.js';
 import type { HandledRequest } from '../http/handler.js';
 import type { Reply } from '../http/reply.js';
+import {
+  beginSession,
+  browserCookie,
+  isRecent,
+  type Session,
+  sessionCookies,
+  sessionOf,
+} from './account-session.js';
 import { findUser, type User } from './accounts.js';
 import { ACCOUNT } from './endpoints.js';
 import { isEqual } from './form-token.js';
@@ -17,10 +22,6 @@ import { accountPage, accountSignInPage } from './pages/account.js';
 import { pageHeaders } from './pages/layout.js';
 import type { PasskeyForm } from './pages/passkey.js';
 import { endSession, grantsOf, revokeClient, sessionsOf } from './user-grants.js';
-
-const SESSION_S = 14 * 24 * 3600;
-/** How long after a sign-in a passkey may be added, which is a way to sign in for good. */
-const RECENT_S = 10 * 60;
 
 export interface AccountParts extends InteractionParts {
   /** The users that sign in. */
@@ -41,13 +42,6 @@ export async function account(
   if (!visit.isOwnForm(form, session)) return visit.showSignIn(403, '', 'The form has expired. Try again.');
   if (!user) return visit.signIn(form);
   return visit.act(user, session!, form);
-}
-
-type Session = InstanceType<Provider['Session']>;
-
-async function sessionOf(provider: Provider, { req, res }: HandledRequest): Promise<Session | undefined> {
-  const found = await provider.Session.get(provider.createContext(req, res) as never);
-  return found.accountId === undefined ? undefined : found;
 }
 
 /** One request for the page. */
@@ -79,12 +73,12 @@ class Visit {
       return this.showSignIn(422, email.slice(0, 254), 'The email or the password is wrong.');
     }
     attempt.pass();
-    return redirect(this.#cookies((await this.#begin(user.userId)).jti, SESSION_S), this.#returnTo());
+    return redirect(this.#cookies((await beginSession(this.provider, user.userId)).jti), this.#returnTo());
   }
 
   /** Lets the pages of the service know the user, and returns to the one that sent the user here. */
   async enter(user: User, session: Session): Promise<Reply> {
-    const cookie = this.#browserCookie(session.jti, SESSION_S);
+    const cookie = browserCookie(this.parts.config, session.jti);
     const target = this.#returnTo();
     if (target !== undefined) return redirect(cookie, target);
     const page = await this.show(user, session);
@@ -140,7 +134,7 @@ class Visit {
         return redirect();
       case 'sign-out':
         await session.destroy();
-        return redirect(this.#cookies('', 0));
+        return redirect(this.#cookies(''));
       case 'change-password':
         return this.#changePassword(user, session, form);
       default:
@@ -165,58 +159,21 @@ class Visit {
       return this.show(user, session, { error: `The new password ${failure!.message}.` });
     }
     // All sessions have ended, this one too.
-    const renewed = await this.#begin(user.id);
+    const renewed = await beginSession(this.provider, user.id);
     const message = 'The password was changed. Other sessions and the access of applications have ended.';
     const { headers = [], ...page } = await this.show(user, renewed, { message });
-    return { ...page, headers: [...headers, ...this.#cookies(renewed.jti, SESSION_S)] };
-  }
-
-  async #begin(accountId: string): Promise<Session> {
-    const session = new this.provider.Session();
-    session.loginAccount({ accountId, amr: ['pwd'] });
-    await session.save(SESSION_S);
-    return session;
+    return { ...page, headers: [...headers, ...this.#cookies(renewed.jti)] };
   }
 
   #csrfOf(uid: string): string {
     return createHmac('sha256', this.parts.csrfSecret).update(`account\n${uid}`).digest('base64url');
   }
 
-  /** The fields that set the cookies of a session. */
-  #cookies(id: string, seconds: number): string[] {
-    return [...this.#providerCookie(id, seconds * 1000), ...this.#browserCookie(id, seconds)];
-  }
-
-  /**
-   * The cookie by which pages know the user. Unlike that of oidc-provider, which a request from the site of a client must
-   * carry, no request from another site carries it.
-   */
-  #browserCookie(id: string, seconds: number): string[] {
-    return ['Set-Cookie', writeCookie(SESSION_COOKIE, id, usesHttps(this.parts.config), seconds)];
-  }
-
-  /** The fields that set the cookie of the session, in the form that oidc-provider reads. */
-  #providerCookie(value: string, maxAge: number): string[] {
-    const { req } = this.request;
-    // Node 20 drops repeated fields of a response on which a field was set before, even if it was removed again.
-    const carrier = new ServerResponse(req);
-    const { cookies } = this.provider.createContext(req, carrier);
-    const secure = this.parts.config.issuer!.startsWith('https:');
-    cookies.secure = secure;
-    const options = {
-      httpOnly: true,
-      sameSite: 'lax',
-      signed: true,
-      overwrite: true,
-      path: '/',
-      secure,
-    } as const;
-    cookies.set(this.provider.cookieName('session'), value, { ...options, maxAge });
-    return [carrier.getHeader('Set-Cookie') ?? []].flat().flatMap((field) => ['Set-Cookie', String(field)]);
+  /** The fields that set the cookies of a session; an empty id removes them. */
+  #cookies(id: string): string[] {
+    return sessionCookies(this.provider, this.parts.config, this.request.req, id);
   }
 }
-
-const isRecent = ({ loginTs = 0 }: Session) => Date.now() / 1000 - loginTs < RECENT_S;
 
 const redirect = (cookies: readonly string[] = [], target: string = ACCOUNT): Reply => ({
   status: 303,
