@@ -68,7 +68,7 @@ async function importInto(
   const database = await openDatabase(config, log, { join: true });
   try {
     const declarations = await readDeclared(config);
-    if (options.infer) await migrateCollections(database.url, declarations.collections);
+    if (options.infer) await migrateCollections(database.url, declarations);
     // An interrupted import may have left a table without its indexes.
     await ensureCollections(database, declarations, options.resume ? 'auto' : config.migrate, log);
     // What follows has connections of its own.
@@ -94,7 +94,7 @@ async function load(
   const progress = new ImportProgress();
   const buildIndexes = async () => {
     progress.show('building indexes', true);
-    await migrateCollections(url, declarations.collections, {
+    await migrateCollections(url, declarations, {
       onStep: ({ title }) => progress.show(title, true),
     });
   };

@@ -22,10 +22,10 @@ export async function migrateCommand(args: string[]): Promise<void> {
   const database = await openDatabase(config, createLog(config.logLevel), { join: true });
   try {
     if (values.plan) {
-      process.stdout.write(planText(await planCollections(database.url, declarations.collections)));
+      process.stdout.write(planText(await planCollections(database.url, declarations)));
       return;
     }
-    const { steps, drops } = await migrateCollections(database.url, declarations.collections, {
+    const { steps, drops } = await migrateCollections(database.url, declarations, {
       allowDrop: values['allow-drop'],
       allowViolations: values['allow-violations'],
       onStep: ({ title }, index, of) => void process.stdout.write(`${index + 1} of ${of}: ${title}\n`),

@@ -2,11 +2,11 @@ import type { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Resource } from '../collection/resource.js';
 import { createAjv, loadFormats } from '../validation/ajv.js';
 import { type Declarations, readDeclarations } from './read-declarations.js';
-import { resourcesOf as resourcesFrom } from './resource-of.js';
+import { resourcesWithoutRefs } from './resource-of.js';
 import { baseOf } from './schema-base.js';
 
-/** Formats that need no library. */
-const OWN_FORMATS = /"format":"(?!email"|password-hash")/;
+/** Formats that need a library: all but those of the built-in collections. */
+const LIBRARY_FORMATS = /"format":"(?!email"|password-hash")/;
 
 /** Reads the declarations, and loads what their schemas need. Throws DeclarationError. */
 export async function readDeclared({
@@ -15,7 +15,7 @@ export async function readDeclared({
   collections: string | undefined;
 }): Promise<Declarations> {
   const declarations = readDeclarations(folder);
-  if (OWN_FORMATS.test(JSON.stringify([declarations.collections, [...declarations.shared.values()]])))
+  if (LIBRARY_FORMATS.test(JSON.stringify([declarations.collections, [...declarations.shared.values()]])))
     await loadFormats();
   return declarations;
 }
@@ -30,7 +30,7 @@ export function resourcesOf({ collections, shared }: Declarations, prefix = ''):
     for (const { name, schema } of collections) ajv.addSchema({ ...schema, $id: baseOf(`${name}.json`) });
     return ajv;
   };
-  return resourcesFrom(collections, prefix).map((resource) =>
+  return resourcesWithoutRefs(collections, prefix).map((resource) =>
     JSON.stringify(resource.schema).includes('$ref')
       ? {
           ...resource,

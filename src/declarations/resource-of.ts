@@ -5,8 +5,8 @@ import { columnOf, hasColumn } from './column-of.js';
 import type { Declaration, DeclaredField } from './declaration.js';
 import { SIGN_IN_FILE } from './read-declarations.js';
 
-/** The collections that valid declarations declare, in the same order. */
-export function resourcesOf(declarations: readonly Declaration[], prefix = ''): Resource[] {
+/** The collections that valid declarations declare, in the same order. They cannot validate records whose schemas have `$ref`. */
+export function resourcesWithoutRefs(declarations: readonly Declaration[], prefix = ''): Resource[] {
   const byName = new Map(declarations.map((declaration) => [declaration.name, declaration]));
   const resources = declarations.map((declaration) => ({ ...resourceOf(declaration, byName), prefix }));
   const owners = new Set(resources.filter(({ owner }) => owner).map(({ name }) => name));

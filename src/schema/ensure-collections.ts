@@ -36,12 +36,12 @@ export async function ensureCollections(
   // A database without collections has nothing that a step could disturb.
   const isNew = catalog.tables.size === 0 && catalog.applied.size === 0;
   if (mode === 'check' && !isNew) {
-    const text = planText(await planCollections(database.url, collections));
+    const text = planText(await planCollections(database.url, declarations));
     throw new SchemaError(
       `the database does not match the declarations; \`plinth migrate\` takes these steps:\n\n${text}`,
     );
   }
-  await migrateCollections(database.url, collections, {
+  await migrateCollections(database.url, declarations, {
     onStep: ({ title }, index, of) => log.info({ step: index + 1, of }, title),
   });
 }

@@ -4,7 +4,8 @@ import { DatabaseError } from '../db/migrate.js';
 import { type SchemaConnection, withSchemaConnection } from '../db/schema-connection.js';
 import { readStatements } from '../db/statements.js';
 import type { Declaration } from '../declarations/declaration.js';
-import { resourcesOf } from '../declarations/resource-of.js';
+import { resourcesOf } from '../declarations/declared.js';
+import type { Declarations } from '../declarations/read-declarations.js';
 import { findViolations, runStep, type Violations } from './apply-plan.js';
 import { readCatalog } from './catalog.js';
 import { appliedText, type Plan, planChanges } from './plan.js';
@@ -29,7 +30,7 @@ export interface CheckedPlan extends Plan {
 }
 
 /** Plans without changing anything. Throws DatabaseError. */
-export function planCollections(url: string, declarations: readonly Declaration[]): Promise<CheckedPlan> {
+export function planCollections(url: string, declarations: Declarations): Promise<CheckedPlan> {
   return withSchemaConnection(url, ({ run }) => checkedPlan(run, declarations));
 }
 
@@ -40,7 +41,7 @@ export function planCollections(url: string, declarations: readonly Declaration[
  */
 export function migrateCollections(
   url: string,
-  declarations: readonly Declaration[],
+  declarations: Declarations,
   options: MigrateOptions = {},
 ): Promise<CheckedPlan> {
   return withSchemaConnection(url, async (connection) => {
@@ -50,14 +51,15 @@ export function migrateCollections(
     const violating = plan.violations.filter(({ violating }) => violating > 0);
     if (violating.length > 0 && !options.allowViolations)
       throw new DatabaseError(violating.map(violationText).join('\n'));
+    const { collections } = declarations;
     const resources = new Map(resourcesOf(declarations).map((resource) => [resource.name, resource]));
     await runAll(connection, plan.steps, resources, options);
     if (plan.isRenaming) {
-      const rest = planChanges(declarations, await readCatalog(run, namesOf(declarations)));
+      const rest = planChanges(collections, await readCatalog(run, namesOf(collections)));
       await runAll(connection, rest.steps, resources, options);
     }
     if (options.allowDrop) await runAll(connection, plan.drops, resources, options);
-    await recordApplied(run, declarations);
+    await recordApplied(run, collections);
     return plan;
   });
 }
@@ -87,15 +89,16 @@ async function runAll(
   }
 }
 
-async function checkedPlan(run: Run, declarations: readonly Declaration[]): Promise<CheckedPlan> {
-  const plan = planChanges(declarations, await readCatalog(run, namesOf(declarations)));
+async function checkedPlan(run: Run, declarations: Declarations): Promise<CheckedPlan> {
+  const { collections } = declarations;
+  const plan = planChanges(collections, await readCatalog(run, namesOf(collections)));
   const resources = new Map(resourcesOf(declarations).map((resource) => [resource.name, resource]));
   const violations: Violations[] = [];
   for (const { name } of plan.changed) violations.push(await findViolations(run, resources.get(name)!));
   return { ...plan, violations };
 }
 
-/** The tables that declarations name, and those of before. */
+/** The tables that declarations name, and those that they named before. */
 export function namesOf(declarations: readonly Declaration[]): string[] {
   return declarations.flatMap(({ name, schema }) => {
     const was = schema['x-collection']?.was;

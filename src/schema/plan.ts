@@ -1,5 +1,5 @@
 import type { Declaration, DeclaredField } from '../declarations/declaration.js';
-import { resourcesOf } from '../declarations/resource-of.js';
+import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import type { Catalog } from './catalog.js';
 import { alterTable, createTable, referenceTables } from './plan-table.js';
 import { lockTable, type Step } from './step.js';
@@ -27,13 +27,13 @@ export function planChanges(declarations: readonly Declaration[], catalog: Catal
     ([name, text]) => ({ name, file: name, schema: JSON.parse(text) }) as Declaration,
   );
   const formerTables = new Map(
-    resourcesOf(known(formerDeclarations)).map((resource) => [resource.name, tableOf(resource)]),
+    resourcesWithoutRefs(known(formerDeclarations)).map((resource) => [resource.name, tableOf(resource)]),
   );
   const steps: Step[] = [];
   const references: Step[] = [];
   const changed: Declaration[] = [];
   const renamed = new Set<string>();
-  for (const [index, resource] of resourcesOf(declarations).entries()) {
+  for (const [index, resource] of resourcesWithoutRefs(declarations).entries()) {
     const declaration = declarations[index]!;
     const table = tableOf(resource);
     const was = declaration.schema['x-collection']?.was;

@@ -1,7 +1,6 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import type { Declaration } from '../../src/declarations/declaration.js';
-import { readDeclarations } from '../../src/declarations/read-declarations.js';
+import { type Declarations, readDeclarations } from '../../src/declarations/read-declarations.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { planText } from '../../src/schema/plan-text.js';
 import { declare } from '../support/collections.js';
@@ -31,10 +30,10 @@ const INDEXED = {
   },
 };
 
-const declarations = (t: Test, books: object): readonly Declaration[] =>
-  readDeclarations(declare(t, { 'authors.json': AUTHORS, 'books.json': books })).collections;
+const declarations = (t: Test, books: object): Declarations =>
+  readDeclarations(declare(t, { 'authors.json': AUTHORS, 'books.json': books }));
 
-/** A database with books of before: 2,500, so that the work on documents takes several batches. */
+/** A database with books: 2,500, so that the work on documents takes several batches. */
 async function library(t: Test, books: object = PLAIN) {
   const url = await testDatabase(t);
   const before = declarations(t, books);
@@ -154,13 +153,10 @@ t.test('collections are renamed, and removed only on request', async (t) => {
     'authors.json': AUTHORS,
     'works.json': { ...INDEXED_BEFORE, 'x-collection': { was: 'books' } },
   });
-  await migrateCollections(url, readDeclarations(folder).collections);
+  await migrateCollections(url, readDeclarations(folder));
   t.match(await sql`select count(*)::int as n from works`, [{ n: 2500 }]);
-  t.match(
-    planText(await planCollections(url, readDeclarations(folder).collections)),
-    'matches the declarations',
-  );
-  const less = readDeclarations(declare(t, { 'works.json': PLAIN_WORKS })).collections;
+  t.match(planText(await planCollections(url, readDeclarations(folder))), 'matches the declarations');
+  const less = readDeclarations(declare(t, { 'works.json': PLAIN_WORKS }));
   const plan = await planCollections(url, less);
   t.match(
     planText(plan),
@@ -193,4 +189,32 @@ t.test('two services that start at once migrate once', async (t) => {
   const [a, b] = await Promise.all([testService(t, env), testService(t, env)]);
   t.equal((await a.send('POST', '/books', { body: { name: 'x' } })).status, 201);
   t.match((await b.send('GET', '/books')).json, [{ name: 'x' }]);
+});
+
+t.test('a stricter rule is checked also where the declaration refers to a shared schema', async (t) => {
+  const url = await testDatabase(t);
+  const shared = { $defs: { money: { type: 'object', properties: { amount: { type: 'number' } } } } };
+  const folder = (required: readonly string[]) =>
+    declare(t, {
+      '_shared.json': shared,
+      'authors.json': {
+        title: 'Author',
+        type: 'object',
+        required,
+        properties: { name: { type: 'string' }, fee: { $ref: '_shared.json#/$defs/money' } },
+      },
+    });
+  const settings = { DATABASE_URL: url, MIGRATE: 'auto' };
+  const first = await testService(t, { ...settings, COLLECTIONS: folder([]) });
+  t.equal((await first.send('POST', '/authors', { body: { fee: { amount: 1 } } })).status, 201);
+  await first.stop();
+  const stricter = folder(['name']);
+  t.match(
+    planText(await planCollections(url, readDeclarations(stricter))),
+    '1 of 1 records of authors violate the declaration',
+  );
+  await migrateCollections(url, readDeclarations(stricter), { allowViolations: true });
+  const second = await testService(t, { ...settings, COLLECTIONS: stricter });
+  const response = await second.send('POST', '/authors', { body: { name: 'Ann', fee: { amount: 'x' } } });
+  t.match([response.status, response.text], [400, '"path":"/fee/amount"']);
 });

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
-import { resourcesOf } from '../../src/declarations/resource-of.js';
+import { resourcesWithoutRefs } from '../../src/declarations/resource-of.js';
 import { COLLECTIONS } from './names.js';
 
 /** The collections that the tests use. */
-export const RESOURCES = resourcesOf(readDeclarations(COLLECTIONS.COLLECTIONS).collections);
+export const RESOURCES = resourcesWithoutRefs(readDeclarations(COLLECTIONS.COLLECTIONS).collections);
 
 const named = (name: string) => RESOURCES.find((resource) => resource.name === name)!;
 export const [users, items, posts] = [named('users'), named('items'), named('posts')];

@@ -118,6 +118,6 @@ function withCurrentTest(text: string): string {
 
 /** Gives a migrated database the collections of the second run instead of those that can be left out. */
 export async function migrateRenamed(url: string): Promise<void> {
-  await migrateCollections(url, readDeclarations(undefined).collections);
-  await migrateCollections(url, readDeclarations(DECLARATIONS).collections, { allowDrop: true });
+  await migrateCollections(url, readDeclarations(undefined));
+  await migrateCollections(url, readDeclarations(DECLARATIONS), { allowDrop: true });
 }
