@@ -7,7 +7,7 @@ import { type Config, ConfigError } from './config/config.js';
 import { hostsOfMetrics } from './config/edge.js';
 import type { Db } from './db/db.js';
 import { type Database, openDatabase, openPrepared } from './db/open.js';
-import { readDeclared, resourcesOf } from './declarations/declared.js';
+import { readDeclared, resourcesOf } from './declarations/load-declarations.js';
 import { Feed } from './events/feed.js';
 import type { Issuer } from './issuer/issuer.js';
 import type { OpenCounts } from './limits/shared-counters.js';

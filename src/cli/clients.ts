@@ -1,6 +1,6 @@
 import { knownScopes } from '../auth/known-scopes.js';
 import { readConfig } from '../config/config.js';
-import { readDeclared, resourcesOf } from '../declarations/declared.js';
+import { readDeclared, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
 import { readClientInput } from '../issuer/client-input.js';
 import { fieldsOf } from '../issuer/client-routes.js';

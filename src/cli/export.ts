@@ -5,7 +5,7 @@ import { readConfig } from '../config/config.js';
 import { withBulkConnection } from '../db/bulk-connection.js';
 import { openDatabase } from '../db/open.js';
 import { problemOf } from '../db/sqlstate.js';
-import { readDeclared, resourcesOf } from '../declarations/declared.js';
+import { readDeclared, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
 import { createLog } from '../telemetry/log.js';
 import { exportRecords } from '../transfer/export-records.js';

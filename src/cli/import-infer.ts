@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkDeclarations } from '../declarations/check-declarations.js';
-import { resourcesOf } from '../declarations/declared.js';
+import { resourcesOf } from '../declarations/load-declarations.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
 import { ExitError } from '../exit-error.js';
 import type { Source } from '../transfer/import-collection.js';

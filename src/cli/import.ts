@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { type Config, readConfig } from '../config/config.js';
 import { type Database, openDatabase } from '../db/open.js';
-import { readDeclared, resourcesOf } from '../declarations/declared.js';
+import { readDeclared, resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { Problem } from '../errors/problem.js';
 import { ExitError } from '../exit-error.js';

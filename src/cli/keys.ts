@@ -10,7 +10,7 @@ import {
 import { knownScopes } from '../auth/known-scopes.js';
 import { type Config, readConfig } from '../config/config.js';
 import type { Db } from '../db/db.js';
-import { readDeclared, resourcesOf } from '../declarations/declared.js';
+import { readDeclared, resourcesOf } from '../declarations/load-declarations.js';
 import { type Failure, Problem } from '../errors/problem.js';
 import { ExitError } from '../exit-error.js';
 import type { JsonObject } from '../json.js';

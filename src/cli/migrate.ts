@@ -1,7 +1,7 @@
 import { readConfig } from '../config/config.js';
 import { openDatabase } from '../db/open.js';
 import { checkDeclarations } from '../declarations/check-declarations.js';
-import { readDeclared } from '../declarations/declared.js';
+import { readDeclared } from '../declarations/load-declarations.js';
 import { migrateCollections, planCollections } from '../schema/migrate-collections.js';
 import { planText } from '../schema/plan-text.js';
 import { createLog } from '../telemetry/log.js';

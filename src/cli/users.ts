@@ -6,7 +6,7 @@ import { setPassword } from '../collection/set-password.js';
 import type { Config } from '../config/config.js';
 import type { Database } from '../db/open.js';
 import { readStatements } from '../db/statements.js';
-import { readDeclared, resourcesOf } from '../declarations/declared.js';
+import { readDeclared, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
 import { setUserScopes } from '../issuer/accounts.js';
 import { ensureCollections } from '../schema/ensure-collections.js';

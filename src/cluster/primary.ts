@@ -1,7 +1,7 @@
 import type { Worker } from 'node:cluster';
 import type { Config } from '../config/config.js';
 import { openPrepared, prepareDatabase, type Server } from '../db/open.js';
-import { readDeclared } from '../declarations/declared.js';
+import { readDeclared } from '../declarations/load-declarations.js';
 import { freePort } from '../process/listen.js';
 import { type Stoppable, stopOnSignals } from '../process/signals.js';
 import { ensureCollections } from '../schema/ensure-collections.js';

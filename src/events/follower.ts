@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { RerunLoop } from '../coalesced-runs.js';
 import { createBatcher } from '../db/batcher.js';
 import type { Db } from '../db/db.js';
-import { RerunLoop } from '../db/rerun-loop.js';
 import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';
 import { CommitHorizon, type Snapshot } from './commit-horizon.js';

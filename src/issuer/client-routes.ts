@@ -1,4 +1,4 @@
-import { managedList, managedReply, requireMatch, type Shown } from '../actions/admin/managed.js';
+import { managedList, managedReply, requireMatch, type Shown } from '../actions/admin/admin-replies.js';
 import { notInBatch, timeOf } from '../actions/not-in-batch.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Db } from '../db/db.js';

@@ -12,7 +12,7 @@ import { isEqual } from './form-token.js';
 import { consentPage } from './pages/consent.js';
 import { errorPage } from './pages/device.js';
 import { pageHeaders } from './pages/layout.js';
-import { nameOf } from './pages/shown.js';
+import { nameOf } from './pages/provider-pages.js';
 import { signInPage } from './pages/sign-in.js';
 import type { Passkeys } from './passkeys.js';
 

@@ -25,7 +25,7 @@ import {
   showError,
   showSignedOut,
   showSignOut,
-} from './pages/shown.js';
+} from './pages/provider-pages.js';
 import { Records } from './records.js';
 
 const HOUR_S = 3600;

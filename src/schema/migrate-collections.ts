@@ -4,7 +4,7 @@ import { DatabaseError } from '../db/migrate.js';
 import { type SchemaConnection, withSchemaConnection } from '../db/schema-connection.js';
 import { readStatements } from '../db/statements.js';
 import type { Declaration } from '../declarations/declaration.js';
-import { resourcesOf } from '../declarations/declared.js';
+import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { findViolations, runStep, type Violations } from './apply-plan.js';
 import { readCatalog } from './catalog.js';

@@ -5,9 +5,9 @@ import type { BulkConnection } from '../db/bulk-connection.js';
 import { fill } from '../db/statements.js';
 import { type JsonObject, member } from '../json.js';
 import { writeOnlyNames } from '../validation/validation.js';
+import { STATEMENTS } from './check-references.js';
 import { csvRow } from './csv-record.js';
 import type { Format } from './input.js';
-import { STATEMENTS } from './lookups.js';
 
 /** Writes the records of collections, as one snapshot has them, in the order of their creation. */
 export async function exportRecords(

@@ -1,7 +1,7 @@
 import { type BulkConnection, type BulkSettings, withBulkConnection } from '../db/bulk-connection.js';
 import { databaseErrorOf } from '../db/sqlstate.js';
 import { fill } from '../db/statements.js';
-import { STATEMENTS } from './lookups.js';
+import { STATEMENTS } from './check-references.js';
 
 const LOCK_NOT_AVAILABLE = '55P03';
 

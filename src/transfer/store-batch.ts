@@ -5,7 +5,7 @@ import type { BulkConnection } from '../db/bulk-connection.js';
 import { isDataError, problemOf } from '../db/sqlstate.js';
 import { fill } from '../db/statements.js';
 import type { Draft, Row } from './batch.js';
-import { type Refuse, requireReferences, requireUnique, STATEMENTS } from './lookups.js';
+import { type Refuse, requireReferences, requireUnique, STATEMENTS } from './check-references.js';
 
 /** The records of a chunk that were refused. */
 export class Refusals {

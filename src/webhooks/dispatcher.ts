@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { RerunLoop } from '../coalesced-runs.js';
 import { createBatcher } from '../db/batcher.js';
 import type { Db } from '../db/db.js';
-import { RerunLoop } from '../db/rerun-loop.js';
 import type { EventMetrics } from '../telemetry/event-metrics.js';
 import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';

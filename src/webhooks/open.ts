@@ -1,6 +1,6 @@
+import { RerunLoop } from '../coalesced-runs.js';
 import type { WebhookConfig } from '../config/webhooks.js';
 import type { Db } from '../db/db.js';
-import { RerunLoop } from '../db/rerun-loop.js';
 import type { EventMetrics } from '../telemetry/event-metrics.js';
 import type { Log } from '../telemetry/log.js';
 import { Dispatcher } from './dispatcher.js';

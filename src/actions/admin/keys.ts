@@ -14,7 +14,7 @@ import { absent, badRequest, noKeysAccepted } from '../../errors/errors.js';
 import type { Action } from '../../http/router.js';
 import { parseUuid } from '../../uuid.js';
 import { notInBatch, timeOf } from '../not-in-batch.js';
-import { managedList, managedReply, requireMatch, type Shown } from './managed.js';
+import { managedList, managedReply, requireMatch, type Shown } from './admin-replies.js';
 
 /** Lists registered keys and certificates, newest first, after `?after=<id>`: 200, 400. */
 export function listKeys(db: Db): Action {

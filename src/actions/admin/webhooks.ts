@@ -18,7 +18,7 @@ import {
   type WebhookFields,
 } from '../../webhooks/webhook-store.js';
 import { notInBatch, timeOf } from '../not-in-batch.js';
-import { managedList, managedReply, requireMatch, type Shown } from './managed.js';
+import { managedList, managedReply, requireMatch, type Shown } from './admin-replies.js';
 
 /** Lists webhooks, newest first, after `?after=<id>`: 200, 400. */
 export function listOfWebhooks(db: Db): Action {

@@ -5,7 +5,6 @@ import { scopesOf } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { Refusal } from '../scheme.js';
 import { MAX_CACHED_CHARACTERS, refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
-import { objectIn, RemoteError, requestJson } from './issuer-client.js';
 import {
   type Claims,
   confirmationIn,
@@ -13,7 +12,8 @@ import {
   requireAccessClaims,
   secondsIn,
   subjectOf,
-} from './token-claims.js';
+} from './access-token-claims.js';
+import { objectIn, RemoteError, requestJson } from './issuer-client.js';
 
 const VALID_CACHE_MS = 30_000;
 const INVALID_CACHE_MS = 5000;

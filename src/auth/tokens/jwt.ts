@@ -3,8 +3,8 @@ import type { Config } from '../../config/config.js';
 import type { Log } from '../../telemetry/log.js';
 import type { Refusal } from '../scheme.js';
 import { refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
+import { confirmationIn, requireAccessJwt, scopesIn, secondsIn, subjectOf } from './access-token-claims.js';
 import { IssuerKeys } from './jwks.js';
-import { confirmationIn, requireAccessJwt, scopesIn, secondsIn, subjectOf } from './token-claims.js';
 
 const CACHE_MS = 5 * 60_000;
 

@@ -7,9 +7,9 @@ import { readStatements } from '../../db/statements.js';
 import type { Log } from '../../telemetry/log.js';
 import { sharing } from '../../telemetry/metrics.js';
 import { refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
+import { requireAccessJwt } from './access-token-claims.js';
 import { refusalOf, tokenOf } from './jwt.js';
 import { OWN_ALGORITHM, OwnKeys } from './own-keys.js';
-import { requireAccessJwt } from './token-claims.js';
 
 const SQL = readStatements('issuer.sql');
 const READS = { max: 256, inFlight: 2, waiting: 5000, keyOf: (id: string) => id };

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { RerunLoop } from '../../src/db/rerun-loop.js';
+import { RerunLoop } from '../src/coalesced-runs.js';
 
 /** A loop whose runs the test ends. */
 function controlled() {
