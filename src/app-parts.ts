@@ -7,7 +7,7 @@ import { type Config, ConfigError } from './config/config.js';
 import { hostsOfMetrics } from './config/edge.js';
 import type { Db } from './db/db.js';
 import { type Database, openDatabase, openPrepared } from './db/open.js';
-import { readDeclared, resourcesOf } from './declarations/load-declarations.js';
+import { loadDeclarations, resourcesOf } from './declarations/load-declarations.js';
 import { Feed } from './events/feed.js';
 import type { Issuer } from './issuer/issuer.js';
 import type { OpenCounts } from './limits/shared-counters.js';
@@ -61,7 +61,7 @@ export async function openParts(
   const database = await (primary ? openPrepared : openDatabase)(config, log, { metrics: metrics.db });
   const { db } = database;
   closers.push(() => database.close());
-  const declarations = await readDeclared(config);
+  const declarations = await loadDeclarations(config);
   if (!primary) await ensureCollections(database, declarations, config.migrate, log);
   const resources = resourcesOf(declarations, config.publicPrefix).map((resource) =>
     config.isJsonServer ? { ...resource, list: 'array' as const } : resource,

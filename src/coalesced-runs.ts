@@ -1,5 +1,5 @@
 /** Runs work once at a time. Requests during a run lead to one more run after it. */
-export class RerunLoop {
+export class CoalescedRuns {
   #isRequested = false;
   #isStopped = false;
   #running: Promise<void> | undefined;

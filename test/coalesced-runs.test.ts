@@ -1,10 +1,10 @@
 import t from 'tap';
-import { RerunLoop } from '../src/coalesced-runs.js';
+import { CoalescedRuns } from '../src/coalesced-runs.js';
 
 /** A loop whose runs the test ends. */
 function controlled() {
   const ends: (() => void)[] = [];
-  const loop = new RerunLoop(() => new Promise((resolve) => ends.push(resolve)));
+  const loop = new CoalescedRuns(() => new Promise((resolve) => ends.push(resolve)));
   const tick = () => new Promise((resolve) => setImmediate(resolve));
   return { loop, ends, tick };
 }

@@ -1,6 +1,6 @@
 import { knownScopes } from '../auth/known-scopes.js';
 import { readConfig } from '../config/config.js';
-import { readDeclared, resourcesOf } from '../declarations/load-declarations.js';
+import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
 import { readClientInput } from '../issuer/client-input.js';
 import { fieldsOf } from '../issuer/client-routes.js';
@@ -43,7 +43,7 @@ async function create(args: string[]): Promise<void> {
     token_format: values.opaque ? 'opaque' : 'jwt',
   };
   const config = readConfig();
-  const known = knownScopes(resourcesOf(await readDeclared(config)));
+  const known = knownScopes(resourcesOf(await loadDeclarations(config)));
   await withDatabase(async ({ db }) => {
     const { client, secret } = await createClient(db, readClientInput(body, known));
     process.stdout.write(`id:      ${client.id}\n${secret === undefined ? '' : `secret:  ${secret}\n`}`);

@@ -5,7 +5,7 @@ import { readConfig } from '../config/config.js';
 import { withBulkConnection } from '../db/bulk-connection.js';
 import { openDatabase } from '../db/open.js';
 import { problemOf } from '../db/sqlstate.js';
-import { readDeclared, resourcesOf } from '../declarations/load-declarations.js';
+import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
 import { createLog } from '../telemetry/log.js';
 import { exportRecords } from '../transfer/export-records.js';
@@ -41,7 +41,7 @@ export async function exportCommand(args: string[]): Promise<void> {
 
 async function run(name: string | undefined, format: Format, output: string | undefined): Promise<void> {
   const config = readConfig();
-  const resources = resourcesOf(await readDeclared(config));
+  const resources = resourcesOf(await loadDeclarations(config));
   const wanted = resources.filter((each) => name === undefined || each.name === name);
   if (wanted.length === 0)
     throw new ExitError(

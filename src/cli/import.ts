@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { type Config, readConfig } from '../config/config.js';
 import { type Database, openDatabase } from '../db/open.js';
-import { readDeclared, resourcesOf } from '../declarations/load-declarations.js';
+import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { Problem } from '../errors/problem.js';
 import { ExitError } from '../exit-error.js';
@@ -67,7 +67,7 @@ async function importInto(
   const log = createLog(config.logLevel);
   const database = await openDatabase(config, log, { join: true });
   try {
-    const declarations = await readDeclared(config);
+    const declarations = await loadDeclarations(config);
     if (options.infer) await migrateCollections(database.url, declarations);
     // An interrupted import may have left a table without its indexes.
     await ensureCollections(database, declarations, options.resume ? 'auto' : config.migrate, log);

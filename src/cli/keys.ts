@@ -10,7 +10,7 @@ import {
 import { knownScopes } from '../auth/known-scopes.js';
 import { type Config, readConfig } from '../config/config.js';
 import type { Db } from '../db/db.js';
-import { readDeclared, resourcesOf } from '../declarations/load-declarations.js';
+import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { type Failure, Problem } from '../errors/problem.js';
 import { ExitError } from '../exit-error.js';
 import type { JsonObject } from '../json.js';
@@ -42,7 +42,7 @@ export async function keysCommand([verb, ...args]: string[]): Promise<void> {
 }
 
 async function scopesOfService(config: Config): Promise<readonly string[]> {
-  return knownScopes(resourcesOf(await readDeclared(config)));
+  return knownScopes(resourcesOf(await loadDeclarations(config)));
 }
 
 function create(args: string[], known: readonly string[]): Work {

@@ -1,7 +1,7 @@
 import { readConfig } from '../config/config.js';
 import { openDatabase } from '../db/open.js';
 import { checkDeclarations } from '../declarations/check-declarations.js';
-import { readDeclared } from '../declarations/load-declarations.js';
+import { loadDeclarations } from '../declarations/load-declarations.js';
 import { migrateCollections, planCollections } from '../schema/migrate-collections.js';
 import { planText } from '../schema/plan-text.js';
 import { createLog } from '../telemetry/log.js';
@@ -16,7 +16,7 @@ export async function migrateCommand(args: string[]): Promise<void> {
     USAGE.migrate,
   );
   const config = readConfig();
-  const declarations = await readDeclared(config);
+  const declarations = await loadDeclarations(config);
   checkDeclarations(declarations);
   exitOnSignals();
   const database = await openDatabase(config, createLog(config.logLevel), { join: true });

@@ -6,7 +6,7 @@ import { setPassword } from '../collection/set-password.js';
 import type { Config } from '../config/config.js';
 import type { Database } from '../db/open.js';
 import { readStatements } from '../db/statements.js';
-import { readDeclared, resourcesOf } from '../declarations/load-declarations.js';
+import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
 import { setUserScopes } from '../issuer/accounts.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
@@ -62,7 +62,7 @@ function withUsers(
   work: (users: Collection, database: Database, config: Config) => Promise<void>,
 ): Promise<void> {
   return withDatabase(async (database, config) => {
-    const declarations = await readDeclared(config);
+    const declarations = await loadDeclarations(config);
     await ensureCollections(database, declarations, config.migrate, createLog(config.logLevel));
     const users = resourcesOf(declarations).find(({ hasPasswords }) => hasPasswords)!;
     await work(openCollection(database.db, users, config.tombstones), database, config);
@@ -70,7 +70,7 @@ function withUsers(
 }
 
 async function requireKnown(scopes: readonly string[], config: Config): Promise<void> {
-  const known = knownScopes(resourcesOf(await readDeclared(config)));
+  const known = knownScopes(resourcesOf(await loadDeclarations(config)));
   const fault = scopes.map((scope) => scopeFault(scope, known)).find((each) => each !== undefined);
   if (fault !== undefined) throw new UsageError(`--scopes: ${fault}`, USAGE.users);
 }

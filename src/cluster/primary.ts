@@ -1,7 +1,7 @@
 import type { Worker } from 'node:cluster';
 import type { Config } from '../config/config.js';
 import { openPrepared, prepareDatabase, type Server } from '../db/open.js';
-import { readDeclared } from '../declarations/load-declarations.js';
+import { loadDeclarations } from '../declarations/load-declarations.js';
 import { freePort } from '../process/listen.js';
 import { type Stoppable, stopOnSignals } from '../process/signals.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
@@ -109,7 +109,7 @@ class Workers {
 async function prepareCollections(config: Config, server: Server, log: Log): Promise<void> {
   const database = await openPrepared({ ...config, databaseUrl: server.url }, log, {});
   try {
-    await ensureCollections(database, await readDeclared(config), config.migrate, log);
+    await ensureCollections(database, await loadDeclarations(config), config.migrate, log);
   } catch (error) {
     await server.close();
     throw error;

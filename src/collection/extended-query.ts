@@ -45,7 +45,7 @@ export function readExtended(given: URLSearchParams, resource: Resource): Extend
   };
 }
 
-/** `-price,title`: falling prices, and for equal ones rising titles. */
+/** `-price,title`: descending prices, and for equal prices ascending titles. */
 function readSorts(text: string, { sortable }: Resource): SortKey[] {
   const keys = text.split(',');
   if (keys.length > MAX_SORTS) throw invalidQuery('sort', `has more than ${MAX_SORTS} fields`);

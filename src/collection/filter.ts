@@ -23,7 +23,7 @@ export interface Condition {
   readonly field: string;
   readonly column: Column;
   readonly operator: Operator;
-  /** Several for `in` alone; text of the column's type. */
+  /** One, or with `in` several; text of the column's type. */
   readonly values: readonly string[];
 }
 

@@ -12,7 +12,7 @@ export const JSON_TYPE = 'application/json';
 export const HTML_TYPE = 'text/html';
 export const CSV_TYPE = 'text/csv';
 export const YAML_TYPE = 'application/yaml';
-/** A JSON document in each line: lists alone. */
+/** A JSON document in each line: only for lists. */
 export const NDJSON_TYPE = 'application/x-ndjson';
 
 /** The media types of a single record, besides its page. */

@@ -49,7 +49,7 @@ export function misspelledSettings(env: Env, names: readonly string[]): string[]
 
 type Parse<T> = (text: string) => T | undefined;
 
-/** Reads settings one by one. A variable that is empty or blank is as one that is not set. */
+/** Reads settings one by one. An empty or blank variable is the same as an unset one. */
 export interface Reader {
   /** One line for each invalid value, with the name of the variable. */
   readonly faults: string[];

@@ -9,7 +9,7 @@ import { baseOf } from './schema-base.js';
 const LIBRARY_FORMATS = /"format":"(?!email"|password-hash")/;
 
 /** Reads the declarations, and loads what their schemas need. Throws DeclarationError. */
-export async function readDeclared({
+export async function loadDeclarations({
   collections: folder,
 }: {
   collections: string | undefined;

@@ -42,7 +42,7 @@ const PAGE = html`<!doctype html>
 `.text;
 
 /**
- * Scripts of this origin alone. Swagger UI sets attributes `style`, and its images are data. `connect`: the authorization
+ * Only scripts of this origin. Swagger UI sets attributes `style`, and its images are data. `connect`: the authorization
  * server, if it has another origin.
  */
 const policyOf = (connect: string | undefined): string =>

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { RerunLoop } from '../coalesced-runs.js';
+import { CoalescedRuns } from '../coalesced-runs.js';
 import { createBatcher } from '../db/batcher.js';
 import type { Db } from '../db/db.js';
 import type { Log } from '../telemetry/log.js';
@@ -38,7 +38,7 @@ export class FeedFollower {
   readonly #horizon = new CommitHorizon();
   readonly #subscribers = new Set<FeedSubscriber>();
   readonly #watchers = new Set<() => void>();
-  readonly #loop = new RerunLoop(() => this.#poll());
+  readonly #loop = new CoalescedRuns(() => this.#poll());
   readonly #takeSnapshot: (key: 'now') => Promise<Snapshot>;
   #endListening: () => Promise<void> = async () => undefined;
   #position = 0;

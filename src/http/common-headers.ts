@@ -5,7 +5,7 @@ import type { Cors } from './cors.js';
 export type CommonFields = (req: IncomingMessage, id: string) => string[];
 
 /**
- * The fields of every response of a listener. `hstsMaxAgeSeconds` is for its own TLS alone: a browser ignores
+ * The fields of every response of a listener. `hstsMaxAgeSeconds` applies only with its own TLS: a browser ignores
  * Strict-Transport-Security over plain HTTP (RFC 6797 section 7.2).
  */
 export function fixedFields(encrypted: boolean, hstsMaxAgeSeconds: number): readonly string[] {

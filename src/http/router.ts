@@ -35,7 +35,7 @@ export interface Action {
   readonly offers?: readonly string[];
   /** The caller, from the query instead of a credential; undefined: the query does not say. */
   readonly identify?: (query: string) => Promise<Principal> | undefined;
-  /** The method is for addresses with a filter alone: `/items?filter[price]=0` is another resource than `/items`. */
+  /** The method needs a filter in the address: `/items?filter[price]=0` is not the same resource as `/items`. */
   readonly requiresFilter?: boolean;
   /** The query parameters of a list; absent: the query is ignored. */
   readonly parameters?: readonly string[];

@@ -72,12 +72,12 @@ export function listInput(resource: Resource): ToolInput {
       default: 20,
       description: 'Records of a page.',
     },
-    ...(parameters.includes('sort') ? { sort: listOf(keys, 5, 'Falling with a leading minus.') } : {}),
+    ...(parameters.includes('sort') ? { sort: listOf(keys, 5, 'A leading minus: descending.') } : {}),
     ...(resource.searchable.length > 0
       ? {
           search: {
             type: 'string',
-            description: `Text within ${resource.searchable.join(', ')}, in any case.`,
+            description: `Text within ${resource.searchable.join(', ')}. Upper and lower case are equal.`,
           },
         }
       : {}),

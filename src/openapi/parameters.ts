@@ -1,5 +1,6 @@
 import { relationsOf } from '../collection/extended-query.js';
 import { operatorsOf } from '../collection/filter.js';
+import { MAX_LIMIT, MAX_SEARCH } from '../collection/list-query.js';
 import type { Resource } from '../collection/resource.js';
 import type { JsonObject } from '../json.js';
 import { REQUEST_FIELDS } from './headers.js';
@@ -57,10 +58,18 @@ function listParameters(resource: Resource): Readonly<Record<string, JsonObject>
   const shown = Object.keys(schema.properties).filter((name) => !writeOnly.includes(name));
   return {
     page: plain('page', 'The number of the page.', { type: 'integer', minimum: 1, default: 1 }),
-    limit: plain('limit', 'Records of a page.', { type: 'integer', minimum: 1, maximum: 100, default: 20 }),
+    limit: plain('limit', 'Records of a page.', {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      default: 20,
+    }),
     sort: listOf('Fields to sort by; with a minus, falling.', 'sort', sorts),
     order: plain('order', 'The direction of a single sort field.', { type: 'string', enum: ['asc', 'desc'] }),
-    search: plain('search', 'Text that a searched field contains.', { type: 'string', maxLength: 100 }),
+    search: plain('search', 'Text that a searched field contains.', {
+      type: 'string',
+      maxLength: MAX_SEARCH,
+    }),
     q: plain('q', 'As `search`, in the words of json-server.', { type: 'string' }),
     filter: filterParameter(resource),
     fields: listOf(

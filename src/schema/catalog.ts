@@ -10,7 +10,7 @@ export interface ExistingTable {
   >;
   /** Indexes by name; false: its build was interrupted. */
   readonly indexes: ReadonlyMap<string, boolean>;
-  /** Foreign keys by name: false, those of before are not checked yet. */
+  /** Foreign keys by name: false, older records are not checked yet. */
   readonly foreignKeys: ReadonlyMap<string, { readonly action: string; readonly isValid: boolean }>;
   readonly triggers: ReadonlySet<string>;
 }

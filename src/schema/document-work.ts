@@ -106,7 +106,7 @@ const TYPES: Readonly<Record<string, string>> = {
   boolean: 'boolean',
 };
 
-/** Whether a stored value has its column's type; values of before the declaration may have any. */
+/** Whether a stored value has its column's type; values from before the declaration may have another. */
 function isOfType(type: string, value: unknown): boolean {
   if (type.endsWith('[]'))
     return Array.isArray(value) && value.every((each) => isOfType(type.slice(0, -2), each));

@@ -84,7 +84,7 @@ function createHttpMetrics() {
 
 export type DbMetrics = Readonly<ReturnType<typeof createDbMetrics>>;
 
-/** Metrics of the database alone. */
+/** Only the metrics of the database. */
 export function createDbMetrics() {
   const labels = ['collection', 'operation'];
   return {

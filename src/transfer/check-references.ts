@@ -1,14 +1,13 @@
 import type { Column } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
-import { fill, readStatements } from '../db/statements.js';
+import { fill } from '../db/statements.js';
 import { duplicate, unknownReference } from '../errors/errors.js';
 import { isObject, type Json, member, setMember } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import type { Draft } from './batch.js';
 import { LEGACY_ID } from './csv-record.js';
-
-export const STATEMENTS = readStatements('import.sql');
+import { STATEMENTS } from './import-statements.js';
 
 /** Called for each record that is refused, with its place and the error that it caused. */
 export type Refuse = (place: number, error: unknown) => void;

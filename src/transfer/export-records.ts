@@ -5,8 +5,8 @@ import type { BulkConnection } from '../db/bulk-connection.js';
 import { fill } from '../db/statements.js';
 import { type JsonObject, member } from '../json.js';
 import { writeOnlyNames } from '../validation/validation.js';
-import { STATEMENTS } from './check-references.js';
 import { csvRow } from './csv-record.js';
+import { STATEMENTS } from './import-statements.js';
 import type { Format } from './input.js';
 
 /** Writes the records of collections, as one snapshot has them, in the order of their creation. */

@@ -4,8 +4,8 @@ import { type BulkSettings, withBulkConnection } from '../db/bulk-connection.js'
 import { problemOf } from '../db/sqlstate.js';
 import { type Failure, Problem } from '../errors/problem.js';
 import { escapeToken } from '../json.js';
-import { STATEMENTS } from './check-references.js';
 import { CollectionImport, type ImportRun, type Source } from './import-collection.js';
+import { STATEMENTS } from './import-statements.js';
 import { buildAlone } from './indexes.js';
 import { openProgress } from './progress.js';
 

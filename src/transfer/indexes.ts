@@ -1,13 +1,13 @@
 import { type BulkConnection, type BulkSettings, withBulkConnection } from '../db/bulk-connection.js';
 import { databaseErrorOf } from '../db/sqlstate.js';
 import { fill } from '../db/statements.js';
-import { STATEMENTS } from './check-references.js';
+import { STATEMENTS } from './import-statements.js';
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
  * Drops the indexes of a collection that are not unique, and returns their definitions: to build them afterwards takes less
- * time. If a service uses the table at length, they stay.
+ * time. If a service uses the table for more than a second, they stay.
  */
 export async function dropIndexes(
   { run, execute }: BulkConnection,

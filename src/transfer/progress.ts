@@ -1,7 +1,7 @@
 import type { Run } from '../db/db.js';
 import { ExitError } from '../exit-error.js';
-import { STATEMENTS } from './check-references.js';
 import type { Position } from './chunks.js';
+import { STATEMENTS } from './import-statements.js';
 
 /** How far the import of a collection has got. */
 export interface Progress extends Position {

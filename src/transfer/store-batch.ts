@@ -5,7 +5,8 @@ import type { BulkConnection } from '../db/bulk-connection.js';
 import { isDataError, problemOf } from '../db/sqlstate.js';
 import { fill } from '../db/statements.js';
 import type { Draft, Row } from './batch.js';
-import { type Refuse, requireReferences, requireUnique, STATEMENTS } from './check-references.js';
+import { type Refuse, requireReferences, requireUnique } from './check-references.js';
+import { STATEMENTS } from './import-statements.js';
 
 /** The records of a chunk that were refused. */
 export class Refusals {

@@ -10,6 +10,11 @@ export interface ConnectionTimeouts {
   readonly keepAliveMs: number;
 }
 
+/*
+ * Idle connections and clients that do not read. Node itself closes connections whose headers arrive too slowly: see
+ * `headersTimeout` in src/pipeline/server.ts.
+ */
+
 /** What one check sees of a connection. */
 export interface ConnectionState {
   /** Bytes of responses that wait in this process. */

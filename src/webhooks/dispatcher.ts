@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RerunLoop } from '../coalesced-runs.js';
+import { CoalescedRuns } from '../coalesced-runs.js';
 import { createBatcher } from '../db/batcher.js';
 import type { Db } from '../db/db.js';
 import type { EventMetrics } from '../telemetry/event-metrics.js';
@@ -39,7 +39,7 @@ type StoredResult = Result & { readonly webhookId: string };
 export class Dispatcher {
   readonly #owner = randomUUID();
   readonly #inFlight = new Set<Promise<void>>();
-  readonly #loop = new RerunLoop(() => this.#claim());
+  readonly #loop = new CoalescedRuns(() => this.#claim());
   readonly #store: (result: StoredResult) => Promise<void>;
   #isStopped = false;
 

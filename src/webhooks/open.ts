@@ -1,4 +1,4 @@
-import { RerunLoop } from '../coalesced-runs.js';
+import { CoalescedRuns } from '../coalesced-runs.js';
 import type { WebhookConfig } from '../config/webhooks.js';
 import type { Db } from '../db/db.js';
 import type { EventMetrics } from '../telemetry/event-metrics.js';
@@ -79,7 +79,7 @@ export function openWebhooks(
 
 /** Creates deliveries from the feed whenever there is news, as long as there are webhooks. */
 class FeedReader {
-  readonly #loop = new RerunLoop(() => this.#read());
+  readonly #loop = new CoalescedRuns(() => this.#read());
   #isStopped = false;
   #unwatch: (() => void) | undefined;
 

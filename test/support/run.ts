@@ -13,7 +13,7 @@ import { migrateRenamed, writeRenamed } from './renamed.js';
 
 /**
  * Runs the tests against a PostgreSQL of their own: every test file copies its database from a template. Arguments are
- * passed to tap. Test files are named by their source: `npm test -- test/http/preconditions.test.ts`. `faults` stands
+ * passed to tap. Test files are named by their source: `npm test -- test/api/preconditions.test.ts`. `faults` stands
  * for the files of test/faults, which run alone, since they need the whole machine.
  */
 const FAULTS = 'faults';

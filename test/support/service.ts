@@ -28,10 +28,11 @@ async function requireContract(
 ): Promise<void> {
   const sent = body === undefined || Buffer.isBuffer(body) ? '' : JSON.stringify(body);
   const fault = (await Contract.of(service)).violation(method, path, received, sent);
-  if (fault !== undefined) throw new Error(`the response contradicts the OpenAPI document: ${fault}`);
+  if (fault !== undefined)
+    throw new Error(`the response contradicts the OpenAPI document of src/openapi/: ${fault}`);
 }
 
-/** The PostgreSQL that test/run.ts started; a superuser's URL. */
+/** The PostgreSQL that test/support/run.ts started; a superuser's URL. */
 export const SERVER_URL = process.env.PLINTH_TEST_URL ?? '';
 
 /** The URL of a new database: a migrated one, or an empty one. Dropped when the test ends. */
