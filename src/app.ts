@@ -14,6 +14,7 @@ import { startMaintenance } from './db/maintenance.js';
 import { databaseReadiness, type NotReadyReason } from './db/readiness.js';
 import type { Feed } from './events/feed.js';
 import { allowHosts } from './http/allowed-hosts.js';
+import { isRetiring } from './http/api-version.js';
 import { present } from './http/client-identity.js';
 import { commonFields, fixedFields } from './http/common-headers.js';
 import { corsFor } from './http/cors.js';
@@ -80,7 +81,7 @@ function routesOf(parts: Parts, state: AppState, furtherRoutes: readonly Route[]
     ...config,
     requireCurrentPassword: auth.requireCurrentPassword,
     isRateLimited: config.rateLimit !== undefined,
-    isRetiring: config.deprecation !== undefined || config.sunset !== undefined,
+    retiring: Object.keys(config.retirement).filter((number) => isRetiring(config.retirement[number]!)),
   };
   const resources = collections.map(({ resource }) => resource);
   const names = resources.map(({ name }) => name);
@@ -122,7 +123,6 @@ function serverOf(
     common,
     cors,
     parseLimit: new ParseLimit(),
-    retirement: config,
     authenticate: auth.authenticate,
     session: auth.session,
     errorPage: (visit, problem, requestId) => errorPage(site, visit, problem, requestId),

@@ -19,9 +19,9 @@ export interface ListQuery {
   readonly parameters: readonly string[];
 }
 
-const DEFAULT_LIMIT = 20;
+export const DEFAULT_LIMIT = 20;
 export const MAX_LIMIT = 100;
-const MAX_SEARCH = 100;
+export const MAX_SEARCH = 100;
 
 /** The parameters that a list has. */
 export function listParameters({ list, sortable, searchable }: Resource): string[] {

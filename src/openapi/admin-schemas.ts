@@ -11,7 +11,7 @@ const textOrNull: Schema = { type: ['string', 'null'] };
 const id: Schema = { type: 'string', format: 'uuid' };
 const OWN = { _version: { type: 'integer', minimum: 1 }, _links: schemaRef('Links') };
 
-/** What a list shows of something that operators manage has no links. */
+/** What lists of version 1 show of something that operators manage has no links. */
 const managed = (fields: Readonly<Record<string, Schema>>): Schema =>
   objectOf({ ...fields, ...OWN }, [...Object.keys(fields), '_version']);
 
@@ -80,7 +80,7 @@ export function webhookSchemas(collections: readonly string[]): Record<string, S
     WebhookPatch: { ...input, required: [] },
     NewWebhook: withSecret('Webhook', 'secret'),
     WebhookList: listOf('Webhook'),
-    Delivery: objectOf(delivery),
+    Delivery: objectOf({ ...delivery, _links: schemaRef('Links') }, Object.keys(delivery)),
     DeliveryWithEvent: { allOf: [schemaRef('Delivery'), objectOf({ event: schemaRef('Event') })] },
     DeliveryList: listOf('Delivery'),
   };
