@@ -15,6 +15,7 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
   events: '/events',
   keys: '/keys',
   webhooks: '/webhooks',
+  versions: '/admin/versions',
   applications: '/oauth-clients',
   account: '/account',
   health: '/healthz',

@@ -61,13 +61,16 @@ export function requireSameVersion(version: Version, field: Field, mounted: Vers
 export const isRetiring = ({ deprecation, sunset }: Retirement): boolean =>
   deprecation !== undefined || sunset !== undefined;
 
+export const isSunset = ({ sunset }: Retirement, now: number): boolean =>
+  sunset !== undefined && now >= sunset.getTime();
+
 /**
  * The fields of every response of a retiring version, from the date of deprecation on: Deprecation (RFC 9745), Sunset
  * (RFC 8594) and a link to the successor. Throws 410 after the sunset.
  */
 export function retirementFields({ number }: Version, retirement: Retirement, now: number): string[] {
   const { deprecation, sunset, successor } = retirement;
-  if (sunset && now >= sunset.getTime()) throw versionSunset(number);
+  if (isSunset(retirement, now)) throw versionSunset(number);
   if (deprecation && now < deprecation.getTime()) return [];
   const fields: string[] = [];
   if (deprecation) fields.push('Deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`);

@@ -79,6 +79,18 @@ export const KEY_OPERATIONS: Descriptions = managedOperations(
   [taken],
 );
 
+/** Calls of versions that retire. */
+export const VERSION_OPERATIONS: Descriptions = {
+  'GET /admin/versions': {
+    id: 'listVersionCalls',
+    tag: 'versions',
+    summary: 'List who calls a version that retires, by version and principal',
+    success: { 200: json('Up to 100 callers.', 'VersionCallsList', ['Cache-Control', 'Link']) },
+    errors: [error('UNKNOWN_PARAMETER'), error('INVALID_CURSOR')],
+    query: { after: { type: 'string', description: 'The cursor in `links.next` of the page before.' } },
+  },
+};
+
 /** Clients of the embedded authorization server. */
 export const CLIENT_OPERATIONS: Descriptions = managedOperations({
   path: '/oauth-clients',

@@ -47,6 +47,22 @@ export const KEY_SCHEMAS: Readonly<Record<string, Schema>> = {
   KeyList: listOf('Key'),
 };
 
+export const VERSION_SCHEMAS: Readonly<Record<string, Schema>> = {
+  VersionCalls: {
+    ...objectOf({
+      version: text,
+      principal: text,
+      last_address: text,
+      last_called_at: time,
+      days: arrayOf(
+        objectOf({ day: { type: 'string', format: 'date' }, calls: { type: 'integer', minimum: 1 } }),
+      ),
+    }),
+    description: 'A caller of a version. `other`: all beyond the number that a process remembers.',
+  },
+  VersionCallsList: listOf('VersionCalls'),
+};
+
 /** The schemas of webhooks for a service with these collections. */
 export function webhookSchemas(collections: readonly string[]): Record<string, Schema> {
   const input = webhookSchema(collections) as unknown as JsonObject & { properties: JsonObject };

@@ -5,8 +5,13 @@ import type { JsonObject } from '../json.js';
 import type { Principal } from '../principal.js';
 import { prefixOf } from '../versions/supported.js';
 import type { Version } from '../versions/version.js';
-import { CLIENT_OPERATIONS, KEY_OPERATIONS, WEBHOOK_OPERATIONS } from './admin-operations.js';
-import { clientSchemas, KEY_SCHEMAS, webhookSchemas } from './admin-schemas.js';
+import {
+  CLIENT_OPERATIONS,
+  KEY_OPERATIONS,
+  VERSION_OPERATIONS,
+  WEBHOOK_OPERATIONS,
+} from './admin-operations.js';
+import { clientSchemas, KEY_SCHEMAS, VERSION_SCHEMAS, webhookSchemas } from './admin-schemas.js';
 import { collectionOperations } from './collection-operations.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
 import { withExamples } from './examples.js';
@@ -97,6 +102,7 @@ const TAGS: Readonly<Record<string, string>> = {
   events: 'The feed of changes.',
   keys: 'API keys and client certificates.',
   webhooks: 'Webhooks and their deliveries.',
+  versions: 'Versions of the API, and who calls them.',
   batch: 'Several operations in one transaction.',
   clients: 'Clients of the authorization server.',
   authorization: 'The authorization server.',
@@ -121,6 +127,7 @@ function describeAll(described: Described): Descriptions {
     {},
     serviceOperations(named),
     hasKeys ? KEY_OPERATIONS : {},
+    VERSION_OPERATIONS,
     WEBHOOK_OPERATIONS,
     CLIENT_OPERATIONS,
     ...ofCollections,
@@ -135,6 +142,7 @@ function schemasOf({ resources, clientInput, version }: Described): Record<strin
     versionSchemas(version),
     SERVICE_SCHEMAS,
     KEY_SCHEMAS,
+    VERSION_SCHEMAS,
     webhookSchemas(names),
     clientInput ? clientSchemas(clientInput) : {},
     ...resources.flatMap((resource) => [recordSchemas(resource, version), definitions(resource)]),

@@ -16,6 +16,7 @@ import type { Log } from '../telemetry/log.js';
 import type { Observation, Observer } from '../telemetry/request-observer.js';
 import type { BodyLimits } from '../transport/incomplete-body.js';
 import type { Target } from '../transport/request-target.js';
+import type { Version } from '../versions/version.js';
 import type { ServedVersion, ServedVersions, VersionSettings } from './served-version.js';
 
 /** One request and its response on their way through the stages. */
@@ -75,6 +76,8 @@ export interface PipelineOptions extends BodyLimits, VersionSettings {
   readonly cors: Cors | undefined;
   /** Undefined: there is no rate limit. */
   readonly rateLimit: RateLimiter | undefined;
+  /** Counts a call of a version that retires. Undefined: they are not counted. */
+  readonly countCall?: (version: Version, subject: string, address: string) => void;
   /** Called after an action that may have written, when its transaction is committed. */
   readonly afterWrite?: (() => void) | undefined;
   /** Whether only endpoints that are always available respond. */

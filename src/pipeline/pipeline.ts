@@ -4,6 +4,7 @@ import { expectationFailed, noSuchPath } from '../errors/errors.js';
 import { Problem } from '../errors/problem.js';
 import {
   isRetiring,
+  isSunset,
   requireVersion,
   retirementFields,
   splitVersion,
@@ -30,6 +31,7 @@ import {
   finishCounted,
   isPreflight,
   optionsReply,
+  presentedBy,
   readBytesOnce,
   requireAvailable,
 } from './stages.js';
@@ -82,8 +84,7 @@ async function handle(context: RequestContext): Promise<void> {
     if (context.expectation === 'unknown') throw expectationFailed(); //      417
     if (target.path === '*') return await finishCounted(context, SERVER_OPTIONS); // 429
     const { path, mounted } = splitVersion(target.path);
-    const served = context.versions.get(versionOf(mounted, req.headers['api-version']))!;
-    context.served = served;
+    const served = findVersion(context, mounted);
     const match = options.router(path); //                                    404, 400
     observation.route = match.template;
     if (match.handler && !mounted) return await handOver(context, match, match.handler, target);
@@ -102,8 +103,8 @@ async function handle(context: RequestContext): Promise<void> {
     if (options.rateLimit && !action.alwaysAvailable) await countRequest(context, principal); // 429
     const permission = permit(principal, action.requires, match.params); //   403
     const type = negotiateType(action, req.headers.accept, target.query); //  406
+    if (!action.alwaysAvailable) countCall(context, served, type);
     requireCoding(context); //                                                406
-    // The pages for browsers are those of the default version.
     const { version, prefix } = type === HTML_TYPE ? context.versions.get(DEFAULT_VERSION)! : served;
     requireParameters(action, target.query, version); //                      400
     const body = action.accepts && (await parsedBody(context, action.accepts)); // 415, 413, 400, 503
@@ -136,15 +137,35 @@ async function handle(context: RequestContext): Promise<void> {
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'QUERY']);
 const SERVER_OPTIONS: Reply = { status: 204, headers: ['Allow', ALL_METHODS] };
 
+/** The version of a request. */
+function findVersion(context: RequestContext, mounted: Version | undefined): ServedVersion {
+  const served = context.versions.get(versionOf(mounted, context.req.headers['api-version']))!;
+  context.served = served;
+  return served;
+}
+
 /** Adds the fields of the version. `mounted`: the version that the path names. */
 function addVersionFields(
-  { req, common }: RequestContext,
-  { version, retirement, mountedFields, rootFields }: ServedVersion,
+  context: RequestContext,
+  served: ServedVersion,
   mounted: Version | undefined,
 ): void {
+  const { req, common } = context;
+  const { version, retirement, mountedFields, rootFields } = served;
   common.push(...(mounted ? mountedFields : rootFields));
   requireVersion(req.headers['api-version'], mounted);
-  if (isRetiring(retirement)) common.push(...retirementFields(version, retirement, Date.now()));
+  if (!isRetiring(retirement)) return;
+  const now = Date.now();
+  // A call after the sunset is refused before its caller is known.
+  if (isSunset(retirement, now)) countCall(context, served, '');
+  common.push(...retirementFields(version, retirement, now));
+}
+
+/** Counts a call of a version that retires. Pages for browsers belong to no version. */
+function countCall(context: RequestContext, { version, retirement }: ServedVersion, type: string): void {
+  if (!isRetiring(retirement) || type === HTML_TYPE) return;
+  const { options, principal } = context;
+  options.countCall?.(version, principal.subject, presentedBy(context).address);
 }
 
 /** What to respond to a request that failed before it was counted: its own problem, or the 429 of its address. */
