@@ -2,6 +2,7 @@ import { listOfDeliveries, oneDelivery, redelivery, testDelivery } from './actio
 import { healthz, readyz } from './actions/admin/health.js';
 import { createKey, getKey, listKeys, noKeys, revokeKey } from './actions/admin/keys.js';
 import { showMetrics } from './actions/admin/metrics.js';
+import { listVersionCalls, VERSIONS_PATH } from './actions/admin/versions.js';
 import {
   listOfWebhooks,
   newWebhook,
@@ -17,6 +18,7 @@ import type { NotReadyReason } from './db/readiness.js';
 import { type Action, type Route, requiring } from './http/router.js';
 import type { Requirement, ScopeRequirement } from './principal.js';
 import type { Metrics } from './telemetry/metrics.js';
+import type { VersionCalls } from './usage/version-calls.js';
 import type { Webhooks } from './webhooks/open.js';
 import type { TargetRules } from './webhooks/target-url.js';
 import { fieldsOf } from './webhooks/webhook-input.js';
@@ -52,6 +54,11 @@ export function keyRoutes(db: Db, cache: CredentialCache | undefined, scopes: re
       actions: { GET: requiring(admin, getKey(db)), DELETE: requiring(admin, revokeKey(db, cache)) },
     },
   ];
+}
+
+/** Who calls versions that retire. */
+export function versionRoute(calls: VersionCalls): Route {
+  return { path: VERSIONS_PATH, actions: { GET: requiring({ scopes: ['admin'] }, listVersionCalls(calls)) } };
 }
 
 /** Webhooks. `wake` is called when a delivery is due at once, `pass` before a webhook is created. */

@@ -18,6 +18,7 @@ import { openCollections } from './routes.js';
 import { ensureCollections } from './schema/ensure-collections.js';
 import type { Log } from './telemetry/log.js';
 import { createMetrics, type Metrics, registryOfAll } from './telemetry/metrics.js';
+import { VersionCalls } from './usage/version-calls.js';
 import { sourceOf } from './webhooks/feed-source.js';
 import { openWebhooks, type Webhooks } from './webhooks/open.js';
 
@@ -47,6 +48,7 @@ export interface Parts {
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
   readonly webhooks: Webhooks;
+  readonly versionCalls: VersionCalls;
 }
 
 /** Opens all parts, in the order in which they need each other. `closers` receives what a failed start has to close. */
@@ -105,6 +107,7 @@ export async function openParts(
     collections,
     feed,
     webhooks,
+    versionCalls: new VersionCalls(db, log),
   };
 }
 

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { SecureContextOptions } from 'node:tls';
 import type { ApiDocuments } from './actions/api-documents.js';
-import { healthRoutes, keyRoutes, metricsRoute, webhookRoutes } from './admin-routes.js';
+import { healthRoutes, keyRoutes, metricsRoute, versionRoute, webhookRoutes } from './admin-routes.js';
 import { closeNow, openParts, type Parts, type Primary } from './app-parts.js';
 import { knownScopes } from './auth/known-scopes.js';
 import { errorPage } from './browser/error-page.js';
@@ -14,6 +14,7 @@ import { startMaintenance } from './db/maintenance.js';
 import { databaseReadiness, type NotReadyReason } from './db/readiness.js';
 import type { Feed } from './events/feed.js';
 import { allowHosts } from './http/allowed-hosts.js';
+import { isRetiring } from './http/api-version.js';
 import { present } from './http/client-identity.js';
 import { commonFields, fixedFields } from './http/common-headers.js';
 import { corsFor } from './http/cors.js';
@@ -80,7 +81,7 @@ function routesOf(parts: Parts, state: AppState, furtherRoutes: readonly Route[]
     ...config,
     requireCurrentPassword: auth.requireCurrentPassword,
     isRateLimited: config.rateLimit !== undefined,
-    isRetiring: config.deprecation !== undefined || config.sunset !== undefined,
+    retiring: Object.keys(config.retirement).filter((number) => isRetiring(config.retirement[number]!)),
   };
   const resources = collections.map(({ resource }) => resource);
   const names = resources.map(({ name }) => name);
@@ -88,6 +89,7 @@ function routesOf(parts: Parts, state: AppState, furtherRoutes: readonly Route[]
     ...healthRoutes(() => state.notReadyReason()),
     ...(metricsServer ? [] : [metricsRoute(registry, { scopes: ['admin'] })]),
     ...keyRoutes(db, auth.lookup, knownScopes(resources)),
+    versionRoute(parts.versionCalls),
     ...webhookRoutes(db, names, targetRules(config), config.publicUrl ?? '/', webhooks),
     ...(issuer
       ? issuer.routes(knownScopes(resources), collections.find(({ resource }) => resource.hasPasswords)!)
@@ -98,7 +100,7 @@ function routesOf(parts: Parts, state: AppState, furtherRoutes: readonly Route[]
 }
 
 function serverOf(
-  { config, log, metrics, database, auth, counters, feed }: Parts,
+  { config, log, metrics, database, auth, counters, feed, versionCalls }: Parts,
   state: AppState,
   { router, site }: ApiRoutes,
   tls: SecureContextOptions | undefined,
@@ -122,7 +124,6 @@ function serverOf(
     common,
     cors,
     parseLimit: new ParseLimit(),
-    retirement: config,
     authenticate: auth.authenticate,
     session: auth.session,
     errorPage: (visit, problem, requestId) => errorPage(site, visit, problem, requestId),
@@ -130,6 +131,7 @@ function serverOf(
     requireAllowedHost: auth.authenticate ? undefined : allowHosts(hostsOf(config)),
     rateLimit: rateLimit && rateLimiter(rateLimit, counters?.('requests', rateLimit.seconds)),
     present: (req, body) => present(req, body, config),
+    countCall: ({ number }, subject, address) => versionCalls.count(number, subject, address),
     afterWrite: feed && (() => feed.follower.wrote()),
     isInMaintenance: () => state.isInMaintenance,
     isDraining: () => state.isDraining,
@@ -167,8 +169,10 @@ function running(
   server: Server | TlsServer,
 ): App {
   const { config, log, database, metrics, metricsServer, collections, feed, auth, issuer, webhooks } = parts;
+  const { versionCalls } = parts;
   const stopMaintenance = startMaintenance(database.db, log, {
     ...config,
+    saveVersionCalls: () => versionCalls.save(),
     horizon: feed?.follower.horizon,
     onDropped: (events) => {
       metrics.events.dropped.value += events;
@@ -198,6 +202,7 @@ function running(
       await feed?.close();
       await Promise.all([shutDown(server, config), webhooks.stop(config.shutdownMs)]);
       issuer?.close();
+      await versionCalls.close();
       await auth.close();
       await database.close();
       closeNow(metricsServer);

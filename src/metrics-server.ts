@@ -28,7 +28,6 @@ export function createMetricsServer(
 ): Server {
   const fixed = fixedFields(false, 0);
   const common = commonFields(fixed, undefined);
-  const none = { deprecation: undefined, sunset: undefined, successor: undefined };
   const pipeline = createPipeline({
     router: createRouter([metricsRoute(registry, 'nothing')]),
     log,
@@ -50,7 +49,7 @@ export function createMetricsServer(
     streamStallMs: options.requestTimeoutMs,
     compression: options.compression,
     compressionMinBytes: options.compressionMinBytes,
-    retirement: none,
+    retirement: {},
     authenticate: undefined,
     session: undefined,
     errorPage: () => undefined,

@@ -5,9 +5,10 @@ import { type Action, type Route, requiring } from '../http/router.js';
 import type { JsonObject } from '../json.js';
 import type { Described } from '../openapi/document.js';
 import type { Principal } from '../principal.js';
+import type { Version } from '../versions/version.js';
 
 /** What the documents describe, besides what they load themselves. */
-export type DocumentSettings = Omit<Described, 'clientInput' | 'routes'>;
+export type DocumentSettings = Omit<Described, 'clientInput' | 'routes' | 'version'>;
 
 /** Texts that are stored: callers with the same scopes get the same one. */
 const MAX_TEXTS = 32;
@@ -20,12 +21,12 @@ export class ApiDocuments {
     private readonly listRoutes: () => readonly Route[],
   ) {}
 
-  /** The OpenAPI document of what a caller may use. */
-  async openApi(caller: Principal): Promise<JsonObject> {
+  /** The OpenAPI document of what a caller may use in a version. */
+  async openApi(caller: Principal, version: Version): Promise<JsonObject> {
     const { openApi } = await import('../openapi/document.js');
     const clients = this.settings.authServer ? await import('../issuer/client-input.js') : undefined;
     const clientInput = clients?.CLIENT_SCHEMA as JsonObject | undefined;
-    return openApi({ ...this.settings, clientInput, routes: this.listRoutes() }, caller);
+    return openApi({ ...this.settings, clientInput, routes: this.listRoutes(), version }, caller);
   }
 
   /** The AsyncAPI document of the event stream. */
@@ -47,11 +48,11 @@ export class ApiDocuments {
     return [
       route(
         '/openapi.json',
-        show(JSON_TYPE, (caller) => json(this.openApi(caller))),
+        show(JSON_TYPE, (caller, version) => json(this.openApi(caller, version))),
       ),
       route(
         '/openapi.yaml',
-        show(YAML_TYPE, (caller) => yaml(this.openApi(caller))),
+        show(YAML_TYPE, (caller, version) => yaml(this.openApi(caller, version))),
       ),
       ...(this.settings.hasEvents
         ? [
@@ -66,13 +67,13 @@ export class ApiDocuments {
 }
 
 /** Shows a document for the scopes of the caller: 200, 304, 406, 412. */
-function show(type: string, write: (caller: Principal) => Promise<string>): Action {
+function show(type: string, write: (caller: Principal, version: Version) => Promise<string>): Action {
   const texts = new QuickLRU<string, Promise<string>>({ maxSize: MAX_TEXTS });
   return {
     offers: [type],
-    run: async ({ principal, headers }) => {
-      const key = [...principal.scopes].sort().join(' ');
-      const text = texts.get(key) ?? write(principal);
+    run: async ({ principal, version, headers }) => {
+      const key = [version.number, ...[...principal.scopes].sort()].join(' ');
+      const text = texts.get(key) ?? write(principal, version);
       texts.set(key, text);
       text.catch(() => texts.delete(key));
       return hashedReply(type, await text, readConditions(headers));

@@ -86,12 +86,13 @@ export function requirePreconditions(
   { current }: PreconditionFailed,
   guard: WriteGuard,
   expected: number | undefined,
+  { prefix }: Request,
 ): void {
   if (guard !== NO_GUARD && !admits(guard, current.version, modifiedAt(current))) {
-    throw preconditionFailed(etagOf(current), JSON.parse(withLinks(resource, current)));
+    throw preconditionFailed(etagOf(current), JSON.parse(withLinks(resource, current, prefix)));
   }
   if (expected !== undefined && expected !== current.version)
-    throw versionConflict(etagOf(current), JSON.parse(withLinks(resource, current)));
+    throw versionConflict(etagOf(current), JSON.parse(withLinks(resource, current, prefix)));
 }
 
 /** 200 with the record, or 204 with `Prefer: return=minimal` (RFC 7240 section 4.2). */
@@ -103,7 +104,7 @@ export function writtenReply(resource: Resource, stored: StoredRecord, request: 
   return {
     status: 200,
     headers: [...headersOf(JSON_TYPE), ...validators],
-    body: withLinks(resource, stored),
+    body: withLinks(resource, stored, request.prefix),
     record: stored,
     collection: resource.name,
   };

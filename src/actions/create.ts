@@ -23,12 +23,12 @@ export function create(collection: Collection): Action {
           const shown = prefersMinimal(request.headers.prefer)
             ? minimal
             : {
-                body: withLinks(resource, stored),
+                body: withLinks(resource, stored, request.prefix),
                 headers: ['Content-Type', JSON_TYPE],
                 record: stored,
                 collection: resource.name,
               };
-          const location = ['Location', hrefOf(resource, stored.id)];
+          const location = ['Location', hrefOf(resource, stored.id, request.prefix)];
           return {
             ...shown,
             status: 201,
@@ -41,8 +41,8 @@ export function create(collection: Collection): Action {
 const minimal: Omit<Reply, 'status'> = { headers: ['Preference-Applied', 'return=minimal'] };
 
 /**
- * Creates a record of a parent, whose id in the path overrides the one in the body: 201 without Location, as specified;
- * 404 for a missing parent.
+ * Creates a record of a parent, whose id in the path overrides the one in the body: 201, in version 1 without Location, as
+ * specified; 404 for a missing parent.
  */
 export function createNested(collection: Collection): Action {
   const { accepts: takes, run } = create(collection);
@@ -56,7 +56,7 @@ export function createNested(collection: Collection): Action {
       if (isObject(value)) setMember(value, parent.field, id);
       try {
         const reply = await run(request);
-        return { ...reply, headers: withoutLocation(reply.headers) };
+        return request.version.locatesNested ? reply : { ...reply, headers: withoutLocation(reply.headers) };
       } catch (error) {
         // The statement's foreign key found no parent, so no second query is needed.
         throw isAbout(error, parent.field) ? noSuchParent(parent.singular) : error;

@@ -11,10 +11,15 @@ const catalogue = () => import('../errors/catalogue.js');
 /** Lists the codes of error responses, with what they mean: 200, 304, 406, 412. */
 export const listErrors: Action = {
   offers: [JSON_TYPE],
-  run: async ({ prefix, headers }) => {
+  run: async ({ version, prefix, headers }) => {
     const data = (await catalogue()).listErrorCodes();
-    const body = { data, meta: { total: data.length }, links: { self: prefix + ERRORS_PATH } };
-    return hashedReply(JSON_TYPE, JSON.stringify(body), readConditions(headers));
+    const self = prefix + ERRORS_PATH;
+    // The list has one page.
+    const [meta, links] =
+      version.lists === 'keyset'
+        ? [{ limit: data.length }, { self, next: null, prev: null, first: self }]
+        : [{ total: data.length }, { self }];
+    return hashedReply(JSON_TYPE, JSON.stringify({ data, meta, links }), readConditions(headers));
   },
 };
 

@@ -10,6 +10,7 @@ import { preferredWait } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import type { Version } from '../versions/version.js';
 
 const BATCH_TYPE = 'application/cloudevents-batch+json';
 const STREAM_TYPE = 'text/event-stream';
@@ -26,6 +27,7 @@ interface Query {
   readonly limit: number;
   readonly rest: string;
   readonly prefix: string;
+  readonly version: Version;
   readonly hasTicket: boolean;
 }
 
@@ -67,7 +69,8 @@ export function listEvents(feed: Feed): Action {
   };
 }
 
-async function readQuery(feed: Feed, { query, headers, principal, type, prefix }: Request): Promise<Query> {
+async function readQuery(feed: Feed, request: Request): Promise<Query> {
+  const { query, headers, principal, type, prefix, version } = request;
   const given = new URLSearchParams(query);
   const types = given.get('types');
   const filter = filterOf(principal, types, feed.resources);
@@ -78,7 +81,7 @@ async function readQuery(feed: Feed, { query, headers, principal, type, prefix }
   const number = Number.parseInt(given.get('limit') ?? '', 10);
   const limit = Math.min(Math.max(Number.isNaN(number) ? DEFAULT_LIMIT : number, 1), MAX_LIMIT);
   const rest = `${types === null ? '' : `&types=${encodeURIComponent(types)}`}${given.has('limit') ? `&limit=${limit}` : ''}`;
-  return { after, filter, limit, rest, prefix, hasTicket: given.has('ticket') };
+  return { after, filter, limit, rest, prefix, version, hasTicket: given.has('ticket') };
 }
 
 /**
@@ -114,7 +117,7 @@ async function follow(feed: Feed, { after, filter }: Query, request: Request): P
 
 function replyOf(
   feed: Feed,
-  { rest, prefix }: Query,
+  { after, limit, rest, prefix, version }: Query,
   { events, until }: Batch,
   type: string,
   more: readonly string[] = [],
@@ -122,10 +125,19 @@ function replyOf(
   const cursor = cursorOf(until);
   const next = `${prefix}/events?after=${cursor}${rest}`;
   const list = `[${events.map((event) => envelopeOf(event, feed.source)).join(',')}]`;
+  const end = `"cursor":"${cursor}","more":${until < feed.follower.horizon()}}`;
+  const links = {
+    self: `${prefix}/events?after=${cursorOf(after)}${rest}`,
+    next,
+    prev: null,
+    first: `${prefix}/events${rest.replace('&', '?')}`,
+  };
   const body =
     type === BATCH_TYPE
       ? list
-      : `{"data":${list},"meta":{"cursor":"${cursor}","more":${until < feed.follower.horizon()}},"links":{"next":${JSON.stringify(next)}}}`;
+      : version.lists === 'keyset'
+        ? `{"data":${list},"meta":{"limit":${limit},${end},"links":${JSON.stringify(links)}}`
+        : `{"data":${list},"meta":{${end},"links":{"next":${JSON.stringify(next)}}}`;
   const headers = ['Content-Type', type, 'Cache-Control', 'no-store', 'Events-Cursor', cursor];
   return { status: 200, headers: [...headers, 'Link', `<${next}>; rel="next"`, ...more], body };
 }

@@ -11,15 +11,17 @@ export function get(collection: Collection): Action {
   const { resource } = collection;
   return {
     offers: RECORD_TYPES,
-    run: ({ params, type, headers, run }) => {
+    run: ({ params, type, headers, prefix, run }) => {
       const id = parseUuid(params.id ?? '');
       if (id === undefined) throw notFoundProblem(resource, 'absent', type);
       // Not an async function: `then` is faster here, on the most frequent request.
       return collection.get(id, run).then((found) => {
         if (typeof found === 'string') throw notFoundProblem(resource, found, type);
         if (type !== JSON_TYPE && found.doc.length > LONG_TASK_BYTES)
-          return nextLongTask().then(() => recordReply(resource, found, type, readConditions(headers)));
-        return recordReply(resource, found, type, readConditions(headers));
+          return nextLongTask().then(() =>
+            recordReply(resource, found, type, prefix, readConditions(headers)),
+          );
+        return recordReply(resource, found, type, prefix, readConditions(headers));
       });
     },
   };

@@ -2,6 +2,7 @@ import { hashedReply, JSON_TYPE } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Action } from '../http/router.js';
+import { VERSIONS } from '../versions/supported.js';
 import { METADATA_PATH } from './protected-resource.js';
 
 /** What the links of the first page are called, and their paths. */
@@ -14,6 +15,7 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
   events: '/events',
   keys: '/keys',
   webhooks: '/webhooks',
+  versions: '/admin/versions',
   applications: '/oauth-clients',
   account: '/account',
   health: '/healthz',
@@ -34,7 +36,7 @@ export function home(resources: readonly Resource[], paths: ReadonlySet<string>)
       const links = Object.fromEntries(documents.map(([name, path]) => [name, prefix + path]));
       const body = JSON.stringify({
         name: 'Plinth',
-        versions: { 1: '/api/v1/' },
+        versions: Object.fromEntries(VERSIONS.map(({ number, mount }) => [number, `${mount}/`])),
         collections,
         links: { self: `${prefix}/`, ...links },
       });

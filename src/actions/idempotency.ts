@@ -6,6 +6,7 @@ import { badRequest, keyInUse, keyReused } from '../errors/errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import { DEFAULT_VERSION } from '../versions/supported.js';
 import { callerKey } from './caller-key.js';
 import { columnsOf, replyOf } from './stored-reply.js';
 
@@ -29,11 +30,12 @@ export function withIdempotency(
   collections: readonly Collection[],
   action: Action,
 ): Action {
-  const find = async (run: Run, { caller, key, fingerprint }: Identity): Promise<Reply | undefined> => {
+  const find = async (run: Run, identity: Identity): Promise<Reply | undefined> => {
+    const { caller, key, fingerprint, prefix } = identity;
     const [row] = await run(FIND, [caller, key, ttlSeconds]);
     if (!row) return undefined;
     if (row.fingerprint !== fingerprint) throw keyReused();
-    const reply = await replyOf(row, collections, run);
+    const reply = await replyOf(row, collections, run, prefix);
     return { ...reply, headers: [...reply.headers, 'Idempotency-Replayed', 'true'] };
   };
 
@@ -75,10 +77,13 @@ interface Identity {
   readonly caller: string;
   readonly key: string;
   readonly fingerprint: string;
+  /** Precedes the paths of links in the response. */
+  readonly prefix: string;
 }
 
 function identityOf(request: Request, key: string): Identity {
-  return { caller: callerKey(request.principal.subject), key, fingerprint: fingerprintOf(request) };
+  const { principal, prefix } = request;
+  return { caller: callerKey(principal.subject), key, fingerprint: fingerprintOf(request), prefix };
 }
 
 /** A quoted string (RFC 8941 section 3.3.3) or a bare one, 1 to 255 visible characters. */
@@ -90,12 +95,12 @@ function readKey(field: string): string {
   return key;
 }
 
-/** Identifies a request by its method, address, media type, preference and body. */
-function fingerprintOf({ method, path, query, headers, body }: Request): string {
+/** Identifies a request by its method, address, version, media type, preference and body. */
+function fingerprintOf({ method, path, version, query, headers, body }: Request): string {
   const hash = createHash('sha256');
   for (const part of [
     method,
-    path,
+    version === DEFAULT_VERSION ? path : version.mount + path,
     query,
     body?.type ?? '',
     String(headers.prefer ?? ''),

@@ -10,7 +10,8 @@ const DEFAULT_LIMIT = 10;
 /**
  * A list with the parameters and responses of json-server 0.17 (COMPAT=json-server): `_page`, `_limit` or `_per_page`,
  * `_sort`, `_order`, `_embed` and `q`; the response is an array, and a page has X-Total-Count and Link. All other
- * parameters stay as they are. CSV and NDJSON have them as other lists do.
+ * parameters stay as they are. CSV and NDJSON have them as other lists do. Lists between
+ * cursors stay as they are.
  */
 export function asJsonServer(list: Action): Action {
   return {
@@ -18,7 +19,8 @@ export function asJsonServer(list: Action): Action {
     parameters: [...(list.parameters ?? []), SEARCH],
     run: async (request) => {
       const given = new URLSearchParams(request.query);
-      if (request.type === HTML_TYPE || ![...given.keys()].every(isOwn)) return list.run(request);
+      const isOther = request.type === HTML_TYPE || request.version.lists === 'keyset';
+      if (isOther || ![...given.keys()].every(isOwn)) return list.run(request);
       const query = translated(given);
       const reply = await list.run({ ...request, query: String(query) });
       const isArray = reply.status === 200 && request.type === JSON_TYPE;

@@ -26,7 +26,7 @@ export async function listPage(
     return withFields(await queriedPage(collection, related, request, query, query.extended), more);
   const { total, docs } = await collection.page(selection, limit, offset, request.run);
   const totalPages = Math.ceil(total / limit);
-  const path = resource.prefix + request.path;
+  const path = request.prefix + request.path;
   const links = linksOf(path, query, totalPages);
   const conditions = readConditions(request.headers);
   const stream: Reply['stream'] = (consume) => collection.stream(selection, consume, { limit, offset });

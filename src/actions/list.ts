@@ -1,4 +1,5 @@
 import type { Collection } from '../collection/collection.js';
+import { keysetParameters, readKeysetQuery } from '../collection/keyset-query.js';
 import { type ListQuery, listParameters, readListQuery } from '../collection/list-query.js';
 import { CSV_TYPE, headersOf, JSON_TYPE, NDJSON_TYPE } from '../collection/representation.js';
 import { forbidden } from '../errors/credential-errors.js';
@@ -8,6 +9,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { parseUuid } from '../uuid.js';
+import { keysetReply } from './keyset-page.js';
 import { isLines, streamedLines } from './list-lines.js';
 import { listPage } from './list-page.js';
 
@@ -51,10 +53,17 @@ function listing(
   return {
     offers: LIST_TYPES,
     parameters: listParameters(collection.resource),
+    keysetParameters: keysetParameters(collection.resource),
     run: (request) => {
       const of = (owner: string | undefined) => {
+        // Taken before the list is read, so that every later change comes after it.
+        const cursor = feed ? ['Events-Cursor', feed.cursor()] : [];
+        if (request.version.lists === 'keyset') {
+          const query = readKeysetQuery(request.query, collection.resource, owner);
+          return keysetReply(collection, related, request, query, cursor);
+        }
         const query = readListQuery(request.query, collection.resource, owner);
-        return listReply(collection, related, request, query, feed);
+        return listReply(collection, related, request, query, cursor);
       };
       const owner = ownerOf(request);
       return owner instanceof Promise ? owner.then(of) : of(owner);
@@ -68,10 +77,8 @@ function listReply(
   related: readonly Collection[],
   request: Request,
   query: ListQuery,
-  feed: Feed | undefined,
+  cursor: readonly string[],
 ): Promise<Reply> | Reply {
-  // Taken before the list is read, so that every later change comes after it.
-  const cursor = feed ? ['Events-Cursor', feed.cursor()] : [];
   const { extended, selection } = query;
   const { type } = request;
   const isPage = isLines(type)

@@ -1,6 +1,6 @@
 import { JSON_TYPE } from '../collection/representation.js';
 import { unsupportedMediaType } from '../errors/errors.js';
-import { requireVersion, splitVersion } from '../http/api-version.js';
+import { requireSameVersion, splitVersion } from '../http/api-version.js';
 import type { Body, Request } from '../http/request.js';
 import { type Action, negotiateType, type Router, requireParameters, selectAction } from '../http/router.js';
 import { permit } from '../principal.js';
@@ -15,18 +15,18 @@ export interface Step {
 
 /**
  * Passes an operation within another request through the stages of a request of its own: route, method, permission, query,
- * media types. The caller is that of `request`. Throws 400, 403, 404, 405, 406 and 415.
+ * media types. The caller and the version are those of `request`. Throws 400, 403, 404, 405, 406 and 415.
  */
 export function stepOf(operation: Operation, router: Router, request: Request): Step {
   const { method, headers } = operation;
   const target = pathOf(operation);
   const { path, mounted } = splitVersion(target);
   const match = router(path);
-  requireVersion(headers['api-version'], mounted);
+  requireSameVersion(request.version, headers['api-version'], mounted);
   const query = operation.path.slice(target.length + 1);
   const action = selectAction(match, method, query);
   const permission = action ? permit(request.principal, action.requires, match.params) : 'all';
-  if (action) requireParameters(action, query);
+  if (action) requireParameters(action, query, request.version);
   const step: Request = {
     ...request,
     method,

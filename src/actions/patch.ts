@@ -113,7 +113,7 @@ class Patching {
     const { collection, request, body, guard } = this;
     const { resource } = collection;
     const isLong = current.doc.length + body.bytes.length > LONG_TASK_BYTES;
-    requirePreconditions(resource, { current }, guard, undefined);
+    requirePreconditions(resource, { current }, guard, undefined, request);
     const record = this.#parse(current);
     const present = {
       // Patches change the record itself.
@@ -123,7 +123,7 @@ class Patching {
     if (isLong) await nextLongTask();
     const next = patched(record, body);
     if (isLong) await nextLongTask();
-    requirePreconditions(resource, { current }, guard, expectedVersion(next));
+    requirePreconditions(resource, { current }, guard, expectedVersion(next), request);
     requireRecordBounds(next, body, this.settings.bodyLimit);
     if (isLong) await nextLongTask();
     const input = withPasswordHash(validatePermitted(collection, next, request, present), request);
@@ -142,7 +142,8 @@ class Patching {
   /** The record as the patch sees it: for a JSON Patch as GET shows it, including `_links`. */
   #parse(current: StoredRecord): JsonObject {
     const { resource } = this.collection;
-    const text = this.body.type === JSON_PATCH ? withLinks(resource, current) : current.doc;
+    const text =
+      this.body.type === JSON_PATCH ? withLinks(resource, current, this.request.prefix) : current.doc;
     const record = JSON.parse(text) as JsonObject;
     // A value of a write-only field must come from the request, not from a document of an older version.
     for (const name of writeOnlyNames(resource.schema)) if (Object.hasOwn(record, name)) delete record[name];

@@ -14,7 +14,7 @@ export function queryBy(list: Action): Action {
     accepts: [JSON_TYPE],
     run: async (request) => {
       const query = String(parametersOf(request.body?.value));
-      requireParameters(list, query);
+      requireParameters(list, query, request.version);
       const { body: _, ...rest } = request;
       const reply = await list.run({ ...rest, body: undefined, method: 'GET', query });
       const location = `${request.prefix}${request.path}${query === '' ? '' : `?${query}`}`;

@@ -21,7 +21,7 @@ export function remove(collection: Collection, settings: WriteSettings): Action 
           if (request.headers['if-match'] !== undefined) throw preconditionFailed();
           return { status: 204, headers: [] };
         }
-        requirePreconditions(resource, outcome, guard, undefined);
+        requirePreconditions(resource, outcome, guard, undefined, request);
       }
       throw unavailable('Too many clients are changing the record at once.');
     },

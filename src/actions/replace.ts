@@ -57,7 +57,7 @@ export function replace(collection: Collection, settings: WriteSettings): Action
         );
         if (isStored(outcome)) return writtenReply(resource, outcome, request);
         if (typeof outcome === 'string') throw missingForWrite(resource, outcome);
-        requirePreconditions(resource, outcome, guard, expected);
+        requirePreconditions(resource, outcome, guard, expected, request);
         if (!current) continue;
         current = await read();
         draft = draftOf(current?.present);

@@ -55,16 +55,21 @@ function compact({ status, headers, body, record, collection }: Reply, maxBytes:
 
 /**
  * The reply in a row. A record that has changed or was deleted since is omitted, as if the client had preferred a minimal
- * response (RFC 7240 section 4.2). Status and headers still report what the request did.
+ * response (RFC 7240 section 4.2). Status and headers still report what the request did. `prefix` precedes the paths of links.
  */
-export async function replyOf(row: Row, collections: readonly Collection[], run: Run): Promise<Reply> {
+export async function replyOf(
+  row: Row,
+  collections: readonly Collection[],
+  run: Run,
+  prefix: string,
+): Promise<Reply> {
   const headers = JSON.parse(row.headers as string) as string[];
   const parts = row.parts === null ? undefined : (JSON.parse(row.parts as string) as Parts);
   const stored = { status: row.status as number, headers };
   if (!parts) return row.body === null ? stored : { ...stored, body: row.body as string };
-  if ('record' in parts) return restored({ ...stored, record: parts.record }, collections, run);
+  if ('record' in parts) return restored({ ...stored, record: parts.record }, collections, run, prefix);
   const results: Reply[] = [];
-  for (const result of parts.results) results.push(await restored(result, collections, run));
+  for (const result of parts.results) results.push(await restored(result, collections, run, prefix));
   return { ...batchReply(results), ...stored };
 }
 
@@ -72,13 +77,14 @@ async function restored(
   { status, headers, body, record }: StoredReply,
   collections: readonly Collection[],
   run: Run,
+  prefix: string,
 ): Promise<Reply> {
   if (!record) return body === undefined ? { status, headers } : { status, headers, body };
   const [name, id, version] = record;
   const collection = collections.find(({ resource }) => resource.name === name);
   const current = await collection?.get(id, run);
   if (collection && typeof current === 'object' && current.version === version)
-    return { status, headers, body: withLinks(collection.resource, current) };
+    return { status, headers, body: withLinks(collection.resource, current, prefix) };
   return {
     status: status === 200 ? 204 : status,
     headers: ['Preference-Applied', 'return=minimal', ...withoutType(headers)],

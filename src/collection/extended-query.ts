@@ -46,7 +46,7 @@ export function readExtended(given: URLSearchParams, resource: Resource): Extend
 }
 
 /** `-price,title`: descending prices, and for equal prices ascending titles. */
-function readSorts(text: string, { sortable }: Resource): SortKey[] {
+export function readSorts(text: string, { sortable }: Resource): SortKey[] {
   const keys = text.split(',');
   if (keys.length > MAX_SORTS) throw invalidQuery('sort', `has more than ${MAX_SORTS} fields`);
   const valid = ['created_at', ...sortable];
@@ -61,7 +61,7 @@ function readSorts(text: string, { sortable }: Resource): SortKey[] {
 const OWN_FIELDS = ['id', 'created_at', 'updated_at', '_version'];
 
 /** Declared fields, unless others are permitted as well. */
-function readFields(text: string | null, { schema }: Resource): string[] | undefined {
+export function readFields(text: string | null, { schema }: Resource): string[] | undefined {
   if (text === null) return undefined;
   const names = text.split(',').filter((name) => name !== '');
   if (names.length > MAX_FIELDS) throw invalidQuery('fields', `has more than ${MAX_FIELDS} fields`);
@@ -83,7 +83,7 @@ export function relationsOf({ references, referredBy }: Resource): string[] {
 
 export const relationName = (field: string) => field.replace(/(?<=.)(Id|_id)$/, '');
 
-function readInclude(text: string | null, resource: Resource): string[] {
+export function readInclude(text: string | null, resource: Resource): string[] {
   if (text === null) return [];
   const names = [...new Set(text.split(',').filter((name) => name !== ''))];
   if (names.length > MAX_INCLUDES) throw invalidQuery('include', `has more than ${MAX_INCLUDES} names`);

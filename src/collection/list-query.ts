@@ -19,7 +19,7 @@ export interface ListQuery {
   readonly parameters: readonly string[];
 }
 
-const DEFAULT_LIMIT = 20;
+export const DEFAULT_LIMIT = 20;
 export const MAX_LIMIT = 100;
 export const MAX_SEARCH = 100;
 

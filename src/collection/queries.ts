@@ -4,11 +4,15 @@ import type { Db, Row, Run } from '../db/db.js';
 import { databaseErrorOf } from '../db/sqlstate.js';
 import { queryTimeout } from '../errors/query-errors.js';
 import { sharing } from '../telemetry/metrics.js';
+import { parseRecords } from './document.js';
 import type { ExtendedQuery } from './extended-query.js';
 import type { Condition } from './filter.js';
+import type { KeysetQuery } from './keyset-query.js';
+import { isPlain, keysetSql } from './keyset-sql.js';
 import { STREAMED } from './list-orders.js';
 import { idsSql, pageSql, type QueryStatement, referringSql, streamSql } from './query-sql.js';
 import type { PageBounds } from './read-batching.js';
+import type { StoredRecord } from './record.js';
 import type { Resource } from './resource.js';
 import type { Selection } from './sql-templates.js';
 
@@ -21,9 +25,21 @@ export interface QueriedPage {
   readonly docs: string | undefined;
 }
 
+/** A page between cursors. */
+export interface KeysetPage {
+  /** Undefined unless the query counts. */
+  readonly total: number | undefined;
+  readonly records: readonly StoredRecord[];
+  /** Whether there are more records in the direction of reading. */
+  readonly hasMore: boolean;
+  /** The keys of the first and of the last record, as cursors contain them; undefined: there are no records. */
+  readonly bounds: { readonly first: string; readonly last: string } | undefined;
+}
+
 /** Queries a collection with statements that are composed for each request. With a `run`, in its transaction. */
 export interface Queries {
   query(query: ExtendedQuery, selection: Selection, bounds: PageBounds, run?: Run): Promise<QueriedPage>;
+  keysetPage(query: KeysetQuery, run?: Run): Promise<KeysetPage>;
   /** Passes all that a query selects to `consume`. */
   streamMatching(
     query: ExtendedQuery,
@@ -49,7 +65,7 @@ export interface Queries {
 /** SQLSTATE of a statement that took longer than it may. */
 const TIMEOUT = '57014';
 
-/** Requests for the same query share a statement while it waits. */
+/** Requests for the same query share a statement while it waits. Few searches may wait, since they may cost much. */
 const QUERIES = {
   max: 1,
   inFlight: 2,
@@ -57,10 +73,16 @@ const QUERIES = {
   keyOf: ({ text, args }: QueryStatement) => [text, ...args].join('\n'),
 };
 
+const PAGES = { ...QUERIES, waiting: 2000 };
+
 export function openQueries(db: Db, resource: Resource): Queries {
   const shared = createBatcher<QueryStatement, readonly Row[]>(
     { ...QUERIES, sharing: sharing(db.metrics, 'query', resource.name) },
     async ([query]) => [await db.query(query!.text, query!.args)],
+  );
+  const pages = createBatcher<QueryStatement, readonly Row[]>(
+    { ...PAGES, sharing: sharing(db.metrics, 'page', resource.name) },
+    async ([query]) => [await db.run(query!.text, query!.args)],
   );
   const read = async (query: QueryStatement, run?: Run): Promise<readonly Row[]> => {
     try {
@@ -79,6 +101,11 @@ export function openQueries(db: Db, resource: Resource): Queries {
         docs: docs === STREAMED ? undefined : docs,
       };
     },
+    keysetPage: async (query, run) => {
+      const statement = keysetSql(resource, query);
+      const [row] = await (isPlain(query) && !run ? pages(statement) : read(statement, run));
+      return keysetPageOf(row!, query.position?.side === 'before');
+    },
     streamMatching: (query, selection, consume) => {
       const { text, settings } = streamSql(resource, query, selection);
       return db.copy(text, settings, consume);
@@ -89,5 +116,20 @@ export function openQueries(db: Db, resource: Resource): Queries {
       const rows = await read(referringSql(resource, column, ids, limit), run);
       return new Map(rows.map(({ parent, docs }) => [String(parent), String(docs)]));
     },
+  };
+}
+
+function keysetPageOf(row: Row, isBackward: boolean): KeysetPage {
+  const [nearest, farthest] = [row.nearest as string | null, row.farthest as string | null];
+  return {
+    total: row.total === null ? undefined : Number(row.total),
+    records: [...parseRecords(row.docs as string | null).records.values()],
+    hasMore: row.has_more as boolean,
+    bounds:
+      nearest === null || farthest === null
+        ? undefined
+        : isBackward
+          ? { first: farthest, last: nearest }
+          : { first: nearest, last: farthest },
   };
 }

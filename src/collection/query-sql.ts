@@ -88,16 +88,16 @@ function orderOf(resource: Resource, sorts: readonly SortKey[]): string {
 }
 
 /** Adds a value to a statement, and returns the expression for it. */
-type Parameter = (value: string, type?: string) => string;
+export type Parameter = (value: string, type?: string) => string;
 
-function parametersIn(args: Value[]): Parameter {
+export function parametersIn(args: Value[]): Parameter {
   return (value, type = 'text') => {
     args.push(value);
     return `$${args.length}::${type}`;
   };
 }
 
-function whereSql(
+export function whereSql(
   resource: Resource,
   conditions: readonly Condition[],
   { parent, search }: Selection,

@@ -39,9 +39,9 @@ export function headersOf(type: string): readonly string[] {
   return REPRESENTATIONS[type]!.headers;
 }
 
-/** The path of a record, as in Location and links. */
-export function hrefOf(resource: Resource, id: string): string {
-  return `${resource.prefix}/${resource.name}/${id}`;
+/** The path of a record, as in Location and links. `prefix` is that of the request's version. */
+export function hrefOf(resource: Resource, id: string, prefix = resource.prefix): string {
+  return `${prefix}/${resource.name}/${id}`;
 }
 
 /** ETag (RFC 9110 section 8.8.3) of a representation: the record's version, and a suffix for HTML and CSV. */
@@ -59,6 +59,7 @@ export function recordReply(
   resource: Resource,
   stored: StoredRecord,
   type: string,
+  prefix: string,
   conditions?: Conditions,
 ): Reply {
   const etag = etagOf(stored, type);
@@ -72,7 +73,7 @@ export function recordReply(
   return {
     status: 200,
     headers,
-    body: withLinks(resource, stored),
+    body: withLinks(resource, stored, prefix),
     record: stored,
     collection: resource.name,
   };
@@ -112,8 +113,8 @@ export function referenceOf(resource: Resource, record: JsonObject, field: strin
 }
 
 /** The document with `_links` as its last member. */
-export function withLinks(resource: Resource, { id, doc }: StoredRecord): string {
-  return withLastMember(doc, linkTemplate(resource).join(hrefOf(resource, id)));
+export function withLinks(resource: Resource, { id, doc }: StoredRecord, prefix: string): string {
+  return withLastMember(doc, linkTemplate(resource).join(hrefOf(resource, id, prefix)));
 }
 
 const linkTemplates = new WeakMap<Resource, readonly string[]>();

@@ -7,6 +7,7 @@ import { readEventsConfig } from './events.js';
 import { issuerFaults, readIssuerConfig, withOwnIssuer } from './issuer.js';
 import { readLimits } from './limits.js';
 import { MAX_WORKERS, parseDatabaseUrl, parseWorkers } from './parsers.js';
+import { readRetirement, retirementFaults } from './retirement.js';
 import { readTelemetry } from './telemetry.js';
 import { readWebhooks } from './webhooks.js';
 
@@ -31,10 +32,8 @@ export function readConfig(env: Env = process.env, overrides: Partial<Config> = 
     ...reader.faults,
     ...authFaults(config, (env.AUTH?.trim() ?? '') !== ''),
     ...issuerFaults(config),
+    ...retirementFaults(config.retirement),
   ];
-  // RFC 9745 section 4.
-  if (config.deprecation && config.sunset && config.sunset < config.deprecation)
-    faults.push('V1_SUNSET must be a date that is not before V1_DEPRECATION');
   if (faults.length > 0) throw new ConfigError(faults);
   return Object.freeze({ ...withOwnIssuer(config), ...overrides });
 }
@@ -147,7 +146,11 @@ function readDatabase({ read, optional, integer, flag }: Reader) {
   };
 }
 
-function readHttp({ read, integer, optional, flag, date }: Reader) {
+function readHttp(reader: Reader) {
+  const { read, integer, flag } = reader;
+  const publicPrefix = read('PUBLIC_PREFIX', '', 'a path without a slash at the end: /api/v1', (text) =>
+    /^(\/[\w.~-]+){1,10}$/.test(text) ? text : undefined,
+  );
   return {
     headersTimeoutMs: 10_000,
     requestTimeoutMs: integer('REQUEST_TIMEOUT_MS', 60_000, 100, 3_600_000),
@@ -164,17 +167,9 @@ function readHttp({ read, integer, optional, flag, date }: Reader) {
       text === 'json-server' ? true : undefined,
     ),
     /** Precedes the paths of links and of Location, behind a proxy that exposes only `/api/v1` or adds a path. */
-    publicPrefix: read('PUBLIC_PREFIX', '', 'a path without a slash at the end: /api/v1', (text) =>
-      /^(\/[\w.~-]+){1,10}$/.test(text) ? text : undefined,
-    ),
+    publicPrefix,
     /** Whether /mcp serves agents. */
     mcp: flag('MCP'),
-    deprecation: date('V1_DEPRECATION'),
-    sunset: date('V1_SUNSET'),
-    successor: optional('V1_SUCCESSOR', 'a URL or a path', (text) =>
-      /^(https?:\/\/|\/)[\x21-\x7e]*$/.test(text) && !/[<>"]/.test(text) && URL.canParse(text, 'http://host')
-        ? text
-        : undefined,
-    ),
+    retirement: readRetirement(reader, publicPrefix),
   };
 }

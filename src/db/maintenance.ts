@@ -10,10 +10,15 @@ export interface MaintenanceOptions extends EventLimits {
   readonly idempotencyMaxBytes: number;
   readonly tombstoneTtlSeconds: number;
   readonly webhookRetentionSeconds: number;
+  /** Saves what this process has counted of calls of versions. */
+  readonly saveVersionCalls?: () => Promise<void>;
 }
 
 const COMPACT_MS = 2000;
 const PRUNE_MS = 30_000;
+const SAVE_CALLS_MS = 5000;
+/** Days for which calls of versions are retained. */
+const CALL_DAYS = 30;
 /** The events can exceed their byte limit by what is written in this time. */
 const PRUNE_EVENTS_MS = 2000;
 /** Batches of a thousand rows that one run deletes per statement. */
@@ -21,16 +26,19 @@ const MAX_BATCHES = 50;
 
 /** Compacts the row counts and deletes expired rows at intervals; returns the function that stops this. */
 export function startMaintenance(db: Db, log: Log, options: MaintenanceOptions): () => void {
+  const { saveVersionCalls: save } = options;
   const timers = [
     every(COMPACT_MS, log, compaction(db)),
     every(PRUNE_EVENTS_MS, log, () => pruneEvents(db, options)),
     every(PRUNE_MS, log, () => prune(db, options)),
+    ...(save ? [every(SAVE_CALLS_MS, log, save)] : []),
   ];
   return () => timers.forEach(clearInterval);
 }
 
 const IDEMPOTENCY = readStatements('idempotency.sql');
 const AUTH = readStatements('auth.sql');
+const CALLS = readStatements('version-calls.sql');
 const EVENTS = readStatements('events.sql');
 const ISSUER = readStatements('issuer.sql');
 const WEBHOOKS = readStatements('webhooks.sql');
@@ -54,6 +62,7 @@ export async function prune(db: Db, options: MaintenanceOptions): Promise<void> 
     [IDEMPOTENCY.get('prune_tombstones')!, [options.tombstoneTtlSeconds]],
     [AUTH.get('prune_taken')!, []],
     [AUTH.get('prune_limits')!, []],
+    [CALLS.get('prune')!, [CALL_DAYS]],
     [EVENTS.get('prune_tickets')!, []],
     [ISSUER.get('prune_records')!, []],
     [WEBHOOKS.get('prune_deliveries')!, [options.webhookRetentionSeconds]],

@@ -14,7 +14,7 @@ import { baseOf } from './schema-base.js';
 const OWN_NAMES: ReadonlySet<string> = new Set(
   `admin api authorize batch blocks collections counts credentials device docs errors events events_floor healthz
   idempotency import_ids imports introspect jwks keys limits mcp metrics migrations oauth oauth_clients openapi passwords readyz
-  revoke tombstones token userinfo webhooks whoami`.split(/\s+/),
+  revoke tombstones token userinfo version_calls webhooks whoami`.split(/\s+/),
 );
 
 /** Checks declarations with everything that can be wrong in them. Throws DeclarationError with every fault. */

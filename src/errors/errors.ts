@@ -33,6 +33,12 @@ export const versionMismatch = (inPath: string, inHeader: string) =>
     details: { path: inPath, header: inHeader.slice(0, 20) },
   });
 
+/** An operation names another version than the batch that it is part of. */
+export const otherVersion = (ofBatch: string, ofOperation: string) =>
+  new Problem(400, 'VERSION_MISMATCH', 'An operation has the version of its batch.', {
+    details: { batch: ofBatch, operation: ofOperation },
+  });
+
 export const versionSunset = (version: string) =>
   new Problem(410, 'VERSION_SUNSET', `Version ${version} of this API has been retired.`);
 
@@ -92,6 +98,10 @@ export const noSuchParent = (singular: string) =>
 
 /** A record that was deleted, if the service stores tombstones. */
 export const gone = (singular: string) => new Problem(410, 'GONE', `The ${singular} has been deleted.`);
+
+/** A cursor of a list that is not one, or that belongs to other records or another order. */
+export const foreignCursor = () =>
+  new Problem(400, 'INVALID_CURSOR', 'The cursor is not one of this list with this filter and this order.');
 
 export const invalidCursor = () =>
   new Problem(400, 'INVALID_CURSOR', 'The cursor is not one of this service.');

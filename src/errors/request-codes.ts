@@ -41,7 +41,7 @@ export const REQUEST_CODES = {
   INVALID_CURSOR: {
     status: 400,
     message: 'The cursor is not one of this service.',
-    cause: 'A cursor was changed, cut off, or made up.',
+    cause: 'A cursor was changed, cut off, made up, or is one of a list with another filter or order.',
     remedy: 'Send a cursor as a response contains it.',
   },
   INVALID_FORM: {
@@ -158,7 +158,7 @@ export const REQUEST_CODES = {
   VERSION_MISMATCH: {
     status: 400,
     message: 'API-Version contradicts the version in the path.',
-    cause: 'Path and field name different versions.',
+    cause: 'Path and field name different versions, or an operation another one than its batch.',
     remedy: 'Omit one of the two.',
   },
   VERSION_NOT_SUPPORTED: {

@@ -1,8 +1,8 @@
-import { unsupportedVersion, versionMismatch, versionSunset } from '../errors/errors.js';
-
-/** The supported versions. */
-const VERSIONS = ['1'];
-const MOUNT = '/api/v1';
+import type { IncomingMessage } from 'node:http';
+import { otherVersion, unsupportedVersion, versionMismatch, versionSunset } from '../errors/errors.js';
+import { pathOf } from '../telemetry/request-attributes.js';
+import { DEFAULT_VERSION, VERSIONS } from '../versions/supported.js';
+import type { Version } from '../versions/version.js';
 
 /** When a version retires. */
 export interface Retirement {
@@ -11,33 +11,66 @@ export interface Retirement {
   readonly successor: string | undefined;
 }
 
-/** A path without its version. `mounted`: the path named the version. */
+/** A path without its version. `mounted`: the version that the path names. */
 export interface Versioned {
   readonly path: string;
-  readonly mounted: boolean;
+  readonly mounted: Version | undefined;
 }
+
+const MOUNTS = '/api/v';
 
 /** Removes the version from a path: /api/v1/users and /users are one resource. No path begins with another version. */
 export function splitVersion(path: string): Versioned {
-  if (!path.startsWith(`${MOUNT}/`)) return { path, mounted: false };
-  return { path: path.slice(MOUNT.length), mounted: true };
+  if (!path.startsWith(MOUNTS)) return { path, mounted: undefined };
+  const mounted = VERSIONS.find(({ mount }) => path.startsWith(mount) && path[mount.length] === '/');
+  return { path: mounted ? path.slice(mounted.mount.length) : path, mounted };
+}
+
+type Field = string | string[] | undefined;
+
+/** The version of a request: that of its path, or of its API-Version field; the default for one that is not supported. */
+export function versionOf(mounted: Version | undefined, field: Field): Version {
+  if (mounted || field === undefined) return mounted ?? DEFAULT_VERSION;
+  return named(field) ?? DEFAULT_VERSION;
+}
+
+/** The same for a request that has not been examined. */
+export function probableVersion({ url, headers }: IncomingMessage): Version {
+  return versionOf(splitVersion(pathOf(url)).mounted, headers['api-version']);
 }
 
 /** Throws 400 for an API-Version field that names an unsupported version, or not the version of the path. */
-export function requireVersion(field: string | string[] | undefined, mounted: boolean): void {
-  if (field === undefined || field === '1') return;
-  const version = String(field).trim();
-  if (mounted) throw versionMismatch('1', version);
-  throw unsupportedVersion(VERSIONS);
+export function requireVersion(field: Field, mounted: Version | undefined): void {
+  if (field === undefined) return;
+  if (mounted && named(field) !== mounted) throw versionMismatch(mounted.number, String(field).trim());
+  if (!named(field)) throw unsupportedVersion(VERSIONS.map(({ number }) => number));
 }
+
+function named(field: string | string[]): Version | undefined {
+  const given = String(field).trim();
+  return VERSIONS.find(({ number }) => number === given);
+}
+
+/** The same for an operation within a request, which has the version of the request. */
+export function requireSameVersion(version: Version, field: Field, mounted: Version | undefined): void {
+  requireVersion(field, mounted);
+  const given = mounted ?? (field === undefined ? version : named(field)!);
+  if (given !== version) throw otherVersion(version.number, given.number);
+}
+
+export const isRetiring = ({ deprecation, sunset }: Retirement): boolean =>
+  deprecation !== undefined || sunset !== undefined;
+
+export const isSunset = ({ sunset }: Retirement, now: number): boolean =>
+  sunset !== undefined && now >= sunset.getTime();
 
 /**
  * The fields of every response of a retiring version, from the date of deprecation on: Deprecation (RFC 9745), Sunset
  * (RFC 8594) and a link to the successor. Throws 410 after the sunset.
  */
-export function retirementFields(retirement: Retirement, now: number): string[] {
+export function retirementFields({ number }: Version, retirement: Retirement, now: number): string[] {
   const { deprecation, sunset, successor } = retirement;
-  if (sunset && now >= sunset.getTime()) throw versionSunset('1');
+  if (isSunset(retirement, now)) throw versionSunset(number);
   if (deprecation && now < deprecation.getTime()) return [];
   const fields: string[] = [];
   if (deprecation) fields.push('Deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`);

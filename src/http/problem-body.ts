@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Problem } from '../errors/problem.js';
+import type { ErrorForm } from '../versions/version.js';
 
 /** The response to a problem. `headers` include Content-Type, unless the body is empty. */
 export interface Rendered {
@@ -8,18 +9,23 @@ export interface Rendered {
   readonly body: string;
 }
 
+/** How a problem document (RFC 9457) is written. */
+export interface DocumentForm extends Pick<ErrorForm, 'requestId' | 'failures'> {
+  /** The path below which each code is explained. */
+  readonly errorsPath: string;
+}
+
 /**
- * Renders a problem; the only place that knows the body shapes. `errorsPath` is for clients whose
- * Accept names problem+json (RFC 9457): the path below which each code is explained. Envelopes and problem documents contain `requestId`, by which log entries can be found. It has no character
- * that JSON escapes; empty: the request was not read.
+ * Renders a problem; the only place that knows the body shapes. With `form` it is a problem document. Envelopes and problem
+ * documents contain `requestId`, by which log entries can be found. It has no character that JSON escapes; empty: the
+ * request was not read.
  */
-export function render(problem: Problem, requestId: string, errorsPath?: string): Rendered {
+export function render(problem: Problem, requestId: string, form?: DocumentForm): Rendered {
   const { status, more } = problem;
   const headers = more.headers ? [...more.headers, ...NO_STORE] : [...NO_STORE];
-  const isDocument = errorsPath !== undefined;
-  const body = isDocument ? problemDocument(problem, requestId, errorsPath) : textOf(problem, requestId);
+  const body = form ? problemDocument(problem, requestId, form) : textOf(problem, requestId);
   if (body !== '') {
-    const type = isDocument
+    const type = form
       ? 'application/problem+json'
       : more.shape === 'text'
         ? 'text/plain; charset=utf-8'
@@ -64,17 +70,15 @@ function hasRequestId({ more: { shape = 'envelope' } }: Problem): boolean {
   return shape === 'envelope' || shape === 'validation';
 }
 
-function problemDocument(problem: Problem, requestId: string, errorsPath: string): string {
+function problemDocument(problem: Problem, requestId: string, form: DocumentForm): string {
   const { status, code, message, more } = problem;
-  const extra = more.shape === 'validation' ? { errors: more.details } : { details: more.details };
-  const title = STATUS_CODES[status];
   return JSON.stringify({
-    type: `${errorsPath}/${code}`,
-    title,
+    type: `${form.errorsPath}/${code}`,
+    title: STATUS_CODES[status],
     status,
     detail: message,
     code,
-    ...extra,
-    requestId,
+    [more.shape === 'validation' ? form.failures : 'details']: more.details,
+    ...(requestId !== '' && { [form.requestId]: requestId }),
   });
 }

@@ -3,6 +3,7 @@ import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import type { Permission, Principal } from '../principal.js';
+import type { Version } from '../versions/version.js';
 
 /** A parsed body, with its media type without parameters. */
 export interface Body {
@@ -18,7 +19,8 @@ export interface Request {
   readonly method: string;
   /** The path without its version, as links repeat it. */
   readonly path: string;
-  /** Precedes the paths of links: PUBLIC_PREFIX. */
+  readonly version: Version;
+  /** Precedes the paths of links, as the version has them. */
   readonly prefix: string;
   readonly params: Readonly<Record<string, string | undefined>>;
   /** The query without its question mark. */

@@ -8,6 +8,7 @@ import {
 } from '../errors/errors.js';
 import type { Problem } from '../errors/problem.js';
 import type { Principal, Requirement } from '../principal.js';
+import type { Version } from '../versions/version.js';
 import { BODY_CODINGS } from './content-coding.js';
 import { formatOf, negotiate } from './content-negotiation.js';
 import type { Handler } from './handler.js';
@@ -39,6 +40,8 @@ export interface Action {
   readonly requiresFilter?: boolean;
   /** The query parameters of a list; absent: the query is ignored. */
   readonly parameters?: readonly string[];
+  /** The same in versions whose lists are between cursors; absent: they are the same. */
+  readonly keysetParameters?: readonly string[];
   /** Media types of the body; absent: a body is not read. */
   readonly accepts?: readonly string[];
 }
@@ -159,13 +162,23 @@ export function negotiateType({ offers }: Action, accept: string | undefined, qu
  * Throws 400 for a query parameter that a list does not have. Names that start with an underscore are the client's own.
  * A name may go on in brackets: `filter[price]` is `filter`.
  */
-export function requireParameters({ parameters }: Action, query: string): void {
-  if (query === '' || !parameters) return;
+export function requireParameters(action: Action, query: string, version: Version): void {
+  if (query === '') return;
+  const parameters = parametersIn(action, version);
+  if (!parameters) return;
   for (const name of new URLSearchParams(query).keys()) {
     const [plain = ''] = name.split('[', 1);
     if (name !== '' && !name.startsWith('_') && !parameters.includes(plain))
       throw unknownParameter(name, parameters);
   }
+}
+
+/** The query parameters of an action in a version; undefined: the query is ignored. */
+export function parametersIn(
+  { parameters, keysetParameters }: Action,
+  { lists }: Version,
+): readonly string[] | undefined {
+  return lists === 'keyset' ? (keysetParameters ?? parameters) : parameters;
 }
 
 function isDecodable(path: string): boolean {

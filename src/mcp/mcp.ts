@@ -4,6 +4,7 @@ import { badRequest, originNotAllowed } from '../errors/errors.js';
 import type { Request } from '../http/request.js';
 import { type Endpoint, type Route, type Router, requiring } from '../http/router.js';
 import { mayUse } from '../principal.js';
+import { DEFAULT_VERSION } from '../versions/supported.js';
 import { type CheckArguments, compileArguments } from './arguments.js';
 import { callTool } from './call.js';
 import { RecordResources } from './record-resources.js';
@@ -18,6 +19,8 @@ export interface McpSettings {
   readonly requireIfMatch: boolean;
   readonly corsOrigins: readonly string[];
   readonly publicUrl: string | undefined;
+  /** Precedes the paths of links. */
+  readonly publicPrefix: string;
 }
 
 /** A tool with the action that it runs. */
@@ -65,7 +68,9 @@ export class Mcp {
         this.#requireOrigin(request.headers.origin);
         if (Array.isArray(request.body?.value))
           throw badRequest('A request to /mcp has one JSON-RPC message, not an array of them.');
-        return respondWithSdk(request, this.#offer(tools, records, router, request));
+        // Tools and records are those of the default version, however the client addresses them.
+        const own = { ...request, version: DEFAULT_VERSION, prefix: this.settings.publicPrefix };
+        return respondWithSdk(request, this.#offer(tools, records, router, own));
       },
     };
     return { path: MCP_PATH, actions: { POST: requiring('credential', action) } };

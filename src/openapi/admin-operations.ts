@@ -3,6 +3,8 @@ import { type Descriptions, error, type OperationDescription, type Success, sche
 
 const JSON_TYPE = 'application/json';
 const NO_STORE = ['Cache-Control', 'ETag'];
+/** Lists of version 2 have Link. */
+const LIST = [...NO_STORE, 'Link'];
 const READ = ['If-Match', 'If-None-Match'];
 const missing = error('NOT_FOUND', 'simple');
 const failed = error('PRECONDITION_FAILED');
@@ -35,7 +37,7 @@ function managedOperations(
       id: `list${type}s`,
       tag,
       summary: `List ${many}, newest first`,
-      success: { 200: json(`Up to 100 ${many}.`, `${type}List`, NO_STORE), 304: unchanged },
+      success: { 200: json(`Up to 100 ${many}.`, `${type}List`, LIST), 304: unchanged },
       errors: [error('UNKNOWN_PARAMETER'), failed],
       fields: READ,
       query: { after: { type: 'string', description: 'The id of the last one of the page before.' } },
@@ -76,6 +78,18 @@ export const KEY_OPERATIONS: Descriptions = managedOperations(
   { path: '/keys', type: 'Key', one: 'an API key, or register a client certificate', many: 'keys' },
   [taken],
 );
+
+/** Calls of versions that retire. */
+export const VERSION_OPERATIONS: Descriptions = {
+  'GET /admin/versions': {
+    id: 'listVersionCalls',
+    tag: 'versions',
+    summary: 'List who calls a version that retires, by version and principal',
+    success: { 200: json('Up to 100 callers.', 'VersionCallsList', ['Cache-Control', 'Link']) },
+    errors: [error('UNKNOWN_PARAMETER'), error('INVALID_CURSOR')],
+    query: { after: { type: 'string', description: 'The cursor in `links.next` of the page before.' } },
+  },
+};
 
 /** Clients of the embedded authorization server. */
 export const CLIENT_OPERATIONS: Descriptions = managedOperations({
@@ -133,7 +147,7 @@ export const WEBHOOK_OPERATIONS: Descriptions = {
     id: 'listDeliveries',
     tag,
     summary: 'List the deliveries of a webhook, newest first',
-    success: { 200: json('Up to 100 deliveries.', 'DeliveryList', ['Cache-Control']) },
+    success: { 200: json('Up to 100 deliveries.', 'DeliveryList', ['Cache-Control', 'Link']) },
     errors: [missing, error('UNKNOWN_PARAMETER')],
     query: { after: { type: 'string' }, status: { type: 'string', enum: [...STATUSES] } },
   },

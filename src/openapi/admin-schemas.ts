@@ -11,7 +11,7 @@ const textOrNull: Schema = { type: ['string', 'null'] };
 const id: Schema = { type: 'string', format: 'uuid' };
 const OWN = { _version: { type: 'integer', minimum: 1 }, _links: schemaRef('Links') };
 
-/** What a list shows of something that operators manage has no links. */
+/** What lists of version 1 show of something that operators manage has no links. */
 const managed = (fields: Readonly<Record<string, Schema>>): Schema =>
   objectOf({ ...fields, ...OWN }, [...Object.keys(fields), '_version']);
 
@@ -47,6 +47,22 @@ export const KEY_SCHEMAS: Readonly<Record<string, Schema>> = {
   KeyList: listOf('Key'),
 };
 
+export const VERSION_SCHEMAS: Readonly<Record<string, Schema>> = {
+  VersionCalls: {
+    ...objectOf({
+      version: text,
+      principal: text,
+      last_address: text,
+      last_called_at: time,
+      days: arrayOf(
+        objectOf({ day: { type: 'string', format: 'date' }, calls: { type: 'integer', minimum: 1 } }),
+      ),
+    }),
+    description: 'A caller of a version. `other`: all beyond the number that a process remembers.',
+  },
+  VersionCallsList: listOf('VersionCalls'),
+};
+
 /** The schemas of webhooks for a service with these collections. */
 export function webhookSchemas(collections: readonly string[]): Record<string, Schema> {
   const input = webhookSchema(collections) as unknown as JsonObject & { properties: JsonObject };
@@ -80,7 +96,7 @@ export function webhookSchemas(collections: readonly string[]): Record<string, S
     WebhookPatch: { ...input, required: [] },
     NewWebhook: withSecret('Webhook', 'secret'),
     WebhookList: listOf('Webhook'),
-    Delivery: objectOf(delivery),
+    Delivery: objectOf({ ...delivery, _links: schemaRef('Links') }, Object.keys(delivery)),
     DeliveryWithEvent: { allOf: [schemaRef('Delivery'), objectOf({ event: schemaRef('Event') })] },
     DeliveryList: listOf('Delivery'),
   };

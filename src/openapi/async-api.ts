@@ -1,6 +1,7 @@
 import type { Resource } from '../collection/resource.js';
 import type { JsonObject } from '../json.js';
 import type { Principal } from '../principal.js';
+import { DEFAULT_VERSION } from '../versions/supported.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
 import { mayRead, schemaRef } from './model.js';
 import { recordSchemas, schemaNames } from './record-schemas.js';
@@ -52,7 +53,11 @@ export function asyncApi(settings: StreamSettings, caller: Principal): JsonObjec
       },
     },
     components: {
-      schemas: Object.assign({}, COMMON_SCHEMAS, ...resources.map(recordSchemas)) as JsonObject,
+      schemas: Object.assign(
+        {},
+        COMMON_SCHEMAS,
+        ...resources.map((resource) => recordSchemas(resource, DEFAULT_VERSION)),
+      ) as JsonObject,
       messages,
     },
   };

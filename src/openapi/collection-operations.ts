@@ -5,6 +5,7 @@ import {
   type Descriptions,
   type ErrorRef,
   error,
+  type Schema,
   type Success,
   schemaRef,
   typeName,
@@ -61,7 +62,12 @@ function listOperations(
   const shared = {
     tag: list,
     success,
-    errors: [...reading, error('INVALID_QUERY'), error('UNKNOWN_PARAMETER')],
+    errors: [
+      ...reading,
+      error('INVALID_QUERY'),
+      error('UNKNOWN_PARAMETER'),
+      ...(settings.version.lists === 'keyset' ? [error('INVALID_CURSOR')] : []),
+    ],
   };
   const { input } = schemaNames(resource);
   return {
@@ -99,7 +105,25 @@ function nestedOperations(resource: Resource, settings: CollectionSettings, name
   return listOperations(resource, settings, names, { path, id, what }, [missing]);
 }
 
-function listSuccess(resource: Resource, { isJsonServer, hasEvents }: CollectionSettings): Success {
+const LIST_HEADERS = ['ETag', 'Cache-Control', 'Link', 'X-Total-Count'];
+
+function listSuccess(resource: Resource, settings: CollectionSettings): Success {
+  const { hasEvents, version } = settings;
+  const { description, schema } =
+    version.lists === 'keyset'
+      ? { description: 'A page.', schema: schemaRef(schemaNames(resource).page) }
+      : numberedList(resource, settings);
+  return {
+    description,
+    content: { [JSON_TYPE]: schema, 'text/html': text, 'text/csv': text, 'application/x-ndjson': text },
+    headers: [...LIST_HEADERS, ...(hasEvents ? ['Events-Cursor'] : [])],
+  };
+}
+
+function numberedList(
+  resource: Resource,
+  { isJsonServer }: CollectionSettings,
+): { description: string; schema: Schema } {
   const { record, page } = schemaNames(resource);
   const array = arrayOf(schemaRef(record));
   const isPage = resource.list === 'page' && !isJsonServer;
@@ -111,7 +135,6 @@ function listSuccess(resource: Resource, { isJsonServer, hasEvents }: Collection
     description: isPage
       ? 'A page. With `sort`, `order` or `search`, but without `page` and `limit`, all records as an array.'
       : 'All records as an array, or a page if the query has `page`, `limit`, `filter`, `fields`, `include` or `count`.',
-    content: { [JSON_TYPE]: schema, 'text/html': text, 'text/csv': text, 'application/x-ndjson': text },
-    headers: ['ETag', 'Cache-Control', ...(hasEvents ? ['Events-Cursor'] : []), 'Link', 'X-Total-Count'],
+    schema,
   };
 }

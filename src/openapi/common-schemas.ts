@@ -1,7 +1,6 @@
 import { arrayOf, objectOf, type Schema, schemaRef } from './model.js';
 
 const text: Schema = { type: 'string' };
-const link: Schema = { type: ['string', 'null'], description: 'A path; null: there is no such page.' };
 
 /** Schemas that all collections share. */
 export const COMMON_SCHEMAS: Readonly<Record<string, Schema>> = {
@@ -11,26 +10,6 @@ export const COMMON_SCHEMAS: Readonly<Record<string, Schema>> = {
     description: 'What can be done with the record.',
     additionalProperties: objectOf({ href: text, method: text }),
   },
-  PageMeta: {
-    ...objectOf(
-      {
-        page: { type: 'integer', minimum: 1 },
-        limit: { type: 'integer', minimum: 1, maximum: 100 },
-        total: { type: 'integer', minimum: 0 },
-        totalPages: { type: 'integer', minimum: 0 },
-      },
-      ['page', 'limit'],
-    ),
-    description: '`total` and `totalPages` are absent with `count=none`.',
-  },
-  PageLinks: objectOf({ self: text, next: link, prev: link, first: text, last: text }, [
-    'self',
-    'next',
-    'prev',
-    'first',
-  ]),
-  CursorLinks: objectOf({ self: text, next: link, first: text }),
-  CursorMeta: objectOf({ limit: { type: 'integer' }, count: { type: 'integer', minimum: 0 } }),
   Error: objectOf({
     error: objectOf({ code: text, message: text, details: {}, requestId: text }, ['code', 'message']),
   }),
@@ -46,22 +25,6 @@ export const COMMON_SCHEMAS: Readonly<Record<string, Schema>> = {
       'message',
     ]),
   }),
-  Problem: {
-    ...objectOf(
-      {
-        type: text,
-        title: text,
-        status: { type: 'integer' },
-        detail: text,
-        code: text,
-        details: {},
-        errors: arrayOf(schemaRef('Failure')),
-        requestId: text,
-      },
-      ['type', 'title', 'status', 'detail', 'code'],
-    ),
-    description: 'A problem document (RFC 9457), for clients whose Accept names it.',
-  },
   JsonPatch: {
     ...arrayOf(
       objectOf(

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../json.js';
+import type { Version } from '../versions/version.js';
 
 const text = (description: string, more: JsonObject = {}): JsonObject => ({
   description,
@@ -10,7 +11,12 @@ const count = (description: string): JsonObject => ({
 });
 
 /** The response header fields that clients may use. */
-export const HEADERS: Readonly<Record<string, JsonObject>> = {
+export const headersOf = ({ number }: Version): Readonly<Record<string, JsonObject>> => ({
+  ...HEADERS,
+  'API-Version': text('The version that responded.', { enum: [number] }),
+});
+
+const HEADERS: Readonly<Record<string, JsonObject>> = {
   Accept: text('The media types of a body that the operation supports.'),
   'Accept-Encoding': text('The codings of a body that the operation supports.'),
   'Accept-Patch': text('The media types of a patch that the operation supports.'),
@@ -18,7 +24,6 @@ export const HEADERS: Readonly<Record<string, JsonObject>> = {
   Allow: text('The methods that the resource supports.'),
   'X-Total-Count': count('All records of the list, beside a page as CSV or NDJSON.'),
   'Accept-Query': text('The media types of a QUERY (RFC 10008).'),
-  'API-Version': text('The version that responded.', { enum: ['1'] }),
   'Cache-Control': text('Whether and how the response may be stored (RFC 9111).'),
   Deprecation: text('Since when the version is deprecated (RFC 9745).'),
   ETag: text('The version of the representation, for If-Match and If-None-Match (RFC 9110 section 8.8.3).'),
@@ -49,11 +54,15 @@ const field = (name: string, description: string, schema: JsonObject = { type: '
 });
 
 /** The request header fields that operations support. */
-export const REQUEST_FIELDS: Readonly<Record<string, JsonObject>> = {
+export const requestFields = ({ number }: Version): Readonly<Record<string, JsonObject>> => ({
+  ...REQUEST_FIELDS,
   'API-Version': field('API-Version', 'The version; it must be that of the path.', {
     type: 'string',
-    enum: ['1'],
+    enum: [number],
   }),
+});
+
+const REQUEST_FIELDS: Readonly<Record<string, JsonObject>> = {
   'Idempotency-Key': field(
     'Idempotency-Key',
     'Makes a repeat of the request safe: the first response is stored and sent again.',

@@ -3,7 +3,8 @@ import { operatorsOf } from '../collection/filter.js';
 import { MAX_LIMIT, MAX_SEARCH } from '../collection/list-query.js';
 import type { Resource } from '../collection/resource.js';
 import type { JsonObject } from '../json.js';
-import { REQUEST_FIELDS } from './headers.js';
+import type { Version } from '../versions/version.js';
+import { requestFields } from './headers.js';
 import { type OperationDescription, type Schema, schemaRef } from './model.js';
 
 const PATH_PARAMETERS: Readonly<Record<string, Schema>> = {
@@ -18,6 +19,7 @@ export function parametersOf(
   names: readonly string[],
   { query = {}, fields = [] }: OperationDescription,
   resource: Resource | undefined,
+  version: Version,
 ): JsonObject[] {
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name: name!,
@@ -25,11 +27,12 @@ export function parametersOf(
     required: true,
     schema: PATH_PARAMETERS[name!] ?? { type: 'string' },
   }));
-  const known = resource ? listParameters(resource) : {};
+  const known = resource ? listParameters(resource, version) : {};
   const inQuery = names
     .filter((name) => known[name] !== undefined || query[name] !== undefined)
     .map((name) => known[name] ?? { name, in: 'query', schema: query[name]! });
-  const headers = ['API-Version', ...fields].map((name) => REQUEST_FIELDS[name]!);
+  const supported = requestFields(version);
+  const headers = ['API-Version', ...fields].map((name) => supported[name]!);
   return [...inPath, ...inQuery, ...headers];
 }
 
@@ -45,15 +48,28 @@ const listOf = (description: string, name: string, values: readonly string[]): J
   },
 });
 
+const plain = (name: string, description: string, rules: Schema): JsonObject => ({
+  name,
+  in: 'query',
+  description,
+  schema: rules,
+});
+
+const COUNT = plain('count', 'Whether the page has a total.', {
+  type: 'string',
+  enum: ['exact', 'none'],
+  default: 'exact',
+});
+
+const KEYSET_PARAMETERS: Readonly<Record<string, JsonObject>> = {
+  after: plain('after', 'The cursor after which the page begins, from `links.next`.', { type: 'string' }),
+  before: plain('before', 'The cursor before which the page ends, from `links.prev`.', { type: 'string' }),
+  count: plain('count', '`exact`: the page has a total.', { type: 'string', enum: ['exact'] }),
+};
+
 /** The parameters of a collection's list. */
-function listParameters(resource: Resource): Readonly<Record<string, JsonObject>> {
+function listParameters(resource: Resource, { lists }: Version): Readonly<Record<string, JsonObject>> {
   const { sortable, schema, writeOnly } = resource;
-  const plain = (name: string, description: string, rules: Schema): JsonObject => ({
-    name,
-    in: 'query',
-    description,
-    schema: rules,
-  });
   const sorts = ['created_at', ...sortable].flatMap((field) => [field, `-${field}`]);
   const shown = Object.keys(schema.properties).filter((name) => !writeOnly.includes(name));
   return {
@@ -78,11 +94,7 @@ function listParameters(resource: Resource): Readonly<Record<string, JsonObject>
       shown,
     ),
     include: listOf('Related records, which are members of `_included`.', 'include', relationsOf(resource)),
-    count: plain('count', 'Whether the page has a total.', {
-      type: 'string',
-      enum: ['exact', 'none'],
-      default: 'exact',
-    }),
+    ...(lists === 'keyset' ? KEYSET_PARAMETERS : { count: COUNT }),
   };
 }
 

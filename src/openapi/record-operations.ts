@@ -1,6 +1,7 @@
 import type { Resource } from '../collection/resource.js';
 import { notFoundCode } from '../errors/errors.js';
 import type { Code } from '../errors/problem.js';
+import type { Version } from '../versions/version.js';
 import {
   type ErrorRef,
   error,
@@ -19,6 +20,8 @@ export interface CollectionSettings {
   /** Whether lists have the responses of json-server. */
   readonly isJsonServer: boolean;
   readonly hasEvents: boolean;
+  /** The version that is described. */
+  readonly version: Version;
 }
 
 const JSON_TYPE = 'application/json';
@@ -77,6 +80,13 @@ export function writeErrors({ unique, references }: Resource): ErrorRef[] {
   return [...duplicates, ...missing, error('VALIDATION_ERROR'), error('INSUFFICIENT_STORAGE')];
 }
 
+/** The 404 of a record, whose code only problem documents show. */
+const missing = ({ singular }: Resource): ErrorRef => ({
+  status: 404,
+  code: notFoundCode(singular),
+  shape: 'simple',
+});
+
 /** GET of one record. */
 export function read(
   resource: Resource,
@@ -100,7 +110,7 @@ export function read(
       304: notModified,
     },
     errors: [
-      error('NOT_FOUND', resource.absent),
+      resource.absent === 'simple' ? missing(resource) : error('NOT_FOUND', 'empty'),
       error('PRECONDITION_FAILED'),
       ...(tombstones ? [error('GONE')] : []),
     ],
@@ -147,7 +157,7 @@ export function write(
       },
     },
     errors: [
-      error('NOT_FOUND', 'simple'),
+      missing(resource),
       error('VERSION_CONFLICT'),
       ...guardErrors(resource, settings),
       ...writeErrors(resource),

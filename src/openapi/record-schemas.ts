@@ -1,5 +1,6 @@
 import type { Resource } from '../collection/resource.js';
 import type { JsonObject } from '../json.js';
+import type { Version } from '../versions/version.js';
 import { arrayOf, objectOf, type Schema, schemaRef, typeName } from './model.js';
 
 /** Members of a record that the service sets. */
@@ -19,7 +20,7 @@ export function schemaNames({ name, singular }: Resource) {
 /**
  * The schemas of a collection: a record in a list, one with its links, what creates one, what changes one, and a page.
  */
-export function recordSchemas(resource: Resource): Record<string, Schema> {
+export function recordSchemas(resource: Resource, { lists }: Version): Record<string, Schema> {
   const { record, input, patch, page } = schemaNames(resource);
   const { properties, required, ...rules } = declared(resource);
   const shown = visible(resource, properties);
@@ -45,12 +46,17 @@ export function recordSchemas(resource: Resource): Record<string, Schema> {
       ),
     },
     [page]: objectOf({
-      data: arrayOf(schemaRef(record)),
+      data: arrayOf(lists === 'keyset' ? linked(record) : schemaRef(record)),
       meta: schemaRef('PageMeta'),
       links: schemaRef('PageLinks'),
     }),
   };
 }
+
+/** A record with its links. */
+const linked = (record: string): Schema => ({
+  allOf: [schemaRef(record), { type: 'object', required: ['_links'] }],
+});
 
 type Properties = Readonly<Record<string, Schema>>;
 

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { describeError } from '../errors/catalogue.js';
 import type { JsonObject } from '../json.js';
+import type { Version } from '../versions/version.js';
 import { type ErrorRef, objectOf, ref, type Schema, type Success, schemaRef } from './model.js';
 
 /** The responses of operations, which share equal error responses as components. */
@@ -8,7 +9,10 @@ export class Responses {
   readonly components: Record<string, JsonObject> = {};
 
   /** `common`: names of the header fields of every response. */
-  constructor(readonly common: readonly string[]) {}
+  constructor(
+    readonly common: readonly string[],
+    readonly version: Version,
+  ) {}
 
   /** With `offers` of pages, browsers get one instead of JSON. */
   success({ description, content: data, headers = [] }: Success, offers: readonly string[] = []): JsonObject {
@@ -54,7 +58,7 @@ export class Responses {
         'Idempotency-Replayed',
       ]),
       content: {
-        ...contentOf(errors),
+        ...(this.version.errors.isAlwaysProblem ? PAGE : contentOf(errors)),
         'application/problem+json': {
           schema: {
             allOf: [schemaRef('Problem'), { type: 'object', properties: { code: { enum: codes } } }],
@@ -68,6 +72,8 @@ export class Responses {
     return Object.fromEntries([...this.common, ...names].map((name) => [name, ref('headers', name)]));
   }
 }
+
+const PAGE = { 'text/html': { schema: { type: 'string' } } };
 
 /** The bodies of errors by media type; errors without a body have none. */
 function contentOf(errors: readonly ErrorRef[]): JsonObject {
@@ -85,7 +91,7 @@ function contentOf(errors: readonly ErrorRef[]): JsonObject {
       ? {}
       : {
           'application/json': { schema: schemas.length === 1 ? schemas[0]! : { anyOf: schemas }, examples },
-          'text/html': { schema: { type: 'string' } },
+          ...PAGE,
         }),
     ...(isText ? { 'text/plain': { schema: { type: 'string' } } } : {}),
   };

@@ -18,11 +18,6 @@ export const SERVICE_SCHEMAS: Readonly<Record<string, Schema>> = {
     cause: text,
     remedy: text,
   }),
-  ErrorList: objectOf({
-    data: arrayOf(schemaRef('ErrorEntry')),
-    meta: objectOf({ total: { type: 'integer' } }),
-    links: objectOf({ self: text }),
-  }),
   Caller: objectOf({
     subject: text,
     scopes: arrayOf(text),
@@ -53,11 +48,6 @@ export const SERVICE_SCHEMAS: Readonly<Record<string, Schema>> = {
         ['status', 'headers'],
       ),
     ),
-  }),
-  EventList: objectOf({
-    data: arrayOf(schemaRef('Event')),
-    meta: objectOf({ cursor: text, more: { type: 'boolean' } }),
-    links: objectOf({ next: text }),
   }),
   Ticket: objectOf({
     ticket: text,

@@ -6,7 +6,6 @@ import type { ErrorPage } from '../browser/error-page.js';
 import type { Visit } from '../browser/layout.js';
 import type { Problem } from '../errors/problem.js';
 import type { RequireAllowedHost } from '../http/allowed-hosts.js';
-import type { Retirement } from '../http/api-version.js';
 import type { CommonFields } from '../http/common-headers.js';
 import type { Cors } from '../http/cors.js';
 import type { Router } from '../http/router.js';
@@ -17,6 +16,8 @@ import type { Log } from '../telemetry/log.js';
 import type { Observation, Observer } from '../telemetry/request-observer.js';
 import type { BodyLimits } from '../transport/incomplete-body.js';
 import type { Target } from '../transport/request-target.js';
+import type { Version } from '../versions/version.js';
+import type { ServedVersion, ServedVersions, VersionSettings } from './served-version.js';
 
 /** One request and its response on their way through the stages. */
 export interface RequestContext {
@@ -25,6 +26,9 @@ export interface RequestContext {
   readonly id: string;
   readonly expectation: Expectation;
   readonly options: PipelineOptions;
+  readonly versions: ServedVersions;
+  /** The version of the request; undefined while its target has not been read. */
+  served: ServedVersion | undefined;
   readonly observation: Observation;
   /** Fields of the response, whatever it is. Stages add to them. */
   readonly common: string[];
@@ -45,7 +49,7 @@ export interface RequestContext {
 /** What the client expects before it sends its body: nothing, 100 Continue, or something unsupported. */
 export type Expectation = 'none' | 'continue' | 'unknown';
 
-export interface PipelineOptions extends BodyLimits {
+export interface PipelineOptions extends BodyLimits, VersionSettings {
   readonly router: Router;
   readonly log: Log;
   readonly observer: Observer;
@@ -53,11 +57,8 @@ export interface PipelineOptions extends BodyLimits {
   readonly parseLimit: ParseLimit;
   /** Bytes of responses that this process may hold. */
   readonly responseBytes: number;
-  /** Whether responses are compressed for clients that accept it. */
-  readonly compression: boolean;
   /** Shorter bodies are sent as they are. */
   readonly compressionMinBytes: number;
-  readonly retirement: Retirement;
   /** Undefined: no request needs a credential. */
   readonly authenticate: Authenticate | undefined;
   /** The user that has signed in in a browser; undefined: the service is not an authorization server. */
@@ -75,8 +76,8 @@ export interface PipelineOptions extends BodyLimits {
   readonly cors: Cors | undefined;
   /** Undefined: there is no rate limit. */
   readonly rateLimit: RateLimiter | undefined;
-  /** Precedes the paths of links. */
-  readonly publicPrefix: string;
+  /** Counts a call of a version that retires. Undefined: they are not counted. */
+  readonly countCall?: (version: Version, subject: string, address: string) => void;
   /** Called after an action that may have written, when its transaction is committed. */
   readonly afterWrite?: (() => void) | undefined;
   /** Whether only endpoints that are always available respond. */

@@ -1,7 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { HTML_TYPE } from '../collection/representation.js';
 import { expectationFailed, noSuchPath } from '../errors/errors.js';
 import { Problem } from '../errors/problem.js';
-import { requireVersion, retirementFields, splitVersion } from '../http/api-version.js';
+import {
+  isRetiring,
+  isSunset,
+  requireVersion,
+  retirementFields,
+  splitVersion,
+  versionOf,
+} from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
 import type { Body } from '../http/request.js';
 import { requestId } from '../http/request-id.js';
@@ -10,16 +18,20 @@ import { NOBODY, permit, STRANGER } from '../principal.js';
 import { decodeBody } from '../transport/decoded-body.js';
 import { readBody } from '../transport/request-body.js';
 import { ALL_METHODS, readTarget } from '../transport/request-target.js';
+import { DEFAULT_VERSION } from '../versions/supported.js';
+import type { Version } from '../versions/version.js';
 import { requireCoding } from './compression.js';
 import type { Expectation, PipelineOptions, RequestContext } from './context.js';
 import { handOver } from './hand-over.js';
 import { identify, isFormPost } from './identify.js';
 import { fail, respond } from './respond.js';
+import { type ServedVersion, servedVersions } from './served-version.js';
 import {
   countRequest,
   finishCounted,
   isPreflight,
   optionsReply,
+  presentedBy,
   readBytesOnce,
   requireAvailable,
 } from './stages.js';
@@ -33,6 +45,7 @@ export type Pipeline = (
 ) => void;
 
 export function createPipeline(options: PipelineOptions): Pipeline {
+  const versions = servedVersions(options);
   return (req, res, expectation, ended) => {
     const id = requestId(req);
     const observation = options.observer(req, id);
@@ -42,6 +55,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       id,
       expectation,
       options,
+      versions,
+      served: undefined,
       observation,
       common: options.common(req, id),
       ended,
@@ -68,12 +83,13 @@ async function handle(context: RequestContext): Promise<void> {
     options.requireAllowedHost?.(req); //                                     421
     if (context.expectation === 'unknown') throw expectationFailed(); //      417
     if (target.path === '*') return await finishCounted(context, SERVER_OPTIONS); // 429
-    const { path, mounted } = splitVersion(target.path); //                   404
+    const { path, mounted } = splitVersion(target.path);
+    const served = findVersion(context, mounted);
     const match = options.router(path); //                                    404, 400
     observation.route = match.template;
     if (match.handler && !mounted) return await handOver(context, match, match.handler, target);
     if (match.handler) throw noSuchPath(); //                                 404
-    addVersionFields(context, mounted); //                                    400, 410
+    addVersionFields(context, served, mounted); //                                    400, 410
     const form = match.form && isFormPost(req) ? match.form : undefined;
     const action = form ?? selectAction(match, req.method!, target.query); //                  405
     if (!action) return await finishCounted(context, optionsReply(context, match)); // 429
@@ -87,14 +103,17 @@ async function handle(context: RequestContext): Promise<void> {
     if (options.rateLimit && !action.alwaysAvailable) await countRequest(context, principal); // 429
     const permission = permit(principal, action.requires, match.params); //   403
     const type = negotiateType(action, req.headers.accept, target.query); //  406
+    if (!action.alwaysAvailable) countCall(context, served, type);
     requireCoding(context); //                                                406
-    requireParameters(action, target.query); //                               400
+    const { version, prefix } = type === HTML_TYPE ? context.versions.get(DEFAULT_VERSION)! : served;
+    requireParameters(action, target.query, version); //                      400
     const body = action.accepts && (await parsedBody(context, action.accepts)); // 415, 413, 400, 503
     const reply = await action.run({
       id,
       method: req.method!,
       path,
-      prefix: options.publicPrefix,
+      version,
+      prefix,
       params: match.params,
       query: target.query,
       headers: req.headers,
@@ -116,22 +135,37 @@ async function handle(context: RequestContext): Promise<void> {
 }
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'QUERY']);
-const fieldsOfVersion = (vary: string) => ({
-  mounted: ['API-Version', '1', 'Vary', `Accept${vary}`],
-  root: ['API-Version', '1', 'Vary', `Accept, API-Version${vary}`],
-});
-const VERSION_FIELDS = fieldsOfVersion('');
-/** A response without a coding depends on Accept-Encoding, too (RFC 9110 section 12.5.5). */
-const CODED_VERSION_FIELDS = fieldsOfVersion(', Accept-Encoding');
 const SERVER_OPTIONS: Reply = { status: 204, headers: ['Allow', ALL_METHODS] };
 
-/** Adds the fields of the version. `mounted`: the path names the version. */
-function addVersionFields({ req, common, options }: RequestContext, mounted: boolean): void {
-  const { retirement } = options;
-  const fields = options.compression ? CODED_VERSION_FIELDS : VERSION_FIELDS;
-  common.push(...(mounted ? fields.mounted : fields.root));
+/** The version of a request. */
+function findVersion(context: RequestContext, mounted: Version | undefined): ServedVersion {
+  const served = context.versions.get(versionOf(mounted, context.req.headers['api-version']))!;
+  context.served = served;
+  return served;
+}
+
+/** Adds the fields of the version. `mounted`: the version that the path names. */
+function addVersionFields(
+  context: RequestContext,
+  served: ServedVersion,
+  mounted: Version | undefined,
+): void {
+  const { req, common } = context;
+  const { version, retirement, mountedFields, rootFields } = served;
+  common.push(...(mounted ? mountedFields : rootFields));
   requireVersion(req.headers['api-version'], mounted);
-  if (retirement.deprecation || retirement.sunset) common.push(...retirementFields(retirement, Date.now()));
+  if (!isRetiring(retirement)) return;
+  const now = Date.now();
+  // A call after the sunset is refused before its caller is known.
+  if (isSunset(retirement, now)) countCall(context, served, '');
+  common.push(...retirementFields(version, retirement, now));
+}
+
+/** Counts a call of a version that retires. Pages for browsers belong to no version. */
+function countCall(context: RequestContext, { version, retirement }: ServedVersion, type: string): void {
+  if (!isRetiring(retirement) || type === HTML_TYPE) return;
+  const { options, principal } = context;
+  options.countCall?.(version, principal.subject, presentedBy(context).address);
 }
 
 /** What to respond to a request that failed before it was counted: its own problem, or the 429 of its address. */

@@ -2,9 +2,10 @@ import { problemOf } from '../db/sqlstate.js';
 import { internal } from '../errors/errors.js';
 import { outOfResponseMemory } from '../errors/limit-errors.js';
 import { Problem } from '../errors/problem.js';
+import { probableVersion } from '../http/api-version.js';
 import type { Coding } from '../http/content-coding.js';
 import { acceptsProblemJson, prefersPage } from '../http/content-negotiation.js';
-import { type Rendered, render } from '../http/problem-body.js';
+import { type DocumentForm, type Rendered, render } from '../http/problem-body.js';
 import type { Reply } from '../http/reply.js';
 import { fitsResponseMemory } from '../limits/response-memory.js';
 import { pathOf } from '../telemetry/request-attributes.js';
@@ -164,12 +165,19 @@ function respondWithProblem(context: RequestContext, error: unknown): void {
   if (!(error instanceof Problem)) observation.fault(error);
   // An incomplete array must not look complete.
   if (res.headersSent) return abortResponse(context, 'fault');
-  const errorsPath = acceptsProblemJson(req.headers.accept) ? `${options.publicPrefix}/errors` : undefined;
-  const rendered =
-    renderAsPage(context, problem ?? internal()) ?? render(problem ?? internal(), id, errorsPath);
+  const shown = problem ?? internal();
+  const rendered = renderAsPage(context, shown) ?? render(shown, id, documentForm(context));
   const scope = problem?.more.scope;
   if (scope !== undefined) rendered.headers.push(...options.challenge(scope));
   finish(context, rendered);
+}
+
+/** How the version of the request writes problem documents; undefined: the client gets none. */
+function documentForm({ req, served, versions }: RequestContext): DocumentForm | undefined {
+  const { version, prefix } = served ?? versions.get(probableVersion(req))!;
+  const { isAlwaysProblem, requestId, failures } = version.errors;
+  if (!isAlwaysProblem && !acceptsProblemJson(req.headers.accept)) return undefined;
+  return { errorsPath: `${prefix}/errors`, requestId, failures };
 }
 
 /** An error as a page, if the client prefers one. */

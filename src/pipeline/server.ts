@@ -4,15 +4,10 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { SecureContextOptions } from 'node:tls';
 import { methodNotAllowed } from '../errors/errors.js';
-import type { Reply } from '../http/reply.js';
+import { Refusal } from '../http/refusal.js';
 import { MAX_TARGET } from '../http/router.js';
 import { acceptBeforeReading } from '../transport/accept-backlog.js';
-import {
-  AdmissionControl,
-  type AdmissionOptions,
-  refuse,
-  unavailableReply,
-} from '../transport/admission-control.js';
+import { AdmissionControl, type AdmissionOptions, refuse } from '../transport/admission-control.js';
 import { type ConnectionLimits, limitConnections } from '../transport/connection-limits.js';
 import { type ConnectionTimeouts, closeStaleConnections } from '../transport/connection-timeouts.js';
 import { isLingering, lingerOnClose } from '../transport/lingering-close.js';
@@ -74,9 +69,6 @@ export function createHttpServer(
   return server;
 }
 
-const TOO_MANY_CONNECTIONS = unavailableReply('There are too many connections.');
-const TOO_MANY_WAITING = unavailableReply('Too many requests wait on this connection.');
-
 type Handle = (req: IncomingMessage, res: ServerResponse, expectation: Expectation) => void;
 
 /** Runs the requests that the limits admit, and responds to the others with 503. */
@@ -92,13 +84,15 @@ function admitRequests(
     if (refused) refused.of('503').value++;
   };
   const refuseAndClose =
-    (reply: Reply): Handle =>
+    (refusal: Refusal): Handle =>
     (req, res, expectation) => {
       closeAfter(req.socket, res);
-      refuse(req, res, expectation === 'continue', reply, options.common);
+      refuse(req, res, expectation === 'continue', refusal.replyTo(req), options.common);
       countRefused();
     };
-  const refuseConnection = refuseAndClose(TOO_MANY_CONNECTIONS);
+  const refuseConnection = refuseAndClose(
+    new Refusal('There are too many connections.', options.publicPrefix),
+  );
   const begin: Handle = (req, res, expectation) => {
     const { socket } = req;
     if (isLingering(socket)) return void req.resume();
@@ -108,7 +102,8 @@ function admitRequests(
       pipeline(req, res, expectation, () => admission.end(req, res));
     else countRefused();
   };
-  return inRequestOrder(begin, refuseAndClose(TOO_MANY_WAITING));
+  const tooMany = new Refusal('Too many requests wait on this connection.', options.publicPrefix);
+  return inRequestOrder(begin, refuseAndClose(tooMany));
 }
 
 function closeAfter(socket: Socket, res: ServerResponse): void {

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { unavailable } from '../errors/errors.js';
 import type { CommonFields } from '../http/common-headers.js';
 import { isHealthCheck } from '../http/health-check.js';
-import { render } from '../http/problem-body.js';
+import { Refusal } from '../http/refusal.js';
 import type { Reply } from '../http/reply.js';
 import { requestId } from '../http/request-id.js';
 import { heldResponseBytes } from '../limits/response-memory.js';
@@ -20,20 +19,22 @@ export interface AdmissionOptions {
   readonly responseBytes: number;
   readonly maxConnections: number;
   readonly common: CommonFields;
+  /** Precedes the paths of links. */
+  readonly publicPrefix: string;
 }
-
-/** The response to every request that is not admitted. */
-const OVERLOADED = unavailableReply('The service is overloaded.');
 
 /** Decides, before any work is done for a request, whether the service has capacity for it. Refuses the newest first. */
 export class AdmissionControl {
   readonly #throttle: RetryThrottle;
   readonly #limit: ConcurrencyLimit;
+  /** The response to every request that is not admitted. */
+  readonly #overloaded: Refusal;
   #inFlight = 0;
 
   constructor(readonly options: AdmissionOptions) {
     this.#throttle = new RetryThrottle(options.maxConnections / 4);
     this.#limit = new ConcurrencyLimit(options.maxRequests);
+    this.#overloaded = new Refusal('The service is overloaded.', options.publicPrefix);
   }
 
   /** Whether the request may run; `end` is then due. Otherwise it has received a 503. */
@@ -42,7 +43,7 @@ export class AdmissionControl {
       this.#inFlight++;
       return true;
     }
-    refuse(req, res, expectsContinue, OVERLOADED, this.options.common);
+    refuse(req, res, expectsContinue, this.#overloaded.replyTo(req), this.options.common);
     this.#throttle.refused(req.socket);
     return false;
   }
@@ -75,9 +76,4 @@ export function refuse(
   if (isUnread) lingerOnClose(req.socket);
   const fields = common(req, requestId(req));
   send(res, reply, isUnread ? [...fields, 'Connection', 'close'] : fields);
-}
-
-/** A 503 that is rendered once. */
-export function unavailableReply(message: string): Reply {
-  return render(unavailable(message), '');
 }

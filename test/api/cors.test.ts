@@ -43,7 +43,7 @@ t.test('every response to an origin that is listed may be read by its pages', as
     ['GET', '/api/v7/items', 404],
     ['TRACE', '/items', 405],
     ['GET', '/items', 400, { host: 'a b' }],
-    ['GET', '/items', 400, { 'api-version': '2' }],
+    ['GET', '/items', 400, { 'api-version': '3' }],
     ['POST', '/items', 415, { 'content-type': 'text/plain', 'content-length': '0' }],
     ['OPTIONS', '/items', 204],
     ['OPTIONS', '*', 204],

@@ -22,7 +22,16 @@ t.test('the address of the service leads to all that it offers', async (t) => {
     ...Object.values(json.links),
   ])
     t.not((await send('GET', href as string)).status, 404, href as string);
-  for (const href of Object.values(json.versions)) t.same((await send('GET', href as string)).json, json);
+  t.same((await send('GET', json.versions[1])).json, json);
+  const second = await send('GET', json.versions[2]);
+  t.same(second.json.versions, { 1: '/api/v1/', 2: '/api/v2/' });
+  for (const href of [
+    ...second.json.collections.map(({ href }: { href: string }) => href),
+    ...Object.values(second.json.links),
+  ]) {
+    t.match(href, /^\/api\/v2\//);
+    t.not((await send('GET', href as string)).status, 404, href as string);
+  }
   t.equal((await send('GET', '/', { headers: { 'if-none-match': headers.etag } })).status, 304);
   t.equal((await send('POST', '/')).status, 405);
   t.equal((await send('GET', '/', { headers: { accept: 'image/png' } })).status, 406);

@@ -76,6 +76,9 @@ t.test('the linter accepts the document, whatever the settings', async (t) => {
     const yaml = await service.send('GET', '/openapi.yaml', { headers: key });
     t.equal(yaml.headers['content-type'], 'application/yaml');
     t.same(parse(yaml.text), json.json, 'the YAML is the same document');
+    const second = await service.send('GET', '/api/v2/openapi.json', { headers: key });
+    t.equal(second.status, 200);
+    await lint(t, second.text);
   }
 });
 
@@ -108,10 +111,13 @@ t.test('all codes of errors are in the document', async (t) => {
     TOMBSTONES: 'on',
     REQUIRE_IF_MATCH: 'on',
     V1_SUNSET: '2999-01-01T00:00:00Z',
+    V2_SUNSET: '2999-01-01T00:00:00Z',
   });
   const { key } = await makeKey(service.db);
-  const { json } = await service.send('GET', '/openapi.json', { headers: { 'x-api-key': key } });
-  t.same(codesWithout(json), []);
+  for (const path of ['/openapi.json', '/api/v2/openapi.json']) {
+    const { json } = await service.send('GET', path, { headers: { 'x-api-key': key } });
+    t.same(codesWithout(json), []);
+  }
 });
 
 t.test('representations with an ETag are revalidated, as the document says', async (t) => {
@@ -151,6 +157,27 @@ t.test('the document of the event stream is valid AsyncAPI 3.0', async (t) => {
   const validate = ajv.compile(schema as JsonObject);
   t.ok(validate(json), JSON.stringify(validate.errors?.slice(0, 3)));
   t.ok(json.components.messages['items.deleted']);
+});
+
+t.test('each version has a document of its own', async (t) => {
+  const { send } = await testService(t, { PUBLIC_URL: 'https://api.example.org' });
+  const first = (await send('GET', '/openapi.json')).json;
+  const second = (await send('GET', '/api/v2/openapi.json')).json;
+  const header = { headers: { 'api-version': '2' } };
+  t.same((await send('GET', '/openapi.json', header)).json, second);
+  t.same((await send('GET', '/api/v1/openapi.json')).json, first);
+  t.same(
+    [first.info.version, second.info.version, first.servers[0].url, second.servers[0].url],
+    ['1.0.0', '2.0.0', 'https://api.example.org', 'https://api.example.org/api/v2'],
+  );
+  t.same(Object.keys(first.paths), Object.keys(second.paths));
+  const names = (document: { paths: Record<string, { get: { parameters: { name: string }[] } }> }) =>
+    document.paths['/items']!.get.parameters.map(({ name }) => name);
+  t.ok(names(first).includes('page') && !names(first).includes('after'));
+  t.ok(names(second).includes('after') && !names(second).includes('page'));
+  t.notMatch(JSON.stringify(second), 'requestId');
+  for (const response of Object.values(second.components.responses as Record<string, { content: object }>))
+    t.notOk('application/json' in response.content, 'errors are problem documents');
 });
 
 t.test('examples in the document are valid', async (t) => {

@@ -1,6 +1,9 @@
 import postgres from 'postgres';
 import t from 'tap';
 import { type ExtendedQuery, readExtended } from '../../src/collection/extended-query.js';
+import { cursorAt } from '../../src/collection/keyset.js';
+import { readKeysetQuery } from '../../src/collection/keyset-query.js';
+import { keysetSql } from '../../src/collection/keyset-sql.js';
 import { pageSql } from '../../src/collection/query-sql.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
@@ -26,6 +29,7 @@ const DECLARATION = {
 interface Plan {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
+  readonly 'Plan Rows': number;
   readonly Plans?: readonly Plan[];
 }
 
@@ -77,6 +81,54 @@ t.test('every operator is served by an index, over a million records', async (t)
       (await plan(query)).some((node) => node['Node Type'] === 'Seq Scan'),
       query,
     );
+  const keysetPlan = async (query: string): Promise<Plan[]> => {
+    const { text, args } = keysetSql(resource, readKeysetQuery(query, resource));
+    const [row] = await sql.unsafe(`explain (format json) ${text}`, [...args]);
+    return nodesOf((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan);
+  };
+  const id = `${'0'.repeat(27)}7a120`.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  for (const [sort, ...values] of [
+    ['created_at'],
+    ['-created_at'],
+    ['title', 'book 5'],
+    ['-title', 'book 5'],
+    ['price', '77'],
+    ['-price', '77'],
+    ['price', null],
+    ['-price', null],
+    ['-price,title', '77', 'book 5'],
+    ['price,-inPrint', '77', 'true'],
+    ['price,-created_at', '77'],
+  ] as const) {
+    const { identity } = readKeysetQuery(`sort=${sort}`, resource);
+    const cursor = cursorAt(identity, JSON.stringify([id, ...values]));
+    for (const side of ['after', 'before']) {
+      const plan = await keysetPlan(`sort=${sort}&${side}=${cursor}`);
+      t.notOk(
+        plan.some((node) => node['Node Type'] === 'Seq Scan'),
+        `${sort} ${side}`,
+      );
+      // The pages of several alternatives are sorted, and never more.
+      const sorted = plan.filter((node) => node['Node Type'] === 'Sort').map((node) => node['Plan Rows']);
+      t.ok(Math.max(0, ...sorted) <= 101 * 5, `${sort} ${side}: sorts ${sorted.join(', ')} rows`);
+    }
+  }
+  // Lists that are not filtered have one plan for all cursors and limits.
+  await sql`set plan_cache_mode = force_generic_plan`;
+  await sql`set enable_seqscan = off`;
+  for (const query of ['', 'sort=-created_at', 'count=exact']) {
+    const { text, args } = keysetSql(resource, readKeysetQuery(query, resource));
+    await sql.unsafe(`prepare page as ${text}`);
+    const [row] = await sql.unsafe(`explain (format json) execute page (${args[0]})`);
+    const plan = nodesOf((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan);
+    const scans = plan.filter((node) => node['Relation Name'] === 'books').map((node) => node['Node Type']);
+    t.same(scans, ['Index Scan'], query);
+    const sorted = plan.filter((node) => node['Node Type'] === 'Sort').map((node) => node['Plan Rows']);
+    t.ok(Math.max(0, ...sorted) <= 101, `${query}: sorts ${sorted.join(', ')} rows`);
+    await sql.unsafe('deallocate page');
+  }
+  await sql`reset enable_seqscan`;
+  await sql`set plan_cache_mode = force_custom_plan`;
   // These match most records: the page ends after its twenty, and only the total reads them all.
   for (const query of [
     'filter[price][ne]=77',

@@ -40,9 +40,10 @@ const DEFAULTS = {
   connectionsPerAddress: 0,
   maxRequests: 1024,
   shutdownMs: 10_000,
-  deprecation: undefined,
-  sunset: undefined,
-  successor: undefined,
+  retirement: {
+    1: { deprecation: undefined, sunset: undefined, successor: '/api/v2' },
+    2: { deprecation: undefined, sunset: undefined, successor: undefined },
+  },
   jwtSkewSeconds: 5,
   authFailures: 10,
   rateLimit: undefined,
@@ -258,7 +259,7 @@ const TEXTS: { name: string; valid: string[]; bad: string[] }[] = [
     valid: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
     bad: ['INFO', 'verbose', '30', 'toString'],
   },
-  ...['V1_DEPRECATION', 'V1_SUNSET'].map((name) => ({
+  ...['V1_DEPRECATION', 'V1_SUNSET', 'V2_DEPRECATION', 'V2_SUNSET'].map((name) => ({
     name,
     valid: ['2026-12-31T00:00:00Z', '2026-12-31T23:59:59.123Z', '2028-02-29T00:00:00+02:00'],
     bad: [
@@ -274,11 +275,11 @@ const TEXTS: { name: string; valid: string[]; bad: string[] }[] = [
       'Thu, 31 Dec 2026 00:00:00 GMT',
     ],
   })),
-  {
-    name: 'V1_SUCCESSOR',
+  ...['V1_SUCCESSOR', 'V2_SUCCESSOR'].map((name) => ({
+    name,
     valid: ['/api/v2', 'https://api.example.org/v2', 'http://localhost:3000/'],
     bad: ['api/v2', 'ftp://a', 'https://', '/a b', '/a>b', '/"', '/a\nb', '/é', 'javascript:alert(1)'],
-  },
+  })),
   {
     name: 'RATE_LIMIT',
     valid: ['1/1', '100/60', '999999999/99999'],
@@ -332,12 +333,15 @@ for (const { name, valid, bad } of TEXTS) {
 }
 
 t.test('dates are read as the instant that they name', async (t) => {
-  const { deprecation, sunset } = readConfig({
-    V1_DEPRECATION: '2026-12-31T01:00:00+01:00',
-    V1_SUNSET: '2027-12-31T00:00:00Z',
-  });
-  t.equal(deprecation?.toISOString(), '2026-12-31T00:00:00.000Z');
-  t.equal(sunset?.toISOString(), '2027-12-31T00:00:00.000Z');
+  for (const version of ['1', '2']) {
+    const { retirement } = readConfig({
+      [`V${version}_DEPRECATION`]: '2026-12-31T01:00:00+01:00',
+      [`V${version}_SUNSET`]: '2027-12-31T00:00:00Z',
+    });
+    const { deprecation, sunset } = retirement[version]!;
+    t.equal(deprecation?.toISOString(), '2026-12-31T00:00:00.000Z');
+    t.equal(sunset?.toISOString(), '2027-12-31T00:00:00.000Z');
+  }
 });
 
 t.test('a limit and the origins are read as what they name', async (t) => {
@@ -345,6 +349,14 @@ t.test('a limit and the origins are read as what they name', async (t) => {
     rateLimit: { requests: 100, seconds: 60 },
     corsOrigins: ['https://a.org', 'http://b.org:81'],
   });
+});
+
+t.test('the successor of version 1 is version 2 beside it, unless another is named', async (t) => {
+  const of = (env: Env) => readConfig(env).retirement[1]!.successor;
+  t.equal(of({}), '/api/v2');
+  t.equal(of({ PUBLIC_PREFIX: '/shop/api/v1' }), '/shop/api/v2');
+  t.equal(of({ PUBLIC_PREFIX: '/shop' }), '/shop/api/v2');
+  t.equal(of({ V1_SUCCESSOR: 'https://new.example.org/' }), 'https://new.example.org/');
 });
 
 t.test('a sunset before the deprecation is a fault', async (t) => {

@@ -7,6 +7,8 @@ import { CATALOGUE } from '../../src/errors/catalogue.js';
 import type { JsonObject } from '../../src/json.js';
 import { NOBODY } from '../../src/principal.js';
 import { createAjv } from '../../src/validation/ajv.js';
+import { DEFAULT_VERSION, VERSIONS } from '../../src/versions/supported.js';
+import type { Version } from '../../src/versions/version.js';
 
 /** A response of the service, as a test received it. */
 export interface Received {
@@ -51,22 +53,28 @@ export class Contract {
     noteDocumented(document);
   }
 
-  /** The contract of a service; services with the same document share one. */
-  static async of(service: App): Promise<Contract> {
-    const found = byService.get(service);
+  /** The contract of a service for the version that responded; services with the same document share one. */
+  static async of(service: App, { headers }: Received): Promise<Contract> {
+    const version = VERSIONS.find(({ number }) => number === headers['api-version']) ?? DEFAULT_VERSION;
+    const ofService = byService.get(service) ?? new Map<Version, Contract>();
+    byService.set(service, ofService);
+    const found = ofService.get(version);
     if (found) return found;
-    const key = keyOf(service);
+    const key = `${version.number} ${keyOf(service)}`;
     const known =
-      contracts.get(key) ?? new Contract((await service.documents.openApi(NOBODY)) as Contract['document']);
+      contracts.get(key) ??
+      new Contract((await service.documents.openApi(NOBODY, version)) as Contract['document']);
     contracts.set(key, known);
-    byService.set(service, known);
+    ofService.set(version, known);
     return known;
   }
 
   /** What a response contradicts; undefined: nothing, or the document is not about its path. */
   violation(method: string, target: string, response: Received, body = ''): string | undefined {
     const [path = '', query = ''] = target.split('?');
-    const template = this.#paths.find(([pattern]) => pattern.test(path.replace(/^\/api\/v1(?=\/)/, '')))?.[1];
+    const template = this.#paths.find(([pattern]) =>
+      pattern.test(path.replace(/^\/api\/v[12](?=\/)/, '')),
+    )?.[1];
     const key = method === 'HEAD' ? 'get' : method === 'QUERY' ? 'x-query' : method.toLowerCase();
     const operation = template === undefined ? undefined : (this.document.paths[template]![key] as unknown);
     if (operation === undefined) return undefined;
@@ -123,7 +131,7 @@ export class Contract {
   }
 }
 
-const byService = new WeakMap<App, Contract>();
+const byService = new WeakMap<App, Map<Version, Contract>>();
 const contracts = new Map<string, Contract>();
 
 /** What decides what the document of a service says. */
@@ -139,7 +147,7 @@ function keyOf({ documents: { settings }, routes }: App): string {
 }
 
 const DECIDING =
-  'auth issuer authServer tombstones requireIfMatch isJsonServer hasEvents publicUrl publicPrefix isRateLimited isRetiring'.split(
+  'auth issuer authServer tombstones requireIfMatch isJsonServer hasEvents publicUrl publicPrefix isRateLimited retiring'.split(
     ' ',
   );
 

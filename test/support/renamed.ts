@@ -38,6 +38,8 @@ export const RUN_ONCE: Readonly<Record<string, string>> = {
   'api/queries': 'declares collections of its own',
   'api/slow-bodies': 'bodies that arrive slowly',
   'api/slow-clients': 'clients that read slowly',
+  'api/version-2-lists': 'declares collections of its own',
+  'api/version-retirement': 'versions of the API and their callers',
   'events/bytes': 'the space that events take',
   'events/commit-horizon': 'the order of transactions',
   'events/crash': 'processes that are killed',

@@ -27,7 +27,7 @@ async function requireContract(
   received: Received,
 ): Promise<void> {
   const sent = body === undefined || Buffer.isBuffer(body) ? '' : JSON.stringify(body);
-  const fault = (await Contract.of(service)).violation(method, path, received, sent);
+  const fault = (await Contract.of(service, received)).violation(method, path, received, sent);
   if (fault !== undefined)
     throw new Error(`the response contradicts the OpenAPI document of src/openapi/: ${fault}`);
 }

@@ -29,6 +29,17 @@ const PAGES: Readonly<Record<string, Options>> = {
   'docs/lists.md': { prepare: nothing },
   'docs/mcp.md': {},
   'docs/operations.md': {},
+  'docs/versions.md': {
+    prepare: async (url) => {
+      for (const [name, price] of [
+        ['Desk lamp', 49.5],
+        ['Chair', 20],
+        ['Pen', 1],
+      ])
+        await send(url, 'POST', '/items', { body: { name, price } });
+      return {};
+    },
+  },
   'docs/webhooks.md': { prepare: nothing },
   'docs/writes.md': {
     prepare: async (url) => {

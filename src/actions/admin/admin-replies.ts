@@ -3,6 +3,7 @@ import { preconditionFailed } from '../../errors/errors.js';
 import { evaluate, matchesStrongly, readConditions } from '../../http/preconditions.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
+import { forwardReply } from '../forward-list.js';
 import { secretReply } from '../not-in-batch.js';
 
 /** What a response says of something that operators manage. `path` is its own, without PUBLIC_PREFIX. */
@@ -32,18 +33,18 @@ export function managedReply(
 
 /** A page of them. `next` is the path of the next page: 200, 304, 412. */
 export function managedList(
-  { headers, path, query, prefix }: Request,
+  request: Request,
   list: readonly Shown[],
   limit: number,
   next: string | null,
 ): Reply {
-  const links = {
-    self: `${prefix}${path}${query === '' ? '' : `?${query}`}`,
-    next: next === null ? null : prefix + next,
-    first: prefix + path,
-  };
-  const data = list.map((shown) => ({ ...shown.fields, _version: shown.version }));
-  const reply = secretReply(200, { data, meta: { limit, count: data.length }, links });
+  const { headers, prefix, version } = request;
+  const hasLinks = version.lists === 'keyset';
+  const data = list.map((shown) => ({
+    ...shown.fields,
+    ...(hasLinks ? ownMembers(prefix, shown) : { _version: shown.version }),
+  }));
+  const reply = forwardReply(request, { data, limit, next });
   const etag = `"${hash('sha1', reply.body!, 'base64url')}"`;
   const fields = ['ETag', etag];
   if (outcomeOf(headers, etag) === 304)

@@ -16,6 +16,7 @@ import {
   type Status,
 } from '../../webhooks/delivery-store.js';
 import type { Webhook } from '../../webhooks/webhook-store.js';
+import { forwardReply } from '../forward-list.js';
 import { notInBatch, secretReply as reply, timeOf } from '../not-in-batch.js';
 import { webhookOf } from './webhooks.js';
 
@@ -32,13 +33,8 @@ export function listOfDeliveries(db: Db): Action {
       const suffix = status === undefined ? '' : `&status=${status}`;
       const more = found.length > PAGE;
       const next = more ? `/webhooks/${id}/deliveries?after=${page.at(-1)!.id}${suffix}` : null;
-      const { prefix, path, query } = request;
-      const links = {
-        self: `${prefix}${path}${query === '' ? '' : `?${query}`}`,
-        next: next === null ? null : prefix + next,
-        first: prefix + path,
-      };
-      return reply(200, { data: page.map(shown), meta: { limit: PAGE, count: page.length }, links });
+      const data = page.map((each) => linked(request, id, each));
+      return forwardReply(request, { data, limit: PAGE, next });
     },
   });
 }
@@ -60,7 +56,7 @@ export function oneDelivery(db: Db): Action {
     run: async (request) => {
       const webhook = await webhookOf(db, request);
       const { delivery, body } = await deliveryOf(db, webhook.id, request);
-      return reply(200, { ...shown(delivery), event: JSON.parse(body) });
+      return reply(200, { ...linked(request, webhook.id, delivery), event: JSON.parse(body) });
     },
   });
 }
@@ -74,7 +70,10 @@ export function redelivery(db: Db, wake: () => void): Action {
       const again = await redeliver(db, webhook.id, delivery.id);
       if (!again) throw deliveryPending();
       wake();
-      return reply(202, shown(again), ['Location', request.prefix + hrefOf(webhook.id, again.id)]);
+      return reply(202, linked(request, webhook.id, again), [
+        'Location',
+        request.prefix + hrefOf(webhook.id, again.id),
+      ]);
     },
   });
 }
@@ -88,7 +87,10 @@ export function testDelivery(db: Db, source: string, wake: () => void): Action {
       const [id] = await insertDeliveries(db.run, [event], [{ webhook: webhook.id, event: 0 }]);
       wake();
       const { delivery } = (await getDelivery(db, webhook.id, id!))!;
-      return reply(202, shown(delivery), ['Location', request.prefix + hrefOf(webhook.id, id!)]);
+      return reply(202, linked(request, webhook.id, delivery), [
+        'Location',
+        request.prefix + hrefOf(webhook.id, id!),
+      ]);
     },
   });
 }
@@ -127,6 +129,17 @@ async function deliveryOf(db: Db, webhookId: string, { params }: Request) {
   const found = isId(id) ? await getDelivery(db, webhookId, id) : undefined;
   if (!found) throw absent('delivery', 'simple');
   return found;
+}
+
+/** A delivery, in versions whose lists have links with its own. */
+function linked(
+  { version, prefix }: Request,
+  webhookId: string,
+  delivery: Delivery,
+): Record<string, unknown> {
+  const fields = shown(delivery);
+  if (version.lists === 'numbered') return fields;
+  return { ...fields, _links: { self: { href: prefix + hrefOf(webhookId, delivery.id), method: 'GET' } } };
 }
 
 function shown(delivery: Delivery): Record<string, unknown> {

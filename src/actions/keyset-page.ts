@@ -1,0 +1,111 @@
+import type { Collection } from '../collection/collection.js';
+import { cursorAt } from '../collection/keyset.js';
+import type { KeysetQuery } from '../collection/keyset-query.js';
+import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
+import type { KeysetPage } from '../collection/queries.js';
+import type { StoredRecord } from '../collection/record.js';
+import { hashedReply, headersOf, JSON_TYPE, withLinks } from '../collection/representation.js';
+import { pageExceeds } from '../errors/query-errors.js';
+import { readConditions } from '../http/preconditions.js';
+import type { Reply } from '../http/reply.js';
+import type { Request } from '../http/request.js';
+import type { JsonObject } from '../json.js';
+import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
+import { linkFields } from './forward-list.js';
+import { relationOf, shownRecords } from './included-records.js';
+import { isLines, linesPage, pageFields, streamedLines } from './list-lines.js';
+
+/**
+ * A page between cursors: 200, 304, 403, 412, 413, 503. CSV and NDJSON are everything that is selected, unless the query is
+ * about one page. `more` are further header fields.
+ */
+export function keysetReply(
+  collection: Collection,
+  related: readonly Collection[],
+  request: Request,
+  query: KeysetQuery,
+  more: readonly string[],
+): Promise<Reply> | Reply {
+  if (!isLines(request.type) || query.isPage) return keysetPage(collection, related, request, query, more);
+  const { resource } = collection;
+  return {
+    status: 200,
+    headers: [...headersOf(request.type), ...more],
+    lines: streamedLines(request.type, resource, query.extended),
+    stream: (consume) => collection.streamMatching(query.extended, query.selection, consume),
+  };
+}
+
+async function keysetPage(
+  collection: Collection,
+  related: readonly Collection[],
+  request: Request,
+  query: KeysetQuery,
+  more: readonly string[],
+): Promise<Reply> {
+  const { resource } = collection;
+  const { extended, limit } = query;
+  const relations = extended.include.map((name) => relationOf(collection, related, request, name));
+  const page = await collection.keysetPage(query, request.run);
+  const links = linksOf(request.prefix + request.path, query, page);
+  const conditions = readConditions(request.headers);
+  const shown = async () => shownRecords(await parsed(page.records), relations, extended.fields, request);
+  if (isLines(request.type)) {
+    const { self: _, ...others } = links;
+    const fields = pageFields(others, page.total);
+    return linesPage(request.type, resource, await shown(), extended, [...fields, ...more], conditions);
+  }
+  const isWhole = relations.length === 0 && extended.fields === undefined;
+  const texts = isWhole
+    ? page.records.map((record) => withLinks(resource, record, request.prefix))
+    : (await shown()).map((record, at) =>
+        withLinks(resource, { ...page.records[at]!, doc: JSON.stringify(record) }, request.prefix),
+      );
+  const data = texts.join(',');
+  if (!isWhole && data.length > 2 * MAX_PAGE_BYTES) throw pageExceeds(2 * MAX_PAGE_BYTES);
+  const meta = { limit, ...(page.total === undefined ? {} : { total: page.total }) };
+  const body = `{"data":[${data}],"meta":${JSON.stringify(meta)},"links":${JSON.stringify(links)}}`;
+  const reply = hashedReply(JSON_TYPE, body, conditions);
+  return { ...reply, headers: [...reply.headers, ...linkFields(links), ...more] };
+}
+
+async function parsed(records: readonly StoredRecord[]): Promise<JsonObject[]> {
+  const values: JsonObject[] = [];
+  let bytes = 0;
+  for (const { doc } of records) {
+    bytes += doc.length;
+    if (bytes > LONG_TASK_BYTES) {
+      await nextLongTask();
+      bytes = doc.length;
+    }
+    values.push(JSON.parse(doc) as JsonObject);
+  }
+  return values;
+}
+
+type Links = Readonly<Record<'self' | 'next' | 'prev' | 'first', string | null>> & { readonly self: string };
+
+/**
+ * The pages around a page. The one that a cursor leads away from has existed, so it has a link; it may be empty by now. The
+ * neighbour of an empty page begins where the empty one does.
+ */
+function linksOf(path: string, query: KeysetQuery, { hasMore, bounds }: KeysetPage): Links {
+  const { position, identity, repeated } = query;
+  const to = (side?: string, cursor?: string) => {
+    const parameters = new URLSearchParams(side === undefined ? [] : [[side, cursor!]]);
+    for (const [name, value] of repeated) parameters.append(name, value);
+    return `${path}?${parameters}`;
+  };
+  const side = position?.side;
+  const here = position && JSON.stringify([position.id, ...position.values]);
+  const cursor = (key: string | undefined) =>
+    key === undefined ? cursorAt(identity, here!, !position!.isInclusive) : cursorAt(identity, key);
+  const hasNext = side === 'before' || hasMore;
+  const hasPrevious = side === 'after' || (side === 'before' && hasMore);
+  return {
+    self: position ? to(side, cursorAt(identity, here!, position.isInclusive)) : to(),
+    next: hasNext ? to('after', cursor(bounds?.last)) : null,
+    prev: hasPrevious ? to('before', cursor(bounds?.first)) : null,
+    first: to(),
+  };
+}

@@ -1,0 +1,139 @@
+import type { Value } from '../db/db.js';
+import { DOCUMENT_SQL } from './document.js';
+import type { KeyColumn, Keyset, Position } from './keyset.js';
+import type { KeysetQuery } from './keyset-query.js';
+import { type Direction, MAX_PAGE_BYTES } from './list-orders.js';
+import { MAX_LIMIT } from './list-query.js';
+import { type Parameter, parametersIn, type QueryStatement, whereSql } from './query-sql.js';
+import { comparable, type Resource } from './resource.js';
+
+/**
+ * Reads a page from its cursor on: the documents, the keys of its first and last record, and whether there are more. It
+ * skips no records, so that its cost does not depend on its place in the list. A page whose documents exceed the limit in
+ * bytes ends early, after one record at least.
+ */
+export function keysetSql(resource: Resource, query: KeysetQuery): QueryStatement {
+  const args: Value[] = [];
+  const parameter = parametersIn(args);
+  const { keyset, position, limit } = query;
+  const isBackward = position?.side === 'before';
+  const where = whereSql(resource, query.extended.conditions, query.selection, parameter);
+  const size = parameter(String(limit), 'bigint');
+  const rows = rowsSql(resource, keyset, { isBackward, where, size, position }, parameter);
+  const keys = ['id', ...keyset.keys.map((_, index) => `key_${index}::text`)].join(', ');
+  const text = `select ${totalSql(resource, query, where)} as total, rows, has_more, docs,
+  keys[1] as nearest, keys[rows::int] as farthest
+from (
+  select count(*) filter (where is_shown) as rows, coalesce(bool_or(not is_shown), false) as has_more,
+    string_agg(doc, ${DOCUMENT_SQL.separator} order by position ${isBackward ? 'desc' : 'asc'}) filter (where is_shown) as docs,
+    array_agg(key order by position) filter (where is_shown) as keys
+  from (
+    select doc, json_build_array(${keys})::text as key, position,
+      position = 1 or (position <= ${size} and bytes <= ${MAX_PAGE_BYTES}) as is_shown
+    from (
+      select record.*, row_number() over page as position, sum(octet_length(doc)) over page as bytes
+      from (${rows}) as record
+      window page as (order by ${outerOrder(keyset, isBackward)} rows unbounded preceding)
+    ) as record
+  ) as record
+) as page`;
+  return { text, args };
+}
+
+/** Whether the statement is one of few, whose plan does not depend on its parameters. */
+export const isPlain = ({ keyset, extended, selection }: KeysetQuery): boolean =>
+  keyset.keys.length === 0 && extended.conditions.length === 0 && selection.search === '';
+
+/** A whole collection is not counted: triggers record its number. */
+function totalSql({ name }: Resource, { extended }: KeysetQuery, where: string): string {
+  if (extended.count === 'none') return 'null';
+  if (where !== '') return `(select count(*) from ${name} as record${where})`;
+  return `(select coalesce((select total from blocks where collection = '${name}'), 0)
+    + coalesce((select sum(delta) from counts where collection = '${name}'), 0)::bigint)`;
+}
+
+interface Scan {
+  readonly isBackward: boolean;
+  readonly where: string;
+  /** SQL of the number of records; one more is read. */
+  readonly size: string;
+  readonly position: Position | undefined;
+}
+
+/**
+ * The first records on one side of a position. An index serves a comparison of one column, or of the last one with the id,
+ * but no alternatives. So each alternative is a query of its own that reads a page, and the first of all of these follow.
+ * Its limit is a constant: for one that it does not know, the planner would assume a tenth of the table.
+ */
+function rowsSql(
+  resource: Resource,
+  keyset: Keyset,
+  { isBackward, where, size, position }: Scan,
+  parameter: Parameter,
+): string {
+  const columns = keyset.keys.map(({ column }, at) => `, ${comparable(column, 'record.')} as key_${at}`);
+  const order = innerOrder(keyset, isBackward);
+  const queries = alternatives(keyset, position, parameter).map((terms) => {
+    const all =
+      terms.length === 0 ? where : `${where === '' ? ' where ' : `${where} and `}${terms.join(' and ')}`;
+    return `select record.id, record.doc${columns.join('')} from ${resource.name} as record${all} order by ${order} limit ${MAX_LIMIT + 1}`;
+  });
+  const union = queries.map((query) => `(${query})`).join('\nunion all ');
+  return `select * from (${union}) as record order by ${outerOrder(keyset, isBackward)} limit ${size} + 1`;
+}
+
+/** The conditions of the records on one side of a position: those of each query are combined by "and". */
+function alternatives(
+  { keys, direction }: Keyset,
+  position: Position | undefined,
+  parameter: Parameter,
+): (readonly string[])[] {
+  if (!position) return [[]];
+  const isBackward = position.side === 'before';
+  const equal = position.isInclusive ? '=' : '';
+  const id = parameter(position.id, 'uuid');
+  const found: (readonly string[])[] = [];
+  const same: string[] = [];
+  for (const [at, { column, direction: order, isNullable }] of keys.entries()) {
+    const name = comparable(column, 'record.');
+    const value = position.values[at] ?? null;
+    if (value === null) {
+      if (isBackward) found.push([...same, `${name} is not null`]);
+      same.push(`${name} is null`);
+      continue;
+    }
+    const given = parameter(value, column.type === 'boolean' ? 'text::boolean' : column.type);
+    if (isNullable && !isBackward) found.push([...same, `${name} is null`]);
+    if (at === keys.length - 1 && order === direction)
+      return [
+        ...found,
+        [...same, `(${name}, record.id) ${signOf(order, isBackward)}${equal} (${given}, ${id})`],
+      ];
+    found.push([...same, `${name} ${signOf(order, isBackward)} ${given}`]);
+    same.push(`${name} = ${given}`);
+  }
+  return [...found, [...same, `record.id ${signOf(direction, isBackward)}${equal} ${id}`]];
+}
+
+const signOf = (direction: Direction, isBackward: boolean) =>
+  (direction === 'asc') === isBackward ? '<' : '>';
+
+const innerOrder = (keyset: Keyset, isBackward: boolean): string =>
+  orderOf(keyset, isBackward, ({ column }) => comparable(column, 'record.'), 'record.id');
+
+const outerOrder = (keyset: Keyset, isBackward: boolean): string =>
+  orderOf(keyset, isBackward, (_, at) => `key_${at}`, 'id');
+
+function orderOf(
+  { keys, direction }: Keyset,
+  isBackward: boolean,
+  nameOf: (key: KeyColumn, at: number) => string,
+  id: string,
+): string {
+  const turned = (each: Direction): Direction => ((each === 'asc') === isBackward ? 'desc' : 'asc');
+  const nulls = isBackward ? ' nulls first' : ' nulls last';
+  const terms = keys.map(
+    (key, at) => `${nameOf(key, at)} ${turned(key.direction)}${key.isNullable ? nulls : ''}`,
+  );
+  return [...terms, `${id} ${turned(direction)}`].join(', ');
+}

@@ -1,0 +1,104 @@
+import { hash } from 'node:crypto';
+import { foreignCursor } from '../errors/errors.js';
+import { parseUuid } from '../uuid.js';
+import type { Column } from './column.js';
+import type { ExtendedQuery, SortKey } from './extended-query.js';
+import type { Direction } from './list-orders.js';
+import type { Resource } from './resource.js';
+import type { Selection } from './sql-templates.js';
+
+/** A column by which a list is ordered. */
+export interface KeyColumn {
+  readonly column: Column;
+  readonly direction: Direction;
+  /** Records without the field are last in both directions. */
+  readonly isNullable: boolean;
+}
+
+/** The order of a list: by columns, then by the id, which is unique and begins with the time of creation. */
+export interface Keyset {
+  readonly keys: readonly KeyColumn[];
+  readonly direction: Direction;
+}
+
+/** What follows `created_at` changes nothing, nor does a field that comes again. */
+export function keysetOf({ columns, schema }: Resource, sorts: readonly SortKey[]): Keyset {
+  const keys = new Map<string, KeyColumn>();
+  for (const { field, direction } of sorts) {
+    const column = columns.get(field);
+    if (field === 'created_at' || !column) return { keys: [...keys.values()], direction };
+    const { type } = schema.properties[field] as { type?: unknown };
+    const isNullable = !schema.required.includes(field) || (Array.isArray(type) && type.includes('null'));
+    if (!keys.has(field)) keys.set(field, { column, direction, isNullable });
+  }
+  return { keys: [...keys.values()], direction: sorts.at(-1)!.direction };
+}
+
+/** A place in the order of a list, from which a page goes on in one of the two directions. */
+export interface Position {
+  readonly side: 'after' | 'before';
+  readonly id: string;
+  /** The values of the keys, as text. */
+  readonly values: readonly (string | null)[];
+  /** Whether a record at the place itself belongs to the page. */
+  readonly isInclusive: boolean;
+}
+
+/** Identifies a list with its restriction and its order; cursors contain it. */
+export function listIdentity({ name }: Resource, query: ExtendedQuery, selection: Selection): string {
+  const conditions = query.conditions.map(({ field, operator, values }) => [field, operator, values]);
+  const parts = [name, selection.parent ?? null, selection.search, query.sorts, conditions];
+  return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 12);
+}
+
+/** A cursor at a record; `key` is the text of [id, ...values]. */
+export function cursorAt(identity: string, key: string, isInclusive = false): string {
+  const parts = [identity, isInclusive ? 1 : 0, ...(JSON.parse(key) as unknown[])];
+  return Buffer.from(JSON.stringify(parts)).toString('base64url');
+}
+
+/** Reads a cursor that `cursorAt` wrote for the same list. Throws 400 for any other text. */
+export function readCursor(
+  text: string,
+  side: Position['side'],
+  identity: string,
+  { keys }: Keyset,
+): Position {
+  const [list, inclusive, id, ...values] = parseCursor(text);
+  const isValid =
+    list === identity &&
+    (inclusive === 0 || inclusive === 1) &&
+    typeof id === 'string' &&
+    parseUuid(id) === id &&
+    values.length === keys.length &&
+    keys.every((key, index) => isValueOf(key, values[index]));
+  if (!isValid) throw foreignCursor();
+  return { side, id, values: values as (string | null)[], isInclusive: inclusive === 1 };
+}
+
+function parseCursor(text: string): readonly unknown[] {
+  if (!/^[\w-]+$/.test(text)) throw foreignCursor();
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
+    if (Array.isArray(value)) return value;
+  } catch {
+    // It is not JSON.
+  }
+  throw foreignCursor();
+}
+
+/** Whether the database can compare a value with those of a column. */
+function isValueOf({ column, isNullable }: KeyColumn, value: unknown): boolean {
+  if (value === null) return isNullable;
+  if (typeof value !== 'string' || value.includes('\0')) return false;
+  switch (column.type) {
+    case 'double precision':
+      return /^-?\d+(\.\d+)?(e[+-]?\d+)?$/.test(value) && Number.isFinite(Number(value));
+    case 'boolean':
+      return value === 'true' || value === 'false';
+    case 'uuid':
+      return parseUuid(value) === value;
+    default:
+      return true;
+  }
+}

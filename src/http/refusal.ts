@@ -1,0 +1,27 @@
+import type { IncomingMessage } from 'node:http';
+import { unavailable } from '../errors/errors.js';
+import { prefixOf, VERSIONS } from '../versions/supported.js';
+import type { Version } from '../versions/version.js';
+import { probableVersion } from './api-version.js';
+import { render } from './problem-body.js';
+import type { Reply } from './reply.js';
+
+/** A 503 for requests that are not examined. It is rendered once for each version. */
+export class Refusal {
+  readonly #replies: ReadonlyMap<Version, Reply>;
+
+  constructor(message: string, publicPrefix: string) {
+    const problem = unavailable(message);
+    this.#replies = new Map(
+      VERSIONS.map((version) => {
+        const { isAlwaysProblem, ...members } = version.errors;
+        const form = { ...members, errorsPath: `${prefixOf(version, publicPrefix)}/errors` };
+        return [version, render(problem, '', isAlwaysProblem ? form : undefined)];
+      }),
+    );
+  }
+
+  replyTo(req: IncomingMessage): Reply {
+    return this.#replies.get(probableVersion(req))!;
+  }
+}

@@ -1,0 +1,45 @@
+import type { Retirement } from '../http/api-version.js';
+import { prefixOf, VERSIONS } from '../versions/supported.js';
+import type { Version } from '../versions/version.js';
+
+/** A version as this service has it. */
+export interface ServedVersion {
+  readonly version: Version;
+  /** Precedes the paths of links. */
+  readonly prefix: string;
+  readonly retirement: Retirement;
+  /** The fields of the version, by whether the path names it. */
+  readonly mountedFields: readonly string[];
+  readonly rootFields: readonly string[];
+}
+
+export type ServedVersions = ReadonlyMap<Version, ServedVersion>;
+
+export interface VersionSettings {
+  /** Precedes the paths of version 1. */
+  readonly publicPrefix: string;
+  /** Whether responses are compressed for clients that accept it. */
+  readonly compression: boolean;
+  /** By the number of the version. */
+  readonly retirement: Readonly<Record<string, Retirement>>;
+}
+
+const NEVER: Retirement = { deprecation: undefined, sunset: undefined, successor: undefined };
+
+/** All versions, so that a request finds what is always the same for its own. */
+export function servedVersions({ publicPrefix, compression, retirement }: VersionSettings): ServedVersions {
+  // A response without a coding depends on Accept-Encoding, too (RFC 9110 section 12.5.5).
+  const coded = compression ? ', Accept-Encoding' : '';
+  return new Map(
+    VERSIONS.map((version): [Version, ServedVersion] => [
+      version,
+      {
+        version,
+        prefix: prefixOf(version, publicPrefix),
+        retirement: retirement[version.number] ?? NEVER,
+        mountedFields: ['API-Version', version.number, 'Vary', `Accept${coded}`],
+        rootFields: ['API-Version', version.number, 'Vary', `Accept, API-Version${coded}`],
+      },
+    ]),
+  );
+}
