@@ -8,6 +8,7 @@ import { hostsOfMetrics } from './config/edge.js';
 import type { Db } from './db/db.js';
 import { type Database, openDatabase, openPrepared } from './db/open.js';
 import { readDeclared, resourcesOf } from './declarations/declared.js';
+import type { Declarations } from './declarations/read-declarations.js';
 import { Feed } from './events/feed.js';
 import type { Issuer } from './issuer/issuer.js';
 import type { OpenCounts } from './limits/shared-counters.js';
@@ -63,11 +64,7 @@ export async function openParts(
   closers.push(() => database.close());
   const declarations = await readDeclared(config);
   if (!primary) await ensureCollections(database, declarations, config.migrate, log);
-  const resources = resourcesOf(declarations, config.publicPrefix).map((resource) =>
-    config.isJsonServer ? { ...resource, list: 'array' as const } : resource,
-  );
-  const faults = scopeFaults(config, knownScopes(resources));
-  if (faults.length > 0) throw new ConfigError(faults);
+  const resources = resourcesFor(config, declarations);
   const metricsServer = await startMetricsServer(config, log, database, registry);
   closers.push(() => closeNow(metricsServer));
   // Loaded on demand, so that a start without it takes less time and memory.
@@ -108,6 +105,16 @@ export async function openParts(
   };
 }
 
+/** What the declarations declare with this configuration. Throws ConfigError for scopes that there are not. */
+export function resourcesFor(config: Config, declarations: Declarations): Resource[] {
+  const resources = resourcesOf(declarations, config.publicPrefix).map((resource) =>
+    config.isJsonServer ? { ...resource, list: 'array' as const } : resource,
+  );
+  const faults = scopeFaults(config, knownScopes(resources));
+  if (faults.length > 0) throw new ConfigError(faults);
+  return resources;
+}
+
 /** Loaded on demand. oidc-provider is an optional dependency. */
 async function openIssuer(config: Config, db: Db, log: Log, auth: Auth): Promise<Issuer> {
   const { Issuer } = await import('./issuer/issuer.js').catch(explain('AUTH_SERVER=on', 'oidc-provider'));
@@ -115,7 +122,7 @@ async function openIssuer(config: Config, db: Db, log: Log, auth: Auth): Promise
 }
 
 /** Loaded on demand. The SDK is an optional dependency. */
-async function openMcp(
+export async function openMcp(
   config: Config,
   resources: readonly Resource[],
   shared: ReadonlyMap<string, object>,
