@@ -57,7 +57,7 @@ export function keyRoutes(db: Db, cache: CredentialCache | undefined, scopes: re
 }
 
 /** Who calls versions that retire. */
-export function versionRoute(calls: VersionCalls): Route {
+export function versionRoute(calls: Pick<VersionCalls, 'list'>): Route {
   return { path: VERSIONS_PATH, actions: { GET: requiring({ scopes: ['admin'] }, listVersionCalls(calls)) } };
 }
 

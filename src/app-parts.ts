@@ -8,6 +8,7 @@ import { hostsOfMetrics } from './config/edge.js';
 import type { Db } from './db/db.js';
 import { type Database, openDatabase, openPrepared } from './db/open.js';
 import { loadDeclarations, resourcesOf } from './declarations/load-declarations.js';
+import type { Declarations } from './declarations/read-declarations.js';
 import { Feed } from './events/feed.js';
 import type { Issuer } from './issuer/issuer.js';
 import type { OpenCounts } from './limits/shared-counters.js';
@@ -65,11 +66,7 @@ export async function openParts(
   closers.push(() => database.close());
   const declarations = await loadDeclarations(config);
   if (!primary) await ensureCollections(database, declarations, config.migrate, log);
-  const resources = resourcesOf(declarations, config.publicPrefix).map((resource) =>
-    config.isJsonServer ? { ...resource, list: 'array' as const } : resource,
-  );
-  const faults = scopeFaults(config, knownScopes(resources));
-  if (faults.length > 0) throw new ConfigError(faults);
+  const resources = resourcesFor(config, declarations);
   const metricsServer = await startMetricsServer(config, log, database, registry);
   closers.push(() => closeNow(metricsServer));
   // Loaded on demand, so that a start without it takes less time and memory.
@@ -111,6 +108,16 @@ export async function openParts(
   };
 }
 
+/** What the declarations declare with this configuration. Throws ConfigError for scopes that there are not. */
+export function resourcesFor(config: Config, declarations: Declarations): Resource[] {
+  const resources = resourcesOf(declarations, config.publicPrefix).map((resource) =>
+    config.isJsonServer ? { ...resource, list: 'array' as const } : resource,
+  );
+  const faults = scopeFaults(config, knownScopes(resources));
+  if (faults.length > 0) throw new ConfigError(faults);
+  return resources;
+}
+
 /** Loaded on demand. oidc-provider is an optional dependency. */
 async function openIssuer(config: Config, db: Db, log: Log, auth: Auth): Promise<Issuer> {
   const { Issuer } = await import('./issuer/issuer.js').catch(explain('AUTH_SERVER=on', 'oidc-provider'));
@@ -118,7 +125,7 @@ async function openIssuer(config: Config, db: Db, log: Log, auth: Auth): Promise
 }
 
 /** Loaded on demand. The SDK is an optional dependency. */
-async function openMcp(
+export async function openMcp(
   config: Config,
   resources: readonly Resource[],
   shared: ReadonlyMap<string, object>,

@@ -21,6 +21,7 @@ import { corsFor } from './http/cors.js';
 import type { Route } from './http/router.js';
 import { ParseLimit } from './limits/parse-limit.js';
 import { rateLimiter } from './limits/rate-limit.js';
+import { Mount } from './pipeline/mount.js';
 import { createPipeline } from './pipeline/pipeline.js';
 import { createHttpServer } from './pipeline/server.js';
 import { shutDown } from './process/graceful-shutdown.js';
@@ -38,19 +39,21 @@ export interface AppOptions {
   readonly routes?: readonly Route[] | undefined;
   /** If this is one of several workers. */
   readonly primary?: Primary;
+  /** Another server listens: requests come from `handle`, below the path of PUBLIC_PREFIX. */
+  readonly isMounted?: boolean;
 }
 
 /** Starts the service. Resolves when it responds to requests. If the start fails, everything is closed again. */
 export async function startApp(config: Config, log: Log, options: AppOptions = {}): Promise<App> {
-  const { routes: furtherRoutes = [], primary } = options;
+  const { routes: furtherRoutes = [], primary, isMounted = false } = options;
   const tls = readTls(config);
   const closers: (() => unknown)[] = [];
   try {
     const parts = await openParts(config, log, primary, closers);
     const state = new AppState(config.maintenance, databaseReadiness(parts.database.db));
-    const api = routesOf(parts, state, furtherRoutes);
+    const api = routesOf(parts, () => state.notReadyReason(), furtherRoutes);
     const server = serverOf(parts, state, api, tls);
-    await listen(server, { host: config.host, port: config.port, setting: 'PORT' });
+    if (!isMounted) await listen(server, { host: config.host, port: config.port, setting: 'PORT' });
     return running(parts, state, api, server);
   } catch (error) {
     for (const close of closers.reverse()) await close();
@@ -74,8 +77,22 @@ class AppState {
   }
 }
 
-function routesOf(parts: Parts, state: AppState, furtherRoutes: readonly Route[]): ApiRoutes {
-  const { config, database, auth, issuer, mcp, collections, feed, registry, metricsServer, webhooks } = parts;
+/** What the routes need of the parts of the service. */
+export interface RouteParts extends Pick<Parts, 'config' | 'registry' | 'mcp' | 'collections' | 'feed'> {
+  readonly database: Pick<Parts['database'], 'db'>;
+  readonly auth: Pick<Parts['auth'], 'lookup' | 'requireCurrentPassword'>;
+  readonly issuer: Pick<NonNullable<Parts['issuer']>, 'routes'> | undefined;
+  readonly webhooks: Pick<Parts['webhooks'], 'wake' | 'pass'>;
+  readonly versionCalls: Pick<Parts['versionCalls'], 'list'>;
+}
+
+/** All routes of a service. */
+export function routesOf(
+  parts: RouteParts,
+  notReadyReason: () => Promise<NotReadyReason> = async () => undefined,
+  furtherRoutes: readonly Route[] = [],
+): ApiRoutes {
+  const { config, database, auth, issuer, mcp, collections, feed, registry, webhooks } = parts;
   const { db } = database;
   const settings = {
     ...config,
@@ -86,8 +103,8 @@ function routesOf(parts: Parts, state: AppState, furtherRoutes: readonly Route[]
   const resources = collections.map(({ resource }) => resource);
   const names = resources.map(({ name }) => name);
   const others = [
-    ...healthRoutes(() => state.notReadyReason()),
-    ...(metricsServer ? [] : [metricsRoute(registry, { scopes: ['admin'] })]),
+    ...healthRoutes(notReadyReason),
+    ...(config.metricsPort !== undefined ? [] : [metricsRoute(registry, { scopes: ['admin'] })]),
     ...keyRoutes(db, auth.lookup, knownScopes(resources)),
     versionRoute(parts.versionCalls),
     ...webhookRoutes(db, names, targetRules(config), config.publicUrl ?? '/', webhooks),
@@ -141,6 +158,7 @@ function serverOf(
 
 /** A running service. */
 export interface App {
+  /** Empty if it is mounted. */
   readonly url: string;
   readonly db: Db;
   readonly collections: readonly Collection[];
@@ -151,6 +169,8 @@ export interface App {
   readonly metricsUrl: string | undefined;
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
+  /** Handles a request that another server received. */
+  readonly handle: Mount['handle'];
   isInMaintenance(): boolean;
   setMaintenance(on: boolean): void;
   /**
@@ -170,6 +190,7 @@ function running(
 ): App {
   const { config, log, database, metrics, metricsServer, collections, feed, auth, issuer, webhooks } = parts;
   const { versionCalls } = parts;
+  const mount = new Mount(server, config.publicPrefix);
   const stopMaintenance = startMaintenance(database.db, log, {
     ...config,
     saveVersionCalls: () => versionCalls.save(),
@@ -180,7 +201,7 @@ function running(
     },
   });
   return {
-    url: urlOf(server, config.host),
+    url: server.listening ? urlOf(server, config.host) : '',
     db: database.db,
     collections,
     routes,
@@ -188,6 +209,7 @@ function running(
     metrics,
     metricsUrl: metricsServer && urlOf(metricsServer, config.metricsHost),
     feed,
+    handle: (req, res, next) => mount.handle(req, res, next),
     isInMaintenance: () => state.isInMaintenance,
     setMaintenance: (on) => {
       state.isInMaintenance = on;
@@ -200,7 +222,11 @@ function running(
       stopMaintenance();
       state.isDraining = true;
       await feed?.close();
-      await Promise.all([shutDown(server, config), webhooks.stop(config.shutdownMs)]);
+      await Promise.all([
+        shutDown(server, config),
+        mount.drain(config.shutdownMs),
+        webhooks.stop(config.shutdownMs),
+      ]);
       issuer?.close();
       await versionCalls.close();
       await auth.close();

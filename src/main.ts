@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runCommand, UsageError } from './cli/exit.js';
-import { USAGE } from './cli/usage.js';
+import { print } from './cli/output.js';
 import { type Config, configWarnings, loadEnvFile, readConfig, settingFor } from './config/config.js';
 import { readDeclarations } from './declarations/read-declarations.js';
 import { startMessage } from './start-message.js';
@@ -17,17 +17,23 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 // all requests in flight.
 setFlagsFromString('--no-minor-gc-task');
 
+const args = process.argv
+  .slice(2)
+  .filter((argument, index) => index > 0 || !['serve', 'start'].includes(argument));
+const json = args.includes('--json');
+
 async function main(): Promise<void> {
-  requireNoArguments(process.argv.slice(2).filter((argument, index) => index > 0 || argument !== 'start'));
+  requireNoArguments(args.filter((argument) => argument !== '--json'));
   const loaded = loadEnvFile();
   const config = readConfig();
   const url = await run(
     config,
-    createLog(config.logLevel, process.stdout.isTTY ? readableLines(logLines()) : logLines()),
+    createLog(config.logLevel, process.stdout.isTTY && !json ? readableLines(logLines()) : logLines()),
   );
   if (url === undefined) return;
   const names = readDeclarations(config.collections).collections.map(({ name }) => name);
-  process.stdout.write(startMessage(config, url, names, loaded));
+  const { auth } = config;
+  print(json, { url, collections: names, auth }, startMessage(config, url, names, loaded));
 }
 
 function requireNoArguments([argument]: string[]): void {
@@ -36,7 +42,7 @@ function requireNoArguments([argument]: string[]): void {
   const kind = argument.startsWith('-') ? 'option' : 'argument';
   const hint =
     setting === undefined ? 'settings are environment variables' : `set ${setting} in the environment`;
-  throw new UsageError(`there is no ${kind} ${argument}: ${hint}`, USAGE.start);
+  throw new UsageError(`there is no ${kind} ${argument}: ${hint}`, 'serve');
 }
 
 /** Returns the URL of the service; undefined in a worker. Each kind of process loads only its own code. */
@@ -48,8 +54,8 @@ async function run(config: Config, log: Log): Promise<string | undefined> {
   }
   for (const warning of configWarnings()) log.warn(warning);
   return isCluster
-    ? (await import('./cluster/primary.js')).runPrimary(config, log)
-    : (await import('./standalone.js')).runAlone(config, log);
+    ? (await import('./cluster/primary.js')).runPrimary(config, log, json)
+    : (await import('./standalone.js')).runAlone(config, log, json);
 }
 
-void runCommand(main);
+void runCommand(main, { json });

@@ -4,9 +4,9 @@ import { reload, stopOnSignals } from './process/signals.js';
 import type { Log } from './telemetry/log.js';
 
 /** Runs the service in this process alone and returns its URL. Throws what `startApp` throws. */
-export async function runAlone(config: Config, log: Log): Promise<string> {
+export async function runAlone(config: Config, log: Log, isQuiet: boolean): Promise<string> {
   let service: App | undefined;
-  stopOnSignals(() => service, log);
+  stopOnSignals(() => service, log, isQuiet);
   process.on('SIGUSR2', () => {
     if (!service) return;
     service.setMaintenance(!service.isInMaintenance());

@@ -6,31 +6,20 @@ import { readClientInput } from '../issuer/client-input.js';
 import { fieldsOf } from '../issuer/client-routes.js';
 import { createClient, deleteClient, listClients, PAGE } from '../issuer/clients.js';
 import type { Json } from '../json.js';
-import { parse, UsageError } from './exit.js';
-import { USAGE } from './usage.js';
+import { parse, subcommandOf } from './arguments.js';
+import { UsageError } from './exit.js';
+import { ListOutput, print } from './output.js';
 import { withDatabase } from './with-database.js';
 
 /** Creates, lists and deletes clients of the embedded authorization server. Throws UsageError and ExitError. */
-export async function clientsCommand([verb, ...args]: string[]): Promise<void> {
-  if (verb === 'create') return create(args);
-  if (verb === 'list' && args.length === 0) return list();
-  if (verb === 'delete' && args.length === 1) return remove(args[0]!);
-  throw new UsageError('clients needs a subcommand: create, list or delete ID', USAGE.clients);
+export async function clientsCommand(args: string[]): Promise<void> {
+  const { verb, rest } = subcommandOf('clients', args);
+  if (verb === 'create') return create(rest);
+  return verb === 'list' ? list(rest) : remove(rest);
 }
 
 async function create(args: string[]): Promise<void> {
-  const string = { type: 'string' } as const;
-  const many = { type: 'string', multiple: true } as const;
-  const flag = { type: 'boolean', default: false } as const;
-  const options = {
-    name: string,
-    grant: many,
-    redirect: many,
-    scopes: string,
-    confidential: flag,
-    opaque: flag,
-  };
-  const { values } = parse({ args, options }, USAGE.clients);
+  const { values } = parse('clients', 'create', args);
   const redirects = values.redirect ?? [];
   const body: Json = {
     name: values.name ?? '',
@@ -46,25 +35,34 @@ async function create(args: string[]): Promise<void> {
   const known = knownScopes(resourcesOf(await loadDeclarations(config)));
   await withDatabase(async ({ db }) => {
     const { client, secret } = await createClient(db, readClientInput(body, known));
-    process.stdout.write(`id:      ${client.id}\n${secret === undefined ? '' : `secret:  ${secret}\n`}`);
+    const { id } = client;
+    const text = secret === undefined ? '' : `secret:  ${secret}\n`;
+    print(values.json, { id, ...(secret === undefined ? {} : { secret }) }, `id:      ${id}\n${text}`);
   }, config);
 }
 
-/** Prints one JSON object a line. */
-function list(): Promise<void> {
+function list(args: string[]): Promise<void> {
+  const { values } = parse('clients', 'list', args);
+  const output = new ListOutput(values.json);
   return withDatabase(async ({ db }) => {
     let after: string | undefined;
     do {
       const found = await listClients(db, after);
       const page = found.slice(0, PAGE);
-      for (const client of page) process.stdout.write(`${JSON.stringify(fieldsOf(client))}\n`);
+      for (const client of page) output.add(fieldsOf(client));
       after = found.length > PAGE ? page.at(-1)!.id : undefined;
     } while (after !== undefined);
+    output.end();
   });
 }
 
-function remove(id: string): Promise<void> {
-  return withDatabase(async ({ db }) => {
+async function remove(args: string[]): Promise<void> {
+  const { values, positionals } = parse('clients', 'delete', args);
+  const [id, ...rest] = positionals;
+  if (id === undefined || rest.length > 0)
+    throw new UsageError('clients delete needs the id of a client', 'clients');
+  await withDatabase(async ({ db }) => {
     if (!(await deleteClient(db, id))) throw new ExitError(`there is no client ${id}`);
+    print(values.json, { id }, '');
   });
 }

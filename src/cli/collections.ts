@@ -6,32 +6,30 @@ import { checkDeclarations } from '../declarations/check-declarations.js';
 import type { DeclaredField } from '../declarations/declaration.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
 import { ExitError } from '../exit-error.js';
-import { parse, UsageError } from './exit.js';
-import { USAGE } from './usage.js';
+import { parse, subcommandOf } from './arguments.js';
+import { OutputError, UsageError } from './exit.js';
+import { print } from './output.js';
 
 /** Checks declarations, or writes a new one. Needs no database. Throws UsageError, DeclarationError and ExitError. */
-export async function collectionsCommand([verb, ...args]: string[]): Promise<void> {
-  const { values, positionals } = parse(
-    {
-      args,
-      allowPositionals: true,
-      options: { fields: { type: 'string' } },
-    },
-    USAGE.collections,
-  );
-  if (verb === 'check' && positionals.length === 0 && values.fields === undefined) return check();
-  if (verb === 'new' && positionals.length === 1) return writeNew(positionals[0]!, values.fields);
-  throw new UsageError(
-    verb === undefined ? 'collections needs check or new' : 'wrong arguments',
-    USAGE.collections,
-  );
+export async function collectionsCommand(args: string[]): Promise<void> {
+  const { verb, rest } = subcommandOf('collections', args);
+  if (verb === 'check') return check(parse('collections', 'check', rest).values.json);
+  const { values, positionals } = parse('collections', 'new', rest);
+  const [name, ...others] = positionals;
+  if (name === undefined || others.length > 0) throw new UsageError('name one collection', 'collections');
+  await writeNew(name, values.fields, values.json);
 }
 
-function check(): void {
+function check(json: boolean): void {
   const declarations = readDeclarations(readConfig().collections);
   checkDeclarations(declarations);
-  for (const { name, file, schema } of declarations.collections)
-    process.stdout.write(`${name}: ${Object.keys(schema.properties).length} fields (${file})\n`);
+  const found = declarations.collections.map(({ name, file, schema }) => ({
+    name,
+    file,
+    fields: Object.keys(schema.properties).length,
+  }));
+  const lines = found.map(({ name, file, fields }) => `${name}: ${fields} fields (${file})\n`);
+  print(json, found, lines.join(''));
 }
 
 /** The schemas of the types that --fields can name. */
@@ -47,7 +45,7 @@ const TYPES: Readonly<Record<string, DeclaredField>> = {
   object: { type: 'object' },
 };
 
-async function writeNew(name: string, given: string | undefined): Promise<void> {
+async function writeNew(name: string, given: string | undefined, json: boolean): Promise<void> {
   const { collections = './collections' } = readConfig();
   const file = join(collections, `${name}.json`);
   if (existsSync(file)) throw new ExitError(`${file} exists already`);
@@ -69,16 +67,21 @@ async function writeNew(name: string, given: string | undefined): Promise<void> 
     ...declarations,
     collections: [...declarations.collections, { name, file, schema: declared }],
   });
-  mkdirSync(collections, { recursive: true });
-  writeFileSync(file, `${JSON.stringify(schema, null, 2)}\n`, { flag: 'wx' });
-  process.stdout.write(`${file} declares /${name}. Start the service, or run: plinth migrate --plan\n`);
+  try {
+    mkdirSync(collections, { recursive: true });
+    writeFileSync(file, `${JSON.stringify(schema, null, 2)}\n`, { flag: 'wx' });
+  } catch (error) {
+    throw new OutputError(`${file} cannot be written: ${(error as Error).message}`);
+  }
+  const next = `${file} declares /${name}. Start the service, or run: plinth migrate --plan\n`;
+  print(json, { name, file }, next);
 }
 
 /** Reads `title:string!`. Text is not indexed, other values are. Throws UsageError. */
 function readField(text: string): { name: string; isRequired: boolean; schema: DeclaredField } {
   const [, name, type, mark] = /^\s*([^:\s]+):([a-z][a-z0-9_-]*)(!?)\s*$/.exec(text) ?? [];
   if (name === undefined || type === undefined)
-    throw new UsageError(`a field must be FIELD:TYPE, not ${text}`, USAGE.collections);
+    throw new UsageError(`a field must be FIELD:TYPE, not ${text}`, 'collections');
   const schema = TYPES[type] ?? ({ type: 'string', format: 'uuid', 'x-references': type } as DeclaredField);
   const isIndexed = TYPES[type] !== undefined && type !== 'text' && type !== 'object';
   return { name, isRequired: mark === '!', schema: isIndexed ? { ...schema, 'x-index': true } : schema };
@@ -92,7 +95,7 @@ function titleOf(name: string): string {
 
 /** Asks on the terminal, one field a line, until an empty line. */
 async function askForFields(): Promise<string[]> {
-  const lines = createInterface({ input: process.stdin, output: process.stdout });
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
   const fields: string[] = [];
   try {
     for (;;) {

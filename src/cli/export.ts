@@ -8,38 +8,35 @@ import { problemOf } from '../db/sqlstate.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
 import { createLog } from '../telemetry/log.js';
-import { exportRecords } from '../transfer/export-records.js';
+import { type Exported, exportRecords } from '../transfer/export-records.js';
 import { EXTENSIONS, type Format } from '../transfer/input.js';
-import { exitOnSignals, parse, UsageError } from './exit.js';
-import { USAGE } from './usage.js';
-
-const FORMATS: readonly string[] = ['ndjson', 'csv', 'json'];
+import { parse } from './arguments.js';
+import { exitOnSignals, OutputError, UsageError } from './exit.js';
+import { print } from './output.js';
+import { failureOf } from './with-database.js';
 
 /** Writes records to a file or the standard output. Throws UsageError and ExitError. */
 export async function exportCommand(args: string[]): Promise<void> {
-  const { values, positionals } = parse(
-    {
-      args,
-      allowPositionals: true,
-      options: {
-        format: { type: 'string' },
-        output: { type: 'string', short: 'o' },
-      },
-    },
-    USAGE.export,
-  );
+  const { values, positionals } = parse('export', '', args);
   const [name, ...rest] = positionals;
-  if (rest.length > 0) throw new UsageError('name one collection, or none', USAGE.export);
+  if (rest.length > 0) throw new UsageError('name one collection, or none', 'export');
   const byName = EXTENSIONS[/\.([a-z]+)$/i.exec(values.output ?? '')?.[1]?.toLowerCase() ?? ''];
   const format = values.format ?? byName ?? (name === undefined ? 'json' : 'ndjson');
-  if (!FORMATS.includes(format))
-    throw new UsageError(`--format must be one of ${FORMATS.join(', ')}`, USAGE.export);
   if (name === undefined && format !== 'json')
-    throw new UsageError('all collections together are JSON: name one for another format', USAGE.export);
-  await run(name, format as Format, values.output);
+    throw new UsageError('all collections together are JSON: name one for another format', 'export');
+  const { output, json } = values;
+  if (json && output === undefined)
+    throw new UsageError('--json needs -o FILE: the records go to the standard output', 'export');
+  const counts = await run(name, format as Format, output);
+  if (json) print(json, { file: output, format, collections: counts }, '');
 }
 
-async function run(name: string | undefined, format: Format, output: string | undefined): Promise<void> {
+/** Returns the number of records of each collection. */
+async function run(
+  name: string | undefined,
+  format: Format,
+  output: string | undefined,
+): Promise<readonly Exported[]> {
   const config = readConfig();
   const resources = resourcesOf(await loadDeclarations(config));
   const wanted = resources.filter((each) => name === undefined || each.name === name);
@@ -50,21 +47,21 @@ async function run(name: string | undefined, format: Format, output: string | un
   exitOnSignals();
   const database = await openDatabase(config, createLog(config.logLevel), { join: true });
   try {
-    await withOutput(output, (out) =>
+    return await withOutput(output, (out) =>
       withBulkConnection(database.url, config, (connection) =>
         exportRecords(connection, wanted, { format, isWhole: name === undefined }, out),
       ),
     );
   } catch (error) {
     const problem = problemOf(error);
-    throw problem ? new ExitError(`the records cannot be read: ${problem.message}`) : error;
+    throw problem ? failureOf(problem, `the records cannot be read: ${problem.message}`) : error;
   } finally {
     await database.close();
   }
 }
 
 /** Gives a file its name when it is complete. */
-async function withOutput(file: string | undefined, work: (out: Writable) => Promise<void>): Promise<void> {
+async function withOutput<T>(file: string | undefined, work: (out: Writable) => Promise<T>): Promise<T> {
   if (file === undefined) {
     // Its reader wants no more.
     process.stdout.on('error', () => process.exit(1));
@@ -74,11 +71,12 @@ async function withOutput(file: string | undefined, work: (out: Writable) => Pro
   const remove = () => rmSync(part, { force: true });
   const out = createWriteStream(part, { highWaterMark: 1_048_576 });
   const failed = new Promise<never>((_, reject) => {
-    out.once('error', (error) => reject(new ExitError(`${file} cannot be written: ${error.message}`)));
+    out.once('error', (error) => reject(new OutputError(`${file} cannot be written: ${error.message}`)));
   });
   process.once('exit', remove);
-  await Promise.race([failed, work(out)]);
+  const result = await Promise.race([failed, work(out)]);
   out.end();
   await Promise.race([failed, finished(out)]);
   renameSync(part, file);
+  return result;
 }

@@ -6,6 +6,7 @@ import { readDeclarations } from '../declarations/read-declarations.js';
 import { ExitError } from '../exit-error.js';
 import type { Source } from '../transfer/import-collection.js';
 import { infer, type Proposal } from '../transfer/infer.js';
+import type { ImportReport } from './import-report.js';
 
 /** The folder of declarations, if COLLECTIONS names no other. */
 const FOLDER = './collections';
@@ -18,6 +19,7 @@ export async function declareSources(
   sources: readonly Source[],
   folder: string = FOLDER,
   onProgress: (line: string) => void,
+  report: ImportReport,
 ): Promise<{ folder: string; sources: Source[] }> {
   const isNew = !existsSync(folder);
   const files = isNew ? [] : readdirSync(folder).filter((name) => /^[^_.].*\.json$/.test(name));
@@ -27,14 +29,13 @@ export async function declareSources(
   );
   const proposals = await infer(sources, { own, builtIn }, (name) => onProgress(`reading ${name}`));
   write(proposals, folder);
-  for (const { source, renamed, schema } of proposals) print(folder, source.collection, renamed, schema);
+  for (const { source, renamed, schema } of proposals)
+    report.note(...linesOf(folder, source.collection, renamed, schema));
   // The collection of those who sign in exists in any case.
   const optional = [...builtIn.values()].filter(({ hasPasswords }) => !hasPasswords).map(({ name }) => name);
   const gone = optional.filter((name) => !existsSync(join(folder, `${name}.json`)));
   if (isNew && gone.length > 0)
-    process.stdout.write(
-      `${folder} is new and does not declare ${gone.join(' and ')}: they are not served.\n`,
-    );
+    report.note(`${folder} is new and does not declare ${gone.join(' and ')}: they are not served.`);
   return { folder, sources: proposals.map(({ source }) => source) };
 }
 
@@ -57,14 +58,19 @@ function write(proposals: readonly Proposal[], folder: string): void {
   }
 }
 
-function print(folder: string, name: string, renamed: Proposal['renamed'], schema: Proposal['schema']): void {
+function linesOf(
+  folder: string,
+  name: string,
+  renamed: Proposal['renamed'],
+  schema: Proposal['schema'],
+): string[] {
   const file = join(folder, `${name}.json`);
-  if (renamed) process.stdout.write(`${renamed.from} becomes ${name}: ${renamed.reason}.\n`);
-  if (!schema) return void process.stdout.write(`${file} exists and stays as it is.\n`);
+  const lines = renamed ? [`${renamed.from} becomes ${name}: ${renamed.reason}.`] : [];
+  if (!schema) return [...lines, `${file} exists and stays as it is.`];
   const fields = Object.entries(schema.properties);
   const references = fields.flatMap(([field, { 'x-references': to }]) =>
     to ? [`${field} refers to ${to}`] : [],
   );
   const details = [`${fields.length} fields`, ...references].join(', ');
-  process.stdout.write(`${file} is new: ${details}.\n`);
+  return [...lines, `${file} is new: ${details}.`];
 }

@@ -1,10 +1,11 @@
-/** Intervals of the progress: a line that is overwritten on a terminal, a line of its own elsewhere. */
-const TERMINAL_MS = 100;
-const LINE_MS = 10_000;
+/** The interval of the progress. */
+const INTERVAL_MS = 100;
 
-/** Progress on the standard error output. */
+/** Progress on the standard error output, if it is a terminal: one line, which is overwritten. */
 export class ImportProgress {
   #shownAt = Date.now();
+
+  constructor(readonly isShown: boolean = process.stderr.isTTY) {}
 
   /** Shows how far a collection is: by bytes, since the number of records is not known before the end. */
   showRecords(collection: string, records: number, position: number, size: number | undefined): void {
@@ -12,13 +13,11 @@ export class ImportProgress {
     this.show(`${collection}: ${records} records${percentage}`);
   }
 
-  /** Shows a line if the last is old enough; `isDue`: in any case on a terminal. */
+  /** Shows a line if the last is old enough; `isDue`: in any case. */
   show(line: string, isDue = false): void {
-    const { isTTY } = process.stderr;
-    const isOld = Date.now() - this.#shownAt >= (isTTY ? TERMINAL_MS : LINE_MS);
-    if (!isOld && !(isDue && isTTY)) return;
+    if (!this.isShown || (!isDue && Date.now() - this.#shownAt < INTERVAL_MS)) return;
     this.#shownAt = Date.now();
-    process.stderr.write(isTTY ? `\r${line}\x1b[K` : `${line}\n`);
+    process.stderr.write(`\r${line}\x1b[K`);
   }
 
   /** Prints a line that stays. */
@@ -28,6 +27,6 @@ export class ImportProgress {
   }
 
   clear(): void {
-    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+    if (this.isShown) process.stderr.write('\r\x1b[K');
   }
 }

@@ -13,10 +13,11 @@ import type { Source } from '../transfer/import-collection.js';
 import { importSources, type Load } from '../transfer/import-sources.js';
 import { FileError, openInput } from '../transfer/input.js';
 import { sourcesOf } from '../transfer/sources.js';
-import { exitOnSignals, parse, UsageError } from './exit.js';
+import { parse } from './arguments.js';
+import { exitOnSignals, UsageError } from './exit.js';
 import { declareSources } from './import-infer.js';
 import { ImportProgress } from './import-progress.js';
-import { USAGE } from './usage.js';
+import { ImportReport } from './import-report.js';
 
 interface Options {
   readonly file: string;
@@ -24,6 +25,7 @@ interface Options {
   readonly strict: boolean;
   readonly resume: boolean;
   readonly infer: boolean;
+  readonly report: ImportReport;
   readonly rename: ReadonlyMap<string, string>;
 }
 
@@ -32,8 +34,7 @@ export async function importCommand(args: string[]): Promise<void> {
   const options = readOptions(args);
   const input = await openInput(options.file, options.infer);
   try {
-    const onOther = (name: string) =>
-      void process.stdout.write(`${name} is not an array of records: left out.\n`);
+    const onOther = (name: string) => options.report.note(`${name} is not an array of records: left out.`);
     const found = await sourcesOf(input, options.as, options.infer ? onOther : undefined);
     exitOnSignals();
     hashOnAllCores();
@@ -49,12 +50,17 @@ export async function importCommand(args: string[]): Promise<void> {
 /** Declares the collections of the sources, if that is requested. */
 async function prepareSources(
   sources: readonly Source[],
-  { infer }: Options,
+  { infer, report }: Options,
 ): Promise<{ config: Config; sources: readonly Source[] }> {
   const config = readConfig();
   if (!infer) return { config, sources };
   const progress = new ImportProgress();
-  const declared = await declareSources(sources, config.collections, (line) => progress.show(line, true));
+  const declared = await declareSources(
+    sources,
+    config.collections,
+    (line) => progress.show(line, true),
+    report,
+  );
   progress.clear();
   return { config: { ...config, collections: declared.folder }, sources: declared.sources };
 }
@@ -73,7 +79,7 @@ async function importInto(
     await ensureCollections(database, declarations, options.resume ? 'auto' : config.migrate, log);
     // What follows has connections of its own.
     await database.db.close();
-    reportLoad(await load(database, declarations, sources, config, options));
+    endWith(options.report, await load(database, declarations, sources, config, options));
   } finally {
     await database.close();
   }
@@ -104,7 +110,7 @@ async function load(
   const loaded = await importSources(target, sources, {
     ...options,
     recordLimit: bodyLimit,
-    onRefused: (place, reason) => progress.print(`${place}: ${reason}`),
+    onRefused: (place, reason) => options.report.refused(place, reason, progress),
     onProgress: (collection, { stored, refused }, position, size) =>
       progress.showRecords(collection, stored + refused, position, size),
   });
@@ -113,11 +119,9 @@ async function load(
 }
 
 /** Prints what was loaded. Throws what has ended the load early. */
-function reportLoad({ imported, fault }: Load): void {
-  for (const { collection, stored, refused } of imported) {
-    process.stdout.write(`${collection}: ${stored} stored, ${refused} refused\n`);
-    if (refused > 0) process.exitCode = 1;
-  }
+function endWith(report: ImportReport, { imported, fault }: Load): void {
+  report.end(imported);
+  if (imported.some(({ refused }) => refused > 0)) process.exitCode = 1;
   if (fault instanceof Problem)
     throw new ExitError(
       `the rest was not loaded: ${fault.message} See that the database runs and its disk has free space, then repeat the command with --resume.`,
@@ -127,30 +131,17 @@ function reportLoad({ imported, fault }: Load): void {
 
 /** Throws UsageError. */
 function readOptions(args: string[]): Options {
-  const flag = { type: 'boolean', default: false } as const;
-  const { values, positionals } = parse(
-    {
-      args,
-      allowPositionals: true,
-      options: {
-        as: { type: 'string' },
-        rename: { type: 'string', multiple: true, default: [] },
-        strict: flag,
-        resume: flag,
-        infer: flag,
-      },
-    },
-    USAGE.import,
-  );
+  const { values, positionals } = parse('import', '', args);
   const [file, ...rest] = positionals.toReversed();
   const names = values.as === undefined ? rest : [...rest, values.as];
-  if (file === undefined || names.length > 1) throw new UsageError('name one file', USAGE.import);
-  const renames = values.rename.map((text): [string, string] => {
+  if (file === undefined || names.length > 1) throw new UsageError('name one file', 'import');
+  const renames = (values.rename ?? []).map((text): [string, string] => {
     const [, from, to] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
     if (from === undefined || to === undefined)
-      throw new UsageError(`--rename must be FROM=TO, not ${text}`, USAGE.import);
+      throw new UsageError(`--rename must be FROM=TO, not ${text}`, 'import');
     return [from, to];
   });
   const { strict, resume, infer } = values;
-  return { file, as: names[0], strict, resume, infer, rename: new Map(renames) };
+  const report = new ImportReport(values.json);
+  return { file, as: names[0], strict, resume, infer, rename: new Map(renames), report };
 }

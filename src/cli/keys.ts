@@ -15,29 +15,23 @@ import { type Failure, Problem } from '../errors/problem.js';
 import { ExitError } from '../exit-error.js';
 import type { JsonObject } from '../json.js';
 import { parseUuid } from '../uuid.js';
-import { parse, UsageError } from './exit.js';
-import { USAGE } from './usage.js';
+import { parse, subcommandOf } from './arguments.js';
+import { InputError, UsageError } from './exit.js';
+import { ListOutput, print } from './output.js';
 import { withDatabase } from './with-database.js';
 
 type Work = (db: Db) => Promise<void>;
 
 /** Creates, lists and revokes credentials. Throws UsageError before the database is opened, ExitError after. */
-export async function keysCommand([verb, ...args]: string[]): Promise<void> {
+export async function keysCommand(args: string[]): Promise<void> {
   const config = readConfig();
-  const verbs = new Map<string | undefined, () => Work | Promise<Work>>([
-    ['create', async () => create(args, await scopesOfService(config))],
-    ['list', () => list(args)],
-    ['revoke', () => revoke(args)],
-  ]);
-  const prepare = verbs.get(verb);
-  if (!prepare)
-    throw new UsageError(
-      verb === undefined
-        ? 'keys needs a subcommand: create, list or revoke'
-        : `there is no command keys ${verb}: there are create, list and revoke`,
-      USAGE.keys,
-    );
-  const work = await prepare();
+  const { verb, rest } = subcommandOf('keys', args);
+  const verbs: Record<typeof verb, () => Work | Promise<Work>> = {
+    create: async () => create(rest, await scopesOfService(config)),
+    list: () => list(rest),
+    revoke: () => revoke(rest),
+  };
+  const work = await verbs[verb]();
   await withDatabase(({ db }) => work(db), config);
 }
 
@@ -46,18 +40,15 @@ async function scopesOfService(config: Config): Promise<readonly string[]> {
 }
 
 function create(args: string[], known: readonly string[]): Work {
-  const string = { type: 'string' } as const;
-  const options = { label: string, subject: string, scopes: string, expires: string, certificate: string };
-  const { label, subject, scopes, expires, certificate } = parse({ args, options }, USAGE.keys).values;
-  if (label === undefined || subject === undefined || scopes === undefined)
-    throw new UsageError('keys create needs --label, --subject and --scopes', USAGE.keys);
+  const { label, subject, scopes, expires, certificate, json } = parse('keys', 'create', args).values;
   const body: JsonObject = { label, subject, scopes: scopes.split(',') };
   if (expires !== undefined) body.expires_at = timeOf(expires);
   if (certificate !== undefined) body.certificate = textOf(certificate);
   const { input, key } = checked(body, known);
   return async (db) => {
     const { id } = await createCredential(db, input);
-    process.stdout.write(`id:   ${id}\n${key === undefined ? '' : `key:  ${key}\n`}`);
+    const text = key === undefined ? '' : `key:  ${key}\n`;
+    print(json, { id, ...(key === undefined ? {} : { key }) }, `id:   ${id}\n${text}`);
   };
 }
 
@@ -73,7 +64,7 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new ExitError(`${file} cannot be read: ${(error as Error).message}`);
+    throw new InputError(`${file} cannot be read: ${(error as Error).message}`);
   }
 }
 
@@ -89,29 +80,32 @@ function checked(body: JsonObject, known: readonly string[]): ReturnType<typeof 
       const field = path.split('/')[1]!;
       return `--${OPTIONS[field] ?? field} ${message}`;
     });
-    throw new UsageError(reasons.join('; '), USAGE.keys);
+    throw new UsageError(reasons.join('; '), 'keys');
   }
 }
 
-/** Prints one JSON object a line, the newest first. */
+/** The newest first. */
 function list(args: string[]): Work {
-  if (args.length > 0) throw new UsageError('keys list has no arguments', USAGE.keys);
+  const output = new ListOutput(parse('keys', 'list', args).values.json);
   return async (db) => {
     let after: string | undefined;
     do {
       const found = await listCredentials(db, after);
       const page = found.slice(0, PAGE);
-      for (const credential of page) process.stdout.write(`${JSON.stringify(shown(credential))}\n`);
+      for (const credential of page) output.add(shown(credential));
       after = found.length > PAGE ? page.at(-1)!.id : undefined;
     } while (after !== undefined);
+    output.end();
   };
 }
 
-function revoke([text = '', ...rest]: string[]): Work {
+function revoke(args: string[]): Work {
+  const { values, positionals } = parse('keys', 'revoke', args);
+  const [text = '', ...rest] = positionals;
   const id = parseUuid(text);
-  if (id === undefined || rest.length > 0)
-    throw new UsageError('keys revoke needs the id of a key', USAGE.keys);
+  if (id === undefined || rest.length > 0) throw new UsageError('keys revoke needs the id of a key', 'keys');
   return async (db) => {
     if ((await revokeCredential(db, id)) === undefined) throw new ExitError(`there is no key ${id}`);
+    print(values.json, { id }, '');
   };
 }

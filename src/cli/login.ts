@@ -2,40 +2,31 @@ import { readFileSync } from 'node:fs';
 import * as oauth from 'oauth4webapi';
 import { readConfig } from '../config/config.js';
 import { isLoopback } from '../config/parsers.js';
-import { ExitError } from '../exit-error.js';
-import { parse, UsageError } from './exit.js';
+import { ExitError, UnavailableError } from '../exit-error.js';
+import { parse } from './arguments.js';
+import { InputError, UsageError } from './exit.js';
+import { print } from './output.js';
 import { byBrowser, byDevice, type Options, type Session } from './sign-in-flows.js';
-import { USAGE } from './usage.js';
 
 const TIMEOUT_MS = 10_000;
 
-const string = { type: 'string' } as const;
-
 /** Signs a user in and prints an access token. Throws UsageError and ExitError. */
 export async function loginCommand(args: string[]): Promise<void> {
-  const options = {
-    client: string,
-    scope: string,
-    service: string,
-    device: { type: 'boolean', default: false },
-  } as const;
-  const { values } = parse({ args, options }, USAGE.login);
-  if (values.client === undefined) throw new UsageError('login needs --client', USAGE.login);
-  await printToken(async () => {
-    const session = await open(values.client!, values.scope ?? 'openid self', values.service);
+  const { values } = parse('login', '', args);
+  await printToken(values.json, async () => {
+    const session = await open(values.client, values.scope ?? 'openid self', values.service);
     return values.device ? await byDevice(session) : await byBrowser(session);
   });
 }
 
 /** Prints an access token of a client. Throws UsageError and ExitError. */
 export async function tokenCommand(args: string[], secretInEnv: string | undefined): Promise<void> {
-  const options = { client: string, scope: string, service: string, 'secret-file': string } as const;
-  const { values } = parse({ args, options }, USAGE.token);
+  const { values } = parse('token', '', args);
   const secret = values['secret-file'] === undefined ? secretInEnv : readSecret(values['secret-file']);
-  if (values.client === undefined || secret === undefined)
-    throw new UsageError('token needs --client, and CLIENT_SECRET or --secret-file', USAGE.token);
-  await printToken(async () => {
-    const { server, client, scope, options } = await open(values.client!, values.scope ?? '', values.service);
+  if (secret === undefined)
+    throw new UsageError('token needs --client, and CLIENT_SECRET or --secret-file', 'token');
+  await printToken(values.json, async () => {
+    const { server, client, scope, options } = await open(values.client, values.scope ?? '', values.service);
     const parameters = scope === '' ? {} : { scope };
     const authentication = oauth.ClientSecretBasic(secret);
     const response = await oauth.clientCredentialsGrantRequest(
@@ -49,9 +40,10 @@ export async function tokenCommand(args: string[], secretInEnv: string | undefin
   });
 }
 
-async function printToken(request: () => Promise<oauth.TokenEndpointResponse>): Promise<void> {
+async function printToken(json: boolean, request: () => Promise<oauth.TokenEndpointResponse>): Promise<void> {
   try {
-    process.stdout.write(`${(await request()).access_token}\n`);
+    const { access_token, token_type, expires_in, scope } = await request();
+    print(json, { access_token, token_type, expires_in, scope }, `${access_token}\n`);
   } catch (error) {
     throw explained(error);
   }
@@ -69,7 +61,7 @@ function explained(error: unknown): unknown {
     error instanceof DOMException
   ) {
     const { message, cause } = error as Error & { cause?: { message?: string } };
-    return new ExitError(`the authorization server cannot be used: ${cause?.message ?? message}`);
+    return new UnavailableError(`the authorization server cannot be used: ${cause?.message ?? message}`);
   }
   return error;
 }
@@ -89,6 +81,6 @@ function readSecret(file: string): string {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new ExitError(`${file} cannot be read: ${(error as Error).message}`);
+    throw new InputError(`${file} cannot be read: ${(error as Error).message}`);
   }
 }

@@ -2,19 +2,18 @@ import { readConfig } from '../config/config.js';
 import { openDatabase } from '../db/open.js';
 import { checkDeclarations } from '../declarations/check-declarations.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
-import { migrateCollections, planCollections } from '../schema/migrate-collections.js';
+import { type CheckedPlan, migrateCollections, planCollections } from '../schema/migrate-collections.js';
 import { planText } from '../schema/plan-text.js';
+import type { Step } from '../schema/step.js';
 import { createLog } from '../telemetry/log.js';
-import { exitOnSignals, parse } from './exit.js';
-import { USAGE } from './usage.js';
+import { parse } from './arguments.js';
+import { exitOnSignals } from './exit.js';
+import { print } from './output.js';
 
 /** Plans or applies changes of the tables. Throws UsageError, DeclarationError and DatabaseError. */
 export async function migrateCommand(args: string[]): Promise<void> {
-  const boolean = { type: 'boolean', default: false } as const;
-  const { values } = parse(
-    { args, options: { plan: boolean, 'allow-drop': boolean, 'allow-violations': boolean } },
-    USAGE.migrate,
-  );
+  const { values } = parse('migrate', '', args);
+  const { json } = values;
   const config = readConfig();
   const declarations = await loadDeclarations(config);
   checkDeclarations(declarations);
@@ -22,14 +21,19 @@ export async function migrateCommand(args: string[]): Promise<void> {
   const database = await openDatabase(config, createLog(config.logLevel), { join: true });
   try {
     if (values.plan) {
-      process.stdout.write(planText(await planCollections(database.url, declarations)));
-      return;
+      const plan = await planCollections(database.url, declarations);
+      return print(json, planDocument(plan), planText(plan));
     }
     const { steps, drops } = await migrateCollections(database.url, declarations, {
       allowDrop: values['allow-drop'],
       allowViolations: values['allow-violations'],
-      onStep: ({ title }, index, of) => void process.stdout.write(`${index + 1} of ${of}: ${title}\n`),
+      onStep: ({ title }, index, of) =>
+        json ? undefined : void process.stdout.write(`${index + 1} of ${of}: ${title}\n`),
     });
+    const dropped = values['allow-drop'] ? drops : [];
+    const done = { steps: [...steps, ...dropped].map(stepDocument) };
+    if (json)
+      return print(json, { ...done, not_done: values['allow-drop'] ? [] : drops.map(stepDocument) }, '');
     if (steps.length === 0) process.stdout.write('The database matches the declarations.\n');
     if (!values['allow-drop'])
       for (const { title, loses } of drops)
@@ -37,4 +41,12 @@ export async function migrateCommand(args: string[]): Promise<void> {
   } finally {
     await database.close();
   }
+}
+
+function stepDocument({ title, sql, locks, loses, isConcurrent = false }: Step) {
+  return { title, sql, locks, loses: loses ?? null, concurrent: isConcurrent };
+}
+
+function planDocument({ steps, drops, violations }: CheckedPlan) {
+  return { steps: steps.map(stepDocument), drops: drops.map(stepDocument), violations };
 }

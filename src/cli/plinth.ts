@@ -1,15 +1,17 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { clientSecret, loadEnvFile, webhookSecret } from '../config/config.js';
+import type { Command } from './command.js';
+import { COMMANDS, type CommandName, findCommand } from './commands.js';
 import { runCommand, UsageError } from './exit.js';
-import { ALL_USAGE, type CommandName, USAGE } from './usage.js';
+import { allHelp, helpOf } from './help.js';
 
-type Command = (args: string[]) => Promise<unknown>;
+type Run = (args: string[]) => Promise<unknown>;
 
 /** Each loads only the code that it needs. */
-const COMMANDS: Readonly<Record<CommandName, Command>> = {
+const RUNS: Readonly<Record<CommandName, Run>> = {
   // Reads the arguments itself.
-  start: () => import('../main.js'),
+  serve: () => import('../main.js'),
   import: async (args) => (await import('./import.js')).importCommand(args),
   export: async (args) => (await import('./export.js')).exportCommand(args),
   collections: async (args) => (await import('./collections.js')).collectionsCommand(args),
@@ -23,6 +25,9 @@ const COMMANDS: Readonly<Record<CommandName, Command>> = {
   webhooks: async (args) => (await import('./webhooks.js')).webhooksCommand(args, webhookSecret()),
   'verify-webhook': async (args) =>
     (await import('./verify-webhook.js')).verifyCommand(args, webhookSecret()),
+  openapi: async (args) => (await import('./openapi.js')).openApiCommand(args),
+  doctor: async (args) => (await import('./doctor.js')).doctorCommand(args),
+  completion: async (args) => (await import('./completion.js')).completionCommand(args),
 };
 
 function versionOf(): string {
@@ -30,17 +35,28 @@ function versionOf(): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
-const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name);
+/** Whether the arguments request the version of Plinth: a command may have an option of that name. */
+function isVersion(name: CommandName | undefined, args: readonly string[]): boolean {
+  const forms = name === undefined ? [] : Object.values((COMMANDS[name] as Command).forms);
+  return args.includes('--version') && !forms.some(({ options }) => 'version' in options);
+}
 
-void runCommand(async () => {
-  const all = process.argv.slice(2);
-  const named = all.length > 0 && !all[0]!.startsWith('-');
-  const [name, args] = named ? [all[0]!, all.slice(1)] : ['start', all];
-  if (args.includes('--version')) return void process.stdout.write(`plinth ${versionOf()}\n`);
-  const isHelp = args.includes('--help') || args.includes('-h');
-  if (name === 'help' || (isHelp && !named)) return void process.stdout.write(ALL_USAGE);
-  if (!isCommand(name)) throw new UsageError(`there is no command ${name}`, ALL_USAGE);
-  if (isHelp) return void process.stdout.write(USAGE[name]);
-  loadEnvFile();
-  await COMMANDS[name](args);
-});
+const all = process.argv.slice(2);
+const isNamed = all.length > 0 && !all[0]!.startsWith('-');
+const [word, args] = isNamed ? [all[0]!, all.slice(1)] : ['serve', all];
+
+void runCommand(
+  async () => {
+    const name = findCommand(word);
+    if (isVersion(name, args)) return void process.stdout.write(`plinth ${versionOf()}\n`);
+    const isHelp = args.includes('--help') || args.includes('-h');
+    if (word === 'help' || (isHelp && !isNamed)) return void process.stdout.write(allHelp());
+    if (name === undefined) throw new UsageError(`there is no command ${word}`);
+    if (isHelp) return void process.stdout.write(helpOf(name));
+    // The service's log survives a closed pipe; a command has nothing left to do.
+    if (name !== 'serve') process.stdout.on('error', () => process.exit(1));
+    loadEnvFile();
+    await RUNS[name](args);
+  },
+  { json: args.includes('--json') },
+);

@@ -11,51 +11,60 @@ import { ExitError } from '../exit-error.js';
 import { setUserScopes } from '../issuer/accounts.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
 import { createLog } from '../telemetry/log.js';
-import { parse, UsageError } from './exit.js';
-import { USAGE } from './usage.js';
+import { parse, subcommandOf } from './arguments.js';
+import { UsageError } from './exit.js';
+import { print } from './output.js';
 import { withDatabase } from './with-database.js';
 
 const FIND = readStatements('auth.sql').get('user_of_email')!;
 
 /** Creates users, and sets their passwords and scopes. Throws UsageError and ExitError. */
-export async function usersCommand([verb, ...args]: string[]): Promise<void> {
-  const string = { type: 'string' } as const;
-  const options = {
-    name: string,
-    scopes: string,
-    'password-stdin': { type: 'boolean', default: false },
-  } as const;
-  const { values, positionals } = parse({ args, options, allowPositionals: true }, USAGE.users);
-  const [email, ...rest] = positionals;
-  if (email === undefined || rest.length > 0) throw new UsageError('name one email', USAGE.users);
+export async function usersCommand(args: string[]): Promise<void> {
+  const { verb, rest } = subcommandOf('users', args);
+  if (verb === 'create') return create(rest);
+  return verb === 'set-password' ? changePassword(rest) : changeScopes(rest);
+}
+
+async function create(args: string[]): Promise<void> {
+  const { values, positionals } = parse('users', 'create', args);
+  const { name, json } = values;
+  const email = onlyEmail(positionals);
   const scopes = values.scopes?.split(',');
-  switch (verb) {
-    case 'create': {
-      const { name } = values;
-      if (name === undefined) throw new UsageError('users create needs --name', USAGE.users);
-      const password = await readPassword();
-      return withUsers(async (users, database, config) => {
-        await requireKnown(scopes ?? [], config);
-        const { id } = await users.create(users.check({ email, name, password }));
-        if (scopes) await setUserScopes(database.db, id, scopes);
-        process.stdout.write(`id:  ${id}\n`);
-      });
-    }
-    case 'set-password': {
-      const password = await readPassword();
-      return withUsers(async (users, database) => {
-        await setPassword(users, await idOf(database, email), password);
-      });
-    }
-    case 'set-scopes':
-      if (!scopes) throw new UsageError('users set-scopes needs --scopes', USAGE.users);
-      return withUsers(async (_users, database, config) => {
-        await requireKnown(scopes, config);
-        await setUserScopes(database.db, await idOf(database, email), scopes);
-      });
-    default:
-      throw new UsageError('users needs a subcommand: create, set-password or set-scopes', USAGE.users);
-  }
+  const password = await readPassword();
+  await withUsers(async (users, database, config) => {
+    await requireKnown(scopes ?? [], config);
+    const { id } = await users.create(users.check({ email, name, password }));
+    if (scopes) await setUserScopes(database.db, id, scopes);
+    print(json, { id }, `id:  ${id}\n`);
+  });
+}
+
+async function changePassword(args: string[]): Promise<void> {
+  const { values, positionals } = parse('users', 'set-password', args);
+  const email = onlyEmail(positionals);
+  const password = await readPassword();
+  await withUsers(async (users, database) => {
+    const id = await idOf(database, email);
+    await setPassword(users, id, password);
+    print(values.json, { id }, '');
+  });
+}
+
+async function changeScopes(args: string[]): Promise<void> {
+  const { values, positionals } = parse('users', 'set-scopes', args);
+  const email = onlyEmail(positionals);
+  const scopes = values.scopes.split(',');
+  await withUsers(async (_users, database, config) => {
+    await requireKnown(scopes, config);
+    const id = await idOf(database, email);
+    await setUserScopes(database.db, id, scopes);
+    print(values.json, { id, scopes }, '');
+  });
+}
+
+function onlyEmail([email, ...rest]: readonly string[]): string {
+  if (email === undefined || rest.length > 0) throw new UsageError('name one email', 'users');
+  return email;
 }
 
 function withUsers(
@@ -72,7 +81,7 @@ function withUsers(
 async function requireKnown(scopes: readonly string[], config: Config): Promise<void> {
   const known = knownScopes(resourcesOf(await loadDeclarations(config)));
   const fault = scopes.map((scope) => scopeFault(scope, known)).find((each) => each !== undefined);
-  if (fault !== undefined) throw new UsageError(`--scopes: ${fault}`, USAGE.users);
+  if (fault !== undefined) throw new UsageError(`--scopes: ${fault}`, 'users');
 }
 
 async function idOf({ db }: Database, email: string): Promise<string> {

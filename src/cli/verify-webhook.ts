@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { ExitError } from '../exit-error.js';
-import { verifyWebhook, WebhookError } from '../webhooks/verify.js';
-import { parse, UsageError } from './exit.js';
-import { USAGE } from './usage.js';
+import { type VerifyOptions, verifyWebhook, WebhookError } from '../webhooks/verify.js';
+import { parse } from './arguments.js';
+import { UsageError } from './exit.js';
 
 /**
  * Verifies a message whose body is on the standard input. Its secrets, one a line, are in WEBHOOK_SECRET or a file: other
@@ -11,29 +11,19 @@ import { USAGE } from './usage.js';
  * authentic.
  */
 export async function verifyCommand(args: string[], secretInEnv: string | undefined): Promise<void> {
-  const string = { type: 'string' } as const;
-  const options = {
-    header: { type: 'string', multiple: true },
-    headers: string,
-    'secret-file': string,
-    path: string,
-    scheme: string,
-    tolerance: string,
-  } as const;
-  const { values } = parse({ args, options }, USAGE['verify-webhook']);
-  const { path, tolerance, scheme } = values;
+  const { values } = parse('verify-webhook', '', args);
+  const { path, tolerance } = values;
+  const scheme = values.scheme as VerifyOptions['scheme'];
   const linesOf = (file: string | undefined) => (file === undefined ? [] : readLines(file));
   const fields = [...(values.header ?? []), ...linesOf(values.headers)];
   const secretFile = values['secret-file'];
   const secrets = secretFile === undefined ? linesIn(secretInEnv ?? '') : linesOf(secretFile);
   if (fields.length === 0)
-    throw new UsageError('verify-webhook needs --header or --headers', USAGE['verify-webhook']);
+    throw new UsageError('verify-webhook needs --header or --headers', 'verify-webhook');
   if (secrets.length === 0)
-    throw new UsageError('verify-webhook needs WEBHOOK_SECRET or --secret-file', USAGE['verify-webhook']);
-  if (scheme !== undefined && scheme !== 'standard-webhooks' && scheme !== 'x-signature')
-    throw new UsageError('--scheme must be standard-webhooks or x-signature', USAGE['verify-webhook']);
+    throw new UsageError('verify-webhook needs WEBHOOK_SECRET or --secret-file', 'verify-webhook');
   if (tolerance !== undefined && !/^\d{1,9}$/.test(tolerance))
-    throw new UsageError('--tolerance must be a number of seconds', USAGE['verify-webhook']);
+    throw new UsageError('--tolerance must be a number of seconds', 'verify-webhook');
   const body = await buffer(process.stdin);
   try {
     const { id, timestamp } = verifyWebhook(body, Object.fromEntries(fields.flatMap(parseField)), secrets, {
@@ -43,7 +33,17 @@ export async function verifyCommand(args: string[], secretInEnv: string | undefi
     });
     process.stdout.write(`${JSON.stringify({ id: id ?? null, timestamp })}\n`);
   } catch (error) {
-    throw error instanceof WebhookError ? new ExitError(`${error.code}: ${error.message}`) : error;
+    throw error instanceof WebhookError ? new InvalidMessage(error) : error;
+  }
+}
+
+class InvalidMessage extends ExitError {
+  constructor(readonly reason: WebhookError) {
+    super(`${reason.code}: ${reason.message}`);
+  }
+
+  override get code(): string {
+    return this.reason.code;
   }
 }
 
@@ -59,7 +59,7 @@ function readLines(file: string): string[] {
   try {
     return linesIn(readFileSync(file, 'utf8'));
   } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`, USAGE['verify-webhook']);
+    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`, 'verify-webhook');
   }
 }
 

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { readConfig } from '../config/config.js';
-import { ExitError } from '../exit-error.js';
+import { ExitError, UnavailableError } from '../exit-error.js';
 import { urlOf } from '../process/listen.js';
 import { verifyWebhook, WebhookError } from '../webhooks/verify.js';
-import { parse, UsageError } from './exit.js';
-import { USAGE } from './usage.js';
+import { parse, subcommandOf } from './arguments.js';
+import { InputError, UsageError } from './exit.js';
+import { print } from './output.js';
 
 const MAX_BODY = 4_194_304;
 const TIMEOUT_MS = 10_000;
@@ -14,27 +15,15 @@ const TIMEOUT_MS = 10_000;
  * Receives webhooks on this machine, and prints each with the result of its verification. Without a secret it subscribes
  * to the service, and unsubscribes at its end. Throws UsageError, and ExitError if it cannot listen or subscribe.
  */
-export async function webhooksCommand([verb, ...args]: string[], secret: string | undefined): Promise<void> {
-  if (verb !== 'listen')
-    throw new UsageError(
-      verb === undefined
-        ? 'webhooks needs a subcommand: listen'
-        : `there is no command webhooks ${verb}: there is listen`,
-      USAGE.webhooks,
-    );
-  const string = { type: 'string' } as const;
-  const options = {
-    port: { ...string, default: '4000' },
-    service: string,
-    types: string,
-    'key-file': string,
-  };
-  const { values } = parse({ args, options }, USAGE.webhooks);
+export async function webhooksCommand(args: string[], secret: string | undefined): Promise<void> {
+  const { verb, rest } = subcommandOf('webhooks', args);
+  const { values } = parse('webhooks', verb, rest);
+  const { json } = values;
   if (!/^\d{1,5}$/.test(values.port) || Number(values.port) > 65_535)
-    throw new UsageError('--port must be an integer from 0 to 65535', USAGE.webhooks);
+    throw new UsageError('--port must be an integer from 0 to 65535', 'webhooks');
   const secrets = secret === undefined ? [] : [secret];
   const server = createServer((req, res) => {
-    receive(req, secrets).then(
+    receive(req, secrets, json).then(
       (status) => void res.writeHead(status).end(),
       (error: Error) => {
         process.stderr.write(`plinth: ${error.message}\n`);
@@ -47,9 +36,9 @@ export async function webhooksCommand([verb, ...args]: string[], secret: string 
   const subscription =
     secret === undefined ? await subscribe(url, values.service, values.types, values['key-file']) : undefined;
   if (subscription) secrets.push(subscription.secret);
-  process.stdout.write(
-    `Listening on ${url}${subscription ? `, subscribed to ${subscription.service}` : ''}\n`,
-  );
+  const service = subscription?.service;
+  const text = `Listening on ${url}${service === undefined ? '' : `, subscribed to ${service}`}\n`;
+  print(json, { listening: url, service: service ?? null }, text);
   await untilSignal();
   server.close();
   server.closeAllConnections();
@@ -64,15 +53,17 @@ function listenOn(server: Server, port: number): Promise<void> {
 }
 
 /** Prints a message, and returns the status of the response. */
-async function receive(req: IncomingMessage, secrets: readonly string[]): Promise<number> {
-  const body = await bodyOf(req);
+async function receive(req: IncomingMessage, secrets: readonly string[], json: boolean): Promise<number> {
+  const bytes = await bodyOf(req);
+  const body = bytes.toString('utf8');
   try {
-    const { id } = verifyWebhook(body, req.headers, secrets);
-    process.stdout.write(`verified ${id} ${body.toString('utf8')}\n`);
+    const { id } = verifyWebhook(bytes, req.headers, secrets);
+    print(json, { verified: true, id: id ?? null, body }, `verified ${id} ${body}\n`);
     return 204;
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;
-    process.stdout.write(`REJECTED ${error.code}: ${error.message} ${body.toString('utf8')}\n`);
+    const { code, message } = error;
+    print(json, { verified: false, code, message, body }, `REJECTED ${code}: ${message} ${body}\n`);
     return 400;
   }
 }
@@ -125,7 +116,7 @@ function readKey(file: string): string {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new ExitError(`${file} cannot be read: ${(error as Error).message}`);
+    throw new InputError(`${file} cannot be read: ${(error as Error).message}`);
   }
 }
 
@@ -134,7 +125,7 @@ async function request(url: string, init: RequestInit): Promise<Response> {
     return await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch (error) {
     const { cause, message } = error as Error & { cause?: Error };
-    throw new ExitError(`${new URL(url).origin} cannot be reached: ${cause?.message ?? message}`);
+    throw new UnavailableError(`${new URL(url).origin} cannot be reached: ${cause?.message ?? message}`);
   }
 }
 

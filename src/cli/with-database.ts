@@ -2,7 +2,7 @@ import { type Config, readConfig } from '../config/config.js';
 import { type Database, openDatabase } from '../db/open.js';
 import { problemOf } from '../db/sqlstate.js';
 import { type Failure, Problem } from '../errors/problem.js';
-import { ExitError } from '../exit-error.js';
+import { ExitError, UnavailableError } from '../exit-error.js';
 import { createLog } from '../telemetry/log.js';
 import { exitOnSignals } from './exit.js';
 
@@ -17,10 +17,15 @@ export async function withDatabase(
     await work(database, config);
   } catch (error) {
     const problem = error instanceof Problem ? error : problemOf(error);
-    throw problem ? new ExitError(messageOf(problem)) : error;
+    throw problem ? failureOf(problem, messageOf(problem)) : error;
   } finally {
     await database.close();
   }
+}
+
+/** A Problem as the end of a command; a 503 is one of the database. */
+export function failureOf({ status }: Problem, message: string): ExitError {
+  return status === 503 ? new UnavailableError(message) : new ExitError(message);
 }
 
 function messageOf({ code, message, more }: Problem): string {

@@ -17,9 +17,9 @@ const GRACE_MS = 15_000;
  * Runs the configured number of workers on one port and returns their URL: prepares the database for all of them,
  * replaces workers that end, passes signals on and collects metrics. Throws what prevents the start.
  */
-export async function runPrimary(config: Config, log: Log): Promise<string> {
+export async function runPrimary(config: Config, log: Log, isQuiet: boolean): Promise<string> {
   let running: Stoppable | undefined;
-  stopOnSignals(() => running, log);
+  stopOnSignals(() => running, log, isQuiet);
   const workers = new Workers(config.maintenance);
   process.on('SIGHUP', () => workers.sendAll({ order: 'reload' }));
   process.on('SIGUSR2', () => {

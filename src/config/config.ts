@@ -44,6 +44,17 @@ export const configWarnings = (env: Env = process.env): string[] => [
   ...misspelledSettings(env, settingNames()),
 ];
 
+/** One line for each name that is not a setting. */
+export function unknownSettings(env: Env): string[] {
+  const names = settingNames();
+  return Object.keys(env)
+    .filter((name) => !names.includes(name))
+    .map((name) => {
+      const [nearest] = misspelledSettings({ [name]: '1' }, names);
+      return nearest?.replace(' and is ignored', '') ?? `${name} is not a setting`;
+    });
+}
+
 /** The setting that a command-line option such as `--port` may mean. */
 export function settingFor(option: string): string | undefined {
   const name = option.split('=', 1)[0]!.replace(/^-+/, '').replaceAll('-', '_').toUpperCase();

@@ -4,8 +4,13 @@ import { ExitError } from '../exit-error.js';
 import type { Run } from './db.js';
 import { listMigrations, readSql } from './sql-files.js';
 
-/** The database cannot be used; the message is one line. */
+/** The database cannot be used as it is; the message is one line. */
 export class DatabaseError extends ExitError {}
+
+/** It cannot be reached, or its version is too old. */
+class DatabaseUnavailableError extends DatabaseError {
+  override readonly exitCode = 69;
+}
 
 interface Migration {
   readonly name: string;
@@ -15,7 +20,7 @@ interface Migration {
 
 /** The key of an advisory lock: "plnt" and 1. */
 const LOCK = [0x706c6e74, 1];
-const MIN_VERSION = 150_000;
+export const MIN_VERSION = 150_000;
 
 /**
  * Brings the schema up to date: applies each file of sql/migrations once, in order, each in a transaction. An advisory
@@ -62,8 +67,8 @@ export async function isMigrated(run: Run): Promise<boolean> {
   }
 }
 
-/** Codes of the class 28, and a database that does not exist. */
-function unreachable({ code, message }: Error & { code?: string }): string {
+/** Why a connection failed: codes of the class 28, a database that does not exist, or the network. */
+export function unreachable({ code, message }: Error & { code?: string }): string {
   if (code?.startsWith('28'))
     return `the database rejects the login: ${message}; check the user and the password in DATABASE_URL`;
   if (code === '3D000') return `${message}: create it, or correct DATABASE_URL`;
@@ -73,11 +78,26 @@ function unreachable({ code, message }: Error & { code?: string }): string {
 async function requireVersion(sql: postgres.Sql): Promise<void> {
   const query = sql<{ version: string }[]>`select current_setting('server_version_num') as version`;
   const [row] = await query.catch((error: Error & { code?: string }) => {
-    throw new DatabaseError(unreachable(error));
+    throw new DatabaseUnavailableError(unreachable(error));
   });
   const version = Number(row?.version);
   if (version < MIN_VERSION)
-    throw new DatabaseError(`PostgreSQL ${Math.floor(version / 10_000)} is too old: 15 or newer is needed`);
+    throw new DatabaseUnavailableError(
+      `PostgreSQL ${Math.floor(version / 10_000)} is too old: 15 or newer is needed`,
+    );
+}
+
+/** What is to be done before this version runs: migrations to apply, and applied ones whose files are others. */
+export async function pendingMigrations(run: Run): Promise<{ missing: string[]; changed: string[] }> {
+  const rows = await run('select name, checksum from migrations', []);
+  const applied = new Map(rows.map(({ name, checksum }) => [String(name), String(checksum)]));
+  const known = readMigrations();
+  return {
+    missing: known.filter(({ name }) => !applied.has(name)).map(({ name }) => name),
+    changed: known
+      .filter(({ name, checksum }) => applied.has(name) && applied.get(name) !== checksum)
+      .map(({ name }) => name),
+  };
 }
 
 async function applyMissing(sql: postgres.Sql): Promise<void> {

@@ -64,7 +64,12 @@ export async function prepareDatabase(
   });
 }
 
-async function openServer({ databaseUrl, dataDir }: ServerConfig, log: Log, join: boolean): Promise<Server> {
+/** Opens the configured server, or the embedded one; `join`: also that of a running service. Throws EmbeddedError. */
+export async function openServer(
+  { databaseUrl, dataDir }: ServerConfig,
+  log: Log,
+  join: boolean,
+): Promise<Server> {
   if (databaseUrl !== undefined) return { url: databaseUrl, close: async () => undefined };
   const open = join ? joinEmbedded : startEmbedded;
   const embedded = await open({ dataDir, onCrash: (message) => log.error(message) });
@@ -80,7 +85,8 @@ async function orClose<T>(close: () => Promise<void>, work: () => Promise<T>): P
   }
 }
 
-function connectAs(config: Config, url: string, metrics: DbMetrics | undefined): Db {
+/** The pools of a server. They connect with their first statement. */
+export function connectAs(config: Config, url: string, metrics: DbMetrics | undefined): Db {
   const options = {
     connections: config.dbConnections,
     searches: config.dbSearches,

@@ -12,11 +12,13 @@ export interface SchemaConnection {
 export async function withSchemaConnection<T>(
   url: string,
   work: (connection: SchemaConnection) => Promise<T>,
+  connectMs = 30_000,
 ): Promise<T> {
   const sql = postgres(url, {
     max: 1,
     onnotice: () => undefined,
     fetch_types: false,
+    connect_timeout: Math.max(1, Math.ceil(connectMs / 1000)),
     connection: { application_name: 'plinth migrate', 'plinth.events': 'off' } as never,
   });
   const run: Run = async (text, args) => [...(await sql.unsafe<Row[]>(text, [...args]))];

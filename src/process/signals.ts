@@ -13,9 +13,10 @@ export const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /**
  * From now on SIGTERM and SIGINT stop the service and exit with 0; a second one exits at once with the code that a shell
- * gives a process ended by that signal. During the start, the handlers of `exit` end what was started.
+ * gives a process ended by that signal. During the start, the handlers of `exit` end what was started. Unless it is quiet,
+ * a text on the standard output says that the service stops.
  */
-export function stopOnSignals(running: () => Stoppable | undefined, log: Log): void {
+export function stopOnSignals(running: () => Stoppable | undefined, log: Log, isQuiet: boolean): void {
   let stopping = false;
   const onSignal = (signal: (typeof STOP_SIGNALS)[number]): void => {
     const found = running();
@@ -25,7 +26,7 @@ export function stopOnSignals(running: () => Stoppable | undefined, log: Log): v
       process.exit(128 + constants.signals[signal]);
     }
     stopping = true;
-    if (signal === 'SIGINT')
+    if (signal === 'SIGINT' && !isQuiet)
       process.stdout.write('\nPlinth stops. Requests in flight may finish. Goodbye.\n');
     void stopAndExit(found, log);
   };

@@ -9,7 +9,15 @@ import { csvRow } from './csv-record.js';
 import { STATEMENTS } from './import-statements.js';
 import type { Format } from './input.js';
 
-/** Writes the records of collections, as one snapshot has them, in the order of their creation. */
+/** What was written of a collection. */
+export interface Exported {
+  readonly collection: string;
+  readonly records: number;
+}
+
+/**
+ * Writes the records of collections, as one snapshot has them, in the order of their creation. Returns how many there were.
+ */
 export async function exportRecords(
   { run, execute, copyOut }: BulkConnection,
   resources: readonly Resource[],
@@ -18,41 +26,63 @@ export async function exportRecords(
     isWhole,
   }: { readonly format: Format /** Names the collections: db.json. */; readonly isWhole: boolean },
   out: Writable,
-): Promise<void> {
+): Promise<readonly Exported[]> {
   const write = async (text: Buffer | string): Promise<void> => {
     if (!out.write(text)) await once(out, 'drain');
   };
   await execute(STATEMENTS.get('begin_export')!);
+  const exported: Exported[] = [];
   if (isWhole) await write('{\n');
   for (const [at, resource] of resources.entries()) {
     const text = fill(STATEMENTS.get('copy_documents')!, { table: resource.name });
     if (isWhole) await write(`${at === 0 ? '' : ',\n'}${JSON.stringify(resource.name)}: `);
     const names = format === 'csv' ? await fieldNames(run, resource) : [];
-    await copyOut(text, (rows) => WRITERS[format](rows, write, names));
+    let records = 0;
+    await copyOut(text, async (rows) => {
+      records = await WRITERS[format](rows, write, names);
+    });
+    exported.push({ collection: resource.name, records });
   }
   if (isWhole) await write('\n}\n');
   else if (format === 'json') await write('\n');
   await execute('commit');
+  return exported;
 }
 
 type Write = (text: Buffer | string) => Promise<void>;
 
-async function writeLines(rows: Readable, write: Write): Promise<void> {
-  for await (const lines of linesOf(rows)) await write(Buffer.from(lines, 'latin1'));
+/** Writes the rows of a collection and returns their number. */
+async function writeLines(rows: Readable, write: Write): Promise<number> {
+  let records = 0;
+  for await (const lines of linesOf(rows)) {
+    records += countLines(lines);
+    await write(Buffer.from(lines, 'latin1'));
+  }
+  return records;
 }
 
-async function writeArray(rows: Readable, write: Write): Promise<void> {
-  let separator = '[\n';
+function countLines(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++;
+  return count;
+}
+
+async function writeArray(rows: Readable, write: Write): Promise<number> {
+  let [separator, records] = ['[\n', 0];
   for await (const lines of linesOf(rows)) {
+    records += countLines(lines);
     await write(Buffer.from(separator + lines.slice(0, -1).replaceAll('\n', ',\n'), 'latin1'));
     separator = ',\n';
   }
   await write(separator === ',\n' ? '\n]' : '[]');
+  return records;
 }
 
-async function writeCsv(rows: Readable, write: Write, names: readonly string[]): Promise<void> {
+async function writeCsv(rows: Readable, write: Write, names: readonly string[]): Promise<number> {
+  let records = 0;
   await write(csvRow(names));
   for await (const lines of linesOf(rows)) {
+    records += countLines(lines);
     const documents = Buffer.from(lines, 'latin1').toString('utf8').split('\n').slice(0, -1);
     await write(
       documents
@@ -61,6 +91,7 @@ async function writeCsv(rows: Readable, write: Write, names: readonly string[]):
         .join(''),
     );
   }
+  return records;
 }
 
 const WRITERS = { ndjson: writeLines, json: writeArray, csv: writeCsv };

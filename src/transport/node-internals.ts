@@ -25,14 +25,20 @@ export function bytesInWriteQueue(socket: Socket): number {
 }
 
 interface ResponseInternals {
+  hasForeignFields?: boolean;
   _header?: string | null;
   _keepAliveTimeout?: number;
+}
+
+/** Says that another program may have set fields of this response: Node must build its head. */
+export function markForeign(res: ServerResponse): void {
+  (res as ResponseInternals).hasForeignFields = true;
 }
 
 /**
  * Gives Node the head and the body of a response as one text, so that it leaves in one write. Node by itself makes two
  * writes and examines each field several times. Returns false, having changed nothing, if Node must build the head: the
- * response may be the last of its connection, or a field is not plain ASCII.
+ * response may be the last of its connection or have further fields, or a field is not plain ASCII.
  */
 export function prepareResponse(
   res: ServerResponse,
@@ -44,7 +50,7 @@ export function prepareResponse(
   const { req } = res;
   const reason = STATUS_CODES[status];
   if (!res.shouldKeepAlive || req.httpVersion !== '1.1' || req.headers.expect !== undefined) return false;
-  if (internals._header !== null || reason === undefined) return false;
+  if (internals._header !== null || internals.hasForeignFields || reason === undefined) return false;
   let head = `HTTP/1.1 ${status} ${reason}\r\n`;
   for (const list of fields) {
     for (let at = 0; at < list.length; at += 2) {

@@ -68,12 +68,12 @@ t.test('a misspelled variable is named with the one that may be meant', async (t
 });
 
 t.test('an invalid setting is shown', async (t) => {
-  t.match(await plinth(t, ['start'], { PORT: 'abc' }), {
+  t.match(await plinth(t, ['serve'], { PORT: 'abc' }), {
     code: 78,
     err: /^plinth: PORT must be an integer from 0 to 65535; it is `abc`\n$/,
   });
   t.match(
-    await plinth(t, ['start'], {
+    await plinth(t, ['serve'], {
       AUTH: 'none',
       BASIC_SCOPES: 'item:read',
       DATABASE_URL: await testDatabase(t),
@@ -89,8 +89,8 @@ t.test('a rejected login is called that, and a database that does not exist too'
   const url = new URL(await testDatabase(t));
   const none = new URL(url);
   none.pathname = '/none';
-  t.match(await plinth(t, ['start'], { DATABASE_URL: String(none), PORT: '0' }), {
-    code: 1,
+  t.match(await plinth(t, ['serve'], { DATABASE_URL: String(none), PORT: '0' }), {
+    code: 69,
     err: /^plinth: database "none" does not exist: create it, or correct DATABASE_URL\n$/,
   });
   const sql = postgres(String(url), { max: 1, onnotice: () => undefined });
@@ -99,8 +99,8 @@ t.test('a rejected login is called that, and a database that does not exist too'
   t.teardown(() => sql.unsafe(`drop role nologin_${process.pid}`));
   const stranger = new URL(url);
   stranger.username = `nologin_${process.pid}`;
-  const rejected = await plinth(t, ['start'], { DATABASE_URL: String(stranger), PORT: '0' });
-  t.match(rejected, { code: 1, err: /^plinth: the database rejects the login: [^\n]+ in DATABASE_URL\n$/ });
+  const rejected = await plinth(t, ['serve'], { DATABASE_URL: String(stranger), PORT: '0' });
+  t.match(rejected, { code: 69, err: /^plinth: the database rejects the login: [^\n]+ in DATABASE_URL\n$/ });
 });
 
 t.test('a collection without its trigger stops the start with what is missing', async (t) => {
@@ -110,7 +110,7 @@ t.test('a collection without its trigger stops the start with what is missing', 
     select tgname from pg_trigger where tgrelid = 'items'::regclass and not tgisinternal order by tgname limit 1`;
   await sql.unsafe(`drop trigger ${trigger!.tgname} on items`);
   await sql.end();
-  const { code, err } = await plinth(t, ['start'], { DATABASE_URL: url, PORT: '0', MIGRATE: 'check' });
+  const { code, err } = await plinth(t, ['serve'], { DATABASE_URL: url, PORT: '0', MIGRATE: 'check' });
   t.equal(code, 78);
   t.match(err, /items/);
   t.match(err, /trigger|attach_collection/);
@@ -118,15 +118,15 @@ t.test('a collection without its trigger stops the start with what is missing', 
 
 t.test('DATA_DIR: one line says what to do', async (t) => {
   for (const DATA_DIR of ['/proc/plinth', '/dev/null/data']) {
-    const { code, out, err } = await plinth(t, ['start'], { DATA_DIR, PORT: '0' });
-    t.same([code, out], [1, ''], DATA_DIR);
+    const { code, out, err } = await plinth(t, ['serve'], { DATA_DIR, PORT: '0' });
+    t.same([code, out], [69, ''], DATA_DIR);
     t.match(err, /^plinth: DATA_DIR \S+ cannot be written: [^\n]+; set DATA_DIR to a folder [^\n]+\n$/);
   }
   const folder = await dataFolder(t);
   const service = startNode(t, [COMMAND], { DATA_DIR: folder, PORT: '0' });
   const url = await service.ready();
-  t.match(await plinth(t, ['start'], { DATA_DIR: folder, PORT: '0' }), {
-    code: 1,
+  t.match(await plinth(t, ['serve'], { DATA_DIR: folder, PORT: '0' }), {
+    code: 69,
     err: /^plinth: DATA_DIR is in use: [^\n]+; stop it, or set another DATA_DIR\n$/,
   });
 

@@ -232,7 +232,7 @@ t.test('what cannot be loaded at all is one clear line, and loads nothing', asyn
   await fails([fileOf(t, { a: [], b: [] }), '--as', 'items'], 64, /one array/);
   t.match(await importFile([valid], { DATABASE_URL: 'nonsense' }), { code: 78, err: /DATABASE_URL must be/ });
   t.match(await importFile([valid], { DATABASE_URL: 'postgres://a@127.0.0.1:1/b' }), {
-    code: 1,
+    code: 69,
     err: /cannot be reached/,
   });
   t.match(await importFile(['--help']), { code: 0, out: /^usage:/ });

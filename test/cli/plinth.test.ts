@@ -82,7 +82,7 @@ t.test('wrong usage ends it with 64, bad configuration with 78, nothing started'
   const folder = await dataFolder(t);
   const env = { DATA_DIR: join(folder, 'data') };
   const wrong: [string[], RegExp][] = [
-    [['dance'], /^plinth: there is no command dance\nusage: /],
+    [['dance'], /^plinth: there is no command dance\nusage: plinth \[COMMAND\]/],
     [['start', 'now'], /^plinth: there is no argument now: settings are environment variables\nusage: /],
     [['--port', '4999'], /^plinth: there is no option --port: set PORT in the environment\nusage: /],
     [
@@ -128,10 +128,10 @@ t.test('what cannot be done is reported in one line', async (t) => {
   const file = join(t.testdir({ 'no.pem': 'nothing' }), 'no.pem');
   const env = { DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/d' };
   const away = await plinth(t, ['keys', 'list'], env);
-  t.match(away, { code: 1, err: /^plinth: the database cannot be reached: [^\n]+\n$/ });
+  t.match(away, { code: 69, err: /^plinth: the database cannot be reached: [^\n]+\n$/ });
   t.notMatch(away.err, /secret/);
   const none = await plinth(t, [...CREATE, '--certificate', `${file}.not`], env);
-  t.match(none, { code: 1, err: /^plinth: \S+ cannot be read: [^\n]+\n$/ });
+  t.match(none, { code: 64, err: /^plinth: \S+ cannot be read: [^\n]+\n$/ });
   const odd = await plinth(t, [...CREATE, '--certificate', file], env);
   t.match(odd, { code: 64, err: /^plinth: --certificate must be one certificate in PEM\n/ });
   writeFileSync(file, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
@@ -144,13 +144,8 @@ t.test('it starts the service, and says how it is used', async (t) => {
   t.equal((await send(url, 'GET', '/users')).status, 200);
   service.child.kill('SIGTERM');
   t.equal(await service.ended, 0);
-  t.match(await plinth(t, ['--help'], {}), { code: 0, out: /^usage: plinth \[start\]\n/, err: '' });
-  for (const command of ['start', 'import', 'collections', 'migrate', 'keys', 'webhooks', 'verify-webhook']) {
-    const [help, version] = [
-      await plinth(t, [command, '--help'], {}),
-      await plinth(t, [command, '--version'], {}),
-    ];
-    t.match(help, { code: 0, out: new RegExp(`^usage: plinth \\[?${command}`), err: '' });
-    t.match(version, { code: 0, out: /^plinth \d+\.\d+\.\d+\n$/, err: '' });
-  }
+  t.match(await plinth(t, ['--help'], {}), { code: 0, out: /^usage: plinth \[COMMAND\]/, err: '' });
+  const version = { code: 0, out: /^plinth \d+\.\d+\.\d+\n$/, err: '' };
+  for (const args of [['--version'], ['serve', '--version'], ['keys', '--version']])
+    t.match(await plinth(t, args, {}), version);
 });

@@ -40,7 +40,7 @@ const ELSEWHERE: readonly RegExp[] = [
   // Packages of a registry.
   /^npm install --no-save/m,
   /^npx openapi-typescript/m,
-  // test/webhooks/package.test.ts verifies a delivery with the command.
+  // test/system/package.test.ts verifies a delivery with the command.
   /^WEBHOOK_SECRET=whsec_\.\.\./m,
 ];
 
@@ -142,12 +142,12 @@ export async function runPage(t: Test, page: string, options: PageOptions = {}):
       ids.set(id[0], found?.[at + 1] ?? '');
   };
   const perform = async (command: string) => {
-    if (/(npm start|^plinth|plinth start)$/m.test(command)) return start(command);
+    if (/(npm start|^plinth|plinth (start|serve))$/m.test(command)) return start(command);
     if (/curl -N|webhooks listen$/m.test(command)) return watch(command);
     return run(command.replace('--client ID', `--client ${client}`));
   };
   if (options.prepare) {
-    await start('plinth start');
+    await start('plinth serve');
     Object.assign(env, await options.prepare(`http://127.0.0.1:${port}`));
   }
   for (const { language, text, before } of blocksOf(page)) {

@@ -45,7 +45,6 @@ export const RUN_ONCE: Readonly<Record<string, string>> = {
   'events/crash': 'processes that are killed',
   'events/sse': 'the protocol of event streams',
   'webhooks/dispatcher': 'deliveries, whatever the event',
-  'webhooks/package': 'a package for receivers',
   'webhooks/receiver': 'a package for receivers',
   'webhooks/retry-policy': 'the times of attempts',
   'webhooks/ssrf-guard': 'addresses of targets',

@@ -127,7 +127,7 @@ t.test('its commands make keys and load records', async (t) => {
 
 t.test('without DATABASE_URL, and without the optional packages, it says what to do', async (t) => {
   const { code, err } = await run(t, [PLINTH], { PORT: '0', DATA_DIR: join(t.testdir(), 'data') });
-  t.equal(code, 1);
+  t.equal(code, 69);
   t.match(err, /^plinth: [^\n]*no embedded PostgreSQL is installed here[^\n]*: set DATABASE_URL[^\n]*\n$/);
 });
 

@@ -15,6 +15,7 @@ const PAGES: Readonly<Record<string, Options>> = {
   'docs/api.md': { prepare: nothing },
   'docs/authentication.md': {},
   'docs/authorization-server.md': {},
+  'docs/command.md': {},
   'docs/configuration.md': { env: { ALLOWED_HOSTS: 'localhost' } },
   'docs/deployment.md': {},
   'docs/events.md': { prepare: nothing },

@@ -194,7 +194,7 @@ t.test('a database that cannot be used is reported in one line', async (t) => {
   await once(closed, 'close');
   const DATABASE_URL = `postgres://u:secret@127.0.0.1:${port}/d`;
   const away = startProcess(t, { DATABASE_URL });
-  await isRefused(t, away, 1, /the database cannot be reached: .*ECONNREFUSED/);
+  await isRefused(t, away, 69, /the database cannot be reached: .*ECONNREFUSED/);
   t.notMatch(away.stderr(), /secret/);
 
   const old = await testDatabase(t, true);
@@ -204,7 +204,7 @@ t.test('a database that cannot be used is reported in one line', async (t) => {
   const name = new URL(old).pathname.slice(1);
   await sql.unsafe(`alter database ${name} set search_path = old, pg_catalog, public`);
   await sql.end();
-  await isRefused(t, startProcess(t, { DATABASE_URL: old }), 1, /PostgreSQL 14 is too old/);
+  await isRefused(t, startProcess(t, { DATABASE_URL: old }), 69, /PostgreSQL 14 is too old/);
 });
 
 t.test('without a database it brings its own, which survives that the service is killed', async (t) => {
@@ -242,5 +242,5 @@ t.test('a signal while it starts ends it, and leaves no server', async (t) => {
 
 t.test('a data folder that cannot be used is reported in one line', async (t) => {
   const DATA_DIR = join(t.testdir({ file: '' }), 'file');
-  await isRefused(t, startProcess(t, { DATA_DIR }), 1, /DATA_DIR .* cannot be written/);
+  await isRefused(t, startProcess(t, { DATA_DIR }), 69, /DATA_DIR .* cannot be written/);
 });

@@ -99,7 +99,7 @@ t.test('an empty collection, and what cannot be exported', async (t) => {
   });
   t.match(await plinth(['export', '--format', 'csv'], env), { code: 64, err: /name one for another format/ });
   t.match(await plinth(['export', 'items', '-o', '/nowhere/x'], env), {
-    code: 1,
+    code: 73,
     err: /^plinth: \/nowhere\/x cannot be written: [^\n]+\n$/,
   });
 });

@@ -9,7 +9,7 @@ export const VERSIONS_PATH = '/admin/versions';
 const PAGE = 100;
 
 /** Lists who has called a version that retires, by version and principal, after `?after=<cursor>`: 200, 400. */
-export function listVersionCalls(calls: VersionCalls): Action {
+export function listVersionCalls(calls: Pick<VersionCalls, 'list'>): Action {
   return {
     offers: [JSON_TYPE],
     parameters: ['after'],

@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import { chownSync, existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ExitError } from '../../exit-error.js';
+import { UnavailableError } from '../../exit-error.js';
 import { type Binaries, reachable } from './binaries.js';
 
 /** A cluster that cannot be used; the message is one line. */
-export class EmbeddedError extends ExitError {}
+export class EmbeddedError extends UnavailableError {}
 
 /** A cluster on disk, and how to run its server. */
 export interface Cluster {

@@ -1,0 +1,76 @@
+import { parseArgs } from 'node:util';
+import type { Command, Form, Values } from './command.js';
+import { COMMANDS, type CommandName } from './commands.js';
+import { UsageError } from './exit.js';
+
+/** The subcommand that the arguments begin with, and the rest of them. Throws UsageError. */
+export function subcommandOf<N extends CommandName>(
+  name: N,
+  [verb, ...rest]: readonly string[],
+): { readonly verb: keyof (typeof COMMANDS)[N]['forms'] & string; readonly rest: string[] } {
+  const verbs = Object.keys(COMMANDS[name].forms);
+  if (verb === undefined || verb.startsWith('-'))
+    throw new UsageError(`${name} needs a subcommand: ${listed(verbs, 'or')}`, name);
+  if (!verbs.includes(verb))
+    throw new UsageError(
+      `there is no command ${name} ${verb}: there ${verbs.length === 1 ? 'is' : 'are'} ${listed(verbs, 'and')}`,
+      name,
+    );
+  return { verb: verb as never, rest };
+}
+
+/** Parses the arguments of one form of a command. Throws UsageError. */
+export function parse<N extends CommandName, V extends keyof (typeof COMMANDS)[N]['forms']>(
+  name: N,
+  verb: V,
+  args: readonly string[],
+): { readonly values: Values<(typeof COMMANDS)[N]['forms'][V] & Form>; readonly positionals: string[] } {
+  const form = (COMMANDS[name] as Command).forms[verb as string]!;
+  const entries = Object.entries(form.options);
+  const options = entries.map(([option, { value, short, many, default: fallback }]) => [
+    option,
+    {
+      type: value === undefined ? 'boolean' : 'string',
+      ...(short === undefined ? {} : { short }),
+      ...(many ? { multiple: true } : {}),
+      ...(value === undefined ? { default: false } : fallback === undefined ? {} : { default: fallback }),
+    },
+  ]);
+  const called = verb === '' ? name : `${name} ${String(verb)}`;
+  const { values, positionals } = parsed(name, {
+    args: [...args],
+    options: Object.fromEntries(options),
+    allowPositionals: true,
+  });
+  if (positionals.length > 0 && form.operands === undefined)
+    throw new UsageError(`${called} has no arguments`, name);
+  const required = entries.filter(([, { required }]) => required).map(([option]) => option);
+  if (required.some((option) => values[option] === undefined))
+    throw new UsageError(
+      `${called} needs ${listed(
+        required.map((option) => `--${option}`),
+        'and',
+      )}`,
+      name,
+    );
+  for (const [option, { values: known }] of entries) {
+    const unknown = [values[option] ?? []].flat().find((each) => known && !known.includes(String(each)));
+    if (unknown !== undefined)
+      throw new UsageError(`--${option} must be ${listed(known!, 'or')}, not ${unknown}`, name);
+  }
+  return { values: values as never, positionals };
+}
+
+function parsed(name: CommandName, config: Parameters<typeof parseArgs>[0]) {
+  try {
+    return parseArgs(config);
+  } catch (error) {
+    throw new UsageError((error as Error).message, name);
+  }
+}
+
+/** `a, b and c`. */
+export function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
+  if (words.length < 2) return words.join('');
+  return `${words.slice(0, -1).join(', ')} ${conjunction} ${words.at(-1)}`;
+}

@@ -1,0 +1,56 @@
+import type { ExitCode } from '../exit-error.js';
+
+/** An option of a command. */
+export interface Option {
+  readonly text: string;
+  /** What its value is; absent: it has none. */
+  readonly value?: string;
+  /** The values that there are. */
+  readonly values?: readonly string[];
+  readonly isFile?: true;
+  readonly short?: string;
+  readonly many?: true;
+  readonly required?: true;
+  readonly default?: string;
+}
+
+/** One way to use a command: with a subcommand, or the only one, under the empty name. */
+export interface Form {
+  /** What it does; of the only one, the command says so. */
+  readonly text?: string;
+  readonly operands?: string;
+  /** What completes the operands, if the shell can know. */
+  readonly completes?: 'file' | readonly string[];
+  readonly options: Readonly<Record<string, Option>>;
+  /** A part of the synopsis that its options do not say. */
+  readonly synopsis?: string;
+}
+
+/** A command of `plinth`. Its help, its arguments and the completion follow from this. */
+export interface Command {
+  /** Continues "plinth NAME ...". */
+  readonly summary: string;
+  readonly aliases?: readonly string[];
+  readonly forms: Readonly<Record<string, Form>>;
+  readonly text: string;
+  readonly examples: readonly string[];
+  /** Exit codes besides 0, 64 and 70. */
+  readonly exits: readonly ExitCode[];
+  /** What 1 means here. */
+  readonly failure?: string;
+}
+
+export const JSON_OPTION = {
+  json: { text: 'print one JSON document, and errors as JSON' },
+} as const satisfies Form['options'];
+
+type Given<O extends Option> = O extends { readonly value: string }
+  ? O extends { readonly many: true }
+    ? string[] | undefined
+    : O extends { readonly required: true } | { readonly default: string }
+      ? string
+      : string | undefined
+  : boolean;
+
+/** The values of options, by their names. */
+export type Values<F extends Form> = { readonly [Name in keyof F['options']]: Given<F['options'][Name]> };

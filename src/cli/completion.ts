@@ -1,0 +1,19 @@
+import { parse } from './arguments.js';
+import { bashScript } from './completion/bash.js';
+import { fishScript } from './completion/fish.js';
+import { zshScript } from './completion/zsh.js';
+import { UsageError } from './exit.js';
+
+const SCRIPTS = new Map([
+  ['bash', bashScript],
+  ['zsh', zshScript],
+  ['fish', fishScript],
+]);
+
+/** Prints the script that completes commands in a shell. Throws UsageError. */
+export async function completionCommand(args: string[]): Promise<void> {
+  const [shell, ...rest] = parse('completion', '', args).positionals;
+  const script = SCRIPTS.get(shell ?? '');
+  if (!script || rest.length > 0) throw new UsageError('completion needs bash, zsh or fish', 'completion');
+  process.stdout.write(script());
+}

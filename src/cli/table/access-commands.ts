@@ -1,0 +1,170 @@
+import { type Command, JSON_OPTION } from '../command.js';
+
+const SCOPE_LIST = 'SCOPE[,SCOPE]...';
+const SERVICE = {
+  service: { value: 'URL', text: 'the service (http://127.0.0.1:3000, or PORT)' },
+} as const;
+
+/** Commands about credentials. */
+export const ACCESS_COMMANDS = {
+  keys: {
+    summary: 'manages API keys and client certificates',
+    forms: {
+      create: {
+        text: 'creates a key, which is printed once, or registers a certificate',
+        options: {
+          label: { value: 'LABEL', required: true, text: 'a name for people' },
+          subject: { value: 'SUBJECT', required: true, text: 'the caller that the key identifies' },
+          scopes: { value: SCOPE_LIST, required: true, text: 'what the caller may do' },
+          expires: { value: 'TIME', text: '90d, or a time as in RFC 3339: 2030-01-01T00:00:00Z' },
+          certificate: { value: 'FILE', isFile: true, text: 'a client certificate in PEM instead of a key' },
+          ...JSON_OPTION,
+        },
+      },
+      list: { text: 'prints one JSON object a line, the newest first', options: JSON_OPTION },
+      revoke: { text: 'revokes a key or a certificate at once', operands: 'ID', options: JSON_OPTION },
+    },
+    text: 'Manages API keys and client certificates in DATABASE_URL, or else in the database of DATA_DIR, also while a service\nruns on it. Only the SHA-256 of a key is stored.',
+    examples: [
+      'plinth keys create --label ci --subject reports --scopes items:read,users:read --expires 90d',
+      'plinth keys list --json',
+    ],
+    exits: [1, 69, 78],
+    failure: 'there is no such key',
+  },
+  users: {
+    summary: 'creates users, and sets passwords and scopes',
+    forms: {
+      create: {
+        text: 'creates a user',
+        operands: 'EMAIL',
+        options: {
+          name: { value: 'NAME', required: true, text: 'the name of the user' },
+          scopes: { value: SCOPE_LIST, text: 'what the user may do besides' },
+          'password-stdin': {
+            text: 'read the password from the standard input, as it does without a terminal',
+          },
+          ...JSON_OPTION,
+        },
+      },
+      'set-password': {
+        text: 'replaces the password',
+        operands: 'EMAIL',
+        options: {
+          'password-stdin': {
+            text: 'read the password from the standard input, as it does without a terminal',
+          },
+          ...JSON_OPTION,
+        },
+      },
+      'set-scopes': {
+        text: 'replaces the scopes',
+        operands: 'EMAIL',
+        options: {
+          scopes: { value: SCOPE_LIST, required: true, text: 'what the user may do besides' },
+          ...JSON_OPTION,
+        },
+      },
+    },
+    text: 'Reads the password from the terminal, or the first line of the standard input. A user may always read and change its\nown records; --scopes permits more.',
+    examples: [
+      'plinth users create ann@example.org --name Ann --scopes items:write',
+      'plinth users set-password ann@example.org < password.txt',
+    ],
+    exits: [1, 69, 78],
+    failure: 'there is no such user, or the values are not valid',
+  },
+  clients: {
+    summary: 'manages clients of the embedded authorization server',
+    forms: {
+      create: {
+        text: 'creates a client',
+        options: {
+          name: { value: 'NAME', text: 'the name that users see' },
+          redirect: {
+            value: 'URI',
+            many: true,
+            text: 'where users return to; http://127.0.0.1/callback permits any port',
+          },
+          grant: {
+            value: 'TYPE',
+            many: true,
+            values: ['authorization_code', 'refresh_token', 'client_credentials', 'device_code'],
+            text: 'may be repeated. By default the first two with --redirect, else client_credentials',
+          },
+          scopes: { value: SCOPE_LIST, text: 'what the client may request (openid,self)' },
+          confidential: { text: 'the client has a secret, which is printed once' },
+          opaque: { text: 'access tokens are not JWTs' },
+          ...JSON_OPTION,
+        },
+      },
+      list: { text: 'prints one JSON object a line', options: JSON_OPTION },
+      delete: { text: 'deletes a client', operands: 'ID', options: JSON_OPTION },
+    },
+    text: 'Manages clients of the embedded authorization server (AUTH_SERVER=on).',
+    examples: [
+      'plinth clients create --name terminal --redirect http://127.0.0.1/callback --scopes openid,self,items:write',
+      'plinth clients create --name reports --confidential --scopes items:read --json',
+    ],
+    exits: [1, 69, 78],
+    failure: 'there is no such client, or the values are not valid',
+  },
+  issuer: {
+    summary: 'rotates the keys of the authorization server',
+    forms: {
+      'rotate-keys': {
+        text: 'adds a signing key',
+        options: {
+          delay: { value: 'SECONDS', default: '60', text: 'when the new key begins to sign (60)' },
+          ...JSON_OPTION,
+        },
+      },
+    },
+    text: 'The new key is published at once, and signs after the delay, when all processes and clients know it. Tokens of the\nformer key stay valid.',
+    examples: ['plinth issuer rotate-keys', 'plinth issuer rotate-keys --delay 0 --json'],
+    exits: [1, 69, 78],
+    failure: 'the present keys cannot be read',
+  },
+  login: {
+    summary: 'prints an access token of a user',
+    forms: {
+      '': {
+        options: {
+          client: { value: 'ID', required: true, text: 'the client of the authorization server' },
+          device: { text: 'with a code that is entered on another device' },
+          scope: { value: 'SCOPES', text: 'scopes, separated by spaces (openid self)' },
+          ...SERVICE,
+          ...JSON_OPTION,
+        },
+      },
+    },
+    text: 'Signs a user in, in the browser (authorization code with PKCE) or with a code for another device, and prints an access\ntoken.',
+    examples: [
+      "plinth login --client ID --scope 'openid items:write'",
+      'plinth login --client ID --device --json',
+    ],
+    exits: [1, 69, 78],
+    failure: 'nobody signed in, or the authorization server refused',
+  },
+  token: {
+    summary: 'prints an access token of a client',
+    forms: {
+      '': {
+        options: {
+          client: { value: 'ID', required: true, text: 'the confidential client' },
+          'secret-file': { value: 'FILE', isFile: true, text: 'a file with its secret; else CLIENT_SECRET' },
+          scope: { value: 'SCOPES', text: 'scopes, separated by spaces' },
+          ...SERVICE,
+          ...JSON_OPTION,
+        },
+      },
+    },
+    text: 'Prints an access token for a confidential client (client credentials).',
+    examples: [
+      'plinth token --client ID --secret-file secret.txt',
+      "CLIENT_SECRET=... plinth token --client ID --scope 'items:read' --json",
+    ],
+    exits: [1, 69, 78],
+    failure: 'the authorization server refused',
+  },
+} as const satisfies Readonly<Record<string, Command>>;

@@ -1,0 +1,121 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { newSecret } from '../../src/webhooks/secret.js';
+import { signWebhook } from '../../src/webhooks/sign.js';
+import { startProgram } from '../support/process.js';
+import { send, testDatabase } from '../support/service.js';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
+const TYPE_ROOTS = join(ROOT, 'node_modules/@types');
+
+const folder = mkdtempSync(join(tmpdir(), 'plinth-package-'));
+t.teardown(() => rmSync(folder, { recursive: true }));
+
+const npm = (cwd: string, ...args: string[]) =>
+  execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+const node = (...args: string[]) => execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' });
+
+/** Packs and installs Plinth without the network: the packages that it needs are copied from this checkout. */
+function install(): void {
+  const packed = JSON.parse(npm(ROOT, 'pack', '--silent', '--json', `--pack-destination=${folder}`));
+  writeFileSync(join(folder, 'package.json'), '{"type":"module","private":true}');
+  const needed = npm(ROOT, 'ls', '--omit=dev', '--omit=optional', '--all', '--parseable').trim().split('\n');
+  for (const path of needed.slice(1)) {
+    const target = join(folder, relative(ROOT, path));
+    mkdirSync(target, { recursive: true });
+    cpSync(path, target, { recursive: true });
+  }
+  npm(
+    folder,
+    'install',
+    '--offline',
+    '--ignore-scripts',
+    '--omit=optional',
+    '--no-audit',
+    `./${packed[0].filename}`,
+  );
+}
+
+install();
+
+const OPTIONS = ['--ignoreConfig', '--strict', '--module', 'nodenext', '--target', 'es2023'];
+const NODE_TYPES = ['--types', 'node', '--typeRoots', TYPE_ROOTS];
+
+const VERIFY = `import { verifyWebhook, WebhookError, type Verified } from 'plinth/verify-webhook';
+const verify = (body: string, headers: Record<string, string>, secret: string): Verified =>
+  verifyWebhook(body, headers, secret, { toleranceSeconds: 60 });
+`;
+
+t.test('it verifies a message, with its types', async (t) => {
+  const secret = newSecret();
+  const timestamp = Math.floor(Date.now() / 1000);
+  const headers = signWebhook({ id: 'm', timestamp, target: '/', body: '{}' }, [secret], secret);
+  writeFileSync(
+    join(folder, 'use.ts'),
+    `${VERIFY}console.log(verify('{}', ${JSON.stringify(headers)}, '${secret}').id);
+try { verify('{"a":1}', ${JSON.stringify(headers)}, '${secret}'); } catch (error) {
+  if (error instanceof WebhookError) console.log(error.code);
+}`,
+  );
+  node(TSC, ...OPTIONS, '--lib', 'es2023,dom', 'use.ts');
+  t.equal(node('use.js'), 'm\nBAD_SIGNATURE\n');
+  writeFileSync(join(folder, 'misuse.ts'), `${VERIFY}verify('{}', {}, 1);`);
+  t.throws(() => node(TSC, ...OPTIONS, '--noEmit', '--lib', 'es2023,dom', 'misuse.ts'));
+});
+
+t.test('npx plinth serve runs the service', async (t) => {
+  t.match(node('node_modules/plinth/dist/src/cli/plinth.js', 'help'), 'verify-webhook');
+  const env = { DATABASE_URL: await testDatabase(t, true), PORT: '0', HOME: folder, COLLECTIONS: '' };
+  const service = startProgram(t, 'npx', ['--offline', 'plinth', 'serve'], env, folder);
+  const url = await service.ready();
+  t.match(service.stdout(), /collections {4}users, items, posts \(built in\)/);
+  t.match(await send(url, 'POST', '/items', { body: { name: 'Lamp' } }), { status: 201 });
+});
+
+t.test('createPlinth runs the service in another program, with its types', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const program = `import { createServer } from 'node:http';
+import { createPlinth, type Plinth } from 'plinth';
+const plinth: Plinth = createPlinth({ databaseUrl: '${databaseUrl}', auth: 'none', mountPath: '/data' });
+const server = createServer((req, res) => plinth.handler(req, res, () => res.end('mine')));
+await plinth.start();
+server.listen(0, '127.0.0.1', async () => {
+  const { port } = server.address() as { port: number };
+  const response = await fetch(\`http://127.0.0.1:\${port}/data/items?page=1\`);
+  console.log(response.status, (await response.json() as { links: { self: string } }).links.self);
+  await plinth.stop();
+  server.close();
+  server.closeAllConnections();
+});
+`;
+  writeFileSync(join(folder, 'program.ts'), program);
+  node(TSC, ...OPTIONS, ...NODE_TYPES, '--lib', 'es2023,dom', 'program.ts');
+  t.equal(node('program.js'), '200 /data/items?page=1&limit=20\n');
+  const misuses = [
+    "createPlinth({ auth: 'key' });",
+    "createPlinth({ port: '1' });",
+    'createPlinth({}).restart();',
+  ];
+  writeFileSync(join(folder, 'wrong.ts'), `import { createPlinth } from 'plinth';\n${misuses.join('\n')}`);
+  const { stdout } = spawnSync(process.execPath, [TSC, ...OPTIONS, ...NODE_TYPES, '--noEmit', 'wrong.ts'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  t.same(
+    [...stdout.matchAll(/^wrong\.ts\((\d),/gm)].map(([, line]) => line),
+    ['2', '3', '4'],
+    stdout,
+  );
+});
+
+t.test('the package has what the service reads, and no sources of tests', async (t) => {
+  const names = readdirSync(join(folder, 'node_modules/plinth'));
+  for (const name of ['collections', 'dist', 'docs', 'schema', 'sql', 'README.md', 'LICENSE'])
+    t.ok(names.includes(name), name);
+  t.notOk(names.includes('test') || names.includes('src'));
+});
