@@ -45,6 +45,9 @@ t.test('it is written to a file, as YAML too', async (t) => {
   const text = readFileSync(join(folder, 'api.yaml'), 'utf8');
   t.same(report, { file: 'api.yaml', version: '1', bytes: Buffer.byteLength(text) });
   t.same(parse(text), json);
+  const second = JSON.parse((await plinth(t, ['openapi', '--version', '2'])).out);
+  const { send } = await testService(t);
+  t.same(second, (await send('GET', '/api/v2/openapi.json')).json);
   t.match(await plinth(t, ['openapi', '-o', '/nowhere/api.json', '--json']), {
     code: 73,
     out: '',
@@ -55,7 +58,7 @@ t.test('it is written to a file, as YAML too', async (t) => {
 t.test('what it cannot describe is an error', async (t) => {
   t.match(await plinth(t, ['openapi', '--version', '7']), {
     code: 64,
-    err: /^plinth: --version must be 1, not 7\n/,
+    err: /^plinth: --version must be 1 or 2, not 7\n/,
   });
   t.match(await plinth(t, ['openapi', '--yaml', '--json']), { code: 64, err: /"code":"USAGE"/ });
   t.match(await plinth(t, ['openapi'], { BASIC_SCOPES: 'item:read' }), {
