@@ -301,6 +301,10 @@ t.test('fields, related records and nested lists have links of version 2', async
   t.equal(titlesOf(nested.json), 'cb');
   const cursor = new URL(nested.json.links.next, 'http://a').searchParams.get('after');
   t.equal((await send('GET', `/api/v2/books?sort=-title&after=${cursor}`)).json.code, 'INVALID_CURSOR');
+  const foreign = `${author.json._links.books.href}?after=${cursor}`;
+  t.equal((await send('GET', foreign)).json.code, 'INVALID_CURSOR');
+  const queried = await send('QUERY', author.json._links.books.href, { body: { after: cursor } });
+  t.same([queried.status, queried.json.code], [400, 'INVALID_CURSOR']);
   const authors = await send('GET', '/api/v2/authors?include=books');
   t.equal(authors.json.data[0]._included.books.length, 3);
 });
