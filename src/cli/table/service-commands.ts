@@ -61,7 +61,12 @@ export const SERVICE_COMMANDS = {
       '': {
         options: {
           yaml: { text: 'YAML instead of JSON' },
-          version: { value: 'VERSION', text: 'the version of the API (1 or 2)', values: ['1', '2'], default: '1' },
+          version: {
+            value: 'VERSION',
+            text: 'the version of the API (1 or 2)',
+            values: ['1', '2'],
+            default: '1',
+          },
           output: { short: 'o', value: 'FILE', isFile: true, text: 'the file to write' },
           ...JSON_OPTION,
         },
