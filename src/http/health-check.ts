@@ -1,4 +1,4 @@
-const HEALTH_CHECK = /^(?:\/api\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
+const HEALTH_CHECK = /^(?:\/api\/v[12])?\/(?:healthz|readyz)(?:\?|$)/;
 
 /** Whether a request target is /healthz or /readyz, which respond under any load and to any Host. */
 export function isHealthCheck(target: string): boolean {

@@ -74,7 +74,10 @@ t.test('requests over MAX_REQUESTS are 503 at once, and the others are not touch
   t.equal(refused.headers['retry-after'], '1');
   const head = await service.send('HEAD', '/items');
   t.same([head.status, head.text], [503, '']);
-  for (const path of ['/healthz', '/readyz', '/api/v1/healthz', '/healthz?a'])
+  const second = await service.send('GET', '/api/v2/items');
+  t.match(second.headers['content-type'], 'application/problem+json');
+  t.equal(second.json.type, '/api/v2/errors/SERVICE_UNAVAILABLE');
+  for (const path of ['/healthz', '/readyz', '/api/v1/healthz', '/api/v2/healthz', '/healthz?a'])
     t.equal((await service.send('GET', path)).status, 200, `${path} gets a response`);
   t.equal((await service.send('GET', '/healthz/more')).status, 503);
   held.open();
