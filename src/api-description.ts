@@ -1,13 +1,13 @@
 import type { ApiDocuments } from './actions/api-documents.js';
-import { routesOf } from './app.js';
 import { openMcp, resourcesFor } from './app-parts.js';
 import type { CredentialCache } from './auth/credentials/credential-cache.js';
+import { openCollections } from './collection-routes.js';
 import type { Config } from './config/config.js';
 import { connectAs } from './db/open.js';
 import type { Declarations } from './declarations/read-declarations.js';
 import { Feed } from './events/feed.js';
 import type { Route } from './http/router.js';
-import { openCollections } from './routes.js';
+import { routesOf } from './service-routes.js';
 import { createMetrics } from './telemetry/metrics.js';
 
 /** Takes no connection: pools connect with their first statement. */

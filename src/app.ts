@@ -2,9 +2,7 @@ import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { SecureContextOptions } from 'node:tls';
 import type { ApiDocuments } from './actions/api-documents.js';
-import { healthRoutes, keyRoutes, metricsRoute, versionRoute, webhookRoutes } from './admin-routes.js';
 import { closeNow, openParts, type Parts, type Primary } from './app-parts.js';
-import { knownScopes } from './auth/known-scopes.js';
 import { errorPage } from './browser/error-page.js';
 import type { Collection } from './collection/collection.js';
 import type { Config } from './config/config.js';
@@ -14,7 +12,6 @@ import { startMaintenance } from './db/maintenance.js';
 import { databaseReadiness, type NotReadyReason } from './db/readiness.js';
 import type { Feed } from './events/feed.js';
 import { allowHosts } from './http/allowed-hosts.js';
-import { isRetiring } from './http/api-version.js';
 import { present } from './http/client-identity.js';
 import { commonFields, fixedFields } from './http/common-headers.js';
 import { corsFor } from './http/cors.js';
@@ -27,12 +24,12 @@ import { createHttpServer } from './pipeline/server.js';
 import { shutDown } from './process/graceful-shutdown.js';
 import { listen, urlOf } from './process/listen.js';
 import { readTls } from './process/tls.js';
-import { type ApiRoutes, routeApi } from './routes.js';
+import type { ApiRoutes } from './routes.js';
+import { routesOf } from './service-routes.js';
 import type { Log } from './telemetry/log.js';
 import type { Metrics } from './telemetry/metrics.js';
 import { createObserver } from './telemetry/request-observer.js';
 import { findTracer } from './telemetry/tracing.js';
-import { targetRules } from './webhooks/open.js';
 
 export interface AppOptions {
   /** Further routes, for tests. */
@@ -75,45 +72,6 @@ class AppState {
     if (this.isDraining) return 'draining';
     return this.isInMaintenance ? 'maintenance' : this.databaseReason();
   }
-}
-
-/** What the routes need of the parts of the service. */
-export interface RouteParts extends Pick<Parts, 'config' | 'registry' | 'mcp' | 'collections' | 'feed'> {
-  readonly database: Pick<Parts['database'], 'db'>;
-  readonly auth: Pick<Parts['auth'], 'lookup' | 'requireCurrentPassword'>;
-  readonly issuer: Pick<NonNullable<Parts['issuer']>, 'routes'> | undefined;
-  readonly webhooks: Pick<Parts['webhooks'], 'wake' | 'pass'>;
-  readonly versionCalls: Pick<Parts['versionCalls'], 'list'>;
-}
-
-/** All routes of a service. */
-export function routesOf(
-  parts: RouteParts,
-  notReadyReason: () => Promise<NotReadyReason> = async () => undefined,
-  furtherRoutes: readonly Route[] = [],
-): ApiRoutes {
-  const { config, database, auth, issuer, mcp, collections, feed, registry, webhooks } = parts;
-  const { db } = database;
-  const settings = {
-    ...config,
-    requireCurrentPassword: auth.requireCurrentPassword,
-    isRateLimited: config.rateLimit !== undefined,
-    retiring: Object.keys(config.retirement).filter((number) => isRetiring(config.retirement[number]!)),
-  };
-  const resources = collections.map(({ resource }) => resource);
-  const names = resources.map(({ name }) => name);
-  const others = [
-    ...healthRoutes(notReadyReason),
-    ...(config.metricsPort !== undefined ? [] : [metricsRoute(registry, { scopes: ['admin'] })]),
-    ...keyRoutes(db, auth.lookup, knownScopes(resources)),
-    versionRoute(parts.versionCalls),
-    ...webhookRoutes(db, names, targetRules(config), config.publicUrl ?? '/', webhooks),
-    ...(issuer
-      ? issuer.routes(knownScopes(resources), collections.find(({ resource }) => resource.hasPasswords)!)
-      : []),
-    ...furtherRoutes,
-  ];
-  return routeApi({ db, collections, settings, feed }, others, mcp);
 }
 
 function serverOf(

@@ -7,7 +7,7 @@ import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { admits, NO_GUARD, type WriteGuard, writeGuardOf } from '../collection/write-guard.js';
 import { currentPasswordRequired } from '../errors/credential-errors.js';
-import { preconditionFailed, preconditionRequired, versionConflict } from '../errors/errors.js';
+import { preconditionFailed, preconditionRequired, versionConflict } from '../errors/record-errors.js';
 import { readConditions } from '../http/preconditions.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';

@@ -1,7 +1,7 @@
 import type { Collection } from '../collection/collection.js';
 import { hrefOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
-import { noSuchParent } from '../errors/errors.js';
 import { Problem } from '../errors/problem.js';
+import { noSuchParent } from '../errors/record-errors.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Action } from '../http/router.js';

@@ -3,7 +3,7 @@ import { keysetParameters, readKeysetQuery } from '../collection/keyset-query.js
 import { type ListQuery, listParameters, readListQuery } from '../collection/list-query.js';
 import { CSV_TYPE, headersOf, JSON_TYPE, NDJSON_TYPE } from '../collection/representation.js';
 import { forbidden } from '../errors/credential-errors.js';
-import { noSuchParent } from '../errors/errors.js';
+import { noSuchParent } from '../errors/record-errors.js';
 import type { Feed } from '../events/feed.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';

@@ -1,5 +1,6 @@
 import type { Collection } from '../collection/collection.js';
-import { preconditionFailed, unavailable } from '../errors/errors.js';
+import { unavailable } from '../errors/errors.js';
+import { preconditionFailed } from '../errors/record-errors.js';
 import type { Action } from '../http/router.js';
 import { parseUuid } from '../uuid.js';
 import { readWriteGuard, requirePreconditions, type WriteSettings } from './conditional-write.js';

@@ -4,8 +4,8 @@ import {
   RESTRICT_VIOLATION,
   UNIQUE_VIOLATION,
 } from '../db/sqlstate.js';
-import { duplicate, referenced, unknownReference } from '../errors/errors.js';
 import type { Problem } from '../errors/problem.js';
+import { duplicate, referenced, unknownReference } from '../errors/record-errors.js';
 import { type Resource, referenceName, uniqueName } from './resource.js';
 
 /** The 409 or 422 for a declared constraint that a write violates; undefined for any other error. */

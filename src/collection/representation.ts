@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { preconditionFailed } from '../errors/errors.js';
+import { preconditionFailed } from '../errors/record-errors.js';
 import { csv } from '../formats/csv.js';
 import { type Conditions, evaluate, matchedEtag, type Validators } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';

@@ -1,4 +1,5 @@
-import { invalid, invalidBody, unknownReference } from '../errors/errors.js';
+import { invalid, invalidBody } from '../errors/errors.js';
+import { unknownReference } from '../errors/record-errors.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import { compileOnFirstUse } from '../validation/validation.js';

@@ -2,7 +2,8 @@ import { managedList, managedReply, requireMatch, type Shown } from '../actions/
 import { notInBatch, timeOf } from '../actions/not-in-batch.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Db } from '../db/db.js';
-import { absent, badRequest } from '../errors/errors.js';
+import { badRequest } from '../errors/errors.js';
+import { absent } from '../errors/record-errors.js';
 import { type Action, type Route, requiring } from '../http/router.js';
 import type { ScopeRequirement } from '../principal.js';
 import { parseUuid } from '../uuid.js';

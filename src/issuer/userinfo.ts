@@ -1,6 +1,6 @@
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Db } from '../db/db.js';
-import { absent } from '../errors/errors.js';
+import { absent } from '../errors/record-errors.js';
 import type { Action } from '../http/router.js';
 import { claimsOf, findUser } from './accounts.js';
 

@@ -1,5 +1,5 @@
 import type { Resource } from '../collection/resource.js';
-import { notFoundCode } from '../errors/errors.js';
+import { notFoundCode } from '../errors/record-errors.js';
 import {
   arrayOf,
   type Descriptions,
@@ -11,7 +11,6 @@ import {
   typeName,
 } from './model.js';
 import {
-  bulk,
   CONDITIONS,
   type CollectionSettings,
   created,
@@ -19,11 +18,10 @@ import {
   Names,
   notModified,
   read,
-  remove,
-  write,
   writeErrors,
 } from './record-operations.js';
 import { schemaNames } from './record-schemas.js';
+import { bulk, remove, write } from './write-operations.js';
 
 const JSON_TYPE = 'application/json';
 const text = { type: 'string' } as const;

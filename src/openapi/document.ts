@@ -1,5 +1,5 @@
 import type { Resource } from '../collection/resource.js';
-import { notFoundCode } from '../errors/errors.js';
+import { notFoundCode } from '../errors/record-errors.js';
 import type { Route } from '../http/router.js';
 import type { JsonObject } from '../json.js';
 import type { Principal } from '../principal.js';

@@ -1,5 +1,5 @@
-import { CATALOGUE } from '../errors/catalogue.js';
 import { json } from './admin-operations.js';
+import { batchErrors } from './batch-errors.js';
 import { arrayOf, type Descriptions, type ErrorRef, error, type Schema, schemaRef } from './model.js';
 
 const text: Schema = { type: 'string' };
@@ -8,21 +8,6 @@ const HASHED = ['ETag', 'Cache-Control'];
 const unchanged = { description: 'The client has the current representation.', headers: HASHED };
 const html = { 'text/html': text };
 const READ = ['If-Match', 'If-None-Match'];
-
-/** Errors that an operation of a batch can cause; the statuses of the batch itself follow. */
-const BATCH_ERRORS: readonly ErrorRef[] = (Object.keys(CATALOGUE) as (keyof typeof CATALOGUE)[])
-  .filter((code) => [403, 404, 405, 409, 410, 412, 413, 422, 428, 503, 507].includes(CATALOGUE[code].status))
-  .filter((code) => !/CURSOR|DELIVERY|WEBHOOK|TICKET/.test(code))
-  .map((code) => error(code, 'envelope'));
-
-const batchErrors = (named: readonly ErrorRef[]): ErrorRef[] => [
-  ...BATCH_ERRORS,
-  ...named,
-  error('VALIDATION_ERROR', 'envelope'),
-  error('INVALID_QUERY'),
-  error('UNKNOWN_PARAMETER'),
-  error('NOT_ACCEPTABLE', 'envelope'),
-];
 
 /** The operations of the service itself; `named`: errors whose codes have the names of collections and fields. */
 export function serviceOperations(named: readonly ErrorRef[]): Descriptions {

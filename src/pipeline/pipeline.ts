@@ -27,11 +27,11 @@ import { identify, isFormPost } from './identify.js';
 import { fail, respond } from './respond.js';
 import { type ServedVersion, servedVersions } from './served-version.js';
 import {
+  countCall,
   countRequest,
   finishCounted,
   isPreflight,
   optionsReply,
-  presentedBy,
   readBytesOnce,
   requireAvailable,
 } from './stages.js';
@@ -96,7 +96,7 @@ async function handle(context: RequestContext): Promise<void> {
     requireAvailable(context, action); //                                     503
     observation.identifies();
     // No await of a plain value: it would cost a microtask in each request.
-    const identity = action.identify?.(target.query) ?? identify(context, action, form !== undefined); //                            400, 401, 413, 429, 503
+    const identity = action.identify?.(target.query) ?? identify(context, action, form !== undefined); // 400, 401, 413, 429, 503
     const principal = identity instanceof Promise ? await identity : identity;
     context.principal = principal;
     observation.identified(principal);
@@ -159,13 +159,6 @@ function addVersionFields(
   // A call after the sunset is refused before its caller is known.
   if (isSunset(retirement, now)) countCall(context, served, '');
   common.push(...retirementFields(version, retirement, now));
-}
-
-/** Counts a call of a version that retires. Pages for browsers belong to no version. */
-function countCall(context: RequestContext, { version, retirement }: ServedVersion, type: string): void {
-  if (!isRetiring(retirement) || type === HTML_TYPE) return;
-  const { options, principal } = context;
-  options.countCall?.(version, principal.subject, presentedBy(context).address);
 }
 
 /** What to respond to a request that failed before it was counted: its own problem, or the 429 of its address. */

@@ -1,5 +1,7 @@
 import type { Presented } from '../auth/scheme.js';
+import { HTML_TYPE } from '../collection/representation.js';
 import { rateLimited, unavailable } from '../errors/errors.js';
+import { isRetiring } from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
 import type { Endpoint, Match } from '../http/router.js';
 import { clientKey } from '../limits/client-key.js';
@@ -7,6 +9,7 @@ import { NOBODY, type Principal } from '../principal.js';
 import { readBytes } from '../transport/request-body.js';
 import type { RequestContext } from './context.js';
 import { finish } from './respond.js';
+import type { ServedVersion } from './served-version.js';
 
 /** The response to OPTIONS. It needs no credential, since browsers send none with a CORS preflight. */
 export function optionsReply(
@@ -58,4 +61,15 @@ export function readBytesOnce(context: RequestContext): Promise<Buffer> {
   });
   context.bytes ??= readBytes(req, res, options, sender, observation);
   return context.bytes;
+}
+
+/** Counts a call of a version that retires. Pages for browsers belong to no version. */
+export function countCall(
+  context: RequestContext,
+  { version, retirement }: ServedVersion,
+  type: string,
+): void {
+  if (!isRetiring(retirement) || type === HTML_TYPE) return;
+  const { options, principal } = context;
+  options.countCall?.(version, principal.subject, presentedBy(context).address);
 }

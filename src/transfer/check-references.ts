@@ -2,7 +2,7 @@ import type { Column } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
 import { fill } from '../db/statements.js';
-import { duplicate, unknownReference } from '../errors/errors.js';
+import { duplicate, unknownReference } from '../errors/record-errors.js';
 import { isObject, type Json, member, setMember } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import type { Draft } from './batch.js';

@@ -86,6 +86,7 @@ t.test('what only one place does is done in that place', async (t) => {
   only(/prepare: true/, ['db/pool/prepared.ts']);
   only(/new Problem\(/, [
     'errors/errors.ts',
+    'errors/record-errors.ts',
     'errors/limit-errors.ts',
     'errors/patch-errors.ts',
     'errors/webhook-errors.ts',

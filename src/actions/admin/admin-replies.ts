@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { preconditionFailed } from '../../errors/errors.js';
+import { preconditionFailed } from '../../errors/record-errors.js';
 import { evaluate, matchesStrongly, readConditions } from '../../http/preconditions.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';

@@ -1,6 +1,7 @@
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Db } from '../../db/db.js';
-import { absent, badRequest } from '../../errors/errors.js';
+import { badRequest } from '../../errors/errors.js';
+import { absent } from '../../errors/record-errors.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { parseUuid } from '../../uuid.js';

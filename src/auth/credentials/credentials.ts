@@ -1,7 +1,7 @@
 import type { Db, Row } from '../../db/db.js';
 import { databaseErrorOf, UNIQUE_VIOLATION } from '../../db/sqlstate.js';
 import { readStatements } from '../../db/statements.js';
-import { duplicate } from '../../errors/errors.js';
+import { duplicate } from '../../errors/record-errors.js';
 import { scopesOf } from '../../principal.js';
 import { nextIdentity } from '../../uuid.js';
 

@@ -1,0 +1,124 @@
+import type { DocumentSettings } from './actions/api-documents.js';
+import type { BatchLimits } from './actions/batch-results.js';
+import { forAllMatching } from './actions/bulk.js';
+import type { WriteSettings } from './actions/conditional-write.js';
+import { create, createNested } from './actions/create.js';
+import { get } from './actions/get.js';
+import { withIdempotency } from './actions/idempotency.js';
+import { asJsonServer } from './actions/json-server.js';
+import { list, listNested } from './actions/list.js';
+import { restrictCreationToOwn, restrictToOwnRecord } from './actions/own-records.js';
+import { patch } from './actions/patch.js';
+import type { ProtectedResource } from './actions/protected-resource.js';
+import { queryBy } from './actions/query.js';
+import { remove } from './actions/remove.js';
+import { replace } from './actions/replace.js';
+import { type Collection, openCollection } from './collection/collection.js';
+import type { Resource } from './collection/resource.js';
+import type { Db } from './db/db.js';
+import type { Feed } from './events/feed.js';
+import { type Action, type Route, requiring } from './http/router.js';
+import type { Requirement, ScopeRequirement } from './principal.js';
+
+/** What the operator decides about the API. */
+export interface ApiSettings extends WriteSettings, BatchLimits {
+  /** Whether deleted ids are remembered: 410. */
+  readonly tombstones: boolean;
+  /** Lists have the parameters and responses of json-server. */
+  readonly isJsonServer: boolean;
+  /** Seconds for which a response is stored for a repeat with the same Idempotency-Key. */
+  readonly idempotencyTtlSeconds: number;
+}
+
+/** What the routes of collections need. `feed` is undefined with EVENTS=off. */
+export interface Api {
+  readonly db: Db;
+  readonly collections: readonly Collection[];
+  readonly settings: ApiSettings &
+    ProtectedResource &
+    Omit<DocumentSettings, 'resources' | 'hasEvents'> & { readonly publicPrefix: string };
+  readonly feed: Feed | undefined;
+}
+
+/** Opens all collections. */
+export function openCollections(db: Db, resources: readonly Resource[], tombstones: boolean): Collection[] {
+  return resources.map((resource) => openCollection(db, resource, tombstones));
+}
+
+export function idempotent({ db, collections, settings }: Api, action: Action): Action {
+  return withIdempotency(db, settings.idempotencyTtlSeconds, collections, action);
+}
+
+/** The two paths of a collection. */
+export function collectionRoutes(api: Api, collection: Collection): Route[] {
+  const { db, settings, feed } = api;
+  const { resource } = collection;
+  const { name } = resource;
+  const isChild = resource.isOwned;
+  const ownership: ScopeRequirement['ownership'] = resource.owner ? 'path' : isChild ? 'record' : undefined;
+  const read = requirementOf(resource.scopes.read, ownership);
+  const write: ScopeRequirement = { scopes: [resource.scopes.write], ownership };
+  const ofRecord = (action: Action) => (isChild ? restrictToOwnRecord(db, collection, action) : action);
+  const creation = isChild ? restrictCreationToOwn(collection, create(collection)) : create(collection);
+  const readAll = requirementOf(resource.scopes.read, isChild ? ownership : undefined);
+  const compatible = settings.isJsonServer ? asJsonServer : (action: Action) => action;
+  const listing = compatible(list(collection, api.collections, feed));
+  const writeAll: ScopeRequirement = { scopes: [resource.scopes.write] };
+  const creator = { scopes: write.scopes, ownership: isChild ? ownership : undefined };
+  return [
+    {
+      path: `/${name}`,
+      actions: {
+        GET: requiring(readAll, listing),
+        QUERY: requiring(readAll, queryBy(listing)),
+        PATCH: requiring(
+          writeAll,
+          idempotent(api, forAllMatching(db, collection, patch(collection, settings))),
+        ),
+        DELETE: requiring(writeAll, forAllMatching(db, collection, remove(collection, settings))),
+        POST: requiring(creator, idempotent(api, creation)),
+      },
+    },
+    {
+      path: `/${name}/:id`,
+      actions: {
+        GET: requiring(read, ofRecord(get(collection))),
+        PUT: requiring(write, ofRecord(replace(collection, settings))),
+        PATCH: requiring(write, idempotent(api, ofRecord(patch(collection, settings)))),
+        DELETE: requiring(write, ofRecord(remove(collection, settings))),
+      },
+    },
+  ];
+}
+
+/** What reading requires; without a scope, nothing. */
+function requirementOf(scope: string | undefined, ownership?: ScopeRequirement['ownership']): Requirement {
+  return scope === undefined ? 'nothing' : { scopes: [scope], ownership };
+}
+
+/** The path of a collection under its parent. */
+export function nestedRoutes(api: Api, collection: Collection): Route[] {
+  const { name } = collection.resource;
+  const parentName = collection.resource.parent?.to;
+  const parent = api.collections.find(({ resource }) => resource.name === parentName);
+  if (!parent) return [];
+  const ownership = parent.resource.owner ? 'path' : undefined;
+  const { read, write } = collection.resource.scopes;
+  const ofParent = parent.resource.scopes.read;
+  const compatible = api.settings.isJsonServer ? asJsonServer : (action: Action) => action;
+  const listing = compatible(listNested(collection, parent, api.collections, api.feed));
+  const requirement = (...scopes: (string | undefined)[]): Requirement => {
+    const required = scopes.filter((scope) => scope !== undefined);
+    return required.length === 0 ? 'nothing' : { scopes: required, ownership };
+  };
+  return [
+    {
+      path: `/${parentName}/:id/${name}`,
+      actions: {
+        GET: requiring(requirement(read, ofParent), listing),
+        QUERY: requiring(requirement(read, ofParent), queryBy(listing)),
+        POST: requiring(requirement(write, ofParent), idempotent(api, createNested(collection))),
+      },
+    },
+  ];
+}
