@@ -148,7 +148,7 @@ t.test('no code knows a collection by its name, except the sign-in of users', as
   const names = /['"`/](users|items|posts)['"`/?]|\buser_id\b|\bUSER_NOT_FOUND\b/;
   const found: string[] = [];
   for (const file of readdirSync(src, { recursive: true, encoding: 'utf8' })) {
-    if (!file.endsWith('.ts') || /^(auth|passwords)\//.test(file)) continue;
+    if (!file.endsWith('.ts') || /^(auth\/|passwords\/|cli\/users\.ts)/.test(file)) continue;
     const code = readFileSync(join(src, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
     if (names.test(code)) found.push(file);
   }
