@@ -18,8 +18,6 @@ import { migrateRenamed, writeRenamed } from './renamed.js';
  */
 const FAULTS = 'faults';
 const TEMPLATE = 'plinth_template';
-/** Names of long test files, or how they begin, in ascending order. */
-const LONGEST = ['browser/', 'api/linearizability', 'system/', 'renamed/'];
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const MIN_MEMORY_BYTES = 8 * 1024 ** 3;
@@ -107,11 +105,8 @@ async function runTap(
   return exitCode ?? 1;
 }
 
-/** The test files, those that take longest first, so that none runs alone at the end. */
 function testFiles(folder: string, faults: boolean): string[] {
-  const rank = (name: string) => LONGEST.findIndex((start) => name.startsWith(start));
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.js') && name.startsWith(`${FAULTS}${sep}`) === faults)
-    .sort((a, b) => rank(b) - rank(a))
     .map((name) => join(folder, name));
 }
