@@ -113,7 +113,7 @@ export function writeRenamed(): void {
 function withCurrentTest(text: string): string {
   return text.replace(
     /^import t(?:, \{\})? from 'tap';$/m,
-    `import { current as t } from './current-test.js';`,
+    `import { current as t } from '../support/current-test.js';`,
   );
 }
 
