@@ -25,7 +25,7 @@ t.test('a folder that cannot hold the data is one line that says what to do', as
     child.stderr.on('data', (chunk) => {
       err += chunk;
     });
-    t.equal(await new Promise((resolve) => child.on('close', resolve)), 1, DATA_DIR);
+    t.equal(await new Promise((resolve) => child.on('close', resolve)), 69, DATA_DIR);
     t.match(
       err,
       /^plinth: DATA_DIR \S+ cannot be written: [^\n]+; set DATA_DIR to a folder [^\n]+\n$/,
