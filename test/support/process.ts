@@ -13,7 +13,7 @@ import { COLLECTIONS } from './names.js';
 export const HOSTS = 'a x plinth.test';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 /** A service as it is run: a process of its own. */
 export interface ServiceProcess {
