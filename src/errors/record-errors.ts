@@ -4,7 +4,7 @@ import { type Code, Problem } from './problem.js';
 export const absent = (singular: string, shape: 'simple' | 'empty', code: Code = 'NOT_FOUND') =>
   new Problem(404, code, `No such ${singular}.`, { shape });
 
-/** The code for a missing record of a kind: USER_NOT_FOUND for `user`. */
+/** The code for a missing record: USER_NOT_FOUND for `user`. */
 export const notFoundCode = (singular: string): Code =>
   `${singular.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`;
 

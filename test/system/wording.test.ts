@@ -32,7 +32,6 @@ const TERMS: readonly (readonly [pattern: RegExp, instead: string])[] = [
 /** Lines with one of these have a word that looks like a term and is none, or that others prescribe. */
 const EXCEPTIONS: readonly RegExp[] = [
   /RATE_LIMITED|_TAKEN\b/,
-  /\bof a kind: USER_NOT_FOUND/,
   /\blast_answer\b/, // a field of the API
   /\bANSWER_BYTES\b/, // the former name of a setting
   /\)\.waitFor\(\)/, // Playwright
