@@ -105,17 +105,19 @@ export async function until<T>(
   }
 }
 
-/** A folder for a cluster, its real path. When the test ends, a server that is left in it is ended. */
+/** A folder for a cluster, its real path. When the test ends, a server that is left in it, or in its `data`, is ended. */
 export async function dataFolder(t: Test): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'plinth-data-')));
   await chmod(folder, 0o755);
   t.teardown(async () => {
-    const pid = serverPid(folder);
-    if (pid !== undefined && isServerOf(pid, folder)) {
+    for (const dataDir of [folder, join(folder, 'data')]) {
+      const pid = serverPid(dataDir);
+      if (pid === undefined || !isServerOf(pid, dataDir)) continue;
       process.kill(pid, 'SIGQUIT');
       await until('the server that was left ends', () => !isAlive(pid));
     }
-    await rm(folder, { recursive: true, force: true });
+    // A process of the server may write a last file after its parent ended.
+    await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   });
   return folder;
 }
