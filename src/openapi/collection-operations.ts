@@ -1,7 +1,6 @@
 import type { Resource } from '../collection/resource.js';
 import { notFoundCode } from '../errors/record-errors.js';
 import {
-  arrayOf,
   type Descriptions,
   type ErrorRef,
   error,
@@ -20,7 +19,7 @@ import {
   read,
   writeErrors,
 } from './record-operations.js';
-import { schemaNames } from './record-schemas.js';
+import { listedRecords, schemaNames } from './record-schemas.js';
 import { bulk, remove, write } from './write-operations.js';
 
 const JSON_TYPE = 'application/json';
@@ -122,8 +121,8 @@ function numberedList(
   resource: Resource,
   { isJsonServer }: CollectionSettings,
 ): { description: string; schema: Schema } {
-  const { record, page } = schemaNames(resource);
-  const array = arrayOf(schemaRef(record));
+  const { page } = schemaNames(resource);
+  const array = listedRecords(resource, 'numbered');
   const isPage = resource.list === 'page' && !isJsonServer;
   const { sortable, searchable } = resource;
   // With `sort`, `order` or `search` and without `page` or `limit`, the specification asks for an array.

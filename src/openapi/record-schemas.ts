@@ -14,14 +14,21 @@ const OWN: Readonly<Record<string, Schema>> = {
 /** The names of a collection's schemas. */
 export function schemaNames({ name, singular }: Resource) {
   const record = typeName(singular);
-  return { record, input: `${record}Input`, patch: `${record}Patch`, page: `${typeName(name)}Page` };
+  return {
+    record,
+    partial: `Partial${record}`,
+    input: `${record}Input`,
+    patch: `${record}Patch`,
+    page: `${typeName(name)}Page`,
+  };
 }
 
 /**
- * The schemas of a collection: a record in a list, one with its links, what creates one, what changes one, and a page.
+ * The schemas of a collection: a record, one with the members that `fields` names, what creates one, what changes one,
+ * and a page.
  */
 export function recordSchemas(resource: Resource, { lists }: Version): Record<string, Schema> {
-  const { record, input, patch, page } = schemaNames(resource);
+  const { record, partial, input, patch, page } = schemaNames(resource);
   const { properties, required, ...rules } = declared(resource);
   const shown = visible(resource, properties);
   const inputs = settable(resource, properties);
@@ -32,6 +39,12 @@ export function recordSchemas(resource: Resource, { lists }: Version): Record<st
       ...(typeof list === 'string' ? { description: list } : {}),
       properties: { ...OWN, ...shown, _links: schemaRef('Links') },
       required: [...Object.keys(OWN), ...required.filter((name) => Object.hasOwn(shown, name))],
+    },
+    [partial]: {
+      description: 'A record with the members that `fields` names.',
+      type: 'object',
+      properties: { ...OWN, ...shown, _links: schemaRef('Links') },
+      required: ['id'],
     },
     [input]: {
       ...rules,
@@ -46,11 +59,17 @@ export function recordSchemas(resource: Resource, { lists }: Version): Record<st
       ),
     },
     [page]: objectOf({
-      data: arrayOf(lists === 'keyset' ? linked(record) : schemaRef(record)),
+      data: listedRecords(resource, lists),
       meta: schemaRef('PageMeta'),
       links: schemaRef('PageLinks'),
     }),
   };
+}
+
+/** The records of a list, which `fields` may limit to some members. */
+export function listedRecords(resource: Resource, lists: Version['lists']): Schema {
+  const { record, partial } = schemaNames(resource);
+  return arrayOf({ anyOf: [lists === 'keyset' ? linked(record) : schemaRef(record), schemaRef(partial)] });
 }
 
 /** A record with its links. */
