@@ -83,6 +83,28 @@ t.test('a role without permissions', async (t) => {
   ]);
 });
 
+t.test('a database without the extension for searches, which its role may not create', async (t) => {
+  const admin = postgres(SERVER_URL, { max: 1, onnotice: () => undefined });
+  t.teardown(() => admin.end());
+  const name = `doctor_trigrams_${process.pid}`;
+  await admin.unsafe(`create role ${name} login password 'x'`);
+  await admin.unsafe(`create database ${name} template template0`);
+  t.teardown(async () => {
+    await admin.unsafe(`drop database ${name} with (force)`);
+    await admin.unsafe(`drop role ${name}`);
+  });
+  const url = new URL(SERVER_URL);
+  url.pathname = `/${name}`;
+  const sql = postgres(String(url), { max: 1 });
+  await sql.unsafe(`grant create on schema public to ${name}`);
+  await sql.end();
+  [url.username, url.password] = [name, 'x'];
+  const { checks } = await doctor(t, { DATABASE_URL: String(url) });
+  t.match(faultsOf(checks), [
+    `permissions problem: the extension pg_trgm is missing, and the role ${name} may not create it; as a superuser: create extension pg_trgm`,
+  ]);
+});
+
 t.test('a database that is read-only', async (t) => {
   const url = await testDatabase(t);
   const sql = postgres(url, { max: 1, onnotice: () => undefined });

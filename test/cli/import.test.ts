@@ -256,3 +256,27 @@ t.test('a signal ends it with the embedded database', async (t) => {
   t.equal(await ended, 130);
   await until('the server has ended', () => !isAlive(pid));
 });
+
+/** Erases the rest of a terminal's line. */
+const ERASED = '\x1b[K';
+
+t.test('a terminal shows progress in one line, which the report replaces', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const file = fileOf(
+    t,
+    Array.from({ length: 30_000 }, (_, at) => ({ name: `Lamp ${at}`, price: at })),
+  );
+  const command = [process.execPath, COMMAND, 'import', 'items', file].map((word) => `'${word}'`).join(' ');
+  const child = spawn('script', ['-qec', command, '/dev/null'], {
+    env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl },
+  });
+  let shown = '';
+  child.stdout.on('data', (chunk) => {
+    shown += chunk;
+  });
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  t.equal(code, 0);
+  const lines = shown.split('\r').map((line) => line.replaceAll(ERASED, ''));
+  t.ok(lines.some((line) => /^items: \d+ records \(\d+%\)$/.test(line)));
+  t.match(lines.findLast((line) => line.trim() !== '')?.trim(), /^items: 30000 stored, 0 refused$/);
+});

@@ -1,12 +1,14 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { freePort } from '../../src/process/listen.js';
 import { newSecret } from '../../src/webhooks/secret.js';
 import { signWebhook } from '../../src/webhooks/sign.js';
-import { startProgram } from '../support/process.js';
+import { blocksOf } from '../support/page-commands.js';
+import { startProgram, until } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -111,6 +113,20 @@ server.listen(0, '127.0.0.1', async () => {
     ['2', '3', '4'],
     stdout,
   );
+});
+
+t.test('the program of docs/command.md runs as printed, but for its port', async (t) => {
+  const example = blocksOf('docs/command.md').find(({ text }) => text.includes('createPlinth'))!.text;
+  t.match(example, '.listen(3000)');
+  const port = await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' });
+  writeFileSync(join(folder, 'example.js'), example.replace('.listen(3000)', `.listen(${port})`));
+  const env = { ...process.env, DATABASE_URL: await testDatabase(t) };
+  const child = spawn(process.execPath, ['example.js'], { cwd: folder, env, stdio: 'inherit' });
+  t.teardown(() => child.kill());
+  const get = (path: string) => fetch(`http://127.0.0.1:${port}${path}`);
+  const response = await until('it listens', () => get('/data/items').catch(() => undefined));
+  t.equal(response.status, 200);
+  t.equal(await (await get('/other')).text(), 'another page');
 });
 
 t.test('the package has what the service reads, and no sources of tests', async (t) => {
