@@ -1,6 +1,7 @@
 import type { Config } from './config/config.js';
 import { hostsOf } from './config/edge.js';
 import { isLoopback } from './config/parsers.js';
+import { knownServers } from './database-url.js';
 
 /** What the start says: the address, and what a new user needs to know of the settings. */
 export function startMessage(
@@ -33,8 +34,8 @@ export function startMessage(
 /** Without the user and the password. */
 function databaseOf({ databaseUrl, dataDir }: Config): string {
   if (databaseUrl === undefined) return `embedded PostgreSQL in ${dataDir}`;
-  const { host, pathname } = new URL(databaseUrl);
-  return `PostgreSQL on ${host}${decodeURIComponent(pathname)}`;
+  const urls = knownServers(databaseUrl).urls.map((url) => new URL(url));
+  return `PostgreSQL on ${urls.map(({ host }) => host).join(', ')}${decodeURIComponent(urls[0]!.pathname)}`;
 }
 
 function accessOf(config: Config): string {

@@ -126,7 +126,7 @@ const COLLECTIONS = './collections';
 function readDatabase({ read, optional, integer, flag }: Reader) {
   const databaseUrl = optional(
     'DATABASE_URL',
-    'a URL: postgres://user:password@host/database',
+    'a URL, postgres://user:password@host/database; several hosts are separated by commas, and target_session_attrs may be `primary` or `read-write`',
     parseDatabaseUrl,
   );
   return {

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
+import { serversOf } from '../database-url.js';
 import { isLoopbackAddress, type Network, parseNetwork } from '../ip-address.js';
 
 export const SECURE_URL = 'an https URL, or an http URL of a loopback address';
@@ -56,16 +57,8 @@ export function parseWorkers(text: string): number | undefined {
   return value >= 1 && value <= MAX_WORKERS ? value : undefined;
 }
 
-export function parseDatabaseUrl(text: string): string | undefined {
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return undefined;
-  try {
-    // The driver throws on a password with a `%` that is not written as %25.
-    decodeURIComponent(text);
-    return text;
-  } catch {
-    return undefined;
-  }
-}
+export const parseDatabaseUrl = (text: string): string | undefined =>
+  serversOf(text) === undefined ? undefined : text;
 
 /** Whether only this machine reaches a host. */
 export function isLoopback(host: string): boolean {

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Run } from './db.js';
-import { Connection } from './pool/connection.js';
+import { Dialler } from './pool/dialler.js';
+import { Hosts } from './pool/hosts.js';
 import { sendRows } from './pool/postgres-copy-errors.js';
 import { resumeSocket } from './pool/postgres-resume-socket.js';
 import { prepared } from './pool/prepared.js';
@@ -15,6 +16,9 @@ export interface BulkConnection {
   /** Passes the rows of a `copy ... to stdout` to `consume`. */
   copyOut(text: string, consume: (rows: Readable) => Promise<void>): Promise<void>;
 }
+
+/** How long the hosts may take to accept a connection. */
+const CONNECT_MS = 30_000;
 
 /** Settings of the session that concern triggers. */
 export interface BulkSettings {
@@ -36,8 +40,8 @@ export async function withBulkConnection<T>(
     'plinth.events': events ? 'on' : 'off',
     'plinth.tombstones': tombstones ? 'on' : 'off',
   };
-  const connection = new Connection({ url, settings, noDelay: true }, () => undefined);
-  await connection.opened;
+  const dialler = new Dialler({ hosts: new Hosts(url), settings, noDelay: true }, () => undefined);
+  const connection = await dialler.dial(CONNECT_MS);
   const { sql } = connection;
   try {
     return await work({

@@ -4,6 +4,7 @@ import { createDbMetrics, type DbMetrics } from '../telemetry/metrics.js';
 import { nameOf, trackWait } from '../telemetry/wait-tracking.js';
 import { copy } from './pool/copy.js';
 import { ExclusivePool, type Lease } from './pool/exclusive-pool.js';
+import { Hosts } from './pool/hosts.js';
 import { type Listening, listen } from './pool/listen.js';
 import { PipelinedPool } from './pool/pipelined-pool.js';
 import { prepared, type Row, type Value } from './pool/prepared.js';
@@ -63,8 +64,9 @@ const MAX_WAITING = 32;
 export function connect(url: string, options: DbOptions, metrics = createDbMetrics()): Db {
   const { connections, searches, streams, timeoutMs } = options;
   const settings = settingsOf(options);
+  const hosts = new Hosts(url);
   const poolOptions = (size: number, kind: keyof typeof settings) => ({
-    url,
+    hosts,
     timeoutMs,
     size,
     settings: settings[kind],
@@ -98,7 +100,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
         withLease(copies, 'stream', (lease) => copy(lease, { text, settings, consume, cancel })),
       ),
     listen: (channel, listening) => {
-      const end = listen(url, timeoutMs, channel, listening);
+      const end = listen(hosts, timeoutMs, channel, listening);
       listeners.push(end);
       return end;
     },

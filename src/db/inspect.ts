@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
+import { driverUrl } from '../database-url.js';
 import type { Row } from './db.js';
 import { withSchemaConnection } from './schema-connection.js';
 import { readStatements } from './statements.js';
@@ -71,7 +72,12 @@ const CHANNEL = 'plinth_inspection';
 
 /** Whether a notification arrives on a connection that listens: a pooler of transactions loses it. Rejects if it cannot listen. */
 export async function receivesNotifications(url: string, timeoutMs: number): Promise<boolean> {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined, fetch_types: false, connect_timeout: 5 });
+  const sql = postgres(driverUrl(url), {
+    max: 1,
+    onnotice: () => undefined,
+    fetch_types: false,
+    connect_timeout: 5,
+  });
   try {
     const received = new Promise<true>((resolve, reject) => {
       const notify = () => sql.notify(CHANNEL, '');

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import postgres from 'postgres';
+import { driverUrl } from '../database-url.js';
 import { ExitError } from '../exit-error.js';
 import type { Run } from './db.js';
 import { listMigrations, readSql } from './sql-files.js';
@@ -28,7 +29,7 @@ export const MIN_VERSION = 150_000;
  * migration fails, or when an applied one has changed.
  */
 export async function migrate(url: string, timeoutMs: number): Promise<void> {
-  const sql = postgres(url, {
+  const sql = postgres(driverUrl(url), {
     max: 1,
     connect_timeout: Math.max(1, Math.ceil(timeoutMs / 1000)),
     onnotice: () => undefined,

@@ -1,4 +1,5 @@
 import postgres from 'postgres';
+import { driverUrl } from '../database-url.js';
 import type { Row, Run } from './db.js';
 
 /** A connection of its own for changes of the schema, which may take long. */
@@ -14,7 +15,7 @@ export async function withSchemaConnection<T>(
   work: (connection: SchemaConnection) => Promise<T>,
   connectMs = 30_000,
 ): Promise<T> {
-  const sql = postgres(url, {
+  const sql = postgres(driverUrl(url), {
     max: 1,
     onnotice: () => undefined,
     fetch_types: false,

@@ -3,11 +3,15 @@ import postgres from 'postgres';
 import { stabilizeClasses } from './postgres-stable-classes.js';
 
 export interface ConnectionOptions {
+  /** Names one host. */
   readonly url: string;
+  /** Whether a server that accepts no writes is refused. */
+  readonly requiresPrimary?: boolean;
   /** Settings of the session; undefined: the server's default. */
   readonly settings: Readonly<Record<string, string | number | undefined>>;
   /** Whether a short message is sent before the server has acknowledged the one before: COPY would wait at its end. */
   readonly noDelay?: boolean;
+  readonly onNotification?: (channel: string, payload: string) => void;
 }
 
 /** An error with a code that `problemOf` (sqlstate.ts) maps. */
@@ -17,10 +21,13 @@ export function connectionError(code: string, message: string): Error {
 
 const END_S = 2;
 
+/** The server is a standby, or a primary that was demoted (SQLSTATE read_only_sql_transaction). */
+export const READ_ONLY = '25006';
+
 /** The address in the driver's options. */
 interface Target {
-  readonly host: readonly string[];
-  readonly port: readonly number[];
+  readonly host: readonly [string];
+  readonly port: readonly [number];
   readonly path: string | false;
 }
 
@@ -39,27 +46,33 @@ export class Connection {
   /** Why the connection was lost; undefined while it is usable. */
   lost: Error | undefined;
   #socket: net.Socket | undefined;
-  #attempts = 0;
+  #isDialled = false;
   #reject: (reason: Error) => void = () => undefined;
 
   /** `onLost` is called once when the session ends, for whatever reason. */
   constructor(
-    { url, settings, noDelay = false }: ConnectionOptions,
+    { url, settings, requiresPrimary = false, noDelay = false, onNotification }: ConnectionOptions,
     readonly onLost: (lost: Connection) => void,
   ) {
     const driver = {
       ...driverOptions(settings),
       socket: (target: Target) => this.#connect(target, noDelay),
       onclose: () => this.#lose(),
+      // Missing in the driver's types; its own `listen` is based on it.
+      ...(onNotification && { onnotify: onNotification }),
     };
     this.sql = postgres(url, driver);
     this.opened = new Promise((resolve, reject) => {
       this.#reject = reject;
-      const query = this.sql<{ pid: string }[]>`select pg_backend_pid()::text as pid`;
+      const query = this.sql<{ pid: string; isReadOnly: boolean }[]>`select pg_backend_pid()::text as pid,
+        pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
       query.then((rows) => {
         stabilizeClasses(query.constructor, rows.constructor);
-        this.pid = rows[0]!.pid;
-        resolve(this);
+        const { pid, isReadOnly } = rows[0]!;
+        this.pid = pid;
+        if (requiresPrimary && isReadOnly)
+          this.destroy(connectionError(READ_ONLY, 'the server accepts no writes'));
+        else resolve(this);
       }, reject);
     });
   }
@@ -86,18 +99,16 @@ export class Connection {
     this.destroy();
   }
 
-  /** Opens the driver's socket, for each host of the URL once. */
+  /** Opens the driver's socket, once. */
   #connect({ host, port, path }: Target, noDelay: boolean): net.Socket {
-    const at = this.#attempts++;
-    if (this.lost || at >= host.length) {
+    if (this.lost || this.#isDialled) {
       this.#lose(connectionError('CONNECTION_CLOSED', 'the server closed the connection before it was open'));
       throw this.lost;
     }
-    const socket = path
-      ? net.connect(path)
-      : net.connect({ host: host[at]!, port: port[at] ?? port[0]!, noDelay });
+    this.#isDialled = true;
+    const socket = path ? net.connect(path) : net.connect({ host: host[0], port: port[0], noDelay });
     // The driver verifies the server's certificate against the socket's host.
-    this.#socket = Object.assign(socket, { host: host[at], port: port[at] });
+    this.#socket = Object.assign(socket, { host: host[0], port: port[0] });
     return socket;
   }
 

@@ -1,9 +1,13 @@
-import { Connection, type ConnectionOptions, connectionError } from './connection.js';
+import { Connection, type ConnectionOptions, connectionError, READ_ONLY } from './connection.js';
+import type { Hosts } from './hosts.js';
 
 /** After a failure no further connection is attempted for this time, in milliseconds. */
 const PAUSE_MS = 50;
-/** An attempt without a response gets a second one beside it, renewed at this interval, in milliseconds. */
+/** An attempt without a response gets another one beside it, at this interval in milliseconds. */
 const RETRY_MS = 500;
+
+/** The options of the connections that a dialler opens. */
+export type DialOptions = Omit<ConnectionOptions, 'url' | 'requiresPrimary'> & { readonly hosts: Hosts };
 
 export const stoppedError = () => connectionError('CONNECTION_ENDED', 'the service is stopping');
 
@@ -14,7 +18,7 @@ export class Dialler {
   #failedAt = 0;
 
   constructor(
-    readonly options: ConnectionOptions,
+    readonly options: DialOptions,
     readonly onLost: (lost: Connection) => void,
   ) {}
 
@@ -24,9 +28,9 @@ export class Dialler {
   }
 
   /**
-   * Opens a connection. One attempt has all the time; another beside it starts anew again and again, since packets lost
-   * in a network failure may never be acknowledged, even once it is over. Rejects with the first failure, with ETIMEDOUT
-   * after `connectMs`, and when the pool stops.
+   * Opens a connection to the first host that accepts one. The first attempt has all the time; others beside it start
+   * anew again and again, since packets lost in a network failure may never be acknowledged, even once it is over. Rejects
+   * with the failure of the last host, with ETIMEDOUT after `connectMs`, and when the pool stops.
    */
   async dial(connectMs: number): Promise<Connection> {
     try {
@@ -40,14 +44,23 @@ export class Dialler {
     }
   }
 
+  /** Closes a connection whose server turned out to accept no writes, if another host may. */
+  noticeError(connection: Connection, error: unknown): void {
+    if (this.options.hosts.requiresPrimary && (error as { code?: unknown } | null)?.code === READ_ONLY)
+      connection.destroy(error as Error);
+  }
+
   stop(): void {
     this.#stop.abort();
   }
 
   #race(connectMs: number): Promise<Connection> {
     const { signal } = this.#stop;
+    const { hosts, ...options } = this.options;
+    const { urls, requiresPrimary } = hosts;
     const attempts: Connection[] = [];
     let isSettled = false;
+    let started = 0;
     return new Promise((resolve, reject) => {
       const settle = (outcome: Connection | Error): void => {
         if (isSettled) return;
@@ -60,14 +73,29 @@ export class Dialler {
         else reject(outcome);
       };
       const attempt = (): void => {
-        const connection = new Connection(this.options, (lost) => isSettled && this.onLost(lost));
+        const url = urls[started++ % urls.length]!;
+        const connection = new Connection(
+          { ...options, url, requiresPrimary },
+          (lost) => isSettled && this.onLost(lost),
+        );
         attempts.push(connection);
-        // The failure of an abandoned attempt indicates nothing about the server.
-        connection.opened.then(settle, (error) => attempts.includes(connection) && settle(error));
+        connection.opened.then(
+          () => {
+            hosts.prefer(url);
+            settle(connection);
+          },
+          (error) => {
+            // The failure of an abandoned attempt indicates nothing about the server.
+            if (!attempts.includes(connection) || isSettled) return;
+            if (started < urls.length) attempt();
+            else settle(error);
+          },
+        );
       };
       const abort = () => settle(stoppedError());
       const retry = setInterval(() => {
-        attempts.splice(1, 1)[0]?.destroy();
+        if (urls.length > 1) hosts.avoid(urls[(started - 1) % urls.length]!);
+        if (attempts.length > urls.length) attempts.splice(1, 1)[0]?.destroy();
         attempt();
       }, RETRY_MS);
       const late = connectionError('ETIMEDOUT', 'the database did not open a connection in time');

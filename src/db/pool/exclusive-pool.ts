@@ -85,6 +85,9 @@ export class ExclusivePool {
       this.#leases.add(lease);
       this.#startChecks();
       return await Promise.race([work(lease), lease.broken]);
+    } catch (error) {
+      if (lease) this.#dialler.noticeError(lease.connection, error);
+      throw error;
     } finally {
       if (lease) this.#giveBack(lease);
       if (lease?.hasSlot !== false) this.#releaseSlot();

@@ -1,4 +1,6 @@
-import postgres from 'postgres';
+import type { Connection } from './connection.js';
+import { Dialler } from './dialler.js';
+import type { Hosts } from './hosts.js';
 
 export interface Listening {
   readonly onMessage: (payload: string) => void;
@@ -16,46 +18,54 @@ const RETRY_MS = 250;
  * this. The driver's own `listen` does not report a loss, and gives up when its first attempt to reconnect fails.
  */
 export function listen(
-  url: string,
+  hosts: Hosts,
   connectMs: number,
   channel: string,
   { onMessage, onOpen, onLost }: Listening,
 ): () => Promise<void> {
-  let ended = false;
+  let hasEnded = false;
   let retry: NodeJS.Timeout | undefined;
+  let current: Connection | undefined;
 
-  const open = (): postgres.Sql => {
-    let lost = false;
-    const lose = (reason: unknown): void => {
-      if (lost || ended) return;
-      lost = true;
-      void sql.end({ timeout: 0 });
-      onLost(reason);
-      retry = setTimeout(() => {
-        current = open();
-      }, RETRY_MS).unref();
-    };
-    const options = {
-      max: 1,
-      connect_timeout: Math.max(1, Math.ceil(connectMs / 1000)),
-      idle_timeout: 0,
-      max_lifetime: null,
-      fetch_types: false,
-      onnotice: () => undefined,
-      onclose: () => lose(new Error('the connection was lost')),
-      // Missing in the driver's types; its own `listen` is based on it.
-      onnotify: (from: string, payload: string) => !lost && from === channel && onMessage(payload),
-      connection: { application_name: 'plinth listen' },
-    };
-    const sql = postgres(url, options);
-    sql`listen ${sql(channel)}`.then(() => !lost && !ended && onOpen(), lose);
-    return sql;
+  const lose = (reason: unknown): void => {
+    if (hasEnded) return;
+    onLost(reason);
+    retry = setTimeout(open, RETRY_MS).unref();
+  };
+  const loseCurrent = (connection: Connection, reason: unknown): void => {
+    if (connection !== current) return;
+    current = undefined;
+    lose(reason);
+  };
+  const onNotification = (from: string, payload: string) => {
+    if (from === channel) onMessage(payload);
+  };
+  const dialler = new Dialler(
+    { hosts, settings: { application_name: 'plinth listen' }, onNotification },
+    (lost) => loseCurrent(lost, lost.lost),
+  );
+  const open = async (): Promise<void> => {
+    let connection: Connection;
+    try {
+      connection = await dialler.dial(connectMs);
+    } catch (error) {
+      return lose(error);
+    }
+    current = connection;
+    if (connection.lost) return loseCurrent(connection, connection.lost);
+    try {
+      await connection.sql`listen ${connection.sql(channel)}`;
+      if (current === connection && !hasEnded) onOpen();
+    } catch (error) {
+      connection.destroy(error as Error);
+    }
   };
 
-  let current = open();
+  void open();
   return async () => {
-    ended = true;
+    hasEnded = true;
     clearTimeout(retry);
-    await current.end({ timeout: 0 });
+    dialler.stop();
+    current?.destroy();
   };
 }

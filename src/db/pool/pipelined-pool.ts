@@ -92,6 +92,7 @@ export class PipelinedPool {
       (error) => {
         tasks.delete(task);
         task.reject(error);
+        this.#dialler.noticeError(connection, error);
       },
     );
   }

@@ -1,6 +1,7 @@
-import { type Connection, type ConnectionOptions, connectionError } from './connection.js';
+import { type Connection, connectionError } from './connection.js';
+import type { DialOptions } from './dialler.js';
 
-export interface PoolOptions extends ConnectionOptions {
+export interface PoolOptions extends DialOptions {
   /** Maximum number of connections. */
   readonly size: number;
   /** Limit of a statement, of opening a connection, and of the wait for either; milliseconds. */
