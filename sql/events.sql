@@ -4,8 +4,12 @@
 -- name: snapshot
 select coalesce((select max(seq) from events), floor) as newest, floor,
   pg_snapshot_xmin(snapshot)::text as xmin,
-  (pg_snapshot_xmax(snapshot)::text::bigint + age(pg_snapshot_xmax(snapshot)::xid))::text as next
+  (pg_snapshot_xmax(snapshot)::text::bigint + age(pg_snapshot_xmax(snapshot)::xid))::text as next,
+  (select max(number) from feed_epochs) as epoch
 from events_floor, pg_current_snapshot() as snapshot;
+
+-- name: epochs
+select name, first_after from feed_epochs order by number;
 
 -- The last number that was ever drawn: a cursor beyond it belongs to another database.
 -- name: last_number

@@ -1,7 +1,6 @@
 import { JSON_TYPE } from '../collection/representation.js';
 import { badRequest } from '../errors/errors.js';
 import { envelopeOf } from '../events/cloudevents.js';
-import { cursorOf, parseCursor } from '../events/cursor.js';
 import type { Feed } from '../events/feed.js';
 import { type Filter, filterOf } from '../events/filter.js';
 import type { Batch } from '../events/outbox.js';
@@ -77,7 +76,7 @@ async function readQuery(feed: Feed, request: Request): Promise<Query> {
   // A client that reconnects repeats its address, and sends its last position in Last-Event-ID.
   const last = type === STREAM_TYPE ? String(headers['last-event-id'] ?? '') : '';
   const text = last !== '' ? last : given.get('after');
-  const after = await feed.start(text === null ? undefined : text === 'now' ? text : parseCursor(text));
+  const after = await feed.start(text ?? undefined);
   const number = Number.parseInt(given.get('limit') ?? '', 10);
   const limit = Math.min(Math.max(Number.isNaN(number) ? DEFAULT_LIMIT : number, 1), MAX_LIMIT);
   const rest = `${types === null ? '' : `&types=${encodeURIComponent(types)}`}${given.has('limit') ? `&limit=${limit}` : ''}`;
@@ -122,12 +121,12 @@ function replyOf(
   type: string,
   more: readonly string[] = [],
 ): Reply {
-  const cursor = cursorOf(until);
+  const cursor = feed.cursorOf(until);
   const next = `${prefix}/events?after=${cursor}${rest}`;
-  const list = `[${events.map((event) => envelopeOf(event, feed.source)).join(',')}]`;
+  const list = `[${events.map((event) => envelopeOf(event, feed)).join(',')}]`;
   const end = `"cursor":"${cursor}","more":${until < feed.follower.horizon()}}`;
   const links = {
-    self: `${prefix}/events?after=${cursorOf(after)}${rest}`,
+    self: `${prefix}/events?after=${feed.cursorOf(after)}${rest}`,
     next,
     prev: null,
     first: `${prefix}/events${rest.replace('&', '?')}`,

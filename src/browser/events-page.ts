@@ -1,4 +1,3 @@
-import { cursorOf } from '../events/cursor.js';
 import type { Feed } from '../events/feed.js';
 import { type Html, html } from '../formats/html.js';
 import { cellOf } from '../formats/html-cells.js';
@@ -47,7 +46,7 @@ interface EventsJson {
 /** A cursor before the newest events that are retained. */
 async function beforeNewest(feed: Feed): Promise<string> {
   const oldest = await feed.start(undefined);
-  return cursorOf(Math.max(oldest, feed.follower.horizon() - LIMIT));
+  return feed.cursorOf(Math.max(oldest, feed.follower.horizon() - LIMIT));
 }
 
 function typesForm(path: string, types: string, collections: readonly string[]): Html {

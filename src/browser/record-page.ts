@@ -1,7 +1,6 @@
 import type { Collection } from '../collection/collection.js';
 import { hrefOf, referenceOf } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
-import { cursorOf } from '../events/cursor.js';
 import { type Change, readHistory } from '../events/history.js';
 import { type Html, html, type Part } from '../formats/html.js';
 import { cellOf } from '../formats/html-cells.js';
@@ -62,8 +61,8 @@ ${changes.length > 0 && html`<ul>${changes.map((change) => changeItem(site.prefi
 ${!isComplete && html`<p class="hint">Earlier changes are no longer among the newest events.</p>`}`;
 }
 
-function changeItem(prefix: string, { seq, type, time, version }: Change): Html {
-  const href = `${prefix}/events?after=${cursorOf(seq - 1)}&limit=1`;
+function changeItem(prefix: string, { cursor, type, time, version }: Change): Html {
+  const href = `${prefix}/events?after=${cursor}&limit=1`;
   const verb = type.slice(type.lastIndexOf('.') + 1);
   return html`<li><a href="${href}">${verb}</a> <time datetime="${time}">${cellOf(time)}</time> <span class="dim">version ${version}</span></li>`;
 }

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Run } from './db.js';
+import { noteFeedEpoch } from './feed-epoch.js';
 import { Dialler } from './pool/dialler.js';
 import { Hosts } from './pool/hosts.js';
 import { sendRows } from './pool/postgres-copy-errors.js';
@@ -40,7 +41,10 @@ export async function withBulkConnection<T>(
     'plinth.events': events ? 'on' : 'off',
     'plinth.tombstones': tombstones ? 'on' : 'off',
   };
-  const dialler = new Dialler({ hosts: new Hosts(url), settings, noDelay: true }, () => undefined);
+  const dialler = new Dialler(
+    { hosts: new Hosts(url), settings, noDelay: true, onOpen: events ? noteFeedEpoch : undefined },
+    () => undefined,
+  );
   const connection = await dialler.dial(CONNECT_MS);
   const { sql } = connection;
   try {

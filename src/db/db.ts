@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { type Peer, peerOf } from '../telemetry/database-address.js';
 import { createDbMetrics, type DbMetrics } from '../telemetry/metrics.js';
 import { nameOf, trackWait } from '../telemetry/wait-tracking.js';
+import { noteFeedEpoch } from './feed-epoch.js';
 import { copy } from './pool/copy.js';
 import { ExclusivePool, type Lease } from './pool/exclusive-pool.js';
 import { Hosts } from './pool/hosts.js';
@@ -70,6 +71,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
     timeoutMs,
     size,
     settings: settings[kind],
+    onOpen: options.events && kind === 'short' ? noteFeedEpoch : undefined,
   });
   const pipelined = new PipelinedPool(poolOptions(connections, 'short'));
   const searching = new PipelinedPool(poolOptions(searches, 'search'));

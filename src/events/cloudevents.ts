@@ -1,9 +1,17 @@
-import { cursorOf } from './cursor.js';
 import type { Event } from './event.js';
+import { positionText } from './position.js';
+
+/** What the envelope of an event depends on besides it. */
+export interface FeedContext {
+  /** The service's public URL, or `/`. */
+  readonly source: string;
+  /** The cursor of a position. */
+  readonly cursorOf: (position: number) => string;
+}
 
 /** An event's id, which is the same for every reader. It contains the time, since a restored database reuses numbers. */
 export function idOf({ seq, time }: Event): string {
-  return `${cursorOf(seq)}-${time.replace(/\D/g, '')}`;
+  return `${positionText(seq)}-${time.replace(/\D/g, '')}`;
 }
 
 /** The address of the record that changed. */
@@ -13,9 +21,9 @@ export function subjectOf({ type, record }: Event): string {
 
 /**
  * An event as a CloudEvents 1.0 envelope: JSON on one line, with the document as it is stored. `previous` is the version
- * that was changed or deleted, `sequence` the cursor (extension attributes). `source` is the service's public URL, or `/`.
+ * that was changed or deleted, `sequence` the cursor (extension attributes).
  */
-export function envelopeOf(event: Event, source: string): string {
+export function envelopeOf(event: Event, { source, cursorOf }: FeedContext): string {
   const { seq, type, time, version, data } = event;
   const previous = data === null ? version : version - 1;
   return `{"specversion":"1.0","id":"${idOf(event)}","source":"${source}","type":"${type}","subject":"${subjectOf(event)}","time":"${time}","sequence":"${cursorOf(seq)}"${
@@ -24,6 +32,6 @@ export function envelopeOf(event: Event, source: string): string {
 }
 
 /** An event as a message of an event stream (HTML, section 9.2.6). Its id is the cursor. */
-export function messageOf(event: Event, source: string): string {
-  return `id: ${cursorOf(event.seq)}\nevent: ${event.type}\ndata: ${envelopeOf(event, source)}\n\n`;
+export function messageOf(event: Event, context: FeedContext): string {
+  return `id: ${context.cursorOf(event.seq)}\nevent: ${event.type}\ndata: ${envelopeOf(event, context)}\n\n`;
 }

@@ -8,6 +8,8 @@ export interface Snapshot {
   readonly xmin: bigint;
   /** No transaction from this one on had begun to write. It is not the snapshot's xmax. */
   readonly next: bigint;
+  /** The number of the newest epoch. */
+  readonly epoch: number;
 }
 
 /**
@@ -30,6 +32,13 @@ export class CommitHorizon {
   /** Whether there are events that are not final yet. */
   get isBehind(): boolean {
     return this.#newest > this.#position;
+  }
+
+  /** Starts anew, in another history of the database that shares the events up to `position`. */
+  restart(position: number): void {
+    this.#position = Math.min(this.#position, position);
+    this.#newest = this.#position;
+    this.#pending = undefined;
   }
 
   /** Moves the horizon. Snapshots must be given in the order in which they were taken. */

@@ -6,15 +6,15 @@ import { cursorGone } from '../errors/record-errors.js';
 import type { EventMetrics } from '../telemetry/event-metrics.js';
 import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';
-import { cursorOf } from './cursor.js';
+import type { FeedContext } from './cloudevents.js';
+import { cursorIn, positionIn } from './epochs.js';
 import { admits, type Filter } from './filter.js';
 import { FeedFollower } from './follower.js';
 import { type Batch, lastNumber, readEvents, type Span } from './outbox.js';
 import { SseHub, type SseSettings } from './sse-hub.js';
 import { type Admit, admitReaders, type ReaderLimits } from './stream-limits.js';
 
-export type FeedSettings = Omit<SseSettings, 'source'> &
-  ReaderLimits & { readonly publicUrl: string | undefined };
+export type FeedSettings = SseSettings & ReaderLimits & { readonly publicUrl: string | undefined };
 
 /** Statements for requests in flight: each reads up to two megabytes, so there are few. */
 const READS = { max: 1, inFlight: 2, waiting: 2000 };
@@ -22,7 +22,7 @@ const READS = { max: 1, inFlight: 2, waiting: 2000 };
 const MAX_READS = 10;
 
 /** The events of the service, for requests and streams. */
-export class Feed {
+export class Feed implements FeedContext {
   readonly source: string;
   readonly streams: SseHub;
   /** Admits a reader that follows the events or waits for them. Throws 429 and 503. */
@@ -40,7 +40,7 @@ export class Feed {
     credentials: CredentialWatch,
   ) {
     this.source = settings.publicUrl ?? '/';
-    this.streams = new SseHub(db.run, follower, log, { ...settings, source: this.source }, metrics);
+    this.streams = new SseHub(db.run, follower, log, settings, this, metrics);
     this.admit = admitReaders(settings, metrics.readers, credentials);
     this.#readSpan = createBatcher<Span, Batch>(
       { ...READS, sharing: sharing(db.metrics, 'read', 'events') },
@@ -62,20 +62,25 @@ export class Feed {
 
   /** A cursor before everything that is written from now on. It is in memory, so some earlier events may follow it too. */
   cursor(): string {
-    return cursorOf(this.follower.horizon());
+    return this.cursorOf(this.follower.horizon());
   }
 
+  readonly cursorOf = (position: number): string => cursorIn(this.follower.epochs(), position);
+
   /**
-   * The position after which a reader starts: `after`; undefined: the oldest retained event; `now`: the newest. Throws 410
-   * for a position whose events were deleted, or of another database.
+   * The position after which a reader starts: a cursor; undefined: the oldest retained event; `now`: the newest. Throws 400
+   * for other texts, and 410 for a cursor whose events were deleted, or of another history of the database.
    */
-  async start(after: number | 'now' | undefined): Promise<number> {
+  async start(cursor: string | undefined): Promise<number> {
     const { follower } = this;
     const { floor } = await follower.look();
-    if (after === undefined) return floor;
-    if (after === 'now') return follower.horizon();
-    const isGone = after < floor || (after > follower.horizon() && after > (await lastNumber(this.db.run)));
-    if (isGone) throw cursorGone(cursorOf(floor));
+    if (cursor === undefined) return floor;
+    if (cursor === 'now') return follower.horizon();
+    const after = positionIn(follower.epochs(), cursor);
+    const isBeyond = async (position: number) =>
+      position > follower.horizon() && position > (await lastNumber(this.db.run));
+    if (after === undefined || after < floor || (await isBeyond(after)))
+      throw cursorGone(this.cursorOf(floor));
     return after;
   }
 
@@ -85,7 +90,7 @@ export class Feed {
     for (let reads = 1; ; reads++) {
       const horizon = this.follower.horizon();
       const batch = await this.#readSpan({ after: from, horizon, limit, filter });
-      if (from < batch.floor) throw cursorGone(cursorOf(batch.floor));
+      if (from < batch.floor) throw cursorGone(this.cursorOf(batch.floor));
       const isEnd = batch.until >= this.follower.horizon();
       if (batch.events.length > 0 || isEnd || reads === MAX_READS) return batch;
       from = batch.until;

@@ -5,6 +5,7 @@ import type { Db } from '../db/db.js';
 import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';
 import { CommitHorizon, type Snapshot } from './commit-horizon.js';
+import { type Epoch, readEpochs } from './epochs.js';
 import type { Event } from './event.js';
 import { readEvents, readSnapshot } from './outbox.js';
 
@@ -29,9 +30,9 @@ const BATCH_EVENTS = 1000;
 const SNAPSHOTS = { max: 1, inFlight: 1, waiting: 1, keyOf: () => '' };
 
 /**
- * The one reader of a process that follows the outbox, for all its subscribers. It is woken by writes of this process and
- * by notifications of others. A process sends at most one notification per 50 ms, outside of its transactions: a NOTIFY
- * in a writing transaction would serialize all commits. Without subscribers it only updates the horizon.
+ * The one reader of a process that follows the outbox. Writes of this process and notifications of others wake it. A process
+ * notifies at most once per 50 ms, outside of its transactions: a NOTIFY in a writing transaction would serialize all
+ * commits. Without subscribers it only updates the horizon.
  */
 export class FeedFollower {
   readonly #sender = randomBytes(6).toString('base64url');
@@ -41,6 +42,8 @@ export class FeedFollower {
   readonly #loop = new CoalescedRuns(() => this.#poll());
   readonly #takeSnapshot: (key: 'now') => Promise<Snapshot>;
   #endListening: () => Promise<void> = async () => undefined;
+  #epochs: readonly Epoch[] = [];
+  #epoch = 0;
   #position = 0;
   #delay = MIN_DELAY_MS;
   #timer: NodeJS.Timeout | undefined;
@@ -57,6 +60,7 @@ export class FeedFollower {
       { ...SNAPSHOTS, sharing: sharing(db.metrics, 'look', 'events') },
       async () => {
         const snapshot = await readSnapshot(db.run);
+        if (snapshot.epoch !== this.#epoch) await this.#beginEpoch(snapshot.epoch);
         this.#horizon.update(snapshot);
         if (this.#subscribers.size === 0) this.#position = this.#horizon.position;
         return [snapshot];
@@ -80,8 +84,11 @@ export class FeedFollower {
   /** Events up to here are final: no others will appear between them. */
   readonly horizon = (): number => this.#horizon.position;
 
-  /** Events up to here have been delivered to all subscribers. */
+  /** Events up to here have been delivered. */
   readonly position = (): number => this.#position;
+
+  /** The epochs of the feed, the oldest first, as of the last snapshot. */
+  readonly epochs = (): readonly Epoch[] => this.#epochs;
 
   /** Takes a snapshot now. Throws if the database is not available. */
   readonly look = (): Promise<Snapshot> => this.#takeSnapshot('now');
@@ -157,6 +164,23 @@ export class FeedFollower {
     const isBehind = this.#horizon.isBehind && this.#isFollowed && !this.#isDatabaseAway;
     this.#schedule(isBehind ? this.#delay : POLL_MS);
     this.#delay = isBehind ? Math.min(this.#delay * 2, MAX_DELAY_MS) : MIN_DELAY_MS;
+  }
+
+  /** Reads the epochs. Subscribers whose events are not part of the new one are notified. */
+  async #beginEpoch(number: number): Promise<void> {
+    this.#epochs = await readEpochs(this.db.run);
+    const before = this.#epoch;
+    this.#epoch = number;
+    if (before === 0) return;
+    const { firstAfter } = this.#epochs.at(-1)!;
+    const hasLost = this.#horizon.position > firstAfter;
+    this.log.warn(
+      { lost: hasLost },
+      'the database is another one than before: after a failover or a restore',
+    );
+    this.#horizon.restart(firstAfter);
+    this.#position = Math.min(this.#position, firstAfter);
+    if (hasLost) for (const subscriber of [...this.#subscribers]) subscriber.onMissed();
   }
 
   async #deliver(): Promise<void> {

@@ -13,7 +13,8 @@ const MAX_CHANGES = 20;
 
 /** A change of a record. */
 export interface Change {
-  readonly seq: number;
+  /** The position before its event. */
+  readonly cursor: string;
   readonly type: string;
   /** RFC 3339. */
   readonly time: string;
@@ -42,7 +43,7 @@ export async function readHistory(
     isOwn ? filter.owner : null,
   ]);
   return rows.map(({ seq, time, version, type }) => ({
-    seq: Number(seq),
+    cursor: feed.cursorOf(Number(seq) - 1),
     type: String(type),
     time: `${String(time).slice(0, -3).replace(' ', 'T')}Z`,
     version: Number(version),

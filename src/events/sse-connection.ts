@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { heldResponseBytes, ResponseHold } from '../limits/response-memory.js';
-import { messageOf } from './cloudevents.js';
+import { type FeedContext, messageOf } from './cloudevents.js';
 import type { Event } from './event.js';
 import { admits, type Filter } from './filter.js';
 
@@ -85,10 +85,10 @@ export class SseConnection {
   }
 
   /** The messages for those of the events that match the filter and come after the position. */
-  textOf(events: readonly Event[], source: string): string {
+  textOf(events: readonly Event[], context: FeedContext): string {
     let text = '';
     for (const event of events)
-      if (event.seq > this.position && admits(this.filter, event)) text += messageOf(event, source);
+      if (event.seq > this.position && admits(this.filter, event)) text += messageOf(event, context);
     return text;
   }
 }

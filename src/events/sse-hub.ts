@@ -3,7 +3,7 @@ import type { Run } from '../db/db.js';
 import { problemOf } from '../db/sqlstate.js';
 import type { EventMetrics } from '../telemetry/event-metrics.js';
 import type { Log } from '../telemetry/log.js';
-import { cursorOf } from './cursor.js';
+import type { FeedContext } from './cloudevents.js';
 import type { Event } from './event.js';
 import type { FeedFollower } from './follower.js';
 import { readEvents } from './outbox.js';
@@ -11,7 +11,6 @@ import { type EndReason, SseConnection, type StreamLimits, type Subscription } f
 import type { StreamSlot } from './stream-limits.js';
 
 export interface SseSettings extends StreamLimits {
-  readonly source: string;
   readonly eventsStreamMs: number;
   readonly eventsHeartbeatMs: number;
 }
@@ -37,6 +36,7 @@ export class SseHub {
     readonly follower: FeedFollower,
     readonly log: Log,
     readonly settings: SseSettings,
+    readonly context: FeedContext,
     readonly metrics: EventMetrics,
   ) {
     this.#heartbeat = setInterval(() => this.#beat(), settings.eventsHeartbeatMs).unref();
@@ -112,7 +112,7 @@ export class SseHub {
       const { position, filter } = connection;
       if (!connection.isLive || position >= last) continue;
       const key = `${position < events[0]!.seq ? 0 : position}${filter.key}`;
-      const bytes = shared.get(key) ?? Buffer.from(connection.textOf(events, this.settings.source));
+      const bytes = shared.get(key) ?? Buffer.from(connection.textOf(events, this.context));
       shared.set(key, bytes);
       connection.position = last;
       if (bytes.length > 0) connection.write(bytes);
@@ -154,7 +154,7 @@ export class SseHub {
       filter,
     });
     if (after < floor) return connection.end('gone');
-    const text = connection.textOf(events, this.settings.source);
+    const text = connection.textOf(events, this.context);
     connection.position = until;
     if (text !== '') connection.write(text);
     if (out.writableNeedDrain) out.once('drain', () => this.#queue(connection));
@@ -165,7 +165,7 @@ export class SseHub {
   #beat(): void {
     for (const connection of this.#connections) {
       if (connection.hasStalled()) connection.end('slow');
-      const cursor = cursorOf(Math.max(connection.position, this.follower.position()));
+      const cursor = this.context.cursorOf(Math.max(connection.position, this.follower.position()));
       connection.write(connection.isLive ? `:\nid: ${cursor}\n\n` : ':\n\n');
     }
   }

@@ -1,20 +1,21 @@
 import { envelopeOf, idOf, subjectOf } from '../events/cloudevents.js';
-import { cursorOf, parseCursor } from '../events/cursor.js';
 import type { Feed } from '../events/feed.js';
 import { readEvents } from '../events/outbox.js';
+import { parsePosition, positionText } from '../events/position.js';
 import type { Log } from '../telemetry/log.js';
 import type { Source } from './fan-out.js';
 
 /** The outbox as the source of webhooks. Events that were deleted before they could be read are logged. */
-export function sourceOf({ follower, source }: Feed, log: Log): Source {
+export function sourceOf(feed: Feed, log: Log): Source {
+  const { follower } = feed;
   return {
     read: async (run, after, limit) => {
-      const from = after === null ? 0 : parseCursor(after);
+      const from = after === null ? 0 : parsePosition(after);
       const horizon = follower.horizon();
       const { events, until, floor } = await readEvents(run, { after: from, horizon, limit });
       if (after !== null && from < floor)
         log.warn(
-          { after, floor: cursorOf(floor) },
+          { after, floor: positionText(floor) },
           'webhooks missed events that were deleted before they could be read',
         );
       return {
@@ -22,13 +23,13 @@ export function sourceOf({ follower, source }: Feed, log: Log): Source {
           id: idOf(event),
           type: event.type,
           recordKey: subjectOf(event),
-          body: envelopeOf(event, source),
+          body: envelopeOf(event, feed),
         })),
-        until: cursorOf(Math.max(until, floor)),
+        until: positionText(Math.max(until, floor)),
         more: events.length > 0 && until < horizon,
       };
     },
-    end: () => cursorOf(follower.horizon()),
+    end: () => positionText(follower.horizon()),
     look: follower.look,
     watch: follower.watch,
   };

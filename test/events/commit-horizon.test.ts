@@ -10,6 +10,7 @@ const snapshot = (newest: number, xmin: number, next: number): Snapshot => ({
   floor: 0,
   xmin: BigInt(xmin),
   next: BigInt(next),
+  epoch: 1,
 });
 
 t.test('without a running transaction, everything visible is final', async (t) => {

@@ -11,6 +11,8 @@ export interface ConnectionOptions {
   readonly settings: Readonly<Record<string, string | number | undefined>>;
   /** Whether a short message is sent before the server has acknowledged the one before: COPY would wait at its end. */
   readonly noDelay?: boolean;
+  /** Runs before anything else does. */
+  readonly onOpen?: ((sql: postgres.Sql) => Promise<void>) | undefined;
   readonly onNotification?: (channel: string, payload: string) => void;
 }
 
@@ -51,7 +53,7 @@ export class Connection {
 
   /** `onLost` is called once when the session ends, for whatever reason. */
   constructor(
-    { url, settings, requiresPrimary = false, noDelay = false, onNotification }: ConnectionOptions,
+    { url, settings, requiresPrimary = false, noDelay = false, onOpen, onNotification }: ConnectionOptions,
     readonly onLost: (lost: Connection) => void,
   ) {
     const driver = {
@@ -64,16 +66,7 @@ export class Connection {
     this.sql = postgres(url, driver);
     this.opened = new Promise((resolve, reject) => {
       this.#reject = reject;
-      const query = this.sql<{ pid: string; isReadOnly: boolean }[]>`select pg_backend_pid()::text as pid,
-        pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
-      query.then((rows) => {
-        stabilizeClasses(query.constructor, rows.constructor);
-        const { pid, isReadOnly } = rows[0]!;
-        this.pid = pid;
-        if (requiresPrimary && isReadOnly)
-          this.destroy(connectionError(READ_ONLY, 'the server accepts no writes'));
-        else resolve(this);
-      }, reject);
+      this.#open(requiresPrimary, onOpen).then(() => resolve(this), reject);
     });
   }
 
@@ -97,6 +90,22 @@ export class Connection {
   async end(): Promise<void> {
     await this.sql.end({ timeout: END_S });
     this.destroy();
+  }
+
+  async #open(requiresPrimary: boolean, onOpen: ConnectionOptions['onOpen']): Promise<void> {
+    const query = this.sql<{ pid: string; isReadOnly: boolean }[]>`select pg_backend_pid()::text as pid,
+      pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
+    const rows = await query;
+    stabilizeClasses(query.constructor, rows.constructor);
+    const { pid, isReadOnly } = rows[0]!;
+    this.pid = pid;
+    try {
+      if (requiresPrimary && isReadOnly) throw connectionError(READ_ONLY, 'the server accepts no writes');
+      await onOpen?.(this.sql);
+    } catch (error) {
+      this.destroy(error as Error);
+      throw error;
+    }
   }
 
   /** Opens the driver's socket, once. */

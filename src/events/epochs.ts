@@ -1,0 +1,38 @@
+import type { Run } from '../db/db.js';
+import { readStatements } from '../db/statements.js';
+import { invalidCursor } from '../errors/errors.js';
+import { parsePosition, positionText } from './position.js';
+
+/** A history of the database. After a failover that lost writes, and after a restore, another one begins. */
+export interface Epoch {
+  readonly name: string;
+  /** The last event before it. */
+  readonly firstAfter: number;
+}
+
+const EPOCHS = readStatements('events.sql').get('epochs')!;
+
+/** The epochs that are known, the oldest first. */
+export async function readEpochs(run: Run): Promise<Epoch[]> {
+  const rows = await run(EPOCHS, []);
+  return rows.map((row) => ({ name: String(row.name), firstAfter: Number(row.first_after) }));
+}
+
+/** The cursor of a position: opaque text that sorts in the order of the feed, and names the epoch of its event. */
+export function cursorIn(epochs: readonly Epoch[], position: number): string {
+  const epoch = epochs.findLast(({ firstAfter }) => firstAfter < position) ?? epochs[0];
+  return `${positionText(position)}-${epoch!.name}`;
+}
+
+/**
+ * The position of a cursor; undefined: it is from a history that did not become the present one. A cursor without an
+ * epoch, as earlier versions gave, is of the first one. Throws 400 for any other text.
+ */
+export function positionIn(epochs: readonly Epoch[], cursor: string): number | undefined {
+  const [, text, name] = /^([0-9a-z]{11})(?:-([0-9a-f]{6}))?$/.exec(cursor) ?? [];
+  if (text === undefined) throw invalidCursor();
+  const position = parsePosition(text);
+  const at = name === undefined ? 0 : epochs.findIndex((epoch) => epoch.name === name);
+  const next = epochs[at + 1];
+  return at < 0 || (next && position > next.firstAfter) ? undefined : position;
+}

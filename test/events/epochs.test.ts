@@ -1,0 +1,102 @@
+import postgres from 'postgres';
+import t from 'tap';
+import { cursorIn, positionIn } from '../../src/events/epochs.js';
+import { positionText } from '../../src/events/position.js';
+import { until } from '../support/process.js';
+import { testService } from '../support/service.js';
+import { follow } from './follow.js';
+
+const EPOCHS = [
+  { name: 'aaaaaa', firstAfter: 0 },
+  { name: 'bbbbbb', firstAfter: 7 },
+  { name: 'cccccc', firstAfter: 7 },
+  { name: 'dddddd', firstAfter: 9 },
+];
+
+t.test('a cursor names the epoch of its event, and is valid in the epochs that share it', async (t) => {
+  const named = (position: number) => cursorIn(EPOCHS, position).slice(12);
+  t.same([0, 1, 7, 8, 9, 10].map(named), ['aaaaaa', 'aaaaaa', 'aaaaaa', 'cccccc', 'cccccc', 'dddddd']);
+  for (const position of [0, 7, 8, 9, 10, 1e9])
+    t.equal(positionIn(EPOCHS, cursorIn(EPOCHS, position)), position);
+  const at = (position: number, name: string) => positionIn(EPOCHS, `${positionText(position)}-${name}`);
+  t.equal(at(8, 'aaaaaa'), undefined, 'an event that the first history lost');
+  t.equal(at(8, 'bbbbbb'), undefined, 'an event of a history of which nothing is left');
+  t.equal(at(10, 'cccccc'), undefined);
+  t.equal(at(3, 'eeeeee'), undefined, 'an unknown history');
+  t.equal(positionIn(EPOCHS, positionText(7)), 7, 'a cursor of an earlier version');
+  t.equal(positionIn(EPOCHS, positionText(8)), undefined);
+  for (const text of ['', 'x', '0000000000a-', '0000000000a-AAAAAA', '0000000000a-aaaaaaa', '-aaaaaa'])
+    t.throws(() => positionIn(EPOCHS, text), { code: 'INVALID_CURSOR' }, text);
+});
+
+/** What a client sees when the database of a running service loses its newest events, as a failover may. */
+t.test('events that are lost make cursors after them 410, and none that follow are skipped', async (t) => {
+  const service = await testService(t);
+  const { send, url } = service;
+  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const create = (name: string) => send('POST', '/items', { body: { name } });
+  const read = async (after: string) => (await send('GET', `/events?after=${after}`)).json;
+  const cursors: string[] = [];
+  for (const name of ['one', 'two', 'lost', 'also lost']) {
+    await create(name);
+    await until('it can be read', async () => {
+      const { data } = (await send('GET', '/events')).json;
+      if (data.length === cursors.length + 1) cursors.push(data.at(-1).sequence);
+      return cursors.length === data.length && data.at(-1).data.name === name;
+    });
+  }
+  const kept = cursors[1]!;
+  const stream = await follow(t, `${url}/events?after=${kept}`);
+  await until('the stream has them', () => stream.messages.length === 2);
+
+  const [last] = await sql`select seq from events order by seq offset 1 limit 1`;
+  await sql.begin(async (sql) => {
+    await sql`delete from events where seq > ${last!.seq}`;
+    await sql`delete from items where name like '%lost'`;
+    await sql`delete from events where seq > ${last!.seq}`;
+    await sql`select setval('events_seq_seq', ${last!.seq})`;
+    await sql`update feed_epochs set history = 'of the server that failed'`;
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`;
+  });
+  await until('it writes again', async () => (await create('three')).status === 201);
+  await until('the stream has ended', stream.isOver);
+  for (const cursor of cursors.slice(2))
+    t.match(await send('GET', `/events?after=${cursor}`), {
+      status: 410,
+      json: { error: { code: 'CURSOR_GONE' } },
+    });
+  const names = await until('the new event can be read', async () => {
+    const { data } = await read(kept);
+    return data.length > 0 && data.map((event: { data: { name: string } }) => event.data.name);
+  });
+  t.same(names, ['three']);
+  const again = await follow(t, `${url}/events`, { 'last-event-id': stream.lastId() });
+  t.equal(again.status, 410, 'the stream cannot go on silently');
+  const [{ sequence }] = (await read(kept)).data;
+  t.equal(sequence.slice(0, 11), cursors[2]!.slice(0, 11), 'the number is used again');
+  t.not(sequence, cursors[2]);
+  const more = await follow(t, `${url}/events`, { 'last-event-id': kept });
+  await until('a stream from an event that was kept has the new one', () => more.messages.length === 1);
+});
+
+t.test('a failover that loses nothing changes no cursor and ends no stream', async (t) => {
+  const service = await testService(t);
+  const { send, url } = service;
+  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await send('POST', '/items', { body: { name: 'one' } });
+  const stream = await follow(t, `${url}/events`);
+  await until('the stream has it', () => stream.messages.length === 1);
+  await sql`update feed_epochs set history = 'of the server that failed'`;
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`;
+  const create = async () => (await send('POST', '/items', { body: { name: 'two' } })).status === 201;
+  await until('it writes again', create);
+  await until('the stream has it, too', () => stream.messages.length === 2);
+  t.notOk(stream.isOver());
+  const [one, two] = stream.messages.map(({ id }) => id) as [string, string];
+  t.not(one.slice(12), two.slice(12));
+  t.equal((await send('GET', `/events?after=${one}`)).json.data.length, 1);
+});
