@@ -30,9 +30,8 @@ const BATCH_EVENTS = 1000;
 const SNAPSHOTS = { max: 1, inFlight: 1, waiting: 1, keyOf: () => '' };
 
 /**
- * The one reader of a process that follows the outbox. Writes of this process and notifications of others wake it. A process
- * notifies at most once per 50 ms, outside of its transactions: a NOTIFY in a writing transaction would serialize all
- * commits. Without subscribers it only updates the horizon.
+ * The one reader of a process that follows the outbox; without subscribers it only updates the horizon. A process notifies
+ * others at most once per 50 ms, outside of its transactions: a NOTIFY in one that writes would serialize all commits.
  */
 export class FeedFollower {
   readonly #sender = randomBytes(6).toString('base64url');
