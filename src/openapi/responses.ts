@@ -45,9 +45,11 @@ export class Responses {
       status === 415 ? ['Accept', 'Accept-Patch', 'Accept-Post', 'Accept-Query', 'Accept-Encoding'] : [];
     const allowed = status === 405 ? ['Allow'] : [];
     const challenge = status === 401 || status === 403 ? ['WWW-Authenticate'] : [];
+    const isEmpty = !this.version.errors.isAlwaysProblem && errors.every(({ shape }) => shape === 'empty');
+    const without = isEmpty ? '; without content unless `Accept` names application/problem+json' : '';
     const cursor = status === 412 || status === 409 ? ['ETag'] : [];
     return {
-      description: `${STATUS_CODES[status]}: ${codes.map((code) => `\`${code}\``).join(', ')}`,
+      description: `${STATUS_CODES[status]}: ${codes.map((code) => `\`${code}\``).join(', ')}${without}`,
       headers: this.#headers([
         ...retry,
         ...challenge,

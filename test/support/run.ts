@@ -13,10 +13,10 @@ import { migrateRenamed, writeRenamed } from './renamed.js';
 
 /**
  * Runs the tests against a PostgreSQL of their own: every test file copies its database from a template. Arguments are
- * passed to tap. Test files are named by their source: `npm test -- test/api/preconditions.test.ts`. `faults` stands
- * for the files of test/faults, which run alone, since they need the whole machine.
+ * passed to tap. Test files are named by their source: `npm test -- test/api/preconditions.test.ts`. The name of a folder
+ * in `ALONE` stands for its files, which run apart from the others, since they need the whole machine.
  */
-const FAULTS = 'faults';
+const ALONE = ['faults', 'postgres-clusters'];
 const TEMPLATE = 'plinth_template';
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -73,13 +73,13 @@ function fastFolder(): string {
 async function tap(args: readonly string[], env: Record<string, string>): Promise<number> {
   const built = readFileSync(fileURLToPath(import.meta.resolve('@tapjs/test/test-built')), 'utf8');
   if (built.includes('@tapjs/typescript')) await runTap(['build'], {}, 'ignore');
-  const faults = args[0] === FAULTS;
-  const given = (faults ? args.slice(1) : args).map((arg) =>
+  const alone = ALONE.find((name) => name === args[0]);
+  const given = (alone === undefined ? args : args.slice(1)).map((arg) =>
     /^(\.\/)?test\/.*\.ts$/.test(arg) ? join(root, 'dist', arg.replace(/\.ts$/, '.js')) : arg,
   );
-  const files = given.some((arg) => arg.endsWith('.js')) ? [] : testFiles(join(root, 'dist/test'), faults);
+  const files = given.some((arg) => arg.endsWith('.js')) ? [] : testFiles(join(root, 'dist/test'), alone);
   const exitCode = await runTap([...given, ...files], env, 'inherit');
-  const isWhole = files.length > 0 && !faults;
+  const isWhole = files.length > 0 && alone === undefined;
   const gaps = isWhole
     ? [...errorGaps(env.PLINTH_TEST_ERRORS!), ...contractGaps(env.PLINTH_TEST_CONTRACT!)]
     : [];
@@ -105,8 +105,10 @@ async function runTap(
   return exitCode ?? 1;
 }
 
-function testFiles(folder: string, faults: boolean): string[] {
+/** The files of one folder that runs alone, or all others. */
+function testFiles(folder: string, alone: string | undefined): string[] {
+  const folderOf = (name: string) => ALONE.find((each) => name.startsWith(`${each}${sep}`));
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.js') && name.startsWith(`${FAULTS}${sep}`) === faults)
+    .filter((name) => name.endsWith('.test.js') && folderOf(name) === alone)
     .map((name) => join(folder, name));
 }

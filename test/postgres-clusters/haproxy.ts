@@ -1,0 +1,30 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { freePort } from '../faults/haproxy.js';
+import type { Node } from './patroni.js';
+import { run } from './programs.js';
+
+/** haproxy in front of the primary, which it finds by Patroni's health check. Returns the database URL. */
+export async function testDatabaseProxy(t: Test, nodes: readonly Node[]): Promise<string> {
+  const port = await freePort();
+  const lines = [
+    'defaults',
+    '  mode tcp',
+    '  timeout connect 1s',
+    '  timeout client 1h',
+    '  timeout server 1h',
+    '  timeout check 1s',
+    'listen primary',
+    `  bind 127.0.0.1:${port}`,
+    '  option httpchk OPTIONS /primary',
+    '  http-check expect status 200',
+    '  default-server check inter 500ms fall 2 rise 1 on-marked-down shutdown-sessions',
+    ...nodes.map(({ name, host }) => `  server ${name} ${host.address}:5432 check port 8008`),
+    '',
+  ];
+  const file = join(t.testdir(), 'haproxy.cfg');
+  writeFileSync(file, lines.join('\n'));
+  run(t, ['haproxy', '-db', '-q', '-f', file]);
+  return `postgres://postgres:secret@127.0.0.1:${port}/postgres`;
+}
