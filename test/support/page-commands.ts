@@ -34,6 +34,7 @@ const ELSEWHERE: readonly RegExp[] = [
   /^npm run bundle$/m,
   /^node dist\/plinth\.cjs/m,
   /^docker /m,
+  /^kubectl /m,
   // Benchmarks take minutes.
   /^npm run bench/m,
   /^node dist\/bench\//m,
