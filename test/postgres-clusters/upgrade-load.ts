@@ -21,6 +21,8 @@ export interface UpgradeLoad {
   readonly statuses: ReadonlyMap<number, number>;
   /** What no client should see. */
   readonly faults: ReadonlySet<string>;
+  /** How often a service did not know a cursor of another one. */
+  readonly unknownCursors: () => number;
   /** Acknowledged requests that were sent again with their key to any service. */
   readonly repeats: () => number;
   /** Resolves after so many further responses. */
@@ -36,7 +38,7 @@ export function startUpgradeLoad(t: Test, initial: readonly string[]): UpgradeLo
   const [items, users, faults] = [new Set<string>(), new Set<string>(), new Set<string>()];
   const statuses = new Map<number, number>();
   const read: string[] = [];
-  let [stopped, abandoned, responses, repeats, next] = [false, false, 0, 0, 0];
+  let [stopped, abandoned, responses, repeats, next, unknownCursors] = [false, false, 0, 0, 0, 0];
   let cursor: string | undefined;
 
   const attempt = async (method: string, path: string, key: string, body?: unknown) => {
@@ -84,6 +86,10 @@ export function startUpgradeLoad(t: Test, initial: readonly string[]): UpgradeLo
     const query = `types=${TYPES}&limit=1000${cursor === undefined ? '' : `&after=${cursor}`}`;
     const response = await send(base, 'GET', `/events?${query}`).catch(() => undefined);
     if (!response || response.status === 503) return true;
+    if (response.json.error?.code === 'INVALID_CURSOR') {
+      unknownCursors++;
+      return true;
+    }
     if (response.status !== 200) faults.add(`events: ${response.status} ${response.text}`);
     else {
       read.push(...response.json.data.map(({ id }: { id: string }) => id));
@@ -113,6 +119,7 @@ export function startUpgradeLoad(t: Test, initial: readonly string[]): UpgradeLo
     statuses,
     faults,
     repeats: () => repeats,
+    unknownCursors: () => unknownCursors,
     goesOn: async (more) => {
       const end = responses + more;
       await until('the load goes on', () => {
