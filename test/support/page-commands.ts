@@ -34,6 +34,10 @@ const ELSEWHERE: readonly RegExp[] = [
   /^npm run bundle$/m,
   /^node dist\/plinth\.cjs/m,
   /^docker /m,
+  /^kubectl /m,
+  // test/postgres-clusters/backup.test.ts.
+  /^pg_dump /m,
+  /^pgbackrest /m,
   // Benchmarks take minutes.
   /^npm run bench/m,
   /^node dist\/bench\//m,

@@ -1,0 +1,142 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import postgres from 'postgres';
+import type { Test } from 'tap';
+import { lastWordsOf, pickUser, spawnAs } from '../../src/db/embedded/cluster.js';
+import { freePort } from '../../src/process/listen.js';
+import { dataFolder, until } from '../support/process.js';
+
+const VERSIONS = '/usr/lib/postgresql';
+
+/** The programs of the newest PostgreSQL that Debian's packages have installed; undefined: none. */
+function programs(): string | undefined {
+  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).map(Number) : [];
+  const folders = versions
+    .filter((version) => version >= 15)
+    .sort((a, b) => b - a)
+    .map((version) => join(VERSIONS, String(version), 'bin'));
+  return folders.find((folder) => existsSync(join(folder, 'initdb')));
+}
+
+/** Why tests with Debian's PostgreSQL are skipped; undefined: it is installed, and so are these further commands. */
+export function missingPrograms(...commands: readonly string[]): string | undefined {
+  if (process.platform !== 'linux' || programs() === undefined)
+    return 'Debian’s PostgreSQL is not installed here: apt-get install postgresql-15';
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const missing = commands.filter((name) => !folders.some((folder) => existsSync(join(folder, name))));
+  return missing.length === 0 ? undefined : `not installed here: apt-get install ${missing.join(' ')}`;
+}
+
+/** A cluster that was made and is run with Debian's programs. */
+export interface DebianCluster {
+  /** A folder of the user that runs PostgreSQL. */
+  readonly folder: string;
+  readonly data: string;
+  readonly socket: string;
+  readonly port: number;
+  /** The user that runs PostgreSQL. */
+  readonly user: string;
+  url(database: string): string;
+  createDatabase(name: string): Promise<string>;
+  /** Runs a program as that user. Gives its standard output; throws its error output if it fails. */
+  run(program: string, args: readonly string[]): Promise<string>;
+  /** Resolves when it accepts writes. */
+  start(settings?: readonly string[]): Promise<void>;
+  /** A fast shutdown. */
+  stop(): Promise<void>;
+}
+
+/** Makes a cluster. It is not started; it ends with the test. */
+export async function debianCluster(t: Test): Promise<DebianCluster> {
+  const folder = await dataFolder(t);
+  // dataFolder ends a server that is left in a folder of this name.
+  const data = join(folder, 'postgres');
+  const socket = join(folder, 'socket');
+  const bin = programs()!;
+  const runAs = await pickUser(folder, {
+    initdb: join(bin, 'initdb'),
+    postgres: join(bin, 'postgres'),
+  });
+  const own = (path: string) => runAs && chownSync(path, runAs.uid, runAs.gid);
+  for (const path of [data, socket]) mkdirSync(path, { mode: 0o700 });
+  const password = randomBytes(24).toString('hex');
+  const passwordFile = join(folder, 'password');
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  for (const path of [folder, data, socket, passwordFile]) own(path);
+  const port = await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' });
+  const url = (database: string) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+
+  const run = async (program: string, args: readonly string[]): Promise<string> => {
+    const installed = join(bin, program);
+    const child = spawn(existsSync(installed) ? installed : program, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      cwd: folder,
+      env: { LANG: 'C.UTF-8', PATH: process.env.PATH },
+      ...(runAs && { uid: runAs.uid, gid: runAs.gid }),
+    });
+    let [out, words] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      words += text;
+    });
+    const [code] = (await once(child, 'close')) as [number | null];
+    if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}: ${words}${out}`);
+    return out;
+  };
+  const login = ['--username=postgres', '--auth-local=trust', '--auth-host=scram-sha-256'];
+  const locale = ['--encoding=UTF8', '--locale=C.UTF-8'];
+  await run('initdb', ['-D', data, '--no-instructions', `--pwfile=${passwordFile}`, ...login, ...locale]);
+
+  let child: ChildProcess | undefined;
+  const stop = async (): Promise<void> => {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGINT');
+    await ended;
+  };
+  t.teardown(stop);
+  return {
+    folder,
+    data,
+    socket,
+    port,
+    user: 'postgres',
+    url,
+    createDatabase: async (name) => {
+      const sql = postgres(url('postgres'), { max: 1 });
+      await sql.unsafe(`create database ${name}`);
+      await sql.end();
+      return url(name);
+    },
+    run,
+    start: async (settings = []) => {
+      const fixed = ['listen_addresses=127.0.0.1', `unix_socket_directories=${socket}`, 'fsync=off'];
+      const options = [...fixed, ...settings].flatMap((setting) => ['-c', setting]);
+      const started = spawnAs(runAs, join(bin, 'postgres'), ['-D', data, '-p', String(port), ...options]);
+      const words = lastWordsOf(started);
+      child = started;
+      await until('PostgreSQL accepts writes', () => {
+        if (started.exitCode !== null) throw new Error(`PostgreSQL ended: ${words()}`);
+        return isWritable(url('postgres'));
+      });
+    },
+    stop,
+  };
+}
+
+async function isWritable(url: string): Promise<boolean> {
+  const sql = postgres(url, { max: 1, connect_timeout: 2, fetch_types: false, onnotice: () => undefined });
+  try {
+    const [row] = await sql`select pg_is_in_recovery() as recovering`;
+    return row?.recovering === false;
+  } catch {
+    return false;
+  } finally {
+    await sql.end({ timeout: 0 });
+  }
+}

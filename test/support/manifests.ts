@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { parse } from 'yaml';
+
+const FOLDER = fileURLToPath(new URL('../../../deploy/kubernetes/', import.meta.url));
+const require = createRequire(import.meta.url);
+
+/** A Kubernetes object as it is written. */
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes
+  readonly [member: string]: any;
+}
+
+/** All manifests by kind: there is one of each. */
+export function readManifests(): Map<string, Manifest> {
+  const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.yaml'),
+  );
+  const manifests = files.map((name) => parse(readFileSync(join(FOLDER, name), 'utf8')) as Manifest);
+  return new Map(manifests.map((manifest) => [manifest.kind, manifest]));
+}
+
+/** Wrong values and missing members, by the schemas of the Kubernetes API. */
+export function schemaFaults(manifest: Manifest): string[] {
+  const { apiVersion, kind } = manifest;
+  try {
+    const Model = require(`kubernetes-models/${apiVersion}`)[kind];
+    new Model(manifest).validate();
+    return [];
+  } catch (error) {
+    return [`${kind}: ${(error as Error).message}`];
+  }
+}
+
+/** Members that the Kubernetes API does not have: the schemas permit them, the types do not. `folder` is for a file. */
+export function unknownMembers(manifests: readonly Manifest[], folder: string): string[] {
+  const lines = manifests.map(
+    (manifest, index) =>
+      `export const _${index}: import('kubernetes-models/${manifest.apiVersion}').I${manifest.kind} = ${JSON.stringify(manifest)};`,
+  );
+  const file = join(folder, 'manifests.ts');
+  writeFileSync(file, lines.join('\n'));
+  const program = ts.createProgram([file], {
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    types: [],
+    lib: ['lib.es2022.d.ts'],
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  });
+  return ts
+    .getPreEmitDiagnostics(program)
+    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+}

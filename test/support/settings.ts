@@ -1,0 +1,19 @@
+import { clientSecret, readConfig, webhookSecret } from '../../src/config/config.js';
+
+/** Former names, which a warning reports. */
+const FORMER = new Set(['ANSWER_BYTES', 'EVENTS_KEEP']);
+
+/** The names of all settings, sorted. */
+export function settings(): string[] {
+  const names = new Set<string>();
+  const env = new Proxy<Record<string, string>>(
+    {},
+    {
+      get: (_, name) => void names.add(String(name)),
+    },
+  );
+  readConfig(env);
+  clientSecret(env);
+  webhookSecret(env);
+  return [...names].filter((name) => !FORMER.has(name)).sort();
+}
