@@ -7,6 +7,7 @@ select
   current_user as role,
   current_database() as database,
   current_schema() as schema,
+  coalesce(current_setting('plinth.events', true), '') = 'off' as passes_settings,
   pg_is_in_recovery() as is_standby,
   current_setting('default_transaction_read_only') = 'on' as is_read_only,
   coalesce(has_schema_privilege(current_schema(), 'create'), false) as may_create,

@@ -15,6 +15,8 @@ export interface Inspection {
   readonly database: string;
   /** Null: no schema of the search path exists. */
   readonly schema: string | null;
+  /** Whether the settings of a session reach it: a pooler ignores them. */
+  readonly passesSettings: boolean;
   readonly isStandby: boolean;
   readonly isReadOnly: boolean;
   readonly mayCreate: boolean;
@@ -55,6 +57,7 @@ function inspectionOf(row: Row, now: number): Inspection {
     role: String(row.role),
     database: String(row.database),
     schema: row.schema === null ? null : String(row.schema),
+    passesSettings: row.passes_settings === true,
     isStandby: row.is_standby === true,
     isReadOnly: row.is_read_only === true,
     mayCreate: row.may_create === true,

@@ -9,7 +9,7 @@ import { listMigrations, readSql } from './sql-files.js';
 export class DatabaseError extends ExitError {}
 
 /** It cannot be reached, or its version is too old. */
-class DatabaseUnavailableError extends DatabaseError {
+export class DatabaseUnavailableError extends DatabaseError {
   override readonly exitCode = 69;
 }
 

@@ -4,6 +4,7 @@ import type { DbMetrics } from '../telemetry/metrics.js';
 import { connect, type Db } from './db.js';
 import { joinEmbedded, startEmbedded } from './embedded/embedded.js';
 import { isMigrated, migrate } from './migrate.js';
+import { requireSession } from './pooler.js';
 
 /** A running database server: the configured one, or the embedded one. */
 export interface Server {
@@ -41,6 +42,7 @@ export async function openDatabase(
     await server.close();
   };
   return await orClose(close, async () => {
+    await requireSession(db.run);
     if (!(await isMigrated(db.run))) await migrate(server.url, config.dbTimeoutMs);
     return { db, url: server.url, close };
   });
@@ -49,7 +51,11 @@ export async function openDatabase(
 /** Opens the database of a worker, which its primary process has prepared. */
 export async function openPrepared(config: Config, _log: Log, { metrics }: OpenOptions): Promise<Database> {
   const db = connectAs(config, config.databaseUrl!, metrics);
-  return { db, url: config.databaseUrl!, close: () => db.close() };
+  const close = () => db.close();
+  return await orClose(close, async () => {
+    await requireSession(db.run);
+    return { db, url: config.databaseUrl!, close };
+  });
 }
 
 /** Starts the server and brings its schema up to date, for workers to connect. Throws EmbeddedError and DatabaseError. */

@@ -46,8 +46,8 @@ t.test('events that are lost make cursors after them 410, and none that follow a
       return cursors.length === data.length && data.at(-1)?.data.name === name;
     });
   }
-  const kept = cursors[1]!;
-  const stream = await follow(t, `${url}/events?after=${kept}`);
+  const retained = cursors[1]!;
+  const stream = await follow(t, `${url}/events?after=${retained}`);
   await until('the stream has them', () => stream.messages.length === 2);
 
   const [last] = await sql`select seq from events order by seq offset 1 limit 1`;
@@ -68,17 +68,17 @@ t.test('events that are lost make cursors after them 410, and none that follow a
       json: { error: { code: 'CURSOR_GONE' } },
     });
   const names = await until('the new event can be read', async () => {
-    const { data } = await read(kept);
+    const { data } = await read(retained);
     return data.length > 0 && data.map((event: { data: { name: string } }) => event.data.name);
   });
   t.same(names, ['three']);
   const again = await follow(t, `${url}/events`, { 'last-event-id': stream.lastId() });
   t.equal(again.status, 410, 'the stream cannot go on silently');
-  const [{ sequence }] = (await read(kept)).data;
+  const [{ sequence }] = (await read(retained)).data;
   t.equal(sequence.slice(0, 11), cursors[2]!.slice(0, 11), 'the number is used again');
   t.not(sequence, cursors[2]);
-  const more = await follow(t, `${url}/events`, { 'last-event-id': kept });
-  await until('a stream from an event that was kept has the new one', () => more.messages.length === 1);
+  const more = await follow(t, `${url}/events`, { 'last-event-id': retained });
+  await until('a stream from an event that was retained has the new one', () => more.messages.length === 1);
 });
 
 t.test('a failover that loses nothing changes no cursor and ends no stream', async (t) => {

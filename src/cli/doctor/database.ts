@@ -5,6 +5,7 @@ import { findBinaries } from '../../db/embedded/binaries.js';
 import { type Inspection, inspectDatabase, receivesNotifications } from '../../db/inspect.js';
 import { MIN_VERSION, unreachable } from '../../db/migrate.js';
 import { openServer } from '../../db/open.js';
+import { isPoolerError, POOLER } from '../../db/pooler.js';
 import type { Declarations } from '../../declarations/read-declarations.js';
 import { createLog } from '../../telemetry/log.js';
 import { type Check, messageOf, resultsOf } from './check.js';
@@ -56,6 +57,7 @@ async function checkServer(
   try {
     found = await inspectDatabase(url, ['migrations', ...names], config.dbTimeoutMs);
   } catch (error) {
+    if (isPoolerError(error)) return [database.problem(POOLER.problem, POOLER.advice)];
     if (isRefusal(error as { code?: string })) throw error;
     const text = unreachable(error as Error).split('; check', 1)[0]!;
     return [
@@ -81,6 +83,7 @@ function serverChecks(found: Inspection, { dbConnections, dbSearches, dbStreams,
     checks.push(
       database.problem(`PostgreSQL ${found.version} is too old`, 'upgrade it to version 15 or newer'),
     );
+  if (!found.passesSettings) checks.push(database.problem(POOLER.problem, POOLER.advice));
   if (found.isStandby)
     checks.push(database.problem('the database is a standby, which is read-only', 'connect to the primary'));
   else if (found.isReadOnly)

@@ -1,0 +1,29 @@
+import type { Run } from './db.js';
+import { DatabaseUnavailableError } from './migrate.js';
+
+/** What a pooler prevents, and what to do instead. */
+export const POOLER = {
+  problem:
+    'DATABASE_URL leads to a pooler that does not pass on the settings of a session (time limits, events, tombstones); in transaction mode, prepared statements and LISTEN fail, too',
+  advice: 'connect to PostgreSQL itself. Each process has few connections (DB_CONNECTIONS)',
+};
+
+/** Whether an error is a pooler's. */
+export const isPoolerError = (error: unknown): boolean =>
+  /unsupported startup parameter|prepared statement .* does not exist/.test((error as Error).message);
+
+/**
+ * Checks that the settings of a session reach PostgreSQL. A pooler such as PgBouncer refuses or ignores them; then time
+ * limits and events would be missing, and in its transaction mode prepared statements and notifications as well. Throws
+ * DatabaseUnavailableError. Other errors are left to the migration, which explains them.
+ */
+export async function requireSession(run: Run): Promise<void> {
+  let isSet: boolean;
+  try {
+    const [row] = await run(`select current_setting('plan_cache_mode') as mode`, []);
+    isSet = row!.mode === 'force_generic_plan';
+  } catch (error) {
+    isSet = !isPoolerError(error);
+  }
+  if (!isSet) throw new DatabaseUnavailableError(`${POOLER.problem}: ${POOLER.advice}`);
+}
