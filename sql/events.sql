@@ -5,7 +5,9 @@
 select coalesce((select max(seq) from events), floor) as newest, floor,
   pg_snapshot_xmin(snapshot)::text as xmin,
   (pg_snapshot_xmax(snapshot)::text::bigint + age(pg_snapshot_xmax(snapshot)::xid))::text as next,
-  (select max(number) from feed_epochs) as epoch
+  (select max(number) from feed_epochs) as epoch,
+  (case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end
+    - '0/0'::pg_lsn)::float8 as written
 from events_floor, pg_current_snapshot() as snapshot;
 
 -- name: epochs

@@ -32,6 +32,7 @@ export async function describeApi(config: Config, declarations: Declarations): P
     mcp: config.mcp ? await openMcp(config, opened, declarations.shared) : undefined,
     collections,
     feed: config.events ? (Object.assign(Object.create(Feed.prototype), { db }) as Feed) : undefined,
+    replicas: undefined,
     registry: createMetrics().registry,
     webhooks: { wake: cannotRun, pass: cannotRun },
     versionCalls: { list: cannotRun },

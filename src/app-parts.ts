@@ -7,7 +7,7 @@ import { openCollections } from './collection-routes.js';
 import { type Config, ConfigError } from './config/config.js';
 import { hostsOfMetrics } from './config/edge.js';
 import type { Db } from './db/db.js';
-import { type Database, openDatabase, openPrepared } from './db/open.js';
+import { connectAs, type Database, openDatabase, openPrepared } from './db/open.js';
 import { loadDeclarations, resourcesOf } from './declarations/load-declarations.js';
 import type { Declarations } from './declarations/read-declarations.js';
 import { Feed } from './events/feed.js';
@@ -16,9 +16,10 @@ import type { OpenCounts } from './limits/shared-counters.js';
 import type { Mcp } from './mcp/mcp.js';
 import { createMetricsServer } from './metrics-server.js';
 import { listen, StartError } from './process/listen.js';
+import { Replicas } from './replicas/replicas.js';
 import { ensureCollections } from './schema/ensure-collections.js';
 import type { Log } from './telemetry/log.js';
-import { createMetrics, type Metrics, registryOfAll } from './telemetry/metrics.js';
+import { createMetrics, type DbMetrics, type Metrics, registryOfAll } from './telemetry/metrics.js';
 import { VersionCalls } from './usage/version-calls.js';
 import { sourceOf } from './webhooks/feed-source.js';
 import { openWebhooks, type Webhooks } from './webhooks/open.js';
@@ -48,6 +49,8 @@ export interface Parts {
   readonly collections: readonly Collection[];
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
+  /** Undefined without DATABASE_READ_URL. */
+  readonly replicas: Replicas | undefined;
   readonly webhooks: Webhooks;
   readonly versionCalls: VersionCalls;
 }
@@ -88,6 +91,8 @@ export async function openParts(
     ? await Feed.open(db, log, opened, config, metrics.events, auth.credentials)
     : undefined;
   closers.push(() => feed?.close());
+  const replicas = openReplicas(config, db, log, metrics.db, feed);
+  closers.push(() => replicas?.close());
   const webhooks = openWebhooks(db, log, config, metrics.events, feed && sourceOf(feed, log));
   closers.push(() => webhooks.stop(0));
   return {
@@ -103,9 +108,25 @@ export async function openParts(
     mcp,
     collections,
     feed,
+    replicas,
     webhooks,
     versionCalls: new VersionCalls(db, log),
   };
+}
+
+function openReplicas(
+  config: Config,
+  db: Db,
+  log: Log,
+  metrics: DbMetrics,
+  feed: Feed | undefined,
+): Replicas | undefined {
+  const { databaseReadUrl } = config;
+  if (databaseReadUrl === undefined) return undefined;
+  // Sessions of replicas write nothing.
+  const open = (url: string) => connectAs({ ...config, events: false }, url, metrics);
+  const hasCursor = (replayed: number) => feed?.cursorAt(replayed) !== undefined || !feed;
+  return new Replicas({ ...config, databaseReadUrl }, db, open, log, hasCursor);
 }
 
 /** What the declarations declare with this configuration. Throws ConfigError for scopes that there are not. */

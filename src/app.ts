@@ -75,7 +75,7 @@ class AppState {
 }
 
 function serverOf(
-  { config, log, metrics, database, auth, counters, feed, versionCalls }: Parts,
+  { config, log, metrics, database, auth, counters, feed, replicas, versionCalls }: Parts,
   state: AppState,
   { router, site }: ApiRoutes,
   tls: SecureContextOptions | undefined,
@@ -107,7 +107,10 @@ function serverOf(
     rateLimit: rateLimit && rateLimiter(rateLimit, counters?.('requests', rateLimit.seconds)),
     present: (req, body) => present(req, body, config),
     countCall: ({ number }, subject, address) => versionCalls.count(number, subject, address),
-    afterWrite: feed && (() => feed.follower.wrote()),
+    afterWrite: (principal, fields) => {
+      feed?.follower.wrote();
+      return replicas?.noteWrite(principal.subject, fields);
+    },
     isInMaintenance: () => state.isInMaintenance,
     isDraining: () => state.isDraining,
   });

@@ -3,10 +3,11 @@ import type { BatchLimits } from './actions/batch-results.js';
 import { forAllMatching } from './actions/bulk.js';
 import type { WriteSettings } from './actions/conditional-write.js';
 import { create, createNested } from './actions/create.js';
+import { fromReplicas } from './actions/from-replicas.js';
 import { get } from './actions/get.js';
 import { withIdempotency } from './actions/idempotency.js';
 import { asJsonServer } from './actions/json-server.js';
-import { list, listNested } from './actions/list.js';
+import { type FeedPosition, list, listNested } from './actions/list.js';
 import { restrictCreationToOwn, restrictToOwnRecord } from './actions/own-records.js';
 import { patch } from './actions/patch.js';
 import type { ProtectedResource } from './actions/protected-resource.js';
@@ -19,6 +20,8 @@ import type { Db } from './db/db.js';
 import type { Feed } from './events/feed.js';
 import { type Action, type Route, requiring } from './http/router.js';
 import type { Requirement, ScopeRequirement } from './principal.js';
+import type { Replica } from './replicas/replica.js';
+import type { Replicas } from './replicas/replicas.js';
 
 /** What the operator decides about the API. */
 export interface ApiSettings extends WriteSettings, BatchLimits {
@@ -38,7 +41,35 @@ export interface Api {
     ProtectedResource &
     Omit<DocumentSettings, 'resources' | 'hasEvents'> & { readonly publicPrefix: string };
   readonly feed: Feed | undefined;
+  /** Undefined: the primary reads. */
+  readonly replicas: Replicas | undefined;
 }
+
+/** What reading actions need, of the primary or of a replica. */
+interface Reader {
+  readonly db: Db;
+  readonly collections: readonly Collection[];
+  readonly feed: FeedPosition | undefined;
+}
+
+/** An action that only reads. `make` makes it for the primary and for each replica. */
+function reading(api: Api, make: (reader: Reader) => Action): Action {
+  const { replicas, collections, settings, feed } = api;
+  if (!replicas) return make(api);
+  const onReplicas = replicas.all.map((replica): [Replica, Action] => {
+    const { db } = replica;
+    const resources = collections.map(({ resource }) => resource);
+    const cursor = () => feed?.cursorAt(replica.replayed ?? 0);
+    return [
+      replica,
+      make({ db, collections: openCollections(db, resources, settings.tombstones), feed: { cursor } }),
+    ];
+  });
+  return fromReplicas(replicas, make(api), new Map(onReplicas));
+}
+
+const ofName = (collections: readonly Collection[], { name }: Resource): Collection =>
+  collections.find(({ resource }) => resource.name === name)!;
 
 /** Opens all collections. */
 export function openCollections(db: Db, resources: readonly Resource[], tombstones: boolean): Collection[] {
@@ -51,7 +82,7 @@ export function idempotent({ db, collections, settings }: Api, action: Action): 
 
 /** The two paths of a collection. */
 export function collectionRoutes(api: Api, collection: Collection): Route[] {
-  const { db, settings, feed } = api;
+  const { db, settings } = api;
   const { resource } = collection;
   const { name } = resource;
   const isChild = resource.isOwned;
@@ -59,10 +90,16 @@ export function collectionRoutes(api: Api, collection: Collection): Route[] {
   const read = requirementOf(resource.scopes.read, ownership);
   const write: ScopeRequirement = { scopes: [resource.scopes.write], ownership };
   const ofRecord = (action: Action) => (isChild ? restrictToOwnRecord(db, collection, action) : action);
+  const getting = reading(api, ({ db, collections }) => {
+    const opened = ofName(collections, resource);
+    return isChild ? restrictToOwnRecord(db, opened, get(opened)) : get(opened);
+  });
   const creation = isChild ? restrictCreationToOwn(collection, create(collection)) : create(collection);
   const readAll = requirementOf(resource.scopes.read, isChild ? ownership : undefined);
   const compatible = settings.isJsonServer ? asJsonServer : (action: Action) => action;
-  const listing = compatible(list(collection, api.collections, feed));
+  const listing = reading(api, ({ collections, feed }) =>
+    compatible(list(ofName(collections, resource), collections, feed)),
+  );
   const writeAll: ScopeRequirement = { scopes: [resource.scopes.write] };
   const creator = { scopes: write.scopes, ownership: isChild ? ownership : undefined };
   return [
@@ -82,7 +119,7 @@ export function collectionRoutes(api: Api, collection: Collection): Route[] {
     {
       path: `/${name}/:id`,
       actions: {
-        GET: requiring(read, ofRecord(get(collection))),
+        GET: requiring(read, getting),
         PUT: requiring(write, ofRecord(replace(collection, settings))),
         PATCH: requiring(write, idempotent(api, ofRecord(patch(collection, settings)))),
         DELETE: requiring(write, ofRecord(remove(collection, settings))),
@@ -106,7 +143,10 @@ export function nestedRoutes(api: Api, collection: Collection): Route[] {
   const { read, write } = collection.resource.scopes;
   const ofParent = parent.resource.scopes.read;
   const compatible = api.settings.isJsonServer ? asJsonServer : (action: Action) => action;
-  const listing = compatible(listNested(collection, parent, api.collections, api.feed));
+  const listing = reading(api, ({ collections, feed }) => {
+    const [child, owner] = [ofName(collections, collection.resource), ofName(collections, parent.resource)];
+    return compatible(listNested(child, owner, collections, feed));
+  });
   const requirement = (...scopes: (string | undefined)[]): Requirement => {
     const required = scopes.filter((scope) => scope !== undefined);
     return required.length === 0 ? 'nothing' : { scopes: required, ownership };

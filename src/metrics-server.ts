@@ -63,6 +63,7 @@ export function createMetricsServer(
     rateLimit: undefined,
     publicPrefix: '',
     isInMaintenance: () => false,
+    afterWrite: () => undefined,
     isDraining: () => false,
   });
   return createHttpServer(pipeline, {

@@ -8,7 +8,8 @@ import { type ApiRoutes, routeApi } from './routes.js';
 import { targetRules } from './webhooks/open.js';
 
 /** What the routes need of the parts of the service. */
-export interface RouteParts extends Pick<Parts, 'config' | 'registry' | 'mcp' | 'collections' | 'feed'> {
+export interface RouteParts
+  extends Pick<Parts, 'config' | 'registry' | 'mcp' | 'collections' | 'feed' | 'replicas'> {
   readonly database: Pick<Parts['database'], 'db'>;
   readonly auth: Pick<Parts['auth'], 'lookup' | 'requireCurrentPassword'>;
   readonly issuer: Pick<NonNullable<Parts['issuer']>, 'routes'> | undefined;
@@ -22,7 +23,7 @@ export function routesOf(
   notReadyReason: () => Promise<NotReadyReason> = async () => undefined,
   furtherRoutes: readonly Route[] = [],
 ): ApiRoutes {
-  const { config, database, auth, issuer, mcp, collections, feed, registry, webhooks } = parts;
+  const { config, database, auth, issuer, mcp, collections, feed, replicas, registry, webhooks } = parts;
   const { db } = database;
   const settings = {
     ...config,
@@ -43,5 +44,5 @@ export function routesOf(
       : []),
     ...furtherRoutes,
   ];
-  return routeApi({ db, collections, settings, feed }, others, mcp);
+  return routeApi({ db, collections, settings, feed, replicas }, others, mcp);
 }

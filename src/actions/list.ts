@@ -4,7 +4,6 @@ import { type ListQuery, listParameters, readListQuery } from '../collection/lis
 import { CSV_TYPE, headersOf, JSON_TYPE, NDJSON_TYPE } from '../collection/representation.js';
 import { forbidden } from '../errors/credential-errors.js';
 import { noSuchParent } from '../errors/record-errors.js';
-import type { Feed } from '../events/feed.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
@@ -19,7 +18,7 @@ const LIST_TYPES = [JSON_TYPE, CSV_TYPE, NDJSON_TYPE];
  * Lists the records of a collection, as a page or as one streamed array: 200, 304, 400, 406, 412. `related` are the
  * collections whose records a query can include.
  */
-export function list(collection: Collection, related: readonly Collection[], feed?: Feed): Action {
+export function list(collection: Collection, related: readonly Collection[], feed?: FeedPosition): Action {
   return listing(collection, related, feed, ({ permission, principal }) => {
     // A caller that may read only its own records gets the list of them.
     const own = permission === 'own' ? parseUuid(principal.subject) : undefined;
@@ -29,12 +28,18 @@ export function list(collection: Collection, related: readonly Collection[], fee
   });
 }
 
+/** Where the feed is. */
+export interface FeedPosition {
+  /** A cursor before all changes that the server to read from may not show yet. */
+  cursor(): string | undefined;
+}
+
 /** Lists the records of a parent, as `list` does; 404 for a missing parent. */
 export function listNested(
   collection: Collection,
   parent: Collection,
   related: readonly Collection[],
-  feed?: Feed,
+  feed?: FeedPosition,
 ): Action {
   return listing(collection, related, feed, async ({ params, run }) => {
     const id = parseUuid(params.id ?? '');
@@ -47,7 +52,7 @@ export function listNested(
 function listing(
   collection: Collection,
   related: readonly Collection[],
-  feed: Feed | undefined,
+  feed: FeedPosition | undefined,
   ownerOf: (request: Request) => Promise<string> | string | undefined,
 ): Action {
   return {
@@ -57,7 +62,8 @@ function listing(
     run: (request) => {
       const of = (owner: string | undefined) => {
         // Taken before the list is read, so that every later change comes after it.
-        const cursor = feed ? ['Events-Cursor', feed.cursor()] : [];
+        const before = feed?.cursor();
+        const cursor = before === undefined ? [] : ['Events-Cursor', before];
         if (request.version.lists === 'keyset') {
           const query = readKeysetQuery(request.query, collection.resource, owner);
           return keysetReply(collection, related, request, query, cursor);

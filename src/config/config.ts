@@ -6,7 +6,7 @@ import { createReader, type Env, misspelledSettings, outdatedSettings, type Read
 import { readEventsConfig } from './events.js';
 import { issuerFaults, readIssuerConfig, withOwnIssuer } from './issuer.js';
 import { readLimits } from './limits.js';
-import { MAX_WORKERS, parseDatabaseUrl, parseWorkers } from './parsers.js';
+import { MAX_WORKERS, parseDatabaseUrl, parseReadUrl, parseWorkers } from './parsers.js';
 import { readRetirement, retirementFaults } from './retirement.js';
 import { readTelemetry } from './telemetry.js';
 import { readWebhooks } from './webhooks.js';
@@ -131,6 +131,13 @@ function readDatabase({ read, optional, integer, flag }: Reader) {
   );
   return {
     databaseUrl,
+    /** The replicas that read; undefined: the primary does. */
+    databaseReadUrl: optional(
+      'DATABASE_READ_URL',
+      'a URL, postgres://user:password@host/database; several hosts are separated by commas',
+      parseReadUrl,
+    ),
+    readMaxAgeMs: integer('READ_MAX_AGE_MS', 10_000, 100, 600_000),
     /** The folder with the declarations of collections; undefined: those that come with the service. */
     collections: read('COLLECTIONS', existsSync(COLLECTIONS) ? COLLECTIONS : undefined, 'a folder', (text) =>
       statSync(text, { throwIfNoEntry: false })?.isDirectory() ? text : undefined,

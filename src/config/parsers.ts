@@ -57,6 +57,10 @@ export function parseWorkers(text: string): number | undefined {
   return value >= 1 && value <= MAX_WORKERS ? value : undefined;
 }
 
+/** The URL of replicas. They are all used, so that it selects none. */
+export const parseReadUrl = (text: string): string | undefined =>
+  text.includes('target_session_attrs') ? undefined : parseDatabaseUrl(text);
+
 export const parseDatabaseUrl = (text: string): string | undefined =>
   serversOf(text) === undefined ? undefined : text;
 

@@ -39,6 +39,9 @@ const away = () => unavailable('The database is not available.');
 const busy = () => unavailable('The database is busy.');
 const unfit = () => badRequest('The request holds a value that the database cannot store.');
 
+/** Whether a server failed, or refused a statement for the state that it is in: another server may carry it out. */
+export const isUnavailable = (error: unknown): boolean => problemOf(error)?.status === 503;
+
 /** By whole code, or by class (its first two characters). */
 const TABLE: Readonly<Record<string, () => Problem>> = {
   '08': away, // connection exceptions

@@ -8,9 +8,14 @@ export interface Snapshot {
   readonly xmin: bigint;
   /** No transaction from this one on had begun to write. It is not the snapshot's xmax. */
   readonly next: bigint;
+  /** Where the log of the database (WAL) was, or was beyond, when the snapshot was taken. */
+  readonly written: number;
   /** The number of the newest epoch. */
   readonly epoch: number;
 }
+
+/** Snapshots of which the horizon is remembered, for replicas. */
+const MAX_MARKS = 256;
 
 /**
  * The position up to which the feed is final: every event up to it that will ever exist is visible.
@@ -22,11 +27,17 @@ export interface Snapshot {
 export class CommitHorizon {
   #position = 0;
   #newest = 0;
+  #marks: { readonly position: number; readonly written: number }[] = [];
   /** A snapshot's newest event, which becomes final when every transaction before `next` has ended. */
   #pending: { readonly newest: number; readonly next: bigint } | undefined;
 
   get position(): number {
     return this.#position;
+  }
+
+  /** The horizon as a replica knows it that shows the log up to `replayed`; undefined: it is too far behind. */
+  positionAt(replayed: number): number | undefined {
+    return this.#marks.findLast(({ written }) => written <= replayed)?.position;
   }
 
   /** Whether there are events that are not final yet. */
@@ -39,10 +50,17 @@ export class CommitHorizon {
     this.#position = Math.min(this.#position, position);
     this.#newest = this.#position;
     this.#pending = undefined;
+    this.#marks = [];
   }
 
   /** Moves the horizon. Snapshots must be given in the order in which they were taken. */
-  update({ newest, xmin, next }: Snapshot): void {
+  update(snapshot: Snapshot): void {
+    this.#advance(snapshot);
+    this.#marks.push({ position: this.#position, written: snapshot.written });
+    if (this.#marks.length > MAX_MARKS) this.#marks.shift();
+  }
+
+  #advance({ newest, xmin, next }: Snapshot): void {
     this.#newest = Math.max(this.#newest, newest);
     if (this.#pending && xmin >= this.#pending.next) {
       this.#position = Math.max(this.#position, this.#pending.newest);

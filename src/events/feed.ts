@@ -65,6 +65,12 @@ export class Feed implements FeedContext {
     return this.cursorOf(this.follower.horizon());
   }
 
+  /** The same for what a replica shows; undefined: it is too far behind. */
+  cursorAt(replayed: number): string | undefined {
+    const position = this.follower.commits.positionAt(replayed);
+    return position === undefined ? undefined : this.cursorOf(position);
+  }
+
   readonly cursorOf = (position: number): string => cursorIn(this.follower.epochs(), position);
 
   /**

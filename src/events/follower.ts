@@ -35,7 +35,7 @@ const SNAPSHOTS = { max: 1, inFlight: 1, waiting: 1, keyOf: () => '' };
  */
 export class FeedFollower {
   readonly #sender = randomBytes(6).toString('base64url');
-  readonly #horizon = new CommitHorizon();
+  readonly commits = new CommitHorizon();
   readonly #subscribers = new Set<FeedSubscriber>();
   readonly #watchers = new Set<() => void>();
   readonly #loop = new CoalescedRuns(() => this.#poll());
@@ -60,8 +60,8 @@ export class FeedFollower {
       async () => {
         const snapshot = await readSnapshot(db.run);
         if (snapshot.epoch !== this.#epoch) await this.#beginEpoch(snapshot.epoch);
-        this.#horizon.update(snapshot);
-        if (this.#subscribers.size === 0) this.#position = this.#horizon.position;
+        this.commits.update(snapshot);
+        if (this.#subscribers.size === 0) this.#position = this.commits.position;
         return [snapshot];
       },
     );
@@ -81,7 +81,7 @@ export class FeedFollower {
   }
 
   /** Events up to here are final: no others will appear between them. */
-  readonly horizon = (): number => this.#horizon.position;
+  readonly horizon = (): number => this.commits.position;
 
   /** Events up to here have been delivered. */
   readonly position = (): number => this.#position;
@@ -147,9 +147,9 @@ export class FeedFollower {
 
   async #poll(): Promise<void> {
     try {
-      const before = this.#horizon.position;
+      const before = this.commits.position;
       await this.look();
-      if (this.#horizon.position > before) {
+      if (this.commits.position > before) {
         this.#delay = MIN_DELAY_MS;
         for (const onNews of this.#watchers) onNews();
       }
@@ -160,7 +160,7 @@ export class FeedFollower {
       if (!this.#isDatabaseAway && !this.#isClosed) this.log.warn({ err }, 'events wait for the database');
       this.#isDatabaseAway = true;
     }
-    const isBehind = this.#horizon.isBehind && this.#isFollowed && !this.#isDatabaseAway;
+    const isBehind = this.commits.isBehind && this.#isFollowed && !this.#isDatabaseAway;
     this.#schedule(isBehind ? this.#delay : POLL_MS);
     this.#delay = isBehind ? Math.min(this.#delay * 2, MAX_DELAY_MS) : MIN_DELAY_MS;
   }
@@ -172,21 +172,21 @@ export class FeedFollower {
     this.#epoch = number;
     if (before === 0) return;
     const { firstAfter } = this.#epochs.at(-1)!;
-    const hasLost = this.#horizon.position > firstAfter;
+    const hasLost = this.commits.position > firstAfter;
     this.log.warn(
       { lost: hasLost },
       'the database is another one than before: after a failover or a restore',
     );
-    this.#horizon.restart(firstAfter);
+    this.commits.restart(firstAfter);
     this.#position = Math.min(this.#position, firstAfter);
     if (hasLost) for (const subscriber of [...this.#subscribers]) subscriber.onMissed();
   }
 
   async #deliver(): Promise<void> {
-    while (this.#position < this.#horizon.position && this.#subscribers.size > 0) {
+    while (this.#position < this.commits.position && this.#subscribers.size > 0) {
       const { events, until, floor } = await readEvents(this.db.run, {
         after: this.#position,
-        horizon: this.#horizon.position,
+        horizon: this.commits.position,
         limit: BATCH_EVENTS,
       });
       const isMissed = this.#position < floor;

@@ -20,6 +20,7 @@ const ALLOWED = [
   'If-Modified-Since',
   'If-Unmodified-Since',
   'Idempotency-Key',
+  'Write-Position',
   'Prefer',
   'Last-Event-ID',
   'API-Version',
@@ -53,6 +54,7 @@ const EXPOSED = [
   'Idempotency-Replayed',
   'Preference-Applied',
   'Events-Cursor',
+  'Write-Position',
 ].join(', ');
 
 /** Seconds for which a browser may cache the response to a preflight. */

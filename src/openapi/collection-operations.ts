@@ -10,13 +10,13 @@ import {
   typeName,
 } from './model.js';
 import {
-  CONDITIONS,
   type CollectionSettings,
   created,
   IDEMPOTENT,
   Names,
   notModified,
   read,
+  readFields,
   writeErrors,
 } from './record-operations.js';
 import { listedRecords, schemaNames } from './record-schemas.js';
@@ -68,7 +68,7 @@ function listOperations(
   };
   const { input } = schemaNames(resource);
   return {
-    [`GET ${path}`]: { ...shared, id: `list${id}`, summary: `List ${what}`, fields: CONDITIONS },
+    [`GET ${path}`]: { ...shared, id: `list${id}`, summary: `List ${what}`, fields: readFields(settings) },
     [`QUERY ${path}`]: {
       ...shared,
       id: `query${id}`,
@@ -78,7 +78,7 @@ function listOperations(
         200: { ...success[200], headers: [...success[200].headers!, 'Location', 'Accept-Query'] },
         304: { ...success[304], headers: [...success[304].headers!, 'Location', 'Accept-Query'] },
       },
-      fields: CONDITIONS,
+      fields: readFields(settings),
     },
     [`POST ${path}`]: {
       id: `create${id === record.many ? record.one : id}`,

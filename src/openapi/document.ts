@@ -149,9 +149,10 @@ function schemasOf({ resources, clientInput, version }: Described): Record<strin
   ) as Record<string, Schema>;
 }
 
-const commonHeaders = ({ isRateLimited, retiring, version }: Described): string[] => [
+const commonHeaders = ({ isRateLimited, retiring, version, databaseReadUrl }: Described): string[] => [
   'X-Request-Id',
   'API-Version',
+  ...(databaseReadUrl === undefined ? [] : ['Write-Position']),
   ...(isRateLimited ? ['RateLimit', 'RateLimit-Policy'] : []),
   ...(retiring.includes(version.number) ? ['Deprecation', 'Sunset', 'Link'] : []),
 ];

@@ -42,6 +42,7 @@ const HEADERS: Readonly<Record<string, JsonObject>> = {
   'RateLimit-Policy': text('The quota (RateLimit header fields for HTTP).'),
   'Retry-After': count('Seconds after which the client may retry.'),
   Sunset: text('When the version will be switched off (RFC 8594).'),
+  'Write-Position': text('After a write: what the client sends with reads that must show it.'),
   'WWW-Authenticate': text('The supported credentials (RFC 9110 section 11.6.1).'),
   'X-Request-Id': text('The id of the request, also in the log. A client may choose it.'),
 };
@@ -63,6 +64,10 @@ export const requestFields = ({ number }: Version): Readonly<Record<string, Json
 });
 
 const REQUEST_FIELDS: Readonly<Record<string, JsonObject>> = {
+  'Cache-Control': field(
+    'Cache-Control',
+    '`max-age`: how old what a replica shows may be, in seconds; `no-cache`: read from the primary (RFC 9111).',
+  ),
   'Idempotency-Key': field(
     'Idempotency-Key',
     'Makes a repeat of the request safe: the first response is stored and sent again.',
@@ -80,5 +85,6 @@ const REQUEST_FIELDS: Readonly<Record<string, JsonObject>> = {
   ),
   'Last-Event-ID': field('Last-Event-ID', 'The cursor of the last event that a stream received.'),
   'Prefer-return': field('Prefer', '`return=minimal`: the response has no content (RFC 7240).'),
+  'Write-Position': field('Write-Position', 'Read what a write with this field in its response has changed.'),
   'Prefer-wait': field('Prefer', '`wait=20`: wait up to 20 seconds for events (RFC 7240).'),
 };

@@ -19,6 +19,8 @@ export interface CollectionSettings {
   /** Whether lists have the responses of json-server. */
   readonly isJsonServer: boolean;
   readonly hasEvents: boolean;
+  /** Undefined: there are no replicas. */
+  readonly databaseReadUrl: string | undefined;
   /** The version that is described. */
   readonly version: Version;
 }
@@ -27,7 +29,11 @@ export const JSON_TYPE = 'application/json';
 
 const text = { type: 'string' } as const;
 
-export const CONDITIONS = ['If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'];
+const CONDITIONS = ['If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'];
+
+/** The header fields of reads. */
+export const readFields = ({ databaseReadUrl }: CollectionSettings): string[] =>
+  databaseReadUrl === undefined ? CONDITIONS : [...CONDITIONS, 'Write-Position', 'Cache-Control'];
 
 export const IDEMPOTENT = [
   error('IDEMPOTENCY_KEY_IN_USE'),
@@ -91,7 +97,7 @@ export const missing = ({ singular }: Resource): ErrorRef => ({
 /** GET of one record. */
 export function read(
   resource: Resource,
-  { tombstones }: CollectionSettings,
+  settings: CollectionSettings,
   { list, record }: Names,
 ): OperationDescription {
   return {
@@ -113,8 +119,8 @@ export function read(
     errors: [
       resource.absent === 'simple' ? missing(resource) : error('NOT_FOUND', 'empty'),
       error('PRECONDITION_FAILED'),
-      ...(tombstones ? [error('GONE')] : []),
+      ...(settings.tombstones ? [error('GONE')] : []),
     ],
-    fields: CONDITIONS,
+    fields: readFields(settings),
   };
 }

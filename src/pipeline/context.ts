@@ -78,8 +78,11 @@ export interface PipelineOptions extends BodyLimits, VersionSettings {
   readonly rateLimit: RateLimiter | undefined;
   /** Counts a call of a version that retires. Undefined: they are not counted. */
   readonly countCall?: (version: Version, subject: string, address: string) => void;
-  /** Called after an action that may have written, when its transaction is committed. */
-  readonly afterWrite?: (() => void) | undefined;
+  /**
+   * Called after an action that may have written, when its transaction is committed. May add fields to the response, and
+   * then returns a promise, which does not reject.
+   */
+  readonly afterWrite: (principal: Principal, fields: string[]) => Promise<void> | undefined;
   /** Whether only endpoints that are always available respond. */
   readonly isInMaintenance: () => boolean;
   /** Whether the service is stopping, so that each response closes its connection. */

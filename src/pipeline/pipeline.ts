@@ -123,7 +123,8 @@ async function handle(context: RequestContext): Promise<void> {
       run: undefined,
       body,
     });
-    if (!READS.has(req.method!)) options.afterWrite?.();
+    const noted = READS.has(req.method!) ? undefined : options.afterWrite(principal, context.common);
+    if (noted) await noted;
     respond(context, reply);
   } catch (error) {
     if (!options.rateLimit || context.isRateCounted || isPreflight(context)) fail(context, error);

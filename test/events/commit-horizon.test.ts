@@ -11,6 +11,7 @@ const snapshot = (newest: number, xmin: number, next: number): Snapshot => ({
   xmin: BigInt(xmin),
   next: BigInt(next),
   epoch: 1,
+  written: 0,
 });
 
 t.test('without a running transaction, everything visible is final', async (t) => {

@@ -47,6 +47,14 @@ export interface DebianCluster {
   start(settings?: readonly string[]): Promise<void>;
   /** A fast shutdown. */
   stop(): Promise<void>;
+  /** Makes and starts a server that follows this one. It ends with the test. */
+  standby(name: string, settings?: readonly string[]): Promise<Standby>;
+}
+
+export interface Standby {
+  url(database: string): string;
+  start(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 /** Makes a cluster. It is not started; it ends with the test. */
@@ -92,14 +100,7 @@ export async function debianCluster(t: Test): Promise<DebianCluster> {
   const locale = ['--encoding=UTF8', '--locale=C.UTF-8'];
   await run('initdb', ['-D', data, '--no-instructions', `--pwfile=${passwordFile}`, ...login, ...locale]);
 
-  let child: ChildProcess | undefined;
-  const stop = async (): Promise<void> => {
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    child.kill('SIGINT');
-    await ended;
-  };
-  t.teardown(stop);
+  const server = serverOf(t, join(bin, 'postgres'), runAs, { data, socket, port }, url('postgres'));
   return {
     folder,
     data,
@@ -114,28 +115,73 @@ export async function debianCluster(t: Test): Promise<DebianCluster> {
       return url(name);
     },
     run,
-    start: async (settings = []) => {
-      const fixed = ['listen_addresses=127.0.0.1', `unix_socket_directories=${socket}`, 'fsync=off'];
-      const options = [...fixed, ...settings].flatMap((setting) => ['-c', setting]);
-      const started = spawnAs(runAs, join(bin, 'postgres'), ['-D', data, '-p', String(port), ...options]);
-      const words = lastWordsOf(started);
-      child = started;
-      await until('PostgreSQL accepts writes', () => {
-        if (started.exitCode !== null) throw new Error(`PostgreSQL ended: ${words()}`);
-        return isWritable(url('postgres'));
-      });
+    start: (settings = []) => server.start(settings, isWritable),
+    stop: server.stop,
+    standby: async (name, settings = []) => {
+      const copy = join(folder, name);
+      const own = await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' });
+      const from = ['-h', socket, '-p', String(port), '-U', 'postgres'];
+      await run('pg_basebackup', ['-D', copy, '-R', '-X', 'stream', '--checkpoint=fast', ...from]);
+      const at = (database: string) => url(database).replace(`:${port}/`, `:${own}/`);
+      const place = { data: copy, socket, port: own };
+      const standby = serverOf(t, join(bin, 'postgres'), runAs, place, at('postgres'));
+      const start = () => standby.start(settings, isResponding);
+      await start();
+      return { url: at, start, stop: standby.stop };
     },
-    stop,
   };
 }
 
-async function isWritable(url: string): Promise<boolean> {
+interface Place {
+  readonly data: string;
+  readonly socket: string;
+  readonly port: number;
+}
+
+/** A server of a cluster, which ends with the test. */
+function serverOf(
+  t: Test,
+  program: string,
+  runAs: Parameters<typeof spawnAs>[0],
+  { data, socket, port }: Place,
+  url: string,
+) {
+  let child: ChildProcess | undefined;
+  const stop = async (): Promise<void> => {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGINT');
+    await ended;
+  };
+  t.teardown(stop);
+  const start = async (
+    settings: readonly string[],
+    isReady: (url: string) => Promise<boolean>,
+  ): Promise<void> => {
+    const fixed = ['listen_addresses=127.0.0.1', `unix_socket_directories=${socket}`, 'fsync=off'];
+    const options = [...fixed, ...settings].flatMap((setting) => ['-c', setting]);
+    const started = spawnAs(runAs, program, ['-D', data, '-p', String(port), ...options]);
+    const words = lastWordsOf(started);
+    child = started;
+    await until('PostgreSQL is ready', () => {
+      if (started.exitCode !== null) throw new Error(`PostgreSQL ended: ${words()}`);
+      return isReady(url);
+    });
+  };
+  return { start, stop };
+}
+
+const isResponding = async (url: string): Promise<boolean> => (await isInRecovery(url)) !== undefined;
+const isWritable = async (url: string): Promise<boolean> => (await isInRecovery(url)) === false;
+
+/** Undefined: it does not respond. */
+async function isInRecovery(url: string): Promise<boolean | undefined> {
   const sql = postgres(url, { max: 1, connect_timeout: 2, fetch_types: false, onnotice: () => undefined });
   try {
     const [row] = await sql`select pg_is_in_recovery() as recovering`;
-    return row?.recovering === false;
+    return row!.recovering as boolean;
   } catch {
-    return false;
+    return undefined;
   } finally {
     await sql.end({ timeout: 0 });
   }

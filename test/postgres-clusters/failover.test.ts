@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import t from 'tap';
+import t, { type Test } from 'tap';
+import { doctor, faultsOf } from '../support/doctor.js';
 import { startProcess, until } from '../support/process.js';
 import { send } from '../support/service.js';
 import { testDatabaseProxy } from './haproxy.js';
@@ -79,7 +80,7 @@ t.test('under 64 writers, each confirmed write exists once through every failove
       report.resumedMs! <= RESUME_MS + SLACK_MS,
       `writes resume ${report.resumedMs} ms after the promotion`,
     );
-    if (primary === first && name === FAULTS[0]!.name) await requireReadOnly(t, pinned);
+    if (primary === first && name === FAULTS[0]!.name) await requireReadOnly(t, pinned, first.url);
     heal();
     await cluster.healthy();
     await goesOn(writers);
@@ -110,13 +111,15 @@ t.test('under 64 writers, each confirmed write exists once through every failove
 });
 
 /** A service whose node was demoted reads, and confirms no write. */
-async function requireReadOnly(t: Tap, service: string): Promise<void> {
+async function requireReadOnly(t: Test, service: string, databaseUrl: string): Promise<void> {
   const written = async () => (await send(service, 'POST', '/items', { body: { name: 'refused' } })).status;
   await until('it reads from the standby', async () => (await send(service, 'GET', '/items')).status === 200);
   for (let n = 0; n < 20; n++) t.equal(await written(), 503);
+  const { checks } = await doctor(t, { DATABASE_URL: databaseUrl });
+  t.match(faultsOf(checks), [
+    /^database problem: the database is a standby, which is read-only; connect to the primary$/,
+  ]);
 }
-
-type Tap = Pick<typeof t, 'equal' | 'same'>;
 
 async function goesOn({ confirmed }: Writers): Promise<void> {
   const before = confirmed.size;
@@ -148,7 +151,7 @@ async function watchPromotion({ nodes }: PatroniCluster, primary: Node): Promise
 }
 
 /** All nodes have the same items. */
-async function requireEqualNodes(t: Tap, { nodes }: PatroniCluster, count: number): Promise<void> {
+async function requireEqualNodes(t: Test, { nodes }: PatroniCluster, count: number): Promise<void> {
   for (const { url, name } of nodes) {
     const sql = postgres(url, { max: 1, fetch_types: false, onnotice: () => undefined });
     const counted = async () => (await sql`select count(*)::integer as n from items`)[0]!.n as number;

@@ -36,7 +36,7 @@ export interface Running {
   kill(signal?: NodeJS.Signals): Promise<void>;
 }
 
-const KEPT = 20_000;
+const OUTPUT_CHARACTERS = 20_000;
 
 /** Starts a program, as another user and in a network namespace if they are given. Killed when the test ends. */
 export function run(
@@ -56,7 +56,7 @@ export function run(
   let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => {
-      output = (output + text).slice(-KEPT);
+      output = (output + text).slice(-OUTPUT_CHARACTERS);
     });
   // Not `close`: others may have inherited its output.
   const ended = once(child, 'exit');

@@ -144,7 +144,7 @@ function keyOf({ documents: { settings }, routes }: App): string {
 }
 
 const DECIDING =
-  'auth issuer authServer tombstones requireIfMatch isJsonServer hasEvents publicUrl publicPrefix isRateLimited retiring'.split(
+  'auth issuer authServer tombstones requireIfMatch isJsonServer hasEvents databaseReadUrl publicUrl publicPrefix isRateLimited retiring'.split(
     ' ',
   );
 

@@ -19,6 +19,7 @@ const PAGES: Readonly<Record<string, Options>> = {
   'docs/configuration.md': { env: { ALLOWED_HOSTS: 'localhost' } },
   'docs/deployment.md': {},
   'docs/events.md': { prepare: nothing },
+  'docs/high-availability.md': {},
   'docs/import.md': {
     files: {
       'db.json':

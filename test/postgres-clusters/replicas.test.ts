@@ -1,0 +1,195 @@
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { until } from '../support/process.js';
+import { type TestService, testService } from '../support/service.js';
+import { debianCluster, missingPrograms, type Standby } from './debian.js';
+
+const skip = missingPrograms('pg_basebackup') ?? false;
+
+interface Scene {
+  readonly service: TestService;
+  readonly replicas: readonly Standby[];
+  /** How many statements with items each server ran since the last call: the primary first. */
+  readonly reads: () => Promise<number[]>;
+  /** Runs a statement on a replica. */
+  readonly at: (replica: number, statement: string) => Promise<void>;
+}
+
+/** A service with two replicas, the second of which has settings. */
+async function scene(
+  t: Test,
+  settings: readonly string[] = [],
+  env: Record<string, string> = {},
+): Promise<Scene> {
+  const primary = await debianCluster(t);
+  await primary.start();
+  const databaseUrl = await primary.createDatabase('plinth');
+  const replicas = [await primary.standby('first'), await primary.standby('second', settings)];
+  const urls = [databaseUrl, ...replicas.map(({ url }) => url('plinth'))];
+  const hosts = urls.slice(1).map((url) => new URL(url).host);
+  const readUrl = databaseUrl.replace(new URL(databaseUrl).host, hosts.join(','));
+  const service = await testService(t, { DATABASE_URL: databaseUrl, DATABASE_READ_URL: readUrl, ...env });
+  const connections = urls.map((url) =>
+    postgres(url, { max: 1, onnotice: () => undefined, fetch_types: false }),
+  );
+  t.teardown(() => Promise.all(connections.map((sql) => sql.end({ timeout: 1 }))));
+  let before = urls.map(() => 0);
+  return {
+    service,
+    replicas,
+    reads: async () => {
+      const now = await Promise.all(connections.map(countReads));
+      const counts = now.map((count, at) => count - before[at]!);
+      before = now;
+      return counts;
+    },
+    at: async (replica, statement) => void (await connections[replica + 1]!.unsafe(statement)),
+  };
+}
+
+/** Index scans of items since the server started; those of a replica that is down are none. */
+async function countReads(sql: postgres.Sql): Promise<number> {
+  try {
+    await sql`select pg_stat_clear_snapshot()`;
+    const [row] =
+      await sql`select coalesce(idx_scan, 0)::integer as n from pg_stat_user_tables where relname = 'items'`;
+    return row?.n ?? 0;
+  } catch {
+    return 0;
+  }
+}
+
+/** Creates an item and reads it at once, many times; returns the statuses of the reads that did not show it. */
+async function readOwnWrites({ send }: TestService, times = 20): Promise<string[]> {
+  const missed: string[] = [];
+  for (let n = 0; n < times; n++) {
+    const { json, headers } = await send('POST', '/items', { body: { name: `item ${n}` } });
+    const position = headers['write-position'] as string;
+    const shown = await send('GET', `/items/${json.id}`, { headers: { 'write-position': position } });
+    const page = await send('GET', '/items?limit=1&sort=-created_at');
+    if (shown.status !== 200 || page.json.data[0]?.id !== json.id) missed.push(`${n}: ${shown.status}`);
+  }
+  return missed;
+}
+
+/** Sends reads until a replica has served some: the service has noticed that there are replicas. */
+async function replicasAreUsed({ service, reads }: Scene): Promise<void> {
+  await reads();
+  await until('a replica reads', async () => {
+    for (let n = 0; n < 20; n++) await service.send('GET', '/items/01890000-0000-7000-8000-000000000000');
+    const [, ...ofReplicas] = await reads();
+    return ofReplicas.some((count) => count > 0);
+  });
+}
+
+t.test('reads go to replicas, and each caller sees its own writes', { skip }, async (t) => {
+  const here = await scene(t);
+  const { send } = here.service;
+  t.same(await readOwnWrites(here.service), []);
+  await replicasAreUsed(here);
+  t.same(await readOwnWrites(here.service), []);
+  await here.reads();
+  const [, first, second] = await until('both replicas read, and the primary does not', async () => {
+    for (let n = 0; n < 50; n++) await send('GET', '/items?limit=1&sort=name');
+    const counts = await here.reads();
+    return counts[0] === 0 && counts[1]! > 0 && counts[2]! > 0 && counts;
+  });
+  t.ok(first! > 0 && second! > 0);
+
+  t.equal((await send('GET', '/items', { headers: { 'write-position': 'A' } })).status, 400);
+  const { headers } = await send('GET', '/items');
+  t.notOk('write-position' in headers, 'reads have no position');
+});
+
+t.test('a replica whose replay is paused', { skip }, async (t) => {
+  const here = await scene(t);
+  const { send } = here.service;
+  await send('POST', '/items', { body: { name: 'before' } });
+  await replicasAreUsed(here);
+  for (const replica of [0, 1]) await here.at(replica, 'select pg_wal_replay_pause()');
+  t.same(await readOwnWrites(here.service, 5), [], 'the primary reads what they do not show');
+  const all = async (headers = {}) =>
+    ((await send('GET', '/items?sort=name', { headers })).json as unknown[]).length;
+  t.equal(await all({ 'cache-control': 'no-cache' }), 6, 'no-cache reads from the primary');
+  t.equal(await all({ 'cache-control': 'max-age=0' }), 6);
+  for (const replica of [0, 1]) await here.at(replica, 'select pg_wal_replay_resume()');
+  await replicasAreUsed(here);
+  t.equal(await all(), 6);
+});
+
+t.test(
+  'replicas that show too old a state are not used, unless the client accepts it',
+  { skip },
+  async (t) => {
+    const here = await scene(t, ['recovery_min_apply_delay=5s'], { READ_MAX_AGE_MS: '1000' });
+    const { send } = here.service;
+    await send('POST', '/items', { body: { name: 'before' } });
+    await replicasAreUsed(here);
+    await here.at(0, 'select pg_wal_replay_pause()');
+    const { json } = await send('POST', '/items', { body: { name: 'Lamp' } });
+    const status = async (headers = {}) => (await send('GET', `/items/${json.id}`, { headers })).status;
+    const began = performance.now();
+    const seen = new Set<number>();
+    while (performance.now() - began < 3000) seen.add(await status());
+    t.same([...seen], [200], 'no read shows less than the maximum age allows');
+    const old = await until('a client that accepts a minute may get the older state', async () => {
+      const found = await status({ 'cache-control': 'max-age=60' });
+      return found === 404 && found;
+    });
+    t.equal(old, 404);
+    t.equal(await status({ 'cache-control': 'max-age=1' }), 200);
+  },
+);
+
+t.test('replicas that are down are not used, and are used again', { skip }, async (t) => {
+  const here = await scene(t);
+  const { send } = here.service;
+  const { json } = await send('POST', '/items', { body: { name: 'Lamp' } });
+  await replicasAreUsed(here);
+  let isOver = false;
+  const statuses = new Set<number>();
+  const load = Promise.all(
+    Array.from({ length: 8 }, async (_, at) => {
+      while (!isOver) {
+        const path = at % 2 === 0 ? `/items/${json.id}` : '/items?sort=name';
+        statuses.add((await send('GET', path)).status);
+      }
+    }),
+  );
+  for (const replica of here.replicas) await replica.stop();
+  await until('the primary reads', async () => (await here.reads())[0]! > 0);
+  for (const replica of here.replicas) await replica.start();
+  await until('a replica reads again', async () => (await here.reads()).slice(1).some((count) => count > 0));
+  isOver = true;
+  await load;
+  t.same([...statuses], [200], 'no client noticed it');
+});
+
+t.test('who reads a list from a replica and follows its cursor misses nothing', { skip }, async (t) => {
+  const here = await scene(t, ['recovery_min_apply_delay=300ms']);
+  const { send } = here.service;
+  await send('POST', '/items', { body: { name: 'first' } });
+  await replicasAreUsed(here);
+  let isOver = false;
+  let count = 1;
+  const writer = (async () => {
+    while (!isOver) if ((await send('POST', '/items', { body: { name: 'more' } })).status === 201) count++;
+  })();
+  for (let n = 0; n < 30; n++) {
+    // Without the caller's own position, as another process would read.
+    const list = await send('GET', '/items?sort=created_at', { headers: { 'cache-control': 'max-age=60' } });
+    const known = new Set((list.json as { id: string }[]).map(({ id }) => `/items/${id}`));
+    let after = list.headers['events-cursor'] as string;
+    t.ok(after);
+    const upTo = count;
+    while (known.size < upTo) {
+      const { json } = await send('GET', `/events?after=${after}&limit=1000`, {
+        headers: { prefer: 'wait=5' },
+      });
+      for (const { subject } of json.data) known.add(subject);
+      after = json.meta.cursor;
+    }
+  }
+  isOver = true;
+  await writer;
+});
