@@ -1,7 +1,7 @@
 import type { Db, Run } from '../db/db.js';
 import type { Json } from '../json.js';
 import { openQueries, type Queries } from './queries.js';
-import { openReads, type Reads } from './read-batching.js';
+import { openReads, type Reads } from './reads.js';
 import type { Resource } from './resource.js';
 import { Statements } from './sql-templates.js';
 import { compileInput, type Origin, type Present, type ValidatedInput } from './validated-input.js';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { foreignCursor } from '../errors/errors.js';
+import { foreignCursor } from '../errors/query-errors.js';
 import { parseUuid } from '../uuid.js';
 import type { Column } from './column.js';
 import type { ExtendedQuery, SortKey } from './extended-query.js';

@@ -11,7 +11,7 @@ import type { KeysetQuery } from './keyset-query.js';
 import { isPlain, keysetSql } from './keyset-sql.js';
 import { STREAMED } from './list-orders.js';
 import { idsSql, pageSql, type QueryStatement, referringSql, streamSql } from './query-sql.js';
-import type { PageBounds } from './read-batching.js';
+import type { PageBounds } from './reads.js';
 import type { StoredRecord } from './record.js';
 import type { Resource } from './resource.js';
 import type { Selection } from './sql-templates.js';

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { Run } from './db.js';
 import { noteFeedEpoch } from './feed-epoch.js';
-import { Dialler } from './pool/dialler.js';
-import { Hosts } from './pool/hosts.js';
+import { Dialler } from './pool/host-dialler.js';
+import { HostOrder } from './pool/host-order.js';
 import { sendRows } from './pool/postgres-copy-errors.js';
 import { resumeSocket } from './pool/postgres-resume-socket.js';
 import { prepared } from './pool/prepared.js';
@@ -42,7 +42,7 @@ export async function withBulkConnection<T>(
     'plinth.tombstones': tombstones ? 'on' : 'off',
   };
   const dialler = new Dialler(
-    { hosts: new Hosts(url), settings, noDelay: true, onOpen: events ? noteFeedEpoch : undefined },
+    { hosts: new HostOrder(url), settings, noDelay: true, onOpen: events ? noteFeedEpoch : undefined },
     () => undefined,
   );
   const connection = await dialler.dial(CONNECT_MS);

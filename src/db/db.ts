@@ -5,7 +5,7 @@ import { nameOf, trackWait } from '../telemetry/wait-tracking.js';
 import { noteFeedEpoch } from './feed-epoch.js';
 import { copy } from './pool/copy.js';
 import { ExclusivePool, type Lease } from './pool/exclusive-pool.js';
-import { Hosts } from './pool/hosts.js';
+import { HostOrder } from './pool/host-order.js';
 import { type Listening, listen } from './pool/listen.js';
 import { PipelinedPool } from './pool/pipelined-pool.js';
 import { prepared, type Row, type Value } from './pool/prepared.js';
@@ -65,7 +65,7 @@ const MAX_WAITING = 32;
 export function connect(url: string, options: DbOptions, metrics = createDbMetrics()): Db {
   const { connections, searches, streams, timeoutMs } = options;
   const settings = settingsOf(options);
-  const hosts = new Hosts(url);
+  const hosts = new HostOrder(url);
   const poolOptions = (size: number, kind: keyof typeof settings) => ({
     hosts,
     timeoutMs,

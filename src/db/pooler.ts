@@ -8,6 +8,9 @@ export const POOLER = {
   advice: 'connect to PostgreSQL itself. Each process has few connections (DB_CONNECTIONS)',
 };
 
+/** Values of plan_cache_mode that no session of the service has. */
+const DEFAULTS = new Set<unknown>(['auto', 'force_custom_plan']);
+
 /** Whether an error is a pooler's. */
 export const isPoolerError = (error: unknown): boolean =>
   /unsupported startup parameter|prepared statement .* does not exist/.test((error as Error).message);
@@ -21,7 +24,7 @@ export async function requireSession(run: Run): Promise<void> {
   let isSet: boolean;
   try {
     const [row] = await run(`select current_setting('plan_cache_mode') as mode`, []);
-    isSet = row!.mode === 'force_generic_plan';
+    isSet = !DEFAULTS.has(row!.mode);
   } catch (error) {
     isSet = !isPoolerError(error);
   }

@@ -61,15 +61,6 @@ export const noSuchPath = (nearest?: string) =>
         details: { nearest },
       });
 
-/** A list does not have this query parameter. */
-export const unknownParameter = (parameter: string, supported: readonly string[]) =>
-  new Problem(
-    400,
-    'UNKNOWN_PARAMETER',
-    `There is no query parameter \`${parameter.slice(0, 100)}\` here. Supported: ${supported.join(', ')}.`,
-    { details: { parameter: parameter.slice(0, 100), supported } },
-  );
-
 /** The optional package of a page is not installed. */
 export const noDocsPage = (name: string) =>
   new Problem(404, 'NOT_FOUND', `This page needs the package ${name}: npm install ${name}.`);
@@ -83,10 +74,6 @@ export const noKeysAccepted = () =>
     'NOT_FOUND',
     'This service accepts no keys: AUTH names neither api-key nor mtls. `plinth keys` manages keys in any case.',
   );
-
-/** A cursor of a list that is not one, or that belongs to other records or another order. */
-export const foreignCursor = () =>
-  new Problem(400, 'INVALID_CURSOR', 'The cursor is not one of this list with this filter and this order.');
 
 export const invalidCursor = () =>
   new Problem(400, 'INVALID_CURSOR', 'The cursor is not one of this service.');

@@ -31,3 +31,16 @@ export const pageExceeds = (limit: number) =>
       details: { limit },
     },
   );
+
+/** A list does not have this query parameter. */
+export const unknownParameter = (parameter: string, supported: readonly string[]) =>
+  new Problem(
+    400,
+    'UNKNOWN_PARAMETER',
+    `There is no query parameter \`${parameter.slice(0, 100)}\` here. Supported: ${supported.join(', ')}.`,
+    { details: { parameter: parameter.slice(0, 100), supported } },
+  );
+
+/** A cursor of a list that is not one, or that belongs to other records or another order. */
+export const foreignCursor = () =>
+  new Problem(400, 'INVALID_CURSOR', 'The cursor is not one of this list with this filter and this order.');

@@ -7,7 +7,7 @@ import type { EventMetrics } from '../telemetry/event-metrics.js';
 import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';
 import type { FeedContext } from './cloudevents.js';
-import { cursorIn, positionIn } from './epochs.js';
+import { cursorIn, positionIn } from './cursor.js';
 import { admits, type Filter } from './filter.js';
 import { FeedFollower } from './follower.js';
 import { type Batch, lastNumber, readEvents, type Span } from './outbox.js';

@@ -5,7 +5,7 @@ import type { Db } from '../db/db.js';
 import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';
 import { CommitHorizon, type Snapshot } from './commit-horizon.js';
-import { type Epoch, readEpochs } from './epochs.js';
+import { type Epoch, readEpochs } from './cursor.js';
 import type { Event } from './event.js';
 import { readEvents, readSnapshot } from './outbox.js';
 

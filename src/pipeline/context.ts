@@ -14,7 +14,7 @@ import type { RateLimiter } from '../limits/rate-limit.js';
 import type { Principal } from '../principal.js';
 import type { Log } from '../telemetry/log.js';
 import type { Observation, Observer } from '../telemetry/request-observer.js';
-import type { BodyLimits } from '../transport/incomplete-body.js';
+import type { BodyLimits } from '../transport/arriving-body.js';
 import type { Target } from '../transport/request-target.js';
 import type { Version } from '../versions/version.js';
 import type { ServedVersion, ServedVersions, VersionSettings } from './served-version.js';

@@ -11,7 +11,7 @@ import { fitsResponseMemory } from '../limits/response-memory.js';
 import { pathOf } from '../telemetry/request-attributes.js';
 import type { Abort } from '../telemetry/request-observer.js';
 import { writeRows } from '../transport/array-stream.js';
-import { BodyAborted } from '../transport/incomplete-body.js';
+import { BodyAborted } from '../transport/arriving-body.js';
 import { lingerOnClose } from '../transport/lingering-close.js';
 import { respondWhenReady } from '../transport/long-poll.js';
 import { staysUnread } from '../transport/request-body.js';

@@ -9,7 +9,6 @@ import { MAX_TARGET } from '../http/router.js';
 import { acceptBeforeReading } from '../transport/accept-backlog.js';
 import { AdmissionControl, type AdmissionOptions, refuse } from '../transport/admission-control.js';
 import { type ConnectionLimits, limitConnections } from '../transport/connection-limits.js';
-import { type ConnectionTimeouts, closeStaleConnections } from '../transport/connection-timeouts.js';
 import { isLingering, lingerOnClose } from '../transport/lingering-close.js';
 import { closeEmptyBody } from '../transport/node-internals.js';
 import {
@@ -21,6 +20,7 @@ import {
 import { inRequestOrder } from '../transport/pipelined-requests.js';
 import { hasBody, hasUnknownLength } from '../transport/request-body.js';
 import { ALL_METHODS, MAX_HEADERS } from '../transport/request-target.js';
+import { type ConnectionTimeouts, closeStaleConnections } from '../transport/stale-connections.js';
 import { trackHandshakes } from '../transport/tls-handshakes.js';
 import type { Expectation } from './context.js';
 import type { Pipeline } from './pipeline.js';

@@ -6,8 +6,8 @@ import { readStatements } from '../db/statements.js';
 import type { Request } from '../http/request.js';
 import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';
-import { PrimaryPositions } from './primary-positions.js';
 import { Replica } from './replica.js';
+import { ReplicaAge } from './replica-age.js';
 import { acceptedAgeMs, requiredPosition, type WalPosition, WRITE_POSITION } from './wal-position.js';
 
 /** Interval of the looks at all servers, while there are reads; milliseconds. */
@@ -37,7 +37,7 @@ export interface ReplicaSettings {
 /** Chooses which replica reads, so that each principal sees its own writes and nothing is older than allowed. */
 export class Replicas {
   readonly all: readonly Replica[];
-  readonly #positions = new PrimaryPositions();
+  readonly #age = new ReplicaAge();
   readonly #written: QuickLRU<string, WalPosition>;
   readonly #findPosition: (key: 'now') => Promise<WalPosition>;
   readonly #timer: NodeJS.Timeout;
@@ -121,8 +121,7 @@ export class Replicas {
       const replica = this.all[this.#turn++ % this.all.length]!;
       const { replayed } = replica;
       if (replayed === undefined || replayed < position || !this.hasCursor(replayed)) continue;
-      if (maxAgeMs === Number.POSITIVE_INFINITY || this.#positions.ageOf(replayed, now) <= maxAgeMs)
-        return replica;
+      if (maxAgeMs === Number.POSITIVE_INFINITY || this.#age.of(replayed, now) <= maxAgeMs) return replica;
     }
     return undefined;
   }
@@ -147,7 +146,7 @@ export class Replicas {
     const at = performance.now();
     const primary = async () => {
       try {
-        this.#positions.add(at, await this.#findPosition('now'));
+        this.#age.add(at, await this.#findPosition('now'));
         this.#isPrimaryAway = false;
       } catch {
         this.#isPrimaryAway = true;

@@ -3,8 +3,8 @@ import { invalidBody } from '../errors/errors.js';
 import { payloadTooLarge } from '../errors/limit-errors.js';
 import type { BodyCoding } from '../http/content-coding.js';
 import { WorkSlots } from '../limits/work-slots.js';
+import { BodyAborted, type BodyLimits, heldBodies, tooManyBytes } from './arriving-body.js';
 import { decompressBody } from './codecs.js';
-import { BodyAborted, type BodyLimits, heldBodies, tooManyBytes } from './incomplete-body.js';
 
 /** Bodies that are decompressed at a time; Node's pool has four threads. Those that wait are in memory as they were sent. */
 const slots = new WorkSlots(2, 1024);

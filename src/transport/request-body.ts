@@ -5,8 +5,8 @@ import { BODY_CODINGS, type BodyCoding, bodyCoding } from '../http/content-codin
 import type { Body } from '../http/request.js';
 import { readJson } from '../http/strict-json.js';
 import type { Json } from '../json.js';
+import { type BodyLimits, collect, heldBodies, type Read, tooManyBytes } from './arriving-body.js';
 import { tickEnd } from './event-loop.js';
-import { type BodyLimits, collect, heldBodies, type Read, tooManyBytes } from './incomplete-body.js';
 
 /** Whether the request announces content (RFC 9112 section 6.3). */
 export function hasBody(req: IncomingMessage): boolean {

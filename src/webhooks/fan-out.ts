@@ -1,7 +1,6 @@
 import type { Db, Run } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
 import { insertDeliveries, type WebhookEvent } from './delivery-store.js';
-import { isWanted } from './webhook-input.js';
 
 /** The next events of the feed. */
 export interface FeedBatch {
@@ -65,4 +64,10 @@ export async function fanOut(db: Db, source: Source): Promise<FanOutResult> {
     if (until !== position) await run(SQL.get('move_cursor')!, [until]);
     return { more, wanted: true };
   });
+}
+
+/** Whether a webhook with these types receives events of this type. */
+function isWanted(types: readonly string[], type: string): boolean {
+  const family = `${type.slice(0, type.lastIndexOf('.'))}.*`;
+  return types.some((each) => each === '*' || each === type || each === family);
 }

@@ -66,9 +66,3 @@ function merged(input: Json | undefined, before: WebhookFields | undefined): Jso
   const { url, types, description, enabled } = before;
   return { url, types: [...types], description, enabled, ...given } satisfies JsonObject;
 }
-
-/** Whether a webhook with these types receives events of this type. */
-export function isWanted(types: readonly string[], type: string): boolean {
-  const family = `${type.slice(0, type.lastIndexOf('.'))}.*`;
-  return types.some((each) => each === '*' || each === type || each === family);
-}

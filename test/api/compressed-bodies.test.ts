@@ -1,6 +1,6 @@
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import t from 'tap';
-import { heldBodies } from '../../src/transport/incomplete-body.js';
+import { heldBodies } from '../../src/transport/arriving-body.js';
 import { CODECS } from '../support/codings.js';
 import { type SendOptions, testService } from '../support/service.js';
 import { sign } from '../support/signed.js';

@@ -1,5 +1,5 @@
 import { JSON_TYPE } from '../../collection/representation.js';
-import { foreignCursor } from '../../errors/errors.js';
+import { foreignCursor } from '../../errors/query-errors.js';
 import type { Action } from '../../http/router.js';
 import type { Caller, VersionCalls } from '../../usage/version-calls.js';
 import { forwardReply } from '../forward-list.js';

@@ -34,7 +34,7 @@ interface Target {
 }
 
 /**
- * One session, without time limits: see dialler.ts. The driver (postgres 3.4.9) does not survive the loss of a
+ * One session, without time limits: see host-dialler.ts. The driver (postgres 3.4.9) does not survive the loss of a
  * connection: data queued for the socket prevents that connection from ever writing again (its issue 1066), a statement on
  * a reserved connection that has closed ends the process (issue 1208), and a connection that closes before it is open
  * is reopened at once, forever. So each driver instance has one socket, owned by this class, and is discarded with it.

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type postgres from 'postgres';
 import { type Connection, connectionError } from './connection.js';
-import { Dialler, stoppedError } from './dialler.js';
+import { Dialler, stoppedError } from './host-dialler.js';
 import {
   checkRegularly,
   limitsOf,

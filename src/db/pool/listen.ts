@@ -1,6 +1,6 @@
 import type { Connection } from './connection.js';
-import { Dialler } from './dialler.js';
-import type { Hosts } from './hosts.js';
+import { Dialler } from './host-dialler.js';
+import type { HostOrder } from './host-order.js';
 
 export interface Listening {
   readonly onMessage: (payload: string) => void;
@@ -18,7 +18,7 @@ const RETRY_MS = 250;
  * this. The driver's own `listen` does not report a loss, and gives up when its first attempt to reconnect fails.
  */
 export function listen(
-  hosts: Hosts,
+  hosts: HostOrder,
   connectMs: number,
   channel: string,
   { onMessage, onOpen, onLost }: Listening,

@@ -1,6 +1,6 @@
 import type postgres from 'postgres';
 import type { Connection } from './connection.js';
-import { Dialler, stoppedError } from './dialler.js';
+import { Dialler, stoppedError } from './host-dialler.js';
 import {
   checkRegularly,
   limitsOf,

@@ -1,5 +1,5 @@
 import { type Connection, connectionError } from './connection.js';
-import type { DialOptions } from './dialler.js';
+import type { DialOptions } from './host-dialler.js';
 
 export interface PoolOptions extends DialOptions {
   /** Maximum number of connections. */

@@ -1,5 +1,5 @@
 import { Connection, type ConnectionOptions, connectionError, READ_ONLY } from './connection.js';
-import type { Hosts } from './hosts.js';
+import type { HostOrder } from './host-order.js';
 
 /** After a failure no further connection is attempted for this time, in milliseconds. */
 const PAUSE_MS = 50;
@@ -7,7 +7,7 @@ const PAUSE_MS = 50;
 const RETRY_MS = 500;
 
 /** The options of the connections that a dialler opens. */
-export type DialOptions = Omit<ConnectionOptions, 'url' | 'requiresPrimary'> & { readonly hosts: Hosts };
+export type DialOptions = Omit<ConnectionOptions, 'url' | 'requiresPrimary'> & { readonly hosts: HostOrder };
 
 export const stoppedError = () => connectionError('CONNECTION_ENDED', 'the service is stopping');
 

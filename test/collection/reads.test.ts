@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import t from 'tap';
-import { openReads } from '../../src/collection/read-batching.js';
+import { openReads } from '../../src/collection/reads.js';
 import { Statements } from '../../src/collection/sql-templates.js';
 import { connect, type Run } from '../../src/db/db.js';
 import { users } from '../support/collections.js';

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import t from 'tap';
-import { cursorIn, positionIn } from '../../src/events/epochs.js';
+import { cursorIn, positionIn } from '../../src/events/cursor.js';
 import { positionText } from '../../src/events/position.js';
 import { until } from '../support/process.js';
 import { testService } from '../support/service.js';

@@ -1,7 +1,7 @@
 import { knownServers } from '../../database-url.js';
 
 /** The hosts of a database in the order in which they are attempted, which all pools of a database share. */
-export class Hosts {
+export class HostOrder {
   /** Whether only a server that accepts writes may be used. */
   readonly requiresPrimary: boolean;
   #urls: readonly string[];

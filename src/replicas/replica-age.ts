@@ -9,7 +9,7 @@ interface Sample {
 }
 
 /** Where the primary's log was at which moment, from which the age of a replica follows. */
-export class PrimaryPositions {
+export class ReplicaAge {
   #samples: Sample[] = [];
 
   /** Adds the position that the primary had at a moment, or later. */
@@ -21,7 +21,7 @@ export class PrimaryPositions {
   }
 
   /** For how long at most what a replica shows has been outdated, in milliseconds. */
-  ageOf(replayed: WalPosition, now: number): number {
+  of(replayed: WalPosition, now: number): number {
     const sample = this.#samples.findLast(({ position }) => position <= replayed);
     return sample ? now - sample.at : Number.POSITIVE_INFINITY;
   }
