@@ -6,6 +6,7 @@ import { checkIssuerClock } from './doctor/clock.js';
 import { checkDatabase } from './doctor/database.js';
 import { checkDisk, checkFiles, checkPorts } from './doctor/host.js';
 import { checkProxies } from './doctor/proxies.js';
+import { checkReplicas } from './doctor/replicas.js';
 import { checkDeclared, checkSettings, failedCheck } from './doctor/settings.js';
 import { checkTls } from './doctor/tls.js';
 import { exitOnSignals } from './exit.js';
@@ -34,6 +35,7 @@ async function* allChecks(): AsyncGenerator<readonly Check[]> {
   yield declared;
   const rest: [string, () => readonly Check[] | Promise<readonly Check[]>][] = [
     ['database', () => checkDatabase(config, declarations)],
+    ['replicas', () => checkReplicas(config)],
     ...restOf(config),
   ];
   for (const [name, check] of rest) {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import QuickLRU from 'quick-lru';
 import { knownServers } from '../database-url.js';
 import { createBatcher } from '../db/batcher.js';
@@ -17,6 +18,8 @@ const IDLE_MS = 5000;
 /** How long a read waits for a replica that has what it requires, and how often it looks; milliseconds. */
 const WAIT_MS = 200;
 const WAIT_LOOK_MS = 5;
+/** How long the response to a write waits for its position; milliseconds. */
+const POSITION_MS = 1000;
 /** Principals whose last write is remembered. */
 const MAX_PRINCIPALS = 10_000;
 const WRITTEN = readStatements('replicas.sql').get('written')!;
@@ -97,9 +100,10 @@ export class Replicas {
   /** Must be called after each write. Adds its position to the fields of the response, if the primary tells it. */
   async noteWrite(subject: string, fields: string[]): Promise<void> {
     try {
-      const position = await this.#findPosition('now');
-      this.#written.set(subject, position);
-      fields.push(WRITE_POSITION, position.toString(36));
+      const late = sleep<undefined>(POSITION_MS, undefined, { ref: false });
+      const position = await Promise.race([this.#findPosition('now'), late]);
+      this.#written.set(subject, position ?? Number.POSITIVE_INFINITY);
+      if (position !== undefined) fields.push(WRITE_POSITION, position.toString(36));
     } catch {
       // The principal's reads go to the primary for a while.
       this.#written.set(subject, Number.POSITIVE_INFINITY);
@@ -136,7 +140,7 @@ export class Replicas {
       const now = performance.now();
       const found = this.#find(required, now);
       if (found || now >= end) return found;
-      await new Promise((resolve) => setTimeout(resolve, WAIT_LOOK_MS));
+      await sleep(WAIT_LOOK_MS);
     }
     return undefined;
   }

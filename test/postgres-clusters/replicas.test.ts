@@ -1,5 +1,6 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
+import { doctor } from '../support/doctor.js';
 import { until } from '../support/process.js';
 import { type TestService, testService } from '../support/service.js';
 import { debianCluster, missingPrograms, type Standby } from './debian.js';
@@ -99,6 +100,24 @@ t.test('reads go to replicas, and each caller sees its own writes', { skip }, as
   t.equal((await send('GET', '/items', { headers: { 'write-position': 'A' } })).status, 400);
   const { headers } = await send('GET', '/items');
   t.notOk('write-position' in headers, 'reads have no position');
+});
+
+t.test('plinth doctor checks replicas', { skip }, async (t) => {
+  const primary = await debianCluster(t);
+  await primary.start();
+  const DATABASE_URL = await primary.createDatabase('plinth');
+  const standby = new URL((await primary.standby('first')).url('plinth')).host;
+  const hosts = [standby, new URL(DATABASE_URL).host, '127.0.0.1:1'];
+  const DATABASE_READ_URL = DATABASE_URL.replace(hosts[1]!, hosts.join(','));
+  const { checks } = await doctor(t, { DATABASE_URL, DATABASE_READ_URL });
+  t.match(
+    checks.filter(({ check }) => check === 'replicas'),
+    [
+      { status: 'ok', message: `${standby} is a standby, PostgreSQL 1` },
+      { status: 'problem', message: `${hosts[1]} is no standby` },
+      { status: 'problem', message: /^127\.0\.0\.1:1: the database cannot be reached/ },
+    ],
+  );
 });
 
 t.test('a replica whose replay is paused', { skip }, async (t) => {

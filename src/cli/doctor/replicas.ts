@@ -1,0 +1,32 @@
+import type { Config } from '../../config/config.js';
+import { knownServers } from '../../database-url.js';
+import { inspectDatabase } from '../../db/inspect.js';
+import { unreachable } from '../../db/migrate.js';
+import { type Check, resultsOf } from './check.js';
+
+const replicas = resultsOf('replicas');
+
+/** Whether each server of DATABASE_READ_URL can be reached and is a standby. */
+export async function checkReplicas({ databaseReadUrl, dbTimeoutMs }: Config): Promise<Check[]> {
+  if (databaseReadUrl === undefined) return [];
+  const { urls } = knownServers(databaseReadUrl);
+  return Promise.all(urls.map((url) => checkReplica(url, dbTimeoutMs)));
+}
+
+async function checkReplica(url: string, timeoutMs: number): Promise<Check> {
+  const { host } = new URL(url);
+  try {
+    const { isStandby, version } = await inspectDatabase(url, [], timeoutMs);
+    return isStandby
+      ? replicas.ok(`${host} is a standby, PostgreSQL ${version}`)
+      : replicas.problem(
+          `${host} is no standby, so that nothing is read from it`,
+          'see docs/high-availability.md',
+        );
+  } catch (error) {
+    return replicas.problem(
+      `${host}: ${unreachable(error as Error)}`,
+      'check DATABASE_READ_URL; until then the other servers read',
+    );
+  }
+}
