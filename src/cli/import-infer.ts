@@ -12,11 +12,12 @@ import type { ImportReport } from './import-report.js';
 const FOLDER = './collections';
 
 /**
- * Proposes declarations for the records of a file, and writes them to the folder, whose existing files stay. Returns the
+ * Proposes declarations for the records of a file, with new names of fields by `rename`, and writes them to the folder, whose existing files stay. Returns the
  * folder and the sources with the names of their collections. Throws ExitError and DeclarationError; then nothing is written.
  */
 export async function declareSources(
   sources: readonly Source[],
+  rename: ReadonlyMap<string, string>,
   folder: string = FOLDER,
   onProgress: (line: string) => void,
   report: ImportReport,
@@ -27,7 +28,7 @@ export async function declareSources(
   const builtIn = new Map(
     resourcesOf(readDeclarations(undefined)).map((resource) => [resource.name, resource] as const),
   );
-  const proposals = await infer(sources, { own, builtIn }, (name) => onProgress(`reading ${name}`));
+  const proposals = await infer(sources, { own, builtIn }, rename, (name) => onProgress(`reading ${name}`));
   write(proposals, folder);
   for (const { source, renamed, schema } of proposals)
     report.note(...linesOf(folder, source.collection, renamed, schema));

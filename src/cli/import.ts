@@ -50,13 +50,14 @@ export async function importCommand(args: string[]): Promise<void> {
 /** Declares the collections of the sources, if that is requested. */
 async function prepareSources(
   sources: readonly Source[],
-  { infer, report }: Options,
+  { infer, report, rename }: Options,
 ): Promise<{ config: Config; sources: readonly Source[] }> {
   const config = readConfig();
   if (!infer) return { config, sources };
   const progress = new ImportProgress();
   const declared = await declareSources(
     sources,
+    rename,
     config.collections,
     (line) => progress.show(line, true),
     report,

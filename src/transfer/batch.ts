@@ -3,12 +3,13 @@ import type { ColumnValue } from '../collection/column.js';
 import { documentHead } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
-import { isObject, type Json, member, setMember } from '../json.js';
+import { isObject, type Json, type JsonObject, member, setMember } from '../json.js';
 import { type Identity, nextIdentity } from '../uuid.js';
 import type { Chunk } from './chunks.js';
 import { copyText, escapeText } from './copy-text.js';
-import { csvRecord, LEGACY_ID } from './csv-record.js';
+import { type Columns, csvRecord } from './csv-record.js';
 import { readRecord, withNames } from './read-record.js';
+import { LEGACY_ID, oldIdField } from './record-id.js';
 
 /** A record that has been read, on its way into the database. */
 export interface Draft {
@@ -39,8 +40,8 @@ export interface RecordRules {
   readonly check: (input: Json | undefined, origin: 'import') => ValidatedInput;
   readonly rename: ReadonlyMap<string, string>;
   readonly maxBytes: number;
-  /** The names of the columns of CSV; undefined: the records are JSON. */
-  readonly header: readonly string[] | undefined;
+  /** The columns of CSV; undefined: the records are JSON. */
+  readonly columns: Columns | undefined;
 }
 
 /** Reads the records of a chunk; `refuse` is called for each that cannot be read. */
@@ -49,7 +50,7 @@ export async function readDrafts(
   rules: RecordRules,
   refuse: (place: number, error: unknown) => void,
 ): Promise<Draft[]> {
-  const { resource, rename, maxBytes, header } = rules;
+  const { resource, rename, maxBytes, columns } = rules;
   const storesLegacyId = Object.hasOwn(resource.schema.properties, LEGACY_ID);
   const drafts: Draft[] = [];
   for (let at = 0; at < chunk.starts.length; at++) {
@@ -57,9 +58,9 @@ export async function readDrafts(
     const place = chunk.places[at]!;
     try {
       const bytes = chunk.bytes.subarray(chunk.starts[at]!, chunk.ends[at]!);
-      const given = header ? csvRecord(bytes, header, resource, maxBytes) : readRecord(bytes, maxBytes);
+      const given = columns ? csvRecord(bytes, columns, maxBytes) : readRecord(bytes, maxBytes);
       const record = withNames(given, rename);
-      const id = isObject(record) ? member(record, 'id') : undefined;
+      const id = isObject(record) ? takeOldId(record, resource) : undefined;
       if (storesLegacyId && id !== undefined && isObject(record) && !Object.hasOwn(record, LEGACY_ID))
         setMember(record, LEGACY_ID, id);
       const oldId = id === undefined ? undefined : JSON.stringify(id);
@@ -69,6 +70,14 @@ export async function readDrafts(
     }
   }
   return drafts;
+}
+
+/** Returns the old id of a record, and removes it unless it is ignored anyway. */
+function takeOldId(record: JsonObject, resource: Resource): Json | undefined {
+  const field = oldIdField(Object.keys(record), resource);
+  const id = field === undefined ? undefined : member(record, field);
+  if (field !== undefined && field !== 'id') delete record[field];
+  return id;
 }
 
 /** Records that are read in one tick: meanwhile the batch before waits for the next step of its transaction. */

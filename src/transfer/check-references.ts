@@ -6,8 +6,8 @@ import { duplicate, unknownReference } from '../errors/record-errors.js';
 import { isObject, type Json, member, setMember } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import type { Draft } from './batch.js';
-import { LEGACY_ID } from './csv-record.js';
 import { STATEMENTS } from './import-statements.js';
+import { LEGACY_ID } from './record-id.js';
 
 /** Called for each record that is refused, with its place and the error that it caused. */
 export type Refuse = (place: number, error: unknown) => void;

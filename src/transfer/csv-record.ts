@@ -1,12 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import type { Resource } from '../collection/resource.js';
+import type { DeclaredField } from '../declarations/declaration.js';
 import { invalidBody } from '../errors/errors.js';
 import { payloadTooLarge } from '../errors/limit-errors.js';
 import { requireStorable } from '../http/strict-json.js';
 import { type Json, type JsonObject, setMember } from '../json.js';
-
-/** The field that holds the id from before an import, if a collection declares it. */
-export const LEGACY_ID = 'legacy_id';
+import { LEGACY_ID, oldIdField } from './record-id.js';
 
 /** The cells of a row of CSV (RFC 4180). */
 export function csvCells(row: string): string[] {
@@ -32,27 +31,39 @@ export function csvCells(row: string): string[] {
   return cells;
 }
 
-/** A record from a row of CSV. Cells have the types of the declared fields; an empty cell is no value. Throws invalidBody. */
-export function csvRecord(
-  bytes: Buffer,
+/** The columns of CSV. */
+export interface Columns {
+  readonly names: readonly string[];
+  /** The types of each, by the declared fields. */
+  readonly types: readonly (readonly string[])[];
+}
+
+/** The columns with these names in the header. The old id has the type of the field that stores it. */
+export function columnsOf(
   header: readonly string[],
-  { schema }: Resource,
-  maxBytes: number,
-): JsonObject {
+  resource: Resource,
+  rename: ReadonlyMap<string, string>,
+): Columns {
+  const { properties } = resource.schema;
+  const fields = header.map((name) => rename.get(name) ?? name);
+  const idField = oldIdField(fields, resource);
+  const types = fields.map((field) => {
+    const { type } = (properties[field === idField ? LEGACY_ID : field] ?? {}) as DeclaredField;
+    return type === undefined ? [] : [type].flat();
+  });
+  return { names: header, types };
+}
+
+/** A record from a row of CSV. An empty cell is no value. Throws invalidBody. */
+export function csvRecord(bytes: Buffer, { names, types }: Columns, maxBytes: number): JsonObject {
   if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);
   if (!isUtf8(bytes)) throw invalidBody('is not UTF-8', 'encoding');
   const cells = csvCells(bytes.toString('utf8'));
-  if (cells.length > header.length)
-    throw invalidBody(`has ${cells.length} cells, the header has ${header.length}`, 'cells');
+  if (cells.length > names.length)
+    throw invalidBody(`has ${cells.length} cells, the header has ${names.length}`, 'cells');
   const record: JsonObject = {};
-  for (const [at, cell] of cells.entries()) {
-    if (cell === '') continue;
-    const name = header[at]!;
-    // The old id is stored in the field for it.
-    const declared = schema.properties[name === 'id' ? LEGACY_ID : name];
-    const { type } = (declared ?? {}) as { type?: string | readonly string[] };
-    setMember(record, name, typedCell(cell, type === undefined ? [] : [type].flat()));
-  }
+  for (const [at, cell] of cells.entries())
+    if (cell !== '') setMember(record, names[at]!, typedCell(cell, types[at]!));
   requireStorable(record);
   return record;
 }

@@ -5,11 +5,12 @@ import { fill } from '../db/statements.js';
 import { checkDrafts, type Draft, type RecordRules, readDrafts } from './batch.js';
 import { followReferences } from './check-references.js';
 import { type Chunk, chunksOf, type Position } from './chunks.js';
-import { LEGACY_ID } from './csv-record.js';
+import { columnsOf } from './csv-record.js';
 import { STATEMENTS } from './import-statements.js';
 import { dropIndexes } from './indexes.js';
 import type { Input } from './input.js';
 import { type Progress, recordProgress } from './progress.js';
+import { LEGACY_ID } from './record-id.js';
 import type { Scanner } from './scan.js';
 import { hashPasswords, Refusals, storeBatch } from './store-batch.js';
 
@@ -64,7 +65,8 @@ export class CollectionImport {
     const resource = run.resources.get(source.collection)!;
     const { rename, recordLimit: maxBytes, resources } = run;
     this.#resource = resource;
-    this.#rules = { resource, check: compileInput(resource), rename, maxBytes, header: source.header };
+    const columns = source.header && columnsOf(source.header, resource, rename);
+    this.#rules = { resource, check: compileInput(resource), rename, maxBytes, columns };
     this.#progress = progress ?? { ...source.from, stored: 0, refused: 0, finished: false };
     const refers = ({ references }: Resource) => references.some(({ to }) => to === resource.name);
     this.#isReferenced =

@@ -7,6 +7,7 @@ import { csvCells, typedCell } from './csv-record.js';
 import { CollectionStats } from './field-stats.js';
 import type { Source } from './import-collection.js';
 import { propose } from './propose.js';
+import { withNames } from './read-record.js';
 
 /** What is declared for a source. */
 export interface Proposal {
@@ -25,21 +26,28 @@ export interface Declared {
   readonly builtIn: ReadonlyMap<string, Resource>;
 }
 
-/** Reads all records of the sources, and proposes declarations for them. `onProgress` is called with each collection. */
+/**
+ * Reads all records of the sources, whose fields have new names by `rename`, and proposes declarations for them.
+ * `onProgress` is called with each collection.
+ */
 export async function infer(
   sources: readonly Source[],
   { own, builtIn }: Declared,
+  rename: ReadonlyMap<string, string>,
   onProgress: (collection: string) => void,
 ): Promise<Proposal[]> {
   const stats: CollectionStats[] = [];
   for (const source of sources) {
     onProgress(source.collection);
-    stats.push(await statsOf(source));
+    stats.push(await statsOf(source, rename));
   }
   const names = sources.map((source, at) => nameFor(source.collection, stats[at]!, own, builtIn));
   const always = [...builtIn.values()].filter(({ owner }) => owner).map(({ name }) => name);
   const known = new Map([...own, ...always].map((name) => [name, name]));
-  for (const [at, { collection }] of sources.entries()) known.set(collection, names[at]!.name);
+  for (const [at, { collection }] of sources.entries()) {
+    // Records without ids cannot be referred to.
+    if (stats[at]!.idField !== undefined) known.set(collection, names[at]!.name);
+  }
   return sources.map((source, at) => {
     const { name, reason } = names[at]!;
     const schema = own.has(name) ? undefined : propose(name, stats[at]!, known);
@@ -52,12 +60,15 @@ export async function infer(
   });
 }
 
-async function statsOf({ input, scanner, from, header }: Source): Promise<CollectionStats> {
-  const stats = new CollectionStats();
+async function statsOf(
+  { collection, input, scanner, from, header }: Source,
+  rename: ReadonlyMap<string, string>,
+): Promise<CollectionStats> {
+  const stats = new CollectionStats(collection);
   for await (const { bytes, starts, ends } of chunksOf(input.read(from.position), scanner, from, CHUNK_BYTES))
     for (const [at, start] of starts.entries()) {
       const text = bytes.toString('utf8', start, ends[at]);
-      const record = header ? cellsOf(text, header) : parse(text);
+      const record = recordOf(text, header, rename);
       if (isObject(record)) stats.add(record);
     }
   return stats;
@@ -65,10 +76,14 @@ async function statsOf({ input, scanner, from, header }: Source): Promise<Collec
 
 const CHUNK_BYTES = 262_144;
 
-/** What is not JSON is refused when it is imported. */
-function parse(text: string): Json | undefined {
+/** What is not a record is refused when it is imported. */
+function recordOf(
+  text: string,
+  header: readonly string[] | undefined,
+  rename: ReadonlyMap<string, string>,
+): Json | undefined {
   try {
-    return JSON.parse(text) as Json;
+    return withNames(header ? cellsOf(text, header) : (JSON.parse(text) as Json), rename);
   } catch {
     return undefined;
   }
@@ -96,7 +111,7 @@ function nameFor(
     .replace(/^[^a-z]+/, '')
     .slice(0, 33);
   const missing =
-    builtIn.get(snake)?.schema.required.filter((name) => fields.get(name)?.present !== records) ?? [];
+    builtIn.get(snake)?.schema.required.filter((name) => (fields.get(name)?.present ?? 0) !== records) ?? [];
   if (missing.length > 0)
     return { name: `legacy_${snake}`, reason: `every record of ${snake} needs ${missing.join(' and ')}` };
   return isNameAvailable(snake)

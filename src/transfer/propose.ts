@@ -1,7 +1,7 @@
 import { columnName } from '../declarations/column-of.js';
 import type { DeclaredField, DeclaredSchema } from '../declarations/declaration.js';
-import { LEGACY_ID } from './csv-record.js';
 import type { CollectionStats, FieldStats } from './field-stats.js';
+import { LEGACY_ID, plainName, pluralsOf, stemOf } from './record-id.js';
 
 /** Fields that the service sets. */
 const OWNED: ReadonlySet<string> = new Set([
@@ -14,21 +14,22 @@ const OWNED: ReadonlySet<string> = new Set([
 ]);
 /** Bytes of texts that are worth an index. */
 const MAX_SHORT = 100;
-const SEARCHED: ReadonlySet<string> = new Set(['name', 'title']);
+/** Fields that people search: `title`, `name`, `companyName`, `first_name`. */
+const SEARCHED = /name$|^title$/i;
 
 /**
  * Proposes the declaration of a collection from its records. A field `<name>Id` refers to the collection of this name.
- * `collections` are the new names of those in the file, and the declared ones.
+ * `collections` are the new names of those in the file whose records have ids, and the declared ones.
  */
 export function propose(
   name: string,
-  { records, fields }: CollectionStats,
+  { records, fields, idField }: CollectionStats,
   collections: ReadonlyMap<string, string>,
 ): DeclaredSchema {
   const properties: Record<string, DeclaredField> = {};
   const columns = new Set<string>();
   for (const [field, stats] of fields) {
-    if (OWNED.has(field)) continue;
+    if (OWNED.has(field) || field === idField) continue;
     const to = referenceOf(field, stats, collections);
     const schema: DeclaredField =
       to === undefined ? fieldOf(field, stats) : { type: 'string', format: 'uuid', 'x-references': to };
@@ -37,7 +38,7 @@ export function propose(
     columns.add(columnName(field));
     properties[field] = isFree ? schema : withoutColumn(schema);
   }
-  const id = fields.get('id');
+  const id = idField === undefined ? undefined : fields.get(idField);
   if (id) properties[LEGACY_ID] = legacyId(id);
   const required = Object.keys(properties).filter((field) => fields.get(field)?.present === records);
   const isNested = Object.values(properties).some(
@@ -52,8 +53,14 @@ export function propose(
   };
 }
 
-const nestedUnder = (name: string, properties: Readonly<Record<string, DeclaredField>>): string =>
-  Object.keys(properties).find((field) => ![undefined, name].includes(properties[field]!['x-references']))!;
+/** The reference to the records that these belong to: order_lines to `orderId`, others to the first. */
+function nestedUnder(name: string, properties: Readonly<Record<string, DeclaredField>>): string {
+  const references = Object.keys(properties).filter(
+    (field) => ![undefined, name].includes(properties[field]!['x-references']),
+  );
+  const isOwner = (field: string) => plainName(name).startsWith(plainName(stemOf(field)!));
+  return references.find(isOwner) ?? references[0]!;
+}
 
 /** The old id, by which a second import of the record is refused, and later imports find the new id. */
 function legacyId({ types }: FieldStats): DeclaredField {
@@ -68,13 +75,14 @@ function fieldOf(name: string, { types, elements, maxBytes, formats }: FieldStat
   const element = type === 'array' ? typeIn(elements) : undefined;
   const items = typeof element === 'string' && element !== 'null' ? { type: element } : undefined;
   const isShort = type === 'string' && maxBytes <= MAX_SHORT;
+  const isTags = items?.type === 'string' && maxBytes <= MAX_SHORT;
   const isScalar = typeof type === 'string' && ['integer', 'number', 'boolean'].includes(type);
   return {
     type,
     ...(format !== undefined && { format }),
     ...(items && { items }),
-    ...((isScalar || isShort) && { 'x-index': true }),
-    ...(isShort && SEARCHED.has(name) && { 'x-search': true }),
+    ...((isScalar || isShort || isTags) && { 'x-index': true }),
+    ...(isShort && SEARCHED.test(name) && { 'x-search': true }),
   };
 }
 
@@ -99,13 +107,12 @@ function referenceOf(
   { types }: FieldStats,
   collections: ReadonlyMap<string, string>,
 ): string | undefined {
-  const [, stem] = /^(.+?)(?:Id|_id)$/.exec(field) ?? [];
+  const stem = stemOf(field);
   if (stem === undefined || [...types].some((type) => type !== 'integer' && type !== 'string'))
     return undefined;
-  const snake = stem.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase();
-  const names = [stem, snake].flatMap((each) => [`${each}s`, each.replace(/y$/, 'ies'), `${each}es`, each]);
-  const found = names.find((each) => collections.has(each));
-  return found === undefined ? undefined : collections.get(found);
+  const names = new Map([...collections].map(([given, name]) => [plainName(given), name]));
+  const found = pluralsOf(stem).find((each) => names.has(each));
+  return found === undefined ? undefined : names.get(found);
 }
 
 /** `order_lines` is Order line. */

@@ -90,7 +90,7 @@ t.test('a file of json-server becomes a service', async (t) => {
     properties: {
       title: { type: 'string', 'x-index': true, 'x-search': true },
       author: { type: 'string', 'x-index': true },
-      tags: { type: 'array', items: { type: 'string' } },
+      tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
       at: { type: 'string', format: 'date-time', 'x-index': true },
       score: { type: 'number', 'x-index': true },
       categoryId: { type: 'string', format: 'uuid', 'x-references': 'categories' },
@@ -110,6 +110,7 @@ t.test('a file of json-server becomes a service', async (t) => {
   t.match(posts, [{ legacy_id: 1 }, { legacy_id: 2, categoryId: category.id }]);
   t.match((await send('GET', '/comments')).json, [{ legacy_id: 1, postId: posts[1].id }]);
   t.match((await send('GET', `/categories/${category.id}/legacy_posts`)).json, [{ title: 'Two' }]);
+  t.match((await send('GET', '/legacy_posts?filter[tags][has]=a')).json, { data: [{ title: 'One' }] });
 
   const before = readdirSync(join(cwd, 'collections')).map(declaredText);
   function declaredText(name: string): string {
@@ -157,4 +158,104 @@ t.test('users who are not users of the service have another name; others add to 
   const other = folderOf(t, { 'b.json': { users: [{ id: 1, name: 'Bob' }] } });
   const env = { DATABASE_URL: await testDatabase(t, true) };
   t.match(await importIn(other, ['b.json', '--infer'], env), { code: 0, out: /legacy_users: 1 stored/ });
+});
+
+t.test('ids under other names than id', async (t) => {
+  const cwd = folderOf(t, {
+    'store.json': {
+      Album: [
+        { AlbumId: 1, Title: 'Facelift', ArtistId: 5 },
+        { AlbumId: 2, Title: 'Jagged Little Pill', ArtistId: 4 },
+      ],
+      Artist: [
+        { ArtistId: 4, Name: 'Alanis Morissette' },
+        { ArtistId: 5, Name: 'Alice In Chains' },
+      ],
+      categories: [{ _id: 'c', title: 'C' }],
+      products: [{ _id: 'p', category_id: 'c', names: ['P'], discontinued: false }],
+      orders: [{ OrderID: 1, total: 1.5 }],
+      order_lines: [
+        { product_id: 'p', OrderID: 1, order_line_id: 1 },
+        { product_id: 'p', OrderID: 1, order_line_id: 1 },
+      ],
+      regions: [{ region_id: 1, parent_id: 1 }, { parent_id: 1 }],
+      shops: [{ name: 'A', region_id: 1 }],
+    },
+  });
+  const DATABASE_URL = await testDatabase(t, true);
+  const first = await importIn(cwd, ['store.json', '--infer'], { DATABASE_URL });
+  t.match(first, { code: 0, err: '' });
+  t.same(
+    first.out
+      .split('\n')
+      .filter((line) => line.includes('refers'))
+      .sort(),
+    [
+      'collections/album.json is new: 3 fields, ArtistId refers to artist.',
+      'collections/order_lines.json is new: 3 fields, product_id refers to products, OrderID refers to orders.',
+      'collections/products.json is new: 4 fields, category_id refers to categories.',
+    ],
+  );
+  const declared = (name: string) =>
+    JSON.parse(readFileSync(join(cwd, 'collections', `${name}.json`), 'utf8'));
+  t.same(declared('artist').properties, {
+    Name: { type: 'string', 'x-index': true, 'x-search': true },
+    legacy_id: { type: 'integer', readOnly: true, 'x-unique': true },
+  });
+  t.same(declared('order_lines')['x-collection'], { nested: 'OrderID' }, 'an order has lines');
+  t.match(
+    declared('order_lines').properties,
+    { order_line_id: { type: 'integer' } },
+    'a repeated value is no id',
+  );
+
+  const { send } = await testService(t, { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') });
+  const artists = (await send('GET', '/artist')).json;
+  t.match((await send('GET', '/album')).json, [
+    { legacy_id: 1, Title: 'Facelift', ArtistId: artists[1].id },
+    { legacy_id: 2, ArtistId: artists[0].id },
+  ]);
+  t.notOk('AlbumId' in (await send('GET', '/album')).json[0], 'the id is stored once');
+  t.match((await send('GET', '/artist?search=chains')).json, [{ Name: 'Alice In Chains' }]);
+  t.match((await send('GET', '/shops')).json, [{ region_id: 1 }]);
+
+  // Later files need no --infer.
+  const more = 'AlbumId,Title,ArtistId\n3,Restless and Wild,5\n';
+  t.match(
+    await importIn(cwd, ['album', '-'], { DATABASE_URL, COLLECTIONS: 'collections' }, more.replace('-', ' ')),
+    {
+      code: 0,
+      out: 'album: 1 stored, 0 refused\n',
+    },
+  );
+  t.match((await send('GET', '/album?filter[legacy_id]=3')).json.data, [{ ArtistId: artists[1].id }]);
+});
+
+t.test('--rename applies to what is inferred', async (t) => {
+  const cwd = folderOf(t, { 'shops.csv': 'code,label,rating\n10,Alpha,1\n11,Beta,2.5\n' });
+  const DATABASE_URL = await testDatabase(t, true);
+  const args = [
+    'shops',
+    'shops.csv',
+    '--infer',
+    '--rename',
+    'code=id',
+    '--rename',
+    'label=name',
+    '--rename',
+    'rating=stars',
+  ];
+  t.match(await importIn(cwd, args, { DATABASE_URL }), { code: 0, err: '', out: /shops: 2 stored/ });
+  const { properties } = JSON.parse(readFileSync(join(cwd, 'collections/shops.json'), 'utf8'));
+  t.match(properties, {
+    name: { type: 'string', 'x-search': true },
+    stars: { type: 'number' },
+    legacy_id: { type: 'integer' },
+  });
+  t.same(Object.keys(properties), ['name', 'stars', 'legacy_id']);
+  const { send } = await testService(t, { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') });
+  t.match((await send('GET', '/shops')).json, [
+    { legacy_id: 10, name: 'Alpha', stars: 1 },
+    { legacy_id: 11, stars: 2.5 },
+  ]);
 });
