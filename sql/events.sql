@@ -1,3 +1,6 @@
+-- Bounds of events are parameters or subqueries with one value, never joins: only those are conditions of the index. From a
+-- join PostgreSQL would read all events that are stored (test/events/statement-cost.test.ts).
+
 -- The newest event that this snapshot shows; the transaction before which all had ended; and the next transaction. The
 -- snapshot's xmax is not that: it follows the last transaction that has ended, and later ones may run. age() is relative
 -- to the next transaction after the snapshot was taken. src/events/commit-horizon.ts uses them.
@@ -25,9 +28,9 @@ with looked_at as materialized (
   select max(seq) as until
   from (select seq from events where seq > $1 and seq <= $2 order by seq limit $3) as next
 ), matching as materialized (
-  select events.*
-  from looked_at, events
-  where seq > $1 and seq <= until
+  select *
+  from events
+  where seq > $1 and seq <= (select until from looked_at)
     and ($6::text[] is null or type = any ($6::text[]) or (type = any ($7::text[]) and owner = $8::uuid))
   order by seq
   limit $4
@@ -51,8 +54,8 @@ with retained as materialized (
   select greatest(floor, coalesce((select max(until) from event_bytes), 0)) as after from retained
 ), next as materialized (
   select seq, 128 + coalesce(octet_length(data), 0) as own
-  from start, events
-  where seq > after and seq <= $1
+  from events
+  where seq > (select after from start) and seq <= $1
   order by seq limit 5000
 ), added as materialized (
   select seq, own, sum(own) over (order by seq) as bytes from next
@@ -82,13 +85,13 @@ select position from webhook_cursor where exists (select from webhooks where ena
 with retained as materialized (
   select floor from events_floor for update skip locked
 ), oldest as materialized (
-  select seq, time from retained, events where seq > floor and seq <= $3 order by seq limit 5000
+  select seq, time from events where seq > (select floor from retained) and seq <= $3 order by seq limit 5000
 ), past as materialized (
   select max(seq) as seq from oldest
   where time < now() - make_interval(secs => $1::double precision) or seq <= (select max(seq) from events) - $2
     or seq <= $4::bigint
 ), pruned as (
-  delete from events using retained, past where events.seq > retained.floor and events.seq <= past.seq
+  delete from events where seq > (select floor from retained) and seq <= (select seq from past)
 )
 update events_floor set floor = past.seq from past where past.seq is not null
 returning 1 as pruned;
@@ -102,8 +105,8 @@ with place as materialized (
   select floor from events_floor for update skip locked
 ), oldest as materialized (
   select seq, type
-  from place, retained, events
-  where position is not distinct from $2::text and seq > floor and seq <= $1::bigint
+  from events
+  where seq > (select floor from place, retained where position is not distinct from $2::text) and seq <= $1::bigint
   order by seq limit 5000
 ), past as materialized (
   select max(seq) as seq, count(*) filter (where seq > $3::bigint) as events from oldest
@@ -116,7 +119,7 @@ with place as materialized (
 ), counted as (
   update webhooks set dropped_events = dropped_events + lost.events from lost where webhooks.id = lost.id
 ), pruned as (
-  delete from events using retained, past where events.seq > retained.floor and events.seq <= past.seq
+  delete from events where seq > (select floor from retained) and seq <= (select seq from past)
 )
 update events_floor set floor = past.seq from past where past.seq is not null
 returning past.events::integer as dropped;

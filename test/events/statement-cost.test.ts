@@ -1,0 +1,78 @@
+import postgres from 'postgres';
+import t from 'tap';
+import { readStatements } from '../../src/db/statements.js';
+import { testDatabase } from '../support/service.js';
+
+const EVENTS = 40_000;
+/** Maximum events that one statement examines. */
+const EXAMINED = 5000;
+/** The last event of which the bytes are known. */
+const MEASURED = 20_000;
+
+interface Plan {
+  readonly 'Relation Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Index Recheck'?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+
+/** The events that each node of a plan has read. */
+function readBy(plan: Plan): number[] {
+  const rowsOf = (node: Plan): number =>
+    node['Actual Loops'] *
+    (node['Actual Rows'] +
+      (node['Rows Removed by Filter'] ?? 0) +
+      (node['Rows Removed by Index Recheck'] ?? 0));
+  return nodesOf(plan)
+    .filter((node) => node['Relation Name'] === 'events')
+    .map(rowsOf);
+}
+
+const NONE = "'{}', null";
+const STATEMENTS: [title: string, name: string, types: string, args: string][] = [
+  [
+    'a page',
+    'read',
+    'bigint, bigint, bigint, bigint, bigint',
+    `10000, ${EVENTS}, 5000, 100, 1048576, null, ${NONE}`,
+  ],
+  [
+    'rare types',
+    'read',
+    'bigint, bigint, bigint, bigint, bigint',
+    `100, ${EVENTS}, 5000, 100, 1048576, '{users.created}', ${NONE}`,
+  ],
+  ['bytes', 'measure', 'bigint, bigint', `${EVENTS}, 1000000000`],
+  ['bytes that are all known', 'measure', 'bigint, bigint', `${MEASURED}, 1000000000`],
+  ['expiry', 'prune', 'float8, bigint, bigint, bigint', `1000, 100000, ${EVENTS}, 0`],
+  ['nothing to expire', 'prune', 'float8, bigint, bigint, bigint', `1000000, 100000, ${EVENTS}, 0`],
+  ['events that webhooks did not receive', 'drop', 'bigint, text, bigint', `${EVENTS}, null, 0`],
+];
+
+t.test('no statement reads more events than it examines', async (t) => {
+  const sql = postgres(await testDatabase(t), { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await sql.unsafe(`
+    insert into events (record, version, type, data, time)
+    select gen_random_uuid(), 1, 'items.created', '{}', now() - interval '2000 seconds' from generate_series(1, ${EVENTS});
+    insert into event_bytes values (${MEASURED}, 1000);
+    delete from events where seq <= 100;
+    update events_floor set floor = 100`);
+  await sql`analyze events`;
+  // As the service has it.
+  await sql`set plan_cache_mode = force_generic_plan`;
+  await sql`set enable_seqscan = off`;
+  for (const [title, name, types, args] of STATEMENTS) {
+    await sql.unsafe(`prepare statement (${types}) as ${readStatements('events.sql').get(name)}`);
+    await sql`begin`;
+    const [row] = await sql.unsafe(`explain (analyze, timing off, format json) execute statement (${args})`);
+    await sql`rollback`;
+    const read = readBy((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan);
+    t.ok(read.length > 0 && Math.max(...read) <= EXAMINED, `${title}: reads ${read.join(', ')}`);
+    await sql`deallocate statement`;
+  }
+});
