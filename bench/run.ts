@@ -6,19 +6,23 @@ import { whyNotHold } from './harness/idle.js';
 import { pickLoader } from './harness/load.js';
 import { describeMachine, machineText } from './harness/machine.js';
 import { measureRow } from './harness/measure.js';
-import { HELP, type Options, readOptions } from './harness/options.js';
+import { HELP, LARGEST_MODEL, type Options, readOptions } from './harness/options.js';
 import type { Row } from './harness/row.js';
 import { openStage, type Stage } from './harness/stage.js';
 import { chart } from './report/chart.js';
 import { judge, type Result } from './report/judge.js';
+import { modelText } from './report/model-text.js';
 import { latest, type Report, read, regressions, save } from './report/results.js';
 import { table } from './report/table.js';
 import { growth } from './suites/growth.js';
+import { measureModel } from './suites/model.js';
 import { rowsOf } from './suites/rows.js';
 
 /** The benchmark: `npm run bench -- --help`. */
 
 const USERS = 100_000;
+const MODEL = fileURLToPath(new URL('../../bench/results/model.json', import.meta.url));
+const MODEL_ROUNDS = 3;
 const CHART = fileURLToPath(new URL('../../docs/bench.svg', import.meta.url));
 
 const log = (line: string) => void process.stderr.write(`${Math.round(process.uptime())} s: ${line}\n`);
@@ -30,8 +34,9 @@ async function main(args: readonly string[]): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
   const stage = await openStage(log);
   try {
-    if (options.growth === undefined) await runRows(options, stage);
-    else await runGrowth(options, options.growth, stage);
+    if (options.model !== undefined) await runModel(options.model, stage);
+    else if (options.growth !== undefined) await runGrowth(options, options.growth, stage);
+    else await runRows(options, stage);
   } finally {
     await stage.close();
   }
@@ -116,6 +121,16 @@ async function runGrowth(options: Options, max: number, stage: Stage): Promise<v
   const show = (text: string) => void process.stdout.write(text);
   show(machineText(describeMachine(stage)));
   await growth(stage, load, { ...options, max, log, show });
+}
+
+async function runModel(max: number, stage: Stage): Promise<void> {
+  const machine = describeMachine(stage);
+  const model = await measureModel(stage, { max, rounds: MODEL_ROUNDS, log });
+  const date = new Date().toISOString().slice(0, 10);
+  const json = JSON.stringify({ date, machine, ...model }, null, 1);
+  process.stdout.write(`${machineText(machine)}${date}\n\n${modelText(model)}\n${json}\n`);
+  // A smaller one is for tests of the measurement itself.
+  if (max === LARGEST_MODEL) writeFileSync(MODEL, `${json}\n`);
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -11,6 +11,8 @@ export interface Options {
   readonly peers: ReadonlySet<string>;
   /** The largest number of items of the growth curve; undefined: the usual rows. */
   readonly growth: number | undefined;
+  /** The largest number of items that the capacity model is fitted to; undefined: the usual rows. */
+  readonly model: number | undefined;
   readonly compare: string | undefined;
   readonly chart: string | undefined;
   /** Whether it has all rows, contestants and items of its kind: only such results are stored and compared. */
@@ -26,17 +28,26 @@ export const HELP = `npm run bench -- [options]
   --items <n>        items in the database
   --peers <a,b>      of handwritten, bare, fastify, express
   --growth[=<n>]     what a request costs from 10,000 items to n (1,000,000)
+  --model[=<n>]      the constants of docs/capacity.md, from 10,000 items to n (10,000,000): about 25 minutes
   --compare <file>   a result to compare with; else the latest of the same kind
   --chart <file>     where the chart goes; a full run writes docs/bench.svg
 `;
 
 const PEERS = { quick: 'handwritten,bare', full: 'handwritten,bare,fastify,express' };
 
+/** The number of items of --model by default. */
+export const LARGEST_MODEL = 10_000_000;
+
+const LEFT_OUT: Readonly<Record<string, string>> = {
+  '--growth': '--growth=1000000',
+  '--model': `--model=${LARGEST_MODEL}`,
+};
+
 /** Reads the command line. Throws an error that tells what is wrong with it. */
 export function readOptions(args: readonly string[]): Options | 'help' {
   const { values } = parseArgs({
     // parseArgs knows no option with a value that may be left out.
-    args: args.map((arg) => (arg === '--growth' ? '--growth=1000000' : arg)),
+    args: args.map((arg) => LEFT_OUT[arg] ?? arg),
     options: {
       help: { type: 'boolean' },
       quick: { type: 'boolean' },
@@ -47,13 +58,14 @@ export function readOptions(args: readonly string[]): Options | 'help' {
       items: { type: 'string' },
       peers: { type: 'string' },
       growth: { type: 'string' },
+      model: { type: 'string' },
       compare: { type: 'string' },
       chart: { type: 'string' },
     },
   });
   if (values.help) return 'help';
   const kind = values.quick ? 'quick' : 'full';
-  const { load, growth } = values;
+  const { load, growth, model } = values;
   const peers = new Set((values.peers ?? PEERS[kind]).split(','));
   for (const peer of peers)
     if (!PEERS.full.split(',').includes(peer)) throw new Error(`--peers takes some of ${PEERS.full}`);
@@ -68,6 +80,7 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     items: number('items', values.items, kind === 'quick' ? 200_000 : 1_000_000, 1000),
     peers,
     growth: growth === undefined ? undefined : number('growth', growth, 0, 10_000),
+    model: model === undefined ? undefined : number('model', model, 0, 100_000),
     compare: values.compare,
     chart: values.chart,
     whole: ['only', 'items', 'peers'].every((name) => !(name in values)),

@@ -34,6 +34,8 @@ export interface Stage {
   readonly hugePages: string;
   /** Gives the URL of a fresh copy of a filled database; a template that is missing is made first. */
   copy(schema: Schema, size: Size, name: string): Promise<string>;
+  /** Fills a database that is dropped at the end, without a template: half the disk for a size that is used once. */
+  make(size: Size, name: string): Promise<string>;
   /** Brings a database into the state it is in when nothing has been written for a while. */
   settle(url: string): Promise<void>;
   /** Waits until no session works, so that what one contestant left does not slow the next. */
@@ -64,6 +66,10 @@ export async function openStage(log: (line: string) => void): Promise<Stage> {
         await sql.unsafe(`create database run_${name} template ${template} strategy file_copy`);
         return at(`run_${name}`);
       },
+      make: async (size, name) => {
+        await fillNew(sql, at, 'plinth', size, `run_${name}`, log);
+        return at(`run_${name}`);
+      },
       settle: async (url) => {
         const own = postgres(url, { max: 1, onnotice: () => undefined });
         await own.unsafe('vacuum analyze');
@@ -88,22 +94,33 @@ async function makeTemplate(
   sql: postgres.Sql,
   at: (name: string) => string,
   schema: Schema,
-  { users, items }: Size,
+  size: Size,
   log: (line: string) => void,
 ): Promise<string> {
-  const name = `tpl_${schema}_${users}_${items}_${FINGERPRINT}`;
+  const name = `tpl_${schema}_${size.users}_${size.items}_${FINGERPRINT}`;
   if ((await databases(sql)).includes(name)) return name;
-  log(`filling ${users} users and ${items} items (${schema}) ...`);
   // Filled under another name, so that one half filled is never taken for a whole one.
   const draft = `run_draft_${schema}`;
-  await sql.unsafe(`create database ${draft}`);
-  if (schema === 'plinth') {
-    await migrate(at(draft), 10_000);
-    await fill(at(draft), users, items);
-    await addUp(at(draft));
-  } else await fillPlain(at(draft), users, items);
+  await fillNew(sql, at, schema, size, draft, log);
   await sql.unsafe(`alter database ${draft} rename to ${name}`);
   return name;
+}
+
+async function fillNew(
+  sql: postgres.Sql,
+  at: (name: string) => string,
+  schema: Schema,
+  { users, items }: Size,
+  name: string,
+  log: (line: string) => void,
+): Promise<void> {
+  log(`filling ${users} users and ${items} items (${schema}) ...`);
+  await sql.unsafe(`create database ${name}`);
+  if (schema === 'plinth') {
+    await migrate(at(name), 10_000);
+    await fill(at(name), users, items);
+    await addUp(at(name));
+  } else await fillPlain(at(name), users, items);
 }
 
 /** Adds up what the triggers counted, as a service does by itself within seconds. */

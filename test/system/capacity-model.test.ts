@@ -1,0 +1,114 @@
+import t from 'tap';
+import { parseHead } from '../../bench/harness/fixed-load.js';
+import { readOptions } from '../../bench/harness/options.js';
+import { type Model, need, predict, predictMix } from '../../bench/model/constants.js';
+import { costAt, fitCost, fitSharing } from '../../bench/model/fit.js';
+import { OPERATIONS, READ_MOSTLY, WRITE_MOSTLY } from '../../bench/model/operations.js';
+import { modelText } from '../../bench/report/model-text.js';
+
+const SIZES = [10_000, 100_000, 1_000_000, 10_000_000];
+const NOTHING = { base: 0, perDoubling: 0, perRow: 0 };
+
+const near = (actual: number, expected: number) => Math.abs(actual / expected - 1) < 1e-6;
+
+t.test('the constants are found again', async (t) => {
+  const cost = { base: 30, perDoubling: 2, perRow: 0.05 };
+  const touched = [100, 5000, 100, 400_000];
+  const points = SIZES.map((rows, at) => ({
+    rows,
+    touched: touched[at]!,
+    us: costAt(cost, rows, touched[at]!),
+  }));
+  const fitted = fitCost(points);
+  t.ok(near(fitted.base, 30), `${fitted.base}`);
+  t.ok(near(fitted.perDoubling, 2), `${fitted.perDoubling}`);
+  t.ok(near(fitted.perRow, 0.05), `${fitted.perRow}`);
+  const sharing = fitSharing([1, 4, 64].map((connections) => ({ connections, us: 20 + 50 / connections })));
+  t.ok(near(sharing.shared, 20));
+  t.ok(near(sharing.alone, 50));
+});
+
+t.test('a constant that is not distinguishable from zero is left out', async (t) => {
+  const noise = [100, 103, 98, 101];
+  const points = SIZES.map((rows, at) => ({ rows, touched: 0, us: noise[at]! }));
+  const { base, perDoubling, perRow } = fitCost(points);
+  t.equal(perDoubling, 0);
+  t.equal(perRow, 0);
+  t.ok(base > 98 && base < 103);
+});
+
+const spent = { nodeUs: 1, pgUs: 1, walBytes: 10, imageBytes: 20 };
+
+const model: Model = {
+  sizes: SIZES,
+  idle: { node: 0.001, pg: 0.001 },
+  costs: Object.fromEntries(
+    OPERATIONS.map(({ name }) => [name, { node: { ...NOTHING, base: 100 }, pg: { ...NOTHING, base: 50 } }]),
+  ),
+  sharing: { read: { node: { shared: 90, alone: 640 }, pg: { shared: 40, alone: 64 } } },
+  bytes: {
+    heap: { 10000: 300 },
+    indexes: { 10000: 280 },
+    index: { items_pkey: 32 },
+    event: 240,
+    buckets: { 10000: 400 },
+    connection: 9000,
+    session: 5_000_000,
+    process: 90_000_000,
+  },
+  measured: { read: { 10000: spent } },
+  validation: [{ what: 'read', predicted: { nodeUs: 2, pgUs: 4 }, measured: { nodeUs: 3, pgUs: 4 } }],
+};
+
+t.test('predictions', async (t) => {
+  t.same(predict(model, 'read', 1000), { nodeUs: 100, pgUs: 50 });
+  t.same(predict(model, 'read', 1000, 1), { nodeUs: 730, pgUs: 113 }, 'a request that is alone');
+  t.same(predict(model, 'delete', 1000, 1), { nodeUs: 100, pgUs: 50 }, 'nothing is shared');
+  t.same(predictMix(model, { read: 0.5, delete: 0.5 }, 1000, 128), { nodeUs: 100, pgUs: 50 });
+  t.same(need(model, { delete: 1 }, 1000, 20_000), {
+    nodeCores: 2,
+    pgCores: 1,
+    processes: 3,
+    sessions: 36,
+  });
+  t.throws(() => predict(model, 'absent', 1000), /absent/);
+});
+
+t.test('the parts of a mix are parts of one', async (t) => {
+  for (const mix of [READ_MOSTLY, WRITE_MOSTLY]) {
+    t.ok(
+      near(
+        Object.values(mix).reduce((sum, part) => sum + part, 0),
+        1,
+      ),
+    );
+    t.same(
+      Object.keys(mix).filter((name) => !OPERATIONS.some((operation) => operation.name === name)),
+      [],
+    );
+  }
+});
+
+t.test('the tables of the model', async (t) => {
+  const text = modelText(model);
+  t.match(text, /^read +node +100 +0 +0$/m);
+  t.match(text, /^read +2\.0 +3\.0 +1\.5 +4\.0 +4\.0 +1\.0$/m);
+  t.notMatch(text, 'NaN');
+});
+
+t.test('requests of a known number', async (t) => {
+  t.same(parseHead('HTTP/1.1 201 Created\r\nContent-Length: 5\r\nLocation: /a/1\r\n\r\nab'), {
+    head: { status: 201, location: '/a/1' },
+    left: 3,
+  });
+  t.equal(parseHead('HTTP/1.1 200 OK\r\nContent-'), undefined);
+  t.match(parseHead('HTTP/1.1 204 No Content\r\n\r\n'), { head: { status: 204 }, left: 0 });
+  t.throws(() => parseHead('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'), /Content-Length/);
+});
+
+t.test('the option', async (t) => {
+  t.match(readOptions(['--model']), { model: 10_000_000 });
+  t.match(readOptions(['--model=100000']), { model: 100_000 });
+  t.match(readOptions([]), { model: undefined });
+  t.throws(() => readOptions(['--model=10']), /--model/);
+});
