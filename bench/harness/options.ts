@@ -28,7 +28,7 @@ export const HELP = `npm run bench -- [options]
   --items <n>        items in the database
   --peers <a,b>      of handwritten, bare, fastify, express
   --growth[=<n>]     what a request costs from 10,000 items to n (1,000,000)
-  --model[=<n>]      the constants of docs/capacity.md, from 10,000 items to n (10,000,000): about 25 minutes
+  --model[=<n>]      the constants of docs/capacity.md, from 10,000 items to n (10,000,000): about 20 minutes
   --compare <file>   a result to compare with; else the latest of the same kind
   --chart <file>     where the chart goes; a full run writes docs/bench.svg
 `;

@@ -98,6 +98,9 @@ const UTILIZATION = 0.7;
 /** Connections to PostgreSQL of a process, with the default settings. */
 const SESSIONS = 12;
 
+/** By how much mixes cost PostgreSQL more than predicted: fewer requests than assumed share a statement (docs/capacity.md). */
+const MIX_FACTOR = 2;
+
 /** What a load needs. */
 export interface Need {
   readonly nodeCores: number;
@@ -111,5 +114,5 @@ export function need(model: Fitted, mix: Mix, rows: number, rate: number): Need 
   const { nodeUs, pgUs } = predictMix(model, mix, rows, CONNECTIONS);
   const nodeCores = (rate * nodeUs) / 1e6;
   const processes = Math.ceil(nodeCores / UTILIZATION);
-  return { nodeCores, pgCores: (rate * pgUs) / 1e6, processes, sessions: processes * SESSIONS };
+  return { nodeCores, pgCores: (MIX_FACTOR * rate * pgUs) / 1e6, processes, sessions: processes * SESSIONS };
 }

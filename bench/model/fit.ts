@@ -5,7 +5,10 @@ export interface Observation {
   readonly us: number;
 }
 
-/** Microseconds of CPU time of a request: `base + perDoubling * log2(rows) + perRow * touched`. */
+/** The smallest table that is measured. */
+export const SMALLEST = 10_000;
+
+/** Microseconds of CPU time of a request: `base + perDoubling * log2(rows / SMALLEST) + perRow * touched`. */
 export interface Cost {
   readonly base: number;
   readonly perDoubling: number;
@@ -13,21 +16,21 @@ export interface Cost {
 }
 
 export const costAt = ({ base, perDoubling, perRow }: Cost, rows: number, touched: number): number =>
-  base + perDoubling * Math.log2(rows) + perRow * touched;
+  base + perDoubling * Math.log2(rows / SMALLEST) + perRow * touched;
 
 type Term = 'base' | 'perDoubling' | 'perRow';
 
 const TERMS: Readonly<Record<Term, (point: Pick<Observation, 'rows' | 'touched'>) => number>> = {
   base: () => 1,
-  perDoubling: ({ rows }) => Math.log2(rows),
+  perDoubling: ({ rows }) => Math.log2(rows / SMALLEST),
   perRow: ({ touched }) => touched,
 };
 
-/** A constant within this many standard errors of zero is noise. */
-const SIGNIFICANT = 2;
+/** A constant of fewer standard errors is left out: with it, the fit adjusted for its degrees of freedom would be worse. */
+const SIGNIFICANT = 1;
 
 /**
- * Fits the constants to what was measured, and leaves out those that are negative or not distinguishable from zero. The
+ * Fits the constants to what was measured, and leaves out those that are negative or explain nothing. The
  * squares are of relative errors: otherwise a second of the largest table would outweigh everything else.
  */
 export function fitCost(points: readonly Observation[]): Cost {

@@ -31,6 +31,20 @@ export interface Idle {
   readonly pg: number;
 }
 
+/** How the model is measured. */
+export interface Wanted {
+  /** The largest number of rows that it is fitted to. */
+  readonly max: number;
+  readonly rounds: number;
+  readonly log: (line: string) => void;
+}
+
+/** A measurement that has begun. */
+export interface Run extends Wanted {
+  readonly stage: Stage;
+  readonly idle: Idle;
+}
+
 const IDS = 50_000;
 /** The largest searches take seconds, which is measured here and not refused. */
 const PATIENT = { QUERY_TIMEOUT_MS: '60000', DB_TIMEOUT_MS: '60000' };

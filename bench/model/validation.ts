@@ -1,8 +1,7 @@
 import type { FixedRequest } from '../harness/fixed-load.js';
-import type { Run } from '../suites/model.js';
 import { type Comparison, type Model, operationOf, predict, predictMix, SHARED } from './constants.js';
 import { type Mix, OPERATIONS, READ_MOSTLY, type Table, WRITE_MOSTLY } from './operations.js';
-import { joinSite, medianOf, type Site, type Spent, spend } from './site.js';
+import { joinSite, medianOf, type Run, type Site, type Spent, spend } from './site.js';
 
 const MIX_REQUESTS = 8000;
 const CONNECTIONS = 64;

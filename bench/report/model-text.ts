@@ -35,7 +35,7 @@ function constants({ costs, sharing, idle }: Model): string {
   const shared = (operation: string, process: string, { shared, alone }: Sharing) =>
     `${name(operation)}${process.padEnd(6)}${cell(shared)}${cell(alone)}\n`;
   return [
-    `CPU microseconds = base + per doubling * log2(rows) + per row * rows touched\n${name('')}      ${cell('base')}${cell('doubling')}${cell('row')}\n`,
+    `CPU microseconds = base + per doubling * log2(rows / 10,000) + per row * rows touched\n${name('')}      ${cell('base')}${cell('doubling')}${cell('row')}\n`,
     ...Object.entries(costs).map(
       ([operation, { node, pg }]) => line(operation, 'node', node) + line('', 'pg', pg),
     ),

@@ -2,27 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuOfFamily } from '../harness/proc.js';
 import type { Stage } from '../harness/stage.js';
 import { type Model, SHARED } from '../model/constants.js';
-import { fitCost, fitSharing, type Observation } from '../model/fit.js';
+import { fitCost, fitSharing, type Observation, SMALLEST } from '../model/fit.js';
 import { OPERATIONS, type Operation } from '../model/operations.js';
-import { type Idle, medianOf, openSite, type Site, type Spent, spend } from '../model/site.js';
+import {
+  type Idle,
+  medianOf,
+  openSite,
+  type Run,
+  type Site,
+  type Spent,
+  spend,
+  type Wanted,
+} from '../model/site.js';
 import { bytesOf, eventBytes, memoryOfSites } from '../model/sizes.js';
 import { validate } from '../model/validation.js';
 
-/** How the model is measured. */
-export interface Wanted {
-  /** The largest number of rows that it is fitted to. */
-  readonly max: number;
-  readonly rounds: number;
-  readonly log: (line: string) => void;
-}
-
-/** A measurement that has begun. */
-export interface Run extends Wanted {
-  readonly stage: Stage;
-  readonly idle: Idle;
-}
-
-const SMALLEST = 10_000;
 const CONNECTIONS = [1, 4, 16, 64, 256];
 const IDLE_SECONDS = 6;
 
