@@ -98,7 +98,7 @@ const UTILIZATION = 0.7;
 /** Connections to PostgreSQL of a process, with the default settings. */
 const SESSIONS = 12;
 
-/** By how much mixes cost PostgreSQL more than predicted: fewer requests than assumed share a statement (docs/capacity.md). */
+/** By how much mixes cost PostgreSQL more than predicted: see docs/capacity.md. */
 const MIX_FACTOR = 2;
 
 /** What a load needs. */
