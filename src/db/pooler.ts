@@ -11,9 +11,14 @@ export const POOLER = {
 /** Values of plan_cache_mode that no session of the service has. */
 const DEFAULTS = new Set<unknown>(['auto', 'force_custom_plan']);
 
+/** The server has no prepared statement of this name: it was prepared in another session. */
+const NO_SUCH_STATEMENT = '26000';
+
 /** Whether an error is a pooler's. */
-export const isPoolerError = (error: unknown): boolean =>
-  /unsupported startup parameter|prepared statement .* does not exist/.test((error as Error).message);
+export function isPoolerError(error: unknown): boolean {
+  const { code, message = '' } = error as { code?: unknown; message?: string };
+  return code === NO_SUCH_STATEMENT || message.includes('unsupported startup parameter');
+}
 
 /**
  * Checks that the settings of a session reach PostgreSQL. A pooler such as PgBouncer refuses or ignores them; then time
