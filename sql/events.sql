@@ -1,5 +1,6 @@
 -- Bounds of events are parameters or subqueries with one value, never joins: only those are conditions of the index. From a
--- join PostgreSQL would read all events that are stored (test/events/statement-cost.test.ts).
+-- join PostgreSQL would read all events that are stored (test/events/statement-cost.test.ts). An upper bound beside the lower
+-- one is outside of the limit: a plan that was made for a small table would otherwise sort.
 
 -- The newest event that this snapshot shows; the transaction before which all had ended; and the next transaction. The
 -- snapshot's xmax is not that: it follows the last transaction that has ended, and later ones may run. age() is relative
@@ -26,11 +27,12 @@ select last_value as last from events_seq_seq;
 -- name: read ($1 after, $2 horizon, $3 looked at, $4 events, $5 bytes, $6 types, $7 own types, $8 owner)
 with looked_at as materialized (
   select max(seq) as until
-  from (select seq from events where seq > $1 and seq <= $2 order by seq limit $3) as next
+  from (select seq from events where seq > $1 order by seq limit $3) as next
+  where seq <= $2
 ), matching as materialized (
   select *
-  from events
-  where seq > $1 and seq <= (select until from looked_at)
+  from (select * from events where seq > $1 order by seq limit $3) as next
+  where seq <= $2
     and ($6::text[] is null or type = any ($6::text[]) or (type = any ($7::text[]) and owner = $8::uuid))
   order by seq
   limit $4
@@ -53,10 +55,14 @@ with retained as materialized (
 ), start as materialized (
   select greatest(floor, coalesce((select max(until) from event_bytes), 0)) as after from retained
 ), next as materialized (
-  select seq, 128 + coalesce(octet_length(data), 0) as own
-  from events
-  where seq > (select after from start) and seq <= $1
-  order by seq limit 5000
+  select seq, own
+  from (
+    select seq, 128 + coalesce(octet_length(data), 0) as own
+    from events
+    where seq > (select after from start)
+    order by seq limit 5000
+  ) as next
+  where seq <= $1
 ), added as materialized (
   select seq, own, sum(own) over (order by seq) as bytes from next
 ), block as materialized (
@@ -85,7 +91,9 @@ select position from webhook_cursor where exists (select from webhooks where ena
 with retained as materialized (
   select floor from events_floor for update skip locked
 ), oldest as materialized (
-  select seq, time from events where seq > (select floor from retained) and seq <= $3 order by seq limit 5000
+  select seq, time
+  from (select seq, time from events where seq > (select floor from retained) order by seq limit 5000) as next
+  where seq <= $3
 ), past as materialized (
   select max(seq) as seq from oldest
   where time < now() - make_interval(secs => $1::double precision) or seq <= (select max(seq) from events) - $2
@@ -105,9 +113,13 @@ with place as materialized (
   select floor from events_floor for update skip locked
 ), oldest as materialized (
   select seq, type
-  from events
-  where seq > (select floor from place, retained where position is not distinct from $2::text) and seq <= $1::bigint
-  order by seq limit 5000
+  from (
+    select seq, type
+    from events
+    where seq > (select floor from place, retained where position is not distinct from $2::text)
+    order by seq limit 5000
+  ) as next
+  where seq <= $1::bigint
 ), past as materialized (
   select max(seq) as seq, count(*) filter (where seq > $3::bigint) as events from oldest
 ), lost as materialized (
