@@ -27,8 +27,7 @@ select last_value as last from events_seq_seq;
 -- name: read ($1 after, $2 horizon, $3 looked at, $4 events, $5 bytes, $6 types, $7 own types, $8 owner)
 with looked_at as materialized (
   select max(seq) as until
-  from (select seq from events where seq > $1 order by seq limit $3) as next
-  where seq <= $2
+  from (select seq from events where seq > $1 and seq <= $2 order by seq limit $3) as next
 ), matching as materialized (
   select *
   from (select * from events where seq > $1 order by seq limit $3) as next
