@@ -3,7 +3,7 @@ import { knownScopes, scopeFaults } from './auth/known-scopes.js';
 import { type Auth, openAuth } from './auth/open.js';
 import type { Collection } from './collection/collection.js';
 import type { Resource } from './collection/resource.js';
-import { openCollections } from './collection-routes.js';
+import { type OpenReplicas, openCollections, openReaders } from './collection-routes.js';
 import { type Config, ConfigError } from './config/config.js';
 import { hostsOfMetrics } from './config/edge.js';
 import type { Db } from './db/db.js';
@@ -50,7 +50,7 @@ export interface Parts {
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
   /** Undefined without DATABASE_READ_URL. */
-  readonly replicas: Replicas | undefined;
+  readonly replicas: OpenReplicas | undefined;
   readonly webhooks: Webhooks;
   readonly versionCalls: VersionCalls;
 }
@@ -91,8 +91,8 @@ export async function openParts(
     ? await Feed.open(db, log, opened, config, metrics.events, auth.credentials)
     : undefined;
   closers.push(() => feed?.close());
-  const replicas = openReplicas(config, db, log, metrics.db, feed);
-  closers.push(() => replicas?.close());
+  const replicas = openReplicas(config, db, log, metrics.db, feed, collections);
+  closers.push(() => replicas?.replicas.close());
   const webhooks = openWebhooks(db, log, config, metrics.events, feed && sourceOf(feed, log));
   closers.push(() => webhooks.stop(0));
   return {
@@ -120,13 +120,15 @@ function openReplicas(
   log: Log,
   metrics: DbMetrics,
   feed: Feed | undefined,
-): Replicas | undefined {
+  collections: readonly Collection[],
+): OpenReplicas | undefined {
   const { databaseReadUrl } = config;
   if (databaseReadUrl === undefined) return undefined;
   // Sessions of replicas write nothing.
   const open = (url: string) => connectAs({ ...config, events: false }, url, metrics);
-  const hasCursor = (replayed: number) => feed?.cursorAt(replayed) !== undefined || !feed;
-  return new Replicas({ ...config, databaseReadUrl }, db, open, log, hasCursor);
+  const hasCursor = (replayed: number) => !feed || feed.follower.commits.positionAt(replayed) !== undefined;
+  const replicas = new Replicas({ ...config, databaseReadUrl }, db, open, log, hasCursor);
+  return openReaders(replicas, collections, feed, config.tombstones);
 }
 
 /** What the declarations declare with this configuration. Throws ConfigError for scopes that there are not. */

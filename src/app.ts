@@ -109,7 +109,7 @@ function serverOf(
     countCall: ({ number }, subject, address) => versionCalls.count(number, subject, address),
     afterWrite: (principal, fields) => {
       feed?.follower.wrote();
-      return replicas?.noteWrite(principal.subject, fields);
+      return replicas?.replicas.noteWrite(principal.subject, fields);
     },
     isInMaintenance: () => state.isInMaintenance,
     isDraining: () => state.isDraining,

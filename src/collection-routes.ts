@@ -14,7 +14,7 @@ import type { ProtectedResource } from './actions/protected-resource.js';
 import { queryBy } from './actions/query.js';
 import { remove } from './actions/remove.js';
 import { replace } from './actions/replace.js';
-import { type Collection, openCollection } from './collection/collection.js';
+import { type Collection, onReplica, openCollection } from './collection/collection.js';
 import type { Resource } from './collection/resource.js';
 import type { Db } from './db/db.js';
 import type { Feed } from './events/feed.js';
@@ -42,7 +42,13 @@ export interface Api {
     Omit<DocumentSettings, 'resources' | 'hasEvents'> & { readonly publicPrefix: string };
   readonly feed: Feed | undefined;
   /** Undefined: the primary reads. */
-  readonly replicas: Replicas | undefined;
+  readonly replicas: OpenReplicas | undefined;
+}
+
+/** The replicas, and what reading actions need of each. */
+export interface OpenReplicas {
+  readonly replicas: Replicas;
+  readonly readers: ReadonlyMap<Replica, Reader>;
 }
 
 /** What reading actions need, of the primary or of a replica. */
@@ -54,18 +60,26 @@ interface Reader {
 
 /** An action that only reads. `make` makes it for the primary and for each replica. */
 function reading(api: Api, make: (reader: Reader) => Action): Action {
-  const { replicas, collections, settings, feed } = api;
-  if (!replicas) return make(api);
-  const onReplicas = replicas.all.map((replica): [Replica, Action] => {
+  if (!api.replicas) return make(api);
+  const { replicas, readers } = api.replicas;
+  const actions = [...readers].map(([replica, reader]) => [replica, make(reader)] as const);
+  return fromReplicas(replicas, make(api), new Map(actions));
+}
+
+/** Opens the collections of each replica. */
+export function openReaders(
+  replicas: Replicas,
+  collections: readonly Collection[],
+  feed: Feed | undefined,
+  tombstones: boolean,
+): OpenReplicas {
+  const readers = replicas.all.map((replica): [Replica, Reader] => {
     const { db } = replica;
-    const resources = collections.map(({ resource }) => resource);
     const cursor = () => feed?.cursorAt(replica.replayed ?? 0);
-    return [
-      replica,
-      make({ db, collections: openCollections(db, resources, settings.tombstones), feed: { cursor } }),
-    ];
+    const opened = collections.map((collection) => onReplica(collection, db, tombstones));
+    return [replica, { db, collections: opened, feed: { cursor } }];
   });
-  return fromReplicas(replicas, make(api), new Map(onReplicas));
+  return { replicas, readers: new Map(readers) };
 }
 
 const ofName = (collections: readonly Collection[], { name }: Resource): Collection =>

@@ -36,6 +36,13 @@ export function openCollection(db: Db, resource: Resource, tombstones: boolean):
   };
 }
 
+/** The same collection, read from a replica. */
+export function onReplica(collection: Collection, db: Db, tombstones: boolean): Collection {
+  const { resource } = collection;
+  const reads = openReads(db, resource.name, new Statements(resource, tombstones));
+  return { ...collection, ...reads, ...openQueries(db, resource) };
+}
+
 function openLocks(db: Db, statements: Statements): Pick<Collection, 'lock' | 'belongs'> {
   return {
     lock: async (ids, parent, run) => {

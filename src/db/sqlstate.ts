@@ -39,8 +39,14 @@ const away = () => unavailable('The database is not available.');
 const busy = () => unavailable('The database is busy.');
 const unfit = () => badRequest('The request holds a value that the database cannot store.');
 
-/** Whether a server failed, or refused a statement for the state that it is in: another server may carry it out. */
-export const isUnavailable = (error: unknown): boolean => problemOf(error)?.status === 503;
+const STATEMENT_TIMEOUT = '57014';
+
+/**
+ * Whether a server failed, or refused a statement for the state that it is in: another server may carry it out. A
+ * statement that took too long would take as long there.
+ */
+export const isUnavailable = (error: unknown): boolean =>
+  problemOf(error)?.status === 503 && databaseErrorOf(error)?.code !== STATEMENT_TIMEOUT;
 
 /** By whole code, or by class (its first two characters). */
 const TABLE: Readonly<Record<string, () => Problem>> = {

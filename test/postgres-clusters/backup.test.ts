@@ -7,7 +7,8 @@ import { doctor, faultsOf } from '../support/doctor.js';
 import { type ServiceProcess, startProcess, until } from '../support/process.js';
 import { send } from '../support/service.js';
 import { testTarget } from '../webhooks/target.js';
-import { type DebianCluster, debianCluster, missingPrograms } from './debian.js';
+import { type DebianCluster, debianCluster } from './debian.js';
+import { missingPrograms } from './programs.js';
 import { eventsAfter, type FeedEvent, rowsOf, startWriters } from './records.js';
 
 /** Deliveries are retried for minutes, so that some are pending in the backup. */
@@ -185,7 +186,7 @@ async function numberOf(databaseUrl: string): Promise<number> {
 
 t.test(
   'pg_dump of a service under writes, restored into another database',
-  { skip: missingPrograms() ?? false },
+  { skip: missingPrograms() },
   async (t) => {
     const cluster = await debianCluster(t);
     await cluster.start();
@@ -246,7 +247,7 @@ async function dumpSnapshot(
 
 t.test(
   'pgBackRest: a backup under writes, and recovery to a moment after it',
-  { skip: missingPrograms('pgbackrest') ?? false },
+  { skip: missingPrograms('pgbackrest') },
   async (t) => {
     const cluster = await debianCluster(t);
     const { pgbackrest, settings } = await configureBackups(cluster);

@@ -1,34 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import postgres from 'postgres';
 import type { Test } from 'tap';
 import { lastWordsOf, pickUser, spawnAs } from '../../src/db/embedded/cluster.js';
 import { freePort } from '../../src/process/listen.js';
 import { dataFolder, until } from '../support/process.js';
-
-const VERSIONS = '/usr/lib/postgresql';
-
-/** The programs of the newest PostgreSQL that Debian's packages have installed; undefined: none. */
-function programs(): string | undefined {
-  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).map(Number) : [];
-  const folders = versions
-    .filter((version) => version >= 15)
-    .sort((a, b) => b - a)
-    .map((version) => join(VERSIONS, String(version), 'bin'));
-  return folders.find((folder) => existsSync(join(folder, 'initdb')));
-}
-
-/** Why tests with Debian's PostgreSQL are skipped; undefined: it is installed, and so are these further commands. */
-export function missingPrograms(...commands: readonly string[]): string | undefined {
-  if (process.platform !== 'linux' || programs() === undefined)
-    return 'Debian’s PostgreSQL is not installed here: apt-get install postgresql-15';
-  const folders = (process.env.PATH ?? '').split(delimiter);
-  const missing = commands.filter((name) => !folders.some((folder) => existsSync(join(folder, name))));
-  return missing.length === 0 ? undefined : `not installed here: apt-get install ${missing.join(' ')}`;
-}
+import { POSTGRES_BIN } from './programs.js';
 
 /** A cluster that was made and is run with Debian's programs. */
 export interface DebianCluster {
@@ -63,7 +43,7 @@ export async function debianCluster(t: Test): Promise<DebianCluster> {
   // dataFolder ends a server that is left in a folder of this name.
   const data = join(folder, 'postgres');
   const socket = join(folder, 'socket');
-  const bin = programs()!;
+  const bin = POSTGRES_BIN;
   const runAs = await pickUser(folder, {
     initdb: join(bin, 'initdb'),
     postgres: join(bin, 'postgres'),

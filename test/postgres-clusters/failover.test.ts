@@ -6,10 +6,10 @@ import { startProcess, until } from '../support/process.js';
 import { send } from '../support/service.js';
 import { testDatabaseProxy } from './haproxy.js';
 import { type Node, type PatroniCluster, testPatroni } from './patroni.js';
-import { missingPrograms } from './programs.js';
+import { missingRoot } from './programs.js';
 import { followEvents, startWriters, type Writers } from './writers.js';
 
-const skip = missingPrograms('patroni', 'etcd', 'haproxy', 'ip');
+const skip = missingRoot('patroni', 'etcd', 'haproxy', 'ip');
 
 /** Bound for writes to resume once there is a new primary, in milliseconds. */
 const RESUME_MS = 2000;

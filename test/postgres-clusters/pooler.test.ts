@@ -5,9 +5,9 @@ import { freePort } from '../faults/haproxy.js';
 import { doctor, faultsOf } from '../support/doctor.js';
 import { dataFolder, startProcess, until } from '../support/process.js';
 import { SERVER_URL, testDatabase } from '../support/service.js';
-import { missingPrograms, run } from './programs.js';
+import { missingRoot, run } from './programs.js';
 
-const skip = missingPrograms('pgbouncer');
+const skip = missingRoot('pgbouncer');
 
 /** What the service sets for its sessions, and PgBouncer rejects unless it is listed here. */
 const SETTINGS =

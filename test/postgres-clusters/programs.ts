@@ -15,16 +15,24 @@ const PACKAGES: Readonly<Record<string, string>> = {
   ip: 'iproute2',
 };
 
-/** Why tests that need programs cannot run here; false: they can. */
+/** Why tests that need Debian's PostgreSQL and programs cannot run here; false: they can. */
 export function missingPrograms(...programs: readonly string[]): string | false {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0)
-    return 'the tests of clusters need root on Linux: PostgreSQL runs as another user, and hosts are network namespaces';
-  const isMissing = (program: string) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0;
+  if (process.platform !== 'linux') return 'the tests of clusters need Linux';
+  const isMissing = (program: string) =>
+    !existsSync(`${POSTGRES_BIN}/${program}`) &&
+    spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0;
   const packages = programs.filter(isMissing).map((program) => PACKAGES[program] ?? program);
   if (!existsSync(POSTGRES_BIN)) packages.unshift('postgresql-15');
   return packages.length === 0
     ? false
     : `not installed here: apt-get install --no-install-recommends ${packages.join(' ')}`;
+}
+
+/** The same for tests that run programs as other users, or in network namespaces. */
+export function missingRoot(...programs: readonly string[]): string | false {
+  if (process.getuid?.() !== 0)
+    return 'these tests need root: programs run as other users, hosts are network namespaces';
+  return missingPrograms(...programs);
 }
 
 /** A program in a process group of its own. */

@@ -3,9 +3,10 @@ import t, { type Test } from 'tap';
 import { doctor } from '../support/doctor.js';
 import { until } from '../support/process.js';
 import { type TestService, testService } from '../support/service.js';
-import { debianCluster, missingPrograms, type Standby } from './debian.js';
+import { debianCluster, type Standby } from './debian.js';
+import { missingPrograms } from './programs.js';
 
-const skip = missingPrograms('pg_basebackup') ?? false;
+const skip = missingPrograms('pg_basebackup');
 
 interface Scene {
   readonly service: TestService;

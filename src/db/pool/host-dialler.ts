@@ -30,7 +30,7 @@ export class Dialler {
   /**
    * Opens a connection to the first host that accepts one. The first attempt has all the time; others beside it start
    * anew again and again, since packets lost in a network failure may never be acknowledged, even once it is over. Rejects
-   * with the failure of the last host, with ETIMEDOUT after `connectMs`, and when the pool stops.
+   * when all hosts have refused, with ETIMEDOUT after `connectMs`, and when the pool stops.
    */
   async dial(connectMs: number): Promise<Connection> {
     try {
@@ -61,6 +61,8 @@ export class Dialler {
     const attempts: Connection[] = [];
     let isSettled = false;
     let started = 0;
+    /** Hosts to attempt at once when one refuses, until the next interval. */
+    let left = urls.length - 1;
     return new Promise((resolve, reject) => {
       const settle = (outcome: Connection | Error): void => {
         if (isSettled) return;
@@ -86,14 +88,18 @@ export class Dialler {
           },
           (error) => {
             // The failure of an abandoned attempt indicates nothing about the server.
-            if (!attempts.includes(connection) || isSettled) return;
-            if (started < urls.length) attempt();
-            else settle(error);
+            const at = attempts.indexOf(connection);
+            if (at < 0 || isSettled) return;
+            attempts.splice(at, 1);
+            if (left-- > 0) attempt();
+            // The primary may be the host that has not responded yet.
+            else if (attempts.length === 0 || urls.length === 1) settle(error);
           },
         );
       };
       const abort = () => settle(stoppedError());
       const retry = setInterval(() => {
+        left = urls.length - 1;
         if (urls.length > 1) hosts.avoid(urls[(started - 1) % urls.length]!);
         if (attempts.length > urls.length) attempts.splice(1, 1)[0]?.destroy();
         attempt();

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import t, { type Test } from 'tap';
 import { driverUrl, serversOf } from '../../../src/database-url.js';
+import { Dialler } from '../../../src/db/pool/host-dialler.js';
+import { HostOrder } from '../../../src/db/pool/host-order.js';
 import { freePort } from '../../../src/process/listen.js';
 import { testProxy } from '../../support/proxy.js';
 import { testDatabase, testService } from '../../support/service.js';
@@ -53,6 +55,33 @@ t.test('a service finds its database behind hosts that refuse or do not respond'
   const url = behind(await testDatabase(t), closed, await silentServer(t));
   const service = await testService(t, { DATABASE_URL: url });
   t.equal((await service.send('POST', '/items', { body: { name: 'Lamp' } })).status, 201);
+});
+
+/** The address of a server in front of another, whose connections take longer than the interval between attempts. */
+async function slowServer(t: Test, url: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const server = createServer((socket) => {
+    const timer = setTimeout(() => {
+      const target = connect(Number(port), hostname);
+      target.on('error', () => socket.destroy()).pipe(socket);
+      socket.pipe(target);
+    }, 1200);
+    socket.on('error', () => undefined).on('close', () => clearTimeout(timer));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  return `127.0.0.1:${(server.address() as { port: number }).port}`;
+}
+
+t.test('a slow host is not given up because the others refuse', async (t) => {
+  const closed = `127.0.0.1:${await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' })}`;
+  const database = new URL(await testDatabase(t));
+  const slow = await slowServer(t, database.href);
+  const hosts = new HostOrder(database.href.replace(database.host, `${closed},${slow},${closed}`));
+  const connection = await new Dialler({ hosts, settings: {} }, () => undefined).dial(10_000);
+  t.equal((await connection.sql`select 1 as one`)[0]!.one, 1);
+  t.equal(new URL(hosts.urls[0]!).host, slow, 'it is attempted first from now on');
+  await connection.end();
 });
 
 t.test('it follows from a host that is lost to another', async (t) => {
