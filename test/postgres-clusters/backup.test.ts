@@ -9,7 +9,7 @@ import { send } from '../support/service.js';
 import { testTarget } from '../webhooks/target.js';
 import { type DebianCluster, debianCluster } from './debian.js';
 import { missingPrograms } from './programs.js';
-import { eventsAfter, type FeedEvent, rowsOf, startWriters } from './records.js';
+import { CLIENTS, eventsAfter, type FeedEvent, rowsOf, startWriters } from './records.js';
 
 /** Deliveries are retried for minutes, so that some are pending in the backup. */
 const SETTINGS = {
@@ -65,6 +65,21 @@ async function startReceivers(t: Test, url: string) {
     isOpen = true;
   };
   return { eager, reluctant, open };
+}
+
+/** The events of a feed that a restored one has, and the others. */
+function divide(all: readonly FeedEvent[], restored: readonly FeedEvent[]) {
+  const ids = new Set(idsOf(restored));
+  return { known: all.filter(({ id }) => ids.has(id)), lost: all.filter(({ id }) => !ids.has(id)) };
+}
+
+/**
+ * The lost events that come after the restored ones. A transaction that committed during the backup can have earlier numbers
+ * than one that the backup has. Cursors of its events are valid, because everything new comes after them.
+ */
+function notBefore(restored: readonly FeedEvent[], lost: readonly FeedEvent[]): FeedEvent[] {
+  const last = restored.at(-1)!.sequence;
+  return lost.filter(({ sequence }) => sequence > last);
 }
 
 type Receivers = Awaited<ReturnType<typeof startReceivers>>;
@@ -199,7 +214,11 @@ t.test(
     const writers = startWriters(first.url, 'during');
     await until('there are writes', () => writers.done() > ENOUGH / 2);
     const file = join(cluster.folder, 'plinth.dump');
+    const commit = await changeItem(t, first.url, databaseUrl);
+    const later = writers.done();
+    await until('there are events after the open one', () => writers.done() > later + CLIENTS);
     const rows = await dumpSnapshot(cluster, databaseUrl, file);
+    await commit();
     const now = writers.done();
     await until('writes go on', () => writers.done() > now + ENOUGH);
     await writers.stop();
@@ -216,15 +235,35 @@ t.test(
     const second = await startService(t, restoredUrl);
     await checkRecords(t, restoredUrl, second, rows);
     const restored = (await eventsAfter(second.url)).events;
-    t.same(restored, all.events.slice(0, restored.length), 'the feed is the beginning of what it was');
-    const lost = all.events.slice(restored.length);
-    await checkCursors(t, second.url, { before, last: all.cursor, lost });
+    const { known, lost } = divide(all.events, restored);
+    t.not(
+      lost.length,
+      notBefore(restored, lost).length,
+      'one that committed during the backup is among the lost',
+    );
+    t.same(restored, known, 'the feed is a part of what it was, in the same order');
+    await checkCursors(t, second.url, { before, last: all.cursor, lost: notBefore(restored, lost) });
     await checkWebhooks(t, receivers, restored, sent);
     const reused = { url: second.url, databaseUrl: restoredUrl, last: all.cursor, lastNumber };
     await checkReusedNumbers(t, reused);
     await stopService(t, second);
   },
 );
+
+/** Changes an item in a transaction that ends when the result is called: its event is in no backup until then. */
+async function changeItem(t: Test, url: string, databaseUrl: string): Promise<() => Promise<void>> {
+  const { json } = await send(url, 'POST', '/items', { body: { name: 'changed during the backup' } });
+  const sql = postgres(databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const connection = await sql.reserve();
+  await connection`begin`;
+  await connection`
+    update items set version = version + 1, doc = replace(doc, '"_version":1', '"_version":2') where id = ${json.id}`;
+  return async () => {
+    await connection`commit`;
+    connection.release();
+  };
+}
 
 /** Runs pg_dump on a snapshot of which the rows are read too. */
 async function dumpSnapshot(

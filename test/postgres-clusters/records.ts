@@ -10,7 +10,7 @@ export interface Writers {
   stop(): Promise<void>;
 }
 
-const CLIENTS = 8;
+export const CLIENTS = 8;
 
 export function startWriters(base: string, prefix: string): Writers {
   let [done, stopped] = [0, false];
