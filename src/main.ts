@@ -8,7 +8,7 @@ import { createLog, type Log } from './telemetry/log.js';
 import { logLines } from './telemetry/log-output.js';
 import { readableLines } from './telemetry/readable-lines.js';
 
-// Measurements of both flags are in docs/performance.md.
+// Measurements of both flags are in bench/experiments.md.
 // V8 allocates in the old generation what most earlier objects of the same line outlived. Lines that serve connections,
 // which live on, as well as requests, which do not (`once` of Node's events), would keep the requests' objects until a
 // full collection.

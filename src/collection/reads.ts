@@ -39,7 +39,7 @@ export interface Reads {
 /** A statement's text and its parameters. */
 type Query = readonly [text: string, ...args: Value[]];
 
-/** Ids in one statement, statements in flight, and ids that may wait. docs/performance.md says why these values. */
+/** Ids in one statement, statements in flight, and ids that may wait. bench/experiments.md says why these values. */
 const READS = {
   max: 64,
   inFlight: 3,

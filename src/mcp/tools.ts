@@ -40,10 +40,13 @@ function hints(differing: Partial<Annotations>): Annotations {
 
 /** The five tools of a collection. `requiresMatch`: writes need the ETag of the record. */
 export function toolsOf(resource: Resource, files: SchemaFiles, requiresMatch: boolean): Tool[] {
-  const { name, singular, schema } = resource;
-  const about = typeof schema.description === 'string' ? ` ${schema.description}` : '';
-  const list = `/${name}`;
-  const one = `/${name}/:id`;
+  return [...readingTools(resource), ...writingTools(resource, files, requiresMatch)];
+}
+
+function readingTools(resource: Resource): Tool[] {
+  const { name, singular } = resource;
+  const about = aboutOf(resource);
+  const { list, one } = pathsOf(resource);
   return [
     {
       name: `${name}_list`,
@@ -69,6 +72,14 @@ export function toolsOf(resource: Resource, files: SchemaFiles, requiresMatch: b
       body: undefined,
       operationOf: getOf(list),
     },
+  ];
+}
+
+function writingTools(resource: Resource, files: SchemaFiles, requiresMatch: boolean): Tool[] {
+  const { name, singular } = resource;
+  const about = aboutOf(resource);
+  const { list, one } = pathsOf(resource);
+  return [
     {
       name: `${name}_create`,
       title: `Create a record of ${name}`,
@@ -106,4 +117,12 @@ export function toolsOf(resource: Resource, files: SchemaFiles, requiresMatch: b
       operationOf: deletionOf(list),
     },
   ];
+}
+
+function pathsOf({ name }: Resource): { list: string; one: string } {
+  return { list: `/${name}`, one: `/${name}/:id` };
+}
+
+function aboutOf({ schema }: Resource): string {
+  return typeof schema.description === 'string' ? ` ${schema.description}` : '';
 }

@@ -5,148 +5,15 @@ import { arrayOf, type Descriptions, type ErrorRef, error, type Schema, schemaRe
 const text: Schema = { type: 'string' };
 const JSON_TYPE = 'application/json';
 const HASHED = ['ETag', 'Cache-Control'];
-const unchanged = { description: 'The client has the current representation.', headers: HASHED };
 const html = { 'text/html': text };
-const READ = ['If-Match', 'If-None-Match'];
+const anyJson = { [JSON_TYPE]: { type: 'object' } } as const;
 
 /** The operations of the service itself; `named`: errors whose codes have the names of collections and fields. */
 export function serviceOperations(named: readonly ErrorRef[]): Descriptions {
   return {
-    'GET /': {
-      id: 'getHome',
-      tag: 'service',
-      summary: 'Name the collections and documents of the service',
-      success: {
-        200: {
-          description: 'Links to everything.',
-          content: { [JSON_TYPE]: schemaRef('Home'), ...html },
-          headers: HASHED,
-        },
-        304: unchanged,
-      },
-      errors: [error('PRECONDITION_FAILED')],
-      fields: READ,
-    },
-    'GET /whoami': {
-      id: 'whoami',
-      tag: 'service',
-      summary: 'Show the caller and its scopes',
-      success: { 200: json('The caller.', 'Caller', ['Cache-Control']) },
-    },
-    'GET /errors': {
-      id: 'listErrors',
-      tag: 'service',
-      summary: 'List the codes of errors',
-      success: {
-        200: {
-          description: 'All codes.',
-          content: { [JSON_TYPE]: schemaRef('ErrorList'), ...html },
-          headers: HASHED,
-        },
-        304: unchanged,
-      },
-      errors: [error('PRECONDITION_FAILED')],
-      fields: READ,
-    },
-    'GET /errors/:code': {
-      id: 'getError',
-      tag: 'service',
-      summary: 'Explain one code',
-      success: {
-        200: {
-          description: 'The code.',
-          content: { [JSON_TYPE]: schemaRef('ErrorEntry'), ...html },
-          headers: HASHED,
-        },
-        304: unchanged,
-      },
-      errors: [error('NOT_FOUND'), error('PRECONDITION_FAILED')],
-      fields: READ,
-    },
-    'GET /openapi.json': {
-      id: 'getOpenApi',
-      tag: 'service',
-      summary: 'This document',
-      success: {
-        200: {
-          description: 'An OpenAPI document.',
-          content: { [JSON_TYPE]: { type: 'object' } },
-          headers: HASHED,
-        },
-        304: unchanged,
-      },
-      errors: [error('PRECONDITION_FAILED')],
-      fields: READ,
-    },
-    'GET /openapi.yaml': {
-      id: 'getOpenApiYaml',
-      tag: 'service',
-      summary: 'This document as YAML',
-      success: {
-        200: { description: 'An OpenAPI document.', content: { 'application/yaml': text }, headers: HASHED },
-        304: unchanged,
-      },
-      errors: [error('PRECONDITION_FAILED')],
-      fields: READ,
-    },
-    'GET /asyncapi.json': {
-      id: 'getAsyncApi',
-      tag: 'service',
-      summary: 'The document of the event stream',
-      success: {
-        200: {
-          description: 'An AsyncAPI document.',
-          content: { [JSON_TYPE]: { type: 'object' } },
-          headers: HASHED,
-        },
-        304: unchanged,
-      },
-      errors: [error('PRECONDITION_FAILED')],
-      fields: READ,
-    },
-    'GET /healthz': {
-      id: 'getHealth',
-      tag: 'service',
-      summary: 'Whether the process is alive',
-      success: { 200: json('It is.', 'Health', ['Cache-Control']) },
-    },
-    'GET /readyz': {
-      id: 'getReadiness',
-      tag: 'service',
-      summary: 'Whether the service can respond to requests',
-      success: {
-        200: json('It can.', 'Health', ['Cache-Control']),
-        503: json('It cannot; the status says why.', 'Health', ['Cache-Control', 'Retry-After']),
-      },
-    },
-    'GET /metrics': {
-      id: 'getMetrics',
-      tag: 'service',
-      summary: 'Metrics in the text format of Prometheus',
-      success: {
-        200: { description: 'The metrics.', content: { 'text/plain': text }, headers: ['Cache-Control'] },
-      },
-    },
-    'GET /.well-known/oauth-protected-resource': {
-      id: 'getProtectedResource',
-      tag: 'service',
-      summary: 'What a client needs to get an access token (RFC 9728)',
-      success: { 200: json('The metadata.', 'ProtectedResource', ['Cache-Control']) },
-    },
-    'GET /userinfo': {
-      id: 'getUserInfo',
-      tag: 'authorization',
-      summary: 'Claims about the user of the token (OpenID Connect)',
-      success: { 200: json('The claims.', 'UserInfo', ['Cache-Control']) },
-      errors: [error('NOT_FOUND', 'simple')],
-    },
-    'POST /userinfo': {
-      id: 'postUserInfo',
-      tag: 'authorization',
-      summary: 'The same by POST',
-      success: { 200: json('The claims.', 'UserInfo', ['Cache-Control']) },
-      errors: [error('NOT_FOUND', 'simple')],
-    },
+    ...DOCUMENTS,
+    ...STATE,
+    ...CALLERS,
     'POST /batch': {
       id: 'batch',
       tag: 'batch',
@@ -156,41 +23,151 @@ export function serviceOperations(named: readonly ErrorRef[]): Descriptions {
       errors: batchErrors(named),
       fields: ['Idempotency-Key'],
     },
-    'GET /events': {
-      id: 'listEvents',
-      tag: 'events',
-      summary: 'Events after a cursor, or a stream of events',
-      success: {
-        200: {
-          description: 'Events, oldest first.',
-          content: {
-            [JSON_TYPE]: schemaRef('EventList'),
-            'application/cloudevents-batch+json': arrayOf(schemaRef('Event')),
-            'text/event-stream': text,
-          },
-          headers: ['Cache-Control', 'Events-Cursor', 'Link', 'Preference-Applied'],
-        },
-      },
-      errors: [
-        error('UNKNOWN_PARAMETER'),
-        error('INVALID_CURSOR'),
-        error('INVALID_TICKET'),
-        error('CURSOR_GONE'),
-        error('TOO_MANY_STREAMS'),
-      ],
-      fields: ['Prefer-wait', 'Last-Event-ID'],
-      query: {
-        after: { type: 'string', description: 'A cursor, or `now`.' },
-        types: { type: 'string', description: 'Types, separated by commas: `books.*,authors.deleted`.' },
-        limit: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
-        ticket: { type: 'string', description: 'Instead of a credential, for one event stream.' },
-      },
-    },
-    'POST /events/tickets': {
-      id: 'createEventTicket',
-      tag: 'events',
-      summary: 'Create a ticket for an event stream of a browser',
-      success: { 201: json('The ticket, valid for 30 seconds and once.', 'Ticket', ['Cache-Control']) },
-    },
+    ...EVENTS,
   };
 }
+
+/** A read of a representation that has an ETag. */
+function document(
+  { id, summary, description }: { id: string; summary: string; description: string },
+  content: Readonly<Record<string, Schema>>,
+  ...errors: ErrorRef[]
+): Descriptions[string] {
+  return {
+    id,
+    tag: 'service',
+    summary,
+    success: {
+      200: { description, content, headers: HASHED },
+      304: { description: 'The client has the current representation.', headers: HASHED },
+    },
+    errors: [...errors, error('PRECONDITION_FAILED')],
+    fields: ['If-Match', 'If-None-Match'],
+  };
+}
+
+const DOCUMENTS: Descriptions = {
+  'GET /': document(
+    {
+      id: 'getHome',
+      summary: 'Name the collections and documents of the service',
+      description: 'Links to everything.',
+    },
+    { [JSON_TYPE]: schemaRef('Home'), ...html },
+  ),
+  'GET /errors': document(
+    { id: 'listErrors', summary: 'List the codes of errors', description: 'All codes.' },
+    { [JSON_TYPE]: schemaRef('ErrorList'), ...html },
+  ),
+  'GET /errors/:code': document(
+    { id: 'getError', summary: 'Explain one code', description: 'The code.' },
+    { [JSON_TYPE]: schemaRef('ErrorEntry'), ...html },
+    error('NOT_FOUND'),
+  ),
+  'GET /openapi.json': document(
+    { id: 'getOpenApi', summary: 'This document', description: 'An OpenAPI document.' },
+    anyJson,
+  ),
+  'GET /openapi.yaml': document(
+    { id: 'getOpenApiYaml', summary: 'This document as YAML', description: 'An OpenAPI document.' },
+    { 'application/yaml': text },
+  ),
+  'GET /asyncapi.json': document(
+    { id: 'getAsyncApi', summary: 'The document of the event stream', description: 'An AsyncAPI document.' },
+    anyJson,
+  ),
+};
+
+const STATE: Descriptions = {
+  'GET /healthz': {
+    id: 'getHealth',
+    tag: 'service',
+    summary: 'Whether the process is alive',
+    success: { 200: json('It is.', 'Health', ['Cache-Control']) },
+  },
+  'GET /readyz': {
+    id: 'getReadiness',
+    tag: 'service',
+    summary: 'Whether the service can respond to requests',
+    success: {
+      200: json('It can.', 'Health', ['Cache-Control']),
+      503: json('It cannot; the status says why.', 'Health', ['Cache-Control', 'Retry-After']),
+    },
+  },
+  'GET /metrics': {
+    id: 'getMetrics',
+    tag: 'service',
+    summary: 'Metrics in the text format of Prometheus',
+    success: {
+      200: { description: 'The metrics.', content: { 'text/plain': text }, headers: ['Cache-Control'] },
+    },
+  },
+};
+
+const CALLERS: Descriptions = {
+  'GET /whoami': {
+    id: 'whoami',
+    tag: 'service',
+    summary: 'Show the caller and its scopes',
+    success: { 200: json('The caller.', 'Caller', ['Cache-Control']) },
+  },
+  'GET /.well-known/oauth-protected-resource': {
+    id: 'getProtectedResource',
+    tag: 'service',
+    summary: 'What a client needs to get an access token (RFC 9728)',
+    success: { 200: json('The metadata.', 'ProtectedResource', ['Cache-Control']) },
+  },
+  'GET /userinfo': {
+    id: 'getUserInfo',
+    tag: 'authorization',
+    summary: 'Claims about the user of the token (OpenID Connect)',
+    success: { 200: json('The claims.', 'UserInfo', ['Cache-Control']) },
+    errors: [error('NOT_FOUND', 'simple')],
+  },
+  'POST /userinfo': {
+    id: 'postUserInfo',
+    tag: 'authorization',
+    summary: 'The same by POST',
+    success: { 200: json('The claims.', 'UserInfo', ['Cache-Control']) },
+    errors: [error('NOT_FOUND', 'simple')],
+  },
+};
+
+const EVENTS: Descriptions = {
+  'GET /events': {
+    id: 'listEvents',
+    tag: 'events',
+    summary: 'Events after a cursor, or a stream of events',
+    success: {
+      200: {
+        description: 'Events, oldest first.',
+        content: {
+          [JSON_TYPE]: schemaRef('EventList'),
+          'application/cloudevents-batch+json': arrayOf(schemaRef('Event')),
+          'text/event-stream': text,
+        },
+        headers: ['Cache-Control', 'Events-Cursor', 'Link', 'Preference-Applied'],
+      },
+    },
+    errors: [
+      error('UNKNOWN_PARAMETER'),
+      error('INVALID_CURSOR'),
+      error('INVALID_TICKET'),
+      error('CURSOR_GONE'),
+      error('TOO_MANY_STREAMS'),
+    ],
+    fields: ['Prefer-wait', 'Last-Event-ID'],
+    query: {
+      after: { type: 'string', description: 'A cursor, or `now`.' },
+      types: { type: 'string', description: 'Types, separated by commas: `books.*,authors.deleted`.' },
+      limit: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+      ticket: { type: 'string', description: 'Instead of a credential, for one event stream.' },
+    },
+  },
+  'POST /events/tickets': {
+    id: 'createEventTicket',
+    tag: 'events',
+    summary: 'Create a ticket for an event stream of a browser',
+    success: { 201: json('The ticket, valid for 30 seconds and once.', 'Ticket', ['Cache-Control']) },
+  },
+};
