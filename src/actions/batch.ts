@@ -1,8 +1,8 @@
 import type { Collection } from '../collection/collection.js';
 import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
 import { JSON_TYPE } from '../collection/representation.js';
+import { problemOf } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
-import { problemOf } from '../db/sqlstate.js';
 import { badRequest, batchFailed } from '../errors/errors.js';
 import { pageTooLarge } from '../errors/limit-errors.js';
 import { Problem } from '../errors/problem.js';

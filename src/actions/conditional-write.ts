@@ -5,7 +5,7 @@ import type { PreconditionFailed, StoredRecord } from '../collection/record.js';
 import { etagOf, headersOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
-import { admits, NO_GUARD, type WriteGuard, writeGuardOf } from '../collection/write-guard.js';
+import { admits, NO_GUARD, type WriteGuard, writeGuardOf } from '../collection/write-preconditions.js';
 import { currentPasswordRequired } from '../errors/credential-errors.js';
 import { preconditionFailed, preconditionRequired, versionConflict } from '../errors/record-errors.js';
 import { readConditions } from '../http/preconditions.js';

@@ -9,7 +9,7 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
 import { callerKey } from './caller-key.js';
-import { columnsOf, replyOf } from './stored-reply.js';
+import { columnsOf, replyOf } from './reply-columns.js';
 
 const STATEMENTS = readStatements('idempotency.sql');
 const [LOCK, FIND, STORE] = ['lock', 'find', 'keep'].map((name) => STATEMENTS.get(name)!) as [

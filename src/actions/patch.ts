@@ -3,7 +3,7 @@ import type { Collection } from '../collection/collection.js';
 import { createKeyedMutex } from '../collection/keyed-mutex.js';
 import { isStored, type StoredRecord } from '../collection/record.js';
 import { JSON_TYPE, withLinks } from '../collection/representation.js';
-import type { WriteGuard } from '../collection/write-guard.js';
+import type { WriteGuard } from '../collection/write-preconditions.js';
 import { invalid, unavailable } from '../errors/errors.js';
 import { payloadTooLarge } from '../errors/limit-errors.js';
 import { jsonPatch } from '../formats/json-patch.js';

@@ -3,7 +3,7 @@ import { knownScopes } from '../auth/known-scopes.js';
 import { html } from '../formats/html.js';
 import type { JsonObject } from '../json.js';
 import { crumbsOf, type Editable } from './editable.js';
-import { assignmentsOf } from './form-changes.js';
+import { assignmentsOf } from './form-patch.js';
 import { formatLinks } from './formats.js';
 import { pagesNav } from './list-page.js';
 import type { Page } from './pages.js';

@@ -3,7 +3,7 @@ import type { JsonObject } from '../json.js';
 import { webhookSchema } from '../webhooks/webhook-input.js';
 import { crumbsOf, type Editable } from './editable.js';
 import type { PageForm } from './form-action.js';
-import { assignmentsOf } from './form-changes.js';
+import { assignmentsOf } from './form-patch.js';
 import type { FormTokens } from './form-token.js';
 import { formatLinks } from './formats.js';
 import { secretPage, withoutLinks } from './key-pages.js';

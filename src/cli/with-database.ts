@@ -1,6 +1,6 @@
 import { type Config, readConfig } from '../config/config.js';
+import { problemOf } from '../db/database-errors.js';
 import { type Database, openDatabase } from '../db/open.js';
-import { problemOf } from '../db/sqlstate.js';
 import { type Failure, Problem } from '../errors/problem.js';
 import { ExitError, UnavailableError } from '../exit-error.js';
 import { createLog } from '../telemetry/log.js';

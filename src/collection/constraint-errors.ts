@@ -3,7 +3,7 @@ import {
   FOREIGN_KEY_VIOLATION,
   RESTRICT_VIOLATION,
   UNIQUE_VIOLATION,
-} from '../db/sqlstate.js';
+} from '../db/database-errors.js';
 import type { Problem } from '../errors/problem.js';
 import { duplicate, referenced, unknownReference } from '../errors/record-errors.js';
 import { type Resource, referenceName, uniqueName } from './resource.js';

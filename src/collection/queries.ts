@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { createBatcher } from '../db/batcher.js';
+import { databaseErrorOf } from '../db/database-errors.js';
 import type { Db, Row, Run } from '../db/db.js';
-import { databaseErrorOf } from '../db/sqlstate.js';
 import { queryTimeout } from '../errors/query-errors.js';
 import { sharing } from '../telemetry/metrics.js';
 import { parseRecords } from './document.js';

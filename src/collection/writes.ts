@@ -17,7 +17,7 @@ import type { Statements } from './sql-templates.js';
 import { storedPassword } from './stored-password.js';
 import type { ValidatedInput } from './validated-input.js';
 import { batchWrites, type Write } from './write-batching.js';
-import { guardArguments, NO_GUARD, onlyVersion, type WriteGuard } from './write-guard.js';
+import { guardArguments, NO_GUARD, onlyVersion, type WriteGuard } from './write-preconditions.js';
 
 /** Writes to a collection. Without a `run`, concurrent writes may share a statement. */
 export interface Writes {

@@ -11,8 +11,8 @@ import { cursorIn, positionIn } from './cursor.js';
 import { admits, type Filter } from './filter.js';
 import { FeedFollower } from './follower.js';
 import { type Batch, lastNumber, readEvents, type Span } from './outbox.js';
+import { type Admit, admitReaders, type ReaderLimits } from './reader-slots.js';
 import { SseHub, type SseSettings } from './sse-hub.js';
-import { type Admit, admitReaders, type ReaderLimits } from './stream-limits.js';
 
 export type FeedSettings = SseSettings & ReaderLimits & { readonly publicUrl: string | undefined };
 

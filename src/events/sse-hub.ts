@@ -1,14 +1,14 @@
 import type { ServerResponse } from 'node:http';
+import { problemOf } from '../db/database-errors.js';
 import type { Run } from '../db/db.js';
-import { problemOf } from '../db/sqlstate.js';
 import type { EventMetrics } from '../telemetry/event-metrics.js';
 import type { Log } from '../telemetry/log.js';
 import type { FeedContext } from './cloudevents.js';
 import type { Event } from './event.js';
 import type { FeedFollower } from './follower.js';
 import { readEvents } from './outbox.js';
+import type { StreamSlot } from './reader-slots.js';
 import { type EndReason, SseConnection, type StreamLimits, type Subscription } from './sse-connection.js';
-import type { StreamSlot } from './stream-limits.js';
 
 export interface SseSettings extends StreamLimits {
   readonly eventsStreamMs: number;

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { type Adapter, type AdapterPayload, errors, Provider } from 'oidc-provider';
 import { recordHash } from '../auth/tokens/own-tokens.js';
+import { databaseErrorOf, FOREIGN_KEY_VIOLATION } from '../db/database-errors.js';
 import type { Db, Row } from '../db/db.js';
-import { databaseErrorOf, FOREIGN_KEY_VIOLATION } from '../db/sqlstate.js';
 import { readStatements } from '../db/statements.js';
 
 const SQL = readStatements('issuer.sql');

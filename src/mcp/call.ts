@@ -1,7 +1,7 @@
 import type { Operation } from '../actions/batch-operations.js';
 import { stepOf } from '../actions/operation-step.js';
 import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
-import { problemOf } from '../db/sqlstate.js';
+import { problemOf } from '../db/database-errors.js';
 import { Problem } from '../errors/problem.js';
 import { pageExceeds } from '../errors/query-errors.js';
 import type { Reply } from '../http/reply.js';

@@ -3,8 +3,8 @@ import { hasCredential } from '../auth/scheme.js';
 import { prefersPage } from '../http/content-negotiation.js';
 import type { Endpoint } from '../http/router.js';
 import { NOBODY, type Principal, STRANGER } from '../principal.js';
+import { presentedBy } from './common-stages.js';
 import type { RequestContext } from './context.js';
-import { presentedBy } from './stages.js';
 
 /**
  * The caller. Synchronous if no credential is required. `isForm`: a page submits a form. The cookie of a session identifies

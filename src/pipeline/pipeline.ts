@@ -20,12 +20,6 @@ import { readBody } from '../transport/request-body.js';
 import { ALL_METHODS, readTarget } from '../transport/request-target.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
 import type { Version } from '../versions/version.js';
-import { requireCoding } from './compression.js';
-import type { Expectation, PipelineOptions, RequestContext } from './context.js';
-import { handOver } from './hand-over.js';
-import { identify, isFormPost } from './identify.js';
-import { fail, respond } from './respond.js';
-import { type ServedVersion, servedVersions } from './served-version.js';
 import {
   countCall,
   countRequest,
@@ -34,7 +28,13 @@ import {
   optionsReply,
   readBytesOnce,
   requireAvailable,
-} from './stages.js';
+} from './common-stages.js';
+import { requireCoding } from './compression.js';
+import type { Expectation, PipelineOptions, RequestContext } from './context.js';
+import { identify, isFormPost } from './identify.js';
+import { fail, respond } from './respond.js';
+import { handOver } from './run-handler.js';
+import { type ServedVersion, servedVersions } from './served-version.js';
 
 /** Handles a request. `ended` is called once, when the request no longer counts as in flight. */
 export type Pipeline = (

@@ -1,4 +1,4 @@
-import { problemOf } from '../db/sqlstate.js';
+import { problemOf } from '../db/database-errors.js';
 import { internal } from '../errors/errors.js';
 import { outOfResponseMemory } from '../errors/limit-errors.js';
 import { Problem } from '../errors/problem.js';

@@ -1,9 +1,9 @@
 import type { Declaration, DeclaredField } from '../declarations/declaration.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import type { Catalog } from './catalog.js';
-import { alterTable, createTable, referenceTables } from './plan-table.js';
 import { lockTable, type Step } from './step.js';
 import { type Table, tableOf } from './table.js';
+import { alterTable, createTable, referenceTables } from './table-steps.js';
 
 /** What brings a database in line with declarations. */
 export interface Plan {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Resource } from '../collection/resource.js';
 import { type BulkSettings, withBulkConnection } from '../db/bulk-connection.js';
-import { problemOf } from '../db/sqlstate.js';
+import { problemOf } from '../db/database-errors.js';
 import { type Failure, Problem } from '../errors/problem.js';
 import { escapeToken } from '../json.js';
 import { CollectionImport, type ImportRun, type Source } from './import-collection.js';

@@ -1,5 +1,5 @@
 import { type BulkConnection, type BulkSettings, withBulkConnection } from '../db/bulk-connection.js';
-import { databaseErrorOf } from '../db/sqlstate.js';
+import { databaseErrorOf } from '../db/database-errors.js';
 import { fill } from '../db/statements.js';
 import { STATEMENTS } from './import-statements.js';
 

@@ -1,8 +1,8 @@
 import { csvCells } from './csv-record.js';
 import type { Source } from './import-collection.js';
 import { FileError, type Input } from './input.js';
+import { sectionsOf } from './json-arrays.js';
 import { CSV, ELEMENTS, NDJSON } from './scan.js';
-import { sectionsOf } from './sections.js';
 
 /**
  * The records of a file by collection; `as` names the one collection of its records. Throws FileError, also for a member

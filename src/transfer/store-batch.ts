@@ -2,7 +2,7 @@ import { constraintProblem } from '../collection/constraint-errors.js';
 import type { Resource } from '../collection/resource.js';
 import { storedPassword } from '../collection/stored-password.js';
 import type { BulkConnection } from '../db/bulk-connection.js';
-import { isDataError, problemOf } from '../db/sqlstate.js';
+import { isDataError, problemOf } from '../db/database-errors.js';
 import { fill } from '../db/statements.js';
 import type { Draft, Row } from './batch.js';
 import { type Refuse, requireReferences, requireUnique } from './check-references.js';

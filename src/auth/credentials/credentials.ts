@@ -1,5 +1,5 @@
+import { databaseErrorOf, UNIQUE_VIOLATION } from '../../db/database-errors.js';
 import type { Db, Row } from '../../db/db.js';
-import { databaseErrorOf, UNIQUE_VIOLATION } from '../../db/sqlstate.js';
 import { readStatements } from '../../db/statements.js';
 import { duplicate } from '../../errors/record-errors.js';
 import { scopesOf } from '../../principal.js';

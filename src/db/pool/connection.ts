@@ -16,7 +16,7 @@ export interface ConnectionOptions {
   readonly onNotification?: (channel: string, payload: string) => void;
 }
 
-/** An error with a code that `problemOf` (sqlstate.ts) maps. */
+/** An error with a code that `problemOf` (database-errors.ts) maps. */
 export function connectionError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }

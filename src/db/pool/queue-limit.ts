@@ -1,7 +1,7 @@
 import { unavailable } from '../../errors/errors.js';
 import type { DbMetrics, PoolName } from '../../telemetry/metrics.js';
 import { trackWait } from '../../telemetry/wait-tracking.js';
-import { databaseErrorOf } from '../sqlstate.js';
+import { databaseErrorOf } from '../database-errors.js';
 import type { ExclusivePool, Lease } from './exclusive-pool.js';
 
 /** Leases a connection; the wait for it is counted, and belongs to the current request. */

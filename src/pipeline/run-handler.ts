@@ -4,8 +4,6 @@ import type { Handler } from '../http/handler.js';
 import { type Match, selectAction } from '../http/router.js';
 import { NOBODY } from '../principal.js';
 import type { Target } from '../transport/request-target.js';
-import type { RequestContext } from './context.js';
-import { respond } from './respond.js';
 import {
   countRequest,
   finishCounted,
@@ -13,7 +11,9 @@ import {
   presentedBy,
   readBytesOnce,
   requireAvailable,
-} from './stages.js';
+} from './common-stages.js';
+import type { RequestContext } from './context.js';
+import { respond } from './respond.js';
 
 /** Has the handler of a route respond to a request. Throws 405, 503, 429, 413, 408. */
 export async function handOver(

@@ -1,4 +1,4 @@
-import { isUnavailable } from '../db/sqlstate.js';
+import { isUnavailable } from '../db/database-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
