@@ -126,7 +126,8 @@ function openReplicas(
   if (databaseReadUrl === undefined) return undefined;
   // Sessions of replicas write nothing.
   const open = (url: string) => connectAs({ ...config, events: false }, url, metrics);
-  const hasCursor = (replayed: number) => !feed || feed.follower.commits.positionAt(replayed) !== undefined;
+  const hasCursor = (replayed: number) =>
+    !feed || feed.follower.commitHorizon.positionAt(replayed) !== undefined;
   const replicas = new Replicas({ ...config, databaseReadUrl }, db, open, log, hasCursor);
   return openReaders(replicas, collections, feed, config.tombstones);
 }

@@ -13,7 +13,7 @@ import { databaseReadiness, type NotReadyReason } from './db/readiness.js';
 import type { Feed } from './events/feed.js';
 import { allowHosts } from './http/allowed-hosts.js';
 import { present } from './http/client-identity.js';
-import { commonFields, fixedFields } from './http/common-headers.js';
+import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { corsFor } from './http/cors.js';
 import type { Route } from './http/router.js';
 import { ParseLimit } from './limits/parse-limit.js';
@@ -83,7 +83,7 @@ function serverOf(
   const { rateLimit } = config;
   const cors = corsFor(config.corsOrigins);
   const always = fixedFields(tls !== undefined, config.hstsMaxAgeSeconds);
-  const common = commonFields(always, cors);
+  const commonFields = createCommonFields(always, cors);
   const observer = createObserver({
     ...config,
     metrics: metrics.http,
@@ -96,7 +96,7 @@ function serverOf(
     router,
     log,
     observer,
-    common,
+    commonFields,
     cors,
     parseLimit: new ParseLimit(),
     authenticate: auth.authenticate,
@@ -114,7 +114,7 @@ function serverOf(
     isInMaintenance: () => state.isInMaintenance,
     isDraining: () => state.isDraining,
   });
-  return createHttpServer(pipeline, { ...config, common, always }, tls, metrics.http.refused);
+  return createHttpServer(pipeline, { ...config, commonFields, always }, tls, metrics.http.refused);
 }
 
 /** A running service. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type App, startApp } from './app.js';
 import { type Config, ConfigError, readConfig, unknownSettings } from './config/config.js';
-import { commonFields, fixedFields } from './http/common-headers.js';
+import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { Refusal } from './http/refusal.js';
 import type { ForeignRequest } from './pipeline/mount.js';
 import type { SchemeName } from './principal.js';
@@ -89,7 +89,7 @@ export function createPlinth(options: PlinthOptions = {}): Plinth {
 }
 
 const STOPPED = new Refusal('The service does not run.', '');
-const COMMON = commonFields(fixedFields(false, 0), undefined);
+const COMMON = createCommonFields(fixedFields(false, 0), undefined);
 
 /** Throws ConfigError. */
 function configOf(options: PlinthOptions): Config {

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { metricsRoute } from './admin-routes.js';
 import { allowHosts } from './http/allowed-hosts.js';
-import { commonFields, fixedFields } from './http/common-headers.js';
+import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { createRouter } from './http/router.js';
 import { ParseLimit } from './limits/parse-limit.js';
 import type { PipelineOptions } from './pipeline/context.js';
@@ -20,14 +20,14 @@ const MAX_CONNECTIONS = 64;
  */
 export function createMetricsServer(
   registry: Metrics['registry'],
-  options: Omit<ServerOptions, 'common' | 'always'> &
+  options: Omit<ServerOptions, 'commonFields' | 'always'> &
     Pick<PipelineOptions, 'compression' | 'compressionMinBytes'>,
   log: Log,
   database: Peer,
   allowedHosts: readonly string[] | undefined,
 ): Server {
   const fixed = fixedFields(false, 0);
-  const common = commonFields(fixed, undefined);
+  const commonFields = createCommonFields(fixed, undefined);
   const pipeline = createPipeline({
     router: createRouter([metricsRoute(registry, 'nothing')]),
     log,
@@ -58,7 +58,7 @@ export function createMetricsServer(
     present: () => {
       throw new Error('/metrics needs no credential');
     },
-    common,
+    commonFields,
     cors: undefined,
     rateLimit: undefined,
     publicPrefix: '',
@@ -68,7 +68,7 @@ export function createMetricsServer(
   });
   return createHttpServer(pipeline, {
     ...options,
-    common,
+    commonFields,
     always: fixed,
     maxConnections: MAX_CONNECTIONS,
   }) as Server;

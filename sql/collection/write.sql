@@ -25,10 +25,10 @@ with record as materialized (
 )
 select ordinality::integer as key from created join record using (id);
 
--- The three parameters of a guard, each null if it does not apply: the versions of which the record must have one, those
--- of which it must have none, and the second after which it must not have been changed. The record found is returned
--- only if nothing was written, so that the response can explain why.
--- name: replace ($1 id, $2 $3 $4 guard, $5 updated_at, $6 doc up to the version, $7... own columns)
+-- The three parameters of the preconditions, each null if it does not apply: the versions of which the record must have
+-- one, those of which it must have none, and the second after which it must not have been changed. The record found is
+-- returned only if nothing was written, so that the response can explain why.
+-- name: replace ($1 id, $2 $3 $4 preconditions, $5 updated_at, $6 doc up to the version, $7... own columns)
 with found as (
   select version, doc from :table where id = $1:tombstone
 ), written as (
@@ -59,7 +59,7 @@ returning record.ordinality::integer as key;
 delete from :table
 where id = $1;
 
--- name: remove_if ($1 id, $2 $3 $4 guard)
+-- name: remove_if ($1 id, $2 $3 $4 preconditions)
 with found as (
   select version, doc from :table where id = $1
 ), removed as (

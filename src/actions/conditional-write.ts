@@ -5,7 +5,12 @@ import type { PreconditionFailed, StoredRecord } from '../collection/record.js';
 import { etagOf, headersOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
-import { admits, NO_GUARD, type WriteGuard, writeGuardOf } from '../collection/write-preconditions.js';
+import {
+  admits,
+  NO_PRECONDITIONS,
+  type WritePreconditions,
+  writePreconditionsOf,
+} from '../collection/write-preconditions.js';
 import { currentPasswordRequired } from '../errors/credential-errors.js';
 import { preconditionFailed, preconditionRequired, versionConflict } from '../errors/record-errors.js';
 import { readConditions } from '../http/preconditions.js';
@@ -25,15 +30,15 @@ export interface WriteSettings {
   readonly requireCurrentPassword?: RequireCurrentPassword | undefined;
 }
 
-/** The guard from a write's preconditions. Throws 400 for invalid ones, 428 if one is required and missing. */
-export function readWriteGuard(
+/** The preconditions of a write from its header fields. Throws 400 for invalid ones, 428 if one is required and missing. */
+export function readWritePreconditions(
   { resource }: Collection,
   { headers }: Request,
   settings: WriteSettings,
-): WriteGuard {
+): WritePreconditions {
   const required = resource.requireIfMatch ?? settings.requireIfMatch;
   if (required && headers['if-match'] === undefined) throw preconditionRequired();
-  return writeGuardOf(readConditions(headers));
+  return writePreconditionsOf(readConditions(headers));
 }
 
 /**
@@ -70,11 +75,14 @@ export function expectedVersion(value: Json | undefined): number | undefined {
     : 0;
 }
 
-/** The guard narrowed to one version: the one that a patch was applied to, or that a body names. */
-export function narrowGuard(guard: WriteGuard, version: number | undefined): WriteGuard {
-  if (version === undefined) return guard;
-  const fits = guard.versions === null || guard.versions.includes(version);
-  return { ...guard, versions: fits ? [version] : [] };
+/** The preconditions narrowed to one version: the one that a patch was applied to, or that a body names. */
+export function narrowToVersion(
+  preconditions: WritePreconditions,
+  version: number | undefined,
+): WritePreconditions {
+  if (version === undefined) return preconditions;
+  const fits = preconditions.versions === null || preconditions.versions.includes(version);
+  return { ...preconditions, versions: fits ? [version] : [] };
 }
 
 /**
@@ -84,11 +92,11 @@ export function narrowGuard(guard: WriteGuard, version: number | undefined): Wri
 export function requirePreconditions(
   resource: Resource,
   { current }: PreconditionFailed,
-  guard: WriteGuard,
+  preconditions: WritePreconditions,
   expected: number | undefined,
   { prefix }: Request,
 ): void {
-  if (guard !== NO_GUARD && !admits(guard, current.version, modifiedAt(current))) {
+  if (preconditions !== NO_PRECONDITIONS && !admits(preconditions, current.version, modifiedAt(current))) {
     throw preconditionFailed(etagOf(current), JSON.parse(withLinks(resource, current, prefix)));
   }
   if (expected !== undefined && expected !== current.version)

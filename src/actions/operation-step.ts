@@ -20,9 +20,9 @@ export interface Step {
 export function stepOf(operation: Operation, router: Router, request: Request): Step {
   const { method, headers } = operation;
   const target = pathOf(operation);
-  const { path, mounted } = splitVersion(target);
+  const { path, pathVersion } = splitVersion(target);
   const match = router(path);
-  requireSameVersion(request.version, headers['api-version'], mounted);
+  requireSameVersion(request.version, headers['api-version'], pathVersion);
   const query = operation.path.slice(target.length + 1);
   const action = selectAction(match, method, query);
   const permission = action ? permit(request.principal, action.requires, match.params) : 'all';

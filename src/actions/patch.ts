@@ -3,7 +3,7 @@ import type { Collection } from '../collection/collection.js';
 import { createKeyedMutex } from '../collection/keyed-mutex.js';
 import { isStored, type StoredRecord } from '../collection/record.js';
 import { JSON_TYPE, withLinks } from '../collection/representation.js';
-import type { WriteGuard } from '../collection/write-preconditions.js';
+import type { WritePreconditions } from '../collection/write-preconditions.js';
 import { invalid, unavailable } from '../errors/errors.js';
 import { payloadTooLarge } from '../errors/limit-errors.js';
 import { jsonPatch } from '../formats/json-patch.js';
@@ -22,8 +22,8 @@ import {
   confirmPassword,
   confirmPasswordOf,
   expectedVersion,
-  narrowGuard,
-  readWriteGuard,
+  narrowToVersion,
+  readWritePreconditions,
   requirePreconditions,
   type WriteSettings,
   writtenReply,
@@ -58,11 +58,11 @@ export function patch(collection: Collection, settings: WriteSettings): Action {
         confirmPasswordOf(request, passwords, settings),
       ),
     run: (request) => {
-      const guard = readWriteGuard(collection, request, settings);
+      const preconditions = readWritePreconditions(collection, request, settings);
       const body = requireObjectOrArray(request.body);
       const id = parseUuid(request.params.id ?? '');
       if (id === undefined) throw missingForWrite(resource, 'absent');
-      const patching = new Patching(collection, settings, request, id, body, guard);
+      const patching = new Patching(collection, settings, request, id, body, preconditions);
       // A transaction does not wait: those before it may be waiting for its connection or its locks.
       return request.run ? patching.run() : mutex(id, () => patching.run());
     },
@@ -77,7 +77,7 @@ class Patching {
     readonly request: Request,
     readonly id: string,
     readonly body: Body,
-    readonly guard: WriteGuard,
+    readonly preconditions: WritePreconditions,
   ) {}
 
   async run(): Promise<Reply> {
@@ -110,10 +110,10 @@ class Patching {
   }
 
   async #write(current: StoredRecord): Promise<StoredRecord | undefined> {
-    const { collection, request, body, guard } = this;
+    const { collection, request, body, preconditions } = this;
     const { resource } = collection;
     const isLong = current.doc.length + body.bytes.length > LONG_TASK_BYTES;
-    requirePreconditions(resource, { current }, guard, undefined, request);
+    requirePreconditions(resource, { current }, preconditions, undefined, request);
     const record = this.#parse(current);
     const present = {
       // Patches change the record itself.
@@ -123,7 +123,7 @@ class Patching {
     if (isLong) await nextLongTask();
     const next = patched(record, body);
     if (isLong) await nextLongTask();
-    requirePreconditions(resource, { current }, guard, expectedVersion(next), request);
+    requirePreconditions(resource, { current }, preconditions, expectedVersion(next), request);
     requireRecordBounds(next, body, this.settings.bodyLimit);
     if (isLong) await nextLongTask();
     const input = withPasswordHash(validatePermitted(collection, next, request, present), request);
@@ -133,7 +133,7 @@ class Patching {
     const outcome = await collection.replace(
       current.id,
       input,
-      narrowGuard(guard, current.version),
+      narrowToVersion(preconditions, current.version),
       request.run,
     );
     return isStored(outcome) ? outcome : undefined;

@@ -3,7 +3,7 @@ import { unavailable } from '../errors/errors.js';
 import { preconditionFailed } from '../errors/record-errors.js';
 import type { Action } from '../http/router.js';
 import { parseUuid } from '../uuid.js';
-import { readWriteGuard, requirePreconditions, type WriteSettings } from './conditional-write.js';
+import { readWritePreconditions, requirePreconditions, type WriteSettings } from './conditional-write.js';
 
 const ATTEMPTS = 8;
 
@@ -12,17 +12,17 @@ export function remove(collection: Collection, settings: WriteSettings): Action 
   const { resource } = collection;
   return {
     run: async (request) => {
-      const guard = readWriteGuard(collection, request, settings);
+      const preconditions = readWritePreconditions(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-        const outcome = id === undefined ? 'absent' : await collection.remove(id, guard, request.run);
+        const outcome = id === undefined ? 'absent' : await collection.remove(id, preconditions, request.run);
         if (outcome === undefined) return { status: 204, headers: [] };
         if (outcome === 'absent') {
           // RFC 9110 section 13.1.1: If-Match is false, also with `*`, when there is no representation.
           if (request.headers['if-match'] !== undefined) throw preconditionFailed();
           return { status: 204, headers: [] };
         }
-        requirePreconditions(resource, outcome, guard, undefined, request);
+        requirePreconditions(resource, outcome, preconditions, undefined, request);
       }
       throw unavailable('Too many clients are changing the record at once.');
     },

@@ -11,8 +11,8 @@ import {
   confirmPassword,
   confirmPasswordOf,
   expectedVersion,
-  narrowGuard,
-  readWriteGuard,
+  narrowToVersion,
+  readWritePreconditions,
   requirePreconditions,
   type WriteSettings,
   writtenReply,
@@ -37,7 +37,7 @@ export function replace(collection: Collection, settings: WriteSettings): Action
         (passwords) => confirmPasswordOf(request, passwords, settings),
       ),
     run: async (request) => {
-      const guard = readWriteGuard(collection, request, settings);
+      const preconditions = readWritePreconditions(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
       const expected = expectedVersion(request.body?.value);
       const draftOf = (present?: Present) =>
@@ -52,12 +52,12 @@ export function replace(collection: Collection, settings: WriteSettings): Action
         const outcome = await collection.replace(
           id,
           draft,
-          narrowGuard(guard, expected ?? current?.version),
+          narrowToVersion(preconditions, expected ?? current?.version),
           request.run,
         );
         if (isStored(outcome)) return writtenReply(resource, outcome, request);
         if (typeof outcome === 'string') throw missingForWrite(resource, outcome);
-        requirePreconditions(resource, outcome, guard, expected, request);
+        requirePreconditions(resource, outcome, preconditions, expected, request);
         if (!current) continue;
         current = await read();
         draft = draftOf(current?.present);

@@ -110,7 +110,7 @@ export function whereSql(
   return terms.length === 0 ? '' : ` where ${terms.join(' and ')}`;
 }
 
-const SIGNS: Readonly<Record<string, string>> = { eq: '=', ne: '<>', lt: '<', lte: '<=', gt: '>', gte: '>=' };
+const SIGNS = { eq: '=', ne: '<>', lt: '<', lte: '<=', gt: '>', gte: '>=' };
 
 function termOf(resource: Resource, { column, operator, values }: Condition, parameter: Parameter): string {
   const { name, type } = column;

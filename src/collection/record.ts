@@ -10,7 +10,7 @@ export interface StoredRecord {
 /** Why there is no record: there never was one, or it was deleted and the service stores tombstones. */
 export type NotFoundReason = 'absent' | 'gone';
 
-/** A write that its guard prevented, with the record as the statement found it. */
+/** A write that its preconditions prevented, with the record as the statement found it. */
 export interface PreconditionFailed {
   readonly current: StoredRecord;
 }
@@ -20,7 +20,7 @@ export function isStored(outcome: unknown): outcome is StoredRecord {
   return typeof outcome === 'object' && outcome !== null && 'doc' in outcome;
 }
 
-/** The result of a guarded statement that found a row and did not write it. */
+/** The result of a statement with preconditions that found a row and did not write it. */
 export function preconditionFailedOn(id: string, row: Row): PreconditionFailed {
   return { current: { id, version: row.before as number, doc: row.doc as string } };
 }

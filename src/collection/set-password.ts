@@ -11,8 +11,8 @@ export async function setPassword(users: Collection, id: string, password: strin
     if (typeof current === 'string') return false;
     const record = JSON.parse(current.doc) as JsonObject;
     const draft = users.check({ ...record, password }, 'request', { record, isPatch: true });
-    const guard = { versions: [current.version], notVersions: null, unmodifiedSince: null };
-    const outcome = await users.replace(id, draft, guard);
+    const preconditions = { versions: [current.version], notVersions: null, unmodifiedSince: null };
+    const outcome = await users.replace(id, draft, preconditions);
     if (isStored(outcome)) return true;
     if (typeof outcome === 'string') return false;
   }

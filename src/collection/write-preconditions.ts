@@ -1,22 +1,26 @@
 import type { Value } from '../db/db.js';
 import { type Conditions, seconds, type Tag } from '../http/preconditions.js';
 
-/** What a record must be for a write to take place; null asks nothing. It is looked at by the statement itself. */
-export interface WriteGuard {
+/** The state that a record must have for a write; null: any. The statement itself checks it. */
+export interface WritePreconditions {
   readonly versions: readonly number[] | null;
   readonly notVersions: readonly number[] | null;
   /** Milliseconds; compared by the second, as HTTP dates are. */
   readonly unmodifiedSince: number | null;
 }
 
-export const NO_GUARD: WriteGuard = { versions: null, notVersions: null, unmodifiedSince: null };
+export const NO_PRECONDITIONS: WritePreconditions = {
+  versions: null,
+  notVersions: null,
+  unmodifiedSince: null,
+};
 
 /**
- * A write's preconditions as its statement looks at them. A version is current in each of its representations,
+ * A write's preconditions as its statement checks them. A version is current in each of its representations,
  * so that what was read as HTML or CSV, or compressed, can be named too.
  */
-export function writeGuardOf(conditions: Conditions | undefined): WriteGuard {
-  if (conditions === undefined) return NO_GUARD;
+export function writePreconditionsOf(conditions: Conditions | undefined): WritePreconditions {
+  if (conditions === undefined) return NO_PRECONDITIONS;
   const { match, unmodifiedSince, noneMatch } = conditions;
   return {
     versions:
@@ -30,9 +34,9 @@ export function writeGuardOf(conditions: Conditions | undefined): WriteGuard {
   };
 }
 
-/** Whether a record in this state lets the guarded write take place. */
+/** Whether a record in this state fulfils the preconditions of a write. */
 export function admits(
-  { versions, notVersions, unmodifiedSince }: WriteGuard,
+  { versions, notVersions, unmodifiedSince }: WritePreconditions,
   version: number,
   modified: number,
 ): boolean {
@@ -51,13 +55,21 @@ function versionsOf(tags: readonly Tag[]): number[] {
   });
 }
 
-/** The one version that a guard leaves, when it asks for nothing else. */
-export function onlyVersion({ versions, notVersions, unmodifiedSince }: WriteGuard): number | undefined {
+/** The one version that the preconditions leave, when they ask for nothing else. */
+export function onlyVersion({
+  versions,
+  notVersions,
+  unmodifiedSince,
+}: WritePreconditions): number | undefined {
   return notVersions === null && unmodifiedSince === null && versions?.length === 1 ? versions[0] : undefined;
 }
 
-/** A guard as the parameters of a statement. */
-export function guardArguments({ versions, notVersions, unmodifiedSince }: WriteGuard): Value[] {
+/** The preconditions as the parameters of a statement. */
+export function preconditionArguments({
+  versions,
+  notVersions,
+  unmodifiedSince,
+}: WritePreconditions): Value[] {
   return [
     versions && `{${versions.join(',')}}`,
     notVersions && `{${notVersions.join(',')}}`,

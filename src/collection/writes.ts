@@ -17,29 +17,38 @@ import type { Statements } from './sql-templates.js';
 import { storedPassword } from './stored-password.js';
 import type { ValidatedInput } from './validated-input.js';
 import { batchWrites, type Write } from './write-batching.js';
-import { guardArguments, NO_GUARD, onlyVersion, type WriteGuard } from './write-preconditions.js';
+import {
+  NO_PRECONDITIONS,
+  onlyVersion,
+  preconditionArguments,
+  type WritePreconditions,
+} from './write-preconditions.js';
 
 /** Writes to a collection. Without a `run`, concurrent writes may share a statement. */
 export interface Writes {
   /** Throws 409 for a duplicate, 422 for an unknown reference. */
   create(input: ValidatedInput, run?: Run): Promise<StoredRecord>;
   /** Throws as create. */
-  replace(id: string, input: ValidatedInput, guard: WriteGuard, run?: Run): Promise<Replaced>;
-  /** Resolves to undefined if the record was deleted, or did not exist and there is no guard. */
-  remove(id: string, guard: WriteGuard, run?: Run): Promise<PreconditionFailed | 'absent' | undefined>;
+  replace(id: string, input: ValidatedInput, preconditions: WritePreconditions, run?: Run): Promise<Replaced>;
+  /** Resolves to undefined if the record was deleted, or did not exist and there are no preconditions. */
+  remove(
+    id: string,
+    preconditions: WritePreconditions,
+    run?: Run,
+  ): Promise<PreconditionFailed | 'absent' | undefined>;
 }
 
 /** The result of replacing a record. */
 export type Replaced = StoredRecord | PreconditionFailed | NotFoundReason;
 
-/** The next state of a record, and the guard for its present one. */
+/** The next state of a record, and the preconditions for its present one. */
 interface Replacement {
   readonly id: string;
   /** The document up to its version. */
   readonly head: string;
   readonly updatedAt: string;
   readonly columns: readonly ColumnValue[];
-  readonly guard: WriteGuard;
+  readonly preconditions: WritePreconditions;
 }
 
 export function openWrites(db: Db, resource: Resource, statements: Statements): Writes {
@@ -74,13 +83,13 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
       return written.catch(explain);
     },
 
-    replace: (id, input, guard, run) => {
+    replace: (id, input, preconditions, run) => {
       const updatedAt = updatedNow(id);
       const head = documentHead(id, input.fields, new Date(createdAt(id)).toISOString(), updatedAt);
-      const replacement = { id, head, updatedAt, columns: input.columns, guard };
+      const replacement = { id, head, updatedAt, columns: input.columns, preconditions };
       const inTransaction = (run: Run) => singles.replace(run, replacement);
       // With a known version the whole document is known, so that it can be written together with others.
-      const version = onlyVersion(guard);
+      const version = onlyVersion(preconditions);
       const batched = () =>
         version === undefined
           ? inTransaction(db.run)
@@ -90,12 +99,15 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
       return written.catch(explain);
     },
 
-    remove: async (id, guard, run = db.run) => {
-      if (guard === NO_GUARD) {
+    remove: async (id, preconditions, run = db.run) => {
+      if (preconditions === NO_PRECONDITIONS) {
         await run(statements.of('remove'), [id]).catch(explain);
         return undefined;
       }
-      const [row] = await run(statements.of('remove_if'), [id, ...guardArguments(guard)]).catch(explain);
+      const [row] = await run(statements.of('remove_if'), [
+        id,
+        ...preconditionArguments(preconditions),
+      ]).catch(explain);
       if (!row) return 'absent';
       return row.after === null ? preconditionFailedOn(id, row) : undefined;
     },
@@ -114,8 +126,17 @@ function singleWrites(statements: Statements) {
       await run(statements.of('create'), [stored.id, updatedAt, stored.doc, ...columns.map(parameterOf)]);
       return stored;
     },
-    replace: async (run: Run, { id, head, updatedAt, columns, guard }: Replacement): Promise<Replaced> => {
-      const args = [id, ...guardArguments(guard), updatedAt, head, ...columns.map(parameterOf)];
+    replace: async (
+      run: Run,
+      { id, head, updatedAt, columns, preconditions }: Replacement,
+    ): Promise<Replaced> => {
+      const args = [
+        id,
+        ...preconditionArguments(preconditions),
+        updatedAt,
+        head,
+        ...columns.map(parameterOf),
+      ];
       const [row] = await run(statements.of('replace'), args);
       if (!row) return 'absent';
       if (row.before === 0) return 'gone';

@@ -1,13 +1,15 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { ExitError } from '../exit-error.js';
 import { authFaults, readAuth } from './auth.js';
+import { readDatabase } from './database.js';
 import { readEdge } from './edge.js';
 import { createReader, type Env, misspelledSettings, outdatedSettings, type Reader } from './env-reader.js';
 import { readEventsConfig } from './events.js';
+import { readHttp } from './http.js';
 import { issuerFaults, readIssuerConfig, withOwnIssuer } from './issuer.js';
 import { readLimits } from './limits.js';
-import { MAX_WORKERS, parseDatabaseUrl, parseReadUrl, parseWorkers } from './parsers.js';
-import { readRetirement, retirementFaults } from './retirement.js';
+import { MAX_WORKERS, parseWorkers } from './parsers.js';
+import { retirementFaults } from './retirement.js';
 import { readTelemetry } from './telemetry.js';
 import { readWebhooks } from './webhooks.js';
 
@@ -118,76 +120,5 @@ function readProcess({ read, integer, flag }: Reader) {
     shutdownMs: integer('SHUTDOWN_MS', 10_000, 0, 600_000),
     shutdownDelayMs: integer('SHUTDOWN_DELAY_MS', 0, 0, 600_000),
     shutdownIdleMs: 1000,
-  };
-}
-
-const COLLECTIONS = './collections';
-
-function readDatabase({ read, optional, integer, flag }: Reader) {
-  const databaseUrl = optional(
-    'DATABASE_URL',
-    'a URL, postgres://user:password@host/database; several hosts are separated by commas, and target_session_attrs may be `primary` or `read-write`',
-    parseDatabaseUrl,
-  );
-  return {
-    databaseUrl,
-    /** The replicas that read; undefined: the primary does. */
-    databaseReadUrl: optional(
-      'DATABASE_READ_URL',
-      'a URL, postgres://user:password@host/database; several hosts are separated by commas',
-      parseReadUrl,
-    ),
-    readMaxAgeMs: integer('READ_MAX_AGE_MS', 10_000, 100, 600_000),
-    /** The folder with the declarations of collections; undefined: those that come with the service. */
-    collections: read('COLLECTIONS', existsSync(COLLECTIONS) ? COLLECTIONS : undefined, 'a folder', (text) =>
-      statSync(text, { throwIfNoEntry: false })?.isDirectory() ? text : undefined,
-    ),
-    /** Whether the start brings the tables in line with the declarations, or refuses if they are not. */
-    migrate: read<'auto' | 'check'>(
-      'MIGRATE',
-      databaseUrl === undefined ? 'auto' : 'check',
-      '`auto` or `check`',
-      (text) => (text === 'auto' || text === 'check' ? text : undefined),
-    ),
-    dataDir: read('DATA_DIR', './data', 'a path', (text) => text),
-    dbConnections: integer('DB_CONNECTIONS', 3, 1, 100),
-    dbSearches: integer('DB_SEARCHES', 2, 1, 100),
-    dbStreams: integer('DB_STREAMS', 4, 1, 100),
-    /** Statements that run or wait; one more is a 503. */
-    dbQueue: 2000,
-    dbTimeoutMs: integer('DB_TIMEOUT_MS', 10_000, 10, 600_000),
-    queryTimeoutMs: integer('QUERY_TIMEOUT_MS', 5000, 10, 600_000),
-    tombstones: flag('TOMBSTONES'),
-    tombstoneTtlSeconds: integer('TOMBSTONE_TTL', 2_592_000, 1, 3_153_600_000),
-    idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL', 86_400, 1, 31_536_000),
-    idempotencyMaxBytes: integer('IDEMPOTENCY_MAX_BYTES', 268_435_456, 1_048_576, 999_999_999_999),
-  };
-}
-
-function readHttp(reader: Reader) {
-  const { read, integer, flag } = reader;
-  const publicPrefix = read('PUBLIC_PREFIX', '', 'a path without a slash at the end: /api/v1', (text) =>
-    /^(\/[\w.~-]+){1,10}$/.test(text) ? text : undefined,
-  );
-  return {
-    headersTimeoutMs: 10_000,
-    requestTimeoutMs: integer('REQUEST_TIMEOUT_MS', 60_000, 100, 3_600_000),
-    /** How long a client may read nothing of a response. */
-    streamStallMs: 30_000,
-    keepAliveMs: integer('KEEP_ALIVE_MS', 65_000, 0, 3_600_000),
-    /** Responses are compressed for clients that accept it. */
-    compression: flag('COMPRESSION', true),
-    /** Shorter bodies fit into one packet in any case. */
-    compressionMinBytes: integer('COMPRESSION_MIN_BYTES', 1400, 0, 1_073_741_824),
-    requireIfMatch: flag('REQUIRE_IF_MATCH'),
-    /** Lists have the parameters and responses of json-server 0.17. */
-    isJsonServer: read('COMPAT', false, '`json-server`', (text) =>
-      text === 'json-server' ? true : undefined,
-    ),
-    /** Precedes the paths of links and of Location, behind a proxy that exposes only `/api/v1` or adds a path. */
-    publicPrefix,
-    /** Whether /mcp serves agents. */
-    mcp: flag('MCP'),
-    retirement: readRetirement(reader, publicPrefix),
   };
 }

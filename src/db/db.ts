@@ -4,12 +4,13 @@ import { createDbMetrics, type DbMetrics } from '../telemetry/metrics.js';
 import { nameOf, trackWait } from '../telemetry/wait-tracking.js';
 import { noteFeedEpoch } from './feed-epoch.js';
 import { copy } from './pool/copy.js';
+import { countedLease } from './pool/counted-lease.js';
 import { ExclusivePool, type Lease } from './pool/exclusive-pool.js';
 import { HostOrder } from './pool/host-order.js';
 import { type Listening, listen } from './pool/listen.js';
 import { PipelinedPool } from './pool/pipelined-pool.js';
 import { prepared, type Row, type Value } from './pool/prepared.js';
-import { createQueueLimit, leasing } from './pool/queue-limit.js';
+import { createQueueLimit } from './pool/queue-limit.js';
 
 export type { Row, Value };
 
@@ -83,7 +84,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const [short, search] = [limited('short'), limited('search')];
   const transaction = limited('transaction', connections * (1 + MAX_WAITING));
   const stream = limited('stream', streams * (1 + MAX_WAITING));
-  const withLease = leasing(metrics);
+  const withLease = countedLease(metrics);
   const cancel = async (pid: string): Promise<void> => {
     await pipelined.run((sql) => prepared(sql, 'select pg_cancel_backend($1)', [pid]));
   };

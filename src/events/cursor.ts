@@ -6,8 +6,8 @@ import { parsePosition, positionText } from './position.js';
 /** A history of the database. After a failover that lost writes, and after a restore, another one begins. */
 export interface Epoch {
   readonly name: string;
-  /** The last event before it. */
-  readonly firstAfter: number;
+  /** The last event before it; 0: none. */
+  readonly startsAfter: number;
 }
 
 const EPOCHS = readStatements('events.sql').get('epochs')!;
@@ -15,12 +15,12 @@ const EPOCHS = readStatements('events.sql').get('epochs')!;
 /** The epochs that are known, the oldest first. */
 export async function readEpochs(run: Run): Promise<Epoch[]> {
   const rows = await run(EPOCHS, []);
-  return rows.map((row) => ({ name: String(row.name), firstAfter: Number(row.first_after) }));
+  return rows.map((row) => ({ name: String(row.name), startsAfter: Number(row.first_after) }));
 }
 
 /** The cursor of a position: opaque text that sorts in the order of the feed, and names the epoch of its event. */
 export function cursorIn(epochs: readonly Epoch[], position: number): string {
-  const epoch = epochs.findLast(({ firstAfter }) => firstAfter < position) ?? epochs[0];
+  const epoch = epochs.findLast(({ startsAfter }) => startsAfter < position) ?? epochs[0];
   return `${positionText(position)}-${epoch!.name}`;
 }
 
@@ -34,5 +34,5 @@ export function positionIn(epochs: readonly Epoch[], cursor: string): number | u
   const position = parsePosition(text);
   const at = name === undefined ? 0 : epochs.findIndex((epoch) => epoch.name === name);
   const next = epochs[at + 1];
-  return at < 0 || (next && position > next.firstAfter) ? undefined : position;
+  return at < 0 || (next && position > next.startsAfter) ? undefined : position;
 }

@@ -67,7 +67,7 @@ export class Feed implements FeedContext {
 
   /** The same for what a replica shows; undefined: it is too far behind. */
   cursorAt(replayed: number): string | undefined {
-    const position = this.follower.commits.positionAt(replayed);
+    const position = this.follower.commitHorizon.positionAt(replayed);
     return position === undefined ? undefined : this.cursorOf(position);
   }
 

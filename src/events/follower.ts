@@ -35,7 +35,7 @@ const SNAPSHOTS = { max: 1, inFlight: 1, waiting: 1, keyOf: () => '' };
  */
 export class FeedFollower {
   readonly #sender = randomBytes(6).toString('base64url');
-  readonly commits = new CommitHorizon();
+  readonly commitHorizon = new CommitHorizon();
   readonly #subscribers = new Set<FeedSubscriber>();
   readonly #watchers = new Set<() => void>();
   readonly #loop = new CoalescedRuns(() => this.#poll());
@@ -43,7 +43,7 @@ export class FeedFollower {
   #endListening: () => Promise<void> = async () => undefined;
   #epochs: readonly Epoch[] = [];
   #epoch = 0;
-  #position = 0;
+  #delivered = 0;
   #delay = MIN_DELAY_MS;
   #timer: NodeJS.Timeout | undefined;
   #due = 0;
@@ -60,8 +60,8 @@ export class FeedFollower {
       async () => {
         const snapshot = await readSnapshot(db.run);
         if (snapshot.epoch !== this.#epoch) await this.#beginEpoch(snapshot.epoch);
-        this.commits.update(snapshot);
-        if (this.#subscribers.size === 0) this.#position = this.commits.position;
+        this.commitHorizon.update(snapshot);
+        if (this.#subscribers.size === 0) this.#delivered = this.commitHorizon.position;
         return [snapshot];
       },
     );
@@ -81,10 +81,10 @@ export class FeedFollower {
   }
 
   /** Events up to here are final: no others will appear between them. */
-  readonly horizon = (): number => this.commits.position;
+  readonly horizon = (): number => this.commitHorizon.position;
 
   /** Events up to here have been delivered. */
-  readonly position = (): number => this.#position;
+  readonly delivered = (): number => this.#delivered;
 
   /** The epochs of the feed, the oldest first, as of the last snapshot. */
   readonly epochs = (): readonly Epoch[] => this.#epochs;
@@ -147,9 +147,9 @@ export class FeedFollower {
 
   async #poll(): Promise<void> {
     try {
-      const before = this.commits.position;
+      const before = this.commitHorizon.position;
       await this.look();
-      if (this.commits.position > before) {
+      if (this.commitHorizon.position > before) {
         this.#delay = MIN_DELAY_MS;
         for (const onNews of this.#watchers) onNews();
       }
@@ -160,7 +160,7 @@ export class FeedFollower {
       if (!this.#isDatabaseAway && !this.#isClosed) this.log.warn({ err }, 'events wait for the database');
       this.#isDatabaseAway = true;
     }
-    const isBehind = this.commits.isBehind && this.#isFollowed && !this.#isDatabaseAway;
+    const isBehind = this.commitHorizon.isBehind && this.#isFollowed && !this.#isDatabaseAway;
     this.#schedule(isBehind ? this.#delay : POLL_MS);
     this.#delay = isBehind ? Math.min(this.#delay * 2, MAX_DELAY_MS) : MIN_DELAY_MS;
   }
@@ -171,26 +171,26 @@ export class FeedFollower {
     const before = this.#epoch;
     this.#epoch = number;
     if (before === 0) return;
-    const { firstAfter } = this.#epochs.at(-1)!;
-    const hasLost = this.commits.position > firstAfter;
+    const { startsAfter } = this.#epochs.at(-1)!;
+    const hasLost = this.commitHorizon.position > startsAfter;
     this.log.warn(
       { lost: hasLost },
       'the database is another one than before: after a failover or a restore',
     );
-    this.commits.restart(firstAfter);
-    this.#position = Math.min(this.#position, firstAfter);
+    this.commitHorizon.restart(startsAfter);
+    this.#delivered = Math.min(this.#delivered, startsAfter);
     if (hasLost) for (const subscriber of [...this.#subscribers]) subscriber.onMissed();
   }
 
   async #deliver(): Promise<void> {
-    while (this.#position < this.commits.position && this.#subscribers.size > 0) {
+    while (this.#delivered < this.commitHorizon.position && this.#subscribers.size > 0) {
       const { events, until, floor } = await readEvents(this.db.run, {
-        after: this.#position,
-        horizon: this.commits.position,
+        after: this.#delivered,
+        horizon: this.commitHorizon.position,
         limit: BATCH_EVENTS,
       });
-      const isMissed = this.#position < floor;
-      this.#position = Math.max(this.#position, until, floor);
+      const isMissed = this.#delivered < floor;
+      this.#delivered = Math.max(this.#delivered, until, floor);
       for (const subscriber of [...this.#subscribers]) {
         if (isMissed) subscriber.onMissed();
         else subscriber.onEvents(events);

@@ -12,7 +12,7 @@ export interface ReaderLimits {
 }
 
 /** One of the limited number of readers of the feed. */
-export interface StreamSlot {
+export interface ReaderSlot {
   /** Aborted when the reader's credential is no longer valid. */
   readonly invalid: AbortSignal;
   /** Releases the slot; further calls have no effect. */
@@ -24,7 +24,7 @@ export interface StreamSlot {
  * limit, 503 if all slots are in use or the database is not available. Without authentication there is no limit per
  * principal.
  */
-export type Admit = (principal: Principal) => Promise<StreamSlot>;
+export type Admit = (principal: Principal) => Promise<ReaderSlot>;
 
 export function admitReaders(
   { eventsStreams, eventsStreamsPerPrincipal: limit }: ReaderLimits,

@@ -7,7 +7,7 @@ import type { FeedContext } from './cloudevents.js';
 import type { Event } from './event.js';
 import type { FeedFollower } from './follower.js';
 import { readEvents } from './outbox.js';
-import type { StreamSlot } from './reader-slots.js';
+import type { ReaderSlot } from './reader-slots.js';
 import { type EndReason, SseConnection, type StreamLimits, type Subscription } from './sse-connection.js';
 
 export interface SseSettings extends StreamLimits {
@@ -51,7 +51,7 @@ export class SseHub {
    * Writes events to a response until the client leaves or is too slow, its credential is no longer valid, or its time is
    * over. Then it releases the slot.
    */
-  open(out: ServerResponse, subscription: Subscription, slot: StreamSlot): void {
+  open(out: ServerResponse, subscription: Subscription, slot: ReaderSlot): void {
     if (out.destroyed) return slot.leave();
     // Spread over a tenth of the time, since the clients reconnect at once.
     const over = Date.now() + this.settings.eventsStreamMs * (0.9 + Math.random() / 10);
@@ -141,15 +141,15 @@ export class SseHub {
 
   async #advance(connection: SseConnection): Promise<void> {
     if (connection.isClosed) return;
-    const horizon = this.follower.position();
-    if (connection.position >= horizon) {
+    const delivered = this.follower.delivered();
+    if (connection.position >= delivered) {
       connection.isLive = true;
       return;
     }
     const { position: after, filter, out } = connection;
     const { events, until, floor } = await readEvents(this.run, {
       after,
-      horizon,
+      horizon: delivered,
       limit: PAGE_EVENTS,
       filter,
     });
@@ -165,7 +165,7 @@ export class SseHub {
   #beat(): void {
     for (const connection of this.#connections) {
       if (connection.hasStalled()) connection.end('slow');
-      const cursor = this.context.cursorOf(Math.max(connection.position, this.follower.position()));
+      const cursor = this.context.cursorOf(Math.max(connection.position, this.follower.delivered()));
       connection.write(connection.isLive ? `:\nid: ${cursor}\n\n` : ':\n\n');
     }
   }

@@ -11,38 +11,39 @@ export interface Retirement {
   readonly successor: string | undefined;
 }
 
-/** A path without its version. `mounted`: the version that the path names. */
+/** A path without its version. */
 export interface Versioned {
   readonly path: string;
-  readonly mounted: Version | undefined;
+  readonly pathVersion: Version | undefined;
 }
 
 const MOUNTS = '/api/v';
 
 /** Removes the version from a path: /api/v1/users and /users are one resource. No path begins with another version. */
 export function splitVersion(path: string): Versioned {
-  if (!path.startsWith(MOUNTS)) return { path, mounted: undefined };
-  const mounted = VERSIONS.find(({ mount }) => path.startsWith(mount) && path[mount.length] === '/');
-  return { path: mounted ? path.slice(mounted.mount.length) : path, mounted };
+  if (!path.startsWith(MOUNTS)) return { path, pathVersion: undefined };
+  const pathVersion = VERSIONS.find(({ mount }) => path.startsWith(mount) && path[mount.length] === '/');
+  return { path: pathVersion ? path.slice(pathVersion.mount.length) : path, pathVersion };
 }
 
 type Field = string | string[] | undefined;
 
 /** The version of a request: that of its path, or of its API-Version field; the default for one that is not supported. */
-export function versionOf(mounted: Version | undefined, field: Field): Version {
-  if (mounted || field === undefined) return mounted ?? DEFAULT_VERSION;
+export function versionOf(pathVersion: Version | undefined, field: Field): Version {
+  if (pathVersion || field === undefined) return pathVersion ?? DEFAULT_VERSION;
   return named(field) ?? DEFAULT_VERSION;
 }
 
 /** The same for a request that has not been examined. */
 export function probableVersion({ url, headers }: IncomingMessage): Version {
-  return versionOf(splitVersion(pathOf(url)).mounted, headers['api-version']);
+  return versionOf(splitVersion(pathOf(url)).pathVersion, headers['api-version']);
 }
 
 /** Throws 400 for an API-Version field that names an unsupported version, or not the version of the path. */
-export function requireVersion(field: Field, mounted: Version | undefined): void {
+export function requireVersion(field: Field, pathVersion: Version | undefined): void {
   if (field === undefined) return;
-  if (mounted && named(field) !== mounted) throw versionMismatch(mounted.number, String(field).trim());
+  if (pathVersion && named(field) !== pathVersion)
+    throw versionMismatch(pathVersion.number, String(field).trim());
   if (!named(field)) throw unsupportedVersion(VERSIONS.map(({ number }) => number));
 }
 
@@ -52,9 +53,9 @@ function named(field: string | string[]): Version | undefined {
 }
 
 /** The same for an operation within a request, which has the version of the request. */
-export function requireSameVersion(version: Version, field: Field, mounted: Version | undefined): void {
-  requireVersion(field, mounted);
-  const given = mounted ?? (field === undefined ? version : named(field)!);
+export function requireSameVersion(version: Version, field: Field, pathVersion: Version | undefined): void {
+  requireVersion(field, pathVersion);
+  const given = pathVersion ?? (field === undefined ? version : named(field)!);
   if (given !== version) throw otherVersion(version.number, given.number);
 }
 

@@ -16,7 +16,7 @@ export function fixedFields(encrypted: boolean, hstsMaxAgeSeconds: number): read
 }
 
 /** `fixed` is the result of `fixedFields`. `cors` undefined: pages of other origins have no access. */
-export function commonFields(fixed: readonly string[], cors: Cors | undefined): CommonFields {
+export function createCommonFields(fixed: readonly string[], cors: Cors | undefined): CommonFields {
   return (req, id) =>
     cors
       ? ['X-Request-Id', id, ...fixed, ...cors.fields(req.headers.origin)]

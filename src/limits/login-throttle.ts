@@ -3,7 +3,7 @@ import { rateLimited } from '../errors/errors.js';
 import { clientKey } from './client-key.js';
 import type { SharedCounts } from './shared-counters.js';
 
-/** Limits failed authentications by address (of IPv6 by /64) and by account. */
+/** Limits failed authentications by address (of IPv6 by /64) and by account, to AUTH_FAILURES a minute. */
 export interface LoginThrottle {
   /** Begins the check of a request's credential. Throws 429 while its address must wait. */
   readonly begin: (address: string) => Attempt;

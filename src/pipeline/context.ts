@@ -71,7 +71,7 @@ export interface PipelineOptions extends BodyLimits, VersionSettings {
   readonly challenge: (scope: string) => readonly string[];
   /** Extracts what may carry a credential from a request. */
   readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Presented;
-  readonly common: CommonFields;
+  readonly commonFields: CommonFields;
   /** Undefined: pages of other origins have no access. */
   readonly cors: Cors | undefined;
   /** Undefined: there is no rate limit. */

@@ -33,7 +33,7 @@ import { requireCoding } from './compression.js';
 import type { Expectation, PipelineOptions, RequestContext } from './context.js';
 import { identify, isFormPost } from './identify.js';
 import { fail, respond } from './respond.js';
-import { handOver } from './run-handler.js';
+import { runHandler } from './run-handler.js';
 import { type ServedVersion, servedVersions } from './served-version.js';
 
 /** Handles a request. `ended` is called once, when the request no longer counts as in flight. */
@@ -58,7 +58,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       versions,
       served: undefined,
       observation,
-      common: options.common(req, id),
+      common: options.commonFields(req, id),
       ended,
       bytes: undefined,
       parsedBytes: 0,
@@ -71,9 +71,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 }
 
 /**
- * The stages of every request, in order. The comments name the statuses with which each may refuse it. This is the only
- * place that catches errors in order to respond. It is one function, so that a malformed request gets its response
- * before Node reports the bytes that follow it.
+ * The stages of every request, in order. The comments name the statuses with which each may refuse it; the errors of all
+ * are caught here. It is one function, so that a malformed request gets its response before Node reports the bytes that
+ * follow it.
  */
 async function handle(context: RequestContext): Promise<void> {
   const { req, id, options, observation } = context;
@@ -83,20 +83,22 @@ async function handle(context: RequestContext): Promise<void> {
     options.requireAllowedHost?.(req); //                                     421
     if (context.expectation === 'unknown') throw expectationFailed(); //      417
     if (target.path === '*') return await finishCounted(context, SERVER_OPTIONS); // 429
-    const { path, mounted } = splitVersion(target.path);
-    const served = findVersion(context, mounted);
+    const { path, pathVersion } = splitVersion(target.path);
+    const served = findVersion(context, pathVersion);
     const match = options.router(path); //                                    404, 400
     observation.route = match.template;
-    if (match.handler && !mounted) return await handOver(context, match, match.handler, target);
+    // 405, 503, 429, 413, 408
+    if (match.handler && !pathVersion) return await runHandler(context, match, match.handler, target);
     if (match.handler) throw noSuchPath(); //                                 404
-    addVersionFields(context, served, mounted); //                                    400, 410
+    admitVersion(context, served, pathVersion); //                                    400, 410
     const form = match.form && isFormPost(req) ? match.form : undefined;
     const action = form ?? selectAction(match, req.method!, target.query); //                  405
     if (!action) return await finishCounted(context, optionsReply(context, match)); // 429
     requireAvailable(context, action); //                                     503
     observation.identifies();
     // No await of a plain value: it would cost a microtask in each request.
-    const identity = action.identify?.(target.query) ?? identify(context, action, form !== undefined); // 400, 401, 413, 429, 503
+    // 400, 401, 403, 408, 413, 429, 503
+    const identity = action.identify?.(target.query) ?? identify(context, action, form !== undefined);
     const principal = identity instanceof Promise ? await identity : identity;
     context.principal = principal;
     observation.identified(principal);
@@ -107,7 +109,7 @@ async function handle(context: RequestContext): Promise<void> {
     requireCoding(context); //                                                406
     const { version, prefix } = type === HTML_TYPE ? context.versions.get(DEFAULT_VERSION)! : served;
     requireParameters(action, target.query, version); //                      400
-    const body = action.accepts && (await parsedBody(context, action.accepts)); // 415, 413, 400, 503
+    const body = action.accepts && (await parsedBody(context, action.accepts)); // 400, 408, 413, 415, 429, 503
     const reply = await action.run({
       id,
       method: req.method!,
@@ -139,22 +141,22 @@ const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'QUERY']);
 const SERVER_OPTIONS: Reply = { status: 204, headers: ['Allow', ALL_METHODS] };
 
 /** The version of a request. */
-function findVersion(context: RequestContext, mounted: Version | undefined): ServedVersion {
-  const served = context.versions.get(versionOf(mounted, context.req.headers['api-version']))!;
+function findVersion(context: RequestContext, pathVersion: Version | undefined): ServedVersion {
+  const served = context.versions.get(versionOf(pathVersion, context.req.headers['api-version']))!;
   context.served = served;
   return served;
 }
 
-/** Adds the fields of the version. `mounted`: the version that the path names. */
-function addVersionFields(
+/** Adds the fields of the version to the response. Throws 400 if the request names two versions, 410 after the sunset. */
+function admitVersion(
   context: RequestContext,
   served: ServedVersion,
-  mounted: Version | undefined,
+  pathVersion: Version | undefined,
 ): void {
   const { req, common } = context;
-  const { version, retirement, mountedFields, rootFields } = served;
-  common.push(...(mounted ? mountedFields : rootFields));
-  requireVersion(req.headers['api-version'], mounted);
+  const { version, retirement, pathFields, rootFields } = served;
+  common.push(...(pathVersion ? pathFields : rootFields));
+  requireVersion(req.headers['api-version'], pathVersion);
   if (!isRetiring(retirement)) return;
   const now = Date.now();
   // A call after the sunset is refused before its caller is known.

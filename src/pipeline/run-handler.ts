@@ -16,7 +16,7 @@ import type { RequestContext } from './context.js';
 import { respond } from './respond.js';
 
 /** Has the handler of a route respond to a request. Throws 405, 503, 429, 413, 408. */
-export async function handOver(
+export async function runHandler(
   context: RequestContext,
   match: Match,
   handler: Handler,

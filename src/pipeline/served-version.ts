@@ -9,7 +9,7 @@ export interface ServedVersion {
   readonly prefix: string;
   readonly retirement: Retirement;
   /** The fields of the version, by whether the path names it. */
-  readonly mountedFields: readonly string[];
+  readonly pathFields: readonly string[];
   readonly rootFields: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export function servedVersions({ publicPrefix, compression, retirement }: Versio
         version,
         prefix: prefixOf(version, publicPrefix),
         retirement: retirement[version.number] ?? NEVER,
-        mountedFields: ['API-Version', version.number, 'Vary', `Accept${coded}`],
+        pathFields: ['API-Version', version.number, 'Vary', `Accept${coded}`],
         rootFields: ['API-Version', version.number, 'Vary', `Accept, API-Version${coded}`],
       },
     ]),

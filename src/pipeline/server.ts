@@ -87,7 +87,7 @@ function admitRequests(
     (refusal: Refusal): Handle =>
     (req, res, expectation) => {
       closeAfter(req.socket, res);
-      refuse(req, res, expectation === 'continue', refusal.replyTo(req), options.common);
+      refuse(req, res, expectation === 'continue', refusal.replyTo(req), options.commonFields);
       countRefused();
     };
   const refuseConnection = refuseAndClose(

@@ -81,7 +81,7 @@ export class Replicas {
   choose(request: Request): Promise<Replica | undefined> | Replica | undefined {
     const { headers, principal, permission } = request;
     const position = requiredPosition(headers[WRITE_POSITION.toLowerCase()]);
-    // A caller's own records are locked while they are read.
+    // Some reads of a caller's own records lock them, so all of them are the primary's.
     if (permission === 'own') return undefined;
     const required = {
       position: Math.max(position, this.#written.get(principal.subject) ?? 0),

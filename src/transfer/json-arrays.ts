@@ -2,16 +2,16 @@ import { FileError, type Input } from './input.js';
 import { isSpace } from './scan.js';
 
 /** An array of records in a JSON file. */
-export interface Section {
+export interface JsonArray {
   /** Its name in the file's object; undefined: the file is the array. */
   readonly name: string | undefined;
   /** The offset after its opening bracket. */
   readonly start: number;
 }
 
-/** What a JSON file holds at its top. */
-export interface Sections {
-  readonly arrays: readonly Section[];
+/** The members of a JSON file's top level. */
+export interface JsonArrays {
+  readonly arrays: readonly JsonArray[];
   /** Names of members that are not arrays. */
   readonly others: readonly string[];
 }
@@ -21,8 +21,8 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 const MAX_NAME_BYTES = 1000;
 
 /** Finds the arrays of a file without reading their records. Throws FileError for what is not JSON as a whole. */
-export async function sectionsOf(input: Input): Promise<Sections> {
-  const scan = new SectionScan(input.start);
+export async function findArrays(input: Input): Promise<JsonArrays> {
+  const scan = new ArrayScan(input.start);
   for await (const bytes of input.read(input.start)) scan.add(bytes);
   if (!scan.isComplete) throw new FileError(`${input.name}: The file is not valid JSON.`);
   const names = scan.arrays.map(({ name }) => name);
@@ -32,8 +32,8 @@ export async function sectionsOf(input: Input): Promise<Sections> {
 }
 
 /** Follows the nesting of a JSON text, part after part. */
-class SectionScan implements Sections {
-  readonly arrays: Section[] = [];
+class ArrayScan implements JsonArrays {
+  readonly arrays: JsonArray[] = [];
   readonly others: string[] = [];
   /** The brackets that are open. */
   readonly #open: number[] = [];

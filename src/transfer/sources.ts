@@ -1,7 +1,7 @@
 import { csvCells } from './csv-record.js';
 import type { Source } from './import-collection.js';
 import { FileError, type Input } from './input.js';
-import { sectionsOf } from './json-arrays.js';
+import { findArrays } from './json-arrays.js';
 import { CSV, ELEMENTS, NDJSON } from './scan.js';
 
 /**
@@ -30,7 +30,7 @@ async function jsonSources(
     throw new FileError(`${input.name}: ${name} is not an array of records`);
   },
 ): Promise<Source[]> {
-  const { arrays, others } = await sectionsOf(input);
+  const { arrays, others } = await findArrays(input);
   const source = (collection: string, start: number): Source => ({
     collection,
     input,

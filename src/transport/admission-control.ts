@@ -18,7 +18,7 @@ export interface AdmissionOptions {
   /** Bytes of responses that this process may hold. */
   readonly responseBytes: number;
   readonly maxConnections: number;
-  readonly common: CommonFields;
+  readonly commonFields: CommonFields;
   /** Precedes the paths of links. */
   readonly publicPrefix: string;
 }
@@ -43,7 +43,7 @@ export class AdmissionControl {
       this.#inFlight++;
       return true;
     }
-    refuse(req, res, expectsContinue, this.#overloaded.replyTo(req), this.options.common);
+    refuse(req, res, expectsContinue, this.#overloaded.replyTo(req), this.options.commonFields);
     this.#throttle.refused(req.socket);
     return false;
   }

@@ -20,7 +20,7 @@ export interface BodyLimits {
 }
 
 /** Bytes of the body that were received so far. */
-export interface Read {
+export interface ReceivedBytes {
   received: number;
 }
 
@@ -48,9 +48,9 @@ export async function collect(
   limits: BodyLimits,
   address: string,
   proceed: () => void,
-  read: Read,
+  progress: ReceivedBytes,
 ): Promise<Buffer> {
-  const body = new IncompleteBody(req, limits, clientKey('address', address), read);
+  const body = new IncompleteBody(req, limits, clientKey('address', address), progress);
   if (!body.fitsAddress(Number(req.headers['content-length'] ?? 0))) throw tooManyOfAddress();
   proceed();
   if (req.destroyed) throw new BodyAborted();
@@ -68,7 +68,7 @@ class IncompleteBody {
     readonly req: IncomingMessage,
     readonly limits: BodyLimits,
     readonly client: string,
-    readonly read: Read,
+    readonly progress: ReceivedBytes,
   ) {}
 
   /** Whether this many more bytes are within the limit of their address. */
@@ -105,7 +105,7 @@ class IncompleteBody {
   measure(now: number): void {
     const elapsed = now - this.#measuredAt;
     if (elapsed < this.limits.bodyRateMs) return;
-    const { received } = this.read;
+    const { received } = this.progress;
     if ((received - this.#receivedBefore) * 1000 < this.limits.bodyMinRate * elapsed)
       return this.#refuse(requestTimeout());
     this.#measuredAt = now;
@@ -122,13 +122,13 @@ class IncompleteBody {
 
   #receive(chunk: Buffer): void {
     const { bodyLimit, bodyBytes } = this.limits;
-    this.read.received += chunk.length;
-    if (this.read.received > bodyLimit) return this.#refuse(payloadTooLarge(bodyLimit));
+    this.progress.received += chunk.length;
+    if (this.progress.received > bodyLimit) return this.#refuse(payloadTooLarge(bodyLimit));
     if (heldBodies.bytes + chunk.length > bodyBytes) return this.#refuse(tooManyBytes());
     if (!this.fitsAddress(chunk.length)) return this.#refuse(tooManyOfAddress());
     heldBodies.bytes += chunk.length;
     bytesByAddress.set(this.client, (bytesByAddress.get(this.client) ?? 0) + chunk.length);
-    this.#heldBytes = this.read.received;
+    this.#heldBytes = this.progress.received;
     this.#chunks.push(chunk);
   }
 

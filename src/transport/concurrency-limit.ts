@@ -4,7 +4,7 @@ const TARGET_MS = 10;
 const MIN_IN_FLIGHT = 64;
 /** With fewer requests in flight than this, there is spare capacity. */
 const FEW_IN_FLIGHT = 4;
-/** Time without a refusal after which the limit is `maxRequests` again; also the Retry-After of a 503. */
+/** Time without a refusal after which the limit is `maxRequests` again. */
 const CALM_MS = 1000;
 /** The rate is the best of these periods, since a pause of the database or of the garbage collector says nothing. */
 const PERIODS = 10;

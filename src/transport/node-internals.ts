@@ -105,7 +105,7 @@ function setClosed(stream: Readable): boolean {
 
 /**
  * Closes the stream of a request without content at once, instead of sending it through all its states. From 24.12 on
- * Node does the same itself (`optimizeEmptyRequests`).
+ * Node has an option that does the same (`optimizeEmptyRequests`).
  */
 export function closeEmptyBody(req: IncomingMessage): void {
   // Without it, Node would dump the body again at the end of each response.

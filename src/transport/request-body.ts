@@ -5,7 +5,7 @@ import { BODY_CODINGS, type BodyCoding, bodyCoding } from '../http/content-codin
 import type { Body } from '../http/request.js';
 import { readJson } from '../http/strict-json.js';
 import type { Json } from '../json.js';
-import { type BodyLimits, collect, heldBodies, type Read, tooManyBytes } from './arriving-body.js';
+import { type BodyLimits, collect, heldBodies, type ReceivedBytes, tooManyBytes } from './arriving-body.js';
 import { tickEnd } from './event-loop.js';
 
 /** Whether the request announces content (RFC 9112 section 6.3). */
@@ -37,7 +37,7 @@ export function staysUnread(req: IncomingMessage, expects: boolean): boolean {
 
 /**
  * Reads the body of a request as one of the `accepted` media types. `read` returns its bytes without their content
- * coding, and `admit` waits until that many bytes may be parsed. Throws 415, 413, 400 or 503.
+ * coding, and `admit` waits until that many bytes may be parsed. Throws 400, 408, 413, 415, 429 or 503.
  */
 export function readBody(
   req: IncomingMessage,
@@ -89,15 +89,15 @@ export async function readBytes(
   res: ServerResponse,
   limits: BodyLimits,
   sender: () => Sender,
-  read: Read,
+  progress: ReceivedBytes,
 ): Promise<Buffer> {
   if (!hasBody(req)) return NOTHING;
   requireBodySpace(contentLength(req), limits);
   // Most bodies arrive with their head and need no listener.
   await tickEnd();
-  if (req.complete) return readComplete(req, res, limits, read);
+  if (req.complete) return readComplete(req, res, limits, progress);
   const { address, proceed } = sender();
-  return collect(req, res, limits, address, proceed, read);
+  return collect(req, res, limits, address, proceed, progress);
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -107,9 +107,14 @@ function requireBodySpace(bytes: number, { bodyLimit, bodyBytes }: BodyLimits): 
   if (heldBodies.bytes + bytes > bodyBytes) throw tooManyBytes();
 }
 
-function readComplete(req: IncomingMessage, res: ServerResponse, limits: BodyLimits, read: Read): Buffer {
+function readComplete(
+  req: IncomingMessage,
+  res: ServerResponse,
+  limits: BodyLimits,
+  progress: ReceivedBytes,
+): Buffer {
   const bytes = (req.read() as Buffer | null) ?? NOTHING;
-  read.received = bytes.length;
+  progress.received = bytes.length;
   requireBodySpace(bytes.length, limits);
   heldBodies.bytes += bytes.length;
   res.once('close', () => {

@@ -7,10 +7,10 @@ import { testService } from '../support/service.js';
 import { follow } from './follow.js';
 
 const EPOCHS = [
-  { name: 'aaaaaa', firstAfter: 0 },
-  { name: 'bbbbbb', firstAfter: 7 },
-  { name: 'cccccc', firstAfter: 7 },
-  { name: 'dddddd', firstAfter: 9 },
+  { name: 'aaaaaa', startsAfter: 0 },
+  { name: 'bbbbbb', startsAfter: 7 },
+  { name: 'cccccc', startsAfter: 7 },
+  { name: 'dddddd', startsAfter: 9 },
 ];
 
 t.test('a cursor names the epoch of its event, and is valid in the epochs that share it', async (t) => {

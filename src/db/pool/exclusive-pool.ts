@@ -86,7 +86,7 @@ export class ExclusivePool {
       this.#startChecks();
       return await Promise.race([work(lease), lease.broken]);
     } catch (error) {
-      if (lease) this.#dialler.noticeError(lease.connection, error);
+      if (lease) this.#dialler.closeIfReadOnly(lease.connection, error);
       throw error;
     } finally {
       if (lease) this.#giveBack(lease);

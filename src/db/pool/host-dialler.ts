@@ -45,7 +45,7 @@ export class Dialler {
   }
 
   /** Closes a connection whose server turned out to accept no writes, if another host may. */
-  noticeError(connection: Connection, error: unknown): void {
+  closeIfReadOnly(connection: Connection, error: unknown): void {
     if (this.options.hosts.requiresPrimary && (error as { code?: unknown } | null)?.code === READ_ONLY)
       connection.destroy(error as Error);
   }

@@ -48,11 +48,11 @@ export class PipelinedPool {
 
   /**
    * Runs one statement. Rejects when it fails, when it or the wait for a connection times out, and when its connection
-   * is lost: then its outcome is unknown, and it is not repeated. `moreMs` extends its time limit.
+   * is lost: then its outcome is unknown, and it is not repeated.
    */
-  run<T>(work: Work<T>, moreMs = 0): Promise<T> {
+  run<T>(work: Work<T>): Promise<T> {
     return new Promise((resolve, reject) =>
-      this.#submit({ since: performance.now() + moreMs, work, resolve, reject }),
+      this.#submit({ since: performance.now(), work, resolve, reject }),
     );
   }
 
@@ -92,7 +92,7 @@ export class PipelinedPool {
       (error) => {
         tasks.delete(task);
         task.reject(error);
-        this.#dialler.noticeError(connection, error);
+        this.#dialler.closeIfReadOnly(connection, error);
       },
     );
   }
