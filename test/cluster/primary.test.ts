@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { backOff } from '../../src/cluster/supervisor.js';
 import { authority, withoutOpenssl } from '../support/certificates.js';
+import { freePort } from '../support/free-port.js';
 import {
   dataFolder,
   isAlive,
@@ -248,15 +249,6 @@ for (const own of [false, true])
     t.equal(value('http_server_request_duration_seconds_count', labels), 9);
     t.equal(value('plinth_db_queue_limit'), 3 * 2000);
   });
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 t.test('SIGHUP gives every worker the new certificate', { skip: withoutOpenssl }, async (t) => {
   const ca = authority(t);

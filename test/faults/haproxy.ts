@@ -1,8 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Test } from 'tap';
+import { freePort } from '../support/free-port.js';
 import { until } from '../support/process.js';
 import { send } from '../support/service.js';
 
@@ -57,14 +57,4 @@ export async function testHaproxy(t: Test, ports: readonly number[]): Promise<st
     return (await send(url, 'GET', '/healthz').catch(() => undefined))?.status === 200;
   });
   return url;
-}
-
-/** A port that is free now; another process may use it next. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -9,8 +9,8 @@ import type { Test } from 'tap';
 import { findBinaries } from '../../src/db/embedded/binaries.js';
 import { lastWordsOf, pickUser, spawnAs } from '../../src/db/embedded/cluster.js';
 import { startEmbedded } from '../../src/db/embedded/embedded.js';
+import { freePort } from '../support/free-port.js';
 import { dataFolder, isAlive, until } from '../support/process.js';
-import { freePort } from './haproxy.js';
 
 /** A PostgreSQL that bad things are done to. Its port stays the same. */
 export interface Victim {

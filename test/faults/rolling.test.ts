@@ -1,7 +1,8 @@
 import t from 'tap';
+import { freePort } from '../support/free-port.js';
 import { type ServiceProcess, startProcess, until } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
-import { freePort, missingHaproxy, testHaproxy } from './haproxy.js';
+import { missingHaproxy, testHaproxy } from './haproxy.js';
 import { startKeepAlive } from './keep-alive.js';
 
 const CLIENTS = 64;

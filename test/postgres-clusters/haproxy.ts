@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { freePort } from '../faults/haproxy.js';
+import { freePort } from '../support/free-port.js';
 import type { Node } from './patroni.js';
 import { run } from './programs.js';
 

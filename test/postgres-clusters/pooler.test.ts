@@ -1,8 +1,8 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { freePort } from '../faults/haproxy.js';
 import { doctor, faultsOf } from '../support/doctor.js';
+import { freePort } from '../support/free-port.js';
 import { dataFolder, startProcess, until } from '../support/process.js';
 import { SERVER_URL, testDatabase } from '../support/service.js';
 import { missingRoot, run } from './programs.js';
