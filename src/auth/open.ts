@@ -73,7 +73,7 @@ export async function openAuth(
   };
   const names = ORDER.filter((name) => config.auth.includes(name));
   const schemes = await Promise.all(names.map((name) => open[name]()));
-  const credentials = new CredentialWatch(db, log, schemes, callers);
+  const credentials = new CredentialWatch(db, log, schemes, config.eventsCredentialMs, callers);
   const throttle = createLoginThrottle(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
   return {
     authenticate: schemes.length > 0 ? createAuthenticator(schemes, throttle, failures) : undefined,

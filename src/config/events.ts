@@ -19,6 +19,8 @@ export function readEventsConfig({ flag, integer }: Reader) {
     /** How long a stream lasts before its reader has to reconnect. */
     eventsStreamMs: 900_000,
     eventsHeartbeatMs: 15_000,
+    /** Between two checks whether the credentials of open streams are still valid. */
+    eventsCredentialMs: 1000,
     /** Bytes that the reader of a stream may be behind. */
     eventsBuffer: 262_144,
   };

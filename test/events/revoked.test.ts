@@ -18,8 +18,10 @@ import { type Followed, follow } from './follow.js';
 const EVENTS = '/events?after=now';
 const PASSWORD = 'a long enough password 1';
 
+const CHECK_MS = 50;
+
 /** Heartbeats, which would find some of it out by themselves, are far apart. */
-const QUIET = { eventsHeartbeatMs: 600_000 };
+const QUIET = { eventsHeartbeatMs: 600_000, eventsCredentialMs: CHECK_MS };
 const ENV = { AUTH: 'api-key, basic', BASIC_INSECURE: 'loopback' };
 
 const basicOf = (email: string, password: string) => ({
@@ -167,7 +169,7 @@ t.test('introspected tokens: introspected again when the remembered response is 
   const clock = mockClock(t);
   const config = readConfig({ AUTH: 'bearer', INTROSPECTION_URI: `${issuer.url}/introspect` });
   const scheme = bearer(config, () => Promise.resolve('first'), createLog('silent'));
-  const watch = new CredentialWatch(service.db, createLog('silent'), [scheme]);
+  const watch = new CredentialWatch(service.db, createLog('silent'), [scheme], CHECK_MS);
   t.teardown(() => watch.close());
   const ended: string[] = [];
   for (const token of Object.keys(responses)) {
@@ -228,7 +230,7 @@ t.test('an mTLS grant that is revoked is one of these', async (t) => {
     expiresAt: undefined,
     credential: hash,
   } as const;
-  const watch = new CredentialWatch(service.db, createLog('silent'), []);
+  const watch = new CredentialWatch(service.db, createLog('silent'), [], CHECK_MS);
   t.teardown(() => watch.close());
   await watch.watch(principal, () => invalid++);
   await watch.watch({ ...principal, expiresAt: 1 }, () => invalid++);

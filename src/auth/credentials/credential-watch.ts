@@ -22,14 +22,13 @@ interface Watched extends Stored {
   ending: NodeJS.Timeout | undefined;
 }
 
-/** Between two checks. They do not depend on notifications, which can be lost, and find changes by any process. */
-const CHECK_MS = 1000;
 const CREDENTIALS_PER_STATEMENT = 1000;
 /** How long a deleted user's own stream continues, so that it sends the events of the deletion. */
 const ENDING_MS = 500;
-/** Concurrent rechecks by schemes, and the pause after a failed one. */
+/** Concurrent rechecks by schemes. */
 const MAX_RECHECKS = 8;
-const RECHECK_FAILED_MS = 5000;
+/** How many checks pass after a recheck that failed, until the next. */
+const FAILED_CHECKS = 5;
 
 /** Watches the credentials of event streams. */
 export class CredentialWatch {
@@ -37,11 +36,15 @@ export class CredentialWatch {
   readonly #timer: NodeJS.Timeout;
   readonly #current: CurrentCredentials;
 
-  /** `callers`: further collections whose records are callers, besides the one that people sign in with. */
+  /**
+   * `checkMs`: between two checks. They do not depend on notifications, which can be lost, and find changes by any process.
+   * `callers`: further collections whose records are callers, besides the one that people sign in with.
+   */
   constructor(
     db: Db,
     log: Log,
     readonly schemes: readonly Scheme[],
+    readonly checkMs: number,
     callers: readonly string[] = [],
   ) {
     this.#current = new CurrentCredentials(db, callers);
@@ -53,11 +56,11 @@ export class CredentialWatch {
       this.#expire();
       checkStored();
       if (rechecks) checkWithSchemes();
-    }, CHECK_MS).unref();
+    }, checkMs).unref();
   }
 
   /**
-   * Calls `onInvalid` once, within two seconds after the credential is revoked or changed or expires, or its user is
+   * Calls `onInvalid` once, within two checks after the credential is revoked or changed or expires, or its user is
    * deleted. Returns the function that ends the watch. Rejects with 503 while the database is away.
    */
   async watch(principal: Principal, onInvalid: () => void): Promise<() => void> {
@@ -110,7 +113,7 @@ export class CredentialWatch {
         if (failed >= MAX_RECHECKS) return;
         if (entry.recheckAt > performance.now() || (await this.#recheck(entry))) continue;
         failed++;
-        entry.recheckAt = performance.now() + RECHECK_FAILED_MS;
+        entry.recheckAt = performance.now() + FAILED_CHECKS * this.checkMs;
       }
     };
     await Promise.all(Array.from({ length: MAX_RECHECKS }, worker));
