@@ -123,7 +123,7 @@ function readProcess({ read, integer, flag }: Reader) {
 
 const COLLECTIONS = './collections';
 
-function readDatabase({ read, optional, integer, flag }: Reader) {
+function readDatabase({ read, optional, oneOf, integer, flag }: Reader) {
   const databaseUrl = optional(
     'DATABASE_URL',
     'a URL, postgres://user:password@host/database; several hosts are separated by commas, and target_session_attrs may be `primary` or `read-write`',
@@ -131,6 +131,8 @@ function readDatabase({ read, optional, integer, flag }: Reader) {
   );
   return {
     databaseUrl,
+    /** The server of DATABASE_URL: one PostgreSQL, or the coordinator of a Citus cluster. */
+    databaseEngine: oneOf('DATABASE_ENGINE', ['postgresql', 'citus']),
     /** The replicas that read; undefined: the primary does. */
     databaseReadUrl: optional(
       'DATABASE_READ_URL',
