@@ -6,7 +6,7 @@ import { createReader, type Env, misspelledSettings, outdatedSettings, type Read
 import { readEventsConfig } from './events.js';
 import { issuerFaults, readIssuerConfig, withOwnIssuer } from './issuer.js';
 import { readLimits } from './limits.js';
-import { MAX_WORKERS, parseDatabaseUrl, parseReadUrl, parseWorkers } from './parsers.js';
+import { engineFaults, MAX_WORKERS, parseDatabaseUrl, parseReadUrl, parseWorkers } from './parsers.js';
 import { readRetirement, retirementFaults } from './retirement.js';
 import { readTelemetry } from './telemetry.js';
 import { readWebhooks } from './webhooks.js';
@@ -33,6 +33,7 @@ export function readConfig(env: Env = process.env, overrides: Partial<Config> = 
     ...authFaults(config, (env.AUTH?.trim() ?? '') !== ''),
     ...issuerFaults(config),
     ...retirementFaults(config.retirement),
+    ...engineFaults(config),
   ];
   if (faults.length > 0) throw new ConfigError(faults);
   return Object.freeze({ ...withOwnIssuer(config), ...overrides });

@@ -68,3 +68,18 @@ export const parseDatabaseUrl = (text: string): string | undefined =>
 export function isLoopback(host: string): boolean {
   return host.toLowerCase() === 'localhost' || isLoopbackAddress(host);
 }
+
+/** What cannot be combined with a Citus cluster. */
+export function engineFaults(config: {
+  readonly databaseEngine: string;
+  readonly databaseUrl: string | undefined;
+  readonly databaseReadUrl: string | undefined;
+}): string[] {
+  if (config.databaseEngine !== 'citus') return [];
+  return [
+    ...(config.databaseUrl === undefined ? ['DATABASE_ENGINE=citus needs DATABASE_URL'] : []),
+    ...(config.databaseReadUrl === undefined
+      ? []
+      : ['DATABASE_READ_URL cannot be combined with DATABASE_ENGINE=citus']),
+  ];
+}

@@ -10,6 +10,9 @@ export function statementsOn(engine: Engine, file: string): ReadonlyMap<string, 
   return engine === 'citus' ? new Map([...statements, ...readStatements(`citus/${file}`)]) : statements;
 }
 
+/** The migration that distributes a database. */
+export const DISTRIBUTION = '0034_distribution.sql';
+
 /** The migrations of an engine in their order: their names, and their texts. Those of Citus follow the others. */
 export function migrationsOn(engine: Engine): { readonly name: string; readonly text: string }[] {
   const folders = engine === 'citus' ? ['migrations', 'citus/migrations'] : ['migrations'];

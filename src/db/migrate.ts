@@ -3,7 +3,7 @@ import postgres from 'postgres';
 import { driverUrl } from '../database-url.js';
 import { ExitError } from '../exit-error.js';
 import type { Run } from './db.js';
-import { type Engine, migrationsOn } from './engine.js';
+import { DISTRIBUTION, type Engine, migrationsOn } from './engine.js';
 
 /** The database cannot be used as it is; the message is one line. */
 export class DatabaseError extends ExitError {}
@@ -39,6 +39,7 @@ export async function migrate(url: string, timeoutMs: number, engine: Engine = '
   try {
     await requireVersion(sql);
     await sql`select pg_advisory_lock(${LOCK[0]!}::integer, ${LOCK[1]!}::integer)`;
+    if (engine === 'citus') await requireCluster(sql);
     await applyMissing(sql, engine);
   } catch (error) {
     if (error instanceof DatabaseError) throw error;
@@ -62,7 +63,9 @@ export async function isMigrated(run: Run, engine: Engine = 'postgresql'): Promi
     );
     const applied = new Set(String(row!.applied).split(' '));
     const known = readMigrations(engine).map(({ name, checksum }) => name + checksum);
-    return (row!.version as number) >= MIN_VERSION && known.every((step) => applied.has(step));
+    // A distributed database is refused by `migrate`.
+    const isOther = engine === 'postgresql' && String(row!.applied).includes(DISTRIBUTION);
+    return !isOther && (row!.version as number) >= MIN_VERSION && known.every((step) => applied.has(step));
   } catch {
     return false;
   }
@@ -88,6 +91,15 @@ async function requireVersion(sql: postgres.Sql): Promise<void> {
     );
 }
 
+async function requireCluster(sql: postgres.Sql): Promise<void> {
+  const [row] = await sql<{ isCluster: boolean }[]>`
+    select exists (select from pg_extension where extname = 'citus') as "isCluster"`;
+  if (row?.isCluster) return;
+  throw new DatabaseError(
+    'DATABASE_ENGINE=citus needs a database with the extension citus that knows its nodes: docs/high-availability.md',
+  );
+}
+
 /** What is to be done before this version runs: migrations to apply, and applied ones whose files are others. */
 export async function pendingMigrations(
   run: Run,
@@ -109,6 +121,8 @@ async function applyMissing(sql: postgres.Sql, engine: Engine): Promise<void> {
     name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
   const rows = await sql<{ name: string; checksum: string }[]>`select name, checksum from migrations`;
   const applied = new Map(rows.map((row) => [row.name, row.checksum]));
+  if (engine === 'postgresql' && applied.has(DISTRIBUTION))
+    throw new DatabaseError('the records of this database are distributed: set DATABASE_ENGINE=citus');
   for (const { name, text, checksum } of readMigrations(engine)) {
     const before = applied.get(name);
     if (before === checksum) continue;

@@ -99,3 +99,19 @@ export async function countRecords(url: string, table: string): Promise<void> {
     (sql) => sql`select note_changes(${table}, array(select moment_of(id) from ${sql(table)}), 1)`,
   );
 }
+
+/** Options of tests whose SQL relies on triggers. */
+export const WITH_TRIGGERS = { skip: CITUS_URL !== '' && 'distributed tables have no triggers' };
+
+/** Changes an item in a transaction of a test, as the service would. */
+export async function touchOnCitus(tx: postgres.Sql, id: string): Promise<void> {
+  const [item] = await tx`select lock_record('items', ${id}) ->> 'doc' as doc`;
+  const changes = { doc: item!.doc.replace(/\d+}$/, '') };
+  await tx`select write_over('items', ${id}, null, null, null, ${tx.json(changes)}, false, false)`;
+}
+
+/** Deletes all items beside the service. */
+export async function deleteItems(sql: postgres.Sql): Promise<void> {
+  if (CITUS_URL === '') await sql`delete from items`;
+  else for (const { id } of await sql`select id from items`) await sql`select delete_record('items', ${id})`;
+}

@@ -55,7 +55,7 @@ export function startProgram(
   const child = spawn(program, args, {
     cwd,
     detached: true,
-    env: { PATH: process.env.PATH, ...COLLECTIONS, ...ENGINE, ...env },
+    env: { PATH: process.env.PATH, ...COLLECTIONS, ...(env.DATABASE_URL ? ENGINE : {}), ...env },
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   }) as ChildProcessWithoutNullStreams;
   child.stdin?.end(input);
