@@ -20,24 +20,30 @@ t.test('shards move under writers: no record, version or event is lost', async (
   let isMoved = false;
   let last = performance.now();
   let longestMs = 0;
-  const confirm = () => {
+  let slowestMs = 0;
+  const confirm = (since: number) => {
     longestMs = Math.max(longestMs, performance.now() - last);
     last = performance.now();
+    slowestMs = Math.max(slowestMs, last - since);
   };
 
   async function write(writer: number): Promise<void> {
     for (let n = 0; !isMoved; n++) {
+      const since = performance.now();
       const created = await send('POST', '/items', { body: { name: `item ${writer} ${n}` } });
       if (created.status !== 201) {
         refused.push(created.status);
         continue;
       }
-      confirm();
+      confirm(since);
       const record: Written = { version: 1, isUncertain: false };
       records.set(created.json.id, record);
+      const patchedSince = performance.now();
       const patched = await send('PATCH', `/items/${created.json.id}`, { body: { price: n } });
-      if (patched.status === 200) record.version = 2;
-      else {
+      if (patched.status === 200) {
+        record.version = 2;
+        confirm(patchedSince);
+      } else {
         record.isUncertain = true;
         refused.push(patched.status);
       }
@@ -64,7 +70,7 @@ t.test('shards move under writers: no record, version or event is lost', async (
   });
   await Promise.all(writers);
   t.comment(
-    `${records.size} records, ${refused.length} refused writes (${[...new Set(refused)]}), longest pause ${Math.round(longestMs)} ms`,
+    `${records.size} records, ${refused.length} refused writes (${[...new Set(refused)]}), longest pause of all ${Math.round(longestMs)} ms, slowest write ${Math.round(slowestMs)} ms`,
   );
 
   const events =

@@ -1,5 +1,8 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
+import { readKeysetQuery } from '../../src/collection/keyset-query.js';
+import { keysetSql } from '../../src/collection/keyset-sql.js';
+import { idsSql, pageSql } from '../../src/collection/query-sql.js';
 import { Statements } from '../../src/collection/sql-templates.js';
 import { readSql } from '../../src/db/sql-files.js';
 import { resourcesOf } from '../../src/declarations/load-declarations.js';
@@ -117,6 +120,35 @@ function isBounded(commands: readonly string[]): boolean {
     /LIMIT|count\(|OPERATOR\(pg_catalog\.=\) ANY|\(id OPERATOR\(pg_catalog\.=\)/.test(text),
   );
 }
+
+t.test(
+  'queries with filters, and pages between cursors, read no more of a shard than their page',
+  async (t) => {
+    const { databaseUrl } = await testService(t);
+    const sent = await watch(t, databaseUrl);
+    const items = resourcesOf(readDeclarations(undefined)).find(({ name }) => name === 'items')!;
+    const conditions = [
+      { field: 'price', column: items.columns.get('price')!, operator: 'gt', values: ['1'] },
+    ] as const;
+    const selection = { sort: 'price', order: 'desc', search: '' } as const;
+    const query = { conditions, sorts: undefined, fields: undefined, include: [], count: 'none' } as const;
+    const statements = [
+      pageSql(items, query, selection, { limit: 10, offset: 5 }),
+      idsSql(items, conditions, selection, 1001),
+      keysetSql(items, readKeysetQuery('limit=10&sort=-price', items)),
+    ];
+    for (const { text, args } of statements) {
+      const { shards, commands } = await sent('items', text, args as never);
+      t.ok(shards.size > 1, 'it is a fan-out');
+      t.ok(
+        commands
+          .filter((text) => /^issuing SELECT .* FROM/s.test(text))
+          .every((text) => text.includes('LIMIT')),
+        'each shard gets the limit',
+      );
+    }
+  },
+);
 
 t.test('a record by its id is planned for one shard, a child for one look in each', async (t) => {
   const { databaseUrl } = await testService(t);

@@ -3,6 +3,13 @@
 -- write events and counts in the transaction of the records.
 set local citus.multi_shard_modify_mode = 'sequential';
 
+do $$
+begin
+  if exists (select from counts) or exists (select from blocks where total > 0) then
+    raise exception 'only a new database can be distributed: export the records of this one and import them';
+  end if;
+end $$;
+
 -- How each collection is distributed. `parent`: the column whose value decides the shard, so that the children of one
 -- record are in one shard, on the node of their parent; null: the id does.
 create table distributed_collections (
@@ -141,9 +148,6 @@ declare
   built_in constant text[] := array['users', 'items', 'posts'];
   attached record;
 begin
-  if exists (select from counts) or exists (select from blocks where total > 0) then
-    raise exception 'only a new database can be distributed: export the records of this one and import them';
-  end if;
   for attached in
     select tgname, tgrelid::regclass as collection from pg_trigger
     where not tgisinternal and tgrelid = any (built_in::regclass[])
