@@ -101,12 +101,12 @@ function renameTable(was: string, table: Table, former: Table | undefined): Step
     sql: [
       `alter table ${was} rename to ${table.name}`,
       ...pairs.map((name) => `alter index if exists ${name} rename to ${rename(name)}`),
-      ...(former?.foreignKeys ?? []).map(
-        ({ name }) => `alter table ${table.name} rename constraint ${name} to ${rename(name)}`,
-      ),
       ...(table.distribution
         ? [`select rename_distributed_collection('${was}', '${table.name}')`]
         : [
+            ...(former?.foreignKeys ?? []).map(
+              ({ name }) => `alter table ${table.name} rename constraint ${name} to ${rename(name)}`,
+            ),
             ...['created_events', 'updated_events', 'deleted_events', 'inserted', 'deleted'].map(
               (suffix) => `drop trigger ${was}_${suffix} on ${table.name}`,
             ),

@@ -55,7 +55,7 @@ t.test('heartbeats keep a stream alive and its cursor up to date', async (t) => 
   const { service, follow } = await setup(t, {}, { eventsHeartbeatMs: 50 });
   const stream = await follow('/events?types=users.*');
   await create(service, 'not requested');
-  await until('its cursor has passed it', () => stream.lastId() > '00000000000');
+  await until('its cursor has passed it', () => stream.lastId().slice(0, 11) > '00000000000');
   t.match(stream.text(), /\n:\nid: [0-9a-z]{11}-[0-9a-f]{6}\n\n/);
   t.same(stream.messages, []);
   const resumed = await follow('/events', { 'last-event-id': stream.lastId() });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
+import { ENGINE } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { until } from '../support/process.js';
 import { testService } from '../support/service.js';
@@ -18,7 +19,7 @@ interface Started {
 
 function start(args: readonly string[], env: Record<string, string>, stdin?: string): Started {
   const child = spawn(process.execPath, [COMMAND, 'import', ...args], {
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH, ...ENGINE, ...env },
   });
   if (stdin === undefined) child.stdin.end();
   else createReadStream(stdin).pipe(child.stdin);

@@ -54,17 +54,25 @@ select citus_add_local_table_to_metadata('two_phase_commit');
 -- Search indexes need it on all nodes.
 select create_distributed_function('grams(text)');
 
--- Distributes an empty collection's table. `owner` is the column with the id of the user who may read a record's events.
+-- Distributes a new collection's table. `owner` is the column with the id of the user who may read a record's events.
 create function distribute_collection(collection name, owner name, parent name) returns void language plpgsql as $$
+declare
+  present distributed_collections;
 begin
+  select * into present from distributed_collections as each where each.name = collection;
+  if present.name is not null and present.parent is distinct from parent then
+    raise exception 'on Citus, the records of % cannot get another parent: export them, and import them into a new collection', collection;
+  elsif present.name is not null then
+    update distributed_collections as each set owner = distribute_collection.owner where each.name = collection;
+    return;
+  end if;
   if parent is not null then
     execute format('alter table %I drop constraint %I', collection, collection || '_pkey');
     execute format('alter table %I add constraint %I primary key (%I, id)', collection, collection || '_pkey', parent);
     execute format('create index %I on %I (id)', collection || '_id', collection);
   end if;
   perform create_distributed_table(format('%I', collection)::regclass, coalesce(parent, 'id')::text);
-  insert into distributed_collections (name, owner, parent) values (collection, owner, parent)
-  on conflict (name) do update set owner = excluded.owner, parent = excluded.parent;
+  insert into distributed_collections (name, owner, parent) values (collection, owner, parent);
 end $$;
 
 -- Sets which columns have unique values, and records the values that the collection has.
@@ -97,6 +105,7 @@ declare
     select from distributed_collections as child, distributed_collections as parent
     where child.name = collection and child.parent = column_name and parent.name = target and parent.parent is null
   );
+  missing bigint;
 begin
   if is_colocated then
     execute format('alter table %I drop constraint if exists %I', collection, key_name);
@@ -104,8 +113,16 @@ begin
       'alter table %I add constraint %I foreign key (%I) references %I (id)%s', collection, key_name, column_name, target,
       case on_delete when 'cascade' then ' on delete cascade' else '' end
     );
-  elsif (select total_of(collection)) > 0 then
-    raise exception 'on Citus, % cannot get a reference to % while it has records', collection, target;
+  else
+    execute format(
+      'select count(*)
+      from (select distinct %I as id from %I where %I is not null offset 0) as referring
+      where id not in (select id from %I offset 0)',
+      column_name, collection, column_name, target
+    ) into missing;
+    if missing > 0 then
+      raise exception 'records of % refer to % missing records of %', collection, missing, target;
+    end if;
   end if;
   insert into distributed_references (name, collection, field, column_name, target, on_delete)
   values (key_name, collection, field, column_name, target, on_delete)
@@ -119,7 +136,21 @@ begin
 end $$;
 
 create function rename_distributed_collection(was text, new_name text) returns void language plpgsql as $$
+declare
+  key record;
 begin
+  -- Citus renames no constraints.
+  for key in
+    select name, column_name, target, on_delete from distributed_references, pg_constraint
+    where collection = was and conname = name and conrelid = format('%I', new_name)::regclass
+  loop
+    execute format('alter table %I drop constraint %I', new_name, key.name);
+    execute format(
+      'alter table %I add constraint %I foreign key (%I) references %I (id)%s', new_name,
+      new_name || substr(key.name, length(was) + 1), key.column_name, key.target,
+      case key.on_delete when 'cascade' then ' on delete cascade' else '' end
+    );
+  end loop;
   update distributed_collections set name = new_name where name = was;
   update distributed_references
   set name = new_name || substr(name, length(was) + 1), collection = new_name
