@@ -18,4 +18,4 @@ copy copied_:table (id, updated_at, doc:columns) from stdin;
 with copied as (
   delete from copied_:table returning *
 )
-select write_new(':table', (select json_agg(copied) from copied));
+select write_new(':table', json_agg(copied)) from copied having count(*) > 0;

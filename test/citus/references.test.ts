@@ -1,5 +1,6 @@
 import t from 'tap';
 import { declare } from '../support/collections.js';
+import { until } from '../support/process.js';
 import { testService } from '../support/service.js';
 
 const ABSENT = '019b0000-0000-7000-8000-000000000009';
@@ -70,10 +71,11 @@ t.test('children move with their parent, and what refers to a deleted record fol
     'free again',
   );
 
-  const { json: feed } = await send('GET', '/events?limit=1000');
-  const last = feed.data
-    .slice(-7)
-    .map(({ type }: { type: string }) => type.replace(/^.*\.(\w+\.\w+)$/, '$1'));
+  const events = await until('all events are published', async () => {
+    const { data } = (await send('GET', '/events?limit=1000')).json;
+    return data.length === 16 && data;
+  });
+  const last = events.slice(-7).map(({ type }: { type: string }) => type.replace(/^.*\.(\w+\.\w+)$/, '$1'));
   t.same(last.slice(0, 3).sort(), ['chapters.deleted', 'chapters.deleted', 'loans.updated']);
   t.same(last.slice(3), ['books.deleted', 'writers.deleted', 'books.created', 'chapters.created']);
 });

@@ -100,8 +100,10 @@ begin
   return literals;
 end $$;
 
--- Throws what a foreign key would, for references that a write changes. Locks what they refer to.
-create function require_references(collection text, before jsonb, after jsonb) returns void language plpgsql as $$
+-- Throws what a foreign key would, for references that a write changes. Locks what they refer to. `is_self`: only references
+-- to records of the same collection, or only to others.
+create function require_references(collection text, before jsonb, after jsonb, is_self boolean default null)
+  returns void language plpgsql as $$
 declare
   reference distributed_references;
   target_id uuid;
@@ -109,6 +111,7 @@ declare
   found_rows integer;
 begin
   for reference in select * from distributed_references as each where each.collection = $1 loop
+    continue when is_self <> (reference.target = collection);
     target_id := after ->> reference.column_name;
     continue when target_id is null or target_id::text = before ->> reference.column_name
       or (reference.target = collection and target_id::text = after ->> 'id');
@@ -154,10 +157,13 @@ begin
   end loop;
 end $$;
 
-create function insert_record(collection text, fields jsonb) returns void language plpgsql as $$
+create function insert_records(collection text, records jsonb[]) returns void language plpgsql as $$
 begin
   execute format(
-    'insert into %I (%s) values (%s)', collection,
-    array_to_string(columns_of(collection), ', '), array_to_string(literals_of(collection, fields), ', ')
+    'insert into %I (%s) values %s', collection, array_to_string(columns_of(collection), ', '),
+    (
+      select string_agg(format('(%s)', array_to_string(literals_of(collection, fields), ', ')), ', ')
+      from unnest(records) as fields
+    )
   );
 end $$;

@@ -1,23 +1,50 @@
 -- Creates and replaces records of distributed collections.
 set local citus.enable_ddl_propagation = off;
 
+-- Reserves the unique values of new records: for each column one statement, in the order of the values.
+create function reserve_values(collection text, records jsonb[]) returns void language plpgsql as $$
+declare
+  column_name text;
+  key_name text;
+  reserved text[];
+  new_rows integer;
+begin
+  foreach column_name in array (select unique_columns from distributed_collections where name = collection) loop
+    key_name := collection || '_' || column_name || '_key';
+    reserved := array(
+      select format('(%L, %L, %L)', key_name, fields ->> column_name, fields ->> 'id')
+      from unnest(records) as fields
+      where fields ->> column_name is not null
+      order by fields ->> column_name
+    );
+    continue when reserved = '{}';
+    execute 'insert into unique_values (name, value, id) values ' || array_to_string(reserved, ', ') || ' on conflict do nothing';
+    get diagnostics new_rows = row_count;
+    if new_rows < cardinality(reserved) then
+      raise exception 'duplicate key value violates unique constraint "%"', key_name
+        using errcode = 'unique_violation', constraint = key_name, table = collection;
+    end if;
+  end loop;
+end $$;
+
 -- Writes new records, given as a JSON array of rows. A row that violates a constraint is the error of all.
 create function write_new(collection text, rows json) returns table (key integer) language plpgsql as $$
 declare
-  unique_names constant text[] := (select unique_columns from distributed_collections where name = collection);
   fields jsonb;
+  records jsonb[] := '{}';
   written changed_record[] := '{}';
 begin
   for fields, key in
     select each.value::jsonb, each.ordinality from json_array_elements(rows) with ordinality as each
-    order by array(select each.value ->> name from unnest(unique_names) as name), each.value ->> 'id'
   loop
-    perform require_references(collection, null, fields);
-    perform move_values(collection, null, fields);
-    perform insert_record(collection, fields);
+    perform require_references(collection, null, fields, false);
+    records := records || fields;
     written := written || changed_record_of(collection, fields);
     return next;
   end loop;
+  perform reserve_values(collection, records);
+  perform insert_records(collection, records);
+  perform require_references(collection, null, each, true) from unnest(records) as each;
   perform note_records(collection, 'created', written);
 end $$;
 
@@ -41,7 +68,7 @@ begin
     );
   else
     execute format('delete from %I where %s', collection, place);
-    perform insert_record(collection, after);
+    perform insert_records(collection, array[after]);
   end if;
   perform note_records(collection, 'updated', array[changed_record_of(collection, after)]);
 end $$;
