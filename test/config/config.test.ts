@@ -435,9 +435,7 @@ t.test('a Citus cluster is named by DATABASE_URL, and has no DATABASE_READ_URL',
   t.strictSame(faultsOf({ ...cluster, DATABASE_READ_URL: 'postgres://r/d' }), [
     'DATABASE_READ_URL cannot be combined with DATABASE_ENGINE=citus',
   ]);
-  t.strictSame(faultsOf({ DATABASE_ENGINE: 'mysql' }), [
-    'DATABASE_ENGINE must be `postgresql` or `citus`; it is `mysql`',
-  ]);
+  t.strictSame(faultsOf({ DATABASE_ENGINE: 'mysql' }), ['DATABASE_ENGINE must be `postgresql` or `citus`']);
 });
 
 t.test('a fault shows what the setting is, up to forty characters, and no secret', async (t) => {
