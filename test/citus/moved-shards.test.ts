@@ -60,8 +60,12 @@ t.test('shards move under writers: no record, version or event is lost', async (
     for (const { shardid, nodename, nodeport } of leaving)
       await sql`select citus_move_shard_placement(${shardid}, ${nodename}, ${nodeport}::integer,
         ${target!.nodename}, ${target!.nodeport}::integer, 'force_logical')`;
+    const left = () =>
+      sql`select from citus_shards where table_name = 'items'::regclass and nodeport = ${from!.nodeport}`;
+    const before = (await left()).length;
     await sql`select citus_rebalance_start(shard_transfer_mode => 'force_logical')`;
     await sql`select citus_rebalance_wait()`;
+    t.ok((await left()).length > before, 'shards have moved back');
   }
 
   const writers = Array.from({ length: WRITERS }, (_, writer) => write(writer));

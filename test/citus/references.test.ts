@@ -24,7 +24,7 @@ const COLLECTIONS = {
     properties: { bookId: reference('books', 'cascade'), slug: { type: 'string', 'x-unique': true } },
     'x-collection': { nested: true },
   },
-  loans: {
+  copies: {
     type: 'object',
     properties: { bookId: reference('books', 'null'), shelfId: reference('shelves', 'restrict') },
   },
@@ -57,11 +57,11 @@ t.test('children move with their parent, and what refers to a deleted record fol
   await create(`/books/${book}/chapters`, { slug: 'one' });
   t.equal(await codeOf('PATCH', `/chapters/${chapter}`, { slug: 'one' }), 'DUPLICATE');
   const shelf = await create('/shelves', {});
-  const loan = await create('/loans', { bookId: book, shelfId: shelf });
+  const copy = await create('/copies', { bookId: book, shelfId: shelf });
   t.equal(await codeOf('DELETE', `/shelves/${shelf}`), 'REFERENCED');
   t.equal((await send('DELETE', `/writers/${two}`)).status, 204);
   t.same([await status(`/books/${book}`), await status(`/chapters/${chapter}`)], [404, 404]);
-  const { json: left } = await send('GET', `/loans/${loan}`);
+  const { json: left } = await send('GET', `/copies/${copy}`);
   t.match(left, { shelfId: shelf, _version: 2 });
   t.notOk('bookId' in left);
   const other = await create(`/writers/${one}/books`, {});
@@ -76,6 +76,6 @@ t.test('children move with their parent, and what refers to a deleted record fol
     return data.length === 16 && data;
   });
   const last = events.slice(-7).map(({ type }: { type: string }) => type.replace(/^.*\.(\w+\.\w+)$/, '$1'));
-  t.same(last.slice(0, 3).sort(), ['chapters.deleted', 'chapters.deleted', 'loans.updated']);
+  t.same(last.slice(0, 3).sort(), ['chapters.deleted', 'chapters.deleted', 'copies.updated']);
   t.same(last.slice(3), ['books.deleted', 'writers.deleted', 'books.created', 'chapters.created']);
 });
