@@ -23,8 +23,10 @@ function inlinedSql() {
   );
   return `const texts = ${JSON.stringify(texts)};
     export const readSql = (file) => texts[file];
-    export const listMigrations = () =>
-      Object.keys(texts).filter((name) => name.startsWith('migrations/')).map((name) => name.slice(11));`;
+    export const listMigrations = (folder) =>
+      Object.keys(texts)
+        .filter((name) => name.startsWith(folder + '/'))
+        .map((name) => name.slice(folder.length + 1));`;
 }
 
 /** Takes the place of src/declarations/built-in.ts. */

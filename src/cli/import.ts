@@ -90,7 +90,7 @@ async function load(
   { url }: Database,
   declarations: Declarations,
   sources: readonly Source[],
-  { events, tombstones, bodyLimit }: Config,
+  { events, tombstones, databaseEngine, bodyLimit }: Config,
   options: Options & { readonly digest: string },
 ): Promise<Load> {
   const resources = resourcesOf(declarations);
@@ -107,7 +107,7 @@ async function load(
   };
   const onIndex = (definition: string) =>
     progress.show(`building ${/index (\S+)/i.exec(definition)?.[1]}`, true);
-  const target = { url, resources, events, tombstones, buildIndexes, onIndex };
+  const target = { url, resources, events, tombstones, databaseEngine, buildIndexes, onIndex };
   const loaded = await importSources(target, sources, {
     ...options,
     recordLimit: bodyLimit,

@@ -25,7 +25,7 @@ export interface Collection extends Reads, Writes, Queries {
 
 /** Opens a declared collection, whose table fits the declaration. */
 export function openCollection(db: Db, resource: Resource, tombstones: boolean): Collection {
-  const statements = new Statements(resource, tombstones);
+  const statements = new Statements(resource, tombstones, db.engine);
   return {
     resource,
     check: compileInput(resource),
@@ -39,7 +39,7 @@ export function openCollection(db: Db, resource: Resource, tombstones: boolean):
 /** The same collection, read from a replica. */
 export function onReplica(collection: Collection, db: Db, tombstones: boolean): Collection {
   const { resource } = collection;
-  const reads = openReads(db, resource.name, new Statements(resource, tombstones));
+  const reads = openReads(db, resource.name, new Statements(resource, tombstones, db.engine));
   return { ...collection, ...reads, ...openQueries(db, resource) };
 }
 

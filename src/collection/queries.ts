@@ -107,13 +107,13 @@ export function openQueries(db: Db, resource: Resource): Queries {
       return keysetPageOf(row!, query.position?.side === 'before');
     },
     streamMatching: (query, selection, consume) => {
-      const { text, settings } = streamSql(resource, query, selection);
+      const { text, settings } = streamSql(resource, query, selection, db.engine);
       return db.copy(text, settings, consume);
     },
     matching: async (conditions, selection, limit, run) =>
       (await read(idsSql(resource, conditions, selection, limit), run)).map(({ id }) => String(id)),
     referring: async (column, ids, limit, run) => {
-      const rows = await read(referringSql(resource, column, ids, limit), run);
+      const rows = await read(referringSql(resource, column, ids, limit, db.engine), run);
       return new Map(rows.map(({ parent, docs }) => [String(parent), String(docs)]));
     },
   };

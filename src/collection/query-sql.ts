@@ -1,4 +1,5 @@
 import type { Value } from '../db/db.js';
+import type { Engine } from '../db/engine.js';
 import type { ExtendedQuery, SortKey } from './extended-query.js';
 import type { Condition } from './filter.js';
 import { documentsOf, orderSql } from './list-orders.js';
@@ -33,17 +34,22 @@ export function streamSql(
   resource: Resource,
   query: ExtendedQuery,
   selection: Selection,
+  engine: Engine,
 ): { readonly text: string; readonly settings: Readonly<Record<string, string>> } {
   const settings: Record<string, string> = {};
   const setting: Parameter = (value, type = 'text') => {
     const name = `plinth.value_${Object.keys(settings).length + 1}`;
     settings[name] = value;
-    return `current_setting('${name}')::${type}`;
+    const place = Object.keys(settings).length;
+    return engine === 'citus' ? `($1)[${place}]::${type}` : `current_setting('${name}')::${type}`;
   };
   const where = whereSql(resource, query.conditions, selection, setting);
   const order = orderOf(resource, sortsOf(query, selection));
   const rows = `select record.doc from ${resource.name} as record${where} order by ${order}`;
-  return { text: `copy (${rows}) to stdout (format binary)`, settings };
+  if (engine === 'postgresql') return { text: `copy (${rows}) to stdout (format binary)`, settings };
+  const values = Object.keys(settings).map((name) => `current_setting('${name}')`);
+  const call = `distributed_rows($sql$${rows}$sql$, array[${values.join(', ')}]::text[])`;
+  return { text: `copy (select ${call}) to stdout (format binary)`, settings };
 }
 
 /** Reads the ids of what matches, up to a limit, in the order in which they are to be locked. */
@@ -65,13 +71,17 @@ export function referringSql(
   column: string,
   ids: readonly string[],
   limit: number,
+  engine: Engine,
 ): QueryStatement {
+  const args = [`{${ids.join(',')}}`, limit];
+  if (engine === 'citus')
+    return { text: `select parent, docs from distributed_referring('${name}', '${column}', $1, $2)`, args };
   const text = `select parent::text, string_agg(record.doc, ',' order by record.id) as docs
 from unnest($1::uuid[]) as parent, lateral (
   select id, doc from ${name} where ${column} = parent order by id limit $2::bigint
 ) as record
 group by parent`;
-  return { text, args: [`{${ids.join(',')}}`, limit] };
+  return { text, args };
 }
 
 function sortsOf({ sorts }: ExtendedQuery, { sort, order }: Selection): readonly SortKey[] {

@@ -1,4 +1,5 @@
-import { fill, readStatements } from '../db/statements.js';
+import { type Engine, statementsOn } from '../db/engine.js';
+import { fill } from '../db/statements.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { assignmentSql, parameterSql, rawParameter } from './column.js';
 import { DOCUMENT_SQL } from './document.js';
@@ -59,11 +60,16 @@ type Single =
   | 'remove'
   | 'remove_if';
 
-const TEMPLATES: ReadonlyMap<string, string> = new Map(
-  ['read', 'write', 'page', 'search', 'stream'].flatMap((file) => [
-    ...readStatements(`collection/${file}.sql`),
-  ]),
-);
+const FILES = ['read', 'write', 'page', 'search', 'stream'];
+const templates = new Map<Engine, ReadonlyMap<string, string>>();
+
+function templatesOn(engine: Engine): ReadonlyMap<string, string> {
+  const read =
+    templates.get(engine) ??
+    new Map(FILES.flatMap((file) => [...statementsOn(engine, `collection/${file}.sql`)]));
+  templates.set(engine, read);
+  return read;
+}
 
 /** A statement of a list. */
 export interface ListStatement {
@@ -80,11 +86,14 @@ export interface ListStatement {
 export class Statements {
   readonly #texts = new Map<string, string>();
   readonly #parts: Readonly<Record<string, string>>;
+  readonly #templates: ReadonlyMap<string, string>;
 
   constructor(
     readonly resource: Resource,
     hasTombstones: boolean,
+    private readonly engine: Engine = 'postgresql',
   ) {
+    this.#templates = templatesOn(engine);
     this.#parts = partsOf(resource, hasTombstones);
   }
 
@@ -101,12 +110,12 @@ export class Statements {
   #addList(statement: ListStatement): string {
     const { form, kind, sort, order } = statement;
     const name = `${form === 'page' ? 'page' : 'stream'}${kind === 'all' ? '' : `_${kind}`}`;
-    const bounds = form === 'bounded_stream' ? BOUNDS : '';
+    const bounds = form === 'bounded_stream' ? BOUNDS[this.engine] : '';
     return this.#add(keyOf(statement), name, { ...orderParts(this.resource, sort, order), bounds });
   }
 
   #add(key: string, name: string, more: Readonly<Record<string, string>>): string {
-    const text = named(name, this.resource, fill(TEMPLATES.get(name)!, { ...this.#parts, ...more }));
+    const text = named(name, this.resource, fill(this.#templates.get(name)!, { ...this.#parts, ...more }));
     this.#texts.set(key, text);
     return text;
   }
@@ -137,6 +146,8 @@ function partsOf(resource: Resource, hasTombstones: boolean): Record<string, str
     changes: columns
       .map((column, index) => `,\n    ${assignmentSql(column, rawParameter(column, index + 7))}`)
       .join(''),
+    given: columns.map((column, index) => `, ${rawParameter(column, index + 7)}::${column.type}`).join(''),
+    has_tombstones: String(hasTombstones),
     parent: parentColumn(resource),
     tombstone: hasTombstones ? '\nunion all select 0, null from tombstones where id = $1' : '',
     tombstones: hasTombstones
@@ -146,9 +157,12 @@ function partsOf(resource: Resource, hasTombstones: boolean): Record<string, str
 }
 
 /** The limit and offset of a streamed page. */
-const BOUNDS = `
+const BOUNDS: Readonly<Record<Engine, string>> = {
+  postgresql: `
   limit current_setting('plinth.limit')::bigint
-  offset current_setting('plinth.offset')::bigint`;
+  offset current_setting('plinth.offset')::bigint`,
+  citus: `, current_setting('plinth.limit')::bigint, current_setting('plinth.offset')::bigint`,
+};
 
 function parentColumn({ columns, parent }: Resource): string {
   return columns.get(parent?.field ?? '')?.name ?? '';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { ExitError } from '../exit-error.js';
 import { authFaults, readAuth } from './auth.js';
-import { readDatabase } from './database.js';
+import { engineFaults, readDatabase } from './database.js';
 import { readEdge } from './edge.js';
 import { createReader, type Env, misspelledSettings, outdatedSettings, type Reader } from './env-reader.js';
 import { readEventsConfig } from './events.js';
@@ -35,6 +35,7 @@ export function readConfig(env: Env = process.env, overrides: Partial<Config> = 
     ...authFaults(config, (env.AUTH?.trim() ?? '') !== ''),
     ...issuerFaults(config),
     ...retirementFaults(config.retirement),
+    ...engineFaults(config),
   ];
   if (faults.length > 0) throw new ConfigError(faults);
   return Object.freeze({ ...withOwnIssuer(config), ...overrides });

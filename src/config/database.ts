@@ -5,7 +5,7 @@ import { parseDatabaseUrl, parseReadUrl } from './parsers.js';
 const COLLECTIONS = './collections';
 
 /** Reads where the data is, and how the service uses the database. */
-export function readDatabase({ read, optional, integer, flag }: Reader) {
+export function readDatabase({ read, optional, oneOf, integer, flag }: Reader) {
   const databaseUrl = optional(
     'DATABASE_URL',
     'a URL, postgres://user:password@host/database; several hosts are separated by commas, and target_session_attrs may be `primary` or `read-write`',
@@ -13,6 +13,8 @@ export function readDatabase({ read, optional, integer, flag }: Reader) {
   );
   return {
     databaseUrl,
+    /** The server of DATABASE_URL: one PostgreSQL, or the coordinator of a Citus cluster. */
+    databaseEngine: oneOf('DATABASE_ENGINE', ['postgresql', 'citus']),
     /** The replicas that read; undefined: the primary does. */
     databaseReadUrl: optional(
       'DATABASE_READ_URL',
@@ -44,4 +46,19 @@ export function readDatabase({ read, optional, integer, flag }: Reader) {
     idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL', 86_400, 1, 31_536_000),
     idempotencyMaxBytes: integer('IDEMPOTENCY_MAX_BYTES', 268_435_456, 1_048_576, 999_999_999_999),
   };
+}
+
+/** What cannot be combined with a Citus cluster. */
+export function engineFaults(config: {
+  readonly databaseEngine: string;
+  readonly databaseUrl: string | undefined;
+  readonly databaseReadUrl: string | undefined;
+}): string[] {
+  if (config.databaseEngine !== 'citus') return [];
+  return [
+    ...(config.databaseUrl === undefined ? ['DATABASE_ENGINE=citus needs DATABASE_URL'] : []),
+    ...(config.databaseReadUrl === undefined
+      ? []
+      : ['DATABASE_READ_URL cannot be combined with DATABASE_ENGINE=citus']),
+  ];
 }

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Run } from './db.js';
+import type { Engine } from './engine.js';
 import { noteFeedEpoch } from './feed-epoch.js';
 import { Dialler } from './pool/host-dialler.js';
 import { HostOrder } from './pool/host-order.js';
@@ -10,6 +11,7 @@ import { prepared } from './pool/prepared.js';
 /** A connection of its own for COPY in both directions, without time limits. */
 export interface BulkConnection {
   readonly run: Run;
+  readonly engine: Engine;
   /** Runs statements without parameters, several at once if they are separated by semicolons. */
   execute(text: string): Promise<void>;
   /** Sends rows to a `copy ... from stdin`, in the text format. Rejects with the server's error. */
@@ -25,12 +27,13 @@ const CONNECT_MS = 30_000;
 export interface BulkSettings {
   readonly events: boolean;
   readonly tombstones: boolean;
+  readonly databaseEngine?: Engine;
 }
 
 /** Opens the connection for `work`, and closes it. */
 export async function withBulkConnection<T>(
   url: string,
-  { events, tombstones }: BulkSettings,
+  { events, tombstones, databaseEngine: engine = 'postgresql' }: BulkSettings,
   work: (connection: BulkConnection) => Promise<T>,
 ): Promise<T> {
   const settings = {
@@ -50,6 +53,7 @@ export async function withBulkConnection<T>(
   try {
     return await work({
       run: (text, args) => prepared(sql, text, args),
+      engine,
       execute: async (text) => void (await sql.unsafe(text)),
       copyIn: (text, rows) => sendRows(sql, text, rows),
       copyOut: async (text, consume) => {

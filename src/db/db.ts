@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { type Peer, peerOf } from '../telemetry/database-address.js';
 import { createDbMetrics, type DbMetrics } from '../telemetry/metrics.js';
 import { nameOf, trackWait } from '../telemetry/wait-tracking.js';
+import { type Engine, PLAN_CACHE_MODES } from './engine.js';
 import { noteFeedEpoch } from './feed-epoch.js';
 import { copy } from './pool/copy.js';
 import { countedLease } from './pool/counted-lease.js';
@@ -38,6 +39,7 @@ export interface Db {
   listen(channel: string, listening: Listening): () => Promise<void>;
   readonly metrics: DbMetrics;
   readonly peer: Peer;
+  readonly engine: Engine;
   close(): Promise<void>;
 }
 
@@ -57,6 +59,7 @@ export interface DbOptions {
   readonly events: boolean;
   /** Whether the triggers record tombstones of these sessions' deletions. */
   readonly tombstones: boolean;
+  readonly engine?: Engine;
 }
 
 /** Maximum number of callers that wait for each connection of an exclusive pool: leases take long. */
@@ -86,7 +89,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const stream = limited('stream', streams * (1 + MAX_WAITING));
   const withLease = countedLease(metrics);
   const cancel = async (pid: string): Promise<void> => {
-    await pipelined.run((sql) => prepared(sql, 'select pg_cancel_backend($1)', [pid]));
+    await pipelined.run((sql) => prepared(sql, 'select pg_cancel_backend($1::integer)', [pid]));
   };
   const listeners: (() => Promise<void>)[] = [];
   return {
@@ -109,6 +112,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
     },
     metrics,
     peer: peerOf(url),
+    engine: options.engine ?? 'postgresql',
     close: async () => {
       const pools = [pipelined, searching, transactions, copies].map((pool) => pool.end());
       await Promise.all([...listeners.map((end) => end()), ...pools]);
@@ -117,7 +121,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
 }
 
 /** Session settings of each kind of connection. */
-function settingsOf({ timeoutMs, queryTimeoutMs, tombstones, events }: DbOptions) {
+function settingsOf({ timeoutMs, queryTimeoutMs, tombstones, events, engine = 'postgresql' }: DbOptions) {
   // The server detects a lost client, and releases what it held.
   const keepalives = { tcp_keepalives_idle: 30, tcp_keepalives_interval: 10, tcp_keepalives_count: 3 };
   const limits = {
@@ -129,11 +133,10 @@ function settingsOf({ timeoutMs, queryTimeoutMs, tombstones, events }: DbOptions
     tcp_user_timeout: timeoutMs,
   };
   return {
-    // One plan for all arguments: each of these statements uses an index, and planning takes longer than running. A plan
-    // made while a table was small must not scan it later.
+    // A plan made while a table was small must not scan it later.
     short: {
       ...limits,
-      plan_cache_mode: 'force_generic_plan',
+      plan_cache_mode: PLAN_CACHE_MODES[engine],
       enable_seqscan: 'off',
       jit: 'off',
       'plinth.tombstones': tombstones ? 'on' : 'off',

@@ -3,7 +3,7 @@ import postgres from 'postgres';
 import { driverUrl } from '../database-url.js';
 import { ExitError } from '../exit-error.js';
 import type { Run } from './db.js';
-import { listMigrations, readSql } from './sql-files.js';
+import { DISTRIBUTION, type Engine, migrationsOn } from './engine.js';
 
 /** The database cannot be used as it is; the message is one line. */
 export class DatabaseError extends ExitError {}
@@ -28,7 +28,7 @@ export const MIN_VERSION = 150_000;
  * lock serializes services that start together. Throws DatabaseError when the database is unavailable or too old, when a
  * migration fails, or when an applied one has changed.
  */
-export async function migrate(url: string, timeoutMs: number): Promise<void> {
+export async function migrate(url: string, timeoutMs: number, engine: Engine = 'postgresql'): Promise<void> {
   const sql = postgres(driverUrl(url), {
     max: 1,
     connect_timeout: Math.max(1, Math.ceil(timeoutMs / 1000)),
@@ -39,7 +39,8 @@ export async function migrate(url: string, timeoutMs: number): Promise<void> {
   try {
     await requireVersion(sql);
     await sql`select pg_advisory_lock(${LOCK[0]!}::integer, ${LOCK[1]!}::integer)`;
-    await applyMissing(sql);
+    if (engine === 'citus') await requireCluster(sql);
+    await applyMissing(sql, engine);
   } catch (error) {
     if (error instanceof DatabaseError) throw error;
     const { message } = error as Error;
@@ -53,7 +54,7 @@ export async function migrate(url: string, timeoutMs: number): Promise<void> {
  * Whether a database has all migrations of this version, in one query on an open connection. False also after an error,
  * which `migrate` then reports.
  */
-export async function isMigrated(run: Run): Promise<boolean> {
+export async function isMigrated(run: Run, engine: Engine = 'postgresql'): Promise<boolean> {
   try {
     const [row] = await run(
       `select current_setting('server_version_num')::integer as version,
@@ -61,8 +62,10 @@ export async function isMigrated(run: Run): Promise<boolean> {
       [],
     );
     const applied = new Set(String(row!.applied).split(' '));
-    const known = readMigrations().map(({ name, checksum }) => name + checksum);
-    return (row!.version as number) >= MIN_VERSION && known.every((step) => applied.has(step));
+    const known = readMigrations(engine).map(({ name, checksum }) => name + checksum);
+    // A distributed database is refused by `migrate`.
+    const isOther = engine === 'postgresql' && String(row!.applied).includes(DISTRIBUTION);
+    return !isOther && (row!.version as number) >= MIN_VERSION && known.every((step) => applied.has(step));
   } catch {
     return false;
   }
@@ -88,11 +91,23 @@ async function requireVersion(sql: postgres.Sql): Promise<void> {
     );
 }
 
+async function requireCluster(sql: postgres.Sql): Promise<void> {
+  const [row] = await sql<{ isCluster: boolean }[]>`
+    select exists (select from pg_extension where extname = 'citus') as "isCluster"`;
+  if (row?.isCluster) return;
+  throw new DatabaseError(
+    'DATABASE_ENGINE=citus needs a database with the extension citus that knows its nodes: docs/high-availability.md',
+  );
+}
+
 /** What is to be done before this version runs: migrations to apply, and applied ones whose files are others. */
-export async function pendingMigrations(run: Run): Promise<{ missing: string[]; changed: string[] }> {
+export async function pendingMigrations(
+  run: Run,
+  engine: Engine = 'postgresql',
+): Promise<{ missing: string[]; changed: string[] }> {
   const rows = await run('select name, checksum from migrations', []);
   const applied = new Map(rows.map(({ name, checksum }) => [String(name), String(checksum)]));
-  const known = readMigrations();
+  const known = readMigrations(engine);
   return {
     missing: known.filter(({ name }) => !applied.has(name)).map(({ name }) => name),
     changed: known
@@ -101,12 +116,14 @@ export async function pendingMigrations(run: Run): Promise<{ missing: string[]; 
   };
 }
 
-async function applyMissing(sql: postgres.Sql): Promise<void> {
+async function applyMissing(sql: postgres.Sql, engine: Engine): Promise<void> {
   await sql`create table if not exists migrations (
     name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
   const rows = await sql<{ name: string; checksum: string }[]>`select name, checksum from migrations`;
   const applied = new Map(rows.map((row) => [row.name, row.checksum]));
-  for (const { name, text, checksum } of readMigrations()) {
+  if (engine === 'postgresql' && applied.has(DISTRIBUTION))
+    throw new DatabaseError('the records of this database are distributed: set DATABASE_ENGINE=citus');
+  for (const { name, text, checksum } of readMigrations(engine)) {
     const before = applied.get(name);
     if (before === checksum) continue;
     if (before !== undefined)
@@ -124,15 +141,13 @@ async function applyMissing(sql: postgres.Sql): Promise<void> {
 
 /** The name of the last migration of this version. */
 export function newestMigration(): string {
-  return readMigrations().at(-1)!.name;
+  return readMigrations('postgresql').at(-1)!.name;
 }
 
-function readMigrations(): Migration[] {
-  return listMigrations()
-    .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
-    .sort()
-    .map((name) => {
-      const text = readSql(`migrations/${name}`);
-      return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
-    });
+function readMigrations(engine: Engine): Migration[] {
+  return migrationsOn(engine).map(({ name, text }) => ({
+    name,
+    text,
+    checksum: createHash('sha256').update(text).digest('hex'),
+  }));
 }

@@ -43,7 +43,8 @@ export async function openDatabase(
   };
   return await orClose(close, async () => {
     await requireSession(db.run);
-    if (!(await isMigrated(db.run))) await migrate(server.url, config.dbTimeoutMs);
+    const { databaseEngine: engine } = config;
+    if (!(await isMigrated(db.run, engine))) await migrate(server.url, config.dbTimeoutMs, engine);
     return { db, url: server.url, close };
   });
 }
@@ -60,12 +61,12 @@ export async function openPrepared(config: Config, _log: Log, { metrics }: OpenO
 
 /** Starts the server and brings its schema up to date, for workers to connect. Throws EmbeddedError and DatabaseError. */
 export async function prepareDatabase(
-  config: ServerConfig & Pick<Config, 'dbTimeoutMs'>,
+  config: ServerConfig & Pick<Config, 'dbTimeoutMs' | 'databaseEngine'>,
   log: Log,
 ): Promise<Server> {
   const server = await openServer(config, log, false);
   return await orClose(server.close, async () => {
-    await migrate(server.url, config.dbTimeoutMs);
+    await migrate(server.url, config.dbTimeoutMs, config.databaseEngine);
     return server;
   });
 }
@@ -102,6 +103,7 @@ export function connectAs(config: Config, url: string, metrics: DbMetrics | unde
     queryTimeoutMs: config.queryTimeoutMs,
     tombstones: config.tombstones,
     events: config.events,
+    engine: config.databaseEngine,
   };
   return connect(url, options, metrics);
 }

@@ -8,9 +8,6 @@ export const POOLER = {
   advice: 'connect to PostgreSQL itself. Each process has few connections (DB_CONNECTIONS)',
 };
 
-/** Values of plan_cache_mode that no session of the service has. */
-const DEFAULTS = new Set<unknown>(['auto', 'force_custom_plan']);
-
 /** The server has no prepared statement of this name: it was prepared in another session. */
 const NO_SUCH_STATEMENT = '26000';
 
@@ -28,8 +25,8 @@ export function isPoolerError(error: unknown): boolean {
 export async function requireSession(run: Run): Promise<void> {
   let isSet: boolean;
   try {
-    const [row] = await run(`select current_setting('plan_cache_mode') as mode`, []);
-    isSet = !DEFAULTS.has(row!.mode);
+    const [row] = await run(`select current_setting('plinth.events', true) as events`, []);
+    isSet = typeof row!.events === 'string';
   } catch (error) {
     isSet = !isPoolerError(error);
   }

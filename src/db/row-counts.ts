@@ -1,4 +1,5 @@
 import type { Db, Run } from './db.js';
+import { statementsOn } from './engine.js';
 import { fill, readStatements } from './statements.js';
 
 const SQL = readStatements('row-counts.sql');
@@ -23,7 +24,7 @@ export function compact(db: Db, table: string, bucketRows = BUCKET_ROWS, runMs =
     await run(SQL.get('open')!, [table]);
     if ((await run(SQL.get('lock')!, [table])).length === 0) return false;
     await run(SQL.get('compact')!, [table, bucketRows]);
-    const split = fill(SQL.get('split')!, { table });
+    const split = fill(statementsOn(db.engine, 'row-counts.sql').get('split')!, { table });
     do {
       if ((await run(split, [table, bucketRows])).length === 0) return false;
     } while (performance.now() - since < runMs);

@@ -8,7 +8,7 @@ export function readSql(file: string): string {
   return readFileSync(new URL(file, SQL_DIR), 'utf8');
 }
 
-/** The names of the files in sql/migrations. */
-export function listMigrations(): string[] {
-  return readdirSync(new URL('migrations/', SQL_DIR));
+/** The names of the files in a folder of migrations. */
+export function listMigrations(folder: string): string[] {
+  return readdirSync(new URL(`${folder}/`, SQL_DIR));
 }

@@ -1,5 +1,5 @@
 import type { Run } from '../db/db.js';
-import { readStatements } from '../db/statements.js';
+import { type Engine, statementsOn } from '../db/engine.js';
 
 /** What the database has of one table. */
 export interface ExistingTable {
@@ -20,9 +20,8 @@ export interface Catalog {
   readonly tables: ReadonlyMap<string, ExistingTable>;
   /** The applied declarations by collection, as JSON text. */
   readonly applied: ReadonlyMap<string, string>;
+  readonly engine: Engine;
 }
-
-const STATEMENTS = readStatements('collections.sql');
 
 /** The comment on a column that is not complete yet. */
 export const FILLING = 'plinth: being filled';
@@ -41,10 +40,11 @@ interface Row {
 }
 
 /** Reads the state in one statement. `names` are the tables of interest. */
-export async function readCatalog(run: Run, names: readonly string[]): Promise<Catalog> {
-  const [row] = await run(STATEMENTS.get('catalog')!, [JSON.stringify(names)]);
+export async function readCatalog(run: Run, names: readonly string[], engine: Engine): Promise<Catalog> {
+  const [row] = await run(statementsOn(engine, 'collections.sql').get('catalog')!, [JSON.stringify(names)]);
   const { tables, applied } = JSON.parse(row!.state as string) as Row;
   return {
+    engine,
     tables: new Map(
       tables.map((table) => [
         table.name,
@@ -65,4 +65,10 @@ export async function readCatalog(run: Run, names: readonly string[]): Promise<C
     ),
     applied: new Map(applied.map(({ name, declaration }) => [name, declaration])),
   };
+}
+
+/** The engine of a database with the schema. */
+export async function engineOf(run: Run): Promise<Engine> {
+  const [row] = await run("select to_regclass('distributed_collections') is not null as distributed", []);
+  return row?.distributed === true ? 'citus' : 'postgresql';
 }

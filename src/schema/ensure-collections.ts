@@ -1,4 +1,4 @@
-import type { Run } from '../db/db.js';
+import type { Db } from '../db/db.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { ExitError } from '../exit-error.js';
 import type { Log } from '../telemetry/log.js';
@@ -17,14 +17,14 @@ class SchemaError extends ExitError {
  * with the plan. Throws DeclarationError, and DatabaseError if stored records violate a declaration.
  */
 export async function ensureCollections(
-  database: { readonly db: { readonly run: Run }; readonly url: string },
+  database: { readonly db: Pick<Db, 'run' | 'engine'>; readonly url: string },
   declarations: Declarations,
   mode: 'auto' | 'check',
   log: Log,
 ): Promise<void> {
-  const { run } = database.db;
+  const { run, engine } = database.db;
   const { collections } = declarations;
-  const catalog = await readCatalog(run, namesOf(collections));
+  const catalog = await readCatalog(run, namesOf(collections), engine);
   const isRecorded = collections.every((each) => catalog.applied.get(each.name) === appliedText(each));
   // Loaded on demand: a start with known declarations takes less time without it.
   if (!isRecorded) (await import('../declarations/check-declarations.js')).checkDeclarations(declarations);

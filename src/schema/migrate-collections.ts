@@ -1,5 +1,6 @@
 import type { Resource } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
+import type { Engine } from '../db/engine.js';
 import { DatabaseError } from '../db/migrate.js';
 import { type SchemaConnection, withSchemaConnection } from '../db/schema-connection.js';
 import { readStatements } from '../db/statements.js';
@@ -7,7 +8,7 @@ import type { Declaration } from '../declarations/declaration.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { findViolations, runStep, type Violations } from './apply-plan.js';
-import { readCatalog } from './catalog.js';
+import { engineOf, readCatalog } from './catalog.js';
 import { appliedText, type Plan, planChanges } from './plan.js';
 import type { Step } from './step.js';
 
@@ -31,7 +32,7 @@ export interface CheckedPlan extends Plan {
 
 /** Plans without changing anything. Throws DatabaseError. */
 export function planCollections(url: string, declarations: Declarations): Promise<CheckedPlan> {
-  return withSchemaConnection(url, ({ run }) => checkedPlan(run, declarations));
+  return withSchemaConnection(url, async ({ run }) => checkedPlan(run, declarations, await engineOf(run)));
 }
 
 /**
@@ -47,7 +48,8 @@ export function migrateCollections(
   return withSchemaConnection(url, async (connection) => {
     const { run } = connection;
     await run('select pg_advisory_lock($1::integer, $2::integer)', LOCK);
-    const plan = await checkedPlan(run, declarations);
+    const engine = await engineOf(run);
+    const plan = await checkedPlan(run, declarations, engine);
     const violating = plan.violations.filter(({ violating }) => violating > 0);
     if (violating.length > 0 && !options.allowViolations)
       throw new DatabaseError(violating.map(violationText).join('\n'));
@@ -55,7 +57,7 @@ export function migrateCollections(
     const resources = new Map(resourcesOf(declarations).map((resource) => [resource.name, resource]));
     await runAll(connection, plan.steps, resources, options);
     if (plan.isRenaming) {
-      const rest = planChanges(collections, await readCatalog(run, namesOf(collections)));
+      const rest = planChanges(collections, await readCatalog(run, namesOf(collections), engine));
       await runAll(connection, rest.steps, resources, options);
     }
     if (options.allowDrop) await runAll(connection, plan.drops, resources, options);
@@ -89,9 +91,9 @@ async function runAll(
   }
 }
 
-async function checkedPlan(run: Run, declarations: Declarations): Promise<CheckedPlan> {
+async function checkedPlan(run: Run, declarations: Declarations, engine: Engine): Promise<CheckedPlan> {
   const { collections } = declarations;
-  const plan = planChanges(collections, await readCatalog(run, namesOf(collections)));
+  const plan = planChanges(collections, await readCatalog(run, namesOf(collections), engine));
   const resources = new Map(resourcesOf(declarations).map((resource) => [resource.name, resource]));
   const violations: Violations[] = [];
   for (const { name } of plan.changed) violations.push(await findViolations(run, resources.get(name)!));

@@ -1,8 +1,10 @@
+import type { Engine } from '../db/engine.js';
 import type { Declaration, DeclaredField } from '../declarations/declaration.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import type { Catalog } from './catalog.js';
 import { lockTable, type Step } from './step.js';
 import { type Table, tableOf } from './table.js';
+import { attach } from './table-sql.js';
 import { alterTable, createTable, referenceTables } from './table-steps.js';
 
 /** What brings a database in line with declarations. */
@@ -22,12 +24,15 @@ export const appliedText = ({ schema }: Declaration): string => JSON.stringify(s
 
 /** Plans what is missing. Of a database that is in line, the plan has no steps. */
 export function planChanges(declarations: readonly Declaration[], catalog: Catalog): Plan {
-  const { tables, applied } = catalog;
+  const { tables, applied, engine } = catalog;
   const formerDeclarations = [...applied].map(
     ([name, text]) => ({ name, file: name, schema: JSON.parse(text) }) as Declaration,
   );
   const formerTables = new Map(
-    resourcesWithoutRefs(known(formerDeclarations)).map((resource) => [resource.name, tableOf(resource)]),
+    resourcesWithoutRefs(known(formerDeclarations)).map((resource) => [
+      resource.name,
+      tableOf(resource, engine),
+    ]),
   );
   const steps: Step[] = [];
   const references: Step[] = [];
@@ -35,7 +40,7 @@ export function planChanges(declarations: readonly Declaration[], catalog: Catal
   const renamed = new Set<string>();
   for (const [index, resource] of resourcesWithoutRefs(declarations).entries()) {
     const declaration = declarations[index]!;
-    const table = tableOf(resource);
+    const table = tableOf(resource, engine);
     const was = declaration.schema['x-collection']?.was;
     const existing = tables.get(table.name);
     if (existing) {
@@ -54,7 +59,7 @@ export function planChanges(declarations: readonly Declaration[], catalog: Catal
     .filter(
       (name) => tables.has(name) && !renamed.has(name) && !declarations.some((each) => each.name === name),
     )
-    .map(dropTable);
+    .map((name) => dropTable(name, engine));
   return { steps: [...steps, ...references], isRenaming: renamed.size > 0, drops, changed };
 }
 
@@ -96,13 +101,17 @@ function renameTable(was: string, table: Table, former: Table | undefined): Step
     sql: [
       `alter table ${was} rename to ${table.name}`,
       ...pairs.map((name) => `alter index if exists ${name} rename to ${rename(name)}`),
-      ...(former?.foreignKeys ?? []).map(
-        ({ name }) => `alter table ${table.name} rename constraint ${name} to ${rename(name)}`,
-      ),
-      ...['created_events', 'updated_events', 'deleted_events', 'inserted', 'deleted'].map(
-        (suffix) => `drop trigger ${was}_${suffix} on ${table.name}`,
-      ),
-      `select attach_collection('${table.name}'${table.owner === undefined ? '' : `, '${table.owner}'`})`,
+      ...(table.distribution
+        ? [`select rename_distributed_collection('${was}', '${table.name}')`]
+        : [
+            ...(former?.foreignKeys ?? []).map(
+              ({ name }) => `alter table ${table.name} rename constraint ${name} to ${rename(name)}`,
+            ),
+            ...['created_events', 'updated_events', 'deleted_events', 'inserted', 'deleted'].map(
+              (suffix) => `drop trigger ${was}_${suffix} on ${table.name}`,
+            ),
+            ...attach(table),
+          ]),
       `update counts set collection = '${table.name}' where collection = '${was}'`,
       `update blocks set collection = '${table.name}' where collection = '${was}'`,
       `update collections set name = '${table.name}' where name = '${was}'`,
@@ -110,12 +119,13 @@ function renameTable(was: string, table: Table, former: Table | undefined): Step
   };
 }
 
-function dropTable(name: string): Step {
+function dropTable(name: string, engine: Engine): Step {
   return {
     title: `Remove the collection ${name}`,
     locks: lockTable(name),
     loses: `all records of ${name}`,
     sql: [
+      ...(engine === 'citus' ? [`select forget_distributed_collection('${name}')`] : []),
       `drop table ${name} cascade`,
       `delete from counts where collection = '${name}'`,
       `delete from blocks where collection = '${name}'`,

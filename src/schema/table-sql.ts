@@ -15,20 +15,41 @@ export function createIndex(table: string, { name, definition, isUnique }: Index
 }
 
 export function addForeignKey(
-  table: string,
-  { name, column, to, onDelete }: ForeignKey,
+  { name: table, distribution }: Table,
+  { name, field, column, to, onDelete }: ForeignKey,
   suffix: string,
 ): string {
+  if (distribution)
+    return `select refer_to('${table}', '${column}', ${quoted(field)}, '${to}', '${onDelete}')`;
   return `alter table ${table} add constraint ${name} foreign key (${column}) references ${to} (id) ${ACTIONS[onDelete].sql}${suffix}`;
 }
 
-export const attach = ({ name, owner }: Table) =>
-  `select attach_collection('${name}'${owner === undefined ? '' : `, '${owner}'`})`;
+export function dropForeignKey({ name: table, distribution }: Table, name: string): string[] {
+  if (distribution) return [`select stop_referring('${table}', '${name}')`];
+  return [
+    `alter table ${table} drop constraint if exists ${name}`,
+    `drop function if exists ${name}_null() cascade`,
+  ];
+}
+
+/** Makes the database count records and record events. */
+export function attach({ name, owner, distribution }: Table): string[] {
+  const ownerSql = owner === undefined ? '' : `, '${owner}'`;
+  if (!distribution) return [`select attach_collection('${name}'${ownerSql})`];
+  const { parent, unique } = distribution;
+  return [
+    `select distribute_collection('${name}'${ownerSql || ', null'}, ${parent === undefined ? 'null' : `'${parent}'`})`,
+    `select set_unique_columns('${name}', '{${unique.join(',')}}')`,
+  ];
+}
 
 /** What removes the field from the documents when the record that it refers to is deleted. */
-export function nullTrigger(table: string, { name, column, to, onDelete, field }: ForeignKey): string[] {
-  if (onDelete !== 'null') return [];
-  const member = `'${field.replaceAll("'", "''")}'`;
+export function nullTrigger(
+  { name: table, distribution }: Table,
+  { name, column, to, onDelete, field }: ForeignKey,
+): string[] {
+  if (onDelete !== 'null' || distribution) return [];
+  const member = quoted(field);
   return [
     `create or replace function ${name}_null() returns trigger language plpgsql as $$
 begin
@@ -41,3 +62,5 @@ end $$`,
     `create or replace trigger ${name}_null before delete on ${to} for each row execute function ${name}_null()`,
   ];
 }
+
+const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;

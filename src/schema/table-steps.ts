@@ -2,7 +2,7 @@ import type { Column } from '../collection/column.js';
 import { type Catalog, type ExistingTable, FILLING } from './catalog.js';
 import { lockTable, NO_LOCK, type Step } from './step.js';
 import type { Table } from './table.js';
-import { ACTIONS, addForeignKey, attach, createIndex, nullTrigger } from './table-sql.js';
+import { ACTIONS, addForeignKey, attach, createIndex, dropForeignKey, nullTrigger } from './table-sql.js';
 
 /** The columns that every collection has. */
 const BASE_COLUMNS = [
@@ -21,17 +21,18 @@ export function createTable(table: Table): Step {
     sql: [
       `create table ${table.name} (\n  ${columns.join(',\n  ')}\n)`,
       ...table.indexes.map((index) => createIndex(table.name, index)),
-      attach(table),
+      ...attach(table),
     ],
   };
 }
 
 /** The foreign keys of a new table; they are added when all tables exist. */
-export function referenceTables({ name, foreignKeys }: Table): Step[] {
+export function referenceTables(table: Table): Step[] {
+  const { name, foreignKeys } = table;
   return foreignKeys.map((key) => ({
     title: `Make ${name}.${key.column} refer to ${key.to}`,
     locks: lockTable(`${name} and ${key.to}`),
-    sql: [addForeignKey(name, key, ''), ...nullTrigger(name, key)],
+    sql: [addForeignKey(table, key, ''), ...nullTrigger(table, key)],
   }));
 }
 
@@ -134,10 +135,7 @@ function foreignKeySteps(
     steps.push({
       title: `Remove the reference ${name}`,
       locks: lockTable(table.name),
-      sql: [
-        `alter table ${table.name} drop constraint if exists ${name}`,
-        `drop function if exists ${name}_null() cascade`,
-      ],
+      sql: dropForeignKey(table, name),
     });
   for (const key of former?.foreignKeys ?? [])
     if (foreignKeys.has(key.name) && !table.foreignKeys.some(({ name }) => name === key.name)) drop(key.name);
@@ -152,8 +150,10 @@ function foreignKeySteps(
       steps.push({
         title: `Make ${table.name}.${key.column} refer to ${key.to}`,
         locks: lockTable(`${table.name} and ${key.to}`),
-        sql: [addForeignKey(table.name, key, ' not valid'), ...nullTrigger(table.name, key)],
+        sql: [addForeignKey(table, key, ' not valid'), ...nullTrigger(table, key)],
       });
+    // On Citus the step before checks them.
+    if (table.distribution) continue;
     steps.push({
       title: `Check that the records of ${table.name} refer to existing ${key.to}`,
       locks: NO_LOCK,
@@ -167,12 +167,14 @@ function foreignKeySteps(
 function triggerSteps(table: Table, former: Table | undefined, { triggers }: ExistingTable): Step[] {
   const needed = ['created_events', 'updated_events', 'deleted_events', 'inserted', 'deleted'];
   const isAttached = needed.every((suffix) => triggers.has(`${table.name}_${suffix}`));
-  if (isAttached && (former === undefined || former.owner === table.owner)) return [];
+  const unique = ({ distribution }: Table) => distribution?.unique.join();
+  const isSame = former === undefined || (former.owner === table.owner && unique(former) === unique(table));
+  if (isAttached && isSame) return [];
   return [
     {
       title: `Attach counting and events to ${table.name}`,
       locks: lockTable(table.name),
-      sql: [attach(table)],
+      sql: attach(table),
     },
   ];
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Column } from '../collection/column.js';
 import { comparable, type Resource, referenceName, searchSql, uniqueName } from '../collection/resource.js';
+import type { Engine } from '../db/engine.js';
 
 /** An index that a declaration needs. Its name says what it is, so that an index of this name is never another one. */
 export interface Index {
@@ -27,17 +28,28 @@ export interface Table {
   readonly foreignKeys: readonly ForeignKey[];
   /** The column with the id of the user that owns a record: `self` may read its events. */
   readonly owner: string | undefined;
+  /** How the records are distributed; undefined: they are in one PostgreSQL. */
+  readonly distribution: Distribution | undefined;
+}
+
+/** The distribution of a collection's records on Citus. */
+export interface Distribution {
+  /** The column that decides the shard of a record; undefined: its id does. */
+  readonly parent: string | undefined;
+  /** The columns with unique values, which no index can enforce. */
+  readonly unique: readonly string[];
 }
 
 /** The table of a collection. */
-export function tableOf(resource: Resource): Table {
+export function tableOf(resource: Resource, engine: Engine): Table {
   const { name, columns, references } = resource;
   const columnName = (field: string) => columns.get(field)!.name;
+  const distribution = engine === 'citus' ? distributionOf(resource) : undefined;
   return {
     name,
     columns: [...columns.values()],
     indexes: [
-      ...resource.unique.map(({ field }) => uniqueIndex(name, columns.get(field)!)),
+      ...resource.unique.map(({ field }) => uniqueIndex(name, columns.get(field)!, !distribution)),
       ...resource.filterable.flatMap((field) => indexesOf(resource, field, columns.get(field)!)),
       ...searchIndexes(resource),
     ],
@@ -49,11 +61,21 @@ export function tableOf(resource: Resource): Table {
       onDelete,
     })),
     owner: resource.owner ? 'id' : resource.isOwned ? columnName(resource.parent!.field) : undefined,
+    distribution,
   };
 }
 
-function uniqueIndex(table: string, column: Column): Index {
-  return { name: uniqueName(table, column.name), definition: `(${comparable(column)})`, isUnique: true };
+/** Children are in the shard of their parent, if each has one for as long as it exists. */
+function distributionOf({ columns, parent, schema, unique }: Resource): Distribution {
+  const hasParent = parent && parent.onDelete !== 'null' && schema.required.includes(parent.field);
+  return {
+    parent: hasParent ? columns.get(parent.field)!.name : undefined,
+    unique: unique.map(({ field }) => columns.get(field)!.name),
+  };
+}
+
+function uniqueIndex(table: string, column: Column, isUnique: boolean): Index {
+  return { name: uniqueName(table, column.name), definition: `(${comparable(column)})`, isUnique };
 }
 
 /** The indexes for filters and orders. Records without the field are last in both directions, which takes two indexes. */

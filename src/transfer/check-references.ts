@@ -1,12 +1,13 @@
 import type { Column } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
+import type { BulkConnection } from '../db/bulk-connection.js';
 import type { Run } from '../db/db.js';
 import { fill } from '../db/statements.js';
 import { duplicate, unknownReference } from '../errors/record-errors.js';
 import { isObject, type Json, member, setMember } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import type { Draft } from './batch.js';
-import { STATEMENTS } from './import-statements.js';
+import { recordStatements, STATEMENTS } from './import-statements.js';
 import { LEGACY_ID } from './record-id.js';
 
 /** Called for each record that is refused, with its place and the error that it caused. */
@@ -77,7 +78,7 @@ async function findNewIds(
 
 /** Refuses drafts that refer to missing records; locks those that they refer to. */
 export async function requireReferences(
-  run: Run,
+  { run, engine }: Pick<BulkConnection, 'run' | 'engine'>,
   drafts: readonly Draft[],
   resource: Resource,
   refuse: Refuse,
@@ -88,7 +89,7 @@ export async function requireReferences(
     const valid = drafts.filter(({ row }) => row && row.columns[at] !== null);
     const ids = new Set(valid.map(({ row }) => row!.columns[at] as string));
     if (ids.size === 0) continue;
-    const text = fill(STATEMENTS.get('existing')!, { table: to });
+    const text = fill(recordStatements(engine).get('existing')!, { table: to });
     const rows = await run(text, [JSON.stringify([...ids])]);
     const existing = new Set(rows.map(({ id }) => id));
     // A batch may refer to itself.

@@ -6,7 +6,7 @@ import { checkDrafts, type Draft, type RecordRules, readDrafts } from './batch.j
 import { followReferences } from './check-references.js';
 import { type Chunk, chunksOf, type Position } from './chunks.js';
 import { columnsOf } from './csv-record.js';
-import { STATEMENTS } from './import-statements.js';
+import { recordStatements, STATEMENTS } from './import-statements.js';
 import { dropIndexes } from './indexes.js';
 import type { Input } from './input.js';
 import { type Progress, recordProgress } from './progress.js';
@@ -160,8 +160,9 @@ export class CollectionImport {
   }
 
   async #isEmpty(): Promise<boolean> {
-    const text = fill(STATEMENTS.get('is_empty')!, { table: this.source.collection });
-    const [row] = await this.run.connection.run(text, []);
+    const { run, engine } = this.run.connection;
+    const text = fill(recordStatements(engine).get('is_empty')!, { table: this.source.collection });
+    const [row] = await run(text, []);
     return row?.empty === true;
   }
 

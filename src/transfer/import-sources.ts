@@ -62,8 +62,8 @@ export async function importSources(
   let fault: unknown;
   try {
     await withBulkConnection(target.url, target, async (connection) => {
-      // After a crash of the server, its progress is that of its records.
-      await connection.execute('set synchronous_commit = off');
+      // After a crash of the server, its progress is that of its records. On Citus these are on other servers.
+      if (connection.engine === 'postgresql') await connection.execute('set synchronous_commit = off');
       const key = keyOf(sources, options);
       const progress = await openProgress(connection.run, key, options.resume);
       const run: ImportRun = {

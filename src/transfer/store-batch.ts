@@ -6,7 +6,7 @@ import { isDataError, problemOf } from '../db/database-errors.js';
 import { fill } from '../db/statements.js';
 import type { Draft, Row } from './batch.js';
 import { type Refuse, requireReferences, requireUnique } from './check-references.js';
-import { STATEMENTS } from './import-statements.js';
+import { recordStatements, STATEMENTS } from './import-statements.js';
 
 /** The records of a chunk that were refused. */
 export class Refusals {
@@ -57,7 +57,7 @@ export async function storeBatch(
   const { run, execute } = connection;
   await execute('begin');
   try {
-    await requireReferences(run, drafts, resource, refusals.add);
+    await requireReferences(connection, drafts, resource, refusals.add);
     await requireUnique(run, drafts, resource, refusals.add);
     const { end } = refusals;
     const valid = drafts.filter(({ row, place }) => row && place < end);
@@ -82,12 +82,15 @@ async function copyRows(
   drafts: readonly Draft[],
   refusals: Refusals,
 ): Promise<readonly Draft[]> {
-  const { execute, copyIn } = connection;
+  const { execute, copyIn, engine } = connection;
   const columns = [...resource.columns.values()].map(({ name }) => `, ${name}`).join('');
-  const text = fill(STATEMENTS.get('copy_records')!, { table: resource.name, columns });
+  const statements = recordStatements(engine);
+  const statement = (name: string) => fill(statements.get(name) ?? '', { table: resource.name, columns });
   await execute('savepoint batch');
   try {
-    await copyIn(text, Buffer.from(drafts.map(({ row }) => (row as Row).text).join('')));
+    if (engine === 'citus') await execute(statement('prepare_copy'));
+    await copyIn(statement('copy_records'), Buffer.from(drafts.map(({ row }) => (row as Row).text).join('')));
+    if (engine === 'citus') await execute(statement('store_copied'));
     await execute('release savepoint batch');
     return drafts;
   } catch (error) {

@@ -3,6 +3,7 @@ import postgres from 'postgres';
 import t from 'tap';
 import { connect } from '../../src/db/db.js';
 import { prune } from '../../src/db/maintenance.js';
+import { LOCKS } from '../support/citus.js';
 import { onlyBuiltIn } from '../support/names.js';
 import { startProcess } from '../support/process.js';
 import { RETENTION, send, testDatabase, testService } from '../support/service.js';
@@ -122,10 +123,10 @@ t.test('one still in flight is 409 with Retry-After', async (t) => {
   let first: ReturnType<typeof patch> | undefined;
   // While another session holds the record, the first request cannot end.
   await sql.begin(async (tx) => {
-    await tx`select 1 from items for update`;
+    await tx`select 1 from items where id = ${json.id} for update`;
     first = patch();
     for (;;) {
-      const [row] = await tx`select count(*)::integer as n from pg_locks where not granted`;
+      const [row] = await tx`select count(*)::integer as n from ${tx(LOCKS)} where not granted`;
       if (row!.n > 0) break;
     }
     const second = await patch();

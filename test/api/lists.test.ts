@@ -2,6 +2,7 @@ import http from 'node:http';
 import postgres from 'postgres';
 import t from 'tap';
 import { fill } from '../../bench/harness/data.js';
+import { countRecords } from '../support/citus.js';
 import { onlyBuiltIn } from '../support/names.js';
 import { until } from '../support/process.js';
 import { testProxy } from '../support/proxy.js';
@@ -136,6 +137,7 @@ t.test('the item list in both forms', async (t) => {
 t.test('pages of every order follow each other, however they are found', async (t) => {
   const databaseUrl = await testDatabase(t);
   await fill(databaseUrl, 0, 1100, TABLES);
+  await countRecords(databaseUrl, TABLES[1]);
   const { send } = await testService(t, { DATABASE_URL: databaseUrl });
   for (const sort of ['created_at', 'name', 'price'])
     for (const order of ['asc', 'desc']) {

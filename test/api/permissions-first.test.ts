@@ -1,5 +1,6 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
+import { CITUS_URL } from '../support/citus.js';
 import { makeKey } from '../support/credentials.js';
 import { SIGN_IN } from '../support/names.js';
 import { until } from '../support/process.js';
@@ -37,7 +38,8 @@ async function whileLocked<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   return (await sql.begin(async (tx) => {
-    await tx`select 1 from ${tx(table)} where id = ${id} for update`;
+    if (CITUS_URL === '') await tx`select 1 from ${tx(table)} where id = ${id} for update`;
+    else await tx`select lock_record(${table}, ${id})`;
     return await work();
   })) as T;
 }

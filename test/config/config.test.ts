@@ -427,6 +427,17 @@ t.test('EVENTS accepts on, as without it, or off', async (t) => {
   t.strictSame(faultsOf({ EVENTS: 'no' }), ['EVENTS must be `on` or `off`']);
 });
 
+t.test('a Citus cluster is named by DATABASE_URL, and has no DATABASE_READ_URL', async (t) => {
+  const cluster = { DATABASE_ENGINE: 'citus', DATABASE_URL: 'postgres://h/d' };
+  t.equal(readConfig(cluster).databaseEngine, 'citus');
+  t.equal(readConfig({}).databaseEngine, 'postgresql');
+  t.strictSame(faultsOf({ DATABASE_ENGINE: 'citus' }), ['DATABASE_ENGINE=citus needs DATABASE_URL']);
+  t.strictSame(faultsOf({ ...cluster, DATABASE_READ_URL: 'postgres://r/d' }), [
+    'DATABASE_READ_URL cannot be combined with DATABASE_ENGINE=citus',
+  ]);
+  t.strictSame(faultsOf({ DATABASE_ENGINE: 'mysql' }), ['DATABASE_ENGINE must be `postgresql` or `citus`']);
+});
+
 t.test('a fault shows what the setting is, up to forty characters, and no secret', async (t) => {
   const faults = (env: Env) => {
     try {

@@ -1,6 +1,7 @@
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { CommitHorizon, type Snapshot } from '../../src/events/commit-horizon.js';
+import { CITUS_URL, touchOnCitus } from '../support/citus.js';
 import { startProcess, until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
 import { follow } from './follow.js';
@@ -50,7 +51,9 @@ async function setup(t: Test) {
   const made = await Promise.all(names.map((name) => service.send('POST', '/items', { body: { name } })));
   const [a, b] = made.map(({ json }) => json.id as string) as [string, string];
   const touch = (tx: postgres.Sql, id: string) =>
-    tx`update items set version = version + 1,
+    CITUS_URL !== ''
+      ? touchOnCitus(tx, id)
+      : tx`update items set version = version + 1,
       doc = regexp_replace(doc, '"_version":\\d+', '"_version":' || version + 1) where id = ${id}`;
   return { service, sql, a, b, touch };
 }

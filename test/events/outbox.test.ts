@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
+import { WITH_TRIGGERS } from '../support/citus.js';
 import { startNode } from '../support/process.js';
 import { testDatabase, testService } from '../support/service.js';
 
@@ -156,7 +157,7 @@ t.test('EVENTS=off writes none and has no feed', async (t) => {
   t.equal((await send('GET', '/items')).headers['events-cursor'], undefined);
 });
 
-t.test('changes by SQL of others leave events', async (t) => {
+t.test('changes by SQL of others leave events', WITH_TRIGGERS, async (t) => {
   const { send, databaseUrl } = await testService(t);
   const events = await written(t, databaseUrl);
   await send('POST', '/items', { body: { name: 'one' } });

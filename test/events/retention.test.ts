@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap';
 import { prune } from '../../src/db/maintenance.js';
+import { WITH_TRIGGERS } from '../support/citus.js';
 import { until } from '../support/process.js';
 import { RETENTION, testService } from '../support/service.js';
 import { follow } from './follow.js';
@@ -67,7 +68,7 @@ t.test('nothing beyond the horizon is pruned', async (t) => {
   t.equal(await left(), 5);
 });
 
-t.test('pruning goes on batch after batch', async (t) => {
+t.test('pruning goes on batch after batch', WITH_TRIGGERS, async (t) => {
   const { db, left } = await setup(t);
   await db.run(
     `insert into items (id, updated_at, doc, name)

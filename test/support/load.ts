@@ -3,6 +3,7 @@ import type { Resource } from '../../src/collection/resource.js';
 import type { Json } from '../../src/json.js';
 import { type ImportOptions, importSources, type Load } from '../../src/transfer/import-sources.js';
 import { sourcesOf } from '../../src/transfer/sources.js';
+import { CITUS_URL } from './citus.js';
 
 export interface Outcome extends Load {
   /** Place and reason of each refusal, sorted. */
@@ -31,7 +32,8 @@ export async function load(
   };
   const refusals: string[] = [];
   const nothing = { buildIndexes: async () => undefined, onIndex: () => undefined };
-  const target = { url, resources, events: true, tombstones: false, ...nothing };
+  const databaseEngine = CITUS_URL === '' ? 'postgresql' : 'citus';
+  const target = { url, resources, databaseEngine, events: true, tombstones: false, ...nothing } as const;
   const outcome = await importSources(target, await sourcesOf(input, undefined), {
     strict: false,
     resume: false,

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
+import { ENGINE } from './citus.js';
 import { COLLECTIONS } from './names.js';
 
 /** The names that tests send in Host. */
@@ -54,7 +55,7 @@ export function startProgram(
   const child = spawn(program, args, {
     cwd,
     detached: true,
-    env: { PATH: process.env.PATH, ...COLLECTIONS, ...env },
+    env: { PATH: process.env.PATH, ...COLLECTIONS, ...(env.DATABASE_URL ? ENGINE : {}), ...env },
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   }) as ChildProcessWithoutNullStreams;
   child.stdin?.end(input);

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { migrate } from '../../src/db/migrate.js';
+import { CITUS_URL, closeOnNodes, createCluster, databaseAt, dropOnNodes } from './citus.js';
 import { contractGaps } from './contract.js';
 import { errorGaps } from './provoked-errors.js';
 import { migrateRenamed, writeRenamed } from './renamed.js';
@@ -16,26 +17,31 @@ import { migrateRenamed, writeRenamed } from './renamed.js';
  * passed to tap. Test files are named by their source: `npm test -- test/api/preconditions.test.ts`. The name of a folder
  * in `ALONE` stands for its files, which run apart from the others, since they need the whole machine.
  */
-const ALONE = ['faults', 'postgres-clusters'];
+const ALONE = ['faults', 'postgres-clusters', 'citus'];
+/** What runs on a Citus cluster, besides the tests of test/citus. */
+const ON_CITUS = ['api', 'events'];
 const TEMPLATE = 'plinth_template';
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+if (process.argv[2] === 'citus' && CITUS_URL === '') {
+  process.stdout.write('# SKIP the tests on Citus: CITUS_TEST_URL names no cluster\n');
+  process.exit(0);
+}
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const MIN_MEMORY_BYTES = 8 * 1024 ** 3;
 const dataDir = mkdtempSync(join(fastFolder(), 'plinth-test-'));
 // The data does not need to survive the run.
-const embedded = await startEmbedded({
-  dataDir,
-  settings: ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=400'],
-});
+const embedded =
+  CITUS_URL === ''
+    ? await startEmbedded({
+        dataDir,
+        settings: ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=400'],
+      })
+    : { url: databaseAt(CITUS_URL, 'postgres'), stop: dropTemplates };
 const errorsFolder = mkdtempSync(join(tmpdir(), 'plinth-errors-'));
 const contractFolder = mkdtempSync(join(tmpdir(), 'plinth-contract-'));
 let code = 1;
 try {
-  const sql = postgres(embedded.url, { max: 1, onnotice: () => undefined });
-  await sql.unsafe(`create database ${TEMPLATE}`);
-  await sql.end();
-  await migrate(embedded.url.replace(/\/postgres$/, `/${TEMPLATE}`), 10_000);
-  const renamed = await renamedTemplate();
+  const renamed = CITUS_URL === '' ? await template() : await citusTemplate();
   code = await tap(process.argv.slice(2), {
     PLINTH_TEST_URL: embedded.url,
     PLINTH_TEST_TEMPLATE: TEMPLATE,
@@ -49,6 +55,28 @@ try {
     rmSync(folder, { recursive: true, force: true });
 }
 process.exit(code);
+
+/** Makes the database that tests copy; returns the name of the one for tests with other names for the collections. */
+async function template(): Promise<string> {
+  const sql = postgres(embedded.url, { max: 1, onnotice: () => undefined });
+  await sql.unsafe(`create database ${TEMPLATE}`);
+  await sql.end();
+  await migrate(databaseAt(embedded.url, TEMPLATE), 10_000);
+  return await renamedTemplate();
+}
+
+/** The same on a Citus cluster, where each node has a part of the database; without other names. */
+async function citusTemplate(): Promise<string> {
+  await dropTemplates();
+  await createCluster(CITUS_URL, TEMPLATE);
+  await migrate(databaseAt(CITUS_URL, TEMPLATE), 10_000, 'citus');
+  await closeOnNodes(CITUS_URL, TEMPLATE);
+  return TEMPLATE;
+}
+
+async function dropTemplates(): Promise<void> {
+  await dropOnNodes(CITUS_URL, TEMPLATE);
+}
 
 /** Writes the tests with other names for the collections, and makes their database. */
 async function renamedTemplate(): Promise<string> {
@@ -107,7 +135,9 @@ async function runTap(
 
 /** The files of one folder that runs alone, or all others. */
 function testFiles(folder: string, alone: string | undefined): string[] {
-  const folderOf = (name: string) => ALONE.find((each) => name.startsWith(`${each}${sep}`));
+  const isIn = (name: string) => (each: string) => name.startsWith(`${each}${sep}`);
+  const folderOf = (name: string) =>
+    alone === 'citus' && ON_CITUS.some(isIn(name)) ? alone : ALONE.find(isIn(name));
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.js') && folderOf(name) === alone)
     .map((name) => join(folder, name));

@@ -8,6 +8,7 @@ import type { Test } from 'tap';
 import { type App, type AppOptions, startApp } from '../../src/app.js';
 import { type Config, readConfig } from '../../src/config/config.js';
 import { createLog } from '../../src/telemetry/log.js';
+import { CITUS_URL, createOnNodes, dropOnNodes, ENGINE } from './citus.js';
 import { Contract, type Received } from './contract.js';
 import { COLLECTIONS, TEMPLATE } from './names.js';
 import { HOSTS } from './process.js';
@@ -38,6 +39,11 @@ export async function testDatabase(t: Test, empty = false): Promise<string> {
   if (SERVER_URL === '') throw new Error('run the tests with: npm test');
   const name = `test_${randomBytes(6).toString('hex')}`;
   const template = empty ? 'template0' : TEMPLATE;
+  if (CITUS_URL !== '') {
+    await createOnNodes(CITUS_URL, name, template);
+    t.teardown(() => dropOnNodes(CITUS_URL, name));
+    return SERVER_URL.replace(/\/[^/]*$/, `/${name}`);
+  }
   const sql = postgres(SERVER_URL, { max: 1, onnotice: () => undefined });
   // Only one session may copy a template at a time.
   await sql`select pg_advisory_lock(1)`;
@@ -75,6 +81,7 @@ export async function testService(
   const databaseUrl = env.DATABASE_URL ?? (await testDatabase(t));
   const settings = {
     ...COLLECTIONS,
+    ...ENGINE,
     PORT: '0',
     LOG_LEVEL: 'silent',
     SHUTDOWN_MS: '1000',

@@ -4,13 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
+import { ENGINE } from '../support/citus.js';
 import { testService } from '../support/service.js';
 
 const COMMAND = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
 
 function plinth(args: readonly string[], env: Record<string, string>) {
   return new Promise<{ code: number | null; out: string; err: string }>((resolve) => {
-    const child = spawn(process.execPath, [COMMAND, ...args], { env: { PATH: process.env.PATH, ...env } });
+    const child = spawn(process.execPath, [COMMAND, ...args], {
+      env: { PATH: process.env.PATH, ...ENGINE, ...env },
+    });
     let [out, err] = ['', ''];
     child.stdout.setEncoding('utf8').on('data', (chunk) => {
       out += chunk;

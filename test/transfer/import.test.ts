@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
+import { ENGINE, WITH_TRIGGERS } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { until } from '../support/process.js';
 import { testService } from '../support/service.js';
@@ -18,7 +19,7 @@ interface Started {
 
 function start(args: readonly string[], env: Record<string, string>, stdin?: string): Started {
   const child = spawn(process.execPath, [COMMAND, 'import', ...args], {
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH, ...ENGINE, ...env },
   });
   if (stdin === undefined) child.stdin.end();
   else createReadStream(stdin).pipe(child.stdin);
@@ -166,7 +167,7 @@ t.test('old ids lead to new ones in later imports, and to records of the same fi
   t.equal(ann.legacy_id, 1);
 });
 
-t.test('a constraint that only the database knows refuses one record', async (t) => {
+t.test('a constraint that only the database knows refuses one record', WITH_TRIGGERS, async (t) => {
   const { env, sql } = await library(t);
   const records = Array.from({ length: 100 }, (_, price) => ({ title: `T${price}`, price }));
   await sql.unsafe(`create function deny() returns trigger language plpgsql as

@@ -25,12 +25,12 @@ export async function checkPlan(
 
 async function compare(
   url: string,
-  { migrate }: Config,
+  { migrate, databaseEngine }: Config,
   declarations: Declarations,
   found: Inspection,
 ): Promise<Check[]> {
   if (!found.hasMigrations) return [plan.ok('the first start creates all tables')];
-  const pending = await withSchemaConnection(url, ({ run }) => pendingMigrations(run));
+  const pending = await withSchemaConnection(url, ({ run }) => pendingMigrations(run, databaseEngine));
   if (pending.changed.length > 0)
     return [
       plan.problem(

@@ -1,0 +1,32 @@
+import { listMigrations, readSql } from './sql-files.js';
+import { readStatements } from './statements.js';
+
+/** The server: one PostgreSQL, or a Citus cluster, which distributes the records of collections over its nodes. */
+export type Engine = 'postgresql' | 'citus';
+
+/** The named statements of a file of sql/. Those that differ on Citus are in a file of the same name in sql/citus. */
+export function statementsOn(engine: Engine, file: string): ReadonlyMap<string, string> {
+  const statements = readStatements(file);
+  return engine === 'citus' ? new Map([...statements, ...readStatements(`citus/${file}`)]) : statements;
+}
+
+/** The migration that distributes a database. */
+export const DISTRIBUTION = '0034_distribution.sql';
+
+/** The migrations of an engine in their order: their names, and their texts. Those of Citus follow the others. */
+export function migrationsOn(engine: Engine): { readonly name: string; readonly text: string }[] {
+  const folders = engine === 'citus' ? ['migrations', 'citus/migrations'] : ['migrations'];
+  return folders
+    .flatMap((folder) => listMigrations(folder).map((name) => ({ name, text: readSql(`${folder}/${name}`) })))
+    .filter(({ name }) => /^\d{4}_\w+\.sql$/.test(name))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/**
+ * How statements are planned. On one PostgreSQL once, for all arguments: each statement uses an index, and planning takes
+ * longer than running. Citus finds the shards in the arguments.
+ */
+export const PLAN_CACHE_MODES: Readonly<Record<Engine, string>> = {
+  postgresql: 'force_generic_plan',
+  citus: 'auto',
+};
