@@ -4,10 +4,17 @@ import { readStatements } from './statements.js';
 /** The server: one PostgreSQL, or a Citus cluster, which distributes the records of collections over its nodes. */
 export type Engine = 'postgresql' | 'citus';
 
+const read = new Map<string, ReadonlyMap<string, string>>();
+
 /** The named statements of a file of sql/. Those that differ on Citus are in a file of the same name in sql/citus. */
 export function statementsOn(engine: Engine, file: string): ReadonlyMap<string, string> {
+  const key = `${engine} ${file}`;
+  const known = read.get(key);
+  if (known) return known;
   const statements = readStatements(file);
-  return engine === 'citus' ? new Map([...statements, ...readStatements(`citus/${file}`)]) : statements;
+  const all = engine === 'citus' ? new Map([...statements, ...readStatements(`citus/${file}`)]) : statements;
+  read.set(key, all);
+  return all;
 }
 
 /** The migration that distributes a database. */
