@@ -1,7 +1,7 @@
 -- Reads of distributed collections by id: sql/collection/read.sql says what the names are. The shards of the ids alone are
 -- read; of children, whose ids do not tell the shard, it is a fan-out of one look at an index of each shard.
 
--- name: get ($1 ids)
+-- name: get ($1 ids) fan-out for children
 select string_agg(doc, :separator) as records
 from (
   select :document as doc
@@ -9,12 +9,12 @@ from (
   where id = any ($1::uuid[]):tombstones
 ) as record;
 
--- name: get_large ($1 id)
+-- name: get_large ($1 id) fan-out for children
 select doc, version
 from :table
 where id = $1;
 
--- name: exists ($1 id)
+-- name: exists ($1 id) fan-out for children
 select 1 as found
 from :table
 where id = $1;

@@ -12,7 +12,7 @@ select write_new(':table', (
 -- name: create_many ($1 rows)
 select key from write_new(':table', $1::text::json);
 
--- name: replace ($1 id, $2 $3 $4 guard, $5 updated_at, $6 doc up to the version, $7... own columns)
+-- name: replace ($1 id, $2 $3 $4 preconditions, $5 updated_at, $6 doc up to the version, $7... own columns)
 select before, after, doc
 from write_over(':table', $1, $2::integer[], $3::integer[], $4::timestamptz, (
   select to_jsonb(record)
@@ -25,6 +25,6 @@ select key from write_over_many(':table', $1::text::json);
 -- name: remove ($1 id)
 select 1 from delete_record(':table', $1);
 
--- name: remove_if ($1 id, $2 $3 $4 guard)
+-- name: remove_if ($1 id, $2 $3 $4 preconditions)
 select before, after, doc
 from delete_record(':table', $1, $2::integer[], $3::integer[], $4::timestamptz);

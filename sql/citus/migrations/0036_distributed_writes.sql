@@ -73,14 +73,14 @@ begin
   perform note_records(collection, 'updated', array[changed_record_of(collection, after)]);
 end $$;
 
--- Whether a record in this state lets a guarded write take place: the guard of sql/collection/write.sql.
+-- Whether a record in this state fulfils the preconditions of a write: those of sql/collection/write.sql.
 create function admits(version integer, updated_at timestamptz, versions integer[], not_versions integer[], since timestamptz)
   returns boolean language sql immutable as $$
   select version = any (coalesce(versions, array[version])) and version <> all (coalesce(not_versions, '{}'))
     and date_trunc('second', updated_at) <= coalesce(since, 'infinity')
 $$;
 
--- Replaces a record under a guard. `changes` has the new values of columns, with the document up to its version unless it
+-- Replaces a record that fulfils preconditions. `changes` has the new values of columns, with the document up to its version unless it
 -- is whole. `before` and `after` are versions; `doc` is the record found if it was not written.
 create function write_over(
   collection text, record_id uuid, versions integer[], not_versions integer[], since timestamptz,

@@ -1,7 +1,7 @@
 -- Deletes records of distributed collections.
 set local citus.enable_ddl_propagation = off;
 
--- Deletes a record under a guard, with what its references say of those that refer to it.
+-- Deletes a record that fulfils preconditions, with what its references say of those that refer to it.
 create function delete_record(
   collection text, record_id uuid, versions integer[] default null, not_versions integer[] default null,
   since timestamptz default null
