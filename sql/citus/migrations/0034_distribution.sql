@@ -1,5 +1,5 @@
 -- Distributes the records of collections over the nodes of a Citus cluster. Events, counts, keys and all else stay on the
--- coordinator. Triggers with transition tables cannot be on distributed tables, so the functions of the next migration
+-- coordinator. Triggers with transition tables cannot be on distributed tables, so the functions of the next migrations
 -- write events and counts in the transaction of the records.
 set local citus.multi_shard_modify_mode = 'sequential';
 

@@ -40,6 +40,9 @@ begin
     return format('id = %L', record_id);
   end if;
   execute format('select %I from %I where id = %L', parent_column, collection, record_id) into parent_id;
+  if parent_id is null then
+    return null;
+  end if;
   return format('%I = %L and id = %L', parent_column, parent_id, record_id);
 end $$;
 

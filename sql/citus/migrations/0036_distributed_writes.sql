@@ -80,8 +80,8 @@ create function admits(version integer, updated_at timestamptz, versions integer
     and date_trunc('second', updated_at) <= coalesce(since, 'infinity')
 $$;
 
--- Replaces a record that fulfils preconditions. `changes` has the new values of columns, with the document up to its version unless it
--- is whole. `before` and `after` are versions; `doc` is the record found if it was not written.
+-- Replaces a record that fulfils preconditions. `changes` has the new values of columns, with the document up to its version
+-- unless it is whole. `before` and `after` are versions; `doc` is the record found if it was not written.
 create function write_over(
   collection text, record_id uuid, versions integer[], not_versions integer[], since timestamptz,
   changes jsonb, is_whole boolean, has_tombstones boolean

@@ -1,10 +1,11 @@
 -- Deletes records of distributed collections.
 set local citus.enable_ddl_propagation = off;
 
--- Deletes a record that fulfils preconditions, with what its references say of those that refer to it.
+-- Deletes a record that fulfils preconditions, with what its references say of those that refer to it. `deleting`: the records
+-- whose deletion causes this one, since records can refer to each other in a circle.
 create function delete_record(
   collection text, record_id uuid, versions integer[] default null, not_versions integer[] default null,
-  since timestamptz default null
+  since timestamptz default null, deleting uuid[] default '{}'
 ) returns table (before integer, after integer, doc text) language plpgsql as $$
 declare
   old jsonb;
@@ -20,7 +21,7 @@ begin
     return;
   end if;
   for reference in select * from distributed_references where target = delete_record.collection order by on_delete = 'restrict' desc, name loop
-    perform release_references(reference, record_id);
+    perform release_references(reference, record_id, deleting || record_id);
   end loop;
   for dependent in select * from distributed_dependents where target = delete_record.collection loop
     execute format('delete from %I where %I = %L', dependent.table_name, dependent.column_name, record_id);
@@ -33,15 +34,16 @@ end $$;
 
 -- What happens to the records that refer to one that is being deleted. Children are in one shard; for other references it
 -- is a look at the index of each shard (fan-out).
-create function release_references(reference distributed_references, record_id uuid) returns void language plpgsql as $$
+create function release_references(reference distributed_references, record_id uuid, deleting uuid[])
+  returns void language plpgsql as $$
 declare
   referring uuid[];
 begin
   execute format(
-    'select array_agg(id order by id) from (select id from %I where %I = %L%s) as referring', reference.collection,
-    reference.column_name, record_id, case reference.on_delete when 'restrict' then ' limit 1' else '' end
+    'select array_agg(id order by id) from (select id from %I where %I = %L and id <> all (%L::uuid[])%s) as referring',
+    reference.collection, reference.column_name, record_id, deleting, case reference.on_delete when 'restrict' then ' limit 1' else '' end
   ) into referring;
-  if referring is null or referring = array[record_id] and reference.collection = reference.target then
+  if referring is null then
     return;
   end if;
   if reference.on_delete = 'restrict' then
@@ -51,7 +53,7 @@ begin
     perform remove_reference(reference.collection, reference.column_name, reference.field, id) from unnest(referring) as id;
   elsif exists (select from distributed_references where target = reference.collection)
     or (select unique_columns <> '{}' from distributed_collections where name = reference.collection) then
-    perform delete_record(reference.collection, id) from unnest(referring) as id;
+    perform delete_record(reference.collection, id, deleting => deleting) from unnest(referring) as id;
   else
     perform delete_referring(reference, record_id);
   end if;
