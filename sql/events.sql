@@ -84,9 +84,9 @@ delete from event_bytes where until <= (select floor from events_floor);
 -- name: fanned_out
 select position from webhook_cursor where exists (select from webhooks where enabled);
 
--- Deletes the oldest events that are too old or too many, five thousand at a time, and returns whether there were any. One
--- process does this at a time, and never beyond the horizon that it knows.
--- name: prune ($1 retention in seconds, $2 max events, $3 horizon, $4 up to where there are too many bytes)
+-- Moves the floor past the oldest events that are too old or too many, five thousand at a time, and returns whether there
+-- were any. One process does this at a time, and never beyond the horizon that it knows.
+-- name: expire ($1 retention in seconds, $2 max events, $3 horizon, $4 up to where there are too many bytes)
 with retained as materialized (
   select floor from events_floor for update skip locked
 ), oldest as materialized (
@@ -97,14 +97,12 @@ with retained as materialized (
   select max(seq) as seq from oldest
   where time < now() - make_interval(secs => $1::double precision) or seq <= (select max(seq) from events) - $2
     or seq <= $4::bigint
-), pruned as (
-  delete from events where seq > (select floor from retained) and seq <= (select seq from past)
 )
 update events_floor set floor = past.seq from past where past.seq is not null
-returning 1 as pruned;
+returning 1 as expired;
 
--- Deletes events that have not become deliveries, and adds their number to each enabled webhook that wanted them. Does
--- nothing while they are becoming deliveries, or if they have since the position was read.
+-- Moves the floor past events that have not become deliveries, and adds their number to each enabled webhook that wanted
+-- them. Does nothing while they are becoming deliveries, or if they have since the position was read.
 -- name: drop ($1 up to, $2 position, $3 the same as a number)
 with place as materialized (
   select position from webhook_cursor for update skip locked
@@ -129,11 +127,27 @@ with place as materialized (
   group by webhooks.id
 ), counted as (
   update webhooks set dropped_events = dropped_events + lost.events from lost where webhooks.id = lost.id
-), pruned as (
-  delete from events where seq > (select floor from retained) and seq <= (select seq from past)
 )
 update events_floor set floor = past.seq from past where past.seq is not null
 returning past.events::integer as dropped;
+
+-- New events go to the next segment once the current one has half of what is retained, if the next one is empty. So at most
+-- half as many expired events are stored.
+-- name: change_segment ($1 retention in seconds, $2 max events, $3 max bytes)
+update event_segment
+set current = current % 3 + 1, since = now(), after = newest.seq
+from (select max(seq) as seq from events) as newest
+where newest.seq > after
+  and (
+    since < now() - make_interval(secs => $1::double precision / 2)
+    or newest.seq - after > $2::bigint / 2
+    or (select sum(bytes) from event_bytes where until > after) > $3::bigint / 2
+  )
+  and not exists (select from events where segment = (current % 3 + 1)::smallint)
+returning current;
+
+-- name: truncate_expired
+select true as truncated where truncate_expired_events();
 
 -- name: create_ticket ($1 SHA-256 of the ticket in base64, $2 principal as JSON, $3 seconds, $4 maximum)
 insert into event_tickets (hash, principal, expires_at)
@@ -156,7 +170,10 @@ returning 1 as deleted;
 -- name: history ($1 record, $2 types, $3 looked at, $4 events, $5 owner or null)
 select seq, time, version, type
 from (
-  select seq, time, version, type, record, owner from events order by seq desc limit $3
+  select seq, time, version, type, record, owner
+  from events
+  where seq > (select floor from events_floor)
+  order by seq desc limit $3
 ) as newest
 where record = $1::uuid and type = any ($2::text[]) and ($5::uuid is null or owner = $5::uuid)
 order by seq desc

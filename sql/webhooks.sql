@@ -58,6 +58,7 @@ for no key update;
 -- name: lock_webhooks ($1 ids)
 select id from webhooks where id = any ($1::uuid[]) order by id for no key update;
 
+-- A scalar subquery looks for an earlier delivery: for `exists`, PostgreSQL may read all pending ones.
 -- name: insert_deliveries ($1 JSON array of {id, type, record_key, body}, $2 JSON array of {webhook, event}: which of $1 from 0)
 with event as materialized (
   select *
@@ -65,16 +66,19 @@ with event as materialized (
     with ordinality as event (id, type, record_key, body, place)
 ), wanted as materialized (
   select * from json_to_recordset($2::text::json) as wanted (webhook uuid, event bigint)
+), present as materialized (
+  select current as segment from delivery_segment
 ), bodies as (
-  insert into delivery_bodies (event_id, body)
-  select id, body from event where place - 1 in (select wanted.event from wanted)
+  insert into delivery_bodies (segment, event_id, body)
+  select (select segment from present), id, body from event where place - 1 in (select wanted.event from wanted)
   on conflict do nothing
 )
-insert into deliveries (webhook_id, event_id, type, record_key, next_at)
-select new.webhook, new.id, new.type, new.record_key,
-  case when new.nth > 1 or exists (
-    select from deliveries as earlier
+insert into deliveries (segment, webhook_id, event_id, type, record_key, next_at)
+select (select segment from present), new.webhook, new.id, new.type, new.record_key,
+  case when new.nth > 1 or (
+    select true from deliveries as earlier
     where earlier.webhook_id = new.webhook and earlier.record_key = new.record_key and earlier.status = 'pending'
+    limit 1
   ) then null else now() end
 from (
   select wanted.webhook, event.id, event.type, event.record_key, event.place,
@@ -86,10 +90,12 @@ order by new.place
 returning id::text;
 
 -- Leases deliveries that are due: of each webhook up to its limit in flight, of a failing one a single delivery. Webhooks
--- alternate, and failing ones together get at most half of the capacity. A delivery whose lease has ended is due again.
+-- alternate, and failing ones together get at most half of the capacity. A delivery whose lease has ended is due again. The
+-- update has no condition but the ids, so that PostgreSQL does not read all deliveries of a webhook.
 -- name: claim ($1 owner, $2 lease in seconds, $3 maximum per webhook, $4 maximum in all)
 with due as (
-  select found.id, webhooks.failing, found.nth
+  select found.id, found.nth, failing, url, secret,
+    case when previous_until > now() then previous_secret end as previous_secret
   from webhooks
   cross join lateral (
     select picked.id, row_number() over (order by picked.next_at, picked.id) as nth
@@ -106,28 +112,29 @@ with due as (
     ) as picked
   ) as found
   where webhooks.enabled
-), chosen as (
-  select id from (
-    select id, failing, nth, row_number() over (partition by failing order by nth, id) as place from due
-  ) as placed
+), chosen as materialized (
+  select id, url, secret, previous_secret
+  from (select *, row_number() over (partition by failing order by nth, id) as place from due) as placed
   where not failing or place <= greatest(1, $4::bigint / 2)
   order by nth, failing, id
   limit $4
 )
 update deliveries
 set owner = $1, next_at = now() + make_interval(secs => $2::double precision), tries = tries + 1, tried_at = now()
-from chosen, webhooks
-where deliveries.id = chosen.id and webhooks.id = deliveries.webhook_id
+from chosen
+where deliveries.id = any (array(select id from chosen)) and deliveries.id = chosen.id
 returning deliveries.id::text, deliveries.webhook_id::text, deliveries.event_id, coalesce(deliveries.body, (
-    select delivery_bodies.body from delivery_bodies where delivery_bodies.event_id = deliveries.event_id
+    select delivery_bodies.body
+    from delivery_bodies
+    where delivery_bodies.event_id = deliveries.event_id and delivery_bodies.segment = deliveries.segment
   )) as body, deliveries.tries,
-  extract(epoch from now() - deliveries.due_at)::float8 as age, webhooks.url, webhooks.secret,
-  case when webhooks.previous_until > now() then webhooks.previous_secret end as previous_secret;
+  extract(epoch from now() - deliveries.due_at)::float8 as age, chosen.url, chosen.secret, chosen.previous_secret;
 
 -- Stores results, and makes the next delivery of each record whose delivery has ended due. A result is ignored if another
--- process has the lease. `outcome`: delivered, dead, retry, or back (not attempted).
+-- process has the lease. `outcome`: delivered, dead, retry, or back (not attempted). The conditions fit no partial index, so
+-- that PostgreSQL finds the deliveries by their ids instead of reading all that are pending or were leased.
 -- name: finish ($1 owner, $2 JSON array of {id, tries, outcome, delay in seconds, status, error, body, disable})
-with result as (
+with result as materialized (
   select *
   from json_to_recordset($2::text::json) as result (
     id bigint, tries integer, outcome text, delay float8, status integer, error text, body text, disable boolean
@@ -140,7 +147,8 @@ with result as (
     ended_at = case when outcome in ('delivered', 'dead') then now() end,
     owner = null, last_status = result.status, last_error = result.error, last_body = result.body
   from result
-  where deliveries.id = result.id and deliveries.owner = $1 and deliveries.tries = result.tries
+  where deliveries.id = any (array(select id from result)) and deliveries.id = result.id
+    and deliveries.owner is not distinct from $1 and deliveries.tries = result.tries
   returning deliveries.id, webhook_id, record_key, outcome, disable
 ), of_webhook as (
   select webhook_id, bool_and(outcome <> 'delivered') as failing, bool_or(coalesce(disable, false)) as disable
@@ -157,14 +165,16 @@ with result as (
 ), released as (
   update deliveries
   set next_at = now()
-  from ended
-  where outcome in ('delivered', 'dead') and deliveries.next_at is null and deliveries.status = 'pending'
-    and deliveries.id = (
+  where next_at is null and ended_at is null and id = any (array(
+    select (
       select following.id from deliveries as following
       where following.webhook_id = ended.webhook_id and following.record_key = ended.record_key
         and following.status = 'pending' and following.id > ended.id
       order by following.id limit 1
     )
+    from ended
+    where outcome in ('delivered', 'dead')
+  ))
 )
 select id::text from ended;
 
@@ -178,7 +188,9 @@ limit $4;
 
 -- name: get_delivery ($1 webhook, $2 id)
 select :delivery, coalesce(deliveries.body, (
-    select delivery_bodies.body from delivery_bodies where delivery_bodies.event_id = deliveries.event_id
+    select delivery_bodies.body
+    from delivery_bodies
+    where delivery_bodies.event_id = deliveries.event_id and delivery_bodies.segment = deliveries.segment
   )) as body
 from deliveries
 where webhook_id = $1 and id = $2;
@@ -191,16 +203,18 @@ where webhook_id = $1 and id = $2
   and (status <> 'pending' or (next_at is not null and (owner is null or next_at <= now())))
 returning :delivery;
 
+-- Deletes deliveries that ended more than twice the retention ago: others in their segment have not ended since.
 -- name: prune_deliveries ($1 retention in seconds)
 with past as materialized (
   select id, event_id from deliveries
-  where ended_at < now() - make_interval(secs => $1::double precision)
+  where ended_at < now() - make_interval(secs => 2 * $1::double precision)
   order by ended_at limit 1000 for update skip locked
 ), bodies as (
   delete from delivery_bodies
   where event_id = any (array(select event_id from past)) and not exists (
     select from deliveries
-    where deliveries.event_id = delivery_bodies.event_id and deliveries.id not in (select id from past)
+    where deliveries.event_id = delivery_bodies.event_id and deliveries.segment = delivery_bodies.segment
+      and deliveries.id not in (select id from past)
   )
 )
 delete from deliveries
@@ -230,9 +244,22 @@ with recursive known (id) as (
   delete from delivery_bodies
   where event_id = any (array(select event_id from past)) and not exists (
     select from deliveries
-    where deliveries.event_id = delivery_bodies.event_id and deliveries.id not in (select id from past)
+    where deliveries.event_id = delivery_bodies.event_id and deliveries.segment = delivery_bodies.segment
+      and deliveries.id not in (select id from past)
   )
 )
 delete from deliveries
 where id = any (array(select id from past))
 returning true;
+
+-- New deliveries go to the next segment after half of the retention, if it is empty.
+-- name: change_segment ($1 retention in seconds)
+update delivery_segment
+set current = current % 3 + 1, since = now()
+where since < now() - make_interval(secs => $1::double precision / 2)
+  and exists (select from deliveries where segment = current)
+  and not exists (select from deliveries where segment = (current % 3 + 1)::smallint)
+returning current;
+
+-- name: truncate_expired ($1 retention in seconds)
+select true as truncated where truncate_expired_deliveries(now() - make_interval(secs => $1::double precision));

@@ -39,7 +39,8 @@ async function sizesOf(sql: postgres.Sql, rows: number) {
 /** Bytes of a stored event, after what the measurement wrote. */
 export async function eventBytes({ sql }: Site): Promise<number> {
   const [row] = await sql<{ bytes: number }[]>`
-    select pg_total_relation_size('events')::float8 / count(*) as bytes from events`;
+    select (select sum(pg_total_relation_size(relid)) from pg_partition_tree('events'))::float8 / count(*) as bytes
+    from events`;
   return row!.bytes;
 }
 

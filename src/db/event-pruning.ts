@@ -8,7 +8,7 @@ export interface EventLimits {
   readonly eventsMaxBytes: number;
   /** Up to which event this process knows the feed to be final; undefined: no process reads it here. */
   readonly horizon?: (() => number) | undefined;
-  /** Called with the number of events deleted before webhooks received them. */
+  /** Called with the number of events that expired before webhooks received them. */
   readonly onDropped?: ((events: number) => void) | undefined;
 }
 
@@ -19,7 +19,7 @@ const BLOCKS = 64;
 const WAITING_FACTOR = 2;
 
 /**
- * Deletes the oldest events until their age, number and bytes are within the limits. Events that enabled webhooks have
+ * Lets the oldest events expire until their age, number and bytes are within the limits. Events that enabled webhooks have
  * still to receive are retained up to twice the bytes; beyond that the oldest are dropped and counted per webhook.
  */
 export async function pruneEvents(db: Db, limits: EventLimits): Promise<void> {
@@ -33,7 +33,7 @@ export async function pruneEvents(db: Db, limits: EventLimits): Promise<void> {
   const fannedOut = position === null ? 0 : Number.parseInt(position, 36);
   const end = waiting ? Math.min(final, fannedOut) : final;
   const floor = await byteFloor(db, eventsMaxBytes - blockBytes);
-  await repeat(db, 'prune', [eventsRetentionSeconds, eventsMax, end, floor]);
+  await repeat(db, 'expire', [eventsRetentionSeconds, eventsMax, end, floor]);
   if (waiting) {
     const dropFloor = await byteFloor(db, WAITING_FACTOR * eventsMaxBytes - blockBytes);
     const dropped = dropFloor > fannedOut ? await drop(db, dropFloor, position, fannedOut) : 0;
@@ -47,7 +47,7 @@ async function repeat(db: Db, name: string, args: readonly (string | number)[]):
   while ((await db.run(SQL.get(name)!, args)).length > 0);
 }
 
-/** The last event to delete so that the rest has at most `bytes`; 0: none. */
+/** The last event that must expire so that the rest has at most `bytes`; 0: none. */
 async function byteFloor(db: Db, bytes: number): Promise<number> {
   const [row] = await db.run(SQL.get('byte_floor')!, [bytes]);
   return Number(row?.until ?? 0);

@@ -65,15 +65,22 @@ export async function prune(db: Db, options: MaintenanceOptions): Promise<void> 
     [CALLS.get('prune')!, [CALL_DAYS]],
     [EVENTS.get('prune_tickets')!, []],
     [ISSUER.get('prune_records')!, []],
+    [WEBHOOKS.get('truncate_expired')!, [options.webhookRetentionSeconds]],
+    [WEBHOOKS.get('change_segment')!, [options.webhookRetentionSeconds]],
     [WEBHOOKS.get('prune_deliveries')!, [options.webhookRetentionSeconds]],
     [WEBHOOKS.get('prune_left')!, [options.webhookRetentionSeconds]],
+    [EVENTS.get('truncate_expired')!, []],
+    [
+      EVENTS.get('change_segment')!,
+      [options.eventsRetentionSeconds, options.eventsMax, options.eventsMaxBytes],
+    ],
   ];
+  await pruneEvents(db, options);
   for (const [statement, args] of work) {
     for (let batch = 0; batch < MAX_BATCHES; batch++) {
       if ((await db.run(statement, args)).length === 0) break;
     }
   }
-  await pruneEvents(db, options);
 }
 
 /** Runs work at intervals, skipping those during which it still runs. The next run repeats what one failed to do. */

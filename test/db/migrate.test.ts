@@ -134,6 +134,43 @@ t.test('tables that were attached by hand get the present triggers instead of th
   t.match([...(await sql`select delta::int from counts`)], [{ delta: 1 }]);
 });
 
+t.test('stored events and deliveries become the first segment, and numbers go on', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  const before = EXPECTED.filter(({ name }) => name < '0039');
+  await sql`create table migrations (name text primary key, checksum text not null, applied_at timestamptz default now())`;
+  for (const { name, checksum } of before) {
+    await sql.unsafe(readFileSync(new URL(name, FOLDER), 'utf8'));
+    await sql`insert into migrations values (${name}, ${checksum})`;
+  }
+  const owner = '01900000-0000-7000-8000-000000000000';
+  await sql`create table notes (id uuid primary key, version integer default 1, updated_at timestamptz, doc text, "user" uuid)`;
+  await sql`select attach_collection('notes', 'user')`;
+  await sql`insert into notes (id, "user") select gen_random_uuid(), ${owner} from generate_series(1, 3)`;
+  await sql`insert into deliveries (webhook_id, event_id, type, record_key) select ${owner}, n, 'x', 'y' from generate_series(1, 3) as n`;
+  await sql`insert into delivery_bodies (event_id, body) values ('1', 'body')`;
+  await migrate(url, TIMEOUT_MS);
+  await sql`insert into notes (id, "user") values (gen_random_uuid(), ${owner})`;
+  const events = await sql`select seq::integer, owner, type, segment from events order by seq`;
+  t.same(
+    [...events],
+    [1, 2, 3, 4].map((seq) => ({ seq, owner, type: 'notes.created', segment: 1 })),
+  );
+  await sql`insert into deliveries (webhook_id, event_id, type, record_key, segment) values (${owner}, '4', 'x', 'y', 2)`;
+  const deliveries = await sql`select id::integer, status, segment from deliveries order by id`;
+  t.same(
+    [...deliveries],
+    [1, 2, 3, 4].map((id) => ({ id, status: 'pending', segment: id === 4 ? 2 : 1 })),
+  );
+  t.same([...(await sql`select * from delivery_bodies`)], [{ event_id: '1', body: 'body', segment: 1 }]);
+  const indexes = await sql`
+    select inhparent::regclass::text as name, count(*)::integer as segments
+    from pg_inherits join pg_class on pg_class.oid = inhrelid where relkind = 'i' group by 1`;
+  t.equal(indexes.length, 7);
+  t.same(new Set(indexes.map(({ segments }) => segments)), new Set([3]));
+  const constraints = await sql`select conname from pg_constraint where conname = 'is_first_segment'`;
+  t.same([...constraints], []);
+});
+
 t.test('several at once take turns, and each migration is applied once', async (t) => {
   const { url, sql } = await emptyDatabase(t);
   await Promise.all(Array.from({ length: 6 }, () => migrate(url, TIMEOUT_MS)));

@@ -20,7 +20,7 @@ interface Plan {
 
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
-/** The events that each node of a plan has read. */
+/** The events that each scan of a plan has read. */
 function readBy(plan: Plan): number[] {
   const rowsOf = (node: Plan): number =>
     node['Actual Loops'] *
@@ -28,7 +28,7 @@ function readBy(plan: Plan): number[] {
       (node['Rows Removed by Filter'] ?? 0) +
       (node['Rows Removed by Index Recheck'] ?? 0));
   return nodesOf(plan)
-    .filter((node) => node['Relation Name'] === 'events')
+    .filter((node) => node['Relation Name']?.startsWith('events_'))
     .map(rowsOf);
 }
 
@@ -48,8 +48,8 @@ const STATEMENTS: [title: string, name: string, types: string, args: string][] =
   ],
   ['bytes', 'measure', 'bigint, bigint', `${EVENTS}, 1000000000`],
   ['bytes that are all known', 'measure', 'bigint, bigint', `${MEASURED}, 1000000000`],
-  ['expiry', 'prune', 'float8, bigint, bigint, bigint', `1000, 100000, ${EVENTS}, 0`],
-  ['nothing to expire', 'prune', 'float8, bigint, bigint, bigint', `1000000, 100000, ${EVENTS}, 0`],
+  ['expiry', 'expire', 'float8, bigint, bigint, bigint', `1000, 100000, ${EVENTS}, 0`],
+  ['nothing to expire', 'expire', 'float8, bigint, bigint, bigint', `1000000, 100000, ${EVENTS}, 0`],
   ['events that webhooks did not receive', 'drop', 'bigint, text, bigint', `${EVENTS}, null, 0`],
 ];
 
@@ -57,10 +57,10 @@ t.test('no statement reads more events than it examines', async (t) => {
   const sql = postgres(await testDatabase(t), { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   await sql.unsafe(`
-    insert into events (record, version, type, data, time)
-    select gen_random_uuid(), 1, 'items.created', '{}', now() - interval '2000 seconds' from generate_series(1, ${EVENTS});
+    insert into events (segment, record, version, type, data, time)
+    select 1 + n / 15000, gen_random_uuid(), 1, 'items.created', '{}', now() - interval '2000 seconds'
+    from generate_series(1, ${EVENTS}) as n;
     insert into event_bytes values (${MEASURED}, 1000);
-    delete from events where seq <= 100;
     update events_floor set floor = 100`);
   await sql`analyze events`;
   // As the service has it.
@@ -72,7 +72,8 @@ t.test('no statement reads more events than it examines', async (t) => {
     const [row] = await sql.unsafe(`explain (analyze, timing off, format json) execute statement (${args})`);
     await sql`rollback`;
     const read = readBy((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan);
-    t.ok(read.length > 0 && Math.max(...read) <= EXAMINED, `${title}: reads ${read.join(', ')}`);
+    // A scan of a segment is one row ahead.
+    t.ok(read.length > 0 && Math.max(...read) <= EXAMINED + 1, `${title}: reads ${read.join(', ')}`);
     await sql`deallocate statement`;
   }
 });

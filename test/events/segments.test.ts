@@ -1,0 +1,192 @@
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { prune } from '../../src/db/maintenance.js';
+import { WITH_TRIGGERS } from '../support/citus.js';
+import { until } from '../support/process.js';
+import { RETENTION, type TestService, testService } from '../support/service.js';
+
+/** A segment has more than three events, six are retained. */
+const SMALL = { ...RETENTION, eventsMax: 6 };
+
+interface Read {
+  readonly subjects: readonly string[];
+  readonly status: number;
+}
+
+async function setup(t: Test) {
+  const service = await testService(t);
+  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  return { service, sql };
+}
+
+/** Creates items, and returns their paths. */
+async function create({ send }: TestService, count: number): Promise<string[]> {
+  const paths: string[] = [];
+  for (let n = 0; n < count; n++)
+    paths.push(String((await send('POST', '/items', { body: { name: `item ${n}` } })).headers.location));
+  return paths;
+}
+
+/** How many events each segment has, and which is the current one. */
+async function segmentsOf(sql: postgres.Sql): Promise<{ stored: number[]; current: number }> {
+  const [row] = await sql<{ stored: number[]; current: number }[]>`
+    select array[(select count(*)::integer from events_1), (select count(*)::integer from events_2),
+      (select count(*)::integer from events_3)] as stored, current
+    from event_segment`;
+  return { ...row! };
+}
+
+async function read({ send }: TestService, after = ''): Promise<Read> {
+  const { json, status } = await send('GET', `/events?limit=1000${after}`);
+  return { status, subjects: (json.data ?? []).map(({ subject }: { subject: string }) => subject) };
+}
+
+/** The subjects of the feed once it has so many events. */
+const feedOf = (service: TestService, events: number) =>
+  until('all events are final', async () => {
+    const { subjects } = await read(service);
+    return subjects.length === events && subjects;
+  });
+
+t.test(
+  'expired events are truncated with their segment, and the feed is in order across segments',
+  async (t) => {
+    const { service, sql } = await setup(t);
+    const paths: string[] = [];
+    const expected = [
+      { stored: [4, 0, 0], current: 2 },
+      { stored: [4, 4, 0], current: 3 },
+      { stored: [0, 4, 4], current: 1 },
+      { stored: [4, 0, 4], current: 2 },
+      { stored: [4, 4, 0], current: 3 },
+    ];
+    for (const segments of expected) {
+      paths.push(...(await create(service, 4)));
+      await prune(service.db, SMALL);
+      t.same(await segmentsOf(sql), segments);
+      const retained = paths.slice(-6);
+      t.same(await feedOf(service, retained.length), retained);
+    }
+    const page = await service.send('GET', '/events?limit=4');
+    const rest = await service.send('GET', page.json.links.next);
+    t.same(
+      [...page.json.data, ...rest.json.data].map(({ subject }) => subject),
+      paths.slice(-6),
+      'pages go on across segments',
+    );
+  },
+);
+
+t.test('the next segment is used only once it is empty', async (t) => {
+  const { service, sql } = await setup(t);
+  await create(service, 4);
+  await prune(service.db, SMALL);
+  await create(service, 4);
+  const horizon = () => 0;
+  await prune(service.db, { ...SMALL, horizon });
+  t.same(await segmentsOf(sql), { stored: [4, 4, 0], current: 3 });
+  await create(service, 4);
+  await prune(service.db, { ...SMALL, horizon });
+  t.same(await segmentsOf(sql), { stored: [4, 4, 4], current: 3 }, 'nothing has expired');
+  await create(service, 1);
+  await prune(service.db, SMALL);
+  t.same(await segmentsOf(sql), { stored: [0, 4, 5], current: 1 });
+});
+
+t.test('what an open transaction wrote to an earlier segment is retained', WITH_TRIGGERS, async (t) => {
+  const { service, sql } = await setup(t);
+  const writer = postgres(service.databaseUrl, { max: 1 });
+  t.teardown(() => writer.end());
+  const [, , , last] = await create(service, 4);
+  const [first] = await sql`select max(seq)::integer as seq from events`;
+  let commit = (): void => undefined;
+  const committed = new Promise<void>((resolve) => {
+    commit = resolve;
+  });
+  const id = '01900000-0000-7000-8000-00000000000a';
+  let isWritten = false;
+  const writing = writer.begin(async (tx) => {
+    await tx`insert into items (id, updated_at, doc, name) values (${id}, now(), ${`{"id":"${id}","name":"late"}`}, 'late')`;
+    isWritten = true;
+    await committed;
+  });
+  await until('it is written', () => isWritten);
+  await prune(service.db, SMALL);
+  t.equal((await segmentsOf(sql)).current, 2);
+  const later = await create(service, 4);
+  // All events before it have expired.
+  await prune(service.db, { ...SMALL, eventsMax: 1, horizon: () => first!.seq as number });
+  t.same((await segmentsOf(sql)).stored, [4, 4, 0], 'the segment is in use');
+  commit();
+  await writing;
+  await prune(service.db, SMALL);
+  t.same((await segmentsOf(sql)).stored, [5, 4, 0], 'its newest event has not expired');
+  t.same(await feedOf(service, 5), [`/items/${id}`, ...later], 'it comes before what was written later');
+  t.notOk(later.includes(last!));
+  await prune(service.db, { ...SMALL, eventsMax: 4 });
+  t.same((await segmentsOf(sql)).stored, [0, 4, 0]);
+});
+
+t.test('a segment that is read is truncated later, and delays nobody', async (t) => {
+  const { service, sql } = await setup(t);
+  await create(service, 4);
+  await prune(service.db, SMALL);
+  await create(service, 4);
+  const reader = postgres(service.databaseUrl, { max: 1 });
+  t.teardown(() => reader.end());
+  await reader.begin('read only', async (tx) => {
+    await tx`select count(*) from events`;
+    await prune(service.db, { ...SMALL, eventsMax: 4 });
+    t.same((await segmentsOf(sql)).stored, [4, 4, 0]);
+    t.equal((await read(service)).subjects.length, 4, 'the feed can be read meanwhile');
+  });
+  await prune(service.db, { ...SMALL, eventsMax: 4 });
+  t.same((await segmentsOf(sql)).stored, [0, 4, 0]);
+});
+
+t.test('the events of an idle service are truncated after their time', async (t) => {
+  const { service, sql } = await setup(t);
+  await create(service, 2);
+  await sql`update event_segment set since = now()`;
+  const pass = async (seconds: number) => {
+    await sql`update events set time = time - make_interval(secs => ${seconds})`;
+    await sql`update event_segment set since = since - make_interval(secs => ${seconds})`;
+    await prune(service.db, { ...RETENTION, eventsRetentionSeconds: 1000 });
+  };
+  await pass(400);
+  t.same(await segmentsOf(sql), { stored: [2, 0, 0], current: 1 });
+  await pass(200);
+  t.same(await segmentsOf(sql), { stored: [2, 0, 0], current: 2 });
+  await pass(500);
+  t.same(await segmentsOf(sql), { stored: [0, 0, 0], current: 2 });
+  t.same((await read(service)).subjects, []);
+  const [path] = await create(service, 1);
+  t.same(await feedOf(service, 1), [path]);
+});
+
+t.test('a segment changes when it has half of the bytes', async (t) => {
+  const { service, sql } = await setup(t);
+  const options = { ...RETENTION, eventsMaxBytes: 100_000 };
+  const large = async (count: number) => {
+    for (let n = 0; n < count; n++)
+      await service.send('POST', '/items', { body: { name: 'x', text: 'x'.repeat(10_000) } });
+  };
+  await large(3);
+  await prune(service.db, options);
+  t.equal((await segmentsOf(sql)).current, 1);
+  await large(4);
+  await prune(service.db, options);
+  t.equal((await segmentsOf(sql)).current, 2);
+});
+
+t.test('the history of a record ends with what has expired', async (t) => {
+  const { service, sql } = await setup(t);
+  const [path] = await create(service, 1);
+  for (let n = 0; n < 3; n++) await service.send('PATCH', path!, { body: { n } });
+  await prune(service.db, { ...SMALL, eventsMax: 2 });
+  t.same((await segmentsOf(sql)).stored, [4, 0, 0], 'expired events are still stored');
+  const { text } = await service.send('GET', path!, { headers: { accept: 'text/html' } });
+  const events = [...text.matchAll(/\/events\?[^"]*after=/g)];
+  t.equal(events.length, 2);
+});
