@@ -132,7 +132,7 @@ update events_floor set floor = past.seq from past where past.seq is not null
 returning past.events::integer as dropped;
 
 -- New events go to the next segment once the current one has half of what is retained, if the next one is empty. So at most
--- half as many expired events are stored.
+-- half as many expired events are stored. A scalar subquery looks into one segment; for `exists`, PostgreSQL reads all.
 -- name: change_segment ($1 retention in seconds, $2 max events, $3 max bytes)
 update event_segment
 set current = current % 3 + 1, since = now(), after = newest.seq
@@ -143,7 +143,7 @@ where newest.seq > after
     or newest.seq - after > $2::bigint / 2
     or (select sum(bytes) from event_bytes where until > after) > $3::bigint / 2
   )
-  and not exists (select from events where segment = (current % 3 + 1)::smallint)
+  and (select true from events where segment = (current % 3 + 1)::smallint limit 1) is null
 returning current;
 
 -- name: truncate_expired

@@ -252,13 +252,13 @@ delete from deliveries
 where id = any (array(select id from past))
 returning true;
 
--- New deliveries go to the next segment after half of the retention, if it is empty.
+-- New deliveries go to the next segment after half of the retention, if it is empty. A scalar subquery looks into one segment.
 -- name: change_segment ($1 retention in seconds)
 update delivery_segment
 set current = current % 3 + 1, since = now()
 where since < now() - make_interval(secs => $1::double precision / 2)
-  and exists (select from deliveries where segment = current)
-  and not exists (select from deliveries where segment = (current % 3 + 1)::smallint)
+  and (select true from deliveries where segment = current limit 1)
+  and (select true from deliveries where segment = (current % 3 + 1)::smallint limit 1) is null
 returning current;
 
 -- name: truncate_expired ($1 retention in seconds)

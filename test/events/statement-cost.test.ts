@@ -50,6 +50,7 @@ const STATEMENTS: [title: string, name: string, types: string, args: string][] =
   ['bytes that are all known', 'measure', 'bigint, bigint', `${MEASURED}, 1000000000`],
   ['expiry', 'expire', 'float8, bigint, bigint, bigint', `1000, 100000, ${EVENTS}, 0`],
   ['nothing to expire', 'expire', 'float8, bigint, bigint, bigint', `1000000, 100000, ${EVENTS}, 0`],
+  ['a segment that is full', 'change_segment', 'float8, bigint, bigint', '1, 10, 1000000'],
   ['events that webhooks did not receive', 'drop', 'bigint, text, bigint', `${EVENTS}, null, 0`],
 ];
 

@@ -38,6 +38,7 @@ const event = (n: number) => ({
 const text = (values: unknown[]) => `'${JSON.stringify(values)}'`;
 const numbers = Array.from({ length: IN_FLIGHT }, (_, n) => n + 1);
 const STATEMENTS: [name: string, types: string, args: string][] = [
+  ['change_segment', 'float8', '0'],
   ['claim', 'uuid, float8, bigint, bigint', `'${OWNER}', 30, ${IN_FLIGHT}, ${IN_FLIGHT}`],
   ['finish', 'uuid, text', `'${OWNER}', ${text(numbers.map(result))}`],
   [
