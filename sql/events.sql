@@ -22,19 +22,32 @@ select name, first_after from feed_epochs order by number;
 select last_value as last from events_seq_seq;
 
 -- Those of the next $3 events that match, at most $4 of them, and no further one beyond $5 bytes. `until` is the last event
--- that was examined, `matching` the number before the limit in bytes; one row without a seq if there are none. $6 are the
--- types to read, null: all; $7 the types of which only records of user $8 match.
+-- that was examined, as far as the page does not tell it; `matching` the number before the limit in bytes; one row without a
+-- seq if there are none. $6 are the types to read, null: all; $7 the types of which only records of user $8 match.
 -- name: read ($1 after, $2 horizon, $3 looked at, $4 events, $5 bytes, $6 types, $7 own types, $8 owner)
-with looked_at as materialized (
-  select max(seq) as until
-  from (select seq from events where seq > $1 and seq <= $2 order by seq limit $3) as next
-), matching as materialized (
+with matching as materialized (
   select *
-  from (select * from events where seq > $1 order by seq limit $3) as next
+  from (
+    select * from events
+    where seq > greatest($1::bigint, (select floor from events_floor))
+    order by seq limit $3
+  ) as next
   where seq <= $2
     and ($6::text[] is null or type = any ($6::text[]) or (type = any ($7::text[]) and owner = $8::uuid))
   order by seq
   limit $4
+), looked_at as materialized (
+  select case
+    when $6::text[] is null or (select count(*) from matching) >= $4 then (select max(seq) from matching)
+    else (
+      select max(seq)
+      from (
+        select seq from events
+        where seq > greatest($1::bigint, (select floor from events_floor)) and seq <= $2
+        order by seq limit $3
+      ) as next
+    )
+  end as until
 ), measured as (
   select *, count(*) over () as matching,
     coalesce(sum(octet_length(data)) over (order by seq rows between unbounded preceding and 1 preceding), 0) as before
@@ -131,11 +144,11 @@ with place as materialized (
 update events_floor set floor = past.seq from past where past.seq is not null
 returning past.events::integer as dropped;
 
--- New events go to the next segment once the current one has half of what is retained, if the next one is empty. So at most
--- half as many expired events are stored. A scalar subquery looks into one segment; for `exists`, PostgreSQL reads all.
+-- New events go to another segment once the current one has half of what is retained, if one is empty. So there are half as
+-- many expired events as retained ones, or as many if few events keep a segment.
 -- name: change_segment ($1 retention in seconds, $2 max events, $3 max bytes)
 update event_segment
-set current = current % 3 + 1, since = now(), after = newest.seq
+set current = next_event_segment(), since = now(), after = newest.seq
 from (select max(seq) as seq from events) as newest
 where newest.seq > after
   and (
@@ -143,7 +156,7 @@ where newest.seq > after
     or newest.seq - after > $2::bigint / 2
     or (select sum(bytes) from event_bytes where until > after) > $3::bigint / 2
   )
-  and (select true from events where segment = (current % 3 + 1)::smallint limit 1) is null
+  and next_event_segment() is not null
 returning current;
 
 -- name: truncate_expired

@@ -203,7 +203,8 @@ where webhook_id = $1 and id = $2
   and (status <> 'pending' or (next_at is not null and (owner is null or next_at <= now())))
 returning :delivery;
 
--- Deletes deliveries that ended more than twice the retention ago: others in their segment have not ended since.
+-- Deletes deliveries that ended more than twice the retention ago. Their segment was not truncated, because others in it are
+-- pending or ended later.
 -- name: prune_deliveries ($1 retention in seconds)
 with past as materialized (
   select id, event_id from deliveries
@@ -252,13 +253,13 @@ delete from deliveries
 where id = any (array(select id from past))
 returning true;
 
--- New deliveries go to the next segment after half of the retention, if it is empty. A scalar subquery looks into one segment.
+-- New deliveries go to another segment after half of the retention, if one is empty.
 -- name: change_segment ($1 retention in seconds)
 update delivery_segment
-set current = current % 3 + 1, since = now()
+set current = next_delivery_segment(), since = now()
 where since < now() - make_interval(secs => $1::double precision / 2)
   and (select true from deliveries where segment = current limit 1)
-  and (select true from deliveries where segment = (current % 3 + 1)::smallint limit 1) is null
+  and next_delivery_segment() is not null
 returning current;
 
 -- name: truncate_expired ($1 retention in seconds)

@@ -36,93 +36,73 @@ alter table events_1 drop constraint is_first_segment;
 create table events_2 partition of events (primary key (seq)) for values in (2);
 create table events_3 partition of events (primary key (seq)) for values in (3);
 
--- Truncates the segments whose events have all expired, except the current one, and returns whether there were any. A segment
--- that somebody uses is left to the next call.
+-- The segment to use after the current one: the next empty one; null if none is empty.
+create function next_event_segment() returns smallint language plpgsql as $$
+declare
+  present constant smallint := (select current from event_segment);
+  each smallint;
+begin
+  foreach each in array array[present % 3 + 1, (present + 1) % 3 + 1] loop
+    if not exists (select from events where segment = each) then
+      return each;
+    end if;
+  end loop;
+  return null;
+end $$;
+
+-- Segments whose events had all expired at this time.
+create table expired_event_segments (
+  segment smallint primary key,
+  since timestamptz not null default now()
+);
+
+-- Truncates a segment, but the current one, whose events have all expired a minute ago, and returns whether there was one. A
+-- dump that began before they expired has read them by then, or has locked the segment. One that another transaction has
+-- locked is left to the next call.
 create function truncate_expired_events() returns boolean language plpgsql set lock_timeout = '50ms' as $$
 declare
   each smallint;
   newest bigint;
-  is_any boolean := false;
 begin
+  -- The look after the lock needs a snapshot of its own.
+  if current_setting('transaction_isolation') <> 'read committed' or not pg_try_advisory_xact_lock(1886154356, 3) then
+    return false;
+  end if;
   foreach each in array array[1, 2, 3] loop
-    continue when each = (select current from event_segment);
     select max(seq) into newest from events where segment = each;
-    continue when newest is null or newest > (select floor from events_floor);
+    if newest is null or newest > (select floor from events_floor) or each = (select current from event_segment) then
+      delete from expired_event_segments where segment = each;
+      continue;
+    end if;
+    insert into expired_event_segments (segment) values (each) on conflict do nothing;
+    continue when (select since from expired_event_segments where segment = each) > now() - interval '1 minute';
     begin
       execute format('lock table events_%s in access exclusive mode', each);
       -- Transactions that had written to it meanwhile have ended.
       select max(seq) into newest from events where segment = each;
       if newest <= (select floor from events_floor) then
         execute format('truncate events_%s', each);
-        is_any := true;
+        delete from expired_event_segments where segment = each;
+        return true;
       end if;
     exception when lock_not_available then null;
     end;
   end loop;
-  return is_any;
+  return false;
 end $$;
 
--- The function that writes the events of a collection's table. `owner` is SQL for the id of the user who may read a record's
--- events with the scope `self`.
-create function create_event_function(table_name name, owner text) returns void language plpgsql as $$
-begin
-  execute format(
-    $function$
-      create or replace function %I() returns trigger language plpgsql as $body$
-      begin
-        insert into events (segment, owner, record, version, type, data)
-        select (select current from event_segment), %s, id, version,
-          %L || case tg_op when 'INSERT' then 'created' when 'UPDATE' then 'updated' else 'deleted' end,
-          case when tg_op <> 'DELETE' then doc end
-        from changed;
-        return null;
-      end $body$
-    $function$,
-    table_name || '_note_events', owner, table_name || '.'
-  );
-end $$;
-
--- Attaches counting and events to a collection's table. `owner` is the column with the id of the user who may read a
--- record's events with the scope `self`; null: nobody.
-create or replace function attach_collection(collection regclass, owner name default null) returns void language plpgsql as $$
-declare
-  table_name constant name := (select relname from pg_class where oid = collection);
-  change record;
-begin
-  perform create_event_function(table_name, coalesce(quote_ident(owner), 'null::uuid'));
-  for change in
-    select * from (values
-      ('insert', 'new', 'created', 'inserted'), ('update', 'new', 'updated', null), ('delete', 'old', 'deleted', 'deleted')
-    ) as changes (operation, transition, event, counted)
-  loop
-    execute format(
-      'create or replace trigger %I after %s on %s referencing %s table as changed for each statement
-        when (current_setting(''plinth.events'', true) is distinct from ''off'') execute function %I()',
-      table_name || '_' || change.event || '_events', change.operation, collection, change.transition,
-      table_name || '_note_events'
-    );
-    if change.counted is not null then
-      execute format(
-        'create or replace trigger %I after %s on %s referencing %s table as changed for each statement
-          execute function %I()',
-        table_name || '_' || change.counted, change.operation, collection, change.transition, 'count_' || change.counted
-      );
-    end if;
-  end loop;
-end $$;
-
--- The tables that are attached.
+-- Functions that write events write them to the current segment: those of tables, and the function that creates them.
 do $$
 declare
-  attached record;
+  writer oid;
 begin
-  for attached in
-    select distinct relname, substring(prosrc from 'select (.+), id, version') as owner
-    from pg_trigger
-    join pg_class on pg_class.oid = tgrelid
-    join pg_proc on pg_proc.oid = tgfoid
-    where proname = relname || '_note_events' and pg_class.relnamespace = current_schema()::regnamespace
+  for writer in
+    select oid from pg_proc where prosrc ~ 'insert into events \(owner, record, version, type, data\)\s+select '
   loop
-    perform create_event_function(attached.relname, attached.owner);
+    execute regexp_replace(
+      pg_get_functiondef(writer),
+      'insert into events \(owner, record, version, type, data\)(\s+)select ',
+      'insert into events (segment, owner, record, version, type, data)\1select (select current from event_segment), '
+    );
   end loop;
 end $$;

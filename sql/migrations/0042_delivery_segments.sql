@@ -54,6 +54,20 @@ alter table delivery_bodies_1 drop constraint is_first_segment;
 create table delivery_bodies_2 partition of delivery_bodies (primary key (event_id)) for values in (2);
 create table delivery_bodies_3 partition of delivery_bodies (primary key (event_id)) for values in (3);
 
+-- The segment to use after the current one: the next empty one; null if none is empty.
+create function next_delivery_segment() returns smallint language plpgsql as $$
+declare
+  present constant smallint := (select current from delivery_segment);
+  each smallint;
+begin
+  foreach each in array array[present % 3 + 1, (present + 1) % 3 + 1] loop
+    if not exists (select from deliveries where segment = each) then
+      return each;
+    end if;
+  end loop;
+  return null;
+end $$;
+
 -- Whether a segment has deliveries, and all of them ended before this time.
 create function has_expired(part smallint, cutoff timestamptz) returns boolean language plpgsql as $$
 begin
@@ -61,13 +75,16 @@ begin
     and coalesce((select max(ended_at) from deliveries where segment = part) < cutoff, false);
 end $$;
 
--- Truncates the segments whose deliveries all ended before this time, except the current one, and returns whether there were
--- any. A segment that somebody uses is left to the next call.
+-- Truncates a segment, but the current one, whose deliveries all ended before this time, and returns whether there was one.
+-- One that another transaction has locked is left to the next call.
 create function truncate_expired_deliveries(cutoff timestamptz) returns boolean language plpgsql set lock_timeout = '50ms' as $$
 declare
   each smallint;
-  is_any boolean := false;
 begin
+  -- The look after the lock needs a snapshot of its own.
+  if current_setting('transaction_isolation') <> 'read committed' or not pg_try_advisory_xact_lock(1886154356, 4) then
+    return false;
+  end if;
   foreach each in array array[1, 2, 3] loop
     continue when each = (select current from delivery_segment) or not has_expired(each, cutoff);
     begin
@@ -75,10 +92,10 @@ begin
       -- Transactions that had written to it meanwhile have ended.
       if has_expired(each, cutoff) then
         execute format('truncate deliveries_%1$s, delivery_bodies_%1$s', each);
-        is_any := true;
+        return true;
       end if;
     exception when lock_not_available then null;
     end;
   end loop;
-  return is_any;
+  return false;
 end $$;

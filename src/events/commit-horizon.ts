@@ -2,7 +2,7 @@
 export interface Snapshot {
   /** The newest event that it shows. */
   readonly newest: number;
-  /** Events up to here have been deleted. */
+  /** Events up to here have expired. */
   readonly floor: number;
   /** Every transaction before this one had ended. */
   readonly xmin: bigint;

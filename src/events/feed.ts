@@ -75,7 +75,7 @@ export class Feed implements FeedContext {
 
   /**
    * The position after which a reader starts: a cursor; undefined: the oldest retained event; `now`: the newest. Throws 400
-   * for other texts, and 410 for a cursor whose events were deleted, or of another history of the database.
+   * for other texts, and 410 for a cursor whose events have expired, or of another history of the database.
    */
   async start(cursor: string | undefined): Promise<number> {
     const { follower } = this;

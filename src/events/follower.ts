@@ -13,7 +13,7 @@ import { readEvents, readSnapshot } from './outbox.js';
 export interface FeedSubscriber {
   /** One batch; the events come after `position` as it was before. */
   onEvents(events: readonly Event[]): void;
-  /** Events were deleted before they could be delivered. */
+  /** Events expired before they could be delivered. */
   onMissed(): void;
 }
 

@@ -9,7 +9,7 @@ export interface Batch {
   readonly events: readonly Event[];
   /** The position after which to continue. */
   readonly until: number;
-  /** Events up to here have been deleted: a reader before it has missed some. */
+  /** Events up to here have expired: a reader before it has missed some. */
   readonly floor: number;
 }
 

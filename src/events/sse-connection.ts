@@ -12,7 +12,7 @@ export interface Subscription {
 }
 
 /**
- * Why a stream ended: the client left, was too slow, its time was over, the events that it had yet to read were deleted,
+ * Why a stream ended: the client left, was too slow, its time was over, the events that it had yet to read have expired,
  * this process missed events, the credential is no longer valid, an internal error, or the service stops.
  */
 export type EndReason = 'left' | 'slow' | 'over' | 'gone' | 'missed' | 'revoked' | 'fault' | 'stopped';

@@ -5,7 +5,7 @@ import { insertDeliveries, type WebhookEvent } from './delivery-store.js';
 /** The next events of the feed. */
 export interface FeedBatch {
   readonly events: readonly WebhookEvent[];
-  /** The position after which to continue; it also passes events that were deleted. */
+  /** The position after which to continue; it also passes events that have expired. */
   readonly until: string | null;
   readonly more: boolean;
 }

@@ -5,7 +5,7 @@ import { parsePosition, positionText } from '../events/position.js';
 import type { Log } from '../telemetry/log.js';
 import type { Source } from './fan-out.js';
 
-/** The outbox as the source of webhooks. Events that were deleted before they could be read are logged. */
+/** The outbox as the source of webhooks. Events that expired before they could be read are logged. */
 export function sourceOf(feed: Feed, log: Log): Source {
   const { follower } = feed;
   return {
@@ -16,7 +16,7 @@ export function sourceOf(feed: Feed, log: Log): Source {
       if (after !== null && from < floor)
         log.warn(
           { after, floor: positionText(floor) },
-          'webhooks missed events that were deleted before they could be read',
+          'webhooks missed events that expired before they could be read',
         );
       return {
         events: events.map((event) => ({

@@ -145,6 +145,12 @@ t.test('stored events and deliveries become the first segment, and numbers go on
   const owner = '01900000-0000-7000-8000-000000000000';
   await sql`create table notes (id uuid primary key, version integer default 1, updated_at timestamptz, doc text, "user" uuid)`;
   await sql`select attach_collection('notes', 'user')`;
+  // The name of its function is cut.
+  const long = 'n'.repeat(52);
+  await sql.unsafe(
+    `create table ${long} (id uuid primary key, version integer default 1, updated_at timestamptz, doc text)`,
+  );
+  await sql`select attach_collection(${long}::regclass)`;
   await sql`insert into notes (id, "user") select gen_random_uuid(), ${owner} from generate_series(1, 3)`;
   await sql`insert into deliveries (webhook_id, event_id, type, record_key) select ${owner}, n, 'x', 'y' from generate_series(1, 3) as n`;
   await sql`insert into delivery_bodies (event_id, body) values ('1', 'body')`;
@@ -162,6 +168,15 @@ t.test('stored events and deliveries become the first segment, and numbers go on
     [1, 2, 3, 4].map((id) => ({ id, status: 'pending', segment: id === 4 ? 2 : 1 })),
   );
   t.same([...(await sql`select * from delivery_bodies`)], [{ event_id: '1', body: 'body', segment: 1 }]);
+  await sql`update event_segment set current = 3`;
+  await sql`create table others (like notes including all)`;
+  await sql`select attach_collection('others')`;
+  for (const table of ['notes', long, 'others'])
+    await sql.unsafe(`insert into ${table} (id) values (gen_random_uuid())`);
+  t.same(
+    [...(await sql`select type from events where segment = 3 order by seq`)].map(({ type }) => type),
+    ['notes.created', `${long}.created`, 'others.created'],
+  );
   const indexes = await sql`
     select inhparent::regclass::text as name, count(*)::integer as segments
     from pg_inherits join pg_class on pg_class.oid = inhrelid where relkind = 'i' group by 1`;

@@ -20,6 +20,16 @@ async function setup(t: Test) {
   return { service, sql };
 }
 
+/** Runs the maintenance, and again after the minute for which expired events remain. */
+async function maintain(
+  { db }: TestService,
+  options: typeof SMALL & { horizon?: () => number },
+): Promise<void> {
+  await prune(db, options);
+  await db.run("update expired_event_segments set since = since - interval '1 minute'", []);
+  await prune(db, options);
+}
+
 /** Creates items, and returns their paths. */
 async function create({ send }: TestService, count: number): Promise<string[]> {
   const paths: string[] = [];
@@ -63,7 +73,7 @@ t.test(
     ];
     for (const segments of expected) {
       paths.push(...(await create(service, 4)));
-      await prune(service.db, SMALL);
+      await maintain(service, SMALL);
       t.same(await segmentsOf(sql), segments);
       const retained = paths.slice(-6);
       t.same(await feedOf(service, retained.length), retained);
@@ -81,16 +91,16 @@ t.test(
 t.test('the next segment is used only once it is empty', async (t) => {
   const { service, sql } = await setup(t);
   await create(service, 4);
-  await prune(service.db, SMALL);
+  await maintain(service, SMALL);
   await create(service, 4);
   const horizon = () => 0;
-  await prune(service.db, { ...SMALL, horizon });
+  await maintain(service, { ...SMALL, horizon });
   t.same(await segmentsOf(sql), { stored: [4, 4, 0], current: 3 });
   await create(service, 4);
-  await prune(service.db, { ...SMALL, horizon });
+  await maintain(service, { ...SMALL, horizon });
   t.same(await segmentsOf(sql), { stored: [4, 4, 4], current: 3 }, 'nothing has expired');
   await create(service, 1);
-  await prune(service.db, SMALL);
+  await maintain(service, SMALL);
   t.same(await segmentsOf(sql), { stored: [0, 4, 5], current: 1 });
 });
 
@@ -112,36 +122,36 @@ t.test('what an open transaction wrote to an earlier segment is retained', WITH_
     await committed;
   });
   await until('it is written', () => isWritten);
-  await prune(service.db, SMALL);
+  await maintain(service, SMALL);
   t.equal((await segmentsOf(sql)).current, 2);
   const later = await create(service, 4);
   // All events before it have expired.
-  await prune(service.db, { ...SMALL, eventsMax: 1, horizon: () => first!.seq as number });
+  await maintain(service, { ...SMALL, eventsMax: 1, horizon: () => first!.seq as number });
   t.same((await segmentsOf(sql)).stored, [4, 4, 0], 'the segment is in use');
   commit();
   await writing;
-  await prune(service.db, SMALL);
+  await maintain(service, SMALL);
   t.same((await segmentsOf(sql)).stored, [5, 4, 0], 'its newest event has not expired');
   t.same(await feedOf(service, 5), [`/items/${id}`, ...later], 'it comes before what was written later');
   t.notOk(later.includes(last!));
-  await prune(service.db, { ...SMALL, eventsMax: 4 });
+  await maintain(service, { ...SMALL, eventsMax: 4 });
   t.same((await segmentsOf(sql)).stored, [0, 4, 0]);
 });
 
 t.test('a segment that is read is truncated later, and delays nobody', async (t) => {
   const { service, sql } = await setup(t);
   await create(service, 4);
-  await prune(service.db, SMALL);
+  await maintain(service, SMALL);
   await create(service, 4);
   const reader = postgres(service.databaseUrl, { max: 1 });
   t.teardown(() => reader.end());
   await reader.begin('read only', async (tx) => {
     await tx`select count(*) from events`;
-    await prune(service.db, { ...SMALL, eventsMax: 4 });
+    await maintain(service, { ...SMALL, eventsMax: 4 });
     t.same((await segmentsOf(sql)).stored, [4, 4, 0]);
     t.equal((await feedOf(service, 4)).length, 4, 'the feed can be read meanwhile');
   });
-  await prune(service.db, { ...SMALL, eventsMax: 4 });
+  await maintain(service, { ...SMALL, eventsMax: 4 });
   t.same((await segmentsOf(sql)).stored, [0, 4, 0]);
 });
 
@@ -152,7 +162,7 @@ t.test('the events of an idle service are truncated after their time', async (t)
   const pass = async (seconds: number) => {
     await sql`update events set time = time - make_interval(secs => ${seconds})`;
     await sql`update event_segment set since = since - make_interval(secs => ${seconds})`;
-    await prune(service.db, { ...RETENTION, eventsRetentionSeconds: 1000 });
+    await maintain(service, { ...RETENTION, eventsRetentionSeconds: 1000 });
   };
   await pass(400);
   t.same(await segmentsOf(sql), { stored: [2, 0, 0], current: 1 });
@@ -173,10 +183,10 @@ t.test('a segment changes when it has half of the bytes', async (t) => {
       await service.send('POST', '/items', { body: { name: 'x', text: 'x'.repeat(10_000) } });
   };
   await large(3);
-  await prune(service.db, options);
+  await maintain(service, options);
   t.equal((await segmentsOf(sql)).current, 1);
   await large(4);
-  await prune(service.db, options);
+  await maintain(service, options);
   t.equal((await segmentsOf(sql)).current, 2);
 });
 
@@ -184,9 +194,43 @@ t.test('the history of a record ends with what has expired', async (t) => {
   const { service, sql } = await setup(t);
   const [path] = await create(service, 1);
   for (let n = 0; n < 3; n++) await service.send('PATCH', path!, { body: { n } });
-  await prune(service.db, { ...SMALL, eventsMax: 2 });
+  await maintain(service, { ...SMALL, eventsMax: 2 });
   t.same((await segmentsOf(sql)).stored, [4, 0, 0], 'expired events are still stored');
   const { text } = await service.send('GET', path!, { headers: { accept: 'text/html' } });
   const events = [...text.matchAll(/\/events\?[^"]*after=/g)];
   t.equal(events.length, 2);
+});
+
+t.test('expired events remain for a minute, for dumps that have begun', async (t) => {
+  const { service, sql } = await setup(t);
+  await create(service, 4);
+  await prune(service.db, SMALL);
+  await create(service, 4);
+  await prune(service.db, { ...SMALL, eventsMax: 4 });
+  await prune(service.db, { ...SMALL, eventsMax: 4 });
+  t.same((await segmentsOf(sql)).stored, [4, 4, 0]);
+  const [expired] =
+    await sql`select segment, since > now() - interval '1 minute' as "isRecent" from expired_event_segments`;
+  t.same({ ...expired }, { segment: 1, isRecent: true });
+  await sql`update expired_event_segments set since = since - interval '1 minute'`;
+  await sql.begin('isolation level repeatable read', async (tx) => {
+    const [row] = await tx`select truncate_expired_events() as "isTruncated"`;
+    t.equal(row!.isTruncated, false, 'a second look with the same snapshot would not be one');
+  });
+  await prune(service.db, { ...SMALL, eventsMax: 4 });
+  t.same((await segmentsOf(sql)).stored, [0, 4, 0]);
+});
+
+t.test('two segments take turns while something writes to the third', async (t) => {
+  const { service, sql } = await setup(t);
+  const stray = () =>
+    sql`insert into events (record, version, type) values (gen_random_uuid(), 1, 'others.created')`;
+  for (let round = 0; round < 8; round++) {
+    await create(service, 4);
+    await stray();
+    await maintain(service, SMALL);
+  }
+  const { stored, current } = await segmentsOf(sql);
+  t.ok(stored[1]! + stored[2]! <= 16, `${stored} events are stored`);
+  t.not(current, 1);
 });

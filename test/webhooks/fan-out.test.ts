@@ -124,16 +124,14 @@ t.test(
   },
 );
 
-t.test('events that were pruned before their delivery are reported once, and passed', async (t) => {
+t.test('events that expired before their delivery are reported once, and passed', async (t) => {
   const service = await testService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
   const { db, feed, send } = service;
   await makeWebhook(service, 'http://127.0.0.1:9/');
   for (const name of ['a', 'b']) await send('POST', '/items', { body: { name } });
   await until('they are final', async () => (await send('GET', '/events')).json.data.length === 2);
-  await db.run(
-    'with past as (delete from events returning seq) update events_floor set floor = past.max from (select max(seq) from past) as past',
-    [],
-  );
+  // They have expired, and are still stored.
+  await db.run('update events_floor set floor = (select max(seq) from events)', []);
   await db.run('update webhook_cursor set position = $1', ['00000000000']);
   const lines: string[] = [];
   const source = sourceOf(feed!, createLog('warn', { write: (line: string) => lines.push(line) }));
