@@ -4,12 +4,17 @@
 
 -- The newest event that this snapshot shows; the transaction before which all had ended; and the next transaction. The
 -- snapshot's xmax is not that: it follows the last transaction that has ended, and later ones may run. age() is relative
--- to the next transaction after the snapshot was taken. src/events/commit-horizon.ts uses them.
+-- to the next transaction after the snapshot was taken. src/events/commit-horizon.ts uses them. `is_noted`: whether the newest
+-- epoch is of the present timeline; a session that was opened before the promotion of its server has not noted it.
 -- name: snapshot
 select coalesce((select max(seq) from events), floor) as newest, floor,
   pg_snapshot_xmin(snapshot)::text as xmin,
   (pg_snapshot_xmax(snapshot)::text::bigint + age(pg_snapshot_xmax(snapshot)::xid))::text as next,
   (select max(number) from feed_epochs) as epoch,
+  pg_is_in_recovery() or coalesce((
+    select right(history, 8) = left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
+    from feed_epochs order by number desc limit 1
+  ), true) as is_noted,
   (case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end
     - '0/0'::pg_lsn)::float8 as written
 from events_floor, pg_current_snapshot() as snapshot;

@@ -63,13 +63,14 @@ export async function readEvents(run: Run, { after, horizon, limit, filter }: Sp
 /** The newest visible event, final or not, and the transactions that decide which events are final. */
 export async function readSnapshot(run: Run): Promise<Snapshot> {
   const [row] = await run(SNAPSHOT, []);
-  const { newest, floor, xmin, next, epoch, written } = row!;
+  const { newest, floor, xmin, next, epoch, is_noted, written } = row!;
   return {
     newest: Number(newest),
     floor: Number(floor),
     xmin: BigInt(xmin as string),
     next: BigInt(next as string),
     epoch: Number(epoch),
+    isEpochNoted: is_noted === true,
     written: written as number,
   };
 }

@@ -100,3 +100,22 @@ t.test('a failover that loses nothing changes no cursor and ends no stream', asy
   t.not(one.slice(12), two.slice(12));
   t.equal((await send('GET', `/events?after=${one}`)).json.data.length, 1);
 });
+
+t.test('a session that was opened before a promotion begins the epoch when the feed is read', async (t) => {
+  const { send, databaseUrl } = await testService(t);
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const before = (await send('GET', '/events?after=now')).headers['events-cursor'] as string;
+  // As sessions find it that did not note the epoch, since the server was a standby.
+  await sql`update feed_epochs set history = left(history, -8) || 'FFFFFFFF'`;
+  t.equal((await send('GET', `/events?after=${before}`)).status, 200, 'nothing was lost');
+  const epochs = await sql`select name, right(history, 8) as timeline from feed_epochs order by number`;
+  t.equal(epochs.length, 2);
+  t.not(epochs[1]!.timeline, 'FFFFFFFF');
+  await send('POST', '/items', { body: { name: 'new' } });
+  const after = await until('it can be read', async () => {
+    const { data } = (await send('GET', `/events?after=${before}`)).json;
+    return data[0]?.sequence as string | undefined;
+  });
+  t.equal(after.slice(12), epochs[1]!.name, 'its cursor names the new epoch');
+});

@@ -23,8 +23,14 @@ export interface Host {
 
 /** Kills all processes of a host. */
 export function killAll(host: string): void {
-  for (const pid of finish(['ip', 'netns', 'pids', host]).split('\n').filter(Boolean))
-    process.kill(Number(pid), 'SIGKILL');
+  for (const pid of finish(['ip', 'netns', 'pids', host]).split('\n').filter(Boolean)) {
+    try {
+      process.kill(Number(pid), 'SIGKILL');
+    } catch (error) {
+      // It ended by itself meanwhile.
+      if ((error as { code?: unknown }).code !== 'ESRCH') throw error;
+    }
+  }
 }
 
 /** Makes a network. Removed when the test ends. */
