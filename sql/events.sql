@@ -10,14 +10,15 @@
 select coalesce((select max(seq) from events), floor) as newest, floor,
   pg_snapshot_xmin(snapshot)::text as xmin,
   (pg_snapshot_xmax(snapshot)::text::bigint + age(pg_snapshot_xmax(snapshot)::xid))::text as next,
-  (select max(number) from feed_epochs) as epoch,
-  pg_is_in_recovery() or coalesce((
-    select right(history, 8) = left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
-    from feed_epochs order by number desc limit 1
-  ), true) as is_noted,
+  epoch.number as epoch,
+  case
+    when pg_is_in_recovery() or history is null then true
+    else right(history, 8) = left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
+  end as is_noted,
   (case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end
     - '0/0'::pg_lsn)::float8 as written
-from events_floor, pg_current_snapshot() as snapshot;
+from events_floor, pg_current_snapshot() as snapshot,
+  (select number, history from feed_epochs order by number desc limit 1) as epoch;
 
 -- name: epochs
 select name, first_after from feed_epochs order by number;
@@ -149,19 +150,18 @@ with place as materialized (
 update events_floor set floor = past.seq from past where past.seq is not null
 returning past.events::integer as dropped;
 
--- New events go to another segment once the current one has half of what is retained, if one is empty. So there are half as
--- many expired events as retained ones, or as many if few events keep a segment.
+-- New events go to another segment once the current one has half of what is retained, if one is empty. So there are normally
+-- at most half as many expired events as retained ones, and as many if a few retained ones keep a segment.
 -- name: change_segment ($1 retention in seconds, $2 max events, $3 max bytes)
 update event_segment
-set current = next_event_segment(), since = now(), after = newest.seq
-from (select max(seq) as seq from events) as newest
-where newest.seq > after
+set current = next, since = now(), after = newest.seq
+from next_event_segment() as next, (select max(seq) as seq from events) as newest
+where next is not null and newest.seq > after
   and (
     since < now() - make_interval(secs => $1::double precision / 2)
     or newest.seq - after > $2::bigint / 2
     or (select sum(bytes) from event_bytes where until > after) > $3::bigint / 2
   )
-  and next_event_segment() is not null
 returning current;
 
 -- name: truncate_expired

@@ -256,10 +256,10 @@ returning true;
 -- New deliveries go to another segment after half of the retention, if one is empty.
 -- name: change_segment ($1 retention in seconds)
 update delivery_segment
-set current = next_delivery_segment(), since = now()
-where since < now() - make_interval(secs => $1::double precision / 2)
+set current = next, since = now()
+from next_delivery_segment() as next
+where next is not null and since < now() - make_interval(secs => $1::double precision / 2)
   and (select true from deliveries where segment = current limit 1)
-  and next_delivery_segment() is not null
 returning current;
 
 -- name: truncate_expired ($1 retention in seconds)

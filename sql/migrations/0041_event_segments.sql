@@ -56,9 +56,9 @@ create table expired_event_segments (
   since timestamptz not null default now()
 );
 
--- Truncates a segment, but the current one, whose events have all expired a minute ago, and returns whether there was one. A
--- dump that began before they expired has read them by then, or has locked the segment. One that another transaction has
--- locked is left to the next call.
+-- Truncates a segment other than the current one whose events had all expired a minute ago, and returns whether there was
+-- one. By then a dump that began before they expired has locked the segment. One that another transaction has locked is left
+-- to the next call.
 create function truncate_expired_events() returns boolean language plpgsql set lock_timeout = '50ms' as $$
 declare
   each smallint;

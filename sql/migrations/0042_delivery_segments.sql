@@ -75,8 +75,8 @@ begin
     and coalesce((select max(ended_at) from deliveries where segment = part) < cutoff, false);
 end $$;
 
--- Truncates a segment, but the current one, whose deliveries all ended before this time, and returns whether there was one.
--- One that another transaction has locked is left to the next call.
+-- Truncates a segment other than the current one whose deliveries all ended before this time, and returns whether there was
+-- one. One that another transaction has locked is left to the next call.
 create function truncate_expired_deliveries(cutoff timestamptz) returns boolean language plpgsql set lock_timeout = '50ms' as $$
 declare
   each smallint;

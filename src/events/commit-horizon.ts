@@ -12,8 +12,6 @@ export interface Snapshot {
   readonly written: number;
   /** The number of the newest epoch. */
   readonly epoch: number;
-  /** Whether it is that of the present history of the database. */
-  readonly isEpochNoted: boolean;
 }
 
 /** Snapshots of which the horizon is remembered, for replicas. */

@@ -58,7 +58,7 @@ export class FeedFollower {
     this.#takeSnapshot = createBatcher<'now', Snapshot>(
       { ...SNAPSHOTS, sharing: sharing(db.metrics, 'look', 'events') },
       async () => {
-        const snapshot = await this.#snapshot();
+        const snapshot = await readSnapshot(db.run);
         if (snapshot.epoch !== this.#epoch) await this.#beginEpoch(snapshot.epoch);
         this.commitHorizon.update(snapshot);
         if (this.#subscribers.size === 0) this.#delivered = this.commitHorizon.position;
@@ -143,14 +143,6 @@ export class FeedFollower {
       this.#timer = undefined;
       this.#loop.request();
     }, ms).unref();
-  }
-
-  /** A snapshot of the present epoch, which begins here if only sessions are open that saw the server as a standby. */
-  async #snapshot(): Promise<Snapshot> {
-    const snapshot = await readSnapshot(this.db.run);
-    if (snapshot.isEpochNoted) return snapshot;
-    await this.db.run('select note_feed_epoch()', []);
-    return readSnapshot(this.db.run);
   }
 
   async #poll(): Promise<void> {

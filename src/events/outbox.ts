@@ -60,17 +60,23 @@ export async function readEvents(run: Run, { after, horizon, limit, filter }: Sp
   };
 }
 
-/** The newest visible event, final or not, and the transactions that decide which events are final. */
+/**
+ * The newest visible event, final or not, and the transactions that decide which events are final. Begins an epoch if the
+ * database has another history and all sessions were opened before its server was promoted.
+ */
 export async function readSnapshot(run: Run): Promise<Snapshot> {
-  const [row] = await run(SNAPSHOT, []);
-  const { newest, floor, xmin, next, epoch, is_noted, written } = row!;
+  let [row] = await run(SNAPSHOT, []);
+  if (row!.is_noted !== true) {
+    await run('select note_feed_epoch()', []);
+    [row] = await run(SNAPSHOT, []);
+  }
+  const { newest, floor, xmin, next, epoch, written } = row!;
   return {
     newest: Number(newest),
     floor: Number(floor),
     xmin: BigInt(xmin as string),
     next: BigInt(next as string),
     epoch: Number(epoch),
-    isEpochNoted: is_noted === true,
     written: written as number,
   };
 }

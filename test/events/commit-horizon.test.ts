@@ -12,7 +12,6 @@ const snapshot = (newest: number, xmin: number, next: number): Snapshot => ({
   xmin: BigInt(xmin),
   next: BigInt(next),
   epoch: 1,
-  isEpochNoted: true,
   written: 0,
 });
 
