@@ -1,4 +1,5 @@
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
@@ -7,9 +8,9 @@ import { build } from 'esbuild';
 
 /**
  * Makes of what tsc has made: plinth.cjs, the whole of Plinth in one file with its SQL inlined; plinth.cache, what V8
- * compiles of it, and start.cjs, which starts it with that; health.cjs, which checks whether it responds; and mcp-sdk.cjs,
- * which it loads with MCP=on. They go to
- * dist, or to the folder that is named.
+ * compiles of it, and start.cjs, which starts it with that; health.sh and health.cjs, which check whether it responds;
+ * mcp-sdk.cjs and issuer-packages.cjs, which it loads with MCP=on and AUTH_SERVER=on; and bcrypt.node, which verifies
+ * imported passwords on this platform. They go to dist, or to the folder that is named.
  */
 
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
@@ -38,6 +39,12 @@ function inlinedDeclarations() {
     export const declarationSchema = () => ${JSON.stringify(schema)};`;
 }
 
+/** Takes the place of src/cli/version.ts. */
+function inlinedVersion() {
+  const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
+  return `export const versionOf = () => ${JSON.stringify(version)};`;
+}
+
 const common = {
   outdir: folder,
   outExtension: { '.js': '.cjs' },
@@ -53,8 +60,6 @@ const common = {
   minifySyntax: true,
   legalComments: 'eof',
   logLevel: 'warning',
-  // A program for each platform, which it looks for beside itself.
-  external: ['bcrypt'],
   define: { 'import.meta.url': 'importMetaUrl' },
   plugins: [
     {
@@ -66,9 +71,24 @@ const common = {
       setup: ({ onLoad }) =>
         onLoad({ filter: /\/declarations\/built-in\.js$/ }, () => ({ contents: inlinedDeclarations() })),
     },
+    {
+      // node-gyp-build looks for bcrypt.node in a folder of packages, which a bundle does not have.
+      name: 'bcrypt-beside',
+      setup: ({ onResolve, onLoad }) => {
+        onResolve({ filter: /\/bcrypt\.node$/ }, () => ({ path: './bcrypt.node', external: true }));
+        onLoad({ filter: /\/node-gyp-build\/[\w-]+\.js$/ }, () => ({
+          contents: "module.exports = () => require('./bcrypt.node');",
+        }));
+      },
+    },
+    {
+      name: 'inlined-version',
+      setup: ({ onLoad }) =>
+        onLoad({ filter: /\/cli\/version\.js$/ }, () => ({ contents: inlinedVersion() })),
+    },
   ],
 };
-/** What is loaded with MCP=on alone, so that it is not part of every start. */
+/** Leaves the package that only MCP=on loads out of the file that every start loads. */
 const sdkApart = {
   name: 'sdk-apart',
   setup: ({ onResolve }) =>
@@ -76,6 +96,18 @@ const sdkApart = {
       importer === at('dist/src/mcp/server.js') ? { path: './mcp-sdk.cjs', external: true } : undefined,
     ),
 };
+/** Packages that only AUTH_SERVER=on loads. */
+const ISSUER_PACKAGES = /^(\.{1,2}\/oidc-provider\.js|@simplewebauthn\/server(\/helpers)?)$/;
+const issuerApart = {
+  name: 'issuer-apart',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: ISSUER_PACKAGES }, () => ({ path: './issuer-packages.cjs', external: true })),
+};
+/** All that src/issuer imports of them. */
+const issuerPackages = `
+  export { errors, Provider } from './dist/src/issuer/oidc-provider.js';
+  export * from '@simplewebauthn/server';
+  export { decodeAttestationObject, isoBase64URL } from '@simplewebauthn/server/helpers';`;
 const url = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
 
 /** Runs what follows, which is as Node has it of a CommonJS module, or gives it to who has no `require` yet: start.cjs. */
@@ -99,7 +131,7 @@ await Promise.all([
   build({
     ...common,
     entryPoints: { plinth: at('dist/src/cli/plinth.js') },
-    plugins: [...common.plugins, sdkApart],
+    plugins: [...common.plugins, sdkApart, issuerApart],
     banner: {
       js: `${RUN_ALONE}(function (exports, require, module, __filename, __dirname) {'use strict';${url}`,
     },
@@ -112,9 +144,21 @@ await Promise.all([
   }),
   build({
     ...common,
+    outdir: undefined,
+    outfile: join(folder, 'issuer-packages.cjs'),
+    // oidc-provider stores records by the names of its classes.
+    keepNames: true,
+    stdin: { contents: issuerPackages, resolveDir: at('.') },
+    banner: { js: `'use strict';${url}` },
+  }),
+  build({
+    ...common,
     entryPoints: { health: at('dist/src/cli/healthcheck.js') },
     banner: { js: `'use strict';${url}` },
   }),
 ]);
 writeFileSync(join(folder, 'plinth.cache'), compiled(join(folder, 'plinth.cjs')));
-copyFileSync(at('.ci/start.cjs'), join(folder, 'start.cjs'));
+for (const name of ['start.cjs', 'health.sh']) copyFileSync(at(`.ci/${name}`), join(folder, name));
+// The package that bcrypt itself finds its program with.
+const { path: programOf } = createRequire(at('node_modules/bcrypt/bcrypt.js'))('node-gyp-build');
+copyFileSync(programOf(at('node_modules/bcrypt')), join(folder, 'bcrypt.node'));

@@ -1,19 +1,19 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEmbedded } from '../dist/src/db/embedded/embedded.js';
+import { claimPort } from '../dist/test/support/claimed-port.js';
 
 const PATIENCE_MS = 60_000;
 const tell = (line) => process.stdout.write(`${line}\n`);
 
 /**
  * Runs the lines of a parsed Dockerfile: each stage is a folder. The last one's CMD runs in its folder as the image
- * would: as process 1 of its user in a root of its own that is read-only and holds nothing but the image's files and
- * node, without a shell, where that may be done here; else as a process of the folder, and it is said so.
+ * would: as process 1 of its user in a root of its own that is read-only and holds nothing but the image's files, node
+ * and bash, where that may be done here; else as a process of the folder, and it is said so.
  */
 export async function exercise(context, stages) {
   const work = mkdtempSync(join(tmpdir(), 'plinth-image-'));
@@ -84,10 +84,10 @@ function run({ root, cwd, env }, [program, ...args]) {
 
 async function runImage(image, work) {
   const missing = whyNotConfined();
-  if (missing !== undefined) tell(`skipped: read-only root, user, process 1, no shell: ${missing}`);
-  else addNode(image.root);
+  if (missing !== undefined) tell(`skipped: read-only root, user, process 1: ${missing}`);
+  else for (const program of [process.execPath, '/bin/bash']) addProgram(image.root, program);
   const start = (exec, env) => (missing === undefined ? confined(image, exec, env) : plain(image, exec, env));
-  const PORT = String(await freePort());
+  const PORT = String(await claimPort());
   const health = async (env) => (await start(image.of.HEALTHCHECK.exec, env)).ended;
 
   const without = start(image.of.CMD.exec, { PORT, AUTH: 'none' });
@@ -143,12 +143,12 @@ function whyNotConfined() {
   }
 }
 
-/** Puts node and the libraries that it is linked with into a root: all that an image has besides its own files. */
-function addNode(root) {
-  const linked = execFileSync('ldd', [process.execPath], { encoding: 'utf8' });
+/** Puts a program and the libraries that it is linked with into a root. */
+function addProgram(root, program) {
+  const linked = execFileSync('ldd', [program], { encoding: 'utf8' });
   const libraries = [...linked.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path);
   for (const path of libraries) cpSync(path, join(root, path), { dereference: true });
-  cpSync(process.execPath, join(root, 'usr/local/bin/node'), { dereference: true });
+  cpSync(program, join(root, 'usr/local/bin', basename(program)), { dereference: true });
   for (const name of ['bin/sh', 'usr/bin/env'])
     if (existsSync(join(root, name))) throw new Error(`there is a ${name}`);
 }
@@ -195,13 +195,4 @@ function follow(child, forked) {
       }
     },
   };
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
 }

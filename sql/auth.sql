@@ -24,7 +24,7 @@ where hash = any (array(
 ))
 returning true;
 
--- The clocks of processes may differ by up to a minute.
+-- Processes of the previous version, whose clocks decide, may differ by up to a minute.
 -- name: prune_limits
 delete from limits
 where key = any (array(
@@ -35,13 +35,13 @@ where key = any (array(
 returning true;
 
 -- name: passwords_of ($1 emails, as a JSON array)
-select email, user_id, hash
+select email, user_id, hash, passwords.version
 from users
 join passwords on user_id = users.id
 where email = any (array(select json_array_elements_text($1::text::json)));
 
 -- name: password_of ($1 user id)
-select email, hash
+select email, hash, passwords.version
 from users
 left join passwords on user_id = users.id
 where users.id = $1;

@@ -167,17 +167,27 @@ returning current;
 -- name: truncate_expired
 select true as truncated where truncate_expired_events();
 
--- name: create_ticket ($1 SHA-256 of the ticket in base64, $2 principal as JSON, $3 seconds, $4 maximum)
-insert into event_tickets (hash, principal, expires_at)
-select decode($1, 'base64'), $2, now() + make_interval(secs => $3::double precision)
-where (select count(*) from event_tickets) < $4::integer
-returning (extract(epoch from expires_at) * 1000)::float8 as expires;
+-- name: create_ticket ($1 SHA-256 of the ticket in base64, $2 principal as JSON, $3 seconds, $4 maximum, $5 caller or null, $6 maximum of a caller)
+-- `expires` is null if there are too many: of the caller `own`, or of all callers.
+with own as (
+  select count(*)::integer as tickets from event_tickets where caller = $5 and expires_at > now()
+), created as (
+  insert into event_tickets (hash, principal, expires_at, caller)
+  select decode($1, 'base64'), $2, now() + make_interval(secs => $3::double precision), $5
+  from own
+  where own.tickets < $6::integer
+    and (select count(*) from event_tickets where expires_at > now()) < $4::integer
+  returning (extract(epoch from expires_at) * 1000)::float8 as expires
+)
+select own.tickets as own, (select expires from created) as expires from own;
+
+-- name: find_ticket ($1 SHA-256 of the ticket in base64)
+select principal from event_tickets where hash = decode($1, 'base64') and expires_at > now();
 
 -- Of concurrent requests with one ticket, one deletes it.
--- name: redeem_ticket ($1 SHA-256 of the ticket in base64)
-delete from event_tickets
-where hash = decode($1, 'base64')
-returning principal, expires_at > now() as valid;
+-- name: use_ticket ($1 SHA-256 of the ticket in base64)
+delete from event_tickets where hash = decode($1, 'base64') and expires_at > now()
+returning true as used;
 
 -- name: prune_tickets
 delete from event_tickets

@@ -7,24 +7,28 @@ select pg_try_advisory_lock(x'706c6e74'::integer, hashtext($1)) as locked;
 -- name: forget_old
 with old as (
   delete from imports where updated_at < now() - interval '7 days' returning key
+), deferred as (
+  delete from plinth_import_references where key in (select key from old)
 )
 delete from import_ids where key in (select key from old);
 
 -- name: progress ($1 key)
-select collection, position::text, place::text, stored::text, refused::text, finished from imports where key = $1;
+select collection, position::text, place::text, stored::text, refused::text, unchanged::text, retains_ids, finished from imports where key = $1;
 
 -- name: restart ($1 key)
 with ids as (
   delete from import_ids where key = $1
+), deferred as (
+  delete from plinth_import_references where key = $1
 )
 delete from imports where key = $1;
 
--- name: record_progress ($1 key, $2 collection, $3 position, $4 place, $5 stored, $6 refused, $7 finished)
-insert into imports (key, collection, position, place, stored, refused, finished)
-values ($1, $2, $3, $4, $5, $6, $7)
+-- name: record_progress ($1 key, $2 collection, $3 position, $4 place, $5 stored, $6 refused, $7 unchanged, $8 retains_ids, $9 finished)
+insert into imports (key, collection, position, place, stored, refused, unchanged, retains_ids, finished)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 on conflict (key, collection) do update
 set position = excluded.position, place = excluded.place, stored = excluded.stored, refused = excluded.refused,
-  finished = excluded.finished, updated_at = now();
+  unchanged = excluded.unchanged, finished = excluded.finished, updated_at = now();
 
 -- name: record_ids ($1 key, $2 collection, $3 ids, as a JSON array of pairs)
 insert into import_ids (key, collection, old, id)
@@ -35,6 +39,64 @@ on conflict (key, collection, old) do update set id = excluded.id;
 
 -- name: forget_ids ($1 key)
 delete from import_ids where key = $1;
+
+-- References that are set when all records are stored. No collection has a name with an underscore at its beginning.
+-- name: defer_references ($1 key, $2 collection, $3 rows, as a JSON array)
+insert into plinth_import_references (key, collection, field, id, target, place)
+select $1, $2, field, id, target, place
+from json_to_recordset($3::text::json) as rows (field text, id uuid, target uuid, place bigint);
+
+-- name: deferred_fields ($1 key)
+select distinct collection, field from plinth_import_references where key = $1;
+
+-- name: set_references ($1 key, $2 collection, $3 field, $4 maximum number)
+with _ready as (
+  select deferred.id, deferred.target
+  from plinth_import_references as deferred
+  join :to as referred on referred.id = deferred.target
+  where deferred.key = $1 and deferred.collection = $2 and deferred.field = $3
+  limit $4::integer
+), _written as (
+  update :table as current
+  set :column = _ready.target
+  from _ready
+  where current.id = _ready.id
+)
+delete from plinth_import_references
+where key = $1 and collection = $2 and field = $3 and id in (select id from _ready)
+returning id;
+
+-- name: without_events
+set local plinth.events = 'off';
+
+-- References to records that were refused.
+-- name: unsettled ($1 key)
+select collection, field, id, place::text
+from plinth_import_references
+where key = $1
+order by collection, place
+limit 1000;
+
+-- name: referring ($1 id)
+select id from :table where :column = $1;
+
+-- name: unset_reference ($1 ids, as a JSON array)
+update :table
+set :column = null
+where id = any (array(select json_array_elements_text($1::text::json))::uuid[]);
+
+-- name: remove_records ($1 ids, as a JSON array)
+delete from :table
+where id = any (array(select json_array_elements_text($1::text::json))::uuid[]);
+
+-- name: forget_deferred ($1 key, $2 collection, $3 ids, as a JSON array)
+delete from plinth_import_references
+where key = $1 and collection = $2 and id = any (array(select json_array_elements_text($3::text::json))::uuid[]);
+
+-- name: count_removed ($1 key, $2 collection)
+update imports
+set stored = stored - 1, refused = refused + 1
+where key = $1 and collection = $2;
 
 -- name: find_ids ($1 key, $2 collection, $3 old ids, as a JSON array)
 select old, id from import_ids
@@ -53,16 +115,35 @@ for key share;
 
 -- Values of a unique column that are already in use.
 -- name: in_use ($1 values, as a JSON array)
-select :column::text as value from :table
+select :column::text as value, id from :table
 where :column:collation = any (cast(array(select json_array_elements_text($1::text::json)) as :type[]));
 
 -- name: copy_records
-copy :table (id, updated_at, doc:columns) from stdin;
+copy :table (id, version, updated_at, doc:columns) from stdin;
+
+-- What stored records have besides their version and the time of the last change.
+-- name: digests ($1 ids, as a JSON array)
+select id, encode(sha256(convert_to(:unchanged, 'UTF8')), 'hex') as digest
+from :table
+where id = any (array(select json_array_elements_text($1::text::json))::uuid[]);
+
+-- name: replace_records ($1 rows with documents up to the version, as a JSON array)
+update :table as current
+set version = current.version + 1,
+  updated_at = record.updated_at,
+  doc = record.doc || (current.version + 1)::text || '}':assigned
+from :given_rows as record
+where current.id = record.id;
+
+-- Deleted records that come back.
+-- name: forget_tombstones ($1 ids, as a JSON array)
+delete from tombstones
+where id = any (array(select json_array_elements_text($1::text::json))::uuid[]);
 
 -- name: set_passwords ($1 ids and hashes, as a JSON array of pairs)
 insert into passwords (user_id, hash)
 select (pair->>0)::uuid, pair->>1 from json_array_elements($1::text::json) as pairs (pair)
-on conflict (user_id) do update set hash = excluded.hash;
+on conflict (user_id) do update set hash = excluded.hash, version = passwords.version + 1;
 
 -- Secondary indexes of a table without records.
 -- name: droppable ($1 table)

@@ -1,4 +1,4 @@
--- What a role may do in a database, for `plinth doctor`.
+-- What a role may do in a database, for the start and `plinth doctor`.
 
 -- name: inspect ($1 names of tables, as a JSON array)
 select
@@ -13,17 +13,35 @@ select
   coalesce(has_schema_privilege(current_schema(), 'create'), false) as may_create,
   has_database_privilege(current_database(), 'create') as may_create_extensions,
   exists (select from pg_extension where extname = 'pg_trgm') as has_trigrams,
+  (
+    select nspname
+    from pg_extension join pg_namespace on pg_namespace.oid = extnamespace
+    where extname = 'pg_trgm' and nspname <> all (current_schemas(true))
+  ) as hidden_trigrams,
   exists (select from pg_available_extensions where name = 'pg_trgm') as offers_trigrams,
   to_regclass('migrations') is not null as has_migrations,
+  -- Null: a Unix socket.
+  inet_client_addr() is null or inet_client_addr() <<= '127.0.0.0/8' or inet_client_addr() = '::1' as is_local,
+  (select ssl from pg_stat_ssl where pid = pg_backend_pid()) as is_encrypted,
   current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
     as max_connections,
   (select count(*)::integer from pg_stat_activity where backend_type = 'client backend') as connections,
+  (select case when rolsuper then -1 else rolconnlimit end from pg_roles where rolname = current_user) as role_limit,
+  (select count(*)::integer from pg_stat_activity where usename = current_user) as role_connections,
+  (select datconnlimit from pg_database where datname = current_database()) as database_limit,
+  (select count(*)::integer from pg_stat_activity where datname = current_database()) as database_connections,
   extract(epoch from clock_timestamp())::double precision * 1000 as now,
   (
     select coalesce(json_agg(relname order by relname), '[]')::text
     from pg_class
     where relnamespace = current_schema()::regnamespace
       and relkind in ('r', 'p')
-      and relname in (select json_array_elements_text($1::text::json))
+      and relname in (
+        select name from json_array_elements_text($1::text::json) as name
+        union all
+        -- Its segments.
+        select inhrelid::regclass::text
+        from json_array_elements_text($1::text::json) as name join pg_inherits on inhparent = to_regclass(name)
+      )
       and not pg_has_role(relowner, 'usage')
   ) as foreign_tables

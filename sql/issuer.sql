@@ -1,10 +1,15 @@
--- name: upsert_record ($1 hash in base64, $2 model, $3 payload, $4 grant hash in base64, $5 session uid, $6 user code hash in base64, $7 user id, $8 client id, $9 seconds to live)
--- No row: the grant of the record has been revoked.
+-- name: upsert_record ($1 hash in base64, $2 model, $3 payload, $4 grant hash in base64, $5 session uid, $6 user code hash in base64, $7 user id, $8 client id, $9 seconds to live, $10 version of the password that the request knows)
+-- No row: the grant of the record has been revoked, or the password of its user was reset since the request began. The
+-- locks have the order of a deletion of the user and of a reset.
 insert into issuer_records (hash, model, payload, grant_hash, session_uid, user_code_hash, user_id, client_id, expires_at)
 select decode($1, 'base64'), $2, $3, decode($4, 'base64'), $5, decode($6, 'base64'), $7::uuid, $8,
   now() + make_interval(secs => $9::float8)
-where $4::text is null
-  or exists (select from issuer_records where hash = decode($4, 'base64') for key share)
+where case
+  when $7::uuid is not null and not exists (select from users where id = $7::uuid for key share) then false
+  when $7::uuid is not null
+    and not exists (select from passwords where user_id = $7::uuid and version = $10::integer for share) then false
+  else $4::text is null or exists (select from issuer_records where hash = decode($4, 'base64') for key share)
+end
 on conflict (hash) do update set
   payload = excluded.payload,
   grant_hash = excluded.grant_hash,
@@ -15,25 +20,56 @@ on conflict (hash) do update set
   expires_at = excluded.expires_at
 returning true;
 
--- name: find_record ($1 hash in base64)
-select encode(hash, 'base64') as hash, payload, extract(epoch from consumed_at)::float8 as consumed, expires_at <= now() as expired
+-- name: has_record ($1 hash in base64)
+select from issuer_records where hash = decode($1, 'base64');
+
+-- name: make_room ($1 maximum of records without a user, $2 number of the oldest that are deleted at the maximum)
+delete from issuer_records
+where hash = any (array(
+  select hash from issuer_records
+  where user_id is null and model in ('Session', 'Interaction', 'PushedAuthorizationRequest', 'DeviceCode')
+    and $1::integer <= (
+      select count(*)
+      from (
+        select from issuer_records
+        where user_id is null and model in ('Session', 'Interaction', 'PushedAuthorizationRequest', 'DeviceCode')
+        limit $1::integer
+      ) as strangers
+    )
+  order by expires_at limit $2::integer for update skip locked
+));
+
+-- name: find_record ($1 hash in base64, $2 seconds for which a consumed record may be consumed again)
+select encode(issuer_records.hash, 'base64') as hash, payload, expires_at <= now() as expired,
+  case when consumed_at not between clock_timestamp() - make_interval(secs => $2::float8) and clock_timestamp()
+    then extract(epoch from consumed_at)::float8 end as consumed, user_id::text as subject, passwords.version
 from issuer_records
-where hash = decode($1, 'base64');
+left join passwords using (user_id)
+where issuer_records.hash = decode($1, 'base64');
 
 -- name: find_session ($1 session uid)
-select encode(hash, 'base64') as hash, payload, extract(epoch from consumed_at)::float8 as consumed, expires_at <= now() as expired
+select encode(issuer_records.hash, 'base64') as hash, payload, extract(epoch from consumed_at)::float8 as consumed,
+  expires_at <= now() as expired, user_id::text as subject, passwords.version
 from issuer_records
+left join passwords using (user_id)
 where session_uid = $1 and model = 'Session';
 
 -- name: find_user_code ($1 hash in base64)
-select encode(hash, 'base64') as hash, payload, extract(epoch from consumed_at)::float8 as consumed, expires_at <= now() as expired
+select encode(issuer_records.hash, 'base64') as hash, payload, extract(epoch from consumed_at)::float8 as consumed,
+  expires_at <= now() as expired, user_id::text as subject, passwords.version
 from issuer_records
+left join passwords using (user_id)
 where user_code_hash = decode($1, 'base64');
 
--- name: consume_record ($1 hash in base64)
--- No row: the record was consumed before, or revoked.
-update issuer_records set consumed_at = now()
-where hash = decode($1, 'base64') and consumed_at is null
+-- name: consume_record ($1 hash in base64, $2 seconds for which a consumed record may be consumed again)
+-- No row: the record was consumed before, or revoked. A clock that was set back does not lengthen the period; the statement
+-- may have begun before the record was consumed.
+update issuer_records set consumed_at = coalesce(consumed_at, now())
+where hash = decode($1, 'base64')
+  and (
+    consumed_at is null
+    or consumed_at between clock_timestamp() - make_interval(secs => $2::float8) and clock_timestamp()
+  )
 returning true;
 
 -- name: delete_record ($1 hash in base64)
@@ -48,51 +84,66 @@ with family as (select grant_hash from issuer_records where hash = decode($1, 'b
 delete from issuer_records
 where hash in (select grant_hash from family) or grant_hash in (select grant_hash from family);
 
--- name: revoke_user_grants ($1 user id)
-delete from issuer_records where user_id = $1::uuid and (model = 'Grant' or grant_hash is not null);
+-- name: revoke_grant ($1 grant hash in base64)
+-- Deletes a grant with everything that was issued from it.
+delete from issuer_records where hash = decode($1, 'base64') or grant_hash = decode($1, 'base64');
 
--- Consumed and expired records are retained for an hour, so that an expired device code is reported as expired.
+-- Consumed and expired records of users are retained for an hour, so that their reuse is noticed. Device codes that no user
+-- allowed are retained for ten minutes, so that an expired one is reported as expired.
 -- name: prune_records
 delete from issuer_records
 where hash = any (array(
   select hash from issuer_records
-  where expires_at < now() - interval '1 hour'
+  where expires_at < now()
+    and (
+      (user_id is null and model <> 'DeviceCode')
+      or (user_id is null and expires_at < now() - interval '10 minutes')
+      or expires_at < now() - interval '1 hour'
+    )
   order by expires_at limit 1000 for update skip locked
 ))
 returning true;
 
 -- name: active_token ($1 hashes in base64, as a JSON array)
-select payload
+select payload, array_to_string(user_scopes.scopes, ' ') as scopes, metadata as client, passwords.version
 from issuer_records as token
-where hash = any (array(select decode(value, 'base64') from json_array_elements_text($1::text::json)))
+join issuer_clients on issuer_clients.id = client_id
+left join user_scopes using (user_id)
+left join passwords using (user_id)
+where token.hash = any (array(select decode(value, 'base64') from json_array_elements_text($1::text::json)))
   and expires_at > now()
   and (
     grant_hash is null
     or exists (select from issuer_records as parent where parent.hash = token.grant_hash and parent.expires_at > now())
   );
 
--- One row for each grant and client that still exists.
--- name: active_grants ($1 hashes of grants in base64, as a JSON array, $2 ids of clients, as a JSON array)
-select encode(hash, 'base64') as id
+-- One row for each grant and client that still exists, and for each token that was revoked. The scopes are what an operator
+-- granted to the user of the grant.
+-- name: active_grants ($1 hashes of grants and revoked tokens in base64, as a JSON array, $2 ids of clients, as a JSON array)
+select encode(issuer_records.hash, 'base64') as id, user_id is not null as is_of_user,
+  array_to_string(user_scopes.scopes, ' ') as scopes, metadata as client, passwords.version
 from issuer_records
-where hash = any (array(select decode(value, 'base64') from json_array_elements_text($1::text::json)))
+join issuer_clients on issuer_clients.id = client_id
+left join user_scopes using (user_id)
+left join passwords using (user_id)
+where issuer_records.hash = any (array(select decode(value, 'base64') from json_array_elements_text($1::text::json)))
   and expires_at > now()
 union all
-select id
+select id, false, null, metadata, null
 from issuer_clients
 where id = any (array(select json_array_elements_text($2::text::json)));
 
--- The key that signs comes first. A key stays published for two hours after the next one signs, longer than any token is
--- valid.
+-- Of each purpose, the key that signs comes first. A key stays published for two hours after the next one signs, longer than
+-- any token is valid.
 -- name: signing_keys
-select id, public, private, signs_from <= now() as signs
+select id, purpose, public, private, signs_from <= now() as signs
 from (
-  select *, lead(signs_from) over (order by signs_from, id) as replaced_at
+  select *, lead(signs_from) over (partition by purpose order by signs_from, id) as replaced_at
   from issuer_keys
-  where purpose = 'sign'
+  where purpose <> 'pages'
 ) as keys
 where replaced_at is null or replaced_at > now() - interval '2 hours'
-order by signs_from <= now() desc, signs_from desc, id desc;
+order by purpose, signs_from <= now() desc, signs_from desc, id desc;
 
 -- name: pages_secret
 select id, private from issuer_keys where purpose = 'pages';
@@ -112,9 +163,9 @@ delete from issuer_keys
 where id in (
   select id
   from (
-    select id, lead(signs_from) over (order by signs_from, id) as replaced_at
+    select id, lead(signs_from) over (partition by purpose order by signs_from, id) as replaced_at
     from issuer_keys
-    where purpose = 'sign'
+    where purpose <> 'pages'
   ) as keys
   where replaced_at < now() - interval '1 day'
 );
@@ -127,16 +178,27 @@ insert into issuer_clients (id, metadata) values ($1, $2)
 returning (extract(epoch from created_at) * 1000)::float8 as created;
 
 -- name: list_clients ($1 id after which, $2 limit)
-select id, metadata, (extract(epoch from created_at) * 1000)::float8 as created
+select id, metadata, version, (extract(epoch from created_at) * 1000)::float8 as created
 from issuer_clients
 where id > $1
 order by id
 limit $2;
 
 -- name: get_client ($1 id)
-select id, metadata, (extract(epoch from created_at) * 1000)::float8 as created
+select id, metadata, version, (extract(epoch from created_at) * 1000)::float8 as created
 from issuer_clients
 where id = $1;
+
+-- name: lock_client ($1 id)
+select id, metadata, version, (extract(epoch from created_at) * 1000)::float8 as created
+from issuer_clients
+where id = $1
+for update;
+
+-- name: change_client ($1 id, $2 metadata)
+update issuer_clients set metadata = $2, version = version + 1
+where id = $1
+returning id, metadata, version, (extract(epoch from created_at) * 1000)::float8 as created;
 
 -- name: delete_client ($1 id)
 delete from issuer_clients where id = $1 returning id;
@@ -193,12 +255,20 @@ order by created_at desc
 limit 20;
 
 -- name: find_passkey ($1 id)
-select id, user_id::text as owner, public_key, counter::float8 as counter, transports from passkeys where id = $1;
+select id, user_id::text as owner, public_key, counter::float8 as counter, transports, version
+from passkeys
+left join passwords using (user_id)
+where id = $1;
 
--- name: add_passkey ($1 id, $2 user id, $3 public key in base64url, $4 counter, $5 transports as JSON, $6 maximum)
+-- name: add_passkey ($1 id, $2 user id, $3 public key in base64url, $4 counter, $5 transports as JSON, $6 maximum, $7 version of the password that the request knows)
+-- No row: there are too many, or the password was reset since the request began. The locks are those of upsert_record.
 insert into passkeys (id, user_id, public_key, counter, transports)
 select $1, $2::uuid, $3, $4::bigint, $5
-where (select count(*) from passkeys where user_id = $2::uuid) < $6::integer
+where case
+  when not exists (select from users where id = $2::uuid for key share) then false
+  when not exists (select from passwords where user_id = $2::uuid and version = $7::integer for share) then false
+  else (select count(*) from passkeys where user_id = $2::uuid) < $6::integer
+end
 on conflict do nothing
 returning true;
 
@@ -208,14 +278,21 @@ update passkeys set counter = $2::bigint
 where id = $1 and (counter < $2::bigint or (counter = 0 and $2::bigint = 0))
 returning true;
 
+-- name: remove_passkeys ($1 user id)
+-- Sessions and sign-ins in progress may have begun with a passkey: the trigger passwords_reset ends all, and removes the
+-- passkeys.
+with reset as (update passwords set version = version + 1 where user_id = $1::uuid)
+select id from passkeys where user_id = $1::uuid;
+
 -- name: remove_passkey ($1 user id, $2 id)
 delete from passkeys where user_id = $1::uuid and id = $2;
 
 -- The user of a session that has not ended.
 -- name: browser_session ($1 hash in base64)
 select users.id::text, payload, extract(epoch from expires_at)::float8 as expires,
-  array_to_string(user_scopes.scopes, ' ') as scopes
+  array_to_string(user_scopes.scopes, ' ') as scopes, passwords.version
 from issuer_records
 join users on users.id = issuer_records.user_id
 left join user_scopes on user_scopes.user_id = users.id
-where hash = decode($1, 'base64') and model = 'Session' and expires_at > now();
+left join passwords on passwords.user_id = users.id
+where issuer_records.hash = decode($1, 'base64') and model = 'Session' and expires_at > now();

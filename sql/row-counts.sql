@@ -43,34 +43,34 @@ where collection = $1;
 -- bounds are subqueries: joined, they would make each split read and sort the whole bucket, which after ten million
 -- records in one statement exceeds the statement timeout. Records whose deltas are not compacted are not in the sums.
 -- name: split ($1 collection, $2 minimum records in a bucket)
-with bucket as (
+with _bucket as (
   select start, passed, lead(start, 1, 281474976710655) over (order by start) as until,
     greatest($2::bigint, sqrt(total)::bigint) as size, lead(passed, 1, total) over (order by start) - passed as records
   from blocks, unnest(starts, before) as bucket (start, passed)
   where collection = $1
-), large as (
-  select * from bucket where records > 2 * size order by start limit 1
+), _large as (
+  select * from _bucket where records > 2 * size order by start limit 1
 ), found as (
   select moment_of(id) as at
   from :table
-  where id >= (select first_id(start) from large) and id < (select first_id(until) from large)
+  where id >= (select first_id(start) from _large) and id < (select first_id(until) from _large)
   order by id
-  limit (select greatest(50000, 4 * size) from large)
+  limit (select greatest(50000, 4 * size) from _large)
 ), moment as (
   select at, sum(count(*)) over (order by at) - count(*) as preceding from found group by at
 ), cut as (
   select distinct on (preceding::bigint / size) at, preceding::bigint
-  from moment, large
+  from moment, _large
   where preceding >= size
   order by preceding::bigint / size, at
 ), parts as (
-  select start as at, passed from bucket
+  select start as at, passed from _bucket
   union all
   select cut.at, passed + preceding - (
     select coalesce(sum(delta), 0)::bigint from counts
     where collection = $1 and counts.at >= start and counts.at < cut.at
   )
-  from cut, large
+  from cut, _large
 )
 update blocks
 set starts = array(select at from parts order by at),

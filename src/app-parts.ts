@@ -8,6 +8,7 @@ import { type Config, ConfigError } from './config/config.js';
 import { hostsOfMetrics } from './config/edge.js';
 import type { Db } from './db/db.js';
 import { connectAs, type Database, openDatabase, openPrepared } from './db/open.js';
+import { reportFaults } from './db/start-faults.js';
 import { loadDeclarations, resourcesOf } from './declarations/load-declarations.js';
 import type { Declarations } from './declarations/read-declarations.js';
 import { Feed } from './events/feed.js';
@@ -68,7 +69,10 @@ export async function openParts(
   const { db } = database;
   closers.push(() => database.close());
   const declarations = await loadDeclarations(config);
-  if (!primary) await ensureCollections(database, declarations, config.migrate, log);
+  if (!primary) {
+    await ensureCollections(database, declarations, config.migrate, log);
+    await reportFaults(db.run, namesIn(declarations), config, log);
+  }
   const resources = resourcesFor(config, declarations);
   const metricsServer = await startMetricsServer(config, log, database, registry);
   closers.push(() => closeNow(metricsServer));
@@ -82,7 +86,7 @@ export async function openParts(
     .map(({ name }) => name);
   const auth = await openAuth(config, db, log, metrics.authFailures, callers, counters);
   closers.push(auth.close);
-  const issuer = config.authServer ? await openIssuer(config, db, log, auth) : undefined;
+  const issuer = config.authServer ? await openIssuer(config, db, log, auth, counters) : undefined;
   closers.push(() => issuer?.close());
   const collections = openCollections(db, resources, config.tombstones);
   const opened = collections.map(({ resource }) => resource);
@@ -132,6 +136,8 @@ function openReplicas(
   return openReaders(replicas, collections, feed, config.tombstones);
 }
 
+const namesIn = ({ collections }: Declarations): string[] => collections.map(({ name }) => name);
+
 /** What the declarations declare with this configuration. Throws ConfigError for scopes that there are not. */
 export function resourcesFor(config: Config, declarations: Declarations): Resource[] {
   const resources = resourcesOf(declarations, config.publicPrefix).map((resource) =>
@@ -143,9 +149,15 @@ export function resourcesFor(config: Config, declarations: Declarations): Resour
 }
 
 /** Loaded on demand. oidc-provider is an optional dependency. */
-async function openIssuer(config: Config, db: Db, log: Log, auth: Auth): Promise<Issuer> {
+async function openIssuer(
+  config: Config,
+  db: Db,
+  log: Log,
+  auth: Auth,
+  counters: OpenCounts | undefined,
+): Promise<Issuer> {
   const { Issuer } = await import('./issuer/issuer.js').catch(explain('AUTH_SERVER=on', 'oidc-provider'));
-  return Issuer.open(config, db, log, auth);
+  return Issuer.open(config, db, log, auth, counters);
 }
 
 /** Loaded on demand. The SDK is an optional dependency. */

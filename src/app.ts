@@ -15,12 +15,14 @@ import { allowHosts } from './http/allowed-hosts.js';
 import { present } from './http/client-identity.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { corsFor } from './http/cors.js';
+import { originRule } from './http/request-origin.js';
 import type { Route } from './http/router.js';
 import { ParseLimit } from './limits/parse-limit.js';
 import { rateLimiter } from './limits/rate-limit.js';
 import { Mount } from './pipeline/mount.js';
 import { createPipeline } from './pipeline/pipeline.js';
 import { createHttpServer } from './pipeline/server.js';
+import { watchClock } from './process/clock-watch.js';
 import { shutDown } from './process/graceful-shutdown.js';
 import { listen, urlOf } from './process/listen.js';
 import { readTls } from './process/tls.js';
@@ -30,6 +32,7 @@ import type { Log } from './telemetry/log.js';
 import type { Metrics } from './telemetry/metrics.js';
 import { createObserver } from './telemetry/request-observer.js';
 import { findTracer } from './telemetry/tracing.js';
+import { fitOpenFiles } from './transport/open-files.js';
 
 export interface AppOptions {
   /** Further routes, for tests. */
@@ -41,7 +44,8 @@ export interface AppOptions {
 }
 
 /** Starts the service. Resolves when it responds to requests. If the start fails, everything is closed again. */
-export async function startApp(config: Config, log: Log, options: AppOptions = {}): Promise<App> {
+export async function startApp(settings: Config, log: Log, options: AppOptions = {}): Promise<App> {
+  const config = fitOpenFiles(settings, log);
   const { routes: furtherRoutes = [], primary, isMounted = false } = options;
   const tls = readTls(config);
   const closers: (() => unknown)[] = [];
@@ -103,6 +107,7 @@ function serverOf(
     session: auth.session,
     errorPage: (visit, problem, requestId) => errorPage(site, visit, problem, requestId),
     challenge: auth.challenge,
+    requireOrigin: originRule(config),
     requireAllowedHost: auth.authenticate ? undefined : allowHosts(hostsOf(config)),
     rateLimit: rateLimit && rateLimiter(rateLimit, counters?.('requests', rateLimit.seconds)),
     present: (req, body) => present(req, body, config),
@@ -152,6 +157,7 @@ function running(
   const { config, log, database, metrics, metricsServer, collections, feed, auth, issuer, webhooks } = parts;
   const { versionCalls } = parts;
   const mount = new Mount(server, config.publicPrefix);
+  const stopClockWatch = watchClock(log);
   const stopMaintenance = startMaintenance(database.db, log, {
     ...config,
     saveVersionCalls: () => versionCalls.save(),
@@ -181,6 +187,7 @@ function running(
     },
     stop: async () => {
       stopMaintenance();
+      stopClockWatch();
       state.isDraining = true;
       await feed?.close();
       await Promise.all([

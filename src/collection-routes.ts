@@ -5,10 +5,13 @@ import type { WriteSettings } from './actions/conditional-write.js';
 import { create, createNested } from './actions/create.js';
 import { get } from './actions/get.js';
 import { withIdempotency } from './actions/idempotency.js';
-import { asJsonServer } from './actions/json-server.js';
+import { asJsonServer } from './actions/json-server/list.js';
+import { asJsonServerCreation, asJsonServerRecord } from './actions/json-server/records.js';
+import { referenceTo, type Source } from './actions/json-server/relations.js';
 import { type FeedPosition, list, listNested } from './actions/list.js';
 import { restrictCreationToOwn, restrictToOwnRecord } from './actions/own-records.js';
 import { patch } from './actions/patch.js';
+import { checkReferences } from './actions/permitted-references.js';
 import type { ProtectedResource } from './actions/protected-resource.js';
 import { queryBy } from './actions/query.js';
 import { remove } from './actions/remove.js';
@@ -82,6 +85,13 @@ export function openReaders(
   return { replicas, readers: new Map(readers) };
 }
 
+/** What the form of json-server reads. */
+const sourceOf = ({ db, collections }: Reader, resource: Resource): Source => ({
+  db,
+  collection: ofName(collections, resource),
+  related: collections,
+});
+
 const ofName = (collections: readonly Collection[], { name }: Resource): Collection =>
   collections.find(({ resource }) => resource.name === name)!;
 
@@ -103,17 +113,26 @@ export function collectionRoutes(api: Api, collection: Collection): Route[] {
   const ownership: ScopeRequirement['ownership'] = resource.owner ? 'path' : isChild ? 'record' : undefined;
   const read = requirementOf(resource.scopes.read, ownership);
   const write: ScopeRequirement = { scopes: [resource.scopes.write], ownership };
+  const removal: ScopeRequirement = { ...write, deletesAccount: resource.owner };
   const ofRecord = (action: Action) => (isChild ? restrictToOwnRecord(db, collection, action) : action);
-  const getting = reading(api, ({ db, collections }) => {
-    const opened = ofName(collections, resource);
-    return isChild ? restrictToOwnRecord(db, opened, get(opened)) : get(opened);
+  const getting = reading(api, (each) => {
+    const opened = ofName(each.collections, resource);
+    const action = get(opened, each.collections);
+    const native = isChild ? restrictToOwnRecord(each.db, opened, action) : action;
+    return settings.isJsonServer ? asJsonServerRecord(native, sourceOf(each, resource)) : native;
   });
-  const creation = isChild ? restrictCreationToOwn(collection, create(collection)) : create(collection);
+  const references = checkReferences(collection, api.collections);
+  const creating = create(collection, references);
+  const creation = isChild ? restrictCreationToOwn(collection, creating) : creating;
+  const patching = patch(collection, settings, references);
   const readAll = requirementOf(resource.scopes.read, isChild ? ownership : undefined);
-  const compatible = settings.isJsonServer ? asJsonServer : (action: Action) => action;
-  const listing = reading(api, ({ collections, feed }) =>
-    compatible(list(ofName(collections, resource), collections, feed)),
+  const source = (each: Reader) => sourceOf(each, resource);
+  const native = ({ collections, feed }: Reader) => list(ofName(collections, resource), collections, feed);
+  const listing = reading(api, (each) =>
+    settings.isJsonServer ? asJsonServer(native(each), source(each)) : native(each),
   );
+  const compatible = (action: Action) =>
+    settings.isJsonServer ? asJsonServerRecord(action, source(api)) : action;
   const writeAll: ScopeRequirement = { scopes: [resource.scopes.write] };
   const creator = { scopes: write.scopes, ownership: isChild ? ownership : undefined };
   return [
@@ -121,22 +140,22 @@ export function collectionRoutes(api: Api, collection: Collection): Route[] {
       path: `/${name}`,
       actions: {
         GET: requiring(readAll, listing),
-        QUERY: requiring(readAll, queryBy(listing)),
-        PATCH: requiring(
-          writeAll,
-          idempotent(api, forAllMatching(db, collection, patch(collection, settings))),
-        ),
+        QUERY: requiring(readAll, queryBy(reading(api, native), resource)),
+        PATCH: requiring(writeAll, idempotent(api, forAllMatching(db, collection, patching))),
         DELETE: requiring(writeAll, forAllMatching(db, collection, remove(collection, settings))),
-        POST: requiring(creator, idempotent(api, creation)),
+        POST: requiring(
+          creator,
+          idempotent(api, settings.isJsonServer ? asJsonServerCreation(creation, source(api)) : creation),
+        ),
       },
     },
     {
       path: `/${name}/:id`,
       actions: {
         GET: requiring(read, getting),
-        PUT: requiring(write, ofRecord(replace(collection, settings))),
-        PATCH: requiring(write, idempotent(api, ofRecord(patch(collection, settings)))),
-        DELETE: requiring(write, ofRecord(remove(collection, settings))),
+        PUT: requiring(write, compatible(ofRecord(replace(collection, settings, references)))),
+        PATCH: requiring(write, idempotent(api, compatible(ofRecord(patching)))),
+        DELETE: requiring(removal, compatible(ofRecord(remove(collection, settings)))),
       },
     },
   ];
@@ -156,11 +175,19 @@ export function nestedRoutes(api: Api, collection: Collection): Route[] {
   const ownership = parent.resource.owner ? 'path' : undefined;
   const { read, write } = collection.resource.scopes;
   const ofParent = parent.resource.scopes.read;
-  const compatible = api.settings.isJsonServer ? asJsonServer : (action: Action) => action;
-  const listing = reading(api, ({ collections, feed }) => {
+  const { isJsonServer } = api.settings;
+  const native = ({ collections, feed }: Reader) => {
     const [child, owner] = [ofName(collections, collection.resource), ofName(collections, parent.resource)];
-    return compatible(listNested(child, owner, collections, feed));
-  });
+    return listNested(child, owner, collections, feed);
+  };
+  const field = referenceTo(collection.resource, parent.resource);
+  const listing = reading(api, (each) =>
+    isJsonServer ? asJsonServer(native(each), sourceOf(each, collection.resource), field) : native(each),
+  );
+  const nested = createNested(collection, checkReferences(collection, api.collections));
+  const creation = isJsonServer
+    ? asJsonServerCreation(nested, sourceOf(api, collection.resource), parent.resource)
+    : nested;
   const requirement = (...scopes: (string | undefined)[]): Requirement => {
     const required = scopes.filter((scope) => scope !== undefined);
     return required.length === 0 ? 'nothing' : { scopes: required, ownership };
@@ -170,8 +197,8 @@ export function nestedRoutes(api: Api, collection: Collection): Route[] {
       path: `/${parentName}/:id/${name}`,
       actions: {
         GET: requiring(requirement(read, ofParent), listing),
-        QUERY: requiring(requirement(read, ofParent), queryBy(listing)),
-        POST: requiring(requirement(write, ofParent), idempotent(api, createNested(collection))),
+        QUERY: requiring(requirement(read, ofParent), queryBy(reading(api, native), collection.resource)),
+        POST: requiring(requirement(write, ofParent), idempotent(api, creation)),
       },
     },
   ];

@@ -11,8 +11,7 @@ import type { Peer } from './telemetry/database-address.js';
 import type { Log } from './telemetry/log.js';
 import { createMetrics, type Metrics } from './telemetry/metrics.js';
 import { createObserver } from './telemetry/request-observer.js';
-
-const MAX_CONNECTIONS = 64;
+import { MAX_METRICS_CONNECTIONS } from './transport/connection-limits.js';
 
 /**
  * A listener with only /metrics, without authentication, and with the limits of the service. Its requests do not count in
@@ -46,7 +45,6 @@ export function createMetricsServer(
     bodyBytesPerAddress: 0,
     bodyMinRate: 0,
     bodyRateMs: 0,
-    streamStallMs: options.requestTimeoutMs,
     compression: options.compression,
     compressionMinBytes: options.compressionMinBytes,
     retirement: {},
@@ -54,6 +52,7 @@ export function createMetricsServer(
     session: undefined,
     errorPage: () => undefined,
     requireAllowedHost: allowedHosts && allowHosts(allowedHosts),
+    requireOrigin: () => undefined,
     challenge: () => [],
     present: () => {
       throw new Error('/metrics needs no credential');
@@ -70,6 +69,6 @@ export function createMetricsServer(
     ...options,
     commonFields,
     always: fixed,
-    maxConnections: MAX_CONNECTIONS,
+    maxConnections: MAX_METRICS_CONNECTIONS,
   }) as Server;
 }

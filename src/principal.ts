@@ -17,8 +17,10 @@ export interface Principal {
    * email and password hash. Undefined for schemes whose credentials the database does not know.
    */
   readonly credential?: string;
-  /** When the user signed in, in seconds since 1970, as far as the credential says (`auth_time`, RFC 9068 section 2.2.1). */
-  readonly authenticatedAt?: number | undefined;
+  /** When the session of a browser began, in seconds since 1970. */
+  readonly signedInAt?: number | undefined;
+  /** The version of the password of the user who signed in; undefined for credentials that no user's sign-in has made. */
+  readonly passwordVersion?: number | undefined;
 }
 
 /**
@@ -35,7 +37,12 @@ export interface ScopeRequirement {
    * caller, which the action itself checks.
    */
   readonly ownership?: 'path' | 'record' | undefined;
+  /** The action deletes the caller's own account, which `self` permits to the user in person alone. */
+  readonly deletesAccount?: boolean | undefined;
 }
+
+/** The scope with which an application may delete the account of its user. */
+export const ACCOUNT_DELETION = 'self:delete';
 
 /** Every caller with AUTH=none. */
 export const NOBODY: Principal = {
@@ -55,13 +62,9 @@ export type Permission = 'all' | 'own';
  * Decides without reading a record, so that a 403 does not reveal what exists. `admin` includes every scope, and the
  * permission to write includes the one to read, since the response to a write contains the record. Throws 403.
  */
-export function permit(
-  principal: Principal,
-  need: Requirement,
-  params: Readonly<Record<string, string | undefined>>,
-): Permission {
+export function permit(principal: Principal, need: Requirement, params: Params): Permission {
   const permission = permissionOf(principal, need, params);
-  if (permission === undefined) throw forbidden((need as ScopeRequirement).scopes);
+  if (permission === undefined) throw forbidden(missingScopes(principal, need as ScopeRequirement, params));
   return permission;
 }
 
@@ -70,16 +73,30 @@ export function mayUse(principal: Principal, need: Requirement): boolean {
   return permissionOf(principal, need, { id: principal.subject }) !== undefined;
 }
 
-function permissionOf(
-  { scopes, subject }: Principal,
-  need: Requirement,
-  params: Readonly<Record<string, string | undefined>>,
-): Permission | undefined {
+type Params = Readonly<Record<string, string | undefined>>;
+
+function permissionOf(principal: Principal, need: Requirement, params: Params): Permission | undefined {
+  const { scopes } = principal;
   if (typeof need === 'string' || scopes.has('admin')) return 'all';
   if (need.scopes.every((scope) => includes(scopes, scope))) return 'all';
-  if (!need.ownership || !scopes.has('self')) return undefined;
-  const isOwn = need.ownership === 'record' || params.id?.toLowerCase() === subject.toLowerCase();
-  return isOwn ? 'own' : undefined;
+  const isPermitted = need.deletesAccount ? mayDeleteAccount(principal) : scopes.has('self');
+  return isPermitted && isOwn(principal, need, params) ? 'own' : undefined;
+}
+
+function isOwn({ subject }: Principal, { ownership }: ScopeRequirement, { id }: Params): boolean {
+  return ownership === 'record' || (ownership === 'path' && id?.toLowerCase() === subject.toLowerCase());
+}
+
+/** Basic and the session of a browser are the user in person; all other credentials are held by applications. */
+function mayDeleteAccount({ scheme, scopes }: Principal): boolean {
+  const isInPerson = scheme === 'basic' || scheme === 'session';
+  return scopes.has(ACCOUNT_DELETION) || (isInPerson && scopes.has('self'));
+}
+
+/** The least that would permit an action. */
+function missingScopes(principal: Principal, need: ScopeRequirement, params: Params): readonly string[] {
+  const isOwnAccount = need.deletesAccount && principal.scopes.has('self') && isOwn(principal, need, params);
+  return isOwnAccount ? [ACCOUNT_DELETION] : need.scopes;
 }
 
 /** Whether `scopes` contain this one, or one that includes it. */

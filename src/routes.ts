@@ -14,7 +14,7 @@ import { docsRoutes } from './docs-page/docs-page.js';
 import type { Feed } from './events/feed.js';
 import { createRouter, type Route, type Router, requiring } from './http/router.js';
 import type { Mcp } from './mcp/mcp.js';
-import type { ScopeRequirement } from './principal.js';
+import { ACCOUNT_DELETION, type ScopeRequirement } from './principal.js';
 
 export interface ApiRoutes {
   readonly routes: readonly Route[];
@@ -33,7 +33,10 @@ export function routeApi(api: Api, others: readonly Route[], mcp?: Mcp): ApiRout
   const documents = new ApiDocuments(described, () => all);
   const known = [...apiRoutes(api), ...others, ...documents.routes(), ...docsRoutes(api.settings.issuer)];
   const site = siteOf(api, new Set(known.map(({ path }) => path)));
-  const first = { path: '/', actions: { GET: requiring('nothing', home(resources, site.paths)) } };
+  const first = {
+    path: '/',
+    actions: { GET: requiring('nothing', home(resources, site.paths, api.settings.publicPrefix)) },
+  };
   const routes = withPages([...known, first], site);
   const batches = batch(api.db, api.collections, createRouter(routes), api.settings);
   const batchRoute: Route = {
@@ -77,7 +80,7 @@ function metadataRoute(settings: ProtectedResource, routes: readonly Route[]): R
     Object.values(actions).map(({ requires }) => requires),
   );
   const named = requirements.flatMap((each) => (typeof each === 'string' ? [] : each.scopes));
-  const scopes = new Set([...named, 'self', 'events:read', 'admin']);
+  const scopes = new Set([...named, 'self', ACCOUNT_DELETION, 'events:read', 'admin']);
   return {
     path: METADATA_PATH,
     actions: { GET: requiring('nothing', protectedResource(settings, [...scopes])) },
@@ -89,6 +92,6 @@ function eventRoutes(feed: Feed): Route[] {
   const requirement: ScopeRequirement = { scopes: ['events:read'], ownership: 'record' };
   return [
     { path: '/events', actions: { GET: requiring(requirement, listEvents(feed)) } },
-    { path: '/events/tickets', actions: { POST: requiring(requirement, newEventTicket(feed.db)) } },
+    { path: '/events/tickets', actions: { POST: requiring(requirement, newEventTicket(feed.tickets)) } },
   ];
 }

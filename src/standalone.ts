@@ -1,10 +1,22 @@
 import { type App, startApp } from './app.js';
 import type { Config } from './config/config.js';
+import type { Run } from './db/db.js';
 import { reload, stopOnSignals } from './process/signals.js';
 import type { Log } from './telemetry/log.js';
+import { fitOpenFiles } from './transport/open-files.js';
+import { waitInPublic } from './waiting-server.js';
 
-/** Runs the service in this process alone and returns its URL. Throws what `startApp` throws. */
-export async function runAlone(config: Config, log: Log, isQuiet: boolean): Promise<string> {
+/** A service that listens. */
+export interface Started {
+  readonly url: string;
+  /** Runs a statement in its database. */
+  readonly run: Run;
+}
+
+/** Runs the service in this process alone. Throws what `startApp` throws. */
+export async function runAlone(settings: Config, log: Log, isQuiet: boolean): Promise<Started> {
+  // Before the wait for the database, in which clients connect as well.
+  const config = fitOpenFiles(settings, log);
   let service: App | undefined;
   stopOnSignals(() => service, log, isQuiet);
   process.on('SIGUSR2', () => {
@@ -13,6 +25,7 @@ export async function runAlone(config: Config, log: Log, isQuiet: boolean): Prom
     log.warn(service.isInMaintenance() ? 'maintenance begins' : 'maintenance ends');
   });
   process.on('SIGHUP', () => reload(service, log));
+  await waitInPublic(config, log);
   service = await startApp(config, log);
-  return service.url;
+  return { url: service.url, run: service.db.run };
 }

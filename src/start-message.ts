@@ -1,7 +1,23 @@
 import type { Config } from './config/config.js';
 import { hostsOf } from './config/edge.js';
 import { isLoopback } from './config/parsers.js';
-import { knownServers } from './database-url.js';
+import { serversOf } from './database-url/servers.js';
+import type { Run } from './db/db.js';
+
+/** What an authorization server lacks before someone can sign in. */
+export interface Missing {
+  readonly user: boolean;
+  readonly client: boolean;
+}
+
+/** Reads what is missing. A user is one with a password. */
+export async function missingIn(run: Run): Promise<Missing> {
+  const [row] = await run(
+    'select exists (select from passwords) as users, exists (select from issuer_clients) as clients',
+    [],
+  );
+  return { user: row!.users !== true, client: row!.clients !== true };
+}
 
 /** What the start says: the address, and what a new user needs to know of the settings. */
 export function startMessage(
@@ -9,6 +25,7 @@ export function startMessage(
   url: string,
   collections: readonly string[],
   loaded?: number,
+  missing: Missing = { user: false, client: false },
 ): string {
   const lines: [name: string, text: string][] = [
     ['collections', `${collections.join(', ')} (${config.collections ?? 'built in'})`],
@@ -16,17 +33,16 @@ export function startMessage(
     ['access', accessOf(config)],
     ...(config.workers > 1 ? [['workers', String(config.workers)] as [string, string]] : []),
     ...(loaded === undefined ? [] : [['settings', `${loaded} from .env`] as [string, string]]),
-    ['documentation', 'README.md, docs/api.md'],
+    ['documentation', `${url}/docs, ${url}/openapi.json`],
   ];
-  if (config.authServer)
-    lines.push(
-      ['first user', 'plinth users create ann@example.org --name Ann --scopes admin'],
-      [
-        'first client',
-        'plinth clients create --name terminal --redirect http://127.0.0.1/callback --scopes openid,self,admin',
-      ],
-      ['sign in', 'plinth login --client ID'],
-    );
+  if (missing.user)
+    lines.push(['first user', 'plinth users create ann@example.org --name Ann --scopes admin']);
+  if (missing.client)
+    lines.push([
+      'first client',
+      'plinth clients create --name terminal --redirect http://127.0.0.1/callback --scopes openid,self,admin',
+    ]);
+  if (config.authServer) lines.push(['sign in', 'plinth login --client ID']);
   const details = lines.map(([name, text]) => `  ${name.padEnd(14)} ${text}\n`);
   return `Plinth is ready on ${url}\n${details.join('')}`;
 }
@@ -34,8 +50,8 @@ export function startMessage(
 /** Without the user and the password. */
 function databaseOf({ databaseUrl, dataDir }: Config): string {
   if (databaseUrl === undefined) return `embedded PostgreSQL in ${dataDir}`;
-  const urls = knownServers(databaseUrl).urls.map((url) => new URL(url));
-  return `PostgreSQL on ${urls.map(({ host }) => host).join(', ')}${decodeURIComponent(urls[0]!.pathname)}`;
+  const { servers } = serversOf(databaseUrl);
+  return `PostgreSQL on ${servers.map(({ name }) => name).join(', ')}/${servers[0].database}`;
 }
 
 function accessOf(config: Config): string {

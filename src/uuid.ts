@@ -7,14 +7,17 @@ export interface Identity {
   readonly ms: number;
 }
 
+/** How far the ids of a process may be ahead of its clock: a clock that was wrong by more is followed back. */
+const MAX_AHEAD_MS = 10_000;
+
 /**
  * A new UUIDv7 (RFC 9562 section 5.7). Within a process each id is greater than the one before, also within a
- * millisecond and after the clock is set back.
+ * millisecond and after the clock is set back by up to ten seconds.
  */
 export function nextIdentity(): Identity {
   const random = nextRandom();
   const now = Date.now();
-  if (now > ms) {
+  if (now > ms || ms - now > MAX_AHEAD_MS) {
     ms = now;
     sequence = random.readInt32BE(6) & 0x7fffffff;
   } else {

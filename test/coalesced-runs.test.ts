@@ -1,5 +1,5 @@
-import t from 'tap';
 import { CoalescedRuns } from '../src/coalesced-runs.js';
+import t from './support/test.js';
 
 /** A loop whose runs the test ends. */
 function controlled() {

@@ -1,5 +1,5 @@
-import t from 'tap';
 import { singleFlight } from '../src/single-flight.js';
+import t from './support/test.js';
 
 const tick = () => new Promise<void>((done) => setImmediate(done));
 

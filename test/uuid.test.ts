@@ -1,5 +1,5 @@
-import t, { type Test } from 'tap';
 import { createdAt, type Identity, nextIdentity, parseUuid } from '../src/uuid.js';
+import t, { type Test } from './support/test.js';
 
 /** The ids made at each of these times. */
 function idsAt(t: Test, times: readonly number[]): Identity[] {
@@ -33,6 +33,31 @@ t.test('ids grow, within a millisecond and after the clock is set back', async (
   t.equal(new Set(ids.map((id) => id.slice(26))).size, ids.length, 'the rest is random');
   t.ok(made.every(({ id, ms }) => V7.test(id) && createdAt(id) === ms));
   t.equal(made[0]!.ms, base);
+});
+
+t.test('a clock that was set forward, and back again, leaves nothing in later ids', async (t) => {
+  const base = 2_200_000_000_000;
+  const [month, second] = [30 * 86_400_000, 1000];
+  const made = idsAt(t, [base, base + month, base + month, base + second, base + second, base + 2 * second]);
+  t.same(
+    made.map(({ ms }) => ms - base),
+    [0, month, month, second, second, 2 * second],
+  );
+  t.ok(made.every(({ id, ms }) => createdAt(id) === ms));
+  t.same(
+    made.slice(3).map(({ id }) => id),
+    made
+      .slice(3)
+      .map(({ id }) => id)
+      .toSorted(),
+    'from then on they grow again',
+  );
+  const back = idsAt(t, [base + 60_000, base + 50_000, base + 49_999]);
+  t.same(
+    back.map(({ ms }) => ms - base),
+    [60_000, 60_000, 49_999],
+    'ten seconds at most',
+  );
 });
 
 t.test('created_at is one that RFC 3339 can write, for any id', async (t) => {

@@ -4,12 +4,19 @@ import { readConfig } from '../../src/config/config.js';
 import { openDatabase } from '../../src/db/open.js';
 import { openKeys } from '../../src/issuer/keys.js';
 import { createProvider } from '../../src/issuer/provider.js';
+import { Strangers } from '../../src/issuer/strangers.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { listen } from './listen.js';
 
 /** oidc-provider alone, on the Koa that it brings, with the configuration and the storage of Plinth. */
-const config = readConfig();
+const config = readConfig(process.env);
 const { db } = await openDatabase(config, createLog('warn'));
 const keys = await openKeys(db, undefined);
-const provider = createProvider({ config, db, acceptOnce: createReplayGuard(db), keys });
+const provider = createProvider({
+  config,
+  db,
+  acceptOnce: createReplayGuard(db),
+  keys,
+  strangers: new Strangers(0),
+});
 listen(createServer(provider.callback()));

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { connect } from '../../src/db/db.js';
 import { createClient } from '../../src/issuer/clients.js';
-import { freePort } from '../../src/process/listen.js';
+import { claimPort } from '../../test/support/claimed-port.js';
 import { type Contestant, startContestant } from '../harness/contestant.js';
 import { loadByWrk } from '../harness/load-wrk.js';
 import type { Request } from '../harness/request.js';
@@ -21,7 +21,7 @@ const stage = await openStage((line) => process.stderr.write(`${line}\n`));
 try {
   const databaseUrl = await stage.copy('plinth', { users: 1000, items: 1000 }, 'issuer');
   const settings = async () => {
-    const port = String(await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' }));
+    const port = String(await claimPort());
     return { AUTH: 'bearer', AUTH_SERVER: 'on', PORT: port, PUBLIC_URL: `http://127.0.0.1:${port}` };
   };
   const plinth = await startContestant('plinth', databaseUrl, await settings());
@@ -53,6 +53,8 @@ async function measure(databaseUrl: string, plinth: Contestant, alone: Contestan
       native: false,
       grantTypes: ['client_credentials'],
       redirectUris: [],
+      postLogoutRedirectUris: [],
+      idTokenAlgorithm: 'ES256',
       scopes: ['items:read'],
       tokenFormat,
     });

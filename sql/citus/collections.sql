@@ -16,7 +16,16 @@ select json_build_object(
         where attrelid = class.oid and attnum > 0 and not attisdropped
       ),
       'indexes', (
-        select json_agg(json_build_object('name', indexes.relname, 'valid', indisvalid))
+        select json_agg(json_build_object('name', indexes.relname, 'valid', indisvalid, 'unique', indisunique, 'columns', array(
+          -- Those of expressions are dependencies of the index.
+          select attname
+          from pg_attribute
+          where attrelid = indrelid and attnum > 0 and (attnum = any (indkey) or exists (
+            select from pg_depend
+            where classid = 'pg_class'::regclass and objid = indexrelid and objsubid = 0 and refobjid = indrelid and refobjsubid = attnum
+          ))
+          order by attname collate "C"
+        )))
         from pg_index
         join pg_class as indexes on indexes.oid = indexrelid
         where indrelid = class.oid
@@ -44,8 +53,38 @@ select json_build_object(
     where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
       and relname in (select json_array_elements_text($1::text::json) union select name from collections)
   ),
+  -- What else has a name of interest.
+  'occupied', (
+    select coalesce(json_agg(json_build_object('name', name, 'kind', kind, 'table', of)), '[]')
+    from (
+      select relname as name,
+        case when relkind in ('i', 'I') then 'index' when relkind = 'S' then 'sequence' when relkind in ('v', 'm') then 'view' else 'relation' end as kind,
+        (select indrelid::regclass::text from pg_index where indexrelid = class.oid) as of
+      from pg_class as class
+      where relnamespace = current_schema()::regnamespace and relkind not in ('r', 'p')
+      union all
+      select typname, 'type', null
+      from pg_type
+      where typnamespace = current_schema()::regnamespace and typrelid = 0 and typcategory <> 'A'
+    ) as others
+    where name in (select json_array_elements_text($1::text::json))
+  ),
   'applied', (
     select coalesce(json_agg(json_build_object('name', name, 'declaration', declaration)), '[]')
     from collections
+  ),
+  'pending', (
+    select coalesce(json_agg(json_build_object('collection', collection, 'work', work, 'state', state) order by collection, work), '[]')
+    from plinth_document_work
+  ),
+  'files', (
+    select coalesce(json_agg(json_build_object('name', name, 'checksum', checksum)), '[]')
+    from plinth_sql_files
+  ),
+  'views', (
+    select coalesce(json_agg(json_build_object('name', relname, 'comment', obj_description(oid, 'pg_class')) order by relname), '[]')
+    from pg_class
+    where relnamespace = current_schema()::regnamespace and relkind = 'v'
+      and obj_description(oid, 'pg_class') like 'plinth: former name of %'
   )
 )::text as state;

@@ -12,7 +12,7 @@ select count(*) = 0 as empty from (select 1 from :table limit 1) as first;
 create temp table if not exists copied_:table (like :table including defaults) on commit drop;
 
 -- name: copy_records
-copy copied_:table (id, updated_at, doc:columns) from stdin;
+copy copied_:table (id, version, updated_at, doc:columns) from stdin;
 
 -- name: store_copied
 with copied as (

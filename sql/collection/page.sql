@@ -34,39 +34,39 @@ select total.total, (
 from total;
 
 -- A later page in the default order. It starts in the last row-count bucket before it instead of at the list's end, so
--- that its cost does not depend on its position. `position` is the index of its first record, oldest first. `delta` has
+-- that its cost does not depend on its position. `position` is the index of its first record, oldest first. `_delta` has
 -- what was written since the buckets were compacted; a bucket whose start these make uncertain is not used, and the page
 -- is then counted from the start of the list.
 -- name: page_counted ($1 limit, $2 offset)
-with delta as materialized (
+with _delta as materialized (
   select at, delta from counts where collection = ':table'
-), list as materialized (
+), _list as materialized (
   select coalesce(starts, '{0}') as starts, coalesce(before, '{0}') as before,
     coalesce(blocks.total, 0) + changed.total as total, changed.added
   from (
-    select coalesce(sum(delta), 0)::bigint as total, coalesce(sum(greatest(delta, 0)), 0)::bigint as added from delta
+    select coalesce(sum(delta), 0)::bigint as total, coalesce(sum(greatest(delta, 0)), 0)::bigint as added from _delta
   ) as changed
   left join blocks on collection = ':table'
-), located as materialized (
+), _located as materialized (
   select starts, before, total, :position as position, :rows as rows,
     greatest(width_bucket(:position - added, before), 1) as bucket
-  from list
-), start as materialized (
+  from _list
+), _start as materialized (
   select total, rows, position, starts[bucket] as start,
-    position - before[bucket] - (select coalesce(sum(delta), 0)::bigint from delta where at < starts[bucket]) as skipped
-  from located
+    position - before[bucket] - (select coalesce(sum(delta), 0)::bigint from _delta where at < starts[bucket]) as skipped
+  from _located
 ), page as materialized (
   select id
   from :table
-  where id >= (select first_id(case when skipped >= 0 then start else 0 end) from start)
+  where id >= (select first_id(case when skipped >= 0 then start else 0 end) from _start)
   order by id
-  limit (select rows from start)
-  offset (select case when skipped >= 0 then skipped else position end from start)
+  limit (select rows from _start)
+  offset (select case when skipped >= 0 then skipped else position end from _start)
 )
-select start.total, (
+select _start.total, (
   select :documents from page, lateral :record as record
 ) as docs
-from start;
+from _start;
 
 -- name: page_of_parent ($1 limit, $2 offset, $3 parent)
 with total as (

@@ -2,6 +2,7 @@
 --   :columns    `, email` ...                   the collection's own columns, after the four that all collections have
 --   :assigned   `, email = record.email` ...    the same, assigned from a row
 --   :unique     `email, ` ...                   those that are unique
+--   :given_rows       the rows of $1 with their positions. The table is not named as a type: one of PostgreSQL can have its name
 --   :values     `, $4` ...                      their parameters in create
 --   :changes    `, email = $7` ...              their assignments in replace
 --   :tombstone  with TOMBSTONES, version 0 for a deleted id
@@ -16,7 +17,7 @@ values ($1, $2, $3:values);
 -- The rows are written in one order, so that two such statements cannot deadlock.
 -- name: create_many ($1 rows)
 with record as materialized (
-  select * from json_populate_recordset(cast(null as :table), $1::text::json) with ordinality
+  select * from :given_rows
 ), created as (
   insert into :table (id, version, updated_at, doc:columns)
   select id, version, updated_at, doc:columns from record order by :unique id
@@ -29,7 +30,7 @@ select ordinality::integer as key from created join record using (id);
 -- one, those of which it must have none, and the second after which it must not have been changed. The record found is
 -- returned only if nothing was written, so that the response can explain why.
 -- name: replace ($1 id, $2 $3 $4 preconditions, $5 updated_at, $6 doc up to the version, $7... own columns)
-with found as (
+with _found as (
   select version, doc from :table where id = $1:tombstone
 ), written as (
   update :table as current
@@ -42,16 +43,16 @@ with found as (
     and date_trunc('second', updated_at) <= coalesce($4::timestamptz, 'infinity')
   returning version
 )
-select found.version as before, written.version as after,
-  case when written.version is null then found.doc end as doc
-from found
+select _found.version as before, written.version as after,
+  case when written.version is null then _found.doc end as doc
+from _found
 left join written on true;
 
 -- Each row has the version that the record gets; it is written if the record has the version before.
 -- name: replace_many ($1 rows, in the order of their ids)
 update :table as current
 set version = record.version, updated_at = record.updated_at, doc = record.doc:assigned
-from json_populate_recordset(cast(null as :table), $1::text::json) with ordinality as record
+from :given_rows as record
 where current.id = record.id and current.version = record.version - 1
 returning record.ordinality::integer as key;
 
@@ -60,7 +61,7 @@ delete from :table
 where id = $1;
 
 -- name: remove_if ($1 id, $2 $3 $4 preconditions)
-with found as (
+with _found as (
   select version, doc from :table where id = $1
 ), removed as (
   delete from :table
@@ -70,6 +71,6 @@ with found as (
     and date_trunc('second', updated_at) <= coalesce($4::timestamptz, 'infinity')
   returning version
 )
-select found.version as before, removed.version as after, found.doc
-from found
+select _found.version as before, removed.version as after, _found.doc
+from _found
 left join removed on true;

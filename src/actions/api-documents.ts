@@ -4,7 +4,7 @@ import { readConditions } from '../http/preconditions.js';
 import { type Action, type Route, requiring } from '../http/router.js';
 import type { JsonObject } from '../json.js';
 import type { Described } from '../openapi/document.js';
-import type { Principal } from '../principal.js';
+import { type Principal, STRANGER } from '../principal.js';
 import type { Version } from '../versions/version.js';
 
 /** What the documents describe, besides what they load themselves. */
@@ -72,7 +72,8 @@ function show(type: string, write: (caller: Principal, version: Version) => Prom
   return {
     offers: [type],
     run: async ({ principal, version, headers }) => {
-      const key = [version.number, ...[...principal.scopes].sort()].join(' ');
+      const isStranger = principal === STRANGER;
+      const key = [version.number, isStranger, ...[...principal.scopes].sort()].join(' ');
       const text = texts.get(key) ?? write(principal, version);
       texts.set(key, text);
       text.catch(() => texts.delete(key));

@@ -14,6 +14,7 @@ import type { HashedPassword } from '../passwords/password.js';
 import { parseUuid } from '../uuid.js';
 import { type Operation, readOperations } from './batch-operations.js';
 import { type BatchLimits, BatchResults } from './batch-results.js';
+import { gathered } from './large-page.js';
 import { pathOf, type Step, stepOf } from './operation-step.js';
 
 export const BATCH_PATH = '/batch';
@@ -101,7 +102,7 @@ async function runAll(
 async function runOne({ action, request, allow }: Step, run: Run): Promise<Reply> {
   if (!action) return { status: 204, headers: ['Allow', allow] };
   const reply = await action.run({ ...request, run });
-  if (reply.frame) throw pageTooLarge(MAX_PAGE_BYTES);
+  if (reply.documents) return gathered(reply, MAX_PAGE_BYTES, pageTooLarge);
   if (reply.stream) throw badRequest('A whole list cannot be part of a batch: send page or limit.');
   return reply;
 }

@@ -22,8 +22,11 @@ export function forAllMatching(db: Db, collection: Collection, action: Action): 
     requiresFilter: true,
     parameters: listParameters(resource).filter((name) => name === 'filter' || name === 'search'),
     run: (request) => {
-      if (request.headers['if-match'] !== undefined)
-        throw badRequest('If-Match is about one record, and this request is about several.');
+      const condition = request.headers['if-match'];
+      if (condition !== undefined && condition.trim() !== '*')
+        throw badRequest(
+          'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
+        );
       const { extended, selection } = readListQuery(request.query, resource);
       if (!extended || extended.conditions.length === 0) throw badRequest('The filter is empty.');
       const work = async (run: Run): Promise<Reply> => {

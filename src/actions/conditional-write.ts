@@ -1,4 +1,5 @@
-import type { RequireCurrentPassword } from '../auth/current-password.js';
+import type { RequireCurrentPassword, SignInChange } from '../auth/current-password.js';
+import { type VerifiedPassword, verifiedPasswordOf } from '../auth/verified-password.js';
 import type { Collection } from '../collection/collection.js';
 import { modifiedAt } from '../collection/document.js';
 import type { PreconditionFailed, StoredRecord } from '../collection/record.js';
@@ -42,28 +43,30 @@ export function readWritePreconditions(
 }
 
 /**
- * Requires the current password from a caller that may write only its own record and sets a password. Undefined if that
- * is not needed. Throws 403, 429, 503.
+ * Requires the current password from a caller that may write only its own record and changes how it signs in. Undefined if
+ * that is not needed, and for an invalid id; else the password that confirms the change. A caller that may write every record
+ * sets passwords only while its own sign-in is valid. Throws 403, 429, 503.
  */
-export function confirmPassword(
-  { permission, principal }: Request,
-  id: string,
-  { password, currentPassword }: Pick<ValidatedInput, 'password' | 'currentPassword'>,
+export function confirmSignInChange(
+  { resource }: Collection,
+  { permission, principal, params }: Request,
+  change: SignInChange,
   { requireCurrentPassword }: WriteSettings,
-): Promise<void> | undefined {
-  if (password === undefined || permission === 'all') return undefined;
+): Promise<VerifiedPassword | undefined> | undefined {
+  if (!resource.hasPasswords) return undefined;
+  if (permission === 'all') {
+    const verified = change.password === undefined ? undefined : verifiedPasswordOf(principal);
+    return verified && Promise.resolve(verified);
+  }
   if (!requireCurrentPassword) throw currentPasswordRequired();
-  return requireCurrentPassword(principal, id, currentPassword);
+  const id = parseUuid(params.id ?? '');
+  return id === undefined ? undefined : requireCurrentPassword(principal, id, change);
 }
 
-/** The same before the record is read; undefined for an invalid id. */
-export function confirmPasswordOf(
-  request: Request,
-  passwords: Pick<ValidatedInput, 'password' | 'currentPassword'>,
-  settings: WriteSettings,
-): Promise<void> | undefined {
-  const id = parseUuid(request.params.id ?? '');
-  return id === undefined ? undefined : confirmPassword(request, id, passwords, settings);
+/** The parts of validated input with which a user signs in. */
+export function signInChangeOf({ fields, password, currentPassword }: ValidatedInput): SignInChange {
+  const email = member(fields, 'email');
+  return { email: typeof email === 'string' ? email : undefined, password, currentPassword };
 }
 
 /** The `_version` in a body. Undefined: there is none. 0: it is not a version. */

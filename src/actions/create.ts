@@ -8,33 +8,36 @@ import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
+import type { CheckReferences } from './permitted-references.js';
 
-/** Creates a record: 201 with Location, 400, 409, 413, 415, 422. */
-export function create(collection: Collection): Action {
+/** Creates a record: 201 with Location, 400, 403, 409, 413, 415, 422. */
+export function create(collection: Collection, checkReferences: CheckReferences): Action {
   const { resource } = collection;
   return {
     accepts: [JSON_TYPE],
+    parameters: [],
     prepare: (request) =>
       passwordPreparation(collection, request, () => collection.check(request.body?.value)),
-    run: (request) =>
-      collection
-        .create(withPasswordHash(collection.check(request.body?.value), request), request.run)
-        .then((stored) => {
-          const shown = prefersMinimal(request.headers.prefer)
-            ? minimal
-            : {
-                body: withLinks(resource, stored, request.prefix),
-                headers: ['Content-Type', JSON_TYPE],
-                record: stored,
-                collection: resource.name,
-              };
-          const location = ['Location', hrefOf(resource, stored.id, request.prefix)];
-          return {
-            ...shown,
-            status: 201,
-            headers: [...shown.headers, ...location, ...validatorFields(stored)],
-          };
-        }),
+    run: (request) => {
+      const input = withPasswordHash(collection.check(request.body?.value), request);
+      const write = () => collection.create(input, request.run);
+      return (checkReferences(input, request)?.then(write) ?? write()).then((stored) => {
+        const shown = prefersMinimal(request.headers.prefer)
+          ? minimal
+          : {
+              body: withLinks(resource, stored, request.prefix),
+              headers: ['Content-Type', JSON_TYPE],
+              record: stored,
+              collection: resource.name,
+            };
+        const location = ['Location', hrefOf(resource, stored.id, request.prefix)];
+        return {
+          ...shown,
+          status: 201,
+          headers: [...shown.headers, ...location, ...validatorFields(stored)],
+        };
+      });
+    },
   };
 }
 
@@ -44,11 +47,12 @@ const minimal: Omit<Reply, 'status'> = { headers: ['Preference-Applied', 'return
  * Creates a record of a parent, whose id in the path overrides the one in the body: 201, in version 1 without Location, as
  * specified; 404 for a missing parent.
  */
-export function createNested(collection: Collection): Action {
-  const { accepts: takes, run } = create(collection);
+export function createNested(collection: Collection, checkReferences: CheckReferences): Action {
+  const { accepts: takes, run } = create(collection, checkReferences);
   const parent = collection.resource.parent!;
   return {
     accepts: takes!,
+    parameters: [],
     run: async (request) => {
       const id = parseUuid(request.params.id ?? '');
       if (id === undefined) throw noSuchParent(parent.singular);

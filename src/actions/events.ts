@@ -1,10 +1,9 @@
 import { JSON_TYPE } from '../collection/representation.js';
 import { badRequest } from '../errors/errors.js';
 import { envelopeOf } from '../events/cloudevents.js';
-import type { Feed } from '../events/feed.js';
+import type { Feed, Start } from '../events/feed.js';
 import { type Filter, filterOf } from '../events/filter.js';
 import type { Batch } from '../events/outbox.js';
-import { redeemTicket } from '../events/tickets.js';
 import { preferredWait } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
@@ -21,7 +20,7 @@ const MAX_WAIT = 60;
 
 /** A request for events. `rest` are its parameters except `after`, as links repeat them after `prefix`. */
 interface Query {
-  readonly after: number;
+  readonly start: Start;
   readonly filter: Filter;
   readonly limit: number;
   readonly rest: string;
@@ -40,14 +39,14 @@ export function listEvents(feed: Feed): Action {
     parameters: ['after', 'types', 'limit', 'ticket'],
     identify: (query) => {
       const ticket = query.includes('ticket=') ? new URLSearchParams(query).get('ticket') : null;
-      return ticket === null ? undefined : redeemTicket(feed.db, ticket);
+      return ticket === null ? undefined : feed.tickets.redeem(ticket);
     },
     run: async (request) => {
       const requested = await readQuery(feed, request);
       if (request.type !== STREAM_TYPE && requested.hasTicket)
         throw badRequest('A ticket is for event streams: Accept must prefer text/event-stream.');
       if (request.type === STREAM_TYPE) return follow(feed, requested, request);
-      const batch = await feed.read(requested.after, requested.filter, requested.limit);
+      const batch = await feed.read(requested.start, requested.filter, requested.limit);
       const wait = Math.min(preferredWait(request.headers.prefer), MAX_WAIT);
       const waits = wait > 0 && request.method === 'GET' && !request.run;
       if (!waits) return replyOf(feed, requested, batch, request.type);
@@ -76,11 +75,11 @@ async function readQuery(feed: Feed, request: Request): Promise<Query> {
   // A client that reconnects repeats its address, and sends its last position in Last-Event-ID.
   const last = type === STREAM_TYPE ? String(headers['last-event-id'] ?? '') : '';
   const text = last !== '' ? last : given.get('after');
-  const after = await feed.start(text ?? undefined);
+  const start = await feed.start(text ?? undefined);
   const number = Number.parseInt(given.get('limit') ?? '', 10);
   const limit = Math.min(Math.max(Number.isNaN(number) ? DEFAULT_LIMIT : number, 1), MAX_LIMIT);
   const rest = `${types === null ? '' : `&types=${encodeURIComponent(types)}`}${given.has('limit') ? `&limit=${limit}` : ''}`;
-  return { after, filter, limit, rest, prefix, version, hasTicket: given.has('ticket') };
+  return { start, filter, limit, rest, prefix, version, hasTicket: given.has('ticket') };
 }
 
 /**
@@ -101,22 +100,26 @@ async function newsWithin(
     if (batch.events.length > 0 || rest <= 0 || over.aborted || feed.streams.isClosed) return batch;
     await feed.news(batch.until, requested.filter, rest, over);
     if (over.aborted) return batch;
-    batch = await feed.read(batch.until, requested.filter, requested.limit);
+    batch = await feed.read({ ...requested.start, after: batch.until }, requested.filter, requested.limit);
   }
 }
 
-async function follow(feed: Feed, { after, filter }: Query, request: Request): Promise<Reply> {
+async function follow(feed: Feed, { start, filter }: Query, request: Request): Promise<Reply> {
   if (request.run) throw badRequest('An event stream cannot be part of a batch.');
   const headers = ['Content-Type', STREAM_TYPE, 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no'];
   if (request.method === 'HEAD') return { status: 200, headers, live: () => undefined };
   const slot = await feed.admit(request.principal);
   const expiresAt = (request.principal.expiresAt ?? Number.POSITIVE_INFINITY) * 1000;
-  return { status: 200, headers, live: (out) => feed.streams.open(out, { after, filter, expiresAt }, slot) };
+  return {
+    status: 200,
+    headers,
+    live: (out) => feed.streams.open(out, { ...start, filter, expiresAt }, slot),
+  };
 }
 
 function replyOf(
   feed: Feed,
-  { after, limit, rest, prefix, version }: Query,
+  { start, limit, rest, prefix, version }: Query,
   { events, until }: Batch,
   type: string,
   more: readonly string[] = [],
@@ -126,7 +129,7 @@ function replyOf(
   const list = `[${events.map((event) => envelopeOf(event, feed)).join(',')}]`;
   const end = `"cursor":"${cursor}","more":${until < feed.follower.horizon()}}`;
   const links = {
-    self: `${prefix}/events?after=${feed.cursorOf(after)}${rest}`,
+    self: `${prefix}/events?after=${feed.cursorOf(start.after)}${rest}`,
     next,
     prev: null,
     first: `${prefix}/events${rest.replace('&', '?')}`,

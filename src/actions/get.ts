@@ -1,28 +1,54 @@
 import type { Collection } from '../collection/collection.js';
-import { JSON_TYPE, RECORD_TYPES, recordReply } from '../collection/representation.js';
+import type { StoredRecord } from '../collection/record.js';
+import { RECORD_PARAMETERS, type RecordView, readRecordView } from '../collection/record-view.js';
+import { JSON_TYPE, RECORD_TYPES, recordReply, viewReply } from '../collection/representation.js';
 import { readConditions } from '../http/preconditions.js';
+import type { Reply } from '../http/reply.js';
+import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { parseUuid } from '../uuid.js';
+import { relationOf, shownDocument } from './included-records.js';
 import { notFoundProblem } from './not-found.js';
 
-/** Shows a record as JSON, HTML or CSV: 200, 304, 404, 406, 410, 412. */
-export function get(collection: Collection): Action {
+/** Shows a record as JSON, HTML or CSV: 200, 304, 400, 404, 406, 410, 412. A query can include records of `related`. */
+export function get(collection: Collection, related: readonly Collection[]): Action {
   const { resource } = collection;
   return {
     offers: RECORD_TYPES,
-    run: ({ params, type, headers, prefix, run }) => {
+    parameters: RECORD_PARAMETERS,
+    run: (request) => {
+      const { params, query, type, run } = request;
+      const view = query === '' ? undefined : readRecordView(query, resource);
+      const show = view ? viewer(collection, related, request, view) : whole;
       const id = parseUuid(params.id ?? '');
       if (id === undefined) throw notFoundProblem(resource, 'absent', type);
       // Not an async function: `then` is faster here, on the most frequent request.
       return collection.get(id, run).then((found) => {
         if (typeof found === 'string') throw notFoundProblem(resource, found, type);
         if (type !== JSON_TYPE && found.doc.length > LONG_TASK_BYTES)
-          return nextLongTask().then(() =>
-            recordReply(resource, found, type, prefix, readConditions(headers)),
-          );
-        return recordReply(resource, found, type, prefix, readConditions(headers));
+          return nextLongTask().then(() => show(found, request));
+        return show(found, request);
       });
     },
+  };
+
+  function whole(found: StoredRecord, { type, prefix, headers }: Request): Reply {
+    return recordReply(resource, found, type, prefix, readConditions(headers));
+  }
+}
+
+/** Shows what a view has of a record. Throws 403 for relations that the caller may not read. */
+function viewer(
+  collection: Collection,
+  related: readonly Collection[],
+  request: Request,
+  { fields, include }: RecordView,
+): (found: StoredRecord) => Promise<Reply> {
+  const relations = include.map((name) => relationOf(collection, related, request, name));
+  return async (found) => {
+    const doc = await shownDocument(found.doc, { fields, relations }, request.run);
+    const { type, prefix, headers } = request;
+    return viewReply(collection.resource, { ...found, doc }, type, prefix, readConditions(headers));
   };
 }

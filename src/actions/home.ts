@@ -2,7 +2,7 @@ import { hashedReply, JSON_TYPE } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Action } from '../http/router.js';
-import { VERSIONS } from '../versions/supported.js';
+import { mountOf, VERSIONS } from '../versions/supported.js';
 import { METADATA_PATH } from './protected-resource.js';
 
 /** What the links of the first page are called, and their paths. */
@@ -23,7 +23,11 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
 };
 
 /** Names the collections, the versions and the documents of the service, with links: 200, 304, 406, 412. */
-export function home(resources: readonly Resource[], paths: ReadonlySet<string>): Action {
+export function home(
+  resources: readonly Resource[],
+  paths: ReadonlySet<string>,
+  publicPrefix: string,
+): Action {
   const documents = Object.entries(DOCUMENTS).filter(([, path]) => paths.has(path));
   return {
     offers: [JSON_TYPE],
@@ -36,7 +40,9 @@ export function home(resources: readonly Resource[], paths: ReadonlySet<string>)
       const links = Object.fromEntries(documents.map(([name, path]) => [name, prefix + path]));
       const body = JSON.stringify({
         name: 'Plinth',
-        versions: Object.fromEntries(VERSIONS.map(({ number, mount }) => [number, `${mount}/`])),
+        versions: Object.fromEntries(
+          VERSIONS.map((version) => [version.number, `${mountOf(version, publicPrefix)}/`]),
+        ),
         collections,
         links: { self: `${prefix}/`, ...links },
       });

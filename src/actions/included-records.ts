@@ -1,25 +1,29 @@
 import type { Collection } from '../collection/collection.js';
-import { relationName } from '../collection/extended-query.js';
+import { withLastMember } from '../collection/document.js';
+import { relatedOf } from '../collection/extended-query.js';
 import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
-import { pageExceeds } from '../errors/query-errors.js';
+import type { Run } from '../db/db.js';
 import type { Request } from '../http/request.js';
-import { type JsonObject, member } from '../json.js';
+import { type Json, type JsonObject, member } from '../json.js';
+import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { permit } from '../principal.js';
 import { parseUuid } from '../uuid.js';
+import { readDocuments } from './large-page.js';
 import { only } from './list-lines.js';
 
-/** Records of another collection that refer to one record, at most. */
+/** Max records of another collection that refer to one record. */
 const MAX_REFERRING = 20;
 
-/** Adds related records to those of a page. */
-type Relation = (
-  records: readonly JsonObject[],
-  request: Request,
-) => Promise<(record: JsonObject) => unknown>;
-
-export interface NamedRelation {
+/** A relation that a query includes. */
+export interface Relation {
   readonly name: string;
-  readonly read: Relation;
+  /** The related records of several records; undefined: they are too large for memory. */
+  readonly ofAll: (
+    records: readonly JsonObject[],
+    run: Run | undefined,
+  ) => Promise<((record: JsonObject) => Json) | undefined>;
+  /** The related records of one record, as JSON text. Of those that refer to it, as many as have MAX_PAGE_BYTES, at least one. */
+  readonly ofOne: (record: JsonObject, run: Run | undefined) => Promise<string>;
 }
 
 /** Throws 403 unless the caller may read all records of the other collection. */
@@ -28,63 +32,127 @@ export function relationOf(
   related: readonly Collection[],
   { principal }: Request,
   name: string,
-): NamedRelation {
-  const find = (wanted: string) => related.find((each) => each.resource.name === wanted)!;
-  const reference = resource.references.find(({ field }) => relationName(field) === name);
-  const referring = resource.referredBy.find((each) => each.collection === name);
-  const other = find(reference?.to ?? name);
+): Relation {
+  const relation = relatedOf(resource).find((each) => each.name === name)!;
+  const other = related.find((each) => each.resource.name === relation.collection)!;
   const { read } = other.resource.scopes;
   if (read !== undefined) permit(principal, { scopes: [read] }, {});
-  if (reference) return { name, read: referredRecords(other, reference.field) };
-  return { name, read: referringRecords(other, other.resource.columns.get(referring!.field)!.name) };
+  return relation.field === undefined
+    ? { name, ...referringRecords(other, relation.referring) }
+    : { name, ...referredRecords(other, relation.field) };
 }
 
 /** The record to which a field refers; null: it refers to none. */
-function referredRecords(other: Collection, field: string): Relation {
-  return async (records, { run }) => {
-    const idOf = (record: JsonObject) => parseUuid(String(member(record, field) ?? ''));
-    const ids = [...new Set(records.map(idOf).filter((id) => id !== undefined))];
-    const found = new Map<string, JsonObject>();
-    let bytes = 0;
-    await Promise.all(
-      ids.map(async (id) => {
-        const stored = await other.get(id, run);
-        if (typeof stored === 'string') return;
-        bytes += stored.doc.length;
-        if (bytes > MAX_PAGE_BYTES) throw pageExceeds(MAX_PAGE_BYTES);
-        found.set(id, JSON.parse(stored.doc) as JsonObject);
-      }),
-    );
-    return (record) => found.get(idOf(record) ?? '') ?? null;
+function referredRecords(other: Collection, field: string): Omit<Relation, 'name'> {
+  const idOf = (record: JsonObject) => parseUuid(String(member(record, field) ?? ''));
+  return {
+    ofAll: async (records, run) => {
+      const ids = [...new Set(records.map(idOf).filter((id) => id !== undefined))];
+      const found = await other.referring('id', ids, 1, run);
+      // Several records may refer to one, which the response contains as many times.
+      if (!found || !areFew(records.map((record) => found.get(idOf(record) ?? '')))) return undefined;
+      const values = new Map([...found].map(([id, doc]) => [id, JSON.parse(doc) as Json]));
+      return (record) => values.get(idOf(record) ?? '') ?? null;
+    },
+    ofOne: async (record, run) => {
+      const id = idOf(record);
+      const found = id === undefined ? 'absent' : await other.get(id, run);
+      return typeof found === 'string' ? 'null' : found.doc;
+    },
   };
 }
 
-/** The first records that refer to a record, at most MAX_REFERRING. */
-function referringRecords(other: Collection, column: string): Relation {
-  return async (records, { run }) => {
-    const ids = records.map(({ id }) => String(id));
-    const found = await other.referring(column, ids, MAX_REFERRING, run);
-    let bytes = 0;
-    for (const docs of found.values()) bytes += docs.length;
-    if (bytes > MAX_PAGE_BYTES) throw pageExceeds(MAX_PAGE_BYTES);
-    return ({ id }) => JSON.parse(`[${found.get(String(id)) ?? ''}]`) as unknown;
+/** The first records that refer to a record by any of some fields, each once, at most MAX_REFERRING. */
+function referringRecords(other: Collection, fields: readonly string[]): Omit<Relation, 'name'> {
+  const columns = fields.map((field) => ({ field, column: other.resource.columns.get(field)! }));
+  return {
+    ofAll: async (records, run) => {
+      const ids = records.map(({ id }) => String(id));
+      const found: ReadonlyMap<string, string>[] = [];
+      for (const { column } of columns) {
+        const documents = await other.referring(column.name, ids, MAX_REFERRING, run);
+        if (documents === undefined) return undefined;
+        found.push(documents);
+      }
+      // On Citus, a document may have grown since its length was read.
+      if (!areFew(found.flatMap((each) => [...each.values()]))) return undefined;
+      return ({ id }) => firstOf(found.map((each) => each.get(String(id)) ?? ''));
+    },
+    ofOne: async ({ id }, run) => {
+      const selection = { sort: 'created_at', order: 'asc' as const, search: [] };
+      const ids = new Set<string>();
+      for (const each of columns) {
+        const conditions = [{ ...each, operator: 'eq' as const, values: [String(id)] }];
+        for (const found of await other.matching(conditions, selection, MAX_REFERRING, run)) ids.add(found);
+      }
+      const documents: string[] = [];
+      let bytes = 0;
+      for await (const document of readDocuments(other, [...ids].sort().slice(0, MAX_REFERRING), run)) {
+        bytes += Buffer.byteLength(document);
+        if (documents.length > 0 && bytes > MAX_PAGE_BYTES) break;
+        documents.push(document);
+      }
+      return `[${documents.join(',')}]`;
+    },
   };
 }
 
-/** The records as a query shows them: with some of their fields, and with related records in `_included`. */
+/** The first records of lists, each of which is in the order of the ids. */
+function firstOf(lists: readonly string[]): Json {
+  const records = lists.map((docs) => JSON.parse(`[${docs}]`) as JsonObject[]);
+  if (records.length === 1) return records[0]!;
+  const byId = new Map(records.flat().map((record) => [String(record.id), record]));
+  const ids = [...byId.keys()].sort().slice(0, MAX_REFERRING);
+  return ids.map((id) => byId.get(id)!);
+}
+
+function areFew(documents: Iterable<string | undefined>): boolean {
+  let bytes = 0;
+  for (const document of documents) bytes += document?.length ?? 0;
+  return bytes <= MAX_PAGE_BYTES;
+}
+
+/** The part of each record that a query asks for. */
+export interface View {
+  /** Undefined: all. */
+  readonly fields: readonly string[] | undefined;
+  readonly relations: readonly Relation[];
+}
+
+/** Whether records are shown as they are stored. */
+export const isWhole = ({ fields, relations }: View): boolean =>
+  fields === undefined && relations.length === 0;
+
+/**
+ * The records as a query shows them: with some of their fields, and with related records in `_included`. Undefined: the
+ * related records are too large for memory.
+ */
 export async function shownRecords(
   records: readonly JsonObject[],
-  relations: readonly NamedRelation[],
-  fields: readonly string[] | undefined,
-  request: Request,
-): Promise<JsonObject[]> {
+  { fields, relations }: View,
+  run: Run | undefined,
+): Promise<JsonObject[] | undefined> {
   const read = await Promise.all(
-    relations.map(async ({ name, read }) => ({ name, of: await read(records, request) })),
+    relations.map(async ({ name, ofAll }) => ({ name, of: await ofAll(records, run) })),
   );
+  if (read.some(({ of }) => of === undefined)) return undefined;
   return records.map((record) => {
     const shown = fields === undefined ? record : only(record, fields);
     if (read.length === 0) return shown;
-    const included = Object.fromEntries(read.map(({ name, of }) => [name, of(record)]));
-    return { ...shown, _included: included } as JsonObject;
+    const included = Object.fromEntries(read.map(({ name, of }) => [name, of!(record)]));
+    return { ...shown, _included: included };
   });
+}
+
+/** A document as a query shows it: what `shownRecords` has, but for one record of any size. */
+export async function shownDocument(doc: string, view: View, run: Run | undefined): Promise<string> {
+  if (isWhole(view)) return doc;
+  if (doc.length > LONG_TASK_BYTES) await nextLongTask();
+  const record = JSON.parse(doc) as JsonObject;
+  const { _included: _, ...shown } = view.fields === undefined ? record : only(record, view.fields);
+  if (view.relations.length === 0) return JSON.stringify(shown);
+  const included: string[] = [];
+  for (const { name, ofOne } of view.relations)
+    included.push(`${JSON.stringify(name)}:${await ofOne(record, run)}`);
+  return withLastMember(JSON.stringify(shown), `,"_included":{${included.join(',')}}`);
 }

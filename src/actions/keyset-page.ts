@@ -5,18 +5,18 @@ import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
 import type { KeysetPage } from '../collection/queries.js';
 import type { StoredRecord } from '../collection/record.js';
 import { hashedReply, headersOf, JSON_TYPE, withLinks } from '../collection/representation.js';
-import { pageExceeds } from '../errors/query-errors.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { linkFields } from './forward-list.js';
-import { relationOf, shownRecords } from './included-records.js';
-import { isLines, linesPage, pageFields, streamedLines } from './list-lines.js';
+import { isWhole, relationOf, shownDocument, shownRecords } from './included-records.js';
+import { largePage } from './large-page.js';
+import { isLines, linesPage, pageFields, shownLines, streamedLines } from './list-lines.js';
 
 /**
- * A page between cursors: 200, 304, 403, 412, 413, 503. CSV and NDJSON are everything that is selected, unless the query is
+ * A page between cursors: 200, 304, 403, 412, 503. CSV and NDJSON are everything that is selected, unless the query is
  * about one page. `more` are further header fields.
  */
 export function keysetReply(
@@ -46,27 +46,37 @@ async function keysetPage(
   const { resource } = collection;
   const { extended, limit } = query;
   const relations = extended.include.map((name) => relationOf(collection, related, request, name));
+  const view = { fields: extended.fields, relations };
   const page = await collection.keysetPage(query, request.run);
   const links = linksOf(request.prefix + request.path, query, page);
   const conditions = readConditions(request.headers);
-  const shown = async () => shownRecords(await parsed(page.records), relations, extended.fields, request);
-  if (isLines(request.type)) {
-    const { self: _, ...others } = links;
-    const fields = pageFields(others, page.total);
-    return linesPage(request.type, resource, await shown(), extended, [...fields, ...more], conditions);
+  const { self: _, ...others } = links;
+  const fields = [...pageFields(others, page.total), ...more];
+  const shown = isWhole(view) ? undefined : await shownRecords(await parsed(page.records), view, request.run);
+  const withOwnLinks = (record: StoredRecord) => withLinks(resource, record, request.prefix);
+  async function* documents(isJson: boolean) {
+    for (const record of page.records) {
+      const doc = await shownDocument(record.doc, view, request.run);
+      yield isJson ? withOwnLinks({ ...record, doc }) : doc;
+    }
   }
-  const isWhole = relations.length === 0 && extended.fields === undefined;
-  const texts = isWhole
-    ? page.records.map((record) => withLinks(resource, record, request.prefix))
-    : (await shown()).map((record, at) =>
-        withLinks(resource, { ...page.records[at]!, doc: JSON.stringify(record) }, request.prefix),
-      );
-  const data = texts.join(',');
-  if (!isWhole && data.length > 2 * MAX_PAGE_BYTES) throw pageExceeds(2 * MAX_PAGE_BYTES);
+  if (isLines(request.type)) {
+    const records = shown ?? (isWhole(view) ? await parsed(page.records) : undefined);
+    if (records) return linesPage(request.type, resource, records, extended, fields, conditions);
+    const lines = shownLines(request.type, resource, extended);
+    return largePage(request.type, { lines }, fields, () => documents(false));
+  }
   const meta = { limit, ...(page.total === undefined ? {} : { total: page.total }) };
-  const body = `{"data":[${data}],"meta":${JSON.stringify(meta)},"links":${JSON.stringify(links)}}`;
-  const reply = hashedReply(JSON_TYPE, body, conditions);
-  return { ...reply, headers: [...reply.headers, ...linkFields(links), ...more] };
+  const end = `,"meta":${JSON.stringify(meta)},"links":${JSON.stringify(links)}}`;
+  const linked = [...linkFields(links), ...more];
+  const texts = isWhole(view)
+    ? page.records.map(withOwnLinks)
+    : shown?.map((record, at) => withOwnLinks({ ...page.records[at]!, doc: JSON.stringify(record) }));
+  const data = texts?.join(',');
+  if (data === undefined || (!isWhole(view) && data.length > 2 * MAX_PAGE_BYTES))
+    return largePage(request.type, { frame: ['{"data":', end] }, linked, () => documents(true));
+  const reply = hashedReply(JSON_TYPE, `{"data":[${data}]${end}`, conditions);
+  return { ...reply, headers: [...reply.headers, ...linked] };
 }
 
 async function parsed(records: readonly StoredRecord[]): Promise<JsonObject[]> {

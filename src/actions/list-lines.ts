@@ -4,6 +4,7 @@ import type { Resource } from '../collection/resource.js';
 import { csvHeader, csvRow } from '../formats/csv.js';
 import type { Conditions } from '../http/preconditions.js';
 import type { Lines, Reply } from '../http/reply.js';
+import { MAX_TARGET } from '../http/router.js';
 import { type JsonObject, member, setMember } from '../json.js';
 
 /** Whether a list of this type has a line for each record. */
@@ -18,6 +19,13 @@ export function streamedLines(type: string, resource: Resource, query: ExtendedQ
   }
   if (fields === undefined) return { header: '' };
   return { header: '', lineOf: (doc) => `${JSON.stringify(only(JSON.parse(doc) as JsonObject, fields))}\n` };
+}
+
+/** The lines of documents that have only what the query asks for. */
+export function shownLines(type: string, resource: Resource, query: ExtendedQuery): Lines {
+  if (type === NDJSON_TYPE) return { header: '', lineOf: (doc) => `${doc}\n` };
+  const columns = columnsOf(resource, query);
+  return { header: csvHeader(columns), lineOf: (doc) => csvRow(JSON.parse(doc) as JsonObject, columns) };
 }
 
 /** A page as lines: 200, 304 or 412. Its links and its total are header fields. */
@@ -49,9 +57,23 @@ export function pageFields(
   links: Readonly<Record<string, string | null>>,
   total: number | undefined,
 ): readonly string[] {
+  const link = linkField(links);
+  return [
+    ...(link === '' ? [] : ['Link', link]),
+    ...(total === undefined ? [] : ['X-Total-Count', String(total)]),
+  ];
+}
+
+/** Relations in the order in which a field that is too long loses them: first those that a client can make itself. */
+const REMOVAL_ORDER = ['self', 'first', 'last', 'prev', 'next'];
+
+/** The value of Link (RFC 8288). It has at most as many characters as an address: clients limit header fields. */
+function linkField(links: Readonly<Record<string, string | null>>): string {
   const given = Object.entries(links).filter(([, path]) => path !== null);
-  const link = given.map(([relation, path]) => `<${path}>; rel="${relation}"`).join(', ');
-  return ['Link', link, ...(total === undefined ? [] : ['X-Total-Count', String(total)])];
+  const all = new Map(given.map(([relation, path]) => [relation, `<${path}>; rel="${relation}"`]));
+  const field = () => [...all.values()].join(', ');
+  for (const relation of REMOVAL_ORDER) if (field().length > MAX_TARGET) all.delete(relation);
+  return field();
 }
 
 const LAST_COLUMNS = ['created_at', 'updated_at', '_version'];
@@ -60,7 +82,7 @@ const LAST_COLUMNS = ['created_at', 'updated_at', '_version'];
  * The columns of CSV, which do not depend on the records: the id, the declared fields, and the service's; or the id and
  * the fields that a query names.
  */
-function columnsOf(
+export function columnsOf(
   { schema, writeOnly }: Resource,
   query: Pick<ExtendedQuery, 'fields' | 'include'> | undefined,
 ): string[] {

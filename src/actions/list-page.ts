@@ -1,17 +1,16 @@
 import type { Collection } from '../collection/collection.js';
-import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
 import type { ListQuery } from '../collection/list-query.js';
-import { CACHE, hashedReply, headersOf, JSON_TYPE } from '../collection/representation.js';
-import { pageTooLarge } from '../errors/limit-errors.js';
+import { hashedReply, JSON_TYPE } from '../collection/representation.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
+import { largePage, readDocuments } from './large-page.js';
 import { isLines, linesPage, pageFields, streamedLines } from './list-lines.js';
 import { queriedPage } from './queried-page.js';
 
-/** A page of a list: 200, 304, 412, 413. `more` are further header fields. */
+/** A page of a list: 200, 304, 412. `more` are further header fields. */
 export async function listPage(
   collection: Collection,
   related: readonly Collection[],
@@ -22,39 +21,31 @@ export async function listPage(
   const { resource } = collection;
   const { page: number, limit, selection } = query;
   const offset = Math.min((number - 1) * limit, Number.MAX_SAFE_INTEGER);
-  if (query.extended)
-    return withFields(await queriedPage(collection, related, request, query, query.extended), more);
-  const { total, docs } = await collection.page(selection, limit, offset, request.run);
+  if (query.extended) return queriedPage(collection, related, request, query, query.extended, more);
+  const { total, docs, ids } = await collection.page(selection, limit, offset, request.run);
   const totalPages = Math.ceil(total / limit);
   const path = request.prefix + request.path;
   const links = linksOf(path, query, totalPages);
   const conditions = readConditions(request.headers);
-  const stream: Reply['stream'] = (consume) => collection.stream(selection, consume, { limit, offset });
-  const streamed = { status: 200, headers: [...headersOf(request.type), 'Cache-Control', CACHE, ...more] };
+  const documents = () => readDocuments(collection, ids!, request.run);
   if (isLines(request.type)) {
-    const meta = pageFields(links, total);
-    if (docs !== undefined) {
-      const records = await recordsIn(docs);
-      return linesPage(request.type, resource, records, undefined, [...meta, ...more], conditions);
-    }
-    if (request.run) throw pageTooLarge(MAX_PAGE_BYTES);
+    const fields = [...pageFields(links, total), ...more];
+    if (docs !== undefined)
+      return linesPage(request.type, resource, await recordsIn(docs), undefined, fields, conditions);
     const lines = streamedLines(request.type, resource, undefined);
-    return { ...streamed, headers: [...streamed.headers, ...meta], lines, stream };
+    return largePage(request.type, { lines }, fields, documents);
   }
   const meta = `{"page":${number},"limit":${limit},"total":${total},"totalPages":${totalPages}}`;
   const end = `,"meta":${meta},"links":${JSON.stringify(links)}}`;
-  if (docs === undefined) return { ...streamed, frame: ['{"data":', end], stream };
+  if (docs === undefined) return largePage(request.type, { frame: ['{"data":', end] }, more, documents);
   const body = `{"data":[${docs}]${end}`;
-  return withFields(hashedReply(JSON_TYPE, body, conditions), more);
+  const reply = hashedReply(JSON_TYPE, body, conditions);
+  return { ...reply, headers: [...reply.headers, ...more] };
 }
 
 async function recordsIn(docs: string): Promise<JsonObject[]> {
   if (docs.length > LONG_TASK_BYTES) await nextLongTask();
   return JSON.parse(`[${docs}]`) as JsonObject[];
-}
-
-function withFields(reply: Reply, fields: readonly string[]): Reply {
-  return { ...reply, headers: [...reply.headers, ...fields] };
 }
 
 function linksOf(

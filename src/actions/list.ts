@@ -68,7 +68,7 @@ function listing(
           const query = readKeysetQuery(request.query, collection.resource, owner);
           return keysetReply(collection, related, request, query, cursor);
         }
-        const query = readListQuery(request.query, collection.resource, owner);
+        const query = readListQuery(request.query, collection.resource, owner, request.isTranslated);
         return listReply(collection, related, request, query, cursor);
       };
       const owner = ownerOf(request);

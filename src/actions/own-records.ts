@@ -34,7 +34,7 @@ export function restrictCreationToOwn({ resource }: Collection, action: Action):
     const value = body?.value;
     const parent = isObject(value) ? member(value, field) : undefined;
     const isOwn = typeof parent === 'string' && parent.toLowerCase() === principal.subject.toLowerCase();
-    if (permission === 'own' && !isOwn) throw forbidden([`${resource.name}:write`]);
+    if (permission === 'own' && !isOwn) throw forbidden([resource.scopes.write]);
   };
   return {
     ...action,
@@ -56,11 +56,11 @@ export function validatePermitted(
   request: Request,
   present?: Present,
 ): ValidatedInput {
-  const { parent, name } = collection.resource;
+  const { parent, scopes } = collection.resource;
   if (request.permission === 'all' || !parent) return collection.check(input, 'request', present);
   const draft = checkReference(collection, input, present);
   if (draft === undefined || draft.fields[parent.field] !== parseUuid(request.principal.subject))
-    throw forbidden([`${name}:write`]);
+    throw forbidden([scopes.write]);
   return draft;
 }
 
@@ -85,8 +85,7 @@ async function requireOwn(
   run?: Run,
 ): Promise<void> {
   const [id, parent] = [parseUuid(params.id ?? ''), parseUuid(principal.subject)];
+  const { read, write } = collection.resource.scopes;
   if (id === undefined || parent === undefined || !(await collection.belongs(id, parent, run)))
-    throw forbidden([
-      `${collection.resource.name}:${method === 'GET' || method === 'HEAD' ? 'read' : 'write'}`,
-    ]);
+    throw forbidden([method === 'GET' || method === 'HEAD' ? read! : write]);
 }

@@ -1,3 +1,4 @@
+import type { SignInChange } from '../auth/current-password.js';
 import type { Collection } from '../collection/collection.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { passwordNotGiven } from '../errors/credential-errors.js';
@@ -8,32 +9,37 @@ import { hashPassword } from '../passwords/password.js';
 /** Lengths of a password that the rules may accept; others are left to the rules. */
 const [MIN_LENGTH, MAX_LENGTH] = [8, 256];
 
-/** Confirms that the caller may set a password, by the current one if that is required. Throws 403, 429 and 503. */
-export type ConfirmPassword = (
-  passwords: Pick<ValidatedInput, 'password' | 'currentPassword'>,
-) => Promise<void> | undefined;
+/** Confirms a change of how the caller signs in, by the current password if that is required. Throws 403, 429 and 503. */
+export type ConfirmSignInChange = (change: SignInChange) => Promise<unknown> | undefined;
 
 /**
- * Confirms and hashes the password that a body sets, before a transaction begins. Undefined: it sets none. `check` throws
- * for an invalid body, which needs no hash.
+ * Verifies the current password in a body and hashes the new one, before a transaction begins. Undefined: there is neither.
+ * `check` throws for an invalid body, which needs no hash.
  */
 export function passwordPreparation(
   { resource }: Collection,
   request: Request,
   check?: () => unknown,
-  confirm?: ConfirmPassword,
+  confirm?: ConfirmSignInChange,
 ): (() => Promise<Request>) | undefined {
   if (!resource.hasPasswords) return undefined;
-  const password = givenIn(request.body?.value, 'password');
-  if (typeof password !== 'string' || password.length < MIN_LENGTH || password.length > 2 * MAX_LENGTH)
-    return undefined;
+  const textOf = (name: string): string | undefined => {
+    const given = givenIn(request.body?.value, name);
+    return typeof given === 'string' ? given : undefined;
+  };
+  const [given, currentPassword] = [textOf('password'), textOf('current_password')];
+  const password = isHashable(given) ? given : undefined;
+  if (password === undefined && (!confirm || currentPassword === undefined)) return undefined;
   return async () => {
     check?.();
-    const current = givenIn(request.body?.value, 'current_password');
-    await confirm?.({ password, currentPassword: typeof current === 'string' ? current : undefined });
+    await confirm?.({ email: textOf('email'), password, currentPassword });
+    if (password === undefined) return request;
     return { ...request, passwordHashes: [{ password, hash: await hashPassword(password) }] };
   };
 }
+
+const isHashable = (password: string | undefined): boolean =>
+  password !== undefined && password.length >= MIN_LENGTH && password.length <= 2 * MAX_LENGTH;
 
 /** A field of a record or a merge patch; in a JSON Patch, the last value that it adds or replaces. */
 function givenIn(value: Json | undefined, name: string): Json | undefined {

@@ -19,18 +19,19 @@ import { ParseLimit } from '../limits/parse-limit.js';
 import { parseUuid } from '../uuid.js';
 import { writeOnlyNames } from '../validation/validation.js';
 import {
-  confirmPassword,
-  confirmPasswordOf,
+  confirmSignInChange,
   expectedVersion,
   narrowToVersion,
   readWritePreconditions,
   requirePreconditions,
+  signInChangeOf,
   type WriteSettings,
   writtenReply,
 } from './conditional-write.js';
 import { missingForWrite } from './not-found.js';
 import { validatePermitted } from './own-records.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
+import type { CheckReferences } from './permitted-references.js';
 
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
@@ -44,25 +45,30 @@ const MAX_ATTEMPTS = 24;
 const IMMEDIATE_ATTEMPTS = 3;
 
 /**
- * Changes a record in part: 200, 204, 400, 404, 409, 410, 412, 413, 415, 422, 428. Reads the record, applies the patch,
+ * Changes a record in part: 200, 204, 400, 403, 404, 409, 410, 412, 413, 415, 422, 428. Reads the record, applies the patch,
  * and writes the result if the record is still the same; otherwise it starts again. Patches of one record run one after
  * the other in this process, so that only other processes can interfere.
  */
-export function patch(collection: Collection, settings: WriteSettings): Action {
+export function patch(
+  collection: Collection,
+  settings: WriteSettings,
+  checkReferences: CheckReferences,
+): Action {
   const { resource } = collection;
   const mutex = createKeyedMutex();
   return {
     accepts: [MERGE_PATCH, JSON_PATCH, JSON_TYPE],
+    parameters: [],
     prepare: (request) =>
-      passwordPreparation(collection, request, undefined, (passwords) =>
-        confirmPasswordOf(request, passwords, settings),
+      passwordPreparation(collection, request, undefined, (change) =>
+        confirmSignInChange(collection, request, change, settings),
       ),
     run: (request) => {
       const preconditions = readWritePreconditions(collection, request, settings);
       const body = requireObjectOrArray(request.body);
       const id = parseUuid(request.params.id ?? '');
       if (id === undefined) throw missingForWrite(resource, 'absent');
-      const patching = new Patching(collection, settings, request, id, body, preconditions);
+      const patching = new Patching(collection, settings, checkReferences, request, id, body, preconditions);
       // A transaction does not wait: those before it may be waiting for its connection or its locks.
       return request.run ? patching.run() : mutex(id, () => patching.run());
     },
@@ -74,6 +80,7 @@ class Patching {
   constructor(
     readonly collection: Collection,
     readonly settings: WriteSettings,
+    readonly checkReferences: CheckReferences,
     readonly request: Request,
     readonly id: string,
     readonly body: Body,
@@ -127,12 +134,14 @@ class Patching {
     requireRecordBounds(next, body, this.settings.bodyLimit);
     if (isLong) await nextLongTask();
     const input = withPasswordHash(validatePermitted(collection, next, request, present), request);
-    const confirmed = confirmPassword(request, current.id, input, this.settings);
-    if (confirmed) await confirmed;
+    const confirmed = confirmSignInChange(collection, request, signInChangeOf(input), this.settings);
+    const confirmedBy = confirmed && (await confirmed);
+    const checked = this.checkReferences(input, request, () => JSON.parse(current.doc) as JsonObject);
+    if (checked) await checked;
     if (isLong) await nextLongTask();
     const outcome = await collection.replace(
       current.id,
-      input,
+      confirmedBy === undefined ? input : { ...input, confirmedBy },
       narrowToVersion(preconditions, current.version),
       request.run,
     );

@@ -3,42 +3,58 @@ import type { ExtendedQuery } from '../collection/extended-query.js';
 import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
 import type { ListQuery } from '../collection/list-query.js';
 import { hashedReply, JSON_TYPE } from '../collection/representation.js';
-import { pageExceeds } from '../errors/query-errors.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { JsonObject } from '../json.js';
-import { relationOf, shownRecords } from './included-records.js';
-import { isLines, linesPage, pageFields } from './list-lines.js';
+import { isWhole, relationOf, shownDocument, shownRecords } from './included-records.js';
+import { largePage, readDocuments } from './large-page.js';
+import { isLines, linesPage, pageFields, shownLines } from './list-lines.js';
 
-/** A page of what a query selects: 200, 304, 403, 412, 413, 503. */
+/** A page of what a query selects: 200, 304, 403, 412, 503. `more` are further header fields. */
 export async function queriedPage(
   collection: Collection,
   related: readonly Collection[],
   request: Request,
   query: ListQuery,
   extended: ExtendedQuery,
+  more: readonly string[],
 ): Promise<Reply> {
   const { resource } = collection;
   const { page, limit, selection, suffix } = query;
   const relations = extended.include.map((name) => relationOf(collection, related, request, name));
+  const view = { fields: extended.fields, relations };
   const offset = Math.min((page - 1) * limit, Number.MAX_SAFE_INTEGER);
-  const { total, rows, docs } = await collection.query(extended, selection, { limit, offset }, request.run);
-  if (docs === undefined) throw pageExceeds(MAX_PAGE_BYTES);
+  const bounds = { limit, offset };
+  const { total, rows, docs, ids } = await collection.query(extended, selection, bounds, request.run);
   const path = request.prefix + request.path;
   const links = linksOf(path, { page, limit, rows, suffix, total });
   const totalPages = total === undefined ? undefined : Math.ceil(total / limit);
-  const found = JSON.parse(`[${docs}]`) as JsonObject[];
-  const records = await shownRecords(found, relations, extended.fields, request);
+  const found = docs === undefined ? undefined : (JSON.parse(`[${docs}]`) as JsonObject[]);
+  const records = found && (await shownRecords(found, view, request.run));
   const conditions = readConditions(request.headers);
-  if (isLines(request.type))
-    return linesPage(request.type, resource, records, extended, pageFields(links, total), conditions);
+  async function* documents() {
+    const all = ids ?? found!.map(({ id }) => String(id));
+    for await (const doc of readDocuments(collection, all, request.run))
+      yield await shownDocument(doc, view, request.run);
+  }
+  if (isLines(request.type)) {
+    const fields = [...pageFields(links, total), ...more];
+    if (records) return linesPage(request.type, resource, records, extended, fields, conditions);
+    return largePage(
+      request.type,
+      { lines: shownLines(request.type, resource, extended) },
+      fields,
+      documents,
+    );
+  }
   const meta = { page, limit, ...(total === undefined ? {} : { total, totalPages }) };
-  const isPlain = relations.length === 0 && extended.fields === undefined;
-  const data = isPlain ? `[${docs}]` : JSON.stringify(records);
-  if (data.length > 2 * MAX_PAGE_BYTES) throw pageExceeds(2 * MAX_PAGE_BYTES);
-  const body = `{"data":${data},"meta":${JSON.stringify(meta)},"links":${JSON.stringify(links)}}`;
-  return hashedReply(JSON_TYPE, body, conditions);
+  const end = `,"meta":${JSON.stringify(meta)},"links":${JSON.stringify(links)}}`;
+  const data = records && (isWhole(view) ? `[${docs}]` : JSON.stringify(records));
+  if (data === undefined || data.length > 2 * MAX_PAGE_BYTES)
+    return largePage(request.type, { frame: ['{"data":', end] }, more, documents);
+  const reply = hashedReply(JSON_TYPE, `{"data":${data}${end}`, conditions);
+  return { ...reply, headers: [...reply.headers, ...more] };
 }
 
 function linksOf(

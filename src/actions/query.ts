@@ -1,63 +1,118 @@
+import { isSingleSort } from '../collection/extended-query.js';
+import { MAX_VALUES } from '../collection/filter.js';
+import { conditionName, escapeName, splitNames } from '../collection/query-names.js';
 import { JSON_TYPE } from '../collection/representation.js';
+import type { Resource } from '../collection/resource.js';
 import { invalidBody } from '../errors/errors.js';
+import { payloadTooLarge } from '../errors/limit-errors.js';
+import { invalidQuery } from '../errors/query-errors.js';
 import type { Action } from '../http/router.js';
-import { requireParameters } from '../http/router.js';
-import { isObject, type Json } from '../json.js';
+import { MAX_TARGET, requireParameters } from '../http/router.js';
+import { escapeToken, isObject, type Json } from '../json.js';
+
+/** Max bytes of a query in a body, and characters of one text of a filter: its conditions become parameters of an address. */
+export const MAX_QUERY = 65_536;
 
 /**
  * Lists what a query in the body selects, as `list` does for one in the address (QUERY, RFC 10008): 200, 400, 406, 413,
- * 415, 503. `Location` is the address of the same query by GET.
+ * 415, 503. `Location` is the address of the same query by GET, unless there is none, or it would be longer than a request may
+ * have it.
  */
-export function queryBy(list: Action): Action {
+export function queryBy(list: Action, resource: Resource): Action {
   return {
     ...list,
     accepts: [JSON_TYPE],
+    // The query is in the body alone.
+    parameters: [],
+    keysetParameters: [],
     run: async (request) => {
-      const query = String(parametersOf(request.body?.value));
+      if ((request.body?.bytes.length ?? 0) > MAX_QUERY) throw payloadTooLarge(MAX_QUERY);
+      const given = parametersOf(request.body?.value, resource);
+      const query = String(given);
       requireParameters(list, query, request.version);
       const { body: _, ...rest } = request;
-      const reply = await list.run({ ...rest, body: undefined, method: 'GET', query });
+      const reply = await list.run({ ...rest, body: undefined, method: 'GET', query, isTranslated: true });
       const location = `${request.prefix}${request.path}${query === '' ? '' : `?${query}`}`;
-      return { ...reply, headers: [...reply.headers, 'Location', location, 'Accept-Query', JSON_TYPE] };
+      const isEqual =
+        !resource.hasOneSort ||
+        request.version.lists === 'keyset' ||
+        isSingleSort(splitNames(given.get('sort') ?? 'created_at'));
+      const address = isEqual && location.length <= MAX_TARGET ? ['Location', location] : [];
+      return { ...reply, headers: [...reply.headers, ...address, 'Accept-Query', JSON_TYPE] };
     },
   };
 }
 
+/** Members whose lists consist of names of fields or relations, which are in a body as they are. */
+const NAMES: readonly string[] = ['sort', 'fields', 'include'];
+
 /** The parameters of the address for a query: {"filter": {"price": {"gte": 10}}, "sort": ["-price"], ...}. */
-function parametersOf(value: Json | undefined): URLSearchParams {
+function parametersOf(value: Json | undefined, resource: Resource): URLSearchParams {
   if (!isObject(value)) throw invalidBody('must be an object', 'type');
   const parameters = new URLSearchParams();
   for (const [name, given] of Object.entries(value)) {
+    const path = `/${escapeToken(name)}`;
     if (name === 'filter') addFilter(parameters, given);
-    else if (Array.isArray(given))
-      parameters.append(name, given.map((each) => textOf(each, `/${name}`)).join(','));
-    else parameters.append(name, textOf(given, `/${name}`));
+    else if (!Array.isArray(given) || !NAMES.includes(name)) parameters.append(name, textOf(given, path));
+    // Without a key, the order is the default.
+    else if (name !== 'sort' || given.length > 0) {
+      const escaped = name === 'sort' ? (key: string) => escapeKey(key, resource) : escapeName;
+      parameters.append(name, given.map((each) => escaped(textOf(each, path))).join(','));
+    }
   }
   return parameters;
 }
 
+/** A field, or with a minus its descending order. A field whose own name begins with a minus is found if there is none without it. */
+function escapeKey(key: string, { sortable }: Resource): string {
+  const field = key.replace(/^-/, '');
+  const isDescending = key !== field && (!sortable.includes(key) || sortable.includes(field));
+  return isDescending ? `-${escapeName(field)}` : escapeName(key);
+}
+
+/** Adds a filter in JSON to the parameters of an address. Throws 400. */
 function addFilter(parameters: URLSearchParams, filter: Json): void {
   if (!isObject(filter)) throw invalidBody('must be an object', 'type', '/filter');
   for (const [field, given] of Object.entries(filter)) {
+    const pointer = `/filter/${escapeToken(field)}`;
     if (!isObject(given)) {
-      parameters.append(`filter[${field}]`, textOf(given, `/filter/${field}`));
+      parameters.append(conditionName(field), textOf(given, pointer));
       continue;
     }
-    for (const [operator, operand] of Object.entries(given)) {
-      const name = `filter[${field}]${operator === 'eq' ? '' : `[${operator}]`}`;
-      const path = `/filter/${field}/${operator}`;
-      const values = Array.isArray(operand)
-        ? operand.map((each) => textOf(each, path))
-        : [textOf(operand, path)];
-      for (const text of values) parameters.append(name, text);
-      // One value alone is split at its commas.
-      if (Array.isArray(operand) && values.length === 1 && values[0]!.includes(','))
-        parameters.append(name, values[0]!);
-    }
+    const operators = Object.entries(given);
+    if (operators.length === 0)
+      throw invalidBody('must have an operator, as in {"eq": 1}', 'minProperties', pointer);
+    for (const [operator, operand] of operators)
+      addCondition(
+        parameters,
+        conditionName(field, operator),
+        operator,
+        operand,
+        `${pointer}/${escapeToken(operator)}`,
+      );
   }
+}
+
+function addCondition(
+  parameters: URLSearchParams,
+  name: string,
+  operator: string,
+  operand: Json,
+  path: string,
+): void {
+  if (operator !== 'in' || !Array.isArray(operand)) return parameters.append(name, textOf(operand, path));
+  if (operand.length === 0) throw invalidBody('must have at least one value', 'minItems', path);
+  if (operand.length > MAX_VALUES) throw invalidQuery(name, `has more than ${MAX_VALUES} values`);
+  const values = operand.map((each) => textOf(each, path));
+  for (const text of values) parameters.append(name, text);
+  // One value alone is split at its commas.
+  if (values.length === 1 && values[0]!.includes(',')) parameters.append(name, values[0]!);
 }
 
 function textOf(value: Json, path: string): string {
   if (typeof value === 'object') throw invalidBody('must be a text, a number or true or false', 'type', path);
-  return String(value);
+  const text = String(value);
+  if (text.length > MAX_QUERY)
+    throw invalidBody(`must have at most ${MAX_QUERY} characters`, 'maxLength', path);
+  return text;
 }

@@ -8,33 +8,39 @@ import type { Action } from '../http/router.js';
 import type { JsonObject } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import {
-  confirmPassword,
-  confirmPasswordOf,
+  confirmSignInChange,
   expectedVersion,
   narrowToVersion,
   readWritePreconditions,
   requirePreconditions,
+  signInChangeOf,
   type WriteSettings,
   writtenReply,
 } from './conditional-write.js';
 import { missingForWrite } from './not-found.js';
 import { validatePermitted } from './own-records.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
+import type { CheckReferences } from './permitted-references.js';
 
 /** Attempts while the record changes between reading and writing. */
 const ATTEMPTS = 8;
 
-/** Replaces a record; missing fields are cleared: 200, 204, 400, 404, 409, 410, 412, 413, 415, 422, 428. */
-export function replace(collection: Collection, settings: WriteSettings): Action {
+/** Replaces a record; missing fields are cleared: 200, 204, 400, 403, 404, 409, 410, 412, 413, 415, 422, 428. */
+export function replace(
+  collection: Collection,
+  settings: WriteSettings,
+  checkReferences: CheckReferences,
+): Action {
   const { resource } = collection;
   return {
     accepts: [JSON_TYPE],
+    parameters: [],
     prepare: (request) =>
       passwordPreparation(
         collection,
         request,
         () => collection.check(request.body?.value),
-        (passwords) => confirmPasswordOf(request, passwords, settings),
+        (change) => confirmSignInChange(collection, request, change, settings),
       ),
     run: async (request) => {
       const preconditions = readWritePreconditions(collection, request, settings);
@@ -46,12 +52,15 @@ export function replace(collection: Collection, settings: WriteSettings): Action
       let current = await read();
       let draft = draftOf(current?.present);
       if (id === undefined) throw missingForWrite(resource, 'absent');
-      const confirmed = confirmPassword(request, id, draft, settings);
-      if (confirmed) await confirmed;
+      const confirmed = confirmSignInChange(collection, request, signInChangeOf(draft), settings);
+      const confirmedBy = confirmed && (await confirmed);
+      const before = async () => (current ?? (await currentOf(collection, id, request)))?.present.record;
+      const checked = checkReferences(draft, request, before);
+      if (checked) await checked;
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const outcome = await collection.replace(
           id,
-          draft,
+          confirmedBy === undefined ? draft : { ...draft, confirmedBy },
           narrowToVersion(preconditions, expected ?? current?.version),
           request.run,
         );

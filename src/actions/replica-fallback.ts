@@ -24,12 +24,31 @@ export function fromReplicas(
     };
     try {
       const reply = await onReplicas.get(replica)!.run(request);
+      if (reply.documents) return { ...reply, documents: () => documentsOr(reply.documents!(), again) };
       return reply.stream ? { ...reply, stream: streamOr(reply.stream, again) } : reply;
     } catch (error) {
       return again(error);
     }
   };
   return { ...action, run: (request) => (request.run ? action.run(request) : run(request)) };
+}
+
+/** Documents that the primary's replace, if the replica fails before the first one. */
+async function* documentsOr(
+  documents: AsyncIterable<string>,
+  again: (error: unknown) => Promise<Reply> | Reply,
+): AsyncGenerator<string> {
+  let isFirst = true;
+  try {
+    for await (const document of documents) {
+      isFirst = false;
+      yield document;
+    }
+  } catch (error) {
+    const reply = isFirst ? await again(error) : undefined;
+    if (!reply?.documents) throw error;
+    yield* reply.documents();
+  }
 }
 
 /** A stream that the primary's replaces, if the replica fails before the first row. */

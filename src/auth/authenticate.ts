@@ -2,7 +2,7 @@ import { unauthorized } from '../errors/credential-errors.js';
 import { badRequest } from '../errors/errors.js';
 import type { Problem } from '../errors/problem.js';
 import type { Attempt, LoginThrottle } from '../limits/login-throttle.js';
-import type { Principal } from '../principal.js';
+import type { Principal, SchemeName } from '../principal.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import { API_KEY_PREFIX } from './credentials/api-key-format.js';
 import { type Presented, Refusal, type Scheme } from './scheme.js';
@@ -19,11 +19,12 @@ export function createAuthenticator(
   throttle: LoginThrottle,
   failures?: LabelledMetric<CounterValue>,
 ): Authenticate {
-  function challenge({ headers: { host }, secure }: Presented, refusal: Refusal | undefined): Problem {
+  function challenge(presented: Presented, refusal: Refusal | undefined): Problem {
+    const { headers, secure } = presented;
     const challenges = schemes.map((scheme) =>
-      scheme.challenge(host, secure, scheme.name === refusal?.scheme ? refusal : undefined),
+      scheme.challenge(headers.host, secure, scheme.name === refusal?.scheme ? refusal : undefined),
     );
-    return unauthorized(refusal?.description ?? 'The request needs a credential.', challenges);
+    return unauthorized(refusal?.description ?? missing(presented, schemes), challenges);
   }
 
   async function settle(
@@ -70,6 +71,33 @@ function authenticateWithFirst(
   } catch (error) {
     return Promise.reject(error);
   }
+}
+
+/** Where a request has the credential of each scheme. */
+const CARRIERS: Readonly<Record<SchemeName, string>> = {
+  bearer: 'Authorization: Bearer',
+  basic: 'Authorization: Basic',
+  'api-key': 'X-API-Key',
+  signature: 'X-Signature',
+  mtls: 'a client certificate',
+};
+
+/** Why a request without a credential of an enabled scheme is refused. It contains no part of a credential. */
+function missing({ headers }: Presented, schemes: readonly Scheme[]): string {
+  const accepted = schemes.map(({ name }) => CARRIERS[name]);
+  const sent = carrierOf(headers);
+  return sent === undefined || accepted.includes(sent)
+    ? 'The request needs a credential.'
+    : `The request has a credential in ${sent}, which this service does not accept. It accepts: ${accepted.join(', ')}.`;
+}
+
+/** The place of the credential in a request. Of an unknown scheme it is the field alone, since a name may be the secret. */
+function carrierOf({ authorization, ...headers }: Presented['headers']): string | undefined {
+  if (headers['x-api-key'] !== undefined) return CARRIERS['api-key'];
+  if (headers['x-signature'] !== undefined) return CARRIERS.signature;
+  if (authorization === undefined) return undefined;
+  const [, scheme] = /^(basic|bearer)(?: |$)/i.exec(authorization) ?? [];
+  return scheme === undefined ? 'Authorization' : CARRIERS[scheme.toLowerCase() as SchemeName];
 }
 
 /** Names of parameters that may carry a credential, which would end up in logs (RFC 6750 section 5.3). */

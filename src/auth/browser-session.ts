@@ -3,6 +3,7 @@ import { readStatements } from '../db/statements.js';
 import { type Principal, scopesOf } from '../principal.js';
 import { readCookie, SESSION_COOKIE } from './cookies.js';
 import { recordHash } from './tokens/own-tokens.js';
+import { passwordVersionOf } from './verified-password.js';
 
 const FIND = readStatements('issuer.sql').get('browser_session')!;
 
@@ -31,6 +32,7 @@ async function find(db: Db, id: string): Promise<Principal | undefined> {
     scopes: new Set(['self', ...scopesOf(row.scopes)]),
     scheme: 'session',
     expiresAt: Number(row.expires),
-    authenticatedAt: loginTs,
+    signedInAt: loginTs,
+    passwordVersion: passwordVersionOf(row),
   };
 }

@@ -1,46 +1,68 @@
 import { hash as digest } from 'node:crypto';
-import QuickLRU from 'quick-lru';
 import type { Db } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
-import { currentPasswordRequired, currentPasswordWrong } from '../errors/credential-errors.js';
+import {
+  currentPasswordRequired,
+  currentPasswordWrong,
+  passwordNotSet,
+} from '../errors/credential-errors.js';
 import type { LoginThrottle } from '../limits/login-throttle.js';
 import { verifyPassword } from '../passwords/password.js';
 import type { Principal } from '../principal.js';
+import { TimedCache } from '../timed-cache.js';
+import { type VerifiedPassword, verifiedPasswordOf } from './verified-password.js';
 
 const PASSWORD_OF = readStatements('auth.sql').get('password_of')!;
 
-/** Maximum age of a sign-in that replaces the current password, and how far ahead the issuer's clock may be. */
+/** Maximum age of a session in a browser that replaces the current password. */
 const MAX_SIGN_IN_AGE_S = 300;
-const MAX_SKEW_S = 60;
+
+/** How far the clock of another process may be ahead. */
+const CLOCK_TOLERANCE_S = 30;
 
 const MAX_VERIFIED = 10_000;
 const VERIFIED_MS = 60_000;
 
 /** Verifies passwords. A correct password is remembered for a minute, by a digest. */
 export class PasswordCheck {
-  readonly #verified = new QuickLRU<string, true>({ maxSize: MAX_VERIFIED / 2, maxAge: VERIFIED_MS });
+  readonly #verified = new TimedCache<true>(MAX_VERIFIED);
+
+  /** Whether a password was correct for a hash within the last minute. */
+  remembers(password: string, hash: string | undefined): boolean {
+    return hash !== undefined && this.#verified.get(keyOf(password, hash)) === true;
+  }
 
   /** False without a hash, at the cost of a wrong password. Throws 503 when too many passwords are being checked. */
   async isCorrect(password: string, hash: string | undefined): Promise<boolean> {
-    // The hash with its salt is part of the key, so that a changed password is verified again.
-    const key = digest('sha256', `${hash}\n${password}`, 'base64');
-    if (hash !== undefined && this.#verified.get(key)) return true;
+    if (this.remembers(password, hash)) return true;
     if (!(await verifyPassword(password, hash))) return false;
-    this.#verified.set(key, true);
+    this.#verified.set(keyOf(password, hash!), true, VERIFIED_MS);
     return true;
   }
 }
 
+/** The hash with its salt is part of the key, so that a changed password is verified again. */
+const keyOf = (password: string, hash: string): string => digest('sha256', `${hash}\n${password}`, 'base64');
+
+/** The parts of a write with which a user signs in; undefined: the write does not change that part. */
+export interface SignInChange {
+  readonly email: string | undefined;
+  readonly password: string | undefined;
+  readonly currentPassword: string | undefined;
+}
+
 /**
- * Requires that users who change their own password know the current one, or signed in within five minutes. Throws
- * 403 without that, 429 while the account must wait after too many failures, and 503 when too many passwords are
- * being checked.
+ * Requires that users who change their own email or password know the current password, or are present themselves: with
+ * Basic, or with a session in a browser that began within five minutes. Tokens and keys, which applications hold, never
+ * replace the current password. Returns the password that confirms the change, which must still be the current one when the
+ * change commits; undefined: nothing needs a confirmation. Throws 403 without one, 429 while the account must wait after too many failures, and 503
+ * when too many passwords are being checked.
  */
 export type RequireCurrentPassword = (
   principal: Principal,
   userId: string,
-  currentPassword: string | undefined,
-) => Promise<void> | undefined;
+  change: SignInChange,
+) => Promise<VerifiedPassword | undefined>;
 
 /** Reads the committed password outside the request's transaction, so a batch sends the current password once. */
 export function currentPasswordRule(
@@ -48,10 +70,19 @@ export function currentPasswordRule(
   check: PasswordCheck,
   throttle: LoginThrottle,
 ): RequireCurrentPassword {
-  async function verify(userId: string, currentPassword: string | undefined): Promise<void> {
+  async function verify(
+    principal: Principal,
+    userId: string,
+    change: SignInChange,
+  ): Promise<VerifiedPassword | undefined> {
+    const { email: newEmail, password, currentPassword } = change;
+    if (newEmail === undefined && password === undefined) return undefined;
     const [row] = await db.run(PASSWORD_OF, [userId]);
-    // The write itself reports an unknown user. A first password needs no current one.
-    if (!row || row.hash === null) return;
+    // The write itself reports an unknown user.
+    if (!row || (password === undefined && newEmail === row.email)) return undefined;
+    if (hasSignedInRecently(principal)) return verifiedPasswordOf(principal);
+    // An application that set the first password could sign in from then on.
+    if (row.hash === null) throw passwordNotSet();
     if (currentPassword === undefined) throw currentPasswordRequired();
     const email = row.email as string;
     const attempt = throttle.beginOf(email);
@@ -60,15 +91,19 @@ export function currentPasswordRule(
       throw currentPasswordWrong();
     }
     attempt.pass();
+    return { userId, version: row.version as number };
   }
 
-  return (principal, userId, currentPassword) =>
-    hasSignedInRecently(principal) ? undefined : verify(userId, currentPassword);
+  return verify;
 }
 
-function hasSignedInRecently({ scheme, authenticatedAt }: Principal): boolean {
+function hasSignedInRecently({ scheme, signedInAt }: Principal): boolean {
   if (scheme === 'basic') return true;
-  if (authenticatedAt === undefined) return false;
-  const age = Date.now() / 1000 - authenticatedAt;
-  return age <= MAX_SIGN_IN_AGE_S && age >= -MAX_SKEW_S;
+  return scheme === 'session' && isYoungerThan(MAX_SIGN_IN_AGE_S, signedInAt);
+}
+
+/** `signedInAt`: seconds since 1970. A sign-in in the future is not young: the clock went forward and back since then. */
+export function isYoungerThan(seconds: number, signedInAt = 0): boolean {
+  const age = Date.now() / 1000 - signedInAt;
+  return age > -CLOCK_TOLERANCE_S && age < seconds;
 }

@@ -1,4 +1,5 @@
 import type { AuthConfig } from '../config/auth.js';
+import { ACCOUNT_DELETION } from '../principal.js';
 
 interface ScopedCollection {
   readonly name: string;
@@ -11,7 +12,7 @@ export function knownScopes(resources: readonly ScopedCollection[]): readonly st
     scopes.read ?? `${name}:read`,
     scopes.write,
   ]);
-  return [...new Set([...ofCollections, 'events:read', 'self', 'admin'])];
+  return [...new Set([...ofCollections, 'events:read', 'self', ACCOUNT_DELETION, 'admin'])];
 }
 
 /** What is wrong with a scope; undefined: it is known. */

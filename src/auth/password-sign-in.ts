@@ -22,6 +22,8 @@ export interface SignedIn {
   readonly userId: string;
   /** SHA-256 of the email and the hash of the password; base64. */
   readonly credential: string;
+  /** The version of the password. */
+  readonly passwordVersion: number;
 }
 
 /** Someone who is not signed in; `account` is the email in the form that accounts are looked up by, if it can be one. */
@@ -60,14 +62,23 @@ export function passwordSignIn(db: Db, log: Log, check: PasswordCheck): SignIn {
     admission.admit(email);
     const row = await find(email);
     const hash = row?.hash as string | undefined;
-    if (!(await check.isCorrect(password, hash))) return { userId: undefined, account: email };
+    const isRemembered = check.remembers(password, hash);
+    if (!isRemembered && !(await check.isCorrect(password, hash)))
+      return { userId: undefined, account: email };
+    // The password may have been reset while it was verified, which takes long.
+    if (!isRemembered && (await find(email))?.version !== row!.version)
+      return { userId: undefined, account: email };
     const userId = row!.user_id as string;
     if (isOutdated(hash!, password)) {
       rehash(userId, hash!, password).catch((err: unknown) =>
         log.warn({ err }, 'a password cannot be hashed again; its old hash stays'),
       );
     }
-    return { userId, credential: digest('sha256', `${row!.email}\n${hash}`, 'base64') };
+    return {
+      userId,
+      credential: digest('sha256', `${row!.email}\n${hash}`, 'base64'),
+      passwordVersion: row!.version as number,
+    };
   };
 }
 

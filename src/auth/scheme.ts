@@ -43,6 +43,10 @@ export interface Scheme {
    * credential is no longer valid, with 503 when that is unknown.
    */
   readonly recheck?: (principal: Principal) => Promise<Principal> | Principal | undefined;
+  /** The secret of a principal's credential, if `recheck` needs that secret. It must be stored encrypted only. */
+  readonly secretOf?: (principal: Principal) => string | undefined;
+  /** The present principal of a secret that `secretOf` returned. Rejects as `recheck`. */
+  readonly restore?: (secret: string) => Promise<Principal>;
   readonly close?: () => Promise<void>;
 }
 

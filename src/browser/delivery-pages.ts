@@ -60,7 +60,7 @@ const one: Page = {
     return {
       title: `Delivery ${String(json.id)}`,
       crumbs: [...crumbsTo(shown), { text: 'deliveries', href: up }, { text: String(json.id) }],
-      body: html`${recordTable(json, ({ subject }, field) => (field === 'subject' ? site.prefix + String(subject) : undefined))}
+      body: html`${recordTable(json, ({ subject }, field) => (field === 'subject' ? String(subject) : undefined))}
 ${request.run ? undefined : html`<p>Sends the event again, with all attempts.</p>${button(`${path}/redeliver`, 'Redeliver', forms)}`}`,
       foot: formatLinks(site, request, route.actions.GET?.offers ?? []),
     };

@@ -1,4 +1,5 @@
 import { type Operator, operatorsOf } from '../collection/filter.js';
+import { conditionName, readConditionName } from '../collection/query-names.js';
 import type { Resource } from '../collection/resource.js';
 import { type Html, html, type Part } from '../formats/html.js';
 import type { ListView } from './list-query.js';
@@ -28,7 +29,7 @@ export function filterForm(view: ListView): Part {
   const active = conditionsIn(parameters);
   return html`<form action="${path}" role="search">
 ${retained.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-${canSearch && searchField(resource, query.selection.search)}
+${canSearch && searchField(resource, query.search)}
 ${
   controls.length > 0 &&
   html`<details${active.length > 0 && html` open`}><summary>Filters</summary>
@@ -51,7 +52,7 @@ interface Control {
 function filterControls(resource: Resource, parameters: URLSearchParams): Control[] {
   return [...operatorsOf(resource)].flatMap(([field, operators], index) => {
     const id = `filter-${index}`;
-    const name = (operator: Operator) => `filter[${field}]${operator === 'eq' ? '' : `[${operator}]`}`;
+    const name = (operator: Operator) => conditionName(field, operator);
     const value = (operator: Operator) => parameters.get(name(operator)) ?? '';
     const text = (operator: Operator, says: string): Control => ({
       names: [name(operator)],
@@ -106,8 +107,8 @@ interface Condition {
 
 function conditionsIn(parameters: URLSearchParams): Condition[] {
   return [...new Set(parameters.keys())].flatMap((name) => {
-    const [, field, operator = 'eq'] = /^filter\[([^\]]*)\](?:\[([^\]]*)\])?$/.exec(name) ?? [];
-    if (field === undefined || !Object.hasOwn(SIGNS, operator)) return [];
+    const { field, operator } = readConditionName(name) ?? {};
+    if (operator === undefined || !Object.hasOwn(SIGNS, operator)) return [];
     return { name, says: `${field} ${SIGNS[operator as Operator]} ${parameters.getAll(name).join(', ')}` };
   });
 }

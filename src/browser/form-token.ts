@@ -2,6 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { readCookie, SESSION_COOKIE, writeCookie } from '../auth/cookies.js';
 import { invalidForm } from '../errors/credential-errors.js';
+import { isHostOf } from '../http/request-origin.js';
 import type { Site } from './site.js';
 
 const FORM_COOKIE = 'plinth_form';
@@ -62,5 +63,5 @@ function isSameOrigin(
 ): boolean {
   if (site !== undefined && site !== 'same-origin') return false;
   if (from === undefined) return site !== undefined;
-  return from === origin || (URL.canParse(from) && new URL(from).host === host?.toLowerCase());
+  return from === origin || isHostOf(from, host);
 }

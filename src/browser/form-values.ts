@@ -16,7 +16,9 @@ export class Entered {
     const pairs = (value ?? []) as unknown as readonly (readonly [string, string])[];
     if (pairs.length > MAX_ENTRIES) throw badRequest(`The form has more than ${MAX_ENTRIES} fields.`);
     const texts = new Map<string, string[]>();
-    for (const [name, text] of pairs) {
+    for (const [given, text] of pairs) {
+      // As in texts, browsers submit line ends of names as CR LF.
+      const name = given.replaceAll('\r\n', '\n');
       const known = texts.get(name);
       if (known) known.push(text);
       else texts.set(name, [text]);

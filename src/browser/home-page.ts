@@ -43,7 +43,7 @@ async function countOf(
 ): Promise<string | undefined> {
   const { direction, scopes } = collection.resource;
   if (!mayRead(principal, scopes.read)) return undefined;
-  const { total } = await collection.page({ sort: 'created_at', order: direction, search: '' }, 1, 0, run);
+  const { total } = await collection.page({ sort: 'created_at', order: direction, search: [] }, 1, 0, run);
   return total.toLocaleString('en');
 }
 

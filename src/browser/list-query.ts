@@ -1,4 +1,5 @@
 import { type ListQuery, readListQuery } from '../collection/list-query.js';
+import { escapeName } from '../collection/query-names.js';
 import type { Resource } from '../collection/resource.js';
 import type { Sort } from './record-table.js';
 
@@ -50,7 +51,7 @@ export class ListView {
     return ['created_at', ...this.resource.sortable].map((each) => {
       const order = each === field ? direction : undefined;
       const next = order === 'asc' ? 'desc' : 'asc';
-      return { field: each, href: this.hrefWith({ sort: each, order: next }), order };
+      return { field: each, href: this.hrefWith({ sort: escapeName(each), order: next }), order };
     });
   }
 }

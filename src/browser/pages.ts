@@ -1,6 +1,4 @@
-import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
 import { HTML_TYPE, JSON_TYPE } from '../collection/representation.js';
-import { pageTooLarge } from '../errors/limit-errors.js';
 import { summaryOf } from '../formats/html-cells.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
@@ -8,7 +6,6 @@ import type { Endpoint, Route } from '../http/router.js';
 import type { JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { permit } from '../principal.js';
-import { documentsIn } from '../transport/copy-rows.js';
 import { pageHeaders } from './document.js';
 import { formEndpoint, type PageForm } from './form-action.js';
 import { FormTokens } from './form-token.js';
@@ -30,7 +27,7 @@ export interface Shown {
 /** How the JSON of an action becomes a page. */
 export interface Page {
   /** The query as the action reads it. */
-  readonly query?: (query: string) => string;
+  readonly query?: (query: string, site: Site) => string | Promise<string>;
   /** The action distinguishes pages from JSON: in their validators, and if there is no record. */
   readonly isRecord?: boolean;
   readonly content: (shown: Shown) => Promise<PageContent> | PageContent;
@@ -65,10 +62,10 @@ async function show(
     ...request,
     type: page.isRecord ? HTML_TYPE : JSON_TYPE,
     headers: page.isRecord ? request.headers : unconditional(request.headers),
-    query: page.query?.(request.query) ?? request.query,
+    query: page.query ? await page.query(request.query, context.site) : request.query,
   });
   if (reply.status !== 200) return reply;
-  const json = await jsonOf(reply, request);
+  const json = await jsonOf(reply);
   const { body, fields } = await render(page, context, json);
   return {
     status: 200,
@@ -125,19 +122,16 @@ function retained(headers: readonly string[], withETag = false): string[] {
 }
 
 /** What an action responded with. Of a page of records that is too large for memory, how each record begins. */
-async function jsonOf(reply: Reply, request: Request): Promise<JsonObject> {
+async function jsonOf(reply: Reply): Promise<JsonObject> {
   if (reply.body !== undefined) {
     if (reply.body.length > LONG_TASK_BYTES) await nextLongTask();
     return JSON.parse(reply.body) as JsonObject;
   }
-  if (request.run) throw pageTooLarge(MAX_PAGE_BYTES);
   const data: JsonObject[] = [];
-  await reply.stream!(async (rows) => {
-    for await (const document of documentsIn(rows)) {
-      await nextLongTask();
-      data.push(summaryOf(JSON.parse(document) as JsonObject));
-    }
-  });
+  for await (const document of reply.documents!()) {
+    if (document.length > LONG_TASK_BYTES) await nextLongTask();
+    data.push(summaryOf(JSON.parse(document) as JsonObject));
+  }
   const [, end] = reply.frame!;
   return { ...(JSON.parse(`{"data":[]${end}`) as JsonObject), data };
 }

@@ -1,4 +1,6 @@
 import type { Collection } from '../collection/collection.js';
+import { conditionName } from '../collection/query-names.js';
+import { readRecordView } from '../collection/record-view.js';
 import { hrefOf, referenceOf } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import { type Change, readHistory } from '../events/history.js';
@@ -21,12 +23,14 @@ export function recordPage(collection: Collection): Page {
     content: async (shown) => {
       const { site, request, json, route } = shown;
       const id = String(json.id);
+      // A part of a record cannot be edited as if it were the record.
+      const isWhole = readRecordView(request.query, resource) === undefined;
       return {
         title: editable.titleOf(json),
         crumbs: [...crumbsOf(site, resource.name), { text: editable.titleOf(json) }],
         body: html`${recordTable(json, (each, field) => referenceOf(resource, each, field))}
 ${related(resource, id)}
-${changeDetails(editable, json, shown)}
+${isWhole && changeDetails(editable, json, shown)}
 ${request.run ? undefined : await history(resource, id, shown)}`,
         foot: formatLinks(site, { ...request, query: '' }, route.actions.GET?.offers ?? []),
       };
@@ -42,7 +46,7 @@ function related(resource: Resource, id: string): Part {
     .filter(({ collection }) => !children.includes(collection))
     .map(({ collection, field }) => ({
       name: `${collection} by ${field}`,
-      href: `${prefix}/${collection}?${new URLSearchParams({ [`filter[${field}]`]: id })}`,
+      href: `${prefix}/${collection}?${new URLSearchParams({ [conditionName(field)]: id })}`,
     }));
   const links = [...nested, ...others];
   return (

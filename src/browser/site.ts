@@ -17,7 +17,7 @@ export interface Site {
   readonly publicUrl: string | undefined;
   /** Whether browsers use https. */
   readonly isSecure: boolean;
-  /** The enabled schemes; none: nobody needs a credential. */
+  /** The enabled schemes; none: no request needs a credential. */
   readonly auth: readonly SchemeName[];
 }
 

@@ -1,35 +1,39 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { readConfig } from '../config/config.js';
-import { checkDeclarations } from '../declarations/check-declarations.js';
+import { checkDeclarations, readChecked } from '../declarations/check-declarations.js';
 import type { DeclaredField } from '../declarations/declaration.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
+import { slowPatterns } from '../declarations/slow-patterns.js';
 import { ExitError } from '../exit-error.js';
 import { parse, subcommandOf } from './arguments.js';
 import { OutputError, UsageError } from './exit.js';
+import { configOf, fileOf, type Io } from './io.js';
+import { nextLine } from './next-line.js';
 import { print } from './output.js';
 
 /** Checks declarations, or writes a new one. Needs no database. Throws UsageError, DeclarationError and ExitError. */
-export async function collectionsCommand(args: string[]): Promise<void> {
+export async function collectionsCommand(args: string[], io: Io): Promise<void> {
   const { verb, rest } = subcommandOf('collections', args);
-  if (verb === 'check') return check(parse('collections', 'check', rest).values.json);
+  if (verb === 'check') return check(io, parse('collections', 'check', rest).values.json);
   const { values, positionals } = parse('collections', 'new', rest);
   const [name, ...others] = positionals;
   if (name === undefined || others.length > 0) throw new UsageError('name one collection', 'collections');
-  await writeNew(name, values.fields, values.json);
+  await writeNew(io, name, values.fields, values.json);
 }
 
-function check(json: boolean): void {
-  const declarations = readDeclarations(readConfig().collections);
-  checkDeclarations(declarations);
+function check(io: Io, json: boolean): void {
+  const { collections, folder } = configOf(io);
+  const declarations = readChecked(collections, folder);
+  for (const { file, pointer, reason } of slowPatterns(declarations))
+    io.stderr.write(`warning: ${file}#${pointer}: ${reason}\n`);
   const found = declarations.collections.map(({ name, file, schema }) => ({
     name,
     file,
     fields: Object.keys(schema.properties).length,
   }));
   const lines = found.map(({ name, file, fields }) => `${name}: ${fields} fields (${file})\n`);
-  print(json, found, lines.join(''));
+  print(io, json, found, lines.join(''));
 }
 
 /** The schemas of the types that --fields can name. */
@@ -45,11 +49,12 @@ const TYPES: Readonly<Record<string, DeclaredField>> = {
   object: { type: 'object' },
 };
 
-async function writeNew(name: string, given: string | undefined, json: boolean): Promise<void> {
-  const { collections = './collections' } = readConfig();
+async function writeNew(io: Io, name: string, given: string | undefined, json: boolean): Promise<void> {
+  const { collections = './collections', folder } = configOf(io);
+  const path = fileOf(io, collections);
   const file = join(collections, `${name}.json`);
-  if (existsSync(file)) throw new ExitError(`${file} exists already`);
-  const texts = given === undefined ? await askForFields() : given.split(',');
+  if (existsSync(fileOf(io, file))) throw new ExitError(`${file} exists already`);
+  const texts = given === undefined ? await askForFields(io) : given.split(',');
   const fields = texts.map(readField);
   const required = fields.filter((field) => field.isRequired).map((field) => field.name);
   const parent = fields.find(({ schema }) => schema['x-references'] !== undefined);
@@ -62,19 +67,19 @@ async function writeNew(name: string, given: string | undefined, json: boolean):
     ...(parent && { 'x-collection': { nested: true } }),
   };
   const { $schema: _, ...declared } = schema;
-  const declarations = readDeclarations(existsSync(collections) ? collections : undefined);
+  const declarations = readDeclarations(existsSync(path) ? collections : undefined, folder);
   checkDeclarations({
     ...declarations,
     collections: [...declarations.collections, { name, file, schema: declared }],
   });
   try {
-    mkdirSync(collections, { recursive: true });
-    writeFileSync(file, `${JSON.stringify(schema, null, 2)}\n`, { flag: 'wx' });
+    mkdirSync(path, { recursive: true });
+    writeFileSync(fileOf(io, file), `${JSON.stringify(schema, null, 2)}\n`, { flag: 'wx' });
   } catch (error) {
     throw new OutputError(`${file} cannot be written: ${(error as Error).message}`);
   }
   const next = `${file} declares /${name}. Start the service, or run: plinth migrate --plan\n`;
-  print(json, { name, file }, next);
+  print(io, json, { name, file }, next);
 }
 
 /** Reads `title:string!`. Text is not indexed, other values are. Throws UsageError. */
@@ -94,12 +99,12 @@ function titleOf(name: string): string {
 }
 
 /** Asks on the terminal, one field a line, until an empty line. */
-async function askForFields(): Promise<string[]> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
+async function askForFields({ stdin, stderr }: Io): Promise<string[]> {
+  const lines = createInterface({ input: stdin, output: stderr });
   const fields: string[] = [];
   try {
     for (;;) {
-      const line = await lines.question('field:type (empty: done): ');
+      const line = await nextLine(lines, 'field:type (empty: done): ');
       if (line.trim() === '') return fields;
       readField(line);
       fields.push(line);

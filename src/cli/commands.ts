@@ -4,7 +4,7 @@ import { RECORD_COMMANDS } from './table/record-commands.js';
 import { SERVICE_COMMANDS } from './table/service-commands.js';
 import { WEBHOOK_COMMANDS } from './table/webhook-commands.js';
 
-const { serve, migrate, collections, openapi, doctor, completion } = SERVICE_COMMANDS;
+const { serve, migrate, collections, backup, restore, openapi, doctor, completion } = SERVICE_COMMANDS;
 
 /** All commands, in the order of the help. */
 export const COMMANDS = {
@@ -12,6 +12,8 @@ export const COMMANDS = {
   migrate,
   collections,
   ...RECORD_COMMANDS,
+  backup,
+  restore,
   ...ACCESS_COMMANDS,
   ...WEBHOOK_COMMANDS,
   openapi,

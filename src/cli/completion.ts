@@ -3,6 +3,7 @@ import { bashScript } from './completion/bash.js';
 import { fishScript } from './completion/fish.js';
 import { zshScript } from './completion/zsh.js';
 import { UsageError } from './exit.js';
+import type { Io } from './io.js';
 
 const SCRIPTS = new Map([
   ['bash', bashScript],
@@ -11,9 +12,9 @@ const SCRIPTS = new Map([
 ]);
 
 /** Prints the script that completes commands in a shell. Throws UsageError. */
-export async function completionCommand(args: string[]): Promise<void> {
+export async function completionCommand(args: string[], io: Io): Promise<void> {
   const [shell, ...rest] = parse('completion', '', args).positionals;
   const script = SCRIPTS.get(shell ?? '');
   if (!script || rest.length > 0) throw new UsageError('completion needs bash, zsh or fish', 'completion');
-  process.stdout.write(script());
+  io.stdout.write(script());
 }

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import type { Config } from '../config/config.js';
+import type { ExitCode } from '../exit-error.js';
 import { parse } from './arguments.js';
 import type { Check } from './doctor/check.js';
 import { checkIssuerClock } from './doctor/clock.js';
@@ -9,26 +10,27 @@ import { checkProxies } from './doctor/proxies.js';
 import { checkReplicas } from './doctor/replicas.js';
 import { checkDeclared, checkSettings, failedCheck } from './doctor/settings.js';
 import { checkTls } from './doctor/tls.js';
-import { exitOnSignals } from './exit.js';
+import type { Io } from './io.js';
 import { hasColours } from './output.js';
 
-/** Checks the settings and what they need. The exit code is 1 if there is a problem. Throws UsageError. */
-export async function doctorCommand(args: string[]): Promise<void> {
+/** Checks the settings and what they need. Returns the exit code, 1 if there is a problem. Throws UsageError. */
+export async function doctorCommand(args: string[], io: Io): Promise<ExitCode> {
   const { json } = parse('doctor', '', args).values;
-  exitOnSignals();
+  io.process?.exitOnSignals();
   const checks: Check[] = [];
-  for await (const found of allChecks()) {
+  const colours = hasColours(io);
+  for await (const found of allChecks(io)) {
     checks.push(...found);
-    if (!json) process.stdout.write(found.map(lineOf).join(''));
+    if (!json) io.stdout.write(found.map((check) => lineOf(check, colours)).join(''));
   }
   const count = (status: Check['status']) => checks.filter((check) => check.status === status).length;
-  if (json) process.stdout.write(`${JSON.stringify(checks)}\n`);
-  else process.stdout.write(`${count('problem')} problems, ${count('warning')} warnings\n`);
-  if (count('problem') > 0) process.exitCode = 1;
+  if (json) io.stdout.write(`${JSON.stringify(checks)}\n`);
+  else io.stdout.write(`${count('problem')} problems, ${count('warning')} warnings\n`);
+  return count('problem') > 0 ? 1 : 0;
 }
 
-async function* allChecks(): AsyncGenerator<readonly Check[]> {
-  const { checks, config } = checkSettings();
+async function* allChecks(io: Io): AsyncGenerator<readonly Check[]> {
+  const { checks, config } = checkSettings(io);
   yield checks;
   if (config === undefined) return;
   const { checks: declared, declarations } = await checkDeclared(config);
@@ -58,9 +60,11 @@ const restOf = (config: Config): [string, () => readonly Check[] | Promise<reado
 
 const COLOURS = { ok: 'green', warning: 'yellow', problem: 'red' } as const;
 const WIDTH = 9;
+/** Node would look at the standard output of the process. */
+const ANY_STREAM = { validateStream: false };
 
-function lineOf({ check, status, message, advice }: Check): string {
+function lineOf({ check, status, message, advice }: Check, colours: boolean): string {
   const word = status.padEnd(WIDTH);
-  const shown = hasColours() ? styleText(COLOURS[status], word) : word;
+  const shown = colours ? styleText(COLOURS[status], word, ANY_STREAM) : word;
   return `${shown}${check.padEnd(13)} ${message}\n${advice === null ? '' : `${' '.repeat(WIDTH + 14)}${advice}\n`}`;
 }

@@ -1,5 +1,6 @@
-import { ExitError } from '../exit-error.js';
+import { type ExitCode, ExitError } from '../exit-error.js';
 import type { CommandName } from './commands.js';
+import type { Io } from './io.js';
 
 /** Wrong usage of a command, or of all: one line and the usage. */
 export class UsageError extends ExitError {
@@ -23,22 +24,21 @@ export class OutputError extends ExitError {
   override readonly exitCode = 73;
 }
 
-/** How a command reports its end. */
-export interface Ending {
-  /** Whether an error is one line of JSON. */
-  readonly json?: boolean;
-  /** Replaces the exit code of every error. */
-  readonly exitCode?: number;
-}
-
-/** Runs a command. An ExitError ends the process with its lines and its code, any other error with its stack and 70. */
-export async function runCommand(command: () => Promise<void>, ending: Ending = {}): Promise<void> {
+/**
+ * Runs a command, and returns its exit code. An ExitError is printed in its lines and has a code, any other error is
+ * printed with its stack and has 70; `json`: an error is one line of JSON.
+ */
+export async function exitCodeOf(
+  // biome-ignore lint/suspicious/noConfusingVoidType: most commands have no result
+  command: () => Promise<ExitCode | void>,
+  { stderr }: Pick<Io, 'stderr'>,
+  json = false,
+): Promise<number> {
   try {
-    await command();
+    return (await command()) ?? 0;
   } catch (error) {
-    if (ending.json) process.stderr.write(`${JSON.stringify({ error: documentOf(error) })}\n`);
-    else process.stderr.write(await textOf(error));
-    process.exit(ending.exitCode ?? (error instanceof ExitError ? error.exitCode : INTERNAL));
+    stderr.write(json ? `${JSON.stringify({ error: documentOf(error) })}\n` : await textOf(error));
+    return error instanceof ExitError ? error.exitCode : INTERNAL;
   }
 }
 
@@ -61,10 +61,4 @@ async function usageText(command: CommandName | undefined): Promise<string> {
   return command === undefined
     ? `${GENERAL_USAGE}plinth --help lists the commands.\n`
     : `${usageOf(command)}plinth ${command} --help says more.\n`;
-}
-
-/** Signals exit in order from now on, which ends an embedded PostgreSQL; by default it would go on. */
-export function exitOnSignals(): void {
-  process.once('SIGINT', () => process.exit(130));
-  process.once('SIGTERM', () => process.exit(143));
 }

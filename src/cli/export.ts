@@ -1,22 +1,22 @@
+import { randomUUID } from 'node:crypto';
 import { createWriteStream, renameSync, rmSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { readConfig } from '../config/config.js';
 import { withBulkConnection } from '../db/bulk-connection.js';
 import { problemOf } from '../db/database-errors.js';
 import { openDatabase } from '../db/open.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
-import { createLog } from '../telemetry/log.js';
 import { type Exported, exportRecords } from '../transfer/export-records.js';
 import { EXTENSIONS, type Format } from '../transfer/input.js';
 import { parse } from './arguments.js';
-import { exitOnSignals, OutputError, UsageError } from './exit.js';
+import { OutputError, UsageError } from './exit.js';
+import { configOf, fileOf, type Io } from './io.js';
 import { print } from './output.js';
-import { failureOf } from './with-database.js';
+import { failureOf, logOf } from './with-database.js';
 
 /** Writes records to a file or the standard output. Throws UsageError and ExitError. */
-export async function exportCommand(args: string[]): Promise<void> {
+export async function exportCommand(args: string[], io: Io): Promise<void> {
   const { values, positionals } = parse('export', '', args);
   const [name, ...rest] = positionals;
   if (rest.length > 0) throw new UsageError('name one collection, or none', 'export');
@@ -27,27 +27,28 @@ export async function exportCommand(args: string[]): Promise<void> {
   const { output, json } = values;
   if (json && output === undefined)
     throw new UsageError('--json needs -o FILE: the records go to the standard output', 'export');
-  const counts = await run(name, format as Format, output);
-  if (json) print(json, { file: output, format, collections: counts }, '');
+  const counts = await run(io, name, format as Format, output);
+  if (json) print(io, json, { file: output, format, collections: counts }, '');
 }
 
 /** Returns the number of records of each collection. */
 async function run(
+  io: Io,
   name: string | undefined,
   format: Format,
   output: string | undefined,
 ): Promise<readonly Exported[]> {
-  const config = readConfig();
+  const config = configOf(io);
   const resources = resourcesOf(await loadDeclarations(config));
   const wanted = resources.filter((each) => name === undefined || each.name === name);
   if (wanted.length === 0)
     throw new ExitError(
       `there is no collection ${name}: there are ${resources.map((each) => each.name).join(', ')}`,
     );
-  exitOnSignals();
-  const database = await openDatabase(config, createLog(config.logLevel), { join: true });
+  io.process?.exitOnSignals();
+  const database = await openDatabase(config, logOf(io, config), { join: true });
   try {
-    return await withOutput(output, (out) =>
+    return await withOutput(io, output, (out) =>
       withBulkConnection(database.url, config, (connection) =>
         exportRecords(connection, wanted, { format, isWhole: name === undefined }, out),
       ),
@@ -60,23 +61,48 @@ async function run(
   }
 }
 
-/** Gives a file its name when it is complete. */
-async function withOutput<T>(file: string | undefined, work: (out: Writable) => Promise<T>): Promise<T> {
+/** Gives `work` a file, which has its name when it is complete, or else the standard output. */
+async function withOutput<T>(
+  io: Io,
+  file: string | undefined,
+  work: (out: Writable) => Promise<T>,
+): Promise<T> {
+  const ignore = () => undefined;
   if (file === undefined) {
-    // Its reader wants no more.
-    process.stdout.on('error', () => process.exit(1));
-    return work(process.stdout);
+    io.stdout.on('error', ignore);
+    // The reader wants no more.
+    return withErrors(io.stdout, () => new ExitError(''), work).finally(() => io.stdout.off('error', ignore));
   }
-  const part = `${file}.${process.pid}.part`;
+  const path = fileOf(io, file);
+  const part = `${path}.${randomUUID()}.part`;
   const remove = () => rmSync(part, { force: true });
-  const out = createWriteStream(part, { highWaterMark: 1_048_576 });
-  const failed = new Promise<never>((_, reject) => {
-    out.once('error', (error) => reject(new OutputError(`${file} cannot be written: ${error.message}`)));
-  });
+  const out = createWriteStream(part, { highWaterMark: 1_048_576 }).on('error', ignore);
+  const unwritten = ({ message }: Error) => new OutputError(`${file} cannot be written: ${message}`);
   process.once('exit', remove);
-  const result = await Promise.race([failed, work(out)]);
-  out.end();
-  await Promise.race([failed, finished(out)]);
-  renameSync(part, file);
-  return result;
+  try {
+    const result = await withErrors(out, unwritten, work);
+    await withErrors(out, unwritten, () => finished(out.end()));
+    renameSync(part, path);
+    return result;
+  } finally {
+    process.off('exit', remove);
+    await new Promise<void>((resolve) => {
+      if (out.closed) resolve();
+      else out.destroy().once('close', resolve);
+    });
+    remove();
+  }
+}
+
+/** Runs work, which ends with the next write to an output that has failed. Throws `replacement` for that error. */
+async function withErrors<T>(
+  out: Writable,
+  replacement: (error: Error) => Error,
+  work: (out: Writable) => Promise<T>,
+): Promise<T> {
+  try {
+    return await work(out);
+  } catch (error) {
+    throw out.errored ? replacement(out.errored) : error;
+  }
 }

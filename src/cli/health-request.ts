@@ -32,6 +32,6 @@ export function requestHealth({ host, port, isTls }: LocalAddress): Promise<Inco
       resolve(response);
     });
     request.once('timeout', () => request.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)));
-    request.once('error', reject);
+    request.on('error', reject);
   });
 }

@@ -4,9 +4,10 @@ import { checkDeclarations } from '../declarations/check-declarations.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
 import { ExitError } from '../exit-error.js';
-import type { Source } from '../transfer/import-collection.js';
 import { infer, type Proposal } from '../transfer/infer.js';
+import type { Source } from '../transfer/source.js';
 import type { ImportReport } from './import-report.js';
+import { fileOf, type Io } from './io.js';
 
 /** The folder of declarations, if COLLECTIONS names no other. */
 const FOLDER = './collections';
@@ -16,44 +17,70 @@ const FOLDER = './collections';
  * folder and the sources with the names of their collections. Throws ExitError and DeclarationError; then nothing is written.
  */
 export async function declareSources(
+  io: Io,
   sources: readonly Source[],
   rename: ReadonlyMap<string, string>,
   folder: string = FOLDER,
   onProgress: (line: string) => void,
   report: ImportReport,
-): Promise<{ folder: string; sources: Source[] }> {
-  const isNew = !existsSync(folder);
-  const files = isNew ? [] : readdirSync(folder).filter((name) => /^[^_.].*\.json$/.test(name));
+  dryRun: boolean,
+): Promise<Declared> {
+  const path = fileOf(io, folder);
+  const isNew = !existsSync(path);
+  const files = isNew ? [] : readdirSync(path).filter((name) => /^[^_.].*\.json$/.test(name));
   const own = new Set(files.map((name) => name.slice(0, -'.json'.length)));
   const builtIn = new Map(
     resourcesOf(readDeclarations(undefined)).map((resource) => [resource.name, resource] as const),
   );
   const proposals = await infer(sources, { own, builtIn }, rename, (name) => onProgress(`reading ${name}`));
-  write(proposals, folder);
+  const written = dryRun ? [] : write(io, proposals, folder);
   for (const { source, renamed, schema } of proposals)
-    report.note(...linesOf(folder, source.collection, renamed, schema));
+    report.note(...linesOf(folder, source.collection, renamed, schema, dryRun));
   // The collection of those who sign in exists in any case.
   const optional = [...builtIn.values()].filter(({ hasPasswords }) => !hasPasswords).map(({ name }) => name);
-  const gone = optional.filter((name) => !existsSync(join(folder, `${name}.json`)));
+  const gone = optional.filter((name) => !existsSync(join(path, `${name}.json`)));
   if (isNew && gone.length > 0)
     report.note(`${folder} is new and does not declare ${gone.join(' and ')}: they are not served.`);
-  return { folder, sources: proposals.map(({ source }) => source) };
+  return {
+    folder,
+    sources: proposals.map(({ source }) => source),
+    names: proposals.filter(({ schema }) => schema).map(({ source }) => source.collection),
+    undo: () => {
+      for (const file of written) rmSync(file, { force: true });
+      if (isNew && existsSync(path) && readdirSync(path).length === 0) rmSync(path, { recursive: true });
+    },
+  };
 }
 
-function write(proposals: readonly Proposal[], folder: string): void {
+/** The declarations that were inferred from sources. */
+interface Declared {
+  readonly folder: string;
+  readonly sources: readonly Source[];
+  /** The collections whose declarations are new. */
+  readonly names: readonly string[];
+  /** Removes the new declarations. */
+  readonly undo: () => void;
+}
+
+/** Returns the files that it has written. */
+function write(io: Io, proposals: readonly Proposal[], folder: string): string[] {
+  const path = fileOf(io, folder);
+  const isNew = !existsSync(path);
   const written: string[] = [];
   try {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(path, { recursive: true });
     for (const { source, schema } of proposals) {
       if (!schema) continue;
-      const file = join(folder, `${source.collection}.json`);
+      const file = join(path, `${source.collection}.json`);
       const content = { $schema: 'https://json-schema.org/draft/2020-12/schema', ...schema };
       writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`, { flag: 'wx' });
       written.push(file);
     }
-    checkDeclarations(readDeclarations(folder));
+    checkDeclarations(readDeclarations(folder, io.cwd));
+    return written;
   } catch (error) {
     for (const file of written) rmSync(file);
+    if (isNew) rmSync(path, { recursive: true, force: true });
     if (error instanceof ExitError) throw error;
     throw new ExitError(`the declarations cannot be written: ${(error as Error).message}`);
   }
@@ -64,6 +91,7 @@ function linesOf(
   name: string,
   renamed: Proposal['renamed'],
   schema: Proposal['schema'],
+  dryRun: boolean,
 ): string[] {
   const file = join(folder, `${name}.json`);
   const lines = renamed ? [`${renamed.from} becomes ${name}: ${renamed.reason}.`] : [];
@@ -73,5 +101,5 @@ function linesOf(
     to ? [`${field} refers to ${to}`] : [],
   );
   const details = [`${fields.length} fields`, ...references].join(', ');
-  return [...lines, `${file} is new: ${details}.`];
+  return [...lines, `${file} ${dryRun ? 'would be' : 'is'} new: ${details}.`];
 }

@@ -1,11 +1,18 @@
+import type { Io, Output } from './io.js';
+
 /** The interval of the progress. */
 const INTERVAL_MS = 100;
 
 /** Progress on the standard error output, if it is a terminal: one line, which is overwritten. */
 export class ImportProgress {
+  readonly #out: Output;
+  readonly #isShown: boolean;
   #shownAt = Date.now();
 
-  constructor(readonly isShown: boolean = process.stderr.isTTY) {}
+  constructor({ stderr }: Io) {
+    this.#out = stderr;
+    this.#isShown = stderr.isTTY === true;
+  }
 
   /** Shows how far a collection is: by bytes, since the number of records is not known before the end. */
   showRecords(collection: string, records: number, position: number, size: number | undefined): void {
@@ -15,18 +22,18 @@ export class ImportProgress {
 
   /** Shows a line if the last is old enough; `isDue`: in any case. */
   show(line: string, isDue = false): void {
-    if (!this.isShown || (!isDue && Date.now() - this.#shownAt < INTERVAL_MS)) return;
+    if (!this.#isShown || (!isDue && Date.now() - this.#shownAt < INTERVAL_MS)) return;
     this.#shownAt = Date.now();
-    process.stderr.write(`\r${line}\x1b[K`);
+    this.#out.write(`\r${line}\x1b[K`);
   }
 
   /** Prints a line that stays. */
   print(line: string): void {
     this.clear();
-    process.stderr.write(`${line}\n`);
+    this.#out.write(`${line}\n`);
   }
 
   clear(): void {
-    if (this.isShown) process.stderr.write('\r\x1b[K');
+    if (this.#isShown) this.#out.write('\r\x1b[K');
   }
 }

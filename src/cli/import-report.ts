@@ -1,9 +1,12 @@
 import type { Imported } from '../transfer/import-sources.js';
 import type { ImportProgress } from './import-progress.js';
+import type { Io } from './io.js';
 import { print } from './output.js';
 
 /** Refusals that the JSON document lists; more are counted. */
 const MAX_REFUSALS = 1000;
+/** Refusals that are printed as lines. */
+const MAX_LINES = 100;
 
 /** What an import prints: lines as it goes on, or with --json one document at the end. */
 export class ImportReport {
@@ -11,29 +14,40 @@ export class ImportReport {
   readonly #refusals: { readonly place: string; readonly reason: string }[] = [];
   #omitted = 0;
 
-  constructor(readonly json: boolean) {}
+  constructor(
+    readonly io: Io,
+    readonly json: boolean,
+    /** Whether nothing is stored. */
+    readonly isDryRun: boolean,
+  ) {}
 
   note(...lines: readonly string[]): void {
     if (this.json) this.#notes.push(...lines);
-    else for (const line of lines) process.stdout.write(`${line}\n`);
+    else for (const line of lines) this.io.stdout.write(`${line}\n`);
   }
 
   refused(place: string, reason: string, progress: ImportProgress): void {
+    if (this.#refusals.length === (this.json ? MAX_REFUSALS : MAX_LINES)) {
+      this.#omitted++;
+      return;
+    }
+    this.#refusals.push({ place, reason });
     if (!this.json) progress.print(`${place}: ${reason}`);
-    else if (this.#refusals.length < MAX_REFUSALS) this.#refusals.push({ place, reason });
-    else this.#omitted++;
   }
 
   end(collections: readonly Imported[]): void {
-    const lines = collections.map(
-      ({ collection, stored, refused }) => `${collection}: ${stored} stored, ${refused} refused\n`,
-    );
+    if (!this.json && this.#omitted > 0) this.io.stderr.write(`... and ${this.#omitted} more reasons\n`);
+    const lines = collections.map(({ collection, stored, refused, unchanged }) => {
+      const rest = unchanged === 0 ? '' : `, ${unchanged} unchanged`;
+      return `${collection}: ${stored} ${this.isDryRun ? 'valid' : 'stored'}, ${refused} refused${rest}\n`;
+    });
     const document = {
-      collections: collections.map(({ collection, stored, refused }) => ({ collection, stored, refused })),
+      ...(this.isDryRun && { dry_run: true }),
+      collections,
       refusals: this.#refusals,
       refusals_omitted: this.#omitted,
       notes: this.#notes,
     };
-    print(this.json, document, lines.join(''));
+    print(this.io, this.json, document, lines.join(''));
   }
 }

@@ -1,137 +1,73 @@
 import { setFlagsFromString } from 'node:v8';
-import { type Config, readConfig } from '../config/config.js';
-import { type Database, openDatabase } from '../db/open.js';
-import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
-import type { Declarations } from '../declarations/read-declarations.js';
-import { Problem } from '../errors/problem.js';
-import { ExitError } from '../exit-error.js';
+import type { Config } from '../config/config.js';
+import type { ExitCode } from '../exit-error.js';
 import { hashOnAllCores } from '../passwords/password-queue.js';
-import { ensureCollections } from '../schema/ensure-collections.js';
-import { migrateCollections } from '../schema/migrate-collections.js';
-import { createLog } from '../telemetry/log.js';
-import type { Source } from '../transfer/import-collection.js';
-import { importSources, type Load } from '../transfer/import-sources.js';
-import { FileError, openInput } from '../transfer/input.js';
+import { delimiterOf } from '../transfer/csv-header.js';
+import { openInput } from '../transfer/input.js';
+import type { OnConflict } from '../transfer/retained-ids.js';
+import type { Source } from '../transfer/source.js';
 import { sourcesOf } from '../transfer/sources.js';
 import { parse } from './arguments.js';
-import { exitOnSignals, UsageError } from './exit.js';
+import { UsageError } from './exit.js';
 import { declareSources } from './import-infer.js';
+import { importInto, type LoadOptions } from './import-into.js';
 import { ImportProgress } from './import-progress.js';
 import { ImportReport } from './import-report.js';
+import { configOf, fileOf, type Io } from './io.js';
 
-interface Options {
+interface Options extends LoadOptions {
   readonly file: string;
   readonly as: string | undefined;
-  readonly strict: boolean;
-  readonly resume: boolean;
-  readonly infer: boolean;
-  readonly report: ImportReport;
-  readonly rename: ReadonlyMap<string, string>;
+  readonly delimiter: number | undefined;
 }
 
-/** Loads the records of a file. Throws ExitError; refused records are printed, and make the exit code 1. */
-export async function importCommand(args: string[]): Promise<void> {
-  const options = readOptions(args);
-  const input = await openInput(options.file, options.infer);
+/** Loads the records of a file. Throws ExitError; refused records are printed, and make the exit code that it returns 1. */
+export async function importCommand(args: string[], io: Io): Promise<ExitCode> {
+  const options = readOptions(args, io);
+  const { file, infer } = options;
+  const input = await openInput(file === '-' ? io.stdin : { file: fileOf(io, file), name: file });
   try {
     const onOther = (name: string) => options.report.note(`${name} is not an array of records: left out.`);
-    const found = await sourcesOf(input, options.as, options.infer ? onOther : undefined);
-    exitOnSignals();
-    hashOnAllCores();
-    // Batches die young. A larger space for them takes memory and saves no time.
-    setFlagsFromString('--semi-space-growth-factor=1');
-    const { config, sources } = await prepareSources(found, options);
-    await importInto(config, sources, { ...options, digest: input.digest });
+    const found = await sourcesOf(input, options.as, {
+      delimiter: options.delimiter,
+      onOther: infer ? onOther : undefined,
+    });
+    if (io.process) {
+      io.process.exitOnSignals();
+      hashOnAllCores();
+      // Batches die young. A larger space for them takes memory and saves no time.
+      setFlagsFromString('--semi-space-growth-factor=1');
+    }
+    const config = configOf(io);
+    const load = { ...options, digest: input.digest };
+    if (!infer) return await importInto(config, found, load);
+    return await declareAndImport(config, found, load);
   } finally {
     input.close();
   }
 }
 
-/** Declares the collections of the sources, if that is requested. */
-async function prepareSources(
-  sources: readonly Source[],
-  { infer, report, rename }: Options,
-): Promise<{ config: Config; sources: readonly Source[] }> {
-  const config = readConfig();
-  if (!infer) return { config, sources };
-  const progress = new ImportProgress();
-  const declared = await declareSources(
-    sources,
-    rename,
-    config.collections,
-    (line) => progress.show(line, true),
-    report,
-  );
-  progress.clear();
-  return { config: { ...config, collections: declared.folder }, sources: declared.sources };
-}
-
-async function importInto(
+/** Declares the collections of the sources and imports them. If nothing is stored, no declaration and no table remains. */
+async function declareAndImport(
   config: Config,
-  sources: readonly Source[],
-  options: Options & { readonly digest: string },
-): Promise<void> {
-  const log = createLog(config.logLevel);
-  const database = await openDatabase(config, log, { join: true });
-  try {
-    const declarations = await loadDeclarations(config);
-    if (options.infer) await migrateCollections(database.url, declarations);
-    // An interrupted import may have left a table without its indexes.
-    await ensureCollections(database, declarations, options.resume ? 'auto' : config.migrate, log);
-    // What follows has connections of its own.
-    await database.db.close();
-    endWith(options.report, await load(database, declarations, sources, config, options));
-  } finally {
-    await database.close();
-  }
-}
-
-async function load(
-  { url }: Database,
-  declarations: Declarations,
-  sources: readonly Source[],
-  { events, tombstones, databaseEngine, bodyLimit }: Config,
-  options: Options & { readonly digest: string },
-): Promise<Load> {
-  const resources = resourcesOf(declarations);
-  const names = resources.map(({ name }) => name);
-  const unknown = sources.find(({ collection }) => !names.includes(collection));
-  if (unknown)
-    throw new FileError(`there is no collection ${unknown.collection}: there are ${names.join(', ')}`);
-  const progress = new ImportProgress();
-  const buildIndexes = async () => {
-    progress.show('building indexes', true);
-    await migrateCollections(url, declarations, {
-      onStep: ({ title }) => progress.show(title, true),
-    });
-  };
-  const onIndex = (definition: string) =>
-    progress.show(`building ${/index (\S+)/i.exec(definition)?.[1]}`, true);
-  const target = { url, resources, events, tombstones, databaseEngine, buildIndexes, onIndex };
-  const loaded = await importSources(target, sources, {
-    ...options,
-    recordLimit: bodyLimit,
-    onRefused: (place, reason) => options.report.refused(place, reason, progress),
-    onProgress: (collection, { stored, refused }, position, size) =>
-      progress.showRecords(collection, stored + refused, position, size),
-  });
+  found: readonly Source[],
+  options: LoadOptions & { readonly digest: string },
+): Promise<ExitCode> {
+  const { io, rename, report, dryRun } = options;
+  const progress = new ImportProgress(io);
+  const onProgress = (line: string) => progress.show(line, true);
+  const declared = await declareSources(io, found, rename, config.collections, onProgress, report, dryRun);
   progress.clear();
-  return loaded;
-}
-
-/** Prints what was loaded. Throws what has ended the load early. */
-function endWith(report: ImportReport, { imported, fault }: Load): void {
-  report.end(imported);
-  if (imported.some(({ refused }) => refused > 0)) process.exitCode = 1;
-  if (fault instanceof Problem)
-    throw new ExitError(
-      `the rest was not loaded: ${fault.message} See that the database runs and its disk has free space, then repeat the command with --resume.`,
-    );
-  if (fault !== undefined) throw fault;
+  if (dryRun) {
+    report.end([]);
+    return 0;
+  }
+  const own = { ...config, collections: declared.folder };
+  return await importInto(own, declared.sources, { ...options, inferred: declared });
 }
 
 /** Throws UsageError. */
-function readOptions(args: string[]): Options {
+function readOptions(args: string[], io: Io): Options {
   const { values, positionals } = parse('import', '', args);
   const [file, ...rest] = positionals.toReversed();
   const names = values.as === undefined ? rest : [...rest, values.as];
@@ -142,7 +78,25 @@ function readOptions(args: string[]): Options {
       throw new UsageError(`--rename must be FROM=TO, not ${text}`, 'import');
     return [from, to];
   });
-  const { strict, resume, infer } = values;
-  const report = new ImportReport(values.json);
-  return { file, as: names[0], strict, resume, infer, rename: new Map(renames), report };
+  const { strict, resume, infer, 'dry-run': dryRun, 'on-conflict': conflict } = values;
+  if (resume && dryRun)
+    throw new UsageError('--dry-run stores nothing that --resume could continue', 'import');
+  const delimiter = values.delimiter === undefined ? undefined : delimiterOf(values.delimiter);
+  if (values.delimiter !== undefined && delimiter === undefined)
+    throw new UsageError(`--delimiter must be one character, or tab, not ${values.delimiter}`, 'import');
+  const report = new ImportReport(io, values.json, dryRun);
+  return {
+    io,
+    file,
+    as: names[0],
+    strict,
+    resume,
+    infer,
+    delimiter,
+    keepIds: values['keep-ids'] || conflict !== undefined ? true : undefined,
+    onConflict: (conflict ?? 'fail') as OnConflict,
+    dryRun,
+    rename: new Map(renames),
+    report,
+  };
 }

@@ -1,16 +1,17 @@
 import { rotateKeys } from '../issuer/keys.js';
 import { parse, subcommandOf } from './arguments.js';
 import { UsageError } from './exit.js';
+import type { Io } from './io.js';
 import { print } from './output.js';
 import { withDatabase } from './with-database.js';
 
 /** Rotates the signing keys of the embedded authorization server. Throws UsageError and ExitError. */
-export async function issuerCommand(args: string[]): Promise<void> {
+export async function issuerCommand(args: string[], io: Io): Promise<void> {
   const { verb, rest } = subcommandOf('issuer', args);
   const { values } = parse('issuer', verb, rest);
   if (!/^\d{1,6}$/.test(values.delay)) throw new UsageError('--delay must be a number of seconds', 'issuer');
-  await withDatabase(async ({ db }, { authServerKey }) => {
-    const id = await rotateKeys(db, authServerKey, Number(values.delay));
-    print(values.json, { id }, `id:  ${id}\n`);
+  await withDatabase(io, async ({ db }, { authServerKey }) => {
+    const keys = await rotateKeys(db, authServerKey, Number(values.delay));
+    print(io, values.json, { keys }, keys.map(({ alg, id }) => `${alg}:  ${id}\n`).join(''));
   });
 }

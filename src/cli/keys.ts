@@ -8,7 +8,7 @@ import {
   revokeCredential,
 } from '../auth/credentials/credentials.js';
 import { knownScopes } from '../auth/known-scopes.js';
-import { type Config, readConfig } from '../config/config.js';
+import type { Config } from '../config/config.js';
 import type { Db } from '../db/db.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { type Failure, Problem } from '../errors/problem.js';
@@ -17,38 +17,39 @@ import type { JsonObject } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import { parse, subcommandOf } from './arguments.js';
 import { InputError, UsageError } from './exit.js';
+import { configOf, fileOf, type Io } from './io.js';
 import { ListOutput, print } from './output.js';
 import { withDatabase } from './with-database.js';
 
 type Work = (db: Db) => Promise<void>;
 
 /** Creates, lists and revokes credentials. Throws UsageError before the database is opened, ExitError after. */
-export async function keysCommand(args: string[]): Promise<void> {
-  const config = readConfig();
+export async function keysCommand(args: string[], io: Io): Promise<void> {
+  const config = configOf(io);
   const { verb, rest } = subcommandOf('keys', args);
   const verbs: Record<typeof verb, () => Work | Promise<Work>> = {
-    create: async () => create(rest, await scopesOfService(config)),
-    list: () => list(rest),
-    revoke: () => revoke(rest),
+    create: async () => create(rest, io, await scopesOfService(config)),
+    list: () => list(rest, io),
+    revoke: () => revoke(rest, io),
   };
   const work = await verbs[verb]();
-  await withDatabase(({ db }) => work(db), config);
+  await withDatabase(io, ({ db }) => work(db), config);
 }
 
 async function scopesOfService(config: Config): Promise<readonly string[]> {
   return knownScopes(resourcesOf(await loadDeclarations(config)));
 }
 
-function create(args: string[], known: readonly string[]): Work {
+function create(args: string[], io: Io, known: readonly string[]): Work {
   const { label, subject, scopes, expires, certificate, json } = parse('keys', 'create', args).values;
   const body: JsonObject = { label, subject, scopes: scopes.split(',') };
   if (expires !== undefined) body.expires_at = timeOf(expires);
-  if (certificate !== undefined) body.certificate = textOf(certificate);
+  if (certificate !== undefined) body.certificate = textOf(io, certificate);
   const { input, key } = checked(body, known);
   return async (db) => {
     const { id } = await createCredential(db, input);
     const text = key === undefined ? '' : `key:  ${key}\n`;
-    print(json, { id, ...(key === undefined ? {} : { key }) }, `id:   ${id}\n${text}`);
+    print(io, json, { id, ...(key === undefined ? {} : { key }) }, `id:   ${id}\n${text}`);
   };
 }
 
@@ -60,9 +61,9 @@ function timeOf(text: string): string {
   return days === undefined ? text : new Date(Date.now() + Number(days) * DAY_MS).toISOString();
 }
 
-function textOf(file: string): string {
+function textOf(io: Io, file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readFileSync(fileOf(io, file), 'utf8');
   } catch (error) {
     throw new InputError(`${file} cannot be read: ${(error as Error).message}`);
   }
@@ -85,8 +86,8 @@ function checked(body: JsonObject, known: readonly string[]): ReturnType<typeof 
 }
 
 /** The newest first. */
-function list(args: string[]): Work {
-  const output = new ListOutput(parse('keys', 'list', args).values.json);
+function list(args: string[], io: Io): Work {
+  const output = new ListOutput(io, parse('keys', 'list', args).values.json);
   return async (db) => {
     let after: string | undefined;
     do {
@@ -99,13 +100,13 @@ function list(args: string[]): Work {
   };
 }
 
-function revoke(args: string[]): Work {
+function revoke(args: string[], io: Io): Work {
   const { values, positionals } = parse('keys', 'revoke', args);
   const [text = '', ...rest] = positionals;
   const id = parseUuid(text);
   if (id === undefined || rest.length > 0) throw new UsageError('keys revoke needs the id of a key', 'keys');
   return async (db) => {
     if ((await revokeCredential(db, id)) === undefined) throw new ExitError(`there is no key ${id}`);
-    print(values.json, { id }, '');
+    print(io, values.json, { id }, '');
   };
 }

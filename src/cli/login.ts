@@ -1,32 +1,38 @@
 import { readFileSync } from 'node:fs';
 import * as oauth from 'oauth4webapi';
-import { readConfig } from '../config/config.js';
 import { isLoopback } from '../config/parsers.js';
 import { ExitError, UnavailableError } from '../exit-error.js';
 import { parse } from './arguments.js';
 import { InputError, UsageError } from './exit.js';
+import { configOf, fileOf, type Io } from './io.js';
 import { print } from './output.js';
 import { byBrowser, byDevice, type Options, type Session } from './sign-in-flows.js';
 
 const TIMEOUT_MS = 10_000;
 
 /** Signs a user in and prints an access token. Throws UsageError and ExitError. */
-export async function loginCommand(args: string[]): Promise<void> {
+export async function loginCommand(args: string[], io: Io): Promise<void> {
   const { values } = parse('login', '', args);
-  await printToken(values.json, async () => {
-    const session = await open(values.client, values.scope ?? 'openid self', values.service);
-    return values.device ? await byDevice(session) : await byBrowser(session);
+  await printToken(io, values.json, async () => {
+    const session = await open(io, values.client, values.scope ?? 'openid self', values.service);
+    return values.device ? await byDevice(session, io) : await byBrowser(session, io);
   });
 }
 
 /** Prints an access token of a client. Throws UsageError and ExitError. */
-export async function tokenCommand(args: string[], secretInEnv: string | undefined): Promise<void> {
+export async function tokenCommand(args: string[], io: Io, secretInEnv: string | undefined): Promise<void> {
   const { values } = parse('token', '', args);
-  const secret = values['secret-file'] === undefined ? secretInEnv : readSecret(values['secret-file']);
+  const file = values['secret-file'];
+  const secret = file === undefined ? secretInEnv : readSecret(io, file);
   if (secret === undefined)
     throw new UsageError('token needs --client, and CLIENT_SECRET or --secret-file', 'token');
-  await printToken(values.json, async () => {
-    const { server, client, scope, options } = await open(values.client, values.scope ?? '', values.service);
+  await printToken(io, values.json, async () => {
+    const { server, client, scope, options } = await open(
+      io,
+      values.client,
+      values.scope ?? '',
+      values.service,
+    );
     const parameters = scope === '' ? {} : { scope };
     const authentication = oauth.ClientSecretBasic(secret);
     const response = await oauth.clientCredentialsGrantRequest(
@@ -40,10 +46,14 @@ export async function tokenCommand(args: string[], secretInEnv: string | undefin
   });
 }
 
-async function printToken(json: boolean, request: () => Promise<oauth.TokenEndpointResponse>): Promise<void> {
+async function printToken(
+  io: Io,
+  json: boolean,
+  request: () => Promise<oauth.TokenEndpointResponse>,
+): Promise<void> {
   try {
     const { access_token, token_type, expires_in, scope } = await request();
-    print(json, { access_token, token_type, expires_in, scope }, `${access_token}\n`);
+    print(io, json, { access_token, token_type, expires_in, scope }, `${access_token}\n`);
   } catch (error) {
     throw explained(error);
   }
@@ -66,8 +76,8 @@ function explained(error: unknown): unknown {
   return error;
 }
 
-async function open(clientId: string, scope: string, service: string | undefined): Promise<Session> {
-  const issuer = new URL(service ?? readConfig().publicUrl ?? `http://127.0.0.1:${readConfig().port}`);
+async function open(io: Io, clientId: string, scope: string, service: string | undefined): Promise<Session> {
+  const issuer = new URL(service ?? addressOf(io));
   const options: Options = {
     signal: () => AbortSignal.timeout(TIMEOUT_MS),
     [oauth.allowInsecureRequests]: isLoopback(issuer.hostname),
@@ -77,9 +87,15 @@ async function open(clientId: string, scope: string, service: string | undefined
   return { server, client: { client_id: clientId }, scope, options };
 }
 
-function readSecret(file: string): string {
+/** Where the service with these settings is. */
+function addressOf(io: Io): string {
+  const { publicUrl, port } = configOf(io);
+  return publicUrl ?? `http://127.0.0.1:${port}`;
+}
+
+function readSecret(io: Io, file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim();
+    return readFileSync(fileOf(io, file), 'utf8').trim();
   } catch (error) {
     throw new InputError(`${file} cannot be read: ${(error as Error).message}`);
   }

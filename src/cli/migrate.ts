@@ -1,46 +1,84 @@
-import { readConfig } from '../config/config.js';
 import { openDatabase } from '../db/open.js';
 import { checkDeclarations } from '../declarations/check-declarations.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
-import { type CheckedPlan, migrateCollections, planCollections } from '../schema/migrate-collections.js';
+import type { Declarations } from '../declarations/read-declarations.js';
+import type { ExitCode } from '../exit-error.js';
+import {
+  type CheckedPlan,
+  isViolated,
+  listViolations,
+  migrateCollections,
+  planCollections,
+} from '../schema/migrate-collections.js';
 import { planText } from '../schema/plan-text.js';
 import type { Step } from '../schema/step.js';
-import { createLog } from '../telemetry/log.js';
 import { parse } from './arguments.js';
-import { exitOnSignals } from './exit.js';
+import { configOf, type Io } from './io.js';
 import { print } from './output.js';
+import { logOf } from './with-database.js';
 
-/** Plans or applies changes of the tables. Throws UsageError, DeclarationError and DatabaseError. */
-export async function migrateCommand(args: string[]): Promise<void> {
+/**
+ * Plans or applies changes of the tables, or lists the records that violate the declarations: 1 if there are some. Throws
+ * UsageError, DeclarationError and DatabaseError.
+ */
+export async function migrateCommand(args: string[], io: Io): Promise<ExitCode> {
   const { values } = parse('migrate', '', args);
   const { json } = values;
-  const config = readConfig();
+  const config = configOf(io);
   const declarations = await loadDeclarations(config);
   checkDeclarations(declarations);
-  exitOnSignals();
-  const database = await openDatabase(config, createLog(config.logLevel), { join: true });
+  io.process?.exitOnSignals();
+  const database = await openDatabase(config, logOf(io, config), { join: true });
   try {
+    if (values.violations) return await printViolations(database.url, declarations, io, json);
     if (values.plan) {
-      const plan = await planCollections(database.url, declarations);
-      return print(json, planDocument(plan), planText(plan));
+      const plan = await planCollections(database.url, declarations, values['allow-drop']);
+      print(io, json, planDocument(plan), planText(plan));
+      // SQL files may correct the records.
+      return isViolated(plan) && plan.sqlFiles === 0 && !values['allow-violations'] ? 1 : 0;
     }
     const { steps, drops } = await migrateCollections(database.url, declarations, {
       allowDrop: values['allow-drop'],
       allowViolations: values['allow-violations'],
       onStep: ({ title }, index, of) =>
-        json ? undefined : void process.stdout.write(`${index + 1} of ${of}: ${title}\n`),
+        json ? undefined : void io.stdout.write(`${index + 1} of ${of}: ${title}\n`),
     });
     const dropped = values['allow-drop'] ? drops : [];
     const done = { steps: [...steps, ...dropped].map(stepDocument) };
-    if (json)
-      return print(json, { ...done, not_done: values['allow-drop'] ? [] : drops.map(stepDocument) }, '');
-    if (steps.length === 0) process.stdout.write('The database matches the declarations.\n');
+    if (json) {
+      print(io, json, { ...done, not_done: values['allow-drop'] ? [] : drops.map(stepDocument) }, '');
+      return 0;
+    }
+    if (steps.length === 0) io.stdout.write('The database matches the declarations.\n');
     if (!values['allow-drop'])
       for (const { title, loses } of drops)
-        process.stdout.write(`Not done without --allow-drop: ${title}. It loses ${loses}.\n`);
+        io.stdout.write(
+          `Not done without --allow-drop: ${title}.${loses === undefined ? '' : ` It loses ${loses}.`}\n`,
+        );
+    return 0;
   } finally {
     await database.close();
   }
+}
+
+/** One line for each record, as it is found: there may be any number. */
+async function printViolations(
+  url: string,
+  declarations: Declarations,
+  io: Io,
+  json?: boolean,
+): Promise<ExitCode> {
+  let found = 0;
+  await listViolations(url, declarations, (collection, violation) => {
+    found++;
+    const { id, path, message } = violation;
+    io.stdout.write(
+      json
+        ? `${JSON.stringify({ collection, ...violation })}\n`
+        : `${collection} ${id}: ${path} ${message}\n`,
+    );
+  });
+  return found === 0 ? 0 : 1;
 }
 
 function stepDocument({ title, sql, locks, loses, isConcurrent = false }: Step) {

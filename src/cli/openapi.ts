@@ -1,21 +1,21 @@
 import { writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { describeApi } from '../api-description.js';
-import { readConfig } from '../config/config.js';
 import { checkDeclarations } from '../declarations/check-declarations.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
 import { NOBODY } from '../principal.js';
 import { VERSIONS } from '../versions/supported.js';
 import { parse } from './arguments.js';
 import { OutputError, UsageError } from './exit.js';
+import { configOf, fileOf, type Io } from './io.js';
 import { print } from './output.js';
 
 /** Writes the OpenAPI document of the declarations and settings. Throws UsageError, DeclarationError and ConfigError. */
-export async function openApiCommand(args: string[]): Promise<void> {
+export async function openApiCommand(args: string[], io: Io): Promise<void> {
   const { yaml, version, output, json } = parse('openapi', '', args).values;
   if (json && yaml && output === undefined)
     throw new UsageError('--json and --yaml exclude each other without -o FILE', 'openapi');
-  const config = readConfig();
+  const config = configOf(io);
   const declarations = await loadDeclarations(config);
   checkDeclarations(declarations);
   const documents = await describeApi(config, declarations);
@@ -24,11 +24,11 @@ export async function openApiCommand(args: string[]): Promise<void> {
   const text = yaml
     ? stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 })
     : `${JSON.stringify(document)}\n`;
-  if (output === undefined) return void process.stdout.write(text);
+  if (output === undefined) return void io.stdout.write(text);
   try {
-    writeFileSync(output, text);
+    writeFileSync(fileOf(io, output), text);
   } catch (error) {
     throw new OutputError(`${output} cannot be written: ${(error as Error).message}`);
   }
-  print(json, { file: output, version, bytes: Buffer.byteLength(text) }, '');
+  print(io, json, { file: output, version, bytes: Buffer.byteLength(text) }, '');
 }

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as oauth from 'oauth4webapi';
 import { ExitError } from '../exit-error.js';
+import type { Io } from './io.js';
 
 /** How long a user may take. */
 const PATIENCE_MS = 10 * 60_000;
@@ -23,17 +24,17 @@ export interface Session {
 }
 
 /** The authorization code flow with PKCE; the browser returns to a port of this machine (RFC 8252 section 7.3). */
-export async function byBrowser({
-  server,
-  client,
-  scope,
-  options,
-}: Session): Promise<oauth.TokenEndpointResponse> {
+export async function byBrowser(
+  { server, client, scope, options }: Session,
+  { stderr }: Io,
+): Promise<oauth.TokenEndpointResponse> {
   const verifier = oauth.generateRandomCodeVerifier();
   const state = oauth.generateRandomState();
   const listener = createServer();
   listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');
+  // Of connections that cannot be accepted.
+  listener.on('error', () => undefined);
   const redirect = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/callback`;
   const url = new URL(server.authorization_endpoint!);
   url.search = String(
@@ -47,8 +48,8 @@ export async function byBrowser({
       code_challenge_method: 'S256',
     }),
   );
-  process.stderr.write(`Open in a browser: ${url}\n`);
-  if (process.stderr.isTTY) openBrowser(String(url));
+  stderr.write(`Open in a browser: ${url}\n`);
+  if (stderr.isTTY) openBrowser(String(url));
   const timer = AbortSignal.timeout(PATIENCE_MS);
   try {
     const returned = await callbackOf(listener, redirect, timer);
@@ -87,15 +88,13 @@ function callbackOf(
 }
 
 /** The flow for devices without a browser (RFC 8628). */
-export async function byDevice({
-  server,
-  client,
-  scope,
-  options,
-}: Session): Promise<oauth.TokenEndpointResponse> {
+export async function byDevice(
+  { server, client, scope, options }: Session,
+  { stderr }: Io,
+): Promise<oauth.TokenEndpointResponse> {
   const request = await oauth.deviceAuthorizationRequest(server, client, oauth.None(), { scope }, options);
   const device = await oauth.processDeviceAuthorizationResponse(server, client, request);
-  process.stderr.write(`Open ${device.verification_uri} and enter ${device.user_code}\n`);
+  stderr.write(`Open ${device.verification_uri} and enter ${device.user_code}\n`);
   let interval = device.interval ?? 5;
   const end = Date.now() + device.expires_in * 1000;
   while (Date.now() < end) {

@@ -10,57 +10,87 @@ import { loadDeclarations, resourcesOf } from '../declarations/load-declarations
 import { ExitError } from '../exit-error.js';
 import { setUserScopes } from '../issuer/accounts.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
-import { createLog } from '../telemetry/log.js';
 import { parse, subcommandOf } from './arguments.js';
 import { UsageError } from './exit.js';
-import { print } from './output.js';
-import { withDatabase } from './with-database.js';
+import type { Io } from './io.js';
+import { nextLine } from './next-line.js';
+import { ListOutput, print } from './output.js';
+import { logOf, withDatabase } from './with-database.js';
 
 const FIND = readStatements('auth.sql').get('user_of_email')!;
 
-/** Creates users, and sets their passwords and scopes. Throws UsageError and ExitError. */
-export async function usersCommand(args: string[]): Promise<void> {
+const PASSKEYS = readStatements('issuer.sql');
+
+/** Creates users, sets their passwords and scopes, and removes their passkeys. Throws UsageError and ExitError. */
+export async function usersCommand(args: string[], io: Io): Promise<void> {
   const { verb, rest } = subcommandOf('users', args);
-  if (verb === 'create') return create(rest);
-  return verb === 'set-password' ? changePassword(rest) : changeScopes(rest);
+  if (verb === 'create') return create(rest, io);
+  if (verb === 'set-password') return changePassword(rest, io);
+  if (verb === 'set-scopes') return changeScopes(rest, io);
+  return verb === 'passkeys' ? listPasskeys(rest, io) : removePasskeys(rest, io);
 }
 
-async function create(args: string[]): Promise<void> {
+async function create(args: string[], io: Io): Promise<void> {
   const { values, positionals } = parse('users', 'create', args);
   const { name, json } = values;
   const email = onlyEmail(positionals);
-  const scopes = values.scopes?.split(',');
-  const password = await readPassword();
-  await withUsers(async (users, database, config) => {
+  const scopes = values.scopes === undefined ? undefined : scopesIn(values.scopes);
+  const password = await readPassword(io);
+  await withUsers(io, async (users, database, config) => {
     await requireKnown(scopes ?? [], config);
     const { id } = await users.create(users.check({ email, name, password }));
     if (scopes) await setUserScopes(database.db, id, scopes);
-    print(json, { id }, `id:  ${id}\n`);
+    print(io, json, { id }, `id:  ${id}\n`);
   });
 }
 
-async function changePassword(args: string[]): Promise<void> {
+async function changePassword(args: string[], io: Io): Promise<void> {
   const { values, positionals } = parse('users', 'set-password', args);
   const email = onlyEmail(positionals);
-  const password = await readPassword();
-  await withUsers(async (users, database) => {
+  const password = await readPassword(io);
+  await withUsers(io, async (users, database) => {
     const id = await idOf(database, email);
     await setPassword(users, id, password);
-    print(values.json, { id }, '');
+    print(io, values.json, { id }, '');
   });
 }
 
-async function changeScopes(args: string[]): Promise<void> {
+async function changeScopes(args: string[], io: Io): Promise<void> {
   const { values, positionals } = parse('users', 'set-scopes', args);
   const email = onlyEmail(positionals);
-  const scopes = values.scopes.split(',');
-  await withUsers(async (_users, database, config) => {
+  const scopes = scopesIn(values.scopes);
+  await withUsers(io, async (_users, database, config) => {
     await requireKnown(scopes, config);
     const id = await idOf(database, email);
     await setUserScopes(database.db, id, scopes);
-    print(values.json, { id, scopes }, '');
+    print(io, values.json, { id, scopes }, '');
   });
 }
+
+async function listPasskeys(args: string[], io: Io): Promise<void> {
+  const { values, positionals } = parse('users', 'passkeys', args);
+  const email = onlyEmail(positionals);
+  const output = new ListOutput(io, values.json);
+  await withDatabase(io, async (database) => {
+    const rows = await database.db.run(PASSKEYS.get('passkeys_of')!, [await idOf(database, email)]);
+    for (const { id, created } of rows)
+      output.add({ id, created_at: new Date(Number(created) * 1000).toISOString() });
+    output.end();
+  });
+}
+
+async function removePasskeys(args: string[], io: Io): Promise<void> {
+  const { values, positionals } = parse('users', 'remove-passkeys', args);
+  const email = onlyEmail(positionals);
+  await withDatabase(io, async (database) => {
+    const id = await idOf(database, email);
+    const removed = await database.db.run(PASSKEYS.get('remove_passkeys')!, [id]);
+    print(io, values.json, { id, removed: removed.length }, `removed:  ${removed.length}\n`);
+  });
+}
+
+/** An empty list withdraws all scopes. */
+const scopesIn = (list: string): string[] => list.split(',').filter((scope) => scope !== '');
 
 function onlyEmail([email, ...rest]: readonly string[]): string {
   if (email === undefined || rest.length > 0) throw new UsageError('name one email', 'users');
@@ -68,11 +98,12 @@ function onlyEmail([email, ...rest]: readonly string[]): string {
 }
 
 function withUsers(
+  io: Io,
   work: (users: Collection, database: Database, config: Config) => Promise<void>,
 ): Promise<void> {
-  return withDatabase(async (database, config) => {
+  return withDatabase(io, async (database, config) => {
     const declarations = await loadDeclarations(config);
-    await ensureCollections(database, declarations, config.migrate, createLog(config.logLevel));
+    await ensureCollections(database, declarations, config.migrate, logOf(io, config));
     const users = resourcesOf(declarations).find(({ hasPasswords }) => hasPasswords)!;
     await work(openCollection(database.db, users, config.tombstones), database, config);
   });
@@ -91,13 +122,12 @@ async function idOf({ db }: Database, email: string): Promise<string> {
 }
 
 /** From the terminal without showing it, or the first line of the standard input: other users of the machine see arguments. */
-async function readPassword(): Promise<string> {
-  const { stdin, stderr } = process;
+async function readPassword({ stdin, stderr }: Io): Promise<string> {
   if (!stdin.isTTY) return (await text(stdin)).split(/\r?\n/, 1)[0]!;
   stderr.write('Password: ');
   const lines = createInterface({ input: stdin, terminal: true });
   try {
-    return await lines.question('');
+    return await nextLine(lines, '');
   } finally {
     lines.close();
     stderr.write('\n');

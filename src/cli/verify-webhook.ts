@@ -1,20 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { ExitError } from '../exit-error.js';
+import { textOf } from '../text-encoding.js';
 import { type VerifyOptions, verifyWebhook, WebhookError } from '../webhooks/verify.js';
 import { parse } from './arguments.js';
 import { UsageError } from './exit.js';
+import { fileOf, type Io } from './io.js';
 
 /**
  * Verifies a message whose body is on the standard input. Its secrets, one a line, are in WEBHOOK_SECRET or a file: other
  * users of the machine can read arguments. Throws UsageError, and ExitError with the reason when the message is not
  * authentic.
  */
-export async function verifyCommand(args: string[], secretInEnv: string | undefined): Promise<void> {
+export async function verifyCommand(args: string[], io: Io, secretInEnv: string | undefined): Promise<void> {
   const { values } = parse('verify-webhook', '', args);
   const { path, tolerance } = values;
   const scheme = values.scheme as VerifyOptions['scheme'];
-  const linesOf = (file: string | undefined) => (file === undefined ? [] : readLines(file));
+  const linesOf = (file: string | undefined) => (file === undefined ? [] : readLines(io, file));
   const fields = [...(values.header ?? []), ...linesOf(values.headers)];
   const secretFile = values['secret-file'];
   const secrets = secretFile === undefined ? linesIn(secretInEnv ?? '') : linesOf(secretFile);
@@ -24,14 +26,14 @@ export async function verifyCommand(args: string[], secretInEnv: string | undefi
     throw new UsageError('verify-webhook needs WEBHOOK_SECRET or --secret-file', 'verify-webhook');
   if (tolerance !== undefined && !/^\d{1,9}$/.test(tolerance))
     throw new UsageError('--tolerance must be a number of seconds', 'verify-webhook');
-  const body = await buffer(process.stdin);
+  const body = await buffer(io.stdin);
   try {
     const { id, timestamp } = verifyWebhook(body, Object.fromEntries(fields.flatMap(parseField)), secrets, {
       ...(scheme === undefined ? {} : { scheme }),
       ...(path === undefined ? {} : { path }),
       ...(tolerance === undefined ? {} : { toleranceSeconds: Number(tolerance) }),
     });
-    process.stdout.write(`${JSON.stringify({ id: id ?? null, timestamp })}\n`);
+    io.stdout.write(`${JSON.stringify({ id: id ?? null, timestamp })}\n`);
   } catch (error) {
     throw error instanceof WebhookError ? new InvalidMessage(error) : error;
   }
@@ -55,9 +57,9 @@ function parseField(line: string): [name: string, value: string][] {
   return [[name.toLowerCase(), line.slice(colon + 1).trim()]];
 }
 
-function readLines(file: string): string[] {
+function readLines(io: Io, file: string): string[] {
   try {
-    return linesIn(readFileSync(file, 'utf8'));
+    return linesIn(textOf(readFileSync(fileOf(io, file))));
   } catch (error) {
     throw new UsageError(`${file} cannot be read: ${(error as Error).message}`, 'verify-webhook');
   }

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { readConfig } from '../config/config.js';
 import { ExitError, UnavailableError } from '../exit-error.js';
 import { urlOf } from '../process/listen.js';
 import { verifyWebhook, WebhookError } from '../webhooks/verify.js';
 import { parse, subcommandOf } from './arguments.js';
 import { InputError, UsageError } from './exit.js';
+import { configOf, fileOf, type Io } from './io.js';
 import { print } from './output.js';
 
 const MAX_BODY = 4_194_304;
@@ -15,7 +15,7 @@ const TIMEOUT_MS = 10_000;
  * Receives webhooks on this machine, and prints each with the result of its verification. Without a secret it subscribes
  * to the service, and unsubscribes at its end. Throws UsageError, and ExitError if it cannot listen or subscribe.
  */
-export async function webhooksCommand(args: string[], secret: string | undefined): Promise<void> {
+export async function webhooksCommand(args: string[], io: Io, secret: string | undefined): Promise<void> {
   const { verb, rest } = subcommandOf('webhooks', args);
   const { values } = parse('webhooks', verb, rest);
   const { json } = values;
@@ -23,47 +23,62 @@ export async function webhooksCommand(args: string[], secret: string | undefined
     throw new UsageError('--port must be an integer from 0 to 65535', 'webhooks');
   const secrets = secret === undefined ? [] : [secret];
   const server = createServer((req, res) => {
-    receive(req, secrets, json).then(
+    receive(req, secrets, io, json).then(
       (status) => void res.writeHead(status).end(),
       (error: Error) => {
-        process.stderr.write(`plinth: ${error.message}\n`);
+        io.stderr.write(`plinth: ${error.message}\n`);
         res.writeHead(413, { Connection: 'close' }).end();
       },
     );
   });
   await listenOn(server, Number(values.port));
-  const url = urlOf(server, '127.0.0.1');
-  const subscription =
-    secret === undefined ? await subscribe(url, values.service, values.types, values['key-file']) : undefined;
-  if (subscription) secrets.push(subscription.secret);
-  const service = subscription?.service;
-  const text = `Listening on ${url}${service === undefined ? '' : `, subscribed to ${service}`}\n`;
-  print(json, { listening: url, service: service ?? null }, text);
-  await untilSignal();
-  server.close();
-  server.closeAllConnections();
-  await subscription?.end();
+  let subscription: Subscription | undefined;
+  try {
+    const url = urlOf(server, '127.0.0.1');
+    if (secret === undefined)
+      subscription = await subscribe(io, url, values.service, values.types, values['key-file']);
+    if (subscription) secrets.push(subscription.secret);
+    const service = subscription?.service;
+    const text = `Listening on ${url}${service === undefined ? '' : `, subscribed to ${service}`}\n`;
+    print(io, json, { listening: url, service: service ?? null }, text);
+    await untilSignal(io);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+    await subscription?.end();
+  }
+}
+
+function untilSignal({ process }: Io): Promise<void> {
+  if (!process) throw new ExitError('only a signal to a process of its own ends this command');
+  return process.untilSignal();
 }
 
 function listenOn(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (error) => reject(new ExitError(`cannot listen on port ${port}: ${error.message}`)));
+    // Later errors are of connections that cannot be accepted.
+    server.on('error', (error) => reject(new ExitError(`cannot listen on port ${port}: ${error.message}`)));
     server.listen(port, '127.0.0.1', resolve);
   });
 }
 
 /** Prints a message, and returns the status of the response. */
-async function receive(req: IncomingMessage, secrets: readonly string[], json: boolean): Promise<number> {
+async function receive(
+  req: IncomingMessage,
+  secrets: readonly string[],
+  io: Io,
+  json: boolean,
+): Promise<number> {
   const bytes = await bodyOf(req);
   const body = bytes.toString('utf8');
   try {
     const { id } = verifyWebhook(bytes, req.headers, secrets);
-    print(json, { verified: true, id: id ?? null, body }, `verified ${id} ${body}\n`);
+    print(io, json, { verified: true, id: id ?? null, body }, `verified ${id} ${body}\n`);
     return 204;
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;
     const { code, message } = error;
-    print(json, { verified: false, code, message, body }, `REJECTED ${code}: ${message} ${body}\n`);
+    print(io, json, { verified: false, code, message, body }, `REJECTED ${code}: ${message} ${body}\n`);
     return 400;
   }
 }
@@ -87,13 +102,14 @@ interface Subscription {
 
 /** Creates a webhook in the service: that of --service, or the one that the settings of this environment describe. */
 async function subscribe(
+  io: Io,
   url: string,
   service: string | undefined,
   types: string | undefined,
   keyFile: string | undefined,
 ): Promise<Subscription> {
-  const base = service ?? `http://127.0.0.1:${readConfig().port}`;
-  const key = keyFile === undefined ? {} : { 'X-API-Key': readKey(keyFile) };
+  const base = service ?? `http://127.0.0.1:${configOf(io).port}`;
+  const key = keyFile === undefined ? {} : { 'X-API-Key': readKey(io, keyFile) };
   const fields = { url, description: 'plinth webhooks listen', types: types?.split(',') ?? ['*'] };
   const response = await request(`${base}/webhooks`, {
     method: 'POST',
@@ -112,9 +128,9 @@ async function subscribe(
   };
 }
 
-function readKey(file: string): string {
+function readKey(io: Io, file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim();
+    return readFileSync(fileOf(io, file), 'utf8').trim();
   } catch (error) {
     throw new InputError(`${file} cannot be read: ${(error as Error).message}`);
   }
@@ -137,10 +153,4 @@ function reasonOf(result: Record<string, unknown>, status: number): string {
   };
   if (errors) return errors.map(({ path, message }) => `${path} ${message}`).join('; ');
   return `${status} ${error?.message ?? ''}`.trim();
-}
-
-function untilSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
-  });
 }

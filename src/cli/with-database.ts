@@ -1,18 +1,20 @@
-import { type Config, readConfig } from '../config/config.js';
+import type { Config } from '../config/config.js';
 import { problemOf } from '../db/database-errors.js';
 import { type Database, openDatabase } from '../db/open.js';
 import { type Failure, Problem } from '../errors/problem.js';
 import { ExitError, UnavailableError } from '../exit-error.js';
-import { createLog } from '../telemetry/log.js';
-import { exitOnSignals } from './exit.js';
+import { createLog, type Log } from '../telemetry/log.js';
+import { readableLines } from '../telemetry/readable-lines.js';
+import { configOf, type Io } from './io.js';
 
 /** Runs work on the database, also on the embedded one of a running service. Throws ExitError for a Problem. */
 export async function withDatabase(
+  io: Io,
   work: (database: Database, config: Config) => Promise<void>,
-  config: Config = readConfig(),
+  config: Config = configOf(io),
 ): Promise<void> {
-  exitOnSignals();
-  const database = await openDatabase(config, createLog(config.logLevel), { join: true });
+  io.process?.exitOnSignals();
+  const database = await openDatabase(config, logOf(io, config), { join: true });
   try {
     await work(database, config);
   } catch (error) {
@@ -21,6 +23,11 @@ export async function withDatabase(
   } finally {
     await database.close();
   }
+}
+
+/** The log of a command: its results are on the standard output. */
+export function logOf({ stderr }: Io, { logLevel }: Config): Log {
+  return createLog(logLevel, stderr.isTTY ? readableLines(stderr) : stderr);
 }
 
 /** A Problem as the end of a command; a 503 is one of the database. */

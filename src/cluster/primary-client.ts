@@ -22,14 +22,14 @@ export interface PrimaryClient extends Primary {
 const COLLECT_MS = 3 * RESPONSE_MS;
 
 /** Executes the orders of the primary from now on. */
-export function joinPrimary(orders: Orders): PrimaryClient {
+export function joinPrimary(orders: Orders, collectMs = COLLECT_MS): PrimaryClient {
   let requests = 0;
   let onCollected: ((request: number, metrics: readonly unknown[]) => void) | undefined;
 
   const requestAll = (): Promise<readonly unknown[]> =>
     new Promise((resolve, reject) => {
       const current = ++requests;
-      const timer = setTimeout(() => reject(new Error('the primary did not respond in time')), COLLECT_MS);
+      const timer = setTimeout(() => reject(new Error('the primary did not respond in time')), collectMs);
       onCollected = (request, metrics) => {
         if (request !== current) return;
         clearTimeout(timer);

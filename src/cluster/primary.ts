@@ -1,11 +1,16 @@
 import type { Worker } from 'node:cluster';
 import type { Config } from '../config/config.js';
+import { withBulkConnection } from '../db/bulk-connection.js';
+import type { Run } from '../db/db.js';
 import { openPrepared, prepareDatabase, type Server } from '../db/open.js';
+import { reportFaults } from '../db/start-faults.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
 import { freePort } from '../process/listen.js';
 import { type Stoppable, stopOnSignals } from '../process/signals.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
 import type { Log } from '../telemetry/log.js';
+import { fitOpenFiles } from '../transport/open-files.js';
+import { waitInPublic } from '../waiting-server.js';
 import type { Order, Report } from './messages.js';
 import { MetricsCollector } from './metrics-collector.js';
 import { Supervisor, sendTo } from './supervisor.js';
@@ -14,13 +19,17 @@ import { Supervisor, sendTo } from './supervisor.js';
 const GRACE_MS = 15_000;
 
 /**
- * Runs the configured number of workers on one port and returns their URL: prepares the database for all of them,
+ * Runs the configured number of workers on one port, and returns their URL and access to their database: prepares the database for all of them,
  * replaces workers that end, passes signals on and collects metrics. Throws what prevents the start.
  */
-export async function runPrimary(config: Config, log: Log, isQuiet: boolean): Promise<string> {
+export async function runPrimary(
+  config: Config,
+  log: Log,
+  isQuiet: boolean,
+): Promise<{ readonly url: string; readonly run: Run }> {
   let running: Stoppable | undefined;
   stopOnSignals(() => running, log, isQuiet);
-  const workers = new Workers(config.maintenance);
+  const workers = new Workers(config.maintenance, config.port);
   process.on('SIGHUP', () => workers.sendAll({ order: 'reload' }));
   process.on('SIGUSR2', () => {
     if (!running) return;
@@ -28,8 +37,9 @@ export async function runPrimary(config: Config, log: Log, isQuiet: boolean): Pr
     log.warn(on ? 'maintenance begins' : 'maintenance ends');
   });
 
-  // Workers that start later need the number.
-  const port = await freePort({ host: config.host, port: config.port, setting: 'PORT' });
+  // Before anything is prepared. With 0, the first worker finds a port.
+  if (config.port !== 0) await freePort({ host: config.host, port: config.port, setting: 'PORT' });
+  await waitInPublic(fitOpenFiles(config, log), log);
   const database = await prepareDatabase(config, log);
   await prepareCollections(config, database, log);
   const supervisor = new Supervisor(
@@ -37,7 +47,7 @@ export async function runPrimary(config: Config, log: Log, isQuiet: boolean): Pr
       count: config.workers,
       env: () => ({
         DATABASE_URL: database.url,
-        PORT: String(port),
+        PORT: String(workers.port),
         MAINTENANCE: workers.maintenance ? 'on' : 'off',
       }),
       onStart: (worker) => workers.add(worker),
@@ -57,7 +67,9 @@ export async function runPrimary(config: Config, log: Log, isQuiet: boolean): Pr
     stop: () => supervisor.stop().finally(() => database.close()),
     abandon: () => supervisor.kill(),
   };
-  return workers.url;
+  const run: Run = (text, args) =>
+    withBulkConnection(database.url, config, (connection) => connection.run(text, args));
+  return { url: workers.url, run };
 }
 
 /** The running workers, the orders to them and their reports. */
@@ -69,7 +81,11 @@ class Workers {
     ({ id }, order) => sendTo(this.#workers.get(id), order),
   );
 
-  constructor(public maintenance: boolean) {}
+  constructor(
+    public maintenance: boolean,
+    /** The port of the next worker. With 0, Node has workers share the port that the first one found. */
+    public port: number,
+  ) {}
 
   add(worker: Worker): void {
     this.#workers.set(worker.id, worker);
@@ -93,7 +109,11 @@ class Workers {
   receive(worker: Worker, report: Report): void {
     if (report.report === 'metrics') this.#collector.receive(worker, report.request, report.metrics);
     else if (report.report === 'collect') void this.#respond(worker, report.request);
-    else {
+    else if (this.url !== '' && report.url !== this.url) {
+      // No worker listened any more when this one did, so that it found another port. The next ones need the number.
+      this.port = Number(new URL(this.url).port);
+      worker.process.kill('SIGKILL');
+    } else {
       this.url = report.url;
       // It may have changed while the worker started.
       sendTo(worker, { order: 'maintenance', on: this.maintenance });
@@ -109,7 +129,10 @@ class Workers {
 async function prepareCollections(config: Config, server: Server, log: Log): Promise<void> {
   const database = await openPrepared({ ...config, databaseUrl: server.url }, log, {});
   try {
-    await ensureCollections(database, await loadDeclarations(config), config.migrate, log);
+    const declarations = await loadDeclarations(config);
+    await ensureCollections(database, declarations, config.migrate, log);
+    const names = declarations.collections.map(({ name }) => name);
+    await reportFaults(database.db.run, names, config, log);
   } catch (error) {
     await server.close();
     throw error;

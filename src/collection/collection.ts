@@ -1,9 +1,10 @@
 import type { Db, Run } from '../db/db.js';
 import type { Json } from '../json.js';
+import { PLAIN_QUERY } from './extended-query.js';
 import { openQueries, type Queries } from './queries.js';
 import { openReads, type Reads } from './reads.js';
 import type { Resource } from './resource.js';
-import { Statements } from './sql-templates.js';
+import { isTemplated, Statements } from './sql-templates.js';
 import { compileInput, type Origin, type Present, type ValidatedInput } from './validated-input.js';
 import { openWrites, type Writes } from './writes.js';
 
@@ -29,8 +30,7 @@ export function openCollection(db: Db, resource: Resource, tombstones: boolean):
   return {
     resource,
     check: compileInput(resource),
-    ...openReads(db, resource.name, statements),
-    ...openQueries(db, resource),
+    ...openListing(db, resource, statements),
     ...openLocks(db, statements),
     ...openWrites(db, resource, statements),
   };
@@ -39,8 +39,26 @@ export function openCollection(db: Db, resource: Resource, tombstones: boolean):
 /** The same collection, read from a replica. */
 export function onReplica(collection: Collection, db: Db, tombstones: boolean): Collection {
   const { resource } = collection;
-  const reads = openReads(db, resource.name, new Statements(resource, tombstones, db.engine));
-  return { ...collection, ...reads, ...openQueries(db, resource) };
+  return { ...collection, ...openListing(db, resource, new Statements(resource, tombstones, db.engine)) };
+}
+
+/** Reads and queries. A list without a statement of its own is read as a query. */
+function openListing(db: Db, resource: Resource, statements: Statements): Reads & Queries {
+  const reads = openReads(db, resource.name, statements);
+  const queries = openQueries(db, resource);
+  return {
+    ...reads,
+    ...queries,
+    page: async (selection, limit, offset, run) => {
+      if (isTemplated(selection)) return reads.page(selection, limit, offset, run);
+      const { total, ...records } = await queries.query(PLAIN_QUERY, selection, { limit, offset }, run);
+      return { ...records, total: total! };
+    },
+    stream: (selection, consume) =>
+      isTemplated(selection)
+        ? reads.stream(selection, consume)
+        : queries.streamMatching(PLAIN_QUERY, selection, consume),
+  };
 }
 
 function openLocks(db: Db, statements: Statements): Pick<Collection, 'lock' | 'belongs'> {

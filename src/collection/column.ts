@@ -1,4 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../json.js';
+import { instantOf } from '../validation/times.js';
 
 /** A value as the database stores it in a column. */
 export type ColumnValue = string | number | boolean | null | readonly (string | number)[] | JsonObject;
@@ -19,24 +20,34 @@ export interface Column {
   readonly type: ColumnType;
   /** Whether the field's values are points in time (RFC 3339); the column has them in UTC. */
   readonly isInstant: boolean;
+  /** The format of the field's texts, if it is one of dates, times and durations. */
+  readonly format?: string | undefined;
+  /** Whether an index has the whole values, so that their length is limited. A searched text is in parts in its index. */
+  readonly isIndexed: boolean;
 }
 
 /** The column of fields that no response contains, as a JSON object. */
-export const WRITE_ONLY: Column = { name: 'write_only', type: 'jsonb', isInstant: false };
+export const WRITE_ONLY: Column = { name: 'write_only', type: 'jsonb', isInstant: false, isIndexed: false };
 
 /** Bytes of a text that an index can hold. */
 export const MAX_INDEXED_BYTES = 2000;
 
-/** The value of a column from a valid value of its field. Undefined: it is too long for an index. */
-export function columnValue({ type, isInstant }: Column, value: Json | undefined): ColumnValue | undefined {
+/**
+ * The value of a column from a valid value of its field, and none from a stored text that is no point in time. Undefined: it
+ * is too long for an index.
+ */
+export function columnValue(
+  { isInstant, isIndexed }: Column,
+  value: Json | undefined,
+): ColumnValue | undefined {
   if (value === undefined || value === null) return null;
-  if (isInstant) return instantOf(value as string);
+  if (isInstant) return instantOf(value as string) ?? null;
   if (Array.isArray(value)) {
     const list = value as readonly (string | number)[];
     return list.every(fitsIndex) ? (list.length === 0 ? null : list) : undefined;
   }
   const scalar = value as string | number | boolean;
-  return type !== 'text' || fitsIndex(scalar) ? scalar : undefined;
+  return !isIndexed || fitsIndex(scalar) ? scalar : undefined;
 }
 
 /** A column's value as the parameter of a statement; a list as its JSON text. */
@@ -67,13 +78,6 @@ export function assignmentSql({ name, type }: Column, value: string): string {
   return type === 'jsonb'
     ? `${name} = jsonb_strip_nulls(coalesce(current.${name}, '{}') || ${value})`
     : `${name} = ${value}`;
-}
-
-/** A point in time in UTC with milliseconds, so that texts compare as times. */
-export function instantOf(value: string): string {
-  // A leap second is the second after it, as in PostgreSQL.
-  const text = value.replace(/:60(?=[.Zz+-])/, ':59');
-  return new Date(new Date(text).getTime() + (text === value ? 0 : 1000)).toISOString();
 }
 
 function fitsIndex(value: string | number | boolean): boolean {

@@ -6,23 +6,37 @@ import {
 } from '../db/database-errors.js';
 import type { Problem } from '../errors/problem.js';
 import { duplicate, referenced, unknownReference } from '../errors/record-errors.js';
-import { type Resource, referenceName, uniqueName } from './resource.js';
+import { type ObjectName, referenceName, uniqueName } from './object-names.js';
+import type { Resource } from './resource.js';
 
-/** The 409 or 422 for a declared constraint that a write violates; undefined for any other error. */
-export function constraintProblem(error: unknown, resource: Resource): Problem | undefined {
+/** The 409 for a unique value, or the 422 for a reference, that creating or changing a record violates; undefined: neither. */
+export function writeProblem(error: unknown, resource: Resource): Problem | undefined {
   const { name, columns, unique, references } = resource;
   const violation = databaseErrorOf(error);
+  const isViolated = ({ all }: ObjectName) => all.includes(violation?.constraint_name ?? '');
   const column = (field: string) => columns.get(field)!.name;
+  // The constraints of a collection that another service has renamed are named for its new name.
+  const isAbout = (field: string) => violatedColumn(violation) === column(field);
   if (violation?.code === UNIQUE_VIOLATION) {
-    const found = unique.find(({ field }) => uniqueName(name, column(field)) === violation.constraint_name);
+    const found =
+      unique.find(({ field }) => isViolated(uniqueName(name, column(field)))) ??
+      unique.find(({ field }) => isAbout(field));
     return found && duplicate(found.field, found.code);
   }
-  if (violation?.code !== FOREIGN_KEY_VIOLATION && violation?.code !== RESTRICT_VIOLATION) return undefined;
-  const found = references.find(
-    ({ field }) => referenceName(name, column(field)) === violation.constraint_name,
-  );
-  // Of another collection: its records refer to this one.
-  return found
-    ? unknownReference(found.field, found.singular)
-    : referenced(resource.singular, violation.table_name ?? '');
+  if (violation?.code !== FOREIGN_KEY_VIOLATION) return undefined;
+  const found =
+    references.find(({ field }) => isViolated(referenceName(name, column(field)))) ??
+    references.find(({ field }) => isAbout(field));
+  return found && unknownReference(found.field, found.singular);
+}
+
+/** The column of a violated constraint, which the detail of the error names in any language: `(email)=(a@b.c)`. */
+const violatedColumn = (violation: { readonly detail?: string } | undefined): string | undefined =>
+  /\((\w+)(?: COLLATE "C")?\)=\(/.exec(violation?.detail ?? '')?.[1];
+
+/** The 409 for a record that cannot be deleted because others refer to it, of its own collection as well; undefined: another error. */
+export function removalProblem(error: unknown, { singular }: Resource): Problem | undefined {
+  const violation = databaseErrorOf(error);
+  const isReferenced = violation?.code === FOREIGN_KEY_VIOLATION || violation?.code === RESTRICT_VIOLATION;
+  return isReferenced ? referenced(singular, violation.table_name ?? '') : undefined;
 }

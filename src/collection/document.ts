@@ -57,7 +57,17 @@ export const DOCUMENT_SQL = {
   document: `case when octet_length(doc) > ${LARGE_DOCUMENT_BYTES} then '{"id":"' || id || '",' || octet_length(doc) else doc end`,
   /** A deleted record is represented by its id. */
   tombstone: `'{"id":"' || id || '"}'`,
+  /** A document without what every write changes, as `unchangedPart` makes it. */
+  unchanged: `regexp_replace(doc, ',"updated_at":"[^"]*","_version":\\d+\\}$', '')`,
 };
+
+/** The text of a document up to what every write changes, from its text up to the version. */
+export const unchangedPart = (head: string, updatedAt: string): string =>
+  head.slice(0, -`,"updated_at":"${updatedAt}","_version":`.length);
+
+/** The text of a document up to the version, with another time of the last change. */
+export const changedHead = (head: string, from: string, to: string): string =>
+  `${unchangedPart(head, from)},"updated_at":"${to}","_version":`;
 
 /** The records that a statement found, and the ids of those that are too large to be read together with others. */
 export interface FoundRecords {

@@ -1,6 +1,9 @@
 import { invalidQuery } from '../errors/query-errors.js';
 import { parseUuid } from '../uuid.js';
-import { type Column, instantOf } from './column.js';
+import { instantOf, TIME_FORMATS } from '../validation/times.js';
+import type { Column } from './column.js';
+import { normalizedText } from './normalized-text.js';
+import { readConditionName } from './query-names.js';
 import type { Resource } from './resource.js';
 
 export const OPERATORS = [
@@ -28,7 +31,7 @@ export interface Condition {
 }
 
 const MAX_CONDITIONS = 20;
-const MAX_VALUES = 100;
+export const MAX_VALUES = 100;
 const COMPARISONS: readonly Operator[] = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'null'];
 
 /** The operators of each field that lists can be filtered by. */
@@ -58,9 +61,9 @@ export function readFilter(given: URLSearchParams, resource: Resource): Conditio
   if (names.length > MAX_CONDITIONS)
     throw invalidQuery('filter', `has more than ${MAX_CONDITIONS} conditions`);
   return names.map((name) => {
-    const [, field, operator = 'eq'] = /^filter\[([^\]]*)\](?:\[([^\]]*)\])?$/.exec(name) ?? [];
-    if (field === undefined)
-      throw invalidQuery(name, 'must be like filter[field] or filter[field][operator]');
+    const named = readConditionName(name);
+    if (!named) throw invalidQuery(name, 'must be like filter[field] or filter[field][operator]');
+    const { field, operator } = named;
     const operators = fields.get(field);
     if (!operators)
       throw invalidQuery(
@@ -70,27 +73,40 @@ export function readFilter(given: URLSearchParams, resource: Resource): Conditio
     if (!(operators as readonly string[]).includes(operator))
       throw invalidQuery(name, `must have one of the operators ${operators.join(', ')}`);
     const column = resource.columns.get(field)!;
-    const all = given.getAll(name);
+    const part = PARTS[operator as Operator];
+    const normalized = (text: string) =>
+      column.type === 'text' && operator !== 'null'
+        ? normalizedText(resource, field, text, part ?? 'whole')
+        : text;
+    const read = (text: string) => readValue(name, column, normalized(text), part !== undefined);
     return {
       field,
       column,
       operator: operator as Operator,
-      values: valuesOf(name, operator as Operator, column, all),
+      values: valuesOf(name, operator as Operator, given.getAll(name), read),
     };
   });
 }
 
+/** What the values of an operator are of the texts that they are compared with, unless they are the whole. */
+const PARTS: Partial<Record<Operator, 'start' | 'any'>> = { prefix: 'start', contains: 'any' };
+
 const listed = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));
 
 /** The list of `in` is separated by commas, or one parameter for each value. */
-function valuesOf(name: string, operator: Operator, column: Column, given: readonly string[]): string[] {
+function valuesOf(
+  name: string,
+  operator: Operator,
+  given: readonly string[],
+  read: (text: string) => string,
+): string[] {
   if (operator !== 'in') {
     if (given.length > 1) throw invalidQuery(name, 'must be given once');
-    return [operator === 'null' ? flagOf(name, given[0]!) : readValue(name, column, given[0]!)];
+    return [operator === 'null' ? flagOf(name, given[0]!) : read(given[0]!)];
   }
   const values = given.length === 1 ? given[0]!.split(',') : given;
   if (values.length > MAX_VALUES) throw invalidQuery(name, `has more than ${MAX_VALUES} values`);
-  return values.map((value) => readValue(name, column, value));
+  return values.map(read);
 }
 
 function flagOf(name: string, text: string): string {
@@ -98,8 +114,8 @@ function flagOf(name: string, text: string): string {
   return text;
 }
 
-/** A value as the text of the column's type. */
-function readValue(name: string, { type, isInstant }: Column, text: string): string {
+/** A value as the text of the column's type. `isPart`: it is compared with a part of the stored text. */
+function readValue(name: string, { type, format }: Column, text: string, isPart: boolean): string {
   if (text.includes('\0')) throw invalidQuery(name, 'must not contain U+0000');
   switch (type.replace('[]', '')) {
     case 'double precision':
@@ -114,9 +130,20 @@ function readValue(name: string, { type, isInstant }: Column, text: string): str
       return id;
     }
     default:
-      if (!isInstant) return text;
-      if (Number.isNaN(Date.parse(text)) || !/^\d{4}-/.test(text))
-        throw invalidQuery(name, 'must be a time as in RFC 3339');
-      return instantOf(text);
+      return format === undefined || isPart ? text : readTime(name, format, text);
   }
 }
+
+/** A date, a time or a duration. A date alone is the start of the day in UTC, as forms of browsers send it. */
+function readTime(name: string, format: string, text: string): string {
+  const isDate = TIME_FORMATS.date!(text);
+  const value = format === 'date-time' ? instantOf(isDate ? `${text}T00:00:00Z` : text) : text;
+  if (value === undefined || !TIME_FORMATS[format]!(value))
+    throw invalidQuery(
+      name,
+      `must be a ${format} as in RFC 3339${ZONED.has(format) ? ', with its zone' : ''}`,
+    );
+  return value;
+}
+
+const ZONED: ReadonlySet<string> = new Set(['date-time', 'time']);

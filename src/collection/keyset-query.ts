@@ -1,8 +1,9 @@
 import { invalidQuery } from '../errors/query-errors.js';
-import { type ExtendedQuery, readFields, readInclude, readSorts } from './extended-query.js';
+import { type ExtendedQuery, listIn, readFields, readInclude, readSorts } from './extended-query.js';
 import { readFilter } from './filter.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { DEFAULT_LIMIT, MAX_LIMIT, MAX_SEARCH } from './list-query.js';
+import { searchedTexts } from './normalized-text.js';
 import type { Resource } from './resource.js';
 import type { Selection } from './sql-templates.js';
 
@@ -31,14 +32,14 @@ export function keysetParameters({ searchable }: Resource): string[] {
 export function readKeysetQuery(query: string, resource: Resource, parent?: string): KeysetQuery {
   const given = new URLSearchParams(query);
   requireSingle(given);
-  const sort = given.get('sort');
+  const sort = listIn(given, 'sort');
   const sorts =
-    sort === null ? [{ field: 'created_at', direction: resource.direction }] : readSorts(sort, resource);
+    sort === undefined ? [{ field: 'created_at', direction: resource.direction }] : readSorts(sort, resource);
   const extended: ExtendedQuery = {
     conditions: readFilter(given, resource),
     sorts,
-    fields: readFields(given.get('fields'), resource),
-    include: readInclude(given.get('include'), resource),
+    fields: readFields(listIn(given, 'fields'), resource),
+    include: readInclude(listIn(given, 'include'), resource),
     count: readCount(given.get('count')),
   };
   const search = readSearch(given.get('search'));
@@ -46,7 +47,7 @@ export function readKeysetQuery(query: string, resource: Resource, parent?: stri
   const selection: Selection = {
     sort: first!.field,
     order: first!.direction,
-    search,
+    search: searchedTexts(resource, search),
     ...(parent === undefined ? {} : { parent }),
   };
   const keyset = keysetOf(resource, sorts);
@@ -64,7 +65,7 @@ export function readKeysetQuery(query: string, resource: Resource, parent?: stri
   };
 }
 
-const SINGLE = ['after', 'before', 'limit', 'sort', 'search', 'fields', 'include', 'count'];
+const SINGLE = ['after', 'before', 'limit', 'search', 'count'];
 
 function requireSingle(given: URLSearchParams): void {
   const repeated = SINGLE.find((name) => given.getAll(name).length > 1);

@@ -42,7 +42,7 @@ from (
 
 /** Whether the statement is one of few, whose plan does not depend on its parameters. */
 export const isPlain = ({ keyset, extended, selection }: KeysetQuery): boolean =>
-  keyset.keys.length === 0 && extended.conditions.length === 0 && selection.search === '';
+  keyset.keys.length === 0 && extended.conditions.length === 0 && selection.search.length === 0;
 
 /** A whole collection is not counted: triggers record its number. */
 function totalSql({ name }: Resource, { extended }: KeysetQuery, where: string): string {

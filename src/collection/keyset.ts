@@ -47,7 +47,7 @@ export interface Position {
 /** Identifies a list with its restriction and its order; cursors contain it. */
 export function listIdentity({ name }: Resource, query: ExtendedQuery, selection: Selection): string {
   const conditions = query.conditions.map(({ field, operator, values }) => [field, operator, values]);
-  const parts = [name, selection.parent ?? null, selection.search, query.sorts, conditions];
+  const parts = [name, selection.parent ?? null, selection.search.join('\n'), query.sorts, conditions];
   return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 12);
 }
 

@@ -8,15 +8,27 @@ export type ListKind = 'all' | 'counted' | 'deep' | 'of_parent' | 'matching' | '
 
 /** Bytes of the documents of a page that is built in memory. A larger one, or one with a large document, is streamed. */
 export const MAX_PAGE_BYTES = 1_048_576;
-/** What a page's statement returns instead of documents that are to be streamed. */
-export const STREAMED = '!';
+/** What a statement returns instead of documents that are too large. A page's statement appends the ids of its records. */
+export const TOO_LARGE = '!';
 
-/** The documents of a page, or STREAMED. A large document never becomes part of the text. */
+/** The documents of a page, or TOO_LARGE and the ids of its records. A large document never becomes part of the text. */
 export const documentsOf = (order: string) => `case
     when max(octet_length(record.doc)) > ${LARGE_DOCUMENT_BYTES} or sum(octet_length(record.doc)) > ${MAX_PAGE_BYTES}
-    then '${STREAMED}'
+    then '${TOO_LARGE}' || string_agg(record.id::text, ',' order by ${order})
     else string_agg(record.doc, ',' order by ${order}) filter (where octet_length(record.doc) <= ${LARGE_DOCUMENT_BYTES})
   end`;
+
+/** The records of a page: their documents, separated by commas; or their ids, if the documents are too large for one text. */
+export type PageRecords =
+  | { readonly docs: string; readonly ids: undefined }
+  | { readonly docs: undefined; readonly ids: readonly string[] };
+
+/** Reads the text that a statement made with `documentsOf`. */
+export function pageRecordsOf(text: string | null): PageRecords {
+  return text?.startsWith(TOO_LARGE)
+    ? { docs: undefined, ids: text.slice(TOO_LARGE.length).split(',') }
+    : { docs: text ?? '', ids: undefined };
+}
 
 /** The first record, oldest first, and the length of a page of `$1` records at offset `$2`. */
 const POSITIONS = {

@@ -1,4 +1,14 @@
-import { EXTENDED_PARAMETERS, type ExtendedQuery, readExtended } from './extended-query.js';
+import {
+  EXTENDED_PARAMETERS,
+  type ExtendedQuery,
+  findSorts,
+  isSingleSort,
+  readExtended,
+  readSorts,
+  type SortKey,
+} from './extended-query.js';
+import { searchedTexts } from './normalized-text.js';
+import { escapeName, splitNames } from './query-names.js';
 import type { Resource } from './resource.js';
 import type { Selection } from './sql-templates.js';
 
@@ -11,6 +21,8 @@ export interface ListQuery {
   readonly page: number;
   readonly limit: number;
   readonly selection: Selection;
+  /** The text that is searched for, as it was given. */
+  readonly search: string;
   /** The given ones of sort, order and search, in their effective form, as links repeat them: `&sort=name`. */
   readonly suffix: string;
   /** What is queried besides these; undefined: nothing. */
@@ -36,26 +48,32 @@ export function listParameters({ list, sortable, searchable }: Resource): string
 }
 
 /**
- * Reads a query. Each of the five parameters of the specification has an effective value for any text. Throws 400 for
- * anything invalid in the others.
+ * Reads a query. Each of the five parameters of the specification has an effective value for any text, unless the query was
+ * made from another form (`isTranslated`), whose keys are all meant. Throws 400 for anything invalid in the others.
  */
-export function readListQuery(query: string, resource: Resource, parent?: string): ListQuery {
+export function readListQuery(
+  query: string,
+  resource: Resource,
+  parent?: string,
+  isTranslated = false,
+): ListQuery {
   const given = new URLSearchParams(query);
   const parameters = listParameters(resource);
   const isSortable = parameters.includes('sort');
-  const sort = given.get('sort') ?? '';
   const order = given.get('order');
   const search = resource.searchable.length === 0 ? '' : cut(given.get('search') ?? '');
+  const { sort, sorts } = readOrder(given.get('sort'), resource, isTranslated);
   const selection: Selection = {
-    sort: resource.sortable.includes(sort) ? sort : 'created_at',
+    sort: sort ?? 'created_at',
     order: isSortable && (order === 'asc' || order === 'desc') ? order : resource.direction,
-    search,
+    search: searchedTexts(resource, search),
     ...(parent === undefined ? {} : { parent }),
   };
-  const extended = readExtended(given, resource);
+  const extended = readExtended(given, resource, sorts);
   const repeated = (['sort', 'order', 'search'] as const).filter(
     (name) => parameters.includes(name) && given.has(name),
   );
+  const effective = { sort: escapeName(selection.sort), order: selection.order, search };
   return {
     parameters,
     paged: given.has('page') || given.has('limit'),
@@ -66,11 +84,26 @@ export function readListQuery(query: string, resource: Resource, parent?: string
       MAX_LIMIT,
     ),
     selection,
+    search,
     extended,
     suffix: extended
       ? suffixOf(given)
-      : repeated.map((name) => `&${name}=${encodeURIComponent(selection[name])}`).join(''),
+      : repeated.map((name) => `&${name}=${encodeURIComponent(effective[name])}`).join(''),
   };
+}
+
+/** One field whose direction is in `order`, or several keys; neither: the order is the default. Throws 400 if all keys are meant. */
+function readOrder(
+  text: string | null,
+  resource: Resource,
+  isTranslated: boolean,
+): { readonly sort?: string; readonly sorts?: readonly SortKey[] } {
+  if (text === null) return {};
+  const names = splitNames(text);
+  const keys = isTranslated ? readSorts(names, resource) : findSorts(names, resource);
+  if (keys === undefined) return {};
+  if (isSingleSort(names)) return { sort: keys[0]!.field };
+  return resource.hasOneSort && !isTranslated ? {} : { sorts: keys };
 }
 
 /** The parameters besides `page` and `limit`, as links repeat them. */

@@ -9,7 +9,7 @@ import type { ExtendedQuery } from './extended-query.js';
 import type { Condition } from './filter.js';
 import type { KeysetQuery } from './keyset-query.js';
 import { isPlain, keysetSql } from './keyset-sql.js';
-import { STREAMED } from './list-orders.js';
+import { type PageRecords, pageRecordsOf, TOO_LARGE } from './list-orders.js';
 import { idsSql, pageSql, type QueryStatement, referringSql, streamSql } from './query-sql.js';
 import type { PageBounds } from './reads.js';
 import type { StoredRecord } from './record.js';
@@ -17,13 +17,11 @@ import type { Resource } from './resource.js';
 import type { Selection } from './sql-templates.js';
 
 /** A page of a query. */
-export interface QueriedPage {
+export type QueriedPage = PageRecords & {
   /** Undefined with `count=none`. */
   readonly total: number | undefined;
   readonly rows: number;
-  /** The documents, separated by commas; undefined: they are too large for one response. */
-  readonly docs: string | undefined;
-}
+};
 
 /** A page between cursors. */
 export interface KeysetPage {
@@ -51,42 +49,40 @@ export interface Queries {
     conditions: readonly Condition[],
     selection: Selection,
     limit: number,
-    run: Run,
+    run?: Run,
   ): Promise<string[]>;
-  /** The documents of the records that refer to some by a column, at most `limit` each, separated by commas. */
+  /**
+   * The documents of the records whose column has one of these ids, at most `limit` for each, separated by commas; undefined:
+   * the documents are too large for one response.
+   */
   referring(
     column: string,
     ids: readonly string[],
     limit: number,
     run?: Run,
-  ): Promise<ReadonlyMap<string, string>>;
+  ): Promise<ReadonlyMap<string, string> | undefined>;
 }
 
 /** SQLSTATE of a statement that took longer than it may. */
 const TIMEOUT = '57014';
 
-/** Requests for the same query share a statement while it waits. Few searches may wait, since they may cost much. */
-const QUERIES = {
+/** Requests for the same page share a statement while it waits. */
+const PAGES = {
   max: 1,
   inFlight: 2,
-  waiting: 256,
-  keyOf: ({ text, args }: QueryStatement) => [text, ...args].join('\n'),
+  waiting: 2000,
+  keyOf: ({ text, args }: QueryStatement) => JSON.stringify([text, ...args]),
 };
 
-const PAGES = { ...QUERIES, waiting: 2000 };
-
 export function openQueries(db: Db, resource: Resource): Queries {
-  const shared = createBatcher<QueryStatement, readonly Row[]>(
-    { ...QUERIES, sharing: sharing(db.metrics, 'query', resource.name) },
-    async ([query]) => [await db.query(query!.text, query!.args)],
-  );
+  const queries = sharing(db.metrics, 'query', resource.name);
   const pages = createBatcher<QueryStatement, readonly Row[]>(
     { ...PAGES, sharing: sharing(db.metrics, 'page', resource.name) },
     async ([query]) => [await db.run(query!.text, query!.args)],
   );
-  const read = async (query: QueryStatement, run?: Run): Promise<readonly Row[]> => {
+  const read = async ({ text, args }: QueryStatement, run?: Run): Promise<readonly Row[]> => {
     try {
-      return await (run ? run(query.text, query.args) : shared(query));
+      return await (run ? run(text, args) : db.query(text, args, queries));
     } catch (error) {
       throw databaseErrorOf(error)?.code === TIMEOUT ? queryTimeout() : error;
     }
@@ -94,11 +90,10 @@ export function openQueries(db: Db, resource: Resource): Queries {
   return {
     query: async (query, selection, bounds, run) => {
       const [row] = await read(pageSql(resource, query, selection, bounds), run);
-      const docs = (row!.docs as string | null) ?? '';
       return {
         total: row!.total === null ? undefined : Number(row!.total),
         rows: Number(row!.rows),
-        docs: docs === STREAMED ? undefined : docs,
+        ...pageRecordsOf(row!.docs as string | null),
       };
     },
     keysetPage: async (query, run) => {
@@ -114,6 +109,7 @@ export function openQueries(db: Db, resource: Resource): Queries {
       (await read(idsSql(resource, conditions, selection, limit), run)).map(({ id }) => String(id)),
     referring: async (column, ids, limit, run) => {
       const rows = await read(referringSql(resource, column, ids, limit, db.engine), run);
+      if (rows[0]?.docs === TOO_LARGE) return undefined;
       return new Map(rows.map(({ parent, docs }) => [String(parent), String(docs)]));
     },
   };

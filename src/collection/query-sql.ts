@@ -2,7 +2,7 @@ import type { Value } from '../db/db.js';
 import type { Engine } from '../db/engine.js';
 import type { ExtendedQuery, SortKey } from './extended-query.js';
 import type { Condition } from './filter.js';
-import { documentsOf, orderSql } from './list-orders.js';
+import { documentsOf, MAX_PAGE_BYTES, orderSql, TOO_LARGE } from './list-orders.js';
 import { comparable, type Resource, searchSql } from './resource.js';
 import type { Selection } from './sql-templates.js';
 
@@ -65,7 +65,10 @@ export function idsSql(
   return { text, args: [...args, limit] };
 }
 
-/** Reads the records that refer to some, up to `limit` each: `parent`, and the documents as `docs`. */
+/**
+ * Reads the records that refer to some, up to `limit` each: `parent`, and the documents as `docs`. Instead of documents of more
+ * than MAX_PAGE_BYTES, which it does not read, it returns TOO_LARGE.
+ */
 export function referringSql(
   { name }: Resource,
   column: string,
@@ -74,13 +77,27 @@ export function referringSql(
   engine: Engine,
 ): QueryStatement {
   const args = [`{${ids.join(',')}}`, limit];
-  if (engine === 'citus')
-    return { text: `select parent, docs from distributed_referring('${name}', '${column}', $1, $2)`, args };
-  const text = `select parent::text, string_agg(record.doc, ',' order by record.id) as docs
-from unnest($1::uuid[]) as parent, lateral (
-  select id, doc from ${name} where ${column} = parent order by id limit $2::bigint
-) as record
-group by parent`;
+  if (engine === 'citus') {
+    const bounds = `${MAX_PAGE_BYTES}, '${TOO_LARGE}'`;
+    const text = `select parent, docs from bounded_referring('${name}', '${column}', $1, $2, ${bounds})`;
+    return { text, args };
+  }
+  // No collection has a name with an underscore at its beginning.
+  const text = `with _found as materialized (
+  select given.id as parent, record.id, record.bytes
+  from unnest($1::uuid[]) as given (id), lateral (
+    select referring.id, octet_length(referring.doc) as bytes from ${name} as referring
+    where referring.${column} = given.id order by referring.id limit $2::bigint
+  ) as record
+), _total as materialized (
+  select sum(bytes) > ${MAX_PAGE_BYTES} as exceeds from _found
+)
+select null as parent, '${TOO_LARGE}' as docs from _total where exceeds
+union all
+select _found.parent::text, string_agg(record.doc, ',' order by record.id)
+from _found join ${name} as record on record.id = _found.id
+where not (select exceeds from _total)
+group by _found.parent`;
   return { text, args };
 }
 
@@ -116,7 +133,10 @@ export function whereSql(
   const terms = conditions.map((condition) => termOf(resource, condition, parameter));
   if (parent !== undefined)
     terms.push(`${resource.columns.get(resource.parent!.field)!.name} = ${parameter(parent, 'uuid')}`);
-  if (search !== '') terms.push(`${searchSql(resource)} like lower(${parameter(`%${escaped(search)}%`)})`);
+  const matches = search.map(
+    (term) => `${searchSql(resource)} like lower(${parameter(`%${escaped(term)}%`)})`,
+  );
+  if (matches.length > 0) terms.push(`(${matches.join(' or ')})`);
   return terms.length === 0 ? '' : ` where ${terms.join(' and ')}`;
 }
 

@@ -4,15 +4,11 @@ import type { Db, Row, Run, Value } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/postgres-immediate-write.js';
 import { sharing } from '../telemetry/metrics.js';
 import { parseRecords } from './document.js';
-import { STREAMED } from './list-orders.js';
+import { type PageRecords, pageRecordsOf } from './list-orders.js';
 import type { NotFoundReason, StoredRecord } from './record.js';
 import { restrict, type Selection, type Statements } from './sql-templates.js';
 
-export interface Page {
-  readonly total: number;
-  /** The documents, separated by commas; undefined: they are too large for memory, and the page is to be streamed. */
-  readonly docs: string | undefined;
-}
+export type Page = PageRecords & { readonly total: number };
 
 /** Which records of a list a page has. */
 export interface PageBounds {
@@ -28,12 +24,8 @@ export interface Reads {
   get(id: string, run?: Run): Promise<Found>;
   exists(id: string, run?: Run): Promise<boolean>;
   page(selection: Selection, limit: number, offset: number, run?: Run): Promise<Page>;
-  /** All of a list, or one page of it. */
-  stream(
-    selection: Selection,
-    consume: (rows: Readable) => Promise<void>,
-    bounds?: PageBounds,
-  ): Promise<void>;
+  /** All of a list. */
+  stream(selection: Selection, consume: (rows: Readable) => Promise<void>): Promise<void>;
 }
 
 /** A statement's text and its parameters. */
@@ -50,9 +42,7 @@ const READS = {
 /** Large records are read one by one, so that the memory for them is bounded. */
 const LARGE_READS = { max: 1, inFlight: 2, waiting: 2000 };
 /** Requests for the same page share a statement while it waits. */
-const PAGES = { max: 1, inFlight: 2, waiting: 2000, keyOf: (query: Query) => query.join('\n') };
-/** A search may cost a thousand times as much as a read, so few may wait. */
-const SEARCHES = { ...PAGES, waiting: 16 };
+const PAGES = { max: 1, inFlight: 2, waiting: 2000, keyOf: (query: Query) => JSON.stringify(query) };
 
 export function openReads(db: Db, name: string, statements: Statements): Reads {
   const share = (operation: string) => sharing(db.metrics, operation, name);
@@ -83,13 +73,14 @@ export function openReads(db: Db, name: string, statements: Statements): Reads {
     { ...LARGE_READS, sharing: share('read large') },
     async ([id]) => [await readLarge(db.run, id!)],
   );
-  const batchedPages = (run: Run, operation: string, bounds: typeof PAGES) =>
-    createBatcher<Query, readonly Row[]>({ ...bounds, sharing: share(operation) }, async ([query]) => {
+  const readPage = createBatcher<Query, readonly Row[]>(
+    { ...PAGES, sharing: share('page') },
+    async ([query]) => {
       const [text, ...args] = query!;
-      return [await run(text, args)];
-    });
-  const readPage = batchedPages(db.run, 'page', PAGES);
-  const searchPage = batchedPages(db.search, 'search', SEARCHES);
+      return [await db.run(text, args)];
+    },
+  );
+  const searches = share('search');
 
   return {
     get: (id, run) => (run ? readMany(run, [id]).then(([found]) => found!) : readBatched(id)),
@@ -101,20 +92,16 @@ export function openReads(db: Db, name: string, statements: Statements): Reads {
       const text = statements.list({ form: 'page', kind, ...selection });
       const args = [limit, offset, ...Object.values(settings)];
       if (run) return pageOf(await run(text, args));
-      return pageOf(await (isExpensive ? searchPage : readPage)([text, ...args]));
+      return pageOf(await (isExpensive ? db.search(text, args, searches) : readPage([text, ...args])));
     },
 
-    stream: (selection, consume, bounds) => {
+    stream: (selection, consume) => {
       const { kind, settings } = restrict(selection);
-      if (!bounds) return db.copy(statements.list({ form: 'stream', kind, ...selection }), settings, consume);
-      const [limit, offset] = [String(bounds.limit), String(bounds.offset)];
-      const text = statements.list({ form: 'bounded_stream', kind, ...selection });
-      return db.copy(text, { ...settings, 'plinth.limit': limit, 'plinth.offset': offset }, consume);
+      return db.copy(statements.list({ form: 'stream', kind, ...selection }), settings, consume);
     },
   };
 }
 
 function pageOf([row]: readonly Row[]): Page {
-  const docs = (row!.docs as string | null) ?? '';
-  return { total: Number(row!.total), docs: docs === STREAMED ? undefined : docs };
+  return { total: Number(row!.total), ...pageRecordsOf(row!.docs as string | null) };
 }

@@ -79,6 +79,27 @@ export function recordReply(
   };
 }
 
+/**
+ * The response to GET of a part of a record, or of one with related records; `shown.doc` is its text. The ETag begins with the
+ * version of the record, which writes compare, and goes on with a hash of what is shown.
+ */
+export function viewReply(
+  resource: Resource,
+  shown: StoredRecord,
+  type: string,
+  prefix: string,
+  conditions?: Conditions,
+): Reply {
+  const body =
+    type === JSON_TYPE
+      ? withLinks(resource, shown, prefix)
+      : type === CSV_TYPE
+        ? csv(JSON.parse(shown.doc) as JsonObject)
+        : shown.doc;
+  const etag = `"${shown.version}-${hash('sha1', `${type}\n${body}`, 'base64url')}"`;
+  return taggedText(headersOf(type), body, etag, conditions);
+}
+
 /** A 200 whose ETag is a hash of its body, or its 304 or 412. */
 export function hashedReply(type: string, body: string, conditions?: Conditions): Reply {
   return hashedText(headersOf(type), body, conditions);
@@ -86,7 +107,10 @@ export function hashedReply(type: string, body: string, conditions?: Conditions)
 
 /** The same with other fields than those of a representation. */
 export function hashedText(fields: readonly string[], body: string, conditions?: Conditions): Reply {
-  const etag = `"${hash('sha1', body, 'base64url')}"`;
+  return taggedText(fields, body, `"${hash('sha1', body, 'base64url')}"`, conditions);
+}
+
+function taggedText(fields: readonly string[], body: string, etag: string, conditions?: Conditions): Reply {
   const validators = ['ETag', etag, 'Cache-Control', CACHE];
   const revalidated = conditions && revalidate(conditions, { etag, modified: undefined }, validators);
   return revalidated ?? { status: 200, headers: [...fields, ...validators], body };

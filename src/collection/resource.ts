@@ -1,5 +1,5 @@
 import type { Code } from '../errors/problem.js';
-import type { FieldRules } from '../validation/validation.js';
+import type { FieldRules } from '../validation/field-rules.js';
 import type { Column } from './column.js';
 
 /** A field that refers to a record by its id. */
@@ -49,6 +49,8 @@ export interface Resource extends FieldRules {
   readonly list: 'page' | 'array';
   /** Direction of the default order, by created_at. */
   readonly direction: 'asc' | 'desc';
+  /** Whether `sort` in the address of a version 1 list names one field, and any other value gives the default order. */
+  readonly hasOneSort: boolean;
   /** Fields that lists can be filtered by. */
   readonly filterable: readonly string[];
   /** Fields that lists can be sorted by, besides created_at. */
@@ -66,12 +68,6 @@ export interface Resource extends FieldRules {
   /** The collections nested under its records. */
   readonly children: readonly string[];
 }
-
-/** The name of the constraint or index that enforces a column's unique values. */
-export const uniqueName = (table: string, column: string): string => `${table}_${column}_key`;
-
-/** The name of a reference's constraint. */
-export const referenceName = (table: string, column: string): string => `${table}_${column}_fkey`;
 
 /** SQL of a column in an order or a comparison: texts by code points. `relation` ends with a dot. */
 export function comparable({ name, type }: Column, relation = ''): string {

@@ -10,7 +10,8 @@ import type { Resource } from './resource.js';
 export interface Selection {
   readonly sort: string;
   readonly order: Direction;
-  readonly search: string;
+  /** The texts of which a record contains one, as the searched fields store them; none: all records. */
+  readonly search: readonly string[];
   /** The parent's id, if the list is nested. */
   readonly parent?: string;
 }
@@ -27,22 +28,27 @@ export interface Restriction {
 /** A page that ends before this row is read from the beginning: what precedes it is cheaper to skip than to look up. */
 const FIRST_ROWS = 500;
 
+/** Whether a selection has a statement of its own in sql/collection. */
+export const isTemplated = ({ parent, search }: Selection): boolean =>
+  search.length === 0 || (search.length === 1 && parent === undefined);
+
 /** How to select a page that ends at `end`, or with 0 the whole list. Trigrams need three letters or digits in a row. */
 export function restrict({ parent, search, sort }: Selection, end = 0): Restriction {
   if (parent !== undefined)
     return { kind: 'of_parent', settings: { 'plinth.parent': parent }, isExpensive: false };
-  if (search === '') {
+  const [term] = search;
+  if (term === undefined) {
     if (end <= FIRST_ROWS) return { kind: 'all', settings: {}, isExpensive: false };
     const isCounted = sort === 'created_at';
     return { kind: isCounted ? 'counted' : 'deep', settings: {}, isExpensive: !isCounted };
   }
-  return /[\p{L}\p{N}]{3}/u.test(search)
+  return /[\p{L}\p{N}]{3}/u.test(term)
     ? {
         kind: 'matching',
-        settings: { 'plinth.pattern': `%${search.replace(/[\\%_]/g, '\\$&')}%` },
+        settings: { 'plinth.pattern': `%${term.replace(/[\\%_]/g, '\\$&')}%` },
         isExpensive: true,
       }
-    : { kind: 'matching_short', settings: { 'plinth.term': search }, isExpensive: true };
+    : { kind: 'matching_short', settings: { 'plinth.term': term }, isExpensive: true };
 }
 
 /** Statements that a collection has once, by their names in sql/collection; lock_owned and owned only with a parent. */
@@ -73,7 +79,7 @@ function templatesOn(engine: Engine): ReadonlyMap<string, string> {
 
 /** A statement of a list. */
 export interface ListStatement {
-  readonly form: 'page' | 'stream' | 'bounded_stream';
+  readonly form: 'page' | 'stream';
   readonly kind: ListKind;
   readonly sort: string;
   readonly order: Direction;
@@ -91,7 +97,7 @@ export class Statements {
   constructor(
     readonly resource: Resource,
     hasTombstones: boolean,
-    private readonly engine: Engine = 'postgresql',
+    engine: Engine = 'postgresql',
   ) {
     this.#templates = templatesOn(engine);
     this.#parts = partsOf(resource, hasTombstones);
@@ -109,9 +115,8 @@ export class Statements {
 
   #addList(statement: ListStatement): string {
     const { form, kind, sort, order } = statement;
-    const name = `${form === 'page' ? 'page' : 'stream'}${kind === 'all' ? '' : `_${kind}`}`;
-    const bounds = form === 'bounded_stream' ? BOUNDS[this.engine] : '';
-    return this.#add(keyOf(statement), name, { ...orderParts(this.resource, sort, order), bounds });
+    const name = `${form}${kind === 'all' ? '' : `_${kind}`}`;
+    return this.#add(keyOf(statement), name, orderParts(this.resource, sort, order));
   }
 
   #add(key: string, name: string, more: Readonly<Record<string, string>>): string {
@@ -142,6 +147,7 @@ function partsOf(resource: Resource, hasTombstones: boolean): Record<string, str
     columns: names.map((name) => `, ${name}`).join(''),
     assigned: columns.map((column) => `, ${assignmentSql(column, `record.${column.name}`)}`).join(''),
     unique: resource.unique.map(({ field }) => `${resource.columns.get(field)!.name}, `).join(''),
+    given_rows: givenRowsSql(resource),
     values: columns.map((column, index) => `, ${parameterSql(column, index + 4)}`).join(''),
     changes: columns
       .map((column, index) => `,\n    ${assignmentSql(column, rawParameter(column, index + 7))}`)
@@ -156,13 +162,18 @@ function partsOf(resource: Resource, hasTombstones: boolean): Record<string, str
   };
 }
 
-/** The limit and offset of a streamed page. */
-const BOUNDS: Readonly<Record<Engine, string>> = {
-  postgresql: `
-  limit current_setting('plinth.limit')::bigint
-  offset current_setting('plinth.offset')::bigint`,
-  citus: `, current_setting('plinth.limit')::bigint, current_setting('plinth.offset')::bigint`,
-};
+/** The columns of a collection's table with their types. */
+export const definitionsOf = ({ columns }: Resource): string[] => [
+  'id uuid',
+  'version integer',
+  'updated_at timestamptz',
+  'doc text',
+  ...[...columns.values()].map(({ name, type }) => `${name} ${type}`),
+];
+
+/** The rows of a statement's first parameter, a JSON array, with their positions. */
+export const givenRowsSql = (resource: Resource): string =>
+  `rows from (json_to_recordset($1::text::json) as (${definitionsOf(resource).join(', ')})) with ordinality`;
 
 function parentColumn({ columns, parent }: Resource): string {
   return columns.get(parent?.field ?? '')?.name ?? '';

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { VerifiedPassword } from '../auth/verified-password.js';
 import { invalid, invalidBody } from '../errors/errors.js';
 import { unknownReference } from '../errors/record-errors.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../json.js';
@@ -15,6 +17,8 @@ export interface ValidatedInput {
   readonly currentPassword: string | undefined;
   /** The hash of the password: made beforehand, or imported. */
   readonly passwordHash: string | undefined;
+  /** The password that has confirmed the change, if one had to: the change commits only while that one is current. */
+  readonly confirmedBy?: VerifiedPassword | undefined;
 }
 
 /** Where a record comes from: a client's request, or an operator's file. */
@@ -84,9 +88,10 @@ function columnsOf({ columns }: Resource, fields: JsonObject): ColumnValue[] {
   return values;
 }
 
-/** A body with the present values of the fields that requests do not set. */
+/** A body with the present values of the fields that requests do not set. Throws 400 for a patch that changes one. */
 function withReadOnly(input: Json | undefined, { readOnly }: Resource, present?: Present): Json | undefined {
   if (!isObject(input)) return input;
+  if (present?.isPatch) requireUnchanged(input, readOnly, present.record);
   const result = { ...input };
   for (const name of readOnly) {
     delete result[name];
@@ -94,6 +99,18 @@ function withReadOnly(input: Json | undefined, { readOnly }: Resource, present?:
     if (value !== undefined) setMember(result, name, value);
   }
   return result;
+}
+
+function requireUnchanged(input: JsonObject, readOnly: readonly string[], record: JsonObject): void {
+  const value = (of: JsonObject, name: string) => member(of, name) ?? null;
+  const failures = readOnly
+    .filter((name) => !isDeepStrictEqual(value(input, name), value(record, name)))
+    .map((name) => ({
+      path: `/${escapeToken(name)}`,
+      message: 'is read-only: only an import can change it',
+      keyword: 'readOnly',
+    }));
+  if (failures.length > 0) throw invalid(failures);
 }
 
 /** The write-only fields to store: null removes one. A patch removes none that it does not name. */

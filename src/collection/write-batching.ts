@@ -24,7 +24,7 @@ const MAX_IN_FLIGHT = 2;
  * Writes the records of one tick together: one statement and one commit, and each write resolves when its record is
  * durable. `text` takes the rows as JSON and returns the `key` (position among the rows, from 1) of each one that it
  * wrote. The others go to `writeSingle`, which finds out why, so that a rejected row affects no other. After a lost
- * connection nothing is repeated, since nobody knows what was written.
+ * connection nothing is repeated, since it is unknown which writes took effect.
  */
 export function batchWrites<W extends Write, R>(
   run: Run,

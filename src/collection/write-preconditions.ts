@@ -45,8 +45,8 @@ export function admits(
   return unmodifiedSince === null || seconds(modified) <= seconds(unmodifiedSince);
 }
 
-/** The ETag of a record in any of its representations and codings. */
-const VERSION_TAG = /^"([1-9]\d{0,8})(?:-html|-csv)?(?:-gzip|-br|-zstd)?"$/;
+/** The ETag of a record in any of its representations, views and codings. */
+const VERSION_TAG = /^"([1-9]\d{0,8})(?:-html|-csv|-[\w-]{27})?(?:-gzip|-br|-zstd)?"$/;
 
 function versionsOf(tags: readonly Tag[]): number[] {
   return tags.flatMap(({ opaque }) => {

@@ -1,9 +1,11 @@
+import { lockVerifiedPassword } from '../auth/verified-password.js';
 import type { Db, Run } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
+import { currentPasswordWrong } from '../errors/credential-errors.js';
 import { sharing } from '../telemetry/metrics.js';
 import { createdAt, nextIdentity } from '../uuid.js';
 import { type ColumnValue, parameterOf } from './column.js';
-import { constraintProblem } from './constraint-errors.js';
+import { removalProblem, writeProblem } from './constraint-errors.js';
 import { documentHead, toRecord } from './document.js';
 import {
   isStored,
@@ -70,7 +72,12 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
     share('replace'),
   );
 
-  const explain = (error: unknown): never => throwExplained(error, resource);
+  const explain = (error: unknown): never => {
+    throw writeProblem(error, resource) ?? error;
+  };
+  const explainRemoval = (error: unknown): never => {
+    throw removalProblem(error, resource) ?? error;
+  };
   return {
     create: (input, run) => {
       const { id, ms } = nextIdentity();
@@ -101,22 +108,17 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
 
     remove: async (id, preconditions, run = db.run) => {
       if (preconditions === NO_PRECONDITIONS) {
-        await run(statements.of('remove'), [id]).catch(explain);
+        await run(statements.of('remove'), [id]).catch(explainRemoval);
         return undefined;
       }
       const [row] = await run(statements.of('remove_if'), [
         id,
         ...preconditionArguments(preconditions),
-      ]).catch(explain);
+      ]).catch(explainRemoval);
       if (!row) return 'absent';
       return row.after === null ? preconditionFailedOn(id, row) : undefined;
     },
   };
-}
-
-/** Throws the 409 or 422 of a violated constraint, or the error itself. */
-function throwExplained(error: unknown, resource: Resource): never {
-  throw constraintProblem(error, resource) ?? error;
 }
 
 /** The statements that write one record. */
@@ -145,7 +147,10 @@ function singleWrites(statements: Statements) {
   };
 }
 
-/** Writes a record together with its password, in one transaction. Undefined: the input has no password. */
+/**
+ * Writes a record together with its password, and while the password that has confirmed the write is current, in one
+ * transaction. Undefined: the input has neither. Rejects with 403.
+ */
 function withPassword<T>(
   db: Db,
   id: string,
@@ -154,17 +159,22 @@ function withPassword<T>(
   write: (run: Run) => Promise<T>,
 ): Promise<T> | undefined {
   const hash = storedPassword(input);
-  if (!hash) return undefined;
-  const both = async (run: Run, hashed: string): Promise<T> => {
+  const { confirmedBy } = input;
+  if (!hash && !confirmedBy) return undefined;
+  const all = async (run: Run, hashed: string | undefined): Promise<T> => {
     const written = await write(run);
-    if (isStored(written)) await run(SET_PASSWORD, [id, hashed]);
+    if (!isStored(written)) return written;
+    // After the write, so that all lock the user before the password.
+    if (confirmedBy && !(await lockVerifiedPassword(run, confirmedBy))) throw currentPasswordWrong();
+    if (hashed !== undefined) await run(SET_PASSWORD, [id, hashed]);
     return written;
   };
+  if (!hash) return run ? all(run, undefined) : db.transaction((run) => all(run, undefined));
   return hash.then((hashed) => {
-    if (!run) return db.transaction((run) => both(run, hashed));
+    if (!run) return db.transaction((run) => all(run, hashed));
     // A hash takes long, and the transaction holds locks.
     if (input.passwordHash === undefined) throw new Error('a password in a transaction has no hash yet');
-    return both(run, hashed);
+    return all(run, hashed);
   });
 }
 

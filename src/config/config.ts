@@ -1,7 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
 import { ExitError } from '../exit-error.js';
+import { textOf } from '../text-encoding.js';
 import { authFaults, readAuth } from './auth.js';
-import { engineFaults, readDatabase } from './database.js';
+import { databaseWarnings, engineFaults, readDatabase } from './database.js';
 import { readEdge } from './edge.js';
 import { createReader, type Env, misspelledSettings, outdatedSettings, type Reader } from './env-reader.js';
 import { readEventsConfig } from './events.js';
@@ -9,6 +11,7 @@ import { readHttp } from './http.js';
 import { issuerFaults, readIssuerConfig, withOwnIssuer } from './issuer.js';
 import { readLimits } from './limits.js';
 import { MAX_WORKERS, parseWorkers } from './parsers.js';
+import { pathIn } from './path-in.js';
 import { retirementFaults } from './retirement.js';
 import { readTelemetry } from './telemetry.js';
 import { readWebhooks } from './webhooks.js';
@@ -26,9 +29,12 @@ export class ConfigError extends ExitError {
   }
 }
 
-/** Reads the configuration. Throws one ConfigError with every fault. Tests replace constants by `overrides`. */
-export function readConfig(env: Env = process.env, overrides: Partial<Config> = {}): Config {
-  const reader = createReader(env);
+/**
+ * Reads the configuration. Relative paths are in `folder`; empty: the current folder of the process. Throws one ConfigError
+ * with every fault. Tests replace constants by `overrides`.
+ */
+export function readConfig(env: Env, overrides: Partial<Config> = {}, folder = ''): Config {
+  const reader = createReader(env, folder);
   const config = readAll(reader);
   const faults = [
     ...reader.faults,
@@ -41,10 +47,11 @@ export function readConfig(env: Env = process.env, overrides: Partial<Config> = 
   return Object.freeze({ ...withOwnIssuer(config), ...overrides });
 }
 
-/** One line for each variable that was renamed or removed, or that may be misspelled. */
-export const configWarnings = (env: Env = process.env): string[] => [
+/** One line for each variable that was renamed or removed, that may be misspelled, or that has no effect. */
+export const configWarnings = (env: Env): string[] => [
   ...outdatedSettings(env),
   ...misspelledSettings(env, settingNames()),
+  ...databaseWarnings(env),
 ];
 
 /** One line for each name that is not a setting. */
@@ -70,32 +77,28 @@ function settingNames(): readonly string[] {
   return [...reader.names, 'WEBHOOK_SECRET', 'CLIENT_SECRET'];
 }
 
-/** How many variables came from a file `.env` in the current folder; undefined: there is no file. */
-let loaded: number | undefined;
-
 /**
- * Sets the variables of a file `.env` in the current folder that are not set, once. Returns their number; undefined:
- * there is no such file. Throws ConfigError if it cannot be read.
+ * Sets the variables of a file `.env` in a folder, by default the current one, that are not set. Returns their number;
+ * undefined: there is no such file. Throws ConfigError if it cannot be read.
  */
-export function loadEnvFile(): number | undefined {
-  if (loaded !== undefined || !existsSync(ENV_FILE)) return loaded;
-  const before = Object.keys(process.env).length;
+export function loadEnvFile(env: Record<string, string | undefined>, folder = ''): number | undefined {
+  const file = pathIn(folder, '.env');
+  if (!existsSync(file)) return undefined;
   try {
-    process.loadEnvFile(ENV_FILE);
+    const found = Object.entries(parseEnv(textOf(readFileSync(file))));
+    const added = found.filter(([name]) => env[name] === undefined);
+    for (const [name, value] of added) env[name] = value;
+    return added.length;
   } catch (error) {
     throw new ConfigError([`.env cannot be read: ${(error as Error).message}`]);
   }
-  loaded = Object.keys(process.env).length - before;
-  return loaded;
 }
 
-const ENV_FILE = '.env';
-
 /** The secret of `plinth token`. */
-export const clientSecret = (env: Env = process.env): string | undefined => env.CLIENT_SECRET;
+export const clientSecret = (env: Env): string | undefined => env.CLIENT_SECRET;
 
 /** The secrets of `plinth verify-webhook`. */
-export const webhookSecret = (env: Env = process.env): string | undefined => env.WEBHOOK_SECRET;
+export const webhookSecret = (env: Env): string | undefined => env.WEBHOOK_SECRET;
 
 function readAll(reader: Reader) {
   return {

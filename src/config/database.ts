@@ -1,31 +1,34 @@
-import { existsSync, statSync } from 'node:fs';
-import type { Reader } from './env-reader.js';
-import { parseDatabaseUrl, parseReadUrl } from './parsers.js';
+import { statSync } from 'node:fs';
+import { ignoredParameters, ignoredVariables } from '../database-url/parameters.js';
+import { parameterNames, serversOf, withVariables } from '../database-url/servers.js';
+import { DatabaseUrlError } from '../database-url/syntax.js';
+import type { Env, Reader } from './env-reader.js';
+import { pathIn } from './path-in.js';
 
 const COLLECTIONS = './collections';
 
 /** Reads where the data is, and how the service uses the database. */
-export function readDatabase({ read, optional, oneOf, integer, flag }: Reader) {
-  const databaseUrl = optional(
-    'DATABASE_URL',
-    'a URL, postgres://user:password@host/database; several hosts are separated by commas, and target_session_attrs may be `primary` or `read-write`',
-    parseDatabaseUrl,
-  );
+export function readDatabase(reader: Reader) {
+  const { folder, read, path, oneOf, integer, flag } = reader;
+  const inFolder = (file: string) => statSync(pathIn(folder, file), { throwIfNoEntry: false });
+  const databaseUrl = databaseUrlOf(reader, 'DATABASE_URL');
   return {
     databaseUrl,
     /** The server of DATABASE_URL: one PostgreSQL, or the coordinator of a Citus cluster. */
     databaseEngine: oneOf('DATABASE_ENGINE', ['postgresql', 'citus']),
     /** The replicas that read; undefined: the primary does. */
-    databaseReadUrl: optional(
-      'DATABASE_READ_URL',
-      'a URL, postgres://user:password@host/database; several hosts are separated by commas',
-      parseReadUrl,
-    ),
+    databaseReadUrl: databaseUrlOf(reader, 'DATABASE_READ_URL', READ_BY_ALL),
     readMaxAgeMs: integer('READ_MAX_AGE_MS', 10_000, 100, 600_000),
-    /** The folder with the declarations of collections; undefined: those that come with the service. */
-    collections: read('COLLECTIONS', existsSync(COLLECTIONS) ? COLLECTIONS : undefined, 'a folder', (text) =>
-      statSync(text, { throwIfNoEntry: false })?.isDirectory() ? text : undefined,
+    /** The folder with the declarations of collections, as it is named; undefined: those that come with the service. */
+    collections: read('COLLECTIONS', inFolder(COLLECTIONS) ? COLLECTIONS : undefined, 'a folder', (text) =>
+      inFolder(text)?.isDirectory() ? text : undefined,
     ),
+    /** The folder with SQL files that change stored records, as it is named; undefined: there are none. */
+    dataChanges: read<string | undefined>('DATA_CHANGES', undefined, 'a folder', (text) =>
+      inFolder(text)?.isDirectory() ? text : undefined,
+    ),
+    /** The folder in which relative ones are; empty: the current one of the process. */
+    folder,
     /** Whether the start brings the tables in line with the declarations, or refuses if they are not. */
     migrate: read<'auto' | 'check'>(
       'MIGRATE',
@@ -33,13 +36,15 @@ export function readDatabase({ read, optional, oneOf, integer, flag }: Reader) {
       '`auto` or `check`',
       (text) => (text === 'auto' || text === 'check' ? text : undefined),
     ),
-    dataDir: read('DATA_DIR', './data', 'a path', (text) => text),
+    dataDir: path('DATA_DIR') ?? pathIn(folder, './data'),
     dbConnections: integer('DB_CONNECTIONS', 3, 1, 100),
     dbSearches: integer('DB_SEARCHES', 2, 1, 100),
     dbStreams: integer('DB_STREAMS', 4, 1, 100),
     /** Statements that run or wait; one more is a 503. */
     dbQueue: 2000,
     dbTimeoutMs: integer('DB_TIMEOUT_MS', 10_000, 10, 600_000),
+    /** How long the start waits for a database that is not there yet; 0: not at all. */
+    dbStartMs: integer('DB_START_MS', 300_000, 0, 86_400_000),
     queryTimeoutMs: integer('QUERY_TIMEOUT_MS', 5000, 10, 600_000),
     tombstones: flag('TOMBSTONES'),
     tombstoneTtlSeconds: integer('TOMBSTONE_TTL', 2_592_000, 1, 3_153_600_000),
@@ -48,11 +53,58 @@ export function readDatabase({ read, optional, oneOf, integer, flag }: Reader) {
   };
 }
 
+const FORM = 'a URL, postgres://user:password@host/database?parameter=value';
+/** All replicas are used, so that no parameter selects one. */
+const READ_BY_ALL = ['target_session_attrs'];
+
+/** A URL with what libpq's variables add to it. `refused` are parameters that it must not have. */
+function databaseUrlOf(
+  { optional, variables, faults }: Reader,
+  name: string,
+  refused: readonly string[] = [],
+) {
+  const found = optional(name, FORM, (text) => text);
+  if (found === undefined) return undefined;
+  try {
+    const url = withVariables(found, variables, refused);
+    serversOf(url);
+    const [wrong] = parameterNames(url).filter((each) => refused.includes(each));
+    if (wrong === undefined) return url;
+    faults.push(
+      `${name} must be ${FORM}: the parameter ${wrong} has no meaning for replicas, which are all used`,
+    );
+  } catch (error) {
+    if (!(error instanceof DatabaseUrlError)) throw error;
+    faults.push(`${name} must be ${FORM}: ${error.message}`);
+  }
+  return undefined;
+}
+
+/** One line for each parameter of the database URLs, and each variable of libpq, that has no effect. */
+export function databaseWarnings(env: Env): string[] {
+  const parameters = ['DATABASE_URL', 'DATABASE_READ_URL'].flatMap((name) => {
+    try {
+      const url = env[name]?.trim() ?? '';
+      const names = url === '' ? [] : parameterNames(url);
+      const ignored = ignoredParameters(names).map((line) => `${name}: ${line}`);
+      return env.PGHOSTADDR && names.includes('host') && !names.includes('hostaddr')
+        ? [...ignored, `PGHOSTADDR is ignored: ${name} names its host`]
+        : ignored;
+    } catch {
+      // The URL is refused with its reason.
+      return [];
+    }
+  });
+  const isEmbedded = (env.DATABASE_URL?.trim() ?? '') === '';
+  return [...parameters, ...ignoredVariables(env, isEmbedded)];
+}
+
 /** What cannot be combined with a Citus cluster. */
 export function engineFaults(config: {
   readonly databaseEngine: string;
   readonly databaseUrl: string | undefined;
   readonly databaseReadUrl: string | undefined;
+  readonly isJsonServer: boolean;
 }): string[] {
   if (config.databaseEngine !== 'citus') return [];
   return [
@@ -60,5 +112,6 @@ export function engineFaults(config: {
     ...(config.databaseReadUrl === undefined
       ? []
       : ['DATABASE_READ_URL cannot be combined with DATABASE_ENGINE=citus']),
+    ...(config.isJsonServer ? ['COMPAT=json-server cannot be combined with DATABASE_ENGINE=citus'] : []),
   ];
 }

@@ -5,7 +5,7 @@ import { isHost, isLoopback, parseNames, parseNetworks } from './parsers.js';
 export type EdgeConfig = Readonly<ReturnType<typeof readEdge>>;
 
 /** Reads how clients reach the service: its address, proxies, host names and TLS. */
-export function readEdge({ read, optional, text, oneOf, integer }: Reader) {
+export function readEdge({ read, optional, path, oneOf, integer }: Reader) {
   return {
     host: read('HOST', '127.0.0.1', 'an IP address or a host name', (text) =>
       isHost(text) ? text : undefined,
@@ -16,9 +16,9 @@ export function readEdge({ read, optional, text, oneOf, integer }: Reader) {
       /^https?:\/\/[^/?#\s"\\]+\/?$/.test(text) && URL.canParse(text) ? text.replace(/\/$/, '') : undefined,
     ),
     /** Files in PEM. */
-    tlsCert: text('TLS_CERT'),
-    tlsKey: text('TLS_KEY'),
-    tlsClientCa: text('TLS_CLIENT_CA'),
+    tlsCert: path('TLS_CERT'),
+    tlsKey: path('TLS_KEY'),
+    tlsClientCa: path('TLS_CLIENT_CA'),
     /** Seconds of Strict-Transport-Security over the service's own TLS; 0: the field is not sent. */
     hstsMaxAgeSeconds: integer('HSTS_MAX_AGE', 31_536_000, 0, 3_153_600_000),
     /** Proxies whose report of the client's address and of TLS is accepted. */

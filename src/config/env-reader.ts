@@ -1,5 +1,6 @@
 import { editDistance } from '../edit-distance.js';
 import { parseDate } from './parsers.js';
+import { pathIn } from './path-in.js';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -49,23 +50,29 @@ export function misspelledSettings(env: Env, names: readonly string[]): string[]
 
 type Parse<T> = (text: string) => T | undefined;
 
-/** Reads settings one by one. An empty or blank variable is the same as an unset one. */
+/** Reads settings one by one. An empty or blank variable counts as unset. */
 export interface Reader {
   /** One line for each invalid value, with the name of the variable. */
   readonly faults: string[];
   /** The variables that were read. */
   readonly names: readonly string[];
+  /** The folder of relative paths; empty: that of the process. */
+  readonly folder: string;
+  /** All variables: those of libpq complete a database URL. */
+  readonly variables: Env;
   /** `expected` completes the sentence "NAME must be". `parse` gives undefined for an invalid value. */
   read<T>(name: string, fallback: T, expected: string, parse: Parse<T>): T;
   optional<T>(name: string, expected: string, parse: Parse<T>): T | undefined;
   text(name: string): string | undefined;
+  /** A path, for Node's file functions. */
+  path(name: string): string | undefined;
   oneOf<T extends string>(name: string, values: readonly [fallback: T, ...T[]]): T;
   integer(name: string, fallback: number, min: number, max: number): number;
   flag(name: string, fallback?: boolean): boolean;
   date(name: string): Date | undefined;
 }
 
-export function createReader(env: Env): Reader {
+export function createReader(env: Env, folder = ''): Reader {
   const faults: string[] = [];
   const names: string[] = [];
   const readShown = <T>(name: string, fallback: T, expected: string, parse: Parse<T>): T => {
@@ -88,9 +95,12 @@ export function createReader(env: Env): Reader {
   return {
     faults,
     names,
+    folder,
+    variables: env,
     read,
     optional,
     text: (name) => optional(name, 'text', (text) => text),
+    path: (name) => optional(name, 'a path', (text) => pathIn(folder, text)),
     oneOf: (name, values) =>
       readShown(name, values[0], values.map((value) => `\`${value}\``).join(' or '), (text) =>
         values.find((value) => value === text),

@@ -16,8 +16,12 @@ export function readIssuerConfig({ flag, integer, optional }: Reader) {
       const key = Buffer.from(text, 'base64');
       return key.length === KEY_BYTES ? key : undefined;
     }),
+    /** Sign-ins that strangers may begin in a minute from one address; 0: any number. */
+    signInsPerAddress: integer('SIGN_INS_PER_ADDRESS', 120, 0, 1_000_000),
     /** How long an access token is valid. */
     accessTokenSeconds: integer('ACCESS_TOKEN_TTL', 600, 300, 900),
+    /** For how long after its first use a refresh token may be used again, with the same successor; 0: not at all. */
+    refreshReuseSeconds: integer('REFRESH_REUSE_SECONDS', 10, 0, 60),
   };
 }
 

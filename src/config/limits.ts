@@ -1,6 +1,9 @@
 import { getHeapStatistics } from 'node:v8';
 import type { Reader } from './env-reader.js';
 
+/** Introspections in flight, each with a connection. */
+export const MAX_INTROSPECTIONS = 64;
+
 /** The part of the heap that bodies may occupy by default, and responses as well. */
 const HEAP_PART = 12;
 

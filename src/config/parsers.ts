@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
-import { serversOf } from '../database-url.js';
 import { isLoopbackAddress, type Network, parseNetwork } from '../ip-address.js';
 
 export const SECURE_URL = 'an https URL, or an http URL of a loopback address';
@@ -56,13 +55,6 @@ export function parseWorkers(text: string): number | undefined {
   const value = /^\d{1,3}$/.test(text) ? Number(text) : 0;
   return value >= 1 && value <= MAX_WORKERS ? value : undefined;
 }
-
-/** The URL of replicas. They are all used, so that it selects none. */
-export const parseReadUrl = (text: string): string | undefined =>
-  text.includes('target_session_attrs') ? undefined : parseDatabaseUrl(text);
-
-export const parseDatabaseUrl = (text: string): string | undefined =>
-  serversOf(text) === undefined ? undefined : text;
 
 /** Whether only this machine reaches a host. */
 export function isLoopback(host: string): boolean {

@@ -2,11 +2,10 @@ import type { Readable } from 'node:stream';
 import type { Run } from './db.js';
 import type { Engine } from './engine.js';
 import { noteFeedEpoch } from './feed-epoch.js';
-import { Dialler } from './pool/host-dialler.js';
-import { HostOrder } from './pool/host-order.js';
 import { sendRows } from './pool/postgres-copy-errors.js';
 import { resumeSocket } from './pool/postgres-resume-socket.js';
 import { prepared } from './pool/prepared.js';
+import { withSession } from './session.js';
 
 /** A connection of its own for COPY in both directions, without time limits. */
 export interface BulkConnection {
@@ -44,14 +43,9 @@ export async function withBulkConnection<T>(
     'plinth.events': events ? 'on' : 'off',
     'plinth.tombstones': tombstones ? 'on' : 'off',
   };
-  const dialler = new Dialler(
-    { hosts: new HostOrder(url), settings, noDelay: true, onOpen: events ? noteFeedEpoch : undefined },
-    () => undefined,
-  );
-  const connection = await dialler.dial(CONNECT_MS);
-  const { sql } = connection;
-  try {
-    return await work({
+  const onOpen = events ? noteFeedEpoch : undefined;
+  return withSession(url, { settings, noDelay: true, onOpen, connectMs: CONNECT_MS }, (sql) =>
+    work({
       run: (text, args) => prepared(sql, text, args),
       engine,
       execute: async (text) => void (await sql.unsafe(text)),
@@ -61,8 +55,6 @@ export async function withBulkConnection<T>(
         await consume(rows);
         resumeSocket(rows);
       },
-    });
-  } finally {
-    await connection.end();
-  }
+    }),
+  );
 }

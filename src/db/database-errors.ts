@@ -8,6 +8,8 @@ export interface DatabaseError {
   readonly constraint_name?: string;
   /** The table with the violated constraint. */
   readonly table_name?: string;
+  /** Which values violate a constraint. */
+  readonly detail?: string;
 }
 
 /** An error of the driver or the server; undefined for any other. */
@@ -76,14 +78,26 @@ const TABLE: Readonly<Record<string, () => Problem>> = {
   CONNECTION_CLOSED: away,
   CONNECTION_DESTROYED: away,
   CONNECTION_ENDED: away,
+  EACCES: away,
+  EADDRNOTAVAIL: away,
+  EAI_AGAIN: away,
+  ECONNABORTED: away,
   ECONNREFUSED: away,
   ECONNRESET: away,
+  EHOSTDOWN: away,
   EHOSTUNREACH: away,
+  EMFILE: busy, // this process has no file descriptor left
+  ENETDOWN: away,
+  ENETRESET: away,
   ENETUNREACH: away,
+  ENFILE: busy,
+  ENOBUFS: busy,
   ENOENT: away,
+  ENOMEM: busy,
   ENOTFOUND: away,
-  EAI_AGAIN: away,
   EPIPE: away,
   ETIMEDOUT: away,
+  SASL_SIGNATURE_MISMATCH: away,
+  TLS_FAILED: away,
   QUEUE_TIMEOUT: busy,
 };

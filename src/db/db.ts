@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { type Peer, peerOf } from '../telemetry/database-address.js';
-import { createDbMetrics, type DbMetrics } from '../telemetry/metrics.js';
+import { createDbMetrics, type DbMetrics, type Sharing } from '../telemetry/metrics.js';
 import { nameOf, trackWait } from '../telemetry/wait-tracking.js';
 import { type Engine, PLAN_CACHE_MODES } from './engine.js';
 import { noteFeedEpoch } from './feed-epoch.js';
@@ -12,18 +12,22 @@ import { type Listening, listen } from './pool/listen.js';
 import { PipelinedPool } from './pool/pipelined-pool.js';
 import { prepared, type Row, type Value } from './pool/prepared.js';
 import { createQueueLimit } from './pool/queue-limit.js';
+import { SearchQueue } from './search-queue.js';
 
 export type { Row, Value };
 
 /** Runs one prepared statement; a connection prepares the same text once. */
 export type Run = (text: string, args: readonly Value[]) => Promise<Row[]>;
 
+/** Runs a statement in its turn. Calls with the same text and arguments share the statement while it waits. */
+export type Search = (text: string, args: readonly Value[], sharing?: Sharing) => Promise<readonly Row[]>;
+
 export interface Db {
   readonly run: Run;
   /** For statements whose plan and cost depend on their arguments, on connections of their own. */
-  readonly search: Run;
-  /** The same for statements that are composed for one request, and are not prepared. */
-  readonly query: Run;
+  readonly search: Search;
+  /** For searches that are composed for one request, and are not prepared. */
+  readonly query: Search;
   /** Runs `work` in one transaction, which is rolled back when it throws. */
   transaction<T>(work: (run: Run) => Promise<T>): Promise<T>;
   /**
@@ -37,6 +41,8 @@ export interface Db {
   ): Promise<void>;
   /** Listens to a channel on a dedicated connection; returns the function that ends this, as `close` does. */
   listen(channel: string, listening: Listening): () => Promise<void>;
+  /** Must be called when the server turned out to accept no writes: all connections are opened anew. */
+  noteReadOnly(): void;
   readonly metrics: DbMetrics;
   readonly peer: Peer;
   readonly engine: Engine;
@@ -46,14 +52,17 @@ export interface Db {
 export interface DbOptions {
   /** Connections for short statements. */
   readonly connections: number;
-  /** Connections for searches. */
+  /** Connections for searches, and searches that run at once. */
   readonly searches: number;
   /** Connections for whole lists. */
   readonly streams: number;
-  /** Maximum number of statements and streams that wait or run; one more is refused with 503. */
+  /**
+   * Maximum number of statements and streams that wait or run, and of callers that wait for searches; one more is
+   * refused with 503.
+   */
   readonly queue: number;
   readonly timeoutMs: number;
-  /** Of a search or a query. */
+  /** Of a search or a query, and of its wait. */
   readonly queryTimeoutMs?: number;
   /** Whether the triggers record events of these sessions' writes. */
   readonly events: boolean;
@@ -87,6 +96,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const [short, search] = [limited('short'), limited('search')];
   const transaction = limited('transaction', connections * (1 + MAX_WAITING));
   const stream = limited('stream', streams * (1 + MAX_WAITING));
+  const inTurn = searchesInTurn(options);
   const withLease = countedLease(metrics);
   const cancel = async (pid: string): Promise<void> => {
     await pipelined.run((sql) => prepared(sql, 'select pg_cancel_backend($1::integer)', [pid]));
@@ -94,11 +104,14 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const listeners: (() => Promise<void>)[] = [];
   return {
     run: (text, args) => short(nameOf(text), () => pipelined.run((sql) => prepared(sql, text, args))),
-    search: (text, args) => search(nameOf(text), () => searching.run((sql) => prepared(sql, text, args))),
-    query: (text, args) =>
-      search('query', () =>
+    search: inTurn((text, args) =>
+      search(undefined, () => searching.run((sql) => prepared(sql, text, args))),
+    ),
+    query: inTurn((text, args) =>
+      search(undefined, () =>
         searching.run((sql) => sql.unsafe<Row[]>(text, args as Value[]).then((rows) => [...rows])),
       ),
+    ),
     transaction: (work) =>
       transaction(undefined, () => withLease(transactions, 'transaction', (lease) => transact(lease, work))),
     copy: (text, settings, consume) =>
@@ -110,6 +123,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
       listeners.push(end);
       return end;
     },
+    noteReadOnly: () => hosts.noteReadOnly(),
     metrics,
     peer: peerOf(url),
     engine: options.engine ?? 'postgresql',
@@ -120,8 +134,23 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   };
 }
 
+/** Has searches wait for each other in one queue. */
+function searchesInTurn(options: DbOptions): (run: Run) => Search {
+  const queue = new SearchQueue<readonly Row[]>({
+    concurrency: options.searches,
+    deadlineMs: searchTimeoutOf(options),
+    maxCallers: options.queue,
+  });
+  return (run) => (text, args, sharing) =>
+    queue.submit(JSON.stringify([text, ...args]), sharing ?? nameOf(text), () => run(text, args));
+}
+
+const searchTimeoutOf = ({ timeoutMs, queryTimeoutMs = timeoutMs }: DbOptions) =>
+  Math.min(timeoutMs, queryTimeoutMs);
+
 /** Session settings of each kind of connection. */
-function settingsOf({ timeoutMs, queryTimeoutMs, tombstones, events, engine = 'postgresql' }: DbOptions) {
+function settingsOf(options: DbOptions) {
+  const { timeoutMs, tombstones, events, engine = 'postgresql' } = options;
   // The server detects a lost client, and releases what it held.
   const keepalives = { tcp_keepalives_idle: 30, tcp_keepalives_interval: 10, tcp_keepalives_count: 3 };
   const limits = {
@@ -145,7 +174,7 @@ function settingsOf({ timeoutMs, queryTimeoutMs, tombstones, events, engine = 'p
     // Planned for each term; the ids of a common term fit into memory.
     search: {
       ...limits,
-      statement_timeout: Math.min(timeoutMs, queryTimeoutMs ?? timeoutMs),
+      statement_timeout: searchTimeoutOf(options),
       plan_cache_mode: 'force_custom_plan',
       work_mem: '64MB',
       jit: 'off',

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import postgres from 'postgres';
-import { driverUrl } from '../database-url.js';
-import type { Row } from './db.js';
+import type { Row, Run } from './db.js';
 import { withSchemaConnection } from './schema-connection.js';
+import { serviceTables } from './service-objects.js';
+import { withSession } from './session.js';
 import { readStatements } from './statements.js';
 
 const INSPECT = readStatements('inspection.sql').get('inspect')!;
@@ -23,34 +23,44 @@ export interface Inspection {
   /** Whether it has the extension that searches need, or may create it. */
   readonly hasTrigrams: boolean;
   readonly mayCreateTrigrams: boolean;
+  /** The schema of the extension, if the search path does not have it. */
+  readonly hiddenTrigrams: string | null;
   readonly hasMigrations: boolean;
+  /** Whether the session comes from the machine of the database. */
+  readonly isLocal: boolean;
+  readonly isEncrypted: boolean;
   /** Connections that roles other than superusers may have, and those of now. */
   readonly maxConnections: number;
   readonly connections: number;
-  /** How far its clock is ahead of that of this machine. */
+  /** Connections that the role and the database may have, and those of now; -1: any number. */
+  readonly roleLimit: number;
+  readonly roleConnections: number;
+  readonly databaseLimit: number;
+  readonly databaseConnections: number;
+  /** How far its clock is at least ahead of that of this machine; the time that the query took hides a smaller difference. */
   readonly aheadMs: number;
   /** Tables of the service that belong to another role. */
   readonly foreignTables: readonly string[];
 }
 
-/** Inspects a database without changing it; `names` are the tables of the service. Rejects with the error of the driver. */
+/** Inspects a database without changing it; `names` are those of the collections. Rejects with the error of the driver. */
 export function inspectDatabase(
   url: string,
   names: readonly string[],
   timeoutMs: number,
 ): Promise<Inspection> {
-  return withSchemaConnection(
-    url,
-    async ({ run }) => {
-      const began = Date.now();
-      const [row] = await run(INSPECT, [JSON.stringify(names)]);
-      return inspectionOf(row!, (began + Date.now()) / 2);
-    },
-    timeoutMs,
-  );
+  return withSchemaConnection(url, ({ run }) => inspect(run, names), timeoutMs);
 }
 
-function inspectionOf(row: Row, now: number): Inspection {
+/** Inspects the database of an open session. */
+export async function inspect(run: Run, names: readonly string[]): Promise<Inspection> {
+  const began = Date.now();
+  const [row] = await run(INSPECT, [JSON.stringify([...serviceTables(), ...names])]);
+  return inspectionOf(row!, began, Date.now());
+}
+
+function inspectionOf(row: Row, began: number, ended: number): Inspection {
+  const now = Number(row.now);
   return {
     version: String(row.version),
     versionNumber: Number(row.version_number),
@@ -63,10 +73,17 @@ function inspectionOf(row: Row, now: number): Inspection {
     mayCreate: row.may_create === true,
     hasTrigrams: row.has_trigrams === true,
     mayCreateTrigrams: row.offers_trigrams === true && row.may_create_extensions === true,
+    hiddenTrigrams: row.hidden_trigrams === null ? null : String(row.hidden_trigrams),
     hasMigrations: row.has_migrations === true,
+    isLocal: row.is_local === true,
+    isEncrypted: row.is_encrypted === true,
     maxConnections: Number(row.max_connections),
     connections: Number(row.connections),
-    aheadMs: Number(row.now) - now,
+    roleLimit: Number(row.role_limit),
+    roleConnections: Number(row.role_connections),
+    databaseLimit: Number(row.database_limit),
+    databaseConnections: Number(row.database_connections),
+    aheadMs: now - Math.min(Math.max(now, began), ended),
     foreignTables: JSON.parse(String(row.foreign_tables)) as string[],
   };
 }
@@ -75,22 +92,18 @@ const CHANNEL = 'plinth_inspection';
 
 /** Whether a notification arrives on a connection that listens: a pooler of transactions loses it. Rejects if it cannot listen. */
 export async function receivesNotifications(url: string, timeoutMs: number): Promise<boolean> {
-  const sql = postgres(driverUrl(url), {
-    max: 1,
-    onnotice: () => undefined,
-    fetch_types: false,
-    connect_timeout: 5,
+  let onReceived: () => void = () => undefined;
+  const received = new Promise<true>((resolve) => {
+    onReceived = () => resolve(true);
   });
-  try {
-    const received = new Promise<true>((resolve, reject) => {
-      const notify = () => sql.notify(CHANNEL, '');
-      sql
-        .listen(CHANNEL, () => resolve(true))
-        .then(notify, reject)
-        .catch(reject);
-    });
-    return await Promise.race([received, sleep(timeoutMs, false, { ref: false })]);
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
+  const settings = { application_name: 'plinth doctor' };
+  return withSession(
+    url,
+    { settings, connectMs: timeoutMs, onNotification: () => onReceived() },
+    async (sql) => {
+      await sql`listen ${sql(CHANNEL)}`;
+      await sql.notify(CHANNEL, '');
+      return Promise.race([received, sleep(timeoutMs, false, { ref: false })]);
+    },
+  );
 }

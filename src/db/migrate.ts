@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import postgres from 'postgres';
-import { driverUrl } from '../database-url.js';
+import type postgres from 'postgres';
 import { ExitError } from '../exit-error.js';
 import type { Run } from './db.js';
 import { DISTRIBUTION, type Engine, migrationsOn } from './engine.js';
+import { inTransaction, withSession } from './session.js';
 
 /** The database cannot be used as it is; the message is one line. */
 export class DatabaseError extends ExitError {}
@@ -29,24 +29,22 @@ export const MIN_VERSION = 150_000;
  * migration fails, or when an applied one has changed.
  */
 export async function migrate(url: string, timeoutMs: number, engine: Engine = 'postgresql'): Promise<void> {
-  const sql = postgres(driverUrl(url), {
-    max: 1,
-    connect_timeout: Math.max(1, Math.ceil(timeoutMs / 1000)),
-    onnotice: () => undefined,
-    fetch_types: false,
-    connection: { application_name: 'plinth migrate' },
-  });
-  try {
+  let isOpen = false;
+  const bringUpToDate = async (sql: postgres.Sql): Promise<void> => {
+    isOpen = true;
     await requireVersion(sql);
     await sql`select pg_advisory_lock(${LOCK[0]!}::integer, ${LOCK[1]!}::integer)`;
     if (engine === 'citus') await requireCluster(sql);
     await applyMissing(sql, engine);
+  };
+  const settings = { application_name: 'plinth migrate' };
+  try {
+    await withSession(url, { settings, connectMs: timeoutMs }, bringUpToDate);
   } catch (error) {
     if (error instanceof DatabaseError) throw error;
+    if (!isOpen) throw new DatabaseUnavailableError(unreachable(error as Error), { cause: error });
     const { message } = error as Error;
     throw new DatabaseError(`the schema cannot be brought up to date: ${message}`, { cause: error });
-  } finally {
-    await sql.end({ timeout: 5 });
   }
 }
 
@@ -80,10 +78,7 @@ export function unreachable({ code, message }: Error & { code?: string }): strin
 }
 
 async function requireVersion(sql: postgres.Sql): Promise<void> {
-  const query = sql<{ version: string }[]>`select current_setting('server_version_num') as version`;
-  const [row] = await query.catch((error: Error & { code?: string }) => {
-    throw new DatabaseUnavailableError(unreachable(error));
-  });
+  const [row] = await sql<{ version: string }[]>`select current_setting('server_version_num') as version`;
   const version = Number(row?.version);
   if (version < MIN_VERSION)
     throw new DatabaseUnavailableError(
@@ -130,11 +125,11 @@ async function applyMissing(sql: postgres.Sql, engine: Engine): Promise<void> {
       throw new DatabaseError(
         `migration ${name} was changed after it had been applied to this database: in production restore the file, and put the change into a new migration; in development delete the database (the folder data), which is then created anew`,
       );
-    await sql.begin(async (tx) => {
-      await tx.unsafe(text).catch((error: Error) => {
+    await inTransaction(sql, async () => {
+      await sql.unsafe(text).catch((error: Error) => {
         throw new DatabaseError(`migration ${name} cannot be applied: ${error.message}`, { cause: error });
       });
-      await tx`insert into migrations (name, checksum) values (${name}, ${checksum})`;
+      await sql`insert into migrations (name, checksum) values (${name}, ${checksum})`;
     });
   }
 }

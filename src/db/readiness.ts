@@ -3,29 +3,59 @@ import type { Db } from './db.js';
 import { newestMigration } from './migrate.js';
 
 /** Why the service cannot work now, as a word for machines; undefined: it can. */
-export type NotReadyReason = 'draining' | 'maintenance' | 'database' | 'schema' | undefined;
+export type NotReadyReason = 'draining' | 'maintenance' | 'database' | 'schema' | 'read-only' | undefined;
 
 /** How long a result is reused, and how long the database may take; milliseconds. */
 const FRESH_MS = 1000;
 const PATIENCE_MS = 1000;
 
+/** The longest pause between two renewals of the connections to a database that accepts no writes; milliseconds. */
+const MAX_RENEWAL_MS = 30_000;
+
+const STATE = `select max(name) as name,
+  pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as read_only
+  from migrations`;
+
 /** Returns a check that queries the database at most once a second. */
 export function databaseReadiness(db: Db): () => Promise<NotReadyReason> {
   const newest = newestMigration();
+  const renew = renewals(db);
   let last: { readonly at: number; readonly result: Promise<NotReadyReason> } | undefined;
   return () => {
     const now = performance.now();
     if (!last || now - last.at >= FRESH_MS) {
       const timeout = sleep<NotReadyReason>(PATIENCE_MS, 'database', { ref: false });
-      last = { at: now, result: Promise.race([check(db, newest), timeout]) };
+      last = { at: now, result: Promise.race([check(db, newest, renew), timeout]) };
     }
     return last.result;
   };
 }
 
-async function check(db: Db, newest: string): Promise<NotReadyReason> {
+/**
+ * Returns a function that renews the connections of a database that accepts no writes, since a balancer may lead new ones
+ * to the primary. The pauses between renewals double, until the database accepts writes.
+ */
+function renewals(db: Db): (isReadOnly: boolean) => void {
+  let pauseMs = FRESH_MS;
+  let dueAt = Number.NEGATIVE_INFINITY;
+  return (isReadOnly) => {
+    const now = performance.now();
+    if (!isReadOnly) {
+      pauseMs = FRESH_MS;
+      dueAt = Number.NEGATIVE_INFINITY;
+    } else if (now >= dueAt) {
+      dueAt = now + pauseMs;
+      pauseMs = Math.min(MAX_RENEWAL_MS, 2 * pauseMs);
+      db.noteReadOnly();
+    }
+  };
+}
+
+async function check(db: Db, newest: string, renew: (isReadOnly: boolean) => void): Promise<NotReadyReason> {
   try {
-    const [row] = await db.run('select max(name) as name from migrations', []);
+    const [row] = await db.run(STATE, []);
+    renew(row?.read_only === true);
+    if (row?.read_only === true) return 'read-only';
     // A newer schema is that of the next version, during a rolling deployment.
     return typeof row?.name === 'string' && row.name >= newest ? undefined : 'schema';
   } catch {

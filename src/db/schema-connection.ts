@@ -1,6 +1,8 @@
-import postgres from 'postgres';
-import { driverUrl } from '../database-url.js';
+import { setTimeout } from 'node:timers/promises';
+import type postgres from 'postgres';
+import { databaseErrorOf } from './database-errors.js';
 import type { Row, Run } from './db.js';
+import { inTransaction, withSession } from './session.js';
 
 /** A connection of its own for changes of the schema, which may take long. */
 export interface SchemaConnection {
@@ -15,24 +17,34 @@ export async function withSchemaConnection<T>(
   work: (connection: SchemaConnection) => Promise<T>,
   connectMs = 30_000,
 ): Promise<T> {
-  const sql = postgres(driverUrl(url), {
-    max: 1,
-    onnotice: () => undefined,
-    fetch_types: false,
-    connect_timeout: Math.max(1, Math.ceil(connectMs / 1000)),
-    connection: { application_name: 'plinth migrate', 'plinth.events': 'off' } as never,
-  });
-  const run: Run = async (text, args) => [...(await sql.unsafe<Row[]>(text, [...args]))];
-  try {
-    return await work({
-      run,
-      transaction: async (texts) => {
-        await sql.begin(async (transaction) => {
-          for (const text of texts) await transaction.unsafe(text);
-        });
-      },
-    });
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  const settings = { application_name: 'plinth migrate', 'plinth.events': 'off' };
+  return withSession(url, { settings, connectMs }, (sql) =>
+    work({
+      run: async (text, args) => [...(await sql.unsafe<Row[]>(text, [...args]))],
+      transaction: (texts) => withoutQueue(() => inTransaction(sql, () => runAll(sql, texts))),
+    }),
+  );
+}
+
+/** How long a statement may wait for a lock, since the writes of clients wait behind it. */
+const LOCK_TIMEOUT = '500ms';
+/** The pause in which they catch up, and the number of attempts. */
+const PAUSE_MS = 500;
+const MAX_ATTEMPTS = 3600;
+const LOCK_NOT_AVAILABLE = '55P03';
+
+async function runAll(sql: postgres.Sql, texts: readonly string[]): Promise<void> {
+  await sql.unsafe(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
+  for (const text of texts) await sql.unsafe(text);
+}
+
+/** Attempts a transaction until its locks are free: a list that a client reads slowly holds one for as long. */
+async function withoutQueue(transaction: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await transaction();
+    } catch (error) {
+      if (databaseErrorOf(error)?.code !== LOCK_NOT_AVAILABLE || attempt === MAX_ATTEMPTS) throw error;
+      await setTimeout(PAUSE_MS);
+    }
 }

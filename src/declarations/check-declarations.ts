@@ -1,41 +1,81 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { escapeToken } from '../json.js';
-import { isImportableHash } from '../passwords/password-hash.js';
-import { KEYWORDS } from '../validation/ajv.js';
-import { isEmail } from '../validation/email.js';
+import { MAX_INDEXED_BYTES } from '../collection/column.js';
+import { isServiceObject } from '../db/service-objects.js';
+import { OWN_PATHS } from '../http/own-paths.js';
+import { escapeToken, isObject, type Json } from '../json.js';
+import { createAjv } from '../validation/ajv.js';
 import { declarationSchema } from './built-in.js';
 import { columnOf, hasColumn, RESERVED } from './column-of.js';
 import type { Declaration, DeclarationFault, DeclaredField } from './declaration.js';
-import { DeclarationError, type Declarations } from './read-declarations.js';
+import { defaultFaults } from './default-faults.js';
+import { nearest } from './nearest.js';
+import { protectionFaults } from './protection-faults.js';
+import { DeclarationError, type Declarations, readFolder } from './read-declarations.js';
 import { baseOf } from './schema-base.js';
+import { schemaFaults } from './schema-faults.js';
 
-/** Tables and paths of the service itself. */
-const OWN_NAMES: ReadonlySet<string> = new Set(
-  `admin api authorize batch blocks collections counts credentials device docs errors events events_floor healthz
-  idempotency import_ids imports introspect jwks keys limits mcp metrics migrations oauth oauth_clients openapi passwords readyz
-  revoke tombstones token userinfo version_calls webhooks whoami`.split(/\s+/),
-);
+/** Reads the declarations in a folder and checks them. Throws DeclarationError with every fault of every file. */
+export function readChecked(folder: string | undefined, base = ''): Declarations {
+  const { declarations, faults, unreadable } = readFolder(folder, base);
+  const all = [...faults, ...faultsIn(declarations, unreadable)];
+  if (all.length > 0) throw new DeclarationError(all);
+  return declarations;
+}
 
 /** Checks declarations with everything that can be wrong in them. Throws DeclarationError with every fault. */
 export function checkDeclarations(declarations: Declarations): void {
-  const { collections } = declarations;
-  const faults = collections.flatMap((declaration) => {
-    const found = metaFaults(declaration);
-    // What follows relies on the types of the keywords.
-    return found.length > 0 ? found : [...nameFaults(declaration), ...fieldFaults(declaration, collections)];
-  });
-  if (faults.length === 0) faults.push(...compileFaults(declarations));
+  const faults = faultsIn(declarations);
   if (faults.length > 0) throw new DeclarationError(faults);
 }
 
+/** `unreadable`: names of collections that are declared as well, in files with faults of their own. */
+function faultsIn(declarations: Declarations, unreadable: readonly string[] = []): DeclarationFault[] {
+  const { collections, shared } = declarations;
+  const names = [...collections.map(({ name }) => name), ...unreadable];
+  const faults = collections.flatMap((declaration) => {
+    const found = metaFaults(declaration);
+    return [...nameFaults(declaration), ...found, ...fieldFaults(without(declaration, found), names)];
+  });
+  faults.push(...[...shared].flatMap(sharedFaults), ...protectionFaults(declarations));
+  faults.push(...compileFaults(declarations, faults, unreadable.length > 0));
+  const unique = new Map(faults.map((fault) => [`${fault.file}#${fault.pointer} ${fault.reason}`, fault]));
+  return [...unique.values()];
+}
+
+/** A declaration without the fields whose keywords have a wrong type, on which other checks rely. */
+function without(declaration: Declaration, faults: readonly DeclarationFault[]): Declaration {
+  const pointers = faults.map(({ pointer }) => `${pointer}/`);
+  const isSound = (at: string) => !pointers.some((each) => each.startsWith(at));
+  const { properties, required, 'x-collection': options, ...rest } = declaration.schema;
+  const fields = isObject(properties as unknown as Json) ? Object.entries(properties) : [];
+  return {
+    ...declaration,
+    schema: {
+      ...rest,
+      properties: Object.fromEntries(fields.filter(([name]) => isSound(`/properties/${escapeToken(name)}/`))),
+      ...(required && isSound('/required/') ? { required } : {}),
+      ...(options && isSound('/x-collection/') ? { 'x-collection': options } : {}),
+    },
+  };
+}
+
+const metaAjv = new Ajv2020({ allErrors: true, strict: false });
 let validateMeta: ReturnType<Ajv2020['compile']> | undefined;
 
 function metaFaults({ file, schema }: Declaration): DeclarationFault[] {
-  validateMeta ??= new Ajv2020({ allErrors: true, strict: false }).compile(JSON.parse(declarationSchema()));
-  if (validateMeta(schema)) return [];
+  validateMeta ??= metaAjv.compile(JSON.parse(declarationSchema()));
+  return validateMeta(schema) ? [] : faultsOf(file, validateMeta.errors ?? []);
+}
+
+/** The faults of a file that has definitions only. */
+function sharedFaults([file, schema]: readonly [string, object]): DeclarationFault[] {
+  return metaAjv.validateSchema(schema) ? [] : faultsOf(file, metaAjv.errors ?? []);
+}
+
+function faultsOf(file: string, errors: readonly ErrorObject[]): DeclarationFault[] {
   const seen = new Set<string>();
-  return (validateMeta.errors ?? []).flatMap((error) => {
+  return errors.flatMap((error) => {
     const fault = { file, pointer: pointerOf(error), reason: reasonOf(error) };
     const key = `${fault.pointer} ${fault.reason}`;
     if (['anyOf', 'oneOf', 'if'].includes(error.keyword) || seen.has(key)) return [];
@@ -64,11 +104,13 @@ function nameFaults({ name, file }: Declaration): DeclarationFault[] {
   const fault = (reason: string) => [{ file, pointer: '', reason }];
   if (!/^[a-z][a-z0-9_]{0,39}$/.test(name))
     return fault('the name of the file must be that of a collection: a-z, 0-9 and _, up to 40 characters');
-  if (OWN_NAMES.has(name)) return fault(`${name} is a name that the service itself uses`);
+  if (OWN_PATHS.has(name)) return fault(`/${name} is a path of the service itself`);
+  if (isServiceObject(name)) return fault(`${name} is a name that the service itself has in the database`);
+  if (name.startsWith('pg_')) return fault('PostgreSQL reserves names that begin with pg_');
   return RESERVED.has(name) ? fault(`${name} is a reserved word of PostgreSQL`) : [];
 }
 
-function fieldFaults(declaration: Declaration, collections: readonly Declaration[]): DeclarationFault[] {
+function fieldFaults(declaration: Declaration, collections: readonly string[]): DeclarationFault[] {
   const { file, schema } = declaration;
   const columns = new Map<string, string>();
   const faults: DeclarationFault[] = [];
@@ -105,36 +147,70 @@ function fieldFaults(declaration: Declaration, collections: readonly Declaration
 
 function checkKeywords(
   field: DeclaredField,
-  collections: readonly Declaration[],
+  collections: readonly string[],
   fault: (keyword: string, reason: string) => void,
 ): void {
   const to = field['x-references'];
-  if (to !== undefined && !collections.some(({ name }) => name === to))
+  if (to !== undefined && !collections.includes(to))
     fault(
       '/x-references',
-      `there is no collection ${to}: there are ${collections.map(({ name }) => name).join(', ')}`,
+      `there is no collection ${to}: there are ${collections.join(', ')}${nearest(to, collections)}`,
     );
   if (field['x-normalize']?.includes('nfc') && !(Number(field.maxLength) > 0))
     fault('/x-normalize', 'nfc needs maxLength');
+  const [maxLength, where] = indexedLength(field);
+  if (maxLength > MAX_INDEXED_BYTES)
+    fault(
+      where,
+      `an index holds up to ${MAX_INDEXED_BYTES} bytes: lower it, or use x-search without x-index`,
+    );
   if (field.writeOnly && hasColumn(field))
     fault('/writeOnly', 'a field that is never returned cannot be indexed');
 }
 
-/** What prevents a schema from being compiled: unknown keywords, references that lead nowhere, invalid patterns. */
-function compileFaults({ collections, shared }: Declarations): DeclarationFault[] {
-  const ajv = new Ajv2020({ allErrors: true, strictTypes: false, strictTuples: false });
-  formats.default(ajv);
-  ajv.addFormat('email', isEmail);
-  ajv.addFormat('password-hash', isImportableHash);
-  ajv.addVocabulary([...KEYWORDS]);
-  for (const [name, schema] of shared) ajv.addSchema({ ...schema, $id: baseOf(name) });
-  for (const { name, schema } of collections) ajv.addSchema({ ...schema, $id: baseOf(`${name}.json`) });
-  return collections.flatMap(({ name, file }) => {
+/** The declared length of the texts that an index has whole, with its place. */
+function indexedLength(field: DeclaredField): [maxLength: number, keyword: string] {
+  if (!field['x-index'] && !field['x-unique']) return [0, ''];
+  const { items, maxLength } = field as { items?: { maxLength?: number } } & DeclaredField;
+  return maxLength === undefined
+    ? [Number(items?.maxLength ?? 0), '/items/maxLength']
+    : [maxLength, '/maxLength'];
+}
+
+/** The faults of schemas, and what else prevents one from being compiled. `isPartial`: a file could not be read. */
+function compileFaults(
+  declarations: Declarations,
+  others: readonly DeclarationFault[],
+  isPartial: boolean,
+): DeclarationFault[] {
+  const { collections, shared } = declarations;
+  const ajv = createAjv({ formats: formats.default });
+  const lenient = createAjv({ formats: formats.default, isStrict: false });
+  const files = [
+    ...[...shared].map(([name, schema]) => ({ name, file: name, schema })),
+    ...collections.map(({ name, file, schema }) => ({ name: `${name}.json`, file, schema })),
+  ];
+  for (const { name, file, schema } of files) {
     try {
-      ajv.getSchema(baseOf(`${name}.json`));
-      return [];
+      for (const each of [ajv, lenient]) each.addSchema({ ...schema, $id: baseOf(name) });
     } catch (error) {
+      // Two schemas have one identifier.
       return [{ file, pointer: '', reason: (error as Error).message }];
     }
-  });
+  }
+  const found = schemaFaults(declarations, ajv);
+  // A reference may lead to a file that could not be read.
+  const faults = isPartial ? found.filter(({ reason }) => !reason.startsWith("can't resolve")) : found;
+  const all = [...others, ...found];
+  for (const { name, file, schema } of collections) {
+    const isAlone = !/"\$(?:ref|dynamicRef)":/.test(JSON.stringify(schema));
+    if (all.some((each) => each.file === file) || ((all.length > 0 || isPartial) && !isAlone)) continue;
+    try {
+      ajv.getSchema(baseOf(`${name}.json`));
+    } catch (error) {
+      faults.push({ file, pointer: '', reason: (error as Error).message });
+    }
+  }
+  const isEndless = others.some(({ reason }) => reason.startsWith('leads back to itself'));
+  return isEndless ? faults : [...faults, ...defaultFaults(declarations, lenient)];
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Column, ColumnType } from '../collection/column.js';
+import { TIME_FORMATS } from '../validation/times.js';
 import type { DeclaredField } from './declaration.js';
 
 /** Whether a field has a column besides the document. */
@@ -10,12 +11,28 @@ export function hasColumn(field: DeclaredField): boolean {
 /** The column of a field, or what prevents it. */
 export function columnOf(name: string, field: DeclaredField): Column | { readonly fault: string } {
   const type = columnType(field);
+  const types = [field.type ?? 'string'].flat();
+  const mayBeId =
+    types.includes('string') && !['array', 'object', 'boolean'].some((each) => types.includes(each));
+  if (field['x-references'] && !mayBeId)
+    return {
+      fault:
+        'a field with x-references must have the type string: for several references of a record, declare a collection whose records refer to both',
+    };
   if (type === undefined)
     return {
       fault:
         'a field with x-index, x-unique, x-search or x-references must have one of the types string, number, integer, boolean, or array with items of type string or number',
     };
-  return { name: columnName(name), type, isInstant: type === 'text' && field.format === 'date-time' };
+  const format =
+    type === 'text' && Object.hasOwn(TIME_FORMATS, field.format ?? '') ? field.format : undefined;
+  return {
+    name: columnName(name),
+    type,
+    isInstant: format === 'date-time',
+    format,
+    isIndexed: Boolean(field['x-index'] || field['x-unique']),
+  };
 }
 
 function columnType({ type, items, ...field }: DeclaredField): ColumnType | undefined {
@@ -46,9 +63,9 @@ export function columnName(field: string): string {
   return RESERVED.has(snake) ? `${snake}_` : snake;
 }
 
-/** Names of other columns, and words that PostgreSQL reserves (appendix C of its manual). */
+/** Names of other columns, also those of PostgreSQL itself, and words that PostgreSQL reserves (appendix C of its manual). */
 export const RESERVED: ReadonlySet<string> = new Set(
-  `id version updated_at doc write_only created_at ordinality record match page total first
+  `id version updated_at doc write_only tableoid xmin cmin xmax cmax ctid created_at ordinality record match page total first
   all analyse analyze and any array as asc asymmetric authorization between binary both case cast check collate collation
   column concurrently constraint create cross current_catalog current_date current_role current_schema current_time
   current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign freeze from

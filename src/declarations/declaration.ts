@@ -22,6 +22,7 @@ export interface DeclaredField {
 export interface CollectionOptions {
   readonly list?: 'page' | 'array';
   readonly sort?: 'created_at' | '-created_at';
+  readonly sortKeys?: 'one' | 'several';
   readonly nested?: boolean | string;
   readonly public?: 'read';
   readonly scopes?: { readonly read?: string; readonly write?: string };
@@ -48,6 +49,15 @@ export interface Declaration {
   /** The path of the file, for messages. */
   readonly file: string;
   readonly schema: DeclaredSchema;
+  /** The schemas in other files that this one refers to. */
+  readonly referred?: readonly object[];
+}
+
+/** An SQL file of the operator, which changes stored records. */
+export interface SqlFile {
+  readonly name: string;
+  readonly text: string;
+  readonly checksum: string;
 }
 
 /** What is wrong with a declaration. `pointer` is a JSON Pointer into the file. */

@@ -1,42 +1,65 @@
 import type { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Resource } from '../collection/resource.js';
 import { createAjv, loadFormats } from '../validation/ajv.js';
-import { type Declarations, readDeclarations } from './read-declarations.js';
+import { type Declarations, readFolder } from './read-declarations.js';
 import { resourcesWithoutRefs } from './resource-of.js';
 import { baseOf } from './schema-base.js';
+import { SchemaFiles } from './schema-files.js';
+import { readSqlFiles } from './sql-files.js';
 
-/** Formats that need a library: all but those of the built-in collections. */
-const LIBRARY_FORMATS = /"format":"(?!email"|password-hash")/;
+/** Formats that need a library: all but those of the service itself. */
+const LIBRARY_FORMATS = /"format":"(?!(?:email|password-hash|date|time|date-time|duration)")/;
 
-/** Reads the declarations, and loads what their schemas need. Throws DeclarationError. */
+/** Reads the declarations and the SQL files, and loads what their schemas need. Throws DeclarationError. */
 export async function loadDeclarations({
-  collections: folder,
+  collections,
+  folder,
+  dataChanges,
 }: {
-  collections: string | undefined;
+  readonly collections: string | undefined;
+  readonly folder?: string;
+  readonly dataChanges?: string | undefined;
 }): Promise<Declarations> {
-  const declarations = readDeclarations(folder);
+  const { declarations, faults } = readFolder(collections, folder);
+  // Loaded on demand: it finds the other faults as well, which a start need not look for.
+  if (faults.length > 0) (await import('./check-declarations.js')).readChecked(collections, folder);
   if (LIBRARY_FORMATS.test(JSON.stringify([declarations.collections, [...declarations.shared.values()]])))
     await loadFormats();
-  return declarations;
+  return dataChanges === undefined
+    ? declarations
+    : { ...declarations, sqlFiles: readSqlFiles(dataChanges, folder) };
 }
 
 /** The collections of valid declarations; `prefix` precedes the paths of links. Those whose schemas refer to others share a validator. */
 export function resourcesOf({ collections, shared }: Declarations, prefix = ''): Resource[] {
-  let ajv: Ajv2020 | undefined;
-  const validator = (): Ajv2020 => {
-    if (ajv) return ajv;
-    ajv = createAjv();
+  const validators = new Map<boolean, Ajv2020>();
+  let files: SchemaFiles | undefined;
+  const referredSchemas = (name: string): object[] => {
+    files ??= new SchemaFiles([
+      ...collections.map((each): [string, object] => [`${each.name}.json`, each.schema]),
+      ...shared,
+    ]);
+    return files.referredFrom(files.root(`${name}.json`));
+  };
+  const validator = (allErrors: boolean): Ajv2020 => {
+    const known = validators.get(allErrors);
+    if (known) return known;
+    const ajv = createAjv({ allErrors });
+    validators.set(allErrors, ajv);
     for (const [name, schema] of shared) ajv.addSchema({ ...schema, $id: baseOf(name) });
     for (const { name, schema } of collections) ajv.addSchema({ ...schema, $id: baseOf(`${name}.json`) });
     return ajv;
   };
   return resourcesWithoutRefs(collections, prefix).map((resource) =>
-    JSON.stringify(resource.schema).includes('$ref')
+    /"\$(?:ref|dynamicRef)"/.test(JSON.stringify(resource.schema))
       ? {
           ...resource,
           // Its own copy has another base, which it must not share with the one that others refer to.
           schema: { ...resource.schema, $id: baseOf(`${resource.name}.json#record`) },
-          ajv: validator,
+          referred: {
+            ajv: validator,
+            schemas: () => referredSchemas(resource.name),
+          },
         }
       : resource,
   );

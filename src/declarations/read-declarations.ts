@@ -1,9 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathIn } from '../config/path-in.js';
 import { ExitError } from '../exit-error.js';
 import { isObject, type Json } from '../json.js';
+import { textOf } from '../text-encoding.js';
 import { builtInFiles } from './built-in.js';
-import type { Declaration, DeclarationFault, DeclaredSchema } from './declaration.js';
+import type { Declaration, DeclarationFault, DeclaredField, DeclaredSchema, SqlFile } from './declaration.js';
+import { withFieldKeywords } from './field-keywords.js';
+import { SchemaFiles } from './schema-files.js';
 
 /** Invalid declarations: one line for each fault, with file, JSON Pointer and reason. */
 export class DeclarationError extends ExitError {
@@ -22,6 +26,8 @@ export interface Declarations {
   readonly collections: readonly Declaration[];
   /** Schemas for `$ref`, in files whose names begin with an underscore: file name -> schema. */
   readonly shared: ReadonlyMap<string, DeclaredSchema>;
+  /** SQL files that change stored records; absent: none. */
+  readonly sqlFiles?: readonly SqlFile[];
 }
 
 /** Files in a folder, and bytes of one file. */
@@ -33,20 +39,40 @@ export const SIGN_IN_FILE = 'users.json';
 
 /**
  * Reads the declarations in a folder, without checking them. Without a folder: the ones that come with the service. A file
- * for one of these adds to it. Throws DeclarationError with every file that is not a JSON object.
+ * for one of these adds to it. A relative folder is in `base`; empty: in the current one. Throws DeclarationError with every
+ * file that is not a JSON object.
  */
-export function readDeclarations(folder: string | undefined): Declarations {
+export function readDeclarations(folder: string | undefined, base = ''): Declarations {
+  const { declarations, faults } = readFolder(folder, base);
+  if (faults.length > 0) throw new DeclarationError(faults);
+  return declarations;
+}
+
+/** What could be read of a folder. */
+interface ReadFolder {
+  readonly declarations: Declarations;
+  readonly faults: readonly DeclarationFault[];
+  /** The names of the collections whose files are no JSON objects. */
+  readonly unreadable: readonly string[];
+}
+
+/** Reads as much as can be read of the declarations in a folder. */
+export function readFolder(folder: string | undefined, base = ''): ReadFolder {
   const builtIn = builtInFiles();
-  const own = folder === undefined ? undefined : filesIn(folder);
+  const own = folder === undefined ? undefined : filesIn(folder, base);
   const texts = own ?? builtIn;
   const names = [...new Set([SIGN_IN_FILE, ...texts.keys()])];
   const faults: DeclarationFault[] = [];
   const collections: Declaration[] = [];
   const shared = new Map<string, DeclaredSchema>();
+  const unreadable: string[] = [];
   for (const name of names) {
     const file = folder !== undefined && texts.has(name) ? join(folder, name) : name;
     const schema = parse(texts.get(name) ?? '{}', file, faults);
-    if (schema === undefined) continue;
+    if (schema === undefined) {
+      if (!name.startsWith('_')) unreadable.push(name.slice(0, -'.json'.length));
+      continue;
+    }
     if (name.startsWith('_')) shared.set(name, schema);
     else {
       const base = builtIn.get(name);
@@ -57,12 +83,30 @@ export function readDeclarations(folder: string | undefined): Declarations {
       });
     }
   }
-  if (faults.length > 0) throw new DeclarationError(faults);
-  return { collections, shared };
+  const complete = withReferredKeywords({ collections, shared }, faults);
+  return { declarations: { collections: complete, shared }, faults, unreadable };
 }
 
-function filesIn(folder: string): ReadonlyMap<string, string> {
-  const entries = readdirSync(folder, { withFileTypes: true })
+function withReferredKeywords(
+  { collections, shared }: Declarations,
+  faults: DeclarationFault[],
+): Declaration[] {
+  const own = collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]);
+  const files = new SchemaFiles([...own, ...shared]);
+  return collections.map((declaration) => {
+    const root = files.root(`${declaration.name}.json`);
+    const referred = files.referredFrom(root);
+    return {
+      ...declaration,
+      schema: withFieldKeywords(root, files, faults),
+      ...(referred.length === 0 ? {} : { referred }),
+    };
+  });
+}
+
+function filesIn(folder: string, base: string): ReadonlyMap<string, string> {
+  const path = pathIn(base, folder);
+  const entries = readdirSync(path, { withFileTypes: true })
     .filter((entry) => !entry.isDirectory() && entry.name.endsWith('.json') && !entry.name.startsWith('.'))
     .map(({ name }) => name)
     .sort();
@@ -70,7 +114,7 @@ function filesIn(folder: string): ReadonlyMap<string, string> {
     throw new DeclarationError([
       { file: folder, pointer: '', reason: `has more than ${MAX_FILES} declarations` },
     ]);
-  return new Map(entries.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+  return new Map(entries.map((name) => [name, textOf(readFileSync(join(path, name)))]));
 }
 
 function parse(text: string, file: string, faults: DeclarationFault[]): DeclaredSchema | undefined {
@@ -88,13 +132,17 @@ function parse(text: string, file: string, faults: DeclarationFault[]): Declared
   return schema as unknown as DeclaredSchema;
 }
 
-/** A declaration of the service, with an operator's additions. */
+/** A declaration of the service, with an operator's additions: each field has the keywords of both. */
 function merge(base: DeclaredSchema, added: DeclaredSchema): DeclaredSchema {
+  const fields = Object.entries({ ...base.properties, ...added.properties }).map(([name, field]) => {
+    const own = Object.hasOwn(base.properties, name) ? base.properties[name] : undefined;
+    return [name, own && isObject(field as Json) ? { ...own, ...field } : field] as const;
+  });
   return {
     ...base,
     ...added,
     required: [...new Set([...(base.required ?? []), ...(added.required ?? [])])],
-    properties: { ...base.properties, ...added.properties },
+    properties: Object.fromEntries<DeclaredField>(fields),
     'x-collection': { ...base['x-collection'], ...added['x-collection'] },
   };
 }

@@ -2,6 +2,7 @@ import { type Column, WRITE_ONLY } from '../collection/column.js';
 import type { Reference, Resource } from '../collection/resource.js';
 import type { Code } from '../errors/problem.js';
 import { columnOf, hasColumn } from './column-of.js';
+import { CREDENTIALS } from './credential-faults.js';
 import type { Declaration, DeclaredField } from './declaration.js';
 import { SIGN_IN_FILE } from './read-declarations.js';
 
@@ -25,9 +26,6 @@ export function singularOf({ name, schema }: Declaration): string {
   return schema.title?.toLowerCase() ?? name.replace(/s$/, '');
 }
 
-/** Write-only fields with a table of their own in the collection that people sign in with. */
-const PASSWORDS: ReadonlySet<string> = new Set(['password', 'current_password', 'password_hash']);
-
 function resourceOf(declaration: Declaration, byName: ReadonlyMap<string, Declaration>): Resource {
   const { name, schema } = declaration;
   const { properties, 'x-collection': options = {} } = schema;
@@ -40,7 +38,7 @@ function resourceOf(declaration: Declaration, byName: ReadonlyMap<string, Declar
   );
   const hasPasswords = `${name}.json` === SIGN_IN_FILE;
   const writeOnly = named((field) => field.writeOnly).filter(
-    (field) => !(hasPasswords && PASSWORDS.has(field)),
+    (field) => !(hasPasswords && CREDENTIALS.includes(field)),
   );
   const { nested = false } = options;
   const parent = references.find(({ field }) => nested === true || nested === field);
@@ -69,6 +67,7 @@ function resourceOf(declaration: Declaration, byName: ReadonlyMap<string, Declar
     isOwned: false,
     list: options.list ?? 'array',
     direction: options.sort === '-created_at' ? 'desc' : 'asc',
+    hasOneSort: options.sortKeys === 'one',
     filterable: named((field) => field['x-index'] || field['x-references'] || field['x-unique']),
     sortable: named((field) => field['x-index'] && field.type !== 'array' && !field['x-references']),
     searchable: named((field) => field['x-search']),

@@ -27,6 +27,12 @@ export const invalidTicket = () =>
     'The ticket has expired or was used. Create another one: POST /events/tickets.',
   );
 
+/** A caller that creates tickets without using them. */
+export const tooManyOwnTickets = () =>
+  new Problem(429, 'RATE_LIMITED', 'Too many of your tickets are unused.', {
+    headers: ['Retry-After', '30'],
+  });
+
 export const tooManyTickets = () =>
   new Problem(503, 'SERVICE_UNAVAILABLE', 'Too many tickets are unused.', { headers: ['Retry-After', '30'] });
 
@@ -34,12 +40,20 @@ export const currentPasswordRequired = () =>
   new Problem(
     403,
     'CURRENT_PASSWORD_REQUIRED',
-    'A change of your own password requires current_password or a recent sign-in.',
+    'A change of your own password or email requires current_password.',
     CURRENT_PASSWORD,
   );
 
 export const currentPasswordWrong = () =>
   new Problem(403, 'CURRENT_PASSWORD_WRONG', 'The current password is wrong.', CURRENT_PASSWORD);
+
+/** A user without a password changes how it signs in, with a credential that an application may hold. */
+export const passwordNotSet = () =>
+  new Problem(
+    403,
+    'PASSWORD_NOT_SET',
+    'The user has no password that could confirm this change. An operator can set the first one.',
+  );
 
 /** A JSON Patch that moves or copies a value into the password, within a transaction. */
 export const passwordNotGiven = () =>

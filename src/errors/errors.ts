@@ -5,17 +5,26 @@ export const badRequest = (message: string) => new Problem(400, 'BAD_REQUEST', m
 /** Failures that one response reports. */
 export const MAX_FAILURES = 100;
 
-/** The failures of a body, the first ones if there are very many. */
+/** Characters of a failure's path. */
+const MAX_PATH = 1000;
+
+/** The failures of a body, the first ones if there are very many. A very long path ends at the nearest ancestor that fits. */
 export const invalid = (failures: readonly Failure[]) =>
   new Problem(400, 'VALIDATION_ERROR', 'The request body is not valid.', {
-    details: failures.slice(0, MAX_FAILURES),
+    details: failures.slice(0, MAX_FAILURES).map(withShortPath),
     shape: 'validation',
   });
+
+function withShortPath(failure: Failure): Failure {
+  const { path } = failure;
+  if (path.length <= MAX_PATH) return failure;
+  return { ...failure, path: path.slice(0, Math.max(0, path.lastIndexOf('/', MAX_PATH))) };
+}
 
 /** The arguments of an MCP tool. */
 export const invalidArguments = (failures: readonly Failure[]) =>
   new Problem(400, 'VALIDATION_ERROR', 'The arguments of the tool are not valid.', {
-    details: failures,
+    details: failures.slice(0, MAX_FAILURES).map(withShortPath),
     shape: 'validation',
   });
 
@@ -106,9 +115,9 @@ export const notImplemented = (what: string) =>
 export const misdirectedRequest = () =>
   new Problem(421, 'MISDIRECTED_REQUEST', 'The service does not respond for this host.');
 
-/** A web page of an origin that may not use the Model Context Protocol. */
+/** A web page of an origin that may not send this request. */
 export const originNotAllowed = () =>
-  new Problem(403, 'ORIGIN_NOT_ALLOWED', 'Pages of this origin may not use the Model Context Protocol here.');
+  new Problem(403, 'ORIGIN_NOT_ALLOWED', 'Pages of this origin may not send this request.');
 
 export const notAcceptable = (offers: readonly string[]) =>
   new Problem(406, 'NOT_ACCEPTABLE', `Not acceptable. Available: ${offers.join(', ')}.`, {

@@ -37,7 +37,7 @@ export const unknownParameter = (parameter: string, supported: readonly string[]
   new Problem(
     400,
     'UNKNOWN_PARAMETER',
-    `There is no query parameter \`${parameter.slice(0, 100)}\` here. Supported: ${supported.join(', ')}.`,
+    `There is no query parameter \`${parameter.slice(0, 100)}\` here. Supported: ${supported.length === 0 ? 'none' : supported.join(', ')}.`,
     { details: { parameter: parameter.slice(0, 100), supported } },
   );
 

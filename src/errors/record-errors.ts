@@ -33,7 +33,7 @@ export const preconditionRequired = () =>
   new Problem(
     428,
     'PRECONDITION_REQUIRED',
-    'This write requires an If-Match field with the ETag of the record.',
+    'This write requires an If-Match field with the ETag of the record, or If-Match: * if it is about all that match a filter.',
   );
 
 /** The first request with the key is still in flight. */

@@ -10,9 +10,10 @@ export const REQUEST_CODES = {
   },
   CURRENT_PASSWORD_REQUIRED: {
     status: 403,
-    message: 'A change of your own password requires current_password or a recent sign-in.',
-    cause: 'A user changes its own password with a credential that does not prove a recent sign-in.',
-    remedy: 'Send current_password beside password, or sign in again.',
+    message: 'A change of your own password or email requires current_password.',
+    cause:
+      'A user changes its own password or email with a token, a key or an old session, which others may hold.',
+    remedy: 'Send current_password in the body.',
   },
   CURRENT_PASSWORD_WRONG: {
     status: 403,
@@ -90,9 +91,16 @@ export const REQUEST_CODES = {
   },
   ORIGIN_NOT_ALLOWED: {
     status: 403,
-    message: 'Pages of this origin may not use the Model Context Protocol here.',
-    cause: 'A request to /mcp has an Origin that is neither in CORS_ORIGINS nor that of PUBLIC_URL.',
+    message: 'Pages of this origin may not send this request.',
+    cause:
+      'Sec-Fetch-Site or Origin names a page of another site, and the request writes without a token or a key, or is for /mcp.',
     remedy: 'Add the origin to CORS_ORIGINS, or connect with a client that is not a web page.',
+  },
+  PASSWORD_NOT_SET: {
+    status: 403,
+    message: 'The user has no password that could confirm this change. An operator can set the first one.',
+    cause: 'A user without a password changes its email or sets a password with a token or a key.',
+    remedy: 'Use a credential with users:write, or the command `plinth users set-password`.',
   },
   PAYLOAD_TOO_LARGE: {
     status: 413,

@@ -5,6 +5,8 @@ import { positionText } from './position.js';
 export interface FeedContext {
   /** The service's public URL, or `/`. */
   readonly source: string;
+  /** Precedes the paths of records: PUBLIC_PREFIX. */
+  readonly prefix: string;
   /** The cursor of a position. */
   readonly cursorOf: (position: number) => string;
 }
@@ -14,8 +16,8 @@ export function idOf({ seq, time }: Event): string {
   return `${positionText(seq)}-${time.replace(/\D/g, '')}`;
 }
 
-/** The address of the record that changed. */
-export function subjectOf({ type, record }: Event): string {
+/** The path of the record that changed, without PUBLIC_PREFIX. */
+export function pathOfRecord({ type, record }: Event): string {
   return `/${type.slice(0, type.indexOf('.'))}/${record}`;
 }
 
@@ -23,10 +25,10 @@ export function subjectOf({ type, record }: Event): string {
  * An event as a CloudEvents 1.0 envelope: JSON on one line, with the document as it is stored. `previous` is the version
  * that was changed or deleted, `sequence` the cursor (extension attributes).
  */
-export function envelopeOf(event: Event, { source, cursorOf }: FeedContext): string {
+export function envelopeOf(event: Event, { source, prefix, cursorOf }: FeedContext): string {
   const { seq, type, time, version, data } = event;
   const previous = data === null ? version : version - 1;
-  return `{"specversion":"1.0","id":"${idOf(event)}","source":"${source}","type":"${type}","subject":"${subjectOf(event)}","time":"${time}","sequence":"${cursorOf(seq)}"${
+  return `{"specversion":"1.0","id":"${idOf(event)}","source":"${source}","type":"${type}","subject":"${prefix}${pathOfRecord(event)}","time":"${time}","sequence":"${cursorOf(seq)}"${
     previous > 0 ? `,"previous":${previous}` : ''
   }${data === null ? '' : `,"datacontenttype":"application/json","data":${data}`}}`;
 }

@@ -13,20 +13,31 @@ import { FeedFollower } from './follower.js';
 import { type Batch, lastNumber, readEvents, type Span } from './outbox.js';
 import { type Admit, admitReaders, type ReaderLimits } from './reader-slots.js';
 import { SseHub, type SseSettings } from './sse-hub.js';
+import { Tickets } from './tickets.js';
 
-export type FeedSettings = SseSettings & ReaderLimits & { readonly publicUrl: string | undefined };
+export type FeedSettings = SseSettings &
+  ReaderLimits & { readonly publicUrl: string | undefined; readonly publicPrefix: string };
 
 /** Statements for requests in flight: each reads up to two megabytes, so there are few. */
 const READS = { max: 1, inFlight: 2, waiting: 2000 };
 /** Maximum statements for one request whose filter matches few events. */
 const MAX_READS = 10;
 
+/** The position after which a reader starts. */
+export interface Start {
+  readonly after: number;
+  /** Whether the reader starts at the oldest retained event: events that expire before it reads them are not missed. */
+  readonly isOldest: boolean;
+}
+
 /** The events of the service, for requests and streams. */
 export class Feed implements FeedContext {
   readonly source: string;
+  readonly prefix: string;
   readonly streams: SseHub;
   /** Admits a reader that follows the events or waits for them. Throws 429 and 503. */
   readonly admit: Admit;
+  readonly tickets: Tickets;
   readonly #readSpan: (span: Span) => Promise<Batch>;
   readonly #waiting = new Set<() => void>();
 
@@ -40,8 +51,10 @@ export class Feed implements FeedContext {
     credentials: CredentialWatch,
   ) {
     this.source = settings.publicUrl ?? '/';
+    this.prefix = settings.publicPrefix;
     this.streams = new SseHub(db.run, follower, log, settings, this, metrics);
     this.admit = admitReaders(settings, metrics.readers, credentials);
+    this.tickets = new Tickets(db, credentials);
     this.#readSpan = createBatcher<Span, Batch>(
       { ...READS, sharing: sharing(db.metrics, 'read', 'events') },
       async ([span]) => [await readEvents(db.run, span!)],
@@ -77,26 +90,26 @@ export class Feed implements FeedContext {
    * The position after which a reader starts: a cursor; undefined: the oldest retained event; `now`: the newest. Throws 400
    * for other texts, and 410 for a cursor whose events have expired, or of another history of the database.
    */
-  async start(cursor: string | undefined): Promise<number> {
+  async start(cursor: string | undefined): Promise<Start> {
     const { follower } = this;
     const { floor } = await follower.look();
-    if (cursor === undefined) return floor;
-    if (cursor === 'now') return follower.horizon();
+    if (cursor === undefined) return { after: floor, isOldest: true };
+    if (cursor === 'now') return { after: follower.horizon(), isOldest: false };
     const after = positionIn(follower.epochs(), cursor);
     const isBeyond = async (position: number) =>
       position > follower.horizon() && position > (await lastNumber(this.db.run));
     if (after === undefined || after < floor || (await isBeyond(after)))
       throw cursorGone(this.cursorOf(floor));
-    return after;
+    return { after, isOldest: false };
   }
 
-  /** Up to `limit` final events that match a filter. Throws 410. */
-  async read(after: number, filter: Filter, limit: number): Promise<Batch> {
+  /** Up to `limit` final events that match a filter. Throws 410 if events have expired that the reader has not seen. */
+  async read({ after, isOldest }: Start, filter: Filter, limit: number): Promise<Batch> {
     let from = after;
     for (let reads = 1; ; reads++) {
       const horizon = this.follower.horizon();
       const batch = await this.#readSpan({ after: from, horizon, limit, filter });
-      if (from < batch.floor) throw cursorGone(this.cursorOf(batch.floor));
+      if (from < batch.floor && !isOldest) throw cursorGone(this.cursorOf(batch.floor));
       const isEnd = batch.until >= this.follower.horizon();
       if (batch.events.length > 0 || isEnd || reads === MAX_READS) return batch;
       from = batch.until;

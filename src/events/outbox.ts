@@ -55,7 +55,7 @@ export async function readEvents(run: Run, { after, horizon, limit, filter }: Sp
   return {
     events,
     // Without further events, the horizon itself is passed: it is final.
-    until: cut ? events.at(-1)!.seq : Math.max(after, Number(until ?? horizon)),
+    until: cut ? events.at(-1)!.seq : Math.max(after, Number(floor), Number(until ?? horizon)),
     floor: Number(floor),
   };
 }

@@ -7,6 +7,8 @@ import { admits, type Filter } from './filter.js';
 /** What a client subscribes to, and until when (milliseconds since 1970). */
 export interface Subscription {
   readonly after: number;
+  /** Whether it starts at the oldest retained event: events that expire before they are read are not missed. */
+  readonly isOldest: boolean;
   readonly filter: Filter;
   readonly expiresAt: number;
 }
@@ -31,6 +33,8 @@ export class SseConnection {
   position: number;
   /** Whether it receives new events at once. Before, it reads what it has missed. */
   isLive = false;
+  /** Whether events may expire before they are written: none was, of those that were retained at the start. */
+  mayExpire: boolean;
   endReason: EndReason = 'left';
   readonly #memory = new ResponseHold();
   #writtenBytes = 0;
@@ -38,10 +42,11 @@ export class SseConnection {
 
   constructor(
     readonly out: ServerResponse,
-    { after, filter, expiresAt }: Subscription,
+    { after, isOldest, filter, expiresAt }: Subscription,
     readonly limits: StreamLimits,
   ) {
     this.position = after;
+    this.mayExpire = isOldest;
     this.filter = filter;
     this.expiresAt = expiresAt;
   }
@@ -59,10 +64,14 @@ export class SseConnection {
     if (behind > this.limits.eventsBuffer || (behind > 0 && isMemoryScarce)) return this.end('slow');
     if (this.expiresAt <= Date.now()) return this.end('over');
     this.#writtenBytes += Buffer.byteLength(bytes);
-    out.write(bytes);
-    if (behind === 0 && out.writableLength > 0) out.once('drain', () => this.#memory.release());
-    this.#memory.set(out.writableLength);
+    out.write(bytes, this.#noteMemory);
+    this.#noteMemory();
   }
+
+  /** Not at 'drain', which comes only after a write that was too much for the buffer. */
+  readonly #noteMemory = (): void => {
+    if (!this.isClosed) this.#memory.set(this.out.writableLength);
+  };
 
   /** Ends the stream; the client reconnects. A slow client is disconnected, since it would not read the end either. */
   end(reason: EndReason): void {

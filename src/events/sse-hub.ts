@@ -153,10 +153,13 @@ export class SseHub {
       limit: PAGE_EVENTS,
       filter,
     });
-    if (after < floor) return connection.end('gone');
+    if (after < floor && !connection.mayExpire) return connection.end('gone');
     const text = connection.textOf(events, this.context);
     connection.position = until;
-    if (text !== '') connection.write(text);
+    if (text !== '') {
+      connection.mayExpire = false;
+      connection.write(text);
+    }
     if (out.writableNeedDrain) out.once('drain', () => this.#queue(connection));
     else this.#queue(connection);
   }

@@ -40,14 +40,14 @@ function defusedJson(value: object): string {
 
 function defuse(text: string): string {
   const defused = defuseParts(text);
-  return /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/.test(text) && !defused.startsWith("'")
+  return /^[=+\-@|\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/.test(text) && !defused.startsWith("'")
     ? `'${defused}`
     : defused;
 }
 
 const codesOf = (characters: string) => new Set([...characters].map((character) => character.charCodeAt(0)));
 const [SEMICOLON, TAB, LINE_FEED, CARRIAGE_RETURN] = [0x3b, 0x09, 0x0a, 0x0d];
-const FORMULA_STARTS = codesOf('=+-@\uFF1D\uFF0B\uFF0D\uFF20');
+const FORMULA_STARTS = codesOf('=+-@|\uFF1D\uFF0B\uFF0D\uFF20');
 /** What a spreadsheet may skip before a formula. */
 const SKIPPED = codesOf(' "\u00a0');
 

@@ -22,3 +22,13 @@ export function createCommonFields(fixed: readonly string[], cors: Cors | undefi
       ? ['X-Request-Id', id, ...fixed, ...cors.fields(req.headers.origin)]
       : ['X-Request-Id', id, ...fixed];
 }
+
+/** Adds fields to those of a response. There is one Vary for all: some proxies read the last one alone. */
+export function addFields(fields: string[], more: readonly string[]): void {
+  const at = fields.findIndex((name, index) => index % 2 === 0 && name === 'Vary');
+  for (let index = 0; index < more.length; index += 2) {
+    const [name, value] = [more[index]!, more[index + 1]!];
+    if (name === 'Vary' && at >= 0) fields[at + 1] += `, ${value}`;
+    else fields.push(name, value);
+  }
+}

@@ -19,6 +19,7 @@ const ALLOWED = [
   'If-None-Match',
   'If-Modified-Since',
   'If-Unmodified-Since',
+  'Cache-Control',
   'Idempotency-Key',
   'Write-Position',
   'Prefer',
@@ -30,6 +31,9 @@ const ALLOWED = [
   'X-Timestamp',
   'X-Signature',
   'X-Key-Id',
+  'DPoP',
+  'Traceparent',
+  'Tracestate',
 ].join(', ');
 
 /** Response fields that pages may read, besides those that the standard always allows. */
@@ -55,6 +59,7 @@ const EXPOSED = [
   'Preference-Applied',
   'Events-Cursor',
   'Write-Position',
+  'Server-Timing',
 ].join(', ');
 
 /** Seconds for which a browser may cache the response to a preflight. */

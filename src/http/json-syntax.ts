@@ -11,11 +11,12 @@ export function syntaxErrorAt(text: string): number {
   let at = 0;
   for (;;) {
     TOKEN.lastIndex = at;
-    const found = TOKEN.exec(text);
-    if (!found) break;
-    const token = found[0].trimStart();
-    const next = follow(expected, token[0]!, open);
-    if (next === undefined) return at + found[0].length - token.length;
+    // Without the text of the token, which would have to be copied.
+    if (!TOKEN.test(text)) break;
+    let start = at;
+    while (' \t\n\r'.includes(text[start]!)) start++;
+    const next = follow(expected, text[start]!, open);
+    if (next === undefined) return start;
     expected = next;
     at = TOKEN.lastIndex;
   }

@@ -22,7 +22,9 @@ export interface Reply {
   readonly results?: readonly Reply[];
   /** Instead of a body: opens the rows of a list that is streamed, as an array or as `lines`. */
   readonly stream?: (consume: (rows: Readable) => Promise<void>) => Promise<void>;
-  /** The text before and after a streamed array; absent: the array is the whole body. */
+  /** Instead of a body: the documents of a page that is too large for memory, which are read one by one. */
+  readonly documents?: () => AsyncIterable<string>;
+  /** The text before and after the array of `stream` or `documents`; absent: the array is the whole body. */
   readonly frame?: readonly [before: string, after: string];
   readonly lines?: Lines;
   /** Instead of a body: writes to the response after its head, until the client disconnects. */

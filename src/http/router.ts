@@ -35,6 +35,8 @@ export interface Action {
   readonly requiresFilter?: boolean;
   /** The query parameters of a list; absent: the query is ignored. */
   readonly parameters?: readonly string[];
+  /** Whether other query parameters are accepted as well. */
+  readonly acceptsAny?: boolean;
   /** The same in versions whose lists are between cursors; absent: they are the same. */
   readonly keysetParameters?: readonly string[];
   /** Media types of the body; absent: a body is not read. */
@@ -158,7 +160,7 @@ export function negotiateType({ offers }: Action, accept: string | undefined, qu
  * A name may go on in brackets: `filter[price]` is `filter`.
  */
 export function requireParameters(action: Action, query: string, version: Version): void {
-  if (query === '') return;
+  if (query === '' || (action.acceptsAny && version.lists !== 'keyset')) return;
   const parameters = parametersIn(action, version);
   if (!parameters) return;
   for (const name of new URLSearchParams(query).keys()) {

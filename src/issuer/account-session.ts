@@ -1,6 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import { SESSION_COOKIE, writeCookie } from '../auth/cookies.js';
+import { isYoungerThan } from '../auth/current-password.js';
 import { usesHttps } from '../config/edge.js';
 import type { HandledRequest } from '../http/handler.js';
 import type { InteractionParts } from './interactions.js';
@@ -12,7 +13,7 @@ const SESSION_S = 14 * 24 * 3600;
 /** How long after a sign-in a passkey may be added, which is a way to sign in for good. */
 const RECENT_S = 10 * 60;
 
-/** The session of a signed-in user; undefined: nobody is signed in. */
+/** The session of a signed-in user; undefined: no user is signed in. */
 export async function sessionOf(
   provider: Provider,
   { req, res }: HandledRequest,
@@ -29,7 +30,7 @@ export async function beginSession(provider: Provider, accountId: string): Promi
   return session;
 }
 
-export const isRecent = ({ loginTs = 0 }: Session): boolean => Date.now() / 1000 - loginTs < RECENT_S;
+export const isRecent = ({ loginTs }: Session): boolean => isYoungerThan(RECENT_S, loginTs);
 
 /** The fields that set the cookies of a session; an empty id removes them. */
 export function sessionCookies(

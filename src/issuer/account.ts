@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Provider } from 'oidc-provider';
+import { errors, type Provider } from 'oidc-provider';
 import type { Collection } from '../collection/collection.js';
 import { setPassword } from '../collection/set-password.js';
 import type { Failure } from '../errors/problem.js';
@@ -21,12 +21,15 @@ import type { InteractionParts } from './interactions.js';
 import { accountPage, accountSignInPage } from './pages/account.js';
 import { pageHeaders } from './pages/layout.js';
 import type { PasskeyForm } from './pages/passkey.js';
+import { confirmPassword } from './seen-passwords.js';
 import { endSession, grantsOf, revokeClient, sessionsOf } from './user-grants.js';
 
 export interface AccountParts extends InteractionParts {
   /** The users that sign in. */
   readonly users: Collection;
 }
+
+const ENDED = 'The password was changed meanwhile. Sign in again.';
 
 /** Responds to requests for the page on which users manage their sign-ins. */
 export async function account(
@@ -40,8 +43,12 @@ export async function account(
   if (request.req.method !== 'POST') return user ? visit.enter(user, session!) : visit.showSignIn(200, '');
   const form = new URLSearchParams(request.body.toString('utf8'));
   if (!visit.isOwnForm(form, session)) return visit.showSignIn(403, '', 'The form has expired. Try again.');
-  if (!user) return visit.signIn(form);
-  return visit.act(user, session!, form);
+  try {
+    return await (user ? visit.act(user, session!, form) : visit.signIn(form));
+  } catch (error) {
+    if (!(error instanceof errors.InvalidGrant)) throw error;
+    return visit.showSignIn(403, '', ENDED);
+  }
 }
 
 /** One request for the page. */
@@ -73,6 +80,7 @@ class Visit {
       return this.showSignIn(422, email.slice(0, 254), 'The email or the password is wrong.');
     }
     attempt.pass();
+    confirmPassword(user.userId, user.passwordVersion);
     return redirect(this.#cookies((await beginSession(this.provider, user.userId)).jti), this.#returnTo());
   }
 
@@ -152,15 +160,23 @@ class Visit {
     }
     attempt.pass();
     try {
-      await setPassword(users, user.id, form.get('password') ?? '');
+      await setPassword(users, user.id, form.get('password') ?? '', {
+        userId: user.id,
+        version: confirmed.passwordVersion,
+      });
     } catch (error) {
-      if (!(error instanceof Problem) || error.code !== 'VALIDATION_ERROR') throw error;
+      if (!(error instanceof Problem)) throw error;
+      // The password was reset while the current one was verified.
+      if (error.code === 'CURRENT_PASSWORD_WRONG') return this.showSignIn(403, '', ENDED);
+      if (error.code !== 'VALIDATION_ERROR') throw error;
       const [failure] = error.more.details as readonly Failure[];
       return this.show(user, session, { error: `The new password ${failure!.message}.` });
     }
+    confirmPassword(user.id, confirmed.passwordVersion + 1);
     // All sessions have ended, this one too.
     const renewed = await beginSession(this.provider, user.id);
-    const message = 'The password was changed. Other sessions and the access of applications have ended.';
+    const message =
+      'The password was changed. Passkeys, other sessions and the access of applications have ended.';
     const { headers = [], ...page } = await this.show(user, renewed, { message });
     return { ...page, headers: [...headers, ...this.#cookies(renewed.jti)] };
   }

@@ -1,24 +1,18 @@
 import type { Account } from 'oidc-provider';
+import { allowedScopes, userScopes } from '../auth/user-scopes.js';
 import type { Db } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
 import type { JsonObject } from '../json.js';
-import { includes, scopesOf } from '../principal.js';
+import { scopesOf } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 
 const SQL = readStatements('issuer.sql');
 
-/** Scopes of OpenID Connect, with the claims from a user's record that each grants. */
-export const CLAIMS: Readonly<Record<string, readonly string[]>> = {
-  openid: ['sub'],
-  email: ['email'],
-  profile: ['name', 'updated_at'],
-};
-
-/** What a user may do. */
+/** A user with the scopes that its sign-in may have. */
 export interface User {
   readonly id: string;
   readonly record: JsonObject;
-  /** The scopes that an operator granted, and `self`. */
+  /** The scopes that an operator granted, and those of the user's own account. */
   readonly scopes: ReadonlySet<string>;
 }
 
@@ -29,7 +23,7 @@ export async function findUser(db: Db, id: string): Promise<User | undefined> {
     row && {
       id: String(row.id),
       record: JSON.parse(String(row.doc)) as JsonObject,
-      scopes: new Set(['self', ...scopesOf(row.scopes)]),
+      scopes: userScopes(row.scopes),
     }
   );
 }
@@ -37,11 +31,6 @@ export async function findUser(db: Db, id: string): Promise<User | undefined> {
 /** Sets what a user may do beyond `self`, and allow to clients. */
 export async function setUserScopes(db: Db, id: string, scopes: readonly string[]): Promise<void> {
   await db.run(SQL.get('set_user_scopes')!, [id, scopes.join(' ')]);
-}
-
-/** Whether a user may allow a scope to a client. */
-export function mayAllow({ scopes }: User, scope: string): boolean {
-  return scope in CLAIMS || scopes.has('admin') || includes(scopes, scope);
 }
 
 /** The claims about a user that these scopes grant (OpenID Connect Core section 5.4). */
@@ -54,8 +43,20 @@ export function claimsOf({ id, record }: User, scopes: ReadonlySet<string>): Jso
   };
 }
 
+/** A user as oidc-provider reads it. */
+export interface UserAccount extends Account {
+  /** The scopes of a list that the user may still allow to a client. */
+  readonly allowed: (scope: unknown) => string;
+}
+
 /** A user as oidc-provider reads it; undefined if the user has been deleted. */
-export async function findAccount(db: Db, id: string): Promise<Account | undefined> {
+export async function findAccount(db: Db, id: string): Promise<UserAccount | undefined> {
   const user = await findUser(db, id);
-  return user && { accountId: user.id, claims: async (_use, scope) => claimsOf(user, scopesOf(scope)) };
+  return (
+    user && {
+      accountId: user.id,
+      claims: async (_use, scope) => claimsOf(user, scopesOf(scope)),
+      allowed: (scope: unknown) => allowedScopes(user.scopes, scope),
+    }
+  );
 }

@@ -1,4 +1,5 @@
 import { managedList, managedReply, requireMatch, type Shown } from '../actions/admin/admin-replies.js';
+import { whileSignedIn } from '../actions/admin/signed-in.js';
 import { notInBatch, timeOf } from '../actions/not-in-batch.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Db } from '../db/db.js';
@@ -7,8 +8,16 @@ import { absent } from '../errors/record-errors.js';
 import { type Action, type Route, requiring } from '../http/router.js';
 import type { ScopeRequirement } from '../principal.js';
 import { parseUuid } from '../uuid.js';
-import { readClientInput } from './client-input.js';
-import { createClient, deleteClient, getClient, listClients, PAGE, type StoredClient } from './clients.js';
+import { changedInput, readClientInput } from './client-input.js';
+import {
+  changeClient,
+  createClient,
+  deleteClient,
+  getClient,
+  listClients,
+  PAGE,
+  type StoredClient,
+} from './clients.js';
 
 /** Clients of the embedded authorization server; `scopes` are those of the API. */
 export function clientRoutes(db: Db, scopes: readonly string[]): Route[] {
@@ -19,7 +28,15 @@ export function clientRoutes(db: Db, scopes: readonly string[]): Route[] {
       path: '/oauth-clients',
       actions: { GET: admin(listOfClients(db)), POST: admin(newClient(db, scopes)) },
     },
-    { path: '/oauth-clients/:id', actions: { GET: admin(oneClient(db)), DELETE: admin(removeClient(db)) } },
+    {
+      path: '/oauth-clients/:id',
+      actions: {
+        GET: admin(oneClient(db)),
+        PUT: admin(changedClient(db, scopes, [JSON_TYPE], true)),
+        PATCH: admin(changedClient(db, scopes, [JSON_TYPE, 'application/merge-patch+json'], false)),
+        DELETE: admin(removeClient(db)),
+      },
+    },
   ];
 }
 
@@ -45,7 +62,8 @@ function newClient(db: Db, scopes: readonly string[]): Action {
   return {
     accepts: [JSON_TYPE],
     run: async (request) => {
-      const { client, secret } = await createClient(db, readClientInput(request.body?.value, scopes));
+      const input = readClientInput(request.body?.value, scopes);
+      const { client, secret } = await whileSignedIn(db, request.principal, (db) => createClient(db, input));
       return managedReply(request, shown(client), {
         status: 201,
         secrets: secret === undefined ? {} : { secret },
@@ -66,6 +84,29 @@ function oneClient(db: Db): Action {
   };
 }
 
+/**
+ * Replaces all fields, where missing ones get their defaults (`whole`), or changes those of a merge patch (RFC 7396): 200,
+ * 400, 404.
+ */
+function changedClient(
+  db: Db,
+  scopes: readonly string[],
+  accepts: readonly string[],
+  whole: boolean,
+): Action {
+  return {
+    accepts,
+    run: async (request) => {
+      const changed = await changeClient(db, request.params.id ?? '', (before) => {
+        requireMatch(request, shown(before));
+        return readClientInput(changedInput(request.body?.value, before, whole), scopes, before);
+      });
+      if (!changed) throw absent('client', 'simple');
+      return managedReply(request, shown(changed));
+    },
+  };
+}
+
 /** Deletes a client with its tokens: 204, also if it does not exist. */
 function removeClient(db: Db): Action {
   return {
@@ -79,11 +120,11 @@ function removeClient(db: Db): Action {
   };
 }
 
-/** A client never changes, so that its version is always 1. */
 function shown(client: StoredClient): Shown {
-  return { path: `/oauth-clients/${client.id}`, version: 1, fields: fieldsOf(client) };
+  return { path: `/oauth-clients/${client.id}`, version: client.version, fields: fieldsOf(client) };
 }
 
+/** A client as operators see it. */
 export function fieldsOf(client: StoredClient): Record<string, unknown> {
   const { id, name, confidential, grantTypes, redirectUris, scopes, tokenFormat, created } = client;
   return {
@@ -92,8 +133,10 @@ export function fieldsOf(client: StoredClient): Record<string, unknown> {
     type: confidential ? 'confidential' : 'public',
     grant_types: grantTypes,
     redirect_uris: redirectUris,
+    post_logout_redirect_uris: client.postLogoutRedirectUris,
     scopes,
     token_format: tokenFormat,
+    id_token_signed_response_alg: client.idTokenAlgorithm,
     created_at: timeOf(created),
   };
 }

@@ -1,8 +1,11 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { AdapterPayload } from 'oidc-provider';
-import type { Db, Row } from '../db/db.js';
+import { API_SCOPES } from '../auth/tokens/own-tokens.js';
+import type { Db, Row, Run } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
+import { scopesOf } from '../principal.js';
 import { nextIdentity } from '../uuid.js';
+import { ID_TOKEN_ALGORITHMS, type IdTokenAlgorithm } from './keys.js';
 
 const SQL = readStatements('issuer.sql');
 
@@ -16,7 +19,7 @@ export const GRANT_TYPES = [
 export type GrantType = (typeof GRANT_TYPES)[number];
 
 /** Names of our own in a client's metadata: its scopes of this API, and the format of its access tokens. */
-export const API_SCOPES = 'plinth_scopes';
+export { API_SCOPES };
 export const TOKEN_FORMAT = 'plinth_token_format';
 
 /** A client as operators see it. */
@@ -28,14 +31,19 @@ export interface ClientFields {
   readonly grantTypes: readonly GrantType[];
   /** Of a native client, loopback addresses with any port; of any client, exact ones. */
   readonly redirectUris: readonly string[];
+  /** Where users may return to after they signed out; compared as redirect URIs are. */
+  readonly postLogoutRedirectUris: readonly string[];
   readonly native: boolean;
   /** The scopes of this API that the client may have. */
   readonly scopes: readonly string[];
   readonly tokenFormat: 'jwt' | 'opaque';
+  readonly idTokenAlgorithm: IdTokenAlgorithm;
 }
 
 export interface StoredClient extends ClientFields {
   readonly id: string;
+  /** Counts changes, from 1. */
+  readonly version: number;
   /** Milliseconds since 1970. */
   readonly created: number;
 }
@@ -45,14 +53,32 @@ export const PAGE = 100;
 
 /** Stores a client. The secret of a confidential one is returned once; the database has its SHA-256. */
 export async function createClient(
-  db: Db,
+  db: Pick<Db, 'run'>,
   fields: ClientFields,
 ): Promise<{ client: StoredClient; secret: string | undefined }> {
   const { id } = nextIdentity();
   const secret = fields.confidential ? randomBytes(32).toString('base64url') : undefined;
-  const metadata = JSON.stringify(metadataOf(id, fields, secret));
+  const metadata = JSON.stringify(
+    metadataOf(id, fields, secret === undefined ? undefined : secretHash(secret)),
+  );
   const [row] = await db.run(SQL.get('create_client')!, [id, metadata]);
-  return { client: { ...fields, id, created: Number(row!.created) }, secret };
+  return { client: { ...fields, id, version: 1, created: Number(row!.created) }, secret };
+}
+
+/** Changes the fields with `change`, one change at a time. The secret stays. Undefined for an unknown id. */
+export async function changeClient(
+  db: Db,
+  id: string,
+  change: (client: StoredClient) => ClientFields,
+): Promise<StoredClient | undefined> {
+  return await db.transaction(async (run: Run) => {
+    const [row] = await run(SQL.get('lock_client')!, [id]);
+    if (!row) return undefined;
+    const { client_secret: secret } = JSON.parse(String(row.metadata)) as Metadata;
+    const metadata = JSON.stringify(metadataOf(id, change(clientOf(row)), secret));
+    const [changed] = await run(SQL.get('change_client')!, [id, metadata]);
+    return clientOf(changed!);
+  });
 }
 
 /** The clients after an id, by id: up to PAGE + 1. */
@@ -83,8 +109,11 @@ export function isSecret(secret: string, stored: string): boolean {
 
 const secretHash = (secret: string) => hash('sha256', secret, 'base64url');
 
+type Metadata = ReturnType<typeof metadataOf>;
+
+/** `secret`: its SHA-256; undefined for a public client. */
 function metadataOf(id: string, fields: ClientFields, secret: string | undefined) {
-  const { name, grantTypes, redirectUris, native, scopes, tokenFormat } = fields;
+  const { name, grantTypes, redirectUris, postLogoutRedirectUris, native, scopes } = fields;
   return {
     client_id: id,
     client_name: name,
@@ -92,24 +121,32 @@ function metadataOf(id: string, fields: ClientFields, secret: string | undefined
     grant_types: grantTypes,
     response_types: grantTypes.includes('authorization_code') ? ['code'] : [],
     redirect_uris: redirectUris,
+    post_logout_redirect_uris: postLogoutRedirectUris,
+    id_token_signed_response_alg: fields.idTokenAlgorithm,
     token_endpoint_auth_method: secret === undefined ? 'none' : 'client_secret_basic',
-    ...(secret === undefined ? {} : { client_secret: secretHash(secret) }),
+    ...(secret === undefined ? {} : { client_secret: secret }),
     [API_SCOPES]: scopes.join(' '),
-    [TOKEN_FORMAT]: tokenFormat,
+    [TOKEN_FORMAT]: fields.tokenFormat,
   };
 }
 
-function clientOf({ id, metadata, created }: Row): StoredClient {
-  const stored = JSON.parse(String(metadata)) as ReturnType<typeof metadataOf>;
+/** Clients of earlier versions have neither addresses after a sign-out nor an algorithm. */
+function clientOf({ id, metadata, version, created }: Row): StoredClient {
+  const stored = JSON.parse(String(metadata)) as Metadata;
+  const { post_logout_redirect_uris = [], id_token_signed_response_alg = ID_TOKEN_ALGORITHMS[0] } =
+    stored as Partial<Metadata>;
   return {
     id: String(id),
     name: stored.client_name,
     confidential: stored.token_endpoint_auth_method !== 'none',
     grantTypes: stored.grant_types,
     redirectUris: stored.redirect_uris,
+    postLogoutRedirectUris: post_logout_redirect_uris,
     native: stored.application_type === 'native',
-    scopes: stored[API_SCOPES].split(' ').filter((scope) => scope !== ''),
+    scopes: [...scopesOf(stored[API_SCOPES])],
     tokenFormat: stored[TOKEN_FORMAT],
+    idTokenAlgorithm: id_token_signed_response_alg,
+    version: Number(version),
     created: Number(created),
   };
 }

@@ -1,8 +1,9 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { isClaimScope, mayAllow, withImplied } from '../auth/user-scopes.js';
 import type { Db } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
 import { scopesOf } from '../principal.js';
-import { CLAIMS, findUser, mayAllow, type User } from './accounts.js';
+import { findUser, type User } from './accounts.js';
 
 const SQL = readStatements('issuer.sql');
 
@@ -27,8 +28,8 @@ export async function rememberConsent(
 
 /** Allows scopes within a grant: those of OpenID Connect and those of this API, whose tokens serve /userinfo as well. */
 export function addScopes(grant: Grant, audience: string, scopes: readonly string[]): void {
-  const openId = scopes.filter((scope) => scope in CLAIMS || scope === 'offline_access');
-  const ofApi = scopes.filter((scope) => scope !== 'offline_access');
+  const openId = scopes.filter((scope) => isClaimScope(scope) || scope === 'offline_access');
+  const ofApi = [...withImplied(scopes)].filter((scope) => scope !== 'offline_access');
   if (openId.length > 0) grant.addOIDCScope(openId.join(' '));
   if (ofApi.length > 0) grant.addResourceScope(audience, ofApi.join(' '));
 }
@@ -50,13 +51,24 @@ export async function loadGrant(
   const grantId = result?.consent?.grantId ?? session!.grantIdFor(clientId);
   const found = grantId === undefined ? undefined : await Grant.find(grantId);
   const grant =
-    found?.accountId === user.id ? found : await renewed(ctx.oidc.provider, db, user, clientId, audience);
+    found?.accountId === user.id
+      ? await completed(found, audience)
+      : await renewed(ctx.oidc.provider, db, user, clientId, audience);
   const refused = [...ctx.oidc.requestParamScopes].filter((scope) => isRefused(user, scope));
   if (grant && refused.length > 0) grant.rejectResourceScope(audience, refused.join(' '));
   return grant;
 }
 
-const isRefused = (user: User, scope: string) => scope !== 'offline_access' && !mayAllow(user, scope);
+const isRefused = ({ scopes }: User, scope: string) => scope !== 'offline_access' && !mayAllow(scopes, scope);
+
+/** A grant with the scopes that its scopes imply: earlier versions did not add them. */
+async function completed(grant: Grant, audience: string): Promise<Grant> {
+  const scopes = scopesOf(grant.getResourceScope(audience));
+  if (withImplied(scopes).size === scopes.size) return grant;
+  addScopes(grant, audience, [...scopes]);
+  await grant.save();
+  return grant;
+}
 
 async function renewed(
   provider: Provider,

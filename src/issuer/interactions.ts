@@ -1,12 +1,13 @@
 import { createHmac } from 'node:crypto';
-import type { Provider } from 'oidc-provider';
+import { errors, type Provider } from 'oidc-provider';
 import type { SignIn } from '../auth/password-sign-in.js';
+import { mayAllow } from '../auth/user-scopes.js';
 import type { Config } from '../config/config.js';
 import type { Db } from '../db/db.js';
 import type { HandledRequest } from '../http/handler.js';
 import type { Reply } from '../http/reply.js';
 import type { LoginThrottle } from '../limits/login-throttle.js';
-import { findUser, mayAllow } from './accounts.js';
+import { findUser } from './accounts.js';
 import { addScopes, rememberConsent } from './consents.js';
 import { isEqual } from './form-token.js';
 import { consentPage } from './pages/consent.js';
@@ -15,6 +16,7 @@ import { pageHeaders } from './pages/layout.js';
 import { nameOf } from './pages/provider-pages.js';
 import { signInPage } from './pages/sign-in.js';
 import type { Passkeys } from './passkeys.js';
+import { confirmPassword } from './seen-passwords.js';
 
 type Interaction = InstanceType<Provider['Interaction']>;
 
@@ -38,17 +40,10 @@ export async function interact(
   provider: Provider,
   parts: InteractionParts,
   request: HandledRequest,
-): Promise<Reply | undefined> {
+): Promise<Reply> {
   const { req, res, params } = request;
-  const interaction = await provider.interactionDetails(req, res).catch((error: unknown) => {
-    if (error instanceof Error && error.name === 'SessionNotFound') return undefined;
-    throw error;
-  });
-  if (!interaction || interaction.uid !== params.uid)
-    return pageReply(
-      400,
-      errorPage('session_not_found', 'The request has expired. Start again from the application.'),
-    );
+  const interaction = await provider.interactionDetails(req, res).catch(ifEnded);
+  if (!interaction || interaction.uid !== params.uid) return ended();
   const csrf = csrfOf(parts.csrfSecret, interaction.uid);
   const step = new Step(provider, parts, request, interaction, csrf);
   if (req.method !== 'POST') return step.show();
@@ -58,10 +53,26 @@ export async function interact(
       403,
       errorPage('invalid_request', 'The form is not from this page. Go back and try again.'),
     );
+  return (await submit(step, form).catch(ifEnded)) ?? ended();
+}
+
+function submit(step: Step, form: URLSearchParams): Promise<Reply> {
   if (form.get('action') === 'cancel') return step.finish(CANCELLED);
-  if (interaction.prompt.name !== 'login') return step.consent();
+  if (step.interaction.prompt.name !== 'login') return step.consent();
   return form.get('action') === 'passkey' ? step.signInByPasskey(form) : step.signIn(form);
 }
+
+/** Undefined for the error of an interaction that is unknown, or that a reset of the password has ended meanwhile. */
+function ifEnded(error: unknown): undefined {
+  if (error instanceof errors.SessionNotFound || error instanceof errors.InvalidGrant) return;
+  throw error;
+}
+
+const ended = () =>
+  pageReply(
+    400,
+    errorPage('session_not_found', 'The request has expired. Start again from the application.'),
+  );
 
 /** One page of an interaction. */
 class Step {
@@ -90,7 +101,7 @@ class Step {
     return pageReply(status, html, typeof redirectUri === 'string' ? redirectUri : undefined);
   }
 
-  async signIn(form: URLSearchParams): Promise<Reply | undefined> {
+  async signIn(form: URLSearchParams): Promise<Reply> {
     const { throttle, signIn } = this.parts;
     const email = form.get('email') ?? '';
     const attempt = throttle.begin(this.request.address);
@@ -100,13 +111,18 @@ class Step {
       return this.show(422, email.slice(0, 254), 'The email or the password is wrong.');
     }
     attempt.pass();
+    confirmPassword(user.userId, user.passwordVersion);
     return this.finish({ login: { accountId: user.userId, amr: ['pwd'] } });
   }
 
-  async signInByPasskey(form: URLSearchParams): Promise<Reply | undefined> {
+  async signInByPasskey(form: URLSearchParams): Promise<Reply> {
     const { throttle, passkeys } = this.parts;
     const attempt = throttle.begin(this.request.address);
-    const userId = await passkeys.signIn(form.get('response') ?? '', form.get('token') ?? '');
+    const userId = await passkeys.signIn(
+      this.interaction.uid,
+      form.get('response') ?? '',
+      form.get('token') ?? '',
+    );
     if (userId === undefined) {
       await attempt.fail(undefined);
       return this.show(422, undefined, 'The passkey is not valid here.');
@@ -115,7 +131,7 @@ class Step {
     return this.finish({ login: { accountId: userId, amr: ['hwk', 'user'] } });
   }
 
-  async consent(): Promise<Reply | undefined> {
+  async consent(): Promise<Reply> {
     const { interaction, parts, provider } = this;
     const { scopes } = await this.#requested();
     const accountId = interaction.session!.accountId;
@@ -131,17 +147,17 @@ class Step {
   }
 
   /** Returns to the authorization request with the result. */
-  async finish(result: object): Promise<undefined> {
-    const { req, res, begin } = this.request;
-    begin();
-    await this.provider.interactionFinished(req, res, result as never, {
+  async finish(result: object): Promise<Reply> {
+    const { req, res } = this.request;
+    const location = await this.provider.interactionResult(req, res, result as never, {
       mergeWithLastSubmission: !('error' in result),
     });
+    return { status: 303, headers: ['Location', location, 'Cache-Control', 'no-store'] };
   }
 
   async #passkeyForm() {
     const { passkeys } = this.parts;
-    return passkeys.isAvailable ? passkeys.requestForm() : undefined;
+    return passkeys.isAvailable ? passkeys.requestForm(this.interaction.uid) : undefined;
   }
 
   async #clientName(): Promise<string> {
@@ -157,7 +173,9 @@ class Step {
     const mayRefresh = client?.grantTypeAllowed('refresh_token') === true;
     const requested = String(params.scope ?? '').split(' ');
     const allowed = requested.filter((scope) =>
-      scope === 'offline_access' ? mayRefresh : scope !== '' && user !== undefined && mayAllow(user, scope),
+      scope === 'offline_access'
+        ? mayRefresh
+        : scope !== '' && user !== undefined && mayAllow(user.scopes, scope),
     );
     return { account: String(user?.record.email ?? ''), scopes: [...new Set(allowed)] };
   }

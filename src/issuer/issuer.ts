@@ -6,28 +6,38 @@ import type { Collection } from '../collection/collection.js';
 import type { Config } from '../config/config.js';
 import { problemOf } from '../db/database-errors.js';
 import type { Db } from '../db/db.js';
+import { payloadTooLarge } from '../errors/limit-errors.js';
 import type { HandledRequest } from '../http/handler.js';
 import type { Reply } from '../http/reply.js';
 import type { Route } from '../http/router.js';
+import type { OpenCounts } from '../limits/shared-counters.js';
 import { singleFlight } from '../single-flight.js';
 import type { Log } from '../telemetry/log.js';
+import { handleAccessJwts } from './access-jwts.js';
 import { account } from './account.js';
 import { clientRoutes } from './client-routes.js';
 import { type InteractionParts, interact } from './interactions.js';
-import { introspectJwts } from './jwt-introspection.js';
 import { type IssuerKeys, openKeys, readKeys } from './keys.js';
 import { Passkeys } from './passkeys.js';
 import { createProvider } from './provider.js';
+import { Guesses, guardResponses, limitGuesses } from './provider-guards.js';
 import { issuerRoutes } from './routes.js';
+import { withSeenPasswords } from './seen-passwords.js';
+import { Strangers } from './strangers.js';
 
 /** A notification of new keys can be lost, and a key begins to sign at its own time. */
 const READ_KEYS_MS = 10_000;
+
+/** Bytes of a body for oidc-provider, which stores some of them. */
+const MAX_FORM_BYTES = 8192;
 
 /** The embedded authorization server. */
 export class Issuer {
   #keys: IssuerKeys;
   #provider: Provider;
   #handle: ReturnType<Provider['callback']>;
+  readonly #strangers: Strangers;
+  readonly #guesses = new Guesses();
   readonly #timer: NodeJS.Timeout;
   readonly #reload = singleFlight(() => this.#readKeys());
 
@@ -37,7 +47,9 @@ export class Issuer {
     readonly log: Log,
     readonly auth: Auth,
     keys: IssuerKeys,
+    counts?: OpenCounts,
   ) {
+    this.#strangers = new Strangers(config.signInsPerAddress, counts);
     this.#keys = keys;
     this.#provider = this.#createProvider();
     this.#handle = this.#provider.callback();
@@ -46,8 +58,8 @@ export class Issuer {
   }
 
   /** Opens the authorization server, and creates its keys on the first start. Throws ExitError for a wrong AUTH_SERVER_KEY. */
-  static async open(config: Config, db: Db, log: Log, auth: Auth): Promise<Issuer> {
-    return new Issuer(config, db, log, auth, await openKeys(db, config.authServerKey));
+  static async open(config: Config, db: Db, log: Log, auth: Auth, counts?: OpenCounts): Promise<Issuer> {
+    return new Issuer(config, db, log, auth, await openKeys(db, config.authServerKey), counts);
   }
 
   /** `scopes` are those of the API, `users` the collection of those that sign in. */
@@ -58,9 +70,12 @@ export class Issuer {
   #ownRoutes(users: Collection): Route[] {
     return issuerRoutes(
       this.db,
-      { plain: (request) => this.#respond(request), limited: (request) => this.#respondLimited(request) },
-      (request) => this.#interact(request),
-      (request) => account(this.#provider, { ...this.#parts(), users }, request),
+      {
+        plain: (request) => withSeenPasswords(() => this.#respond(request)),
+        limited: (request) => withSeenPasswords(() => this.#respondLimited(request)),
+      },
+      (request) => withSeenPasswords(() => this.#interact(request)),
+      (request) => withSeenPasswords(() => account(this.#provider, { ...this.#parts(), users }, request)),
     );
   }
 
@@ -68,21 +83,24 @@ export class Issuer {
     clearInterval(this.#timer);
   }
 
-  /** oidc-provider writes the response. */
-  async #respond({ req, res, begin }: HandledRequest): Promise<undefined> {
+  /** oidc-provider writes the response. Rejects with 413. */
+  async #respond({ req, res, begin, body, address }: HandledRequest): Promise<undefined> {
+    if (body.length > MAX_FORM_BYTES) throw payloadTooLarge(MAX_FORM_BYTES);
+    this.#strangers.arrived(req, address);
     begin();
     await this.#handle(req, res);
   }
 
-  /** The same, with a limit for wrong secrets of clients and wrong codes of devices, by address. Rejects with 429. */
+  /**
+   * Responds where secrets could be guessed: wrong secrets of clients and wrong codes of devices are limited by address.
+   * Rejects with 413 and 429.
+   */
   async #respondLimited(request: HandledRequest): Promise<undefined> {
-    const attempt = this.auth.throttle.begin(request.address);
+    this.#guesses.begin(request.req, this.auth.throttle.begin(request.address));
     await this.#respond(request);
-    const { statusCode: status } = request.res;
-    if (status === 401 || status === 422) await attempt.fail(undefined).catch(() => undefined);
   }
 
-  #interact(request: HandledRequest): Promise<Reply | undefined> {
+  #interact(request: HandledRequest): Promise<Reply> {
     return interact(this.#provider, this.#parts(), request);
   }
 
@@ -96,8 +114,12 @@ export class Issuer {
 
   #createProvider(): Provider {
     const { config, db, log, auth } = this;
-    const provider = createProvider({ config, db, acceptOnce: auth.acceptOnce, keys: this.#keys });
-    introspectJwts(provider, auth.own!);
+    const keys = this.#keys;
+    const parts = { config, db, acceptOnce: auth.acceptOnce, keys, strangers: this.#strangers };
+    const provider = createProvider(parts);
+    limitGuesses(provider, this.#guesses);
+    guardResponses(provider, this.#guesses);
+    handleAccessJwts(provider, db, auth.own!);
     provider.on('server_error', (ctx, error) => {
       const requestId = ctx.response.get('X-Request-Id');
       const problem = problemOf(error);

@@ -1,15 +1,25 @@
 import { randomBytes } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
-import { OWN_ALGORITHM } from '../auth/tokens/own-keys.js';
+import { OWN_ALGORITHM, SIGNING } from '../auth/tokens/own-keys.js';
 import type { Db, Run } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
 import { decrypt, encrypt, isEncrypted } from './key-encryption.js';
 
 const SQL = readStatements('issuer.sql');
 
+/** The algorithms of ID tokens, the default one first. Access tokens are signed with OWN_ALGORITHM. */
+export const ID_TOKEN_ALGORITHMS = [OWN_ALGORITHM, 'RS256'] as const;
+export type IdTokenAlgorithm = (typeof ID_TOKEN_ALGORITHMS)[number];
+
+/** What the database calls a key of an algorithm. */
+const PURPOSES: Readonly<Record<IdTokenAlgorithm, string>> = {
+  [OWN_ALGORITHM]: SIGNING,
+  RS256: 'sign-rs256',
+};
+
 /** What the authorization server signs with. */
 export interface IssuerKeys {
-  /** Private keys. The first one signs, the others are published. */
+  /** Private keys. Of each algorithm, the first one signs, the others are published. */
   readonly signing: readonly JWK[];
   /** For the tokens of forms and the signatures of cookies. */
   readonly pagesSecret: string;
@@ -22,7 +32,9 @@ export interface IssuerKeys {
 export async function openKeys(db: Db, key: Buffer | undefined): Promise<IssuerKeys> {
   await db.transaction(async (run) => {
     await run(SQL.get('lock_keys')!, []);
-    if ((await run(SQL.get('signing_keys')!, [])).length === 0) await addSigningKey(run, key, 0);
+    const present = (await run(SQL.get('signing_keys')!, [])).map(({ purpose }) => purpose);
+    for (const algorithm of ID_TOKEN_ALGORITHMS)
+      if (!present.includes(PURPOSES[algorithm])) await addSigningKey(run, key, algorithm, 0);
     const [pages] = await run(SQL.get('pages_secret')!, []);
     if (!pages) {
       const secret = encrypt(randomBytes(32).toString('base64url'), 'pages', key);
@@ -47,25 +59,39 @@ export async function readKeys(db: Db, key: Buffer | undefined): Promise<IssuerK
   };
 }
 
-/** Adds a key that signs after `delaySeconds`, and deletes those that were replaced long ago. Returns its id. */
-export function rotateKeys(db: Db, key: Buffer | undefined, delaySeconds: number): Promise<string> {
+/**
+ * Adds a key of each algorithm that signs after `delaySeconds`, and deletes those that were replaced long ago. Returns the
+ * ids of the new keys.
+ */
+export function rotateKeys(
+  db: Db,
+  key: Buffer | undefined,
+  delaySeconds: number,
+): Promise<{ readonly alg: IdTokenAlgorithm; readonly id: string }[]> {
   return db.transaction(async (run) => {
     await run(SQL.get('lock_keys')!, []);
-    const id = await addSigningKey(run, key, delaySeconds);
+    const added = [];
+    for (const alg of ID_TOKEN_ALGORITHMS)
+      added.push({ alg, id: await addSigningKey(run, key, alg, delaySeconds) });
     await run(SQL.get('delete_old_keys')!, []);
-    return id;
+    return added;
   });
 }
 
-async function addSigningKey(run: Run, key: Buffer | undefined, delaySeconds: number): Promise<string> {
-  const pair = await generateKeyPair(OWN_ALGORITHM, { extractable: true });
+async function addSigningKey(
+  run: Run,
+  key: Buffer | undefined,
+  alg: IdTokenAlgorithm,
+  delaySeconds: number,
+): Promise<string> {
+  const pair = await generateKeyPair(alg, { extractable: true });
   const published = await exportJWK(pair.publicKey);
   const kid = await calculateJwkThumbprint(published);
-  const common = { kid, alg: OWN_ALGORITHM, use: 'sig' };
+  const common = { kid, alg, use: 'sig' };
   const secret = JSON.stringify({ ...(await exportJWK(pair.privateKey)), ...common });
   const args = [
     kid,
-    'sign',
+    PURPOSES[alg],
     JSON.stringify({ ...published, ...common }),
     encrypt(secret, kid, key),
     delaySeconds,

@@ -7,6 +7,7 @@ import { readStatements } from '../db/statements.js';
 import { isEqual } from './form-token.js';
 import type { Entry } from './pages/account.js';
 import type { PasskeyForm } from './pages/passkey.js';
+import { notePassword, seenPassword } from './seen-passwords.js';
 import { timeText } from './user-grants.js';
 
 const SQL = readStatements('issuer.sql');
@@ -52,7 +53,8 @@ export class Passkeys {
     return { options: JSON.stringify(options), token: this.#tokenOf('create', challenge, id) };
   }
 
-  async requestForm(): Promise<PasskeyForm> {
+  /** `interaction`: the sign-in in which alone the response is valid. */
+  async requestForm(interaction: string): Promise<PasskeyForm> {
     const { generateAuthenticationOptions } = await library();
     const challenge = randomBytes(32);
     const options = await generateAuthenticationOptions({
@@ -60,10 +62,13 @@ export class Passkeys {
       challenge: new Uint8Array(challenge),
       userVerification: 'required',
     });
-    return { options: JSON.stringify(options), token: this.#tokenOf('get', challenge, '') };
+    return { options: JSON.stringify(options), token: this.#tokenOf('get', challenge, interaction) };
   }
 
-  /** Stores the passkey that a browser created for a user. False: the response is not valid, or the user has too many. */
+  /**
+   * Stores the passkey that a browser created for a user. False: the response is not valid, the user has too many, or the
+   * password was reset since the request began.
+   */
   async add(userId: string, response: string, token: string): Promise<boolean> {
     const challenge = await this.#challengeOf('create', token, userId);
     const parsed = parse(response);
@@ -78,17 +83,26 @@ export class Passkeys {
     if (!verified?.verified) return false;
     const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
     const key = Buffer.from(publicKey).toString('base64url');
-    const args = [id, userId, key, counter, JSON.stringify(transports), MAX_PASSKEYS];
+    const args = [
+      id,
+      userId,
+      key,
+      counter,
+      JSON.stringify(transports),
+      MAX_PASSKEYS,
+      seenPassword(userId) ?? null,
+    ];
     return (await this.db.run(SQL.get('add_passkey')!, args)).length > 0;
   }
 
-  /** The user whose passkey a browser used; undefined: the response is not valid. */
-  async signIn(response: string, token: string): Promise<string | undefined> {
-    const challenge = await this.#challengeOf('get', token, '');
+  /** The user whose passkey a browser used; undefined: the response is not valid in this interaction. */
+  async signIn(interaction: string, response: string, token: string): Promise<string | undefined> {
+    const challenge = await this.#challengeOf('get', token, interaction);
     const parsed = parse(response);
     if (challenge === undefined || typeof parsed?.id !== 'string') return undefined;
     const [row] = await this.db.run(SQL.get('find_passkey')!, [parsed.id]);
-    if (!row) return undefined;
+    if (!row || userHandleOf(parsed) !== row.owner) return undefined;
+    notePassword(row.owner, row.version);
     const { verifyAuthenticationResponse } = await library();
     const verified = await verifyAuthenticationResponse({
       response: parsed as never,
@@ -122,23 +136,24 @@ export class Passkeys {
     return { expectedOrigin: origin, expectedRPID: hostname, requireUserVerification: true };
   }
 
-  #tokenOf(use: string, challenge: Buffer, userId: string): string {
+  /** `context`: the user or the interaction for which the challenge is. */
+  #tokenOf(use: string, challenge: Buffer, context: string): string {
     const text = challenge.toString('base64url');
     const until = Math.floor(Date.now() / 1000) + LIFETIME_S;
-    return `${text}.${until}.${this.#macOf(use, text, until, userId)}`;
+    return `${text}.${until}.${this.#macOf(use, text, until, context)}`;
   }
 
   /** The challenge of a token that is valid and was not used before. */
-  async #challengeOf(use: string, token: string, userId: string): Promise<string | undefined> {
+  async #challengeOf(use: string, token: string, context: string): Promise<string | undefined> {
     const [, challenge = '', until = '', mac = ''] = /^([\w-]+)\.(\d{1,12})\.([\w-]+)$/.exec(token) ?? [];
-    if (!isEqual(mac, this.#macOf(use, challenge, Number(until), userId))) return undefined;
+    if (!isEqual(mac, this.#macOf(use, challenge, Number(until), context))) return undefined;
     if (Number(until) < Date.now() / 1000) return undefined;
     const first = (await this.acceptOnce(`passkey\n${challenge}`, Number(until))) === 'first';
     return first ? challenge : undefined;
   }
 
-  #macOf(use: string, challenge: string, until: number, userId: string): string {
-    const text = `passkey\n${use}\n${challenge}\n${until}\n${userId}`;
+  #macOf(use: string, challenge: string, until: number, context: string): string {
+    const text = `passkey\n${use}\n${challenge}\n${until}\n${context}`;
     return createHmac('sha256', this.secret).update(text).digest('base64url');
   }
 }
@@ -174,6 +189,12 @@ function parse(text: string): { readonly id?: unknown; readonly response?: objec
   } catch {
     return undefined;
   }
+}
+
+/** The id of the user that the authenticator stored; passkeys without a list of credentials name it (WebAuthn section 7.2). */
+function userHandleOf({ response }: { readonly response?: object }): string | undefined {
+  const { userHandle } = (response ?? {}) as { readonly userHandle?: unknown };
+  return typeof userHandle === 'string' ? Buffer.from(userHandle, 'base64url').toString() : undefined;
 }
 
 function credentialOf({ id, public_key: key, counter, transports }: Row): WebAuthnCredential {

@@ -1,23 +1,18 @@
-import {
-  type Client,
-  type Configuration,
-  errors,
-  type JWK,
-  type KoaContextWithOIDC,
-  Provider,
-  type ResourceServer,
-} from 'oidc-provider';
+import { createHmac } from 'node:crypto';
+import { decodeProtectedHeader } from 'jose';
+import type { Client, Configuration, JWK, Provider as OAuthProvider } from 'oidc-provider';
 import type { AcceptOnce } from '../auth/replay-guard.js';
-import { OWN_ALGORITHM } from '../auth/tokens/own-keys.js';
 import { GRANT_CLAIM } from '../auth/tokens/own-tokens.js';
 import { PROOF_ALGORITHMS } from '../auth/tokens/proof.js';
+import { CLAIMS } from '../auth/user-scopes.js';
 import type { Config } from '../config/config.js';
 import type { Db } from '../db/db.js';
-import { CLAIMS, findAccount } from './accounts.js';
+import { findAccount } from './accounts.js';
 import { API_SCOPES, findMetadata, isSecret, TOKEN_FORMAT } from './clients.js';
 import { loadGrant } from './consents.js';
 import { ENDPOINTS, INTERACTION } from './endpoints.js';
-import type { IssuerKeys } from './keys.js';
+import { ID_TOKEN_ALGORITHMS, type IssuerKeys } from './keys.js';
+import { errors, Provider } from './oidc-provider.js';
 import {
   showDeviceConfirmation,
   showDeviceEntry,
@@ -27,6 +22,8 @@ import {
   showSignOut,
 } from './pages/provider-pages.js';
 import { Records } from './records.js';
+import { resourceServer } from './resource-server.js';
+import { STRANGER_S, type Strangers } from './strangers.js';
 
 const HOUR_S = 3600;
 const DAY_S = 24 * HOUR_S;
@@ -39,19 +36,23 @@ export interface ProviderParts {
   readonly db: Db;
   readonly acceptOnce: AcceptOnce;
   readonly keys: IssuerKeys;
+  readonly strangers: Strangers;
 }
 
 /** Configures oidc-provider. */
-export function createProvider({ config, db, acceptOnce, keys }: ProviderParts): Provider {
+export function createProvider({ config, db, acceptOnce, keys, strangers }: ProviderParts): OAuthProvider {
   const provider = new Provider(config.issuer!, {
     ...endpoints(config),
     ...lifetimes(config),
     ...tokens(),
-    adapter: (model: string) => (model === 'Client' ? new Clients(db, model) : new Records(db, model)),
+    adapter: (model: string) =>
+      model === 'Client'
+        ? new Clients(db, model)
+        : new Records(db, model, strangers, config.refreshReuseSeconds),
     jwks: { keys: [...keys.signing] as JWK[] },
     cookies: {
       keys: [keys.pagesSecret],
-      names: { session: 'plinth_session', interaction: 'plinth_interaction', resume: 'plinth_resume' },
+      names: cookieNames(config.issuer!),
     },
     extraClientMetadata: { properties: [API_SCOPES, TOKEN_FORMAT] },
     features: features(config),
@@ -66,8 +67,35 @@ export function createProvider({ config, db, acceptOnce, keys }: ProviderParts):
   // Its own check would accept a proof in two processes at once. A proof of the future stays valid for longer than `until`.
   provider.ReplayDetection.unique = async (issuer: string, id: string, until: number) =>
     (await acceptOnce(`dpop\n${issuer}\n${id}`, until + PROOF_WINDOW_S)) === 'first';
+  deriveSuccessors(provider, keys.pagesSecret);
+  acceptFormerAlgorithms(provider);
   pinOrigin(provider, config.issuer!);
   return provider;
+}
+
+/**
+ * Gives each refresh token one successor, which depends on that token and the secret alone. So two uses of a token within the
+ * period of reuse return the same successor, in any process, and no second family begins.
+ */
+function deriveSuccessors({ RefreshToken }: OAuthProvider, secret: string): void {
+  const prototype = RefreshToken.prototype as unknown as { generateTokenId: () => string };
+  const random = prototype.generateTokenId;
+  prototype.generateTokenId = function successor() {
+    const rotated = Provider.ctx?.oidc.entities.RotatedRefreshToken;
+    if (!rotated) return random.call(this);
+    return createHmac('sha256', secret).update(`refresh token\n${rotated.jti}`).digest('base64url');
+  };
+}
+
+/** Accepts ID tokens as hints that were issued before the client got another algorithm. */
+function acceptFormerAlgorithms({ IdToken }: OAuthProvider): void {
+  const validate = IdToken.validate;
+  IdToken.validate = function accepting(token: string, client: Client) {
+    const { alg } = decodeProtectedHeader(token);
+    const idTokenSignedResponseAlg =
+      ID_TOKEN_ALGORITHMS.find((each) => each === alg) ?? client.idTokenSignedResponseAlg;
+    return validate.call(this, token, { clientId: client.clientId, idTokenSignedResponseAlg } as Client);
+  };
 }
 
 /** Clients are managed by operators alone, so oidc-provider reads them only. */
@@ -78,10 +106,20 @@ class Clients extends Records {
 }
 
 /** The configured URL takes the place of the request's Host and scheme, which a client chooses. */
-function pinOrigin(provider: Provider, issuer: string): void {
+function pinOrigin(provider: OAuthProvider, issuer: string): void {
   const { protocol, host } = new URL(issuer);
   Object.defineProperty(provider.request, 'protocol', { get: () => protocol.slice(0, -1) });
   Object.defineProperty(provider.request, 'host', { get: () => host });
+}
+
+/** Over https, prefixes prevent other hosts and http from setting cookies. `__Host-` needs the path `/`. */
+function cookieNames(issuer: string) {
+  const [host, secure] = issuer.startsWith('https:') ? ['__Host-', '__Secure-'] : ['', ''];
+  return {
+    session: `${host}plinth_session`,
+    interaction: `${secure}plinth_interaction`,
+    resume: `${secure}plinth_resume`,
+  };
 }
 
 function endpoints({ issuer }: Config): Configuration {
@@ -103,9 +141,9 @@ function lifetimes({ accessTokenSeconds }: Config): Configuration {
       AuthorizationCode: 60,
       DeviceCode: 10 * 60,
       IdToken: HOUR_S,
-      Interaction: 15 * 60,
+      Interaction: STRANGER_S,
       RefreshToken: 14 * DAY_S,
-      Session: 14 * DAY_S,
+      Session: (_ctx, { accountId }) => (accountId === undefined ? STRANGER_S : 14 * DAY_S),
       Grant: 180 * DAY_S,
     },
     rotateRefreshToken: true,
@@ -123,9 +161,9 @@ function tokens(): Configuration {
     responseTypes: ['code'],
     pkce: { required: () => true },
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
-    clientDefaults: { id_token_signed_response_alg: OWN_ALGORITHM },
+    clientDefaults: { id_token_signed_response_alg: ID_TOKEN_ALGORITHMS[0] },
     enabledJWA: {
-      idTokenSigningAlgValues: [OWN_ALGORITHM],
+      idTokenSigningAlgValues: [...ID_TOKEN_ALGORITHMS],
       dPoPSigningAlgValues: PROOF_ALGORITHMS as ('ES256' | 'EdDSA')[],
     },
     extraTokenClaims: async ({ oidc }, token) => {
@@ -151,7 +189,13 @@ function features({ audience, accessTokenSeconds }: Config): Configuration['feat
       successSource: showDeviceSuccess,
     },
     rpInitiatedLogout: { enabled: true, logoutSource: showSignOut, postLogoutSuccessSource: showSignedOut },
-    introspection: { enabled: true },
+    introspection: {
+      enabled: true,
+      // Resource servers receive access tokens alone.
+      allowedPolicy: async (_ctx, client, token) =>
+        token.clientId === client.clientId ||
+        (client.clientAuthMethod !== 'none' && token.kind !== 'RefreshToken'),
+    },
     revocation: { enabled: true },
     dPoP: { enabled: true },
     pushedAuthorizationRequests: { enabled: true },
@@ -165,29 +209,5 @@ function features({ audience, accessTokenSeconds }: Config): Configuration['feat
         return resourceServer(ctx, client, resource, accessTokenSeconds);
       },
     },
-  };
-}
-
-/** This API as a client may use it. Throws invalid_scope for a scope that the client may not have. */
-function resourceServer(
-  ctx: KoaContextWithOIDC,
-  client: Client,
-  audience: string,
-  accessTokenTTL: number,
-): ResourceServer {
-  const scopes = [...String(client[API_SCOPES] ?? '').split(' '), ...Object.keys(CLAIMS)].filter(
-    (scope) => scope !== '',
-  );
-  const requested = ctx.oidc.params?.scope;
-  const refused = String(requested ?? '')
-    .split(' ')
-    .find((scope) => scope !== '' && scope !== 'offline_access' && !scopes.includes(scope));
-  if (refused !== undefined) throw new errors.InvalidScope('requested scope is not allowed', refused);
-  return {
-    audience,
-    scope: scopes.join(' '),
-    accessTokenTTL,
-    accessTokenFormat: client[TOKEN_FORMAT] === 'opaque' ? 'opaque' : 'jwt',
-    jwt: { sign: { alg: OWN_ALGORITHM } },
   };
 }

@@ -34,7 +34,7 @@ const MAX_TALLIES = 50_000;
 
 interface Tally {
   count: number;
-  /** When the wait ends, and when the count is forgotten; milliseconds since 1970. */
+  /** When the wait ends, and when the count is forgotten, by `now` of the throttle. */
   waitsUntil: number;
   endsAt: number;
 }
@@ -56,7 +56,7 @@ const UNLIMITED: Attempt = {
 export function createLoginThrottle(
   max: number,
   shared?: SharedCounts,
-  now: () => number = Date.now,
+  now: () => number = () => performance.now(),
 ): LoginThrottle {
   if (max === 0) return { begin: () => UNLIMITED, beginOf: () => UNLIMITED };
   const failures = new Failures(max, shared, now);
@@ -92,7 +92,7 @@ class Failures {
     const at = this.now();
     let tally = this.#tallies.get(key);
     if (!tally || at >= tally.endsAt) {
-      tally = { count: 0, waitsUntil: 0, endsAt: at + FAILURE_WINDOW_S * 1000 };
+      tally = { count: 0, waitsUntil: at, endsAt: at + FAILURE_WINDOW_S * 1000 };
       this.#tallies.set(key, tally);
     }
     this.#raise(tally, tally.count + 1, at);

@@ -21,7 +21,7 @@ const MAX_CLIENTS = 50_000;
 
 interface Window {
   count: number;
-  /** Milliseconds since 1970. */
+  /** By `now` of the limiter. */
   endsAt: number;
 }
 
@@ -34,7 +34,7 @@ interface Window {
 export function rateLimiter(
   { requests, seconds }: Quota,
   shared?: SharedCounts,
-  now: () => number = Date.now,
+  now: () => number = () => performance.now(),
 ): RateLimiter {
   const windows = new QuickLRU<string, Window>({ maxSize: MAX_CLIENTS / 2 });
   const policy = ['RateLimit-Policy', `"default";q=${requests};w=${seconds}`, 'RateLimit'];
@@ -52,7 +52,8 @@ export function rateLimiter(
   return async (key) => {
     const local = countLocally(key);
     const { count, endsInMs } = (await shared?.add(key)) ?? local;
-    const resetsIn = Math.max(1, Math.ceil(endsInMs / 1000));
+    // A statement that began before the one that opened the window sees it end a little later.
+    const resetsIn = Math.min(seconds, Math.max(1, Math.ceil(endsInMs / 1000)));
     return {
       fields: [...policy, `"default";r=${Math.max(0, requests - count)};t=${resetsIn}`],
       refusedFor: count > requests ? resetsIn : undefined,

@@ -27,10 +27,10 @@ const RETRY_MS = 5000;
  * Counts in the table `limits`, which stores only the SHA-256 of a key. While the database is unavailable, callers use
  * their own counts: the log says when that begins and ends, and one statement every five seconds checks for it.
  */
-export function openSharedCounts(db: Db, log: Log, now: () => number = Date.now): OpenCounts {
+export function openSharedCounts(db: Db, log: Log, now: () => number = () => performance.now()): OpenCounts {
   const sql = readStatements('limits.sql');
   let isAvailable = true;
-  let retryAt = 0;
+  let retryAt = Number.NEGATIVE_INFINITY;
 
   const run = async (statement: string, values: Value[]): Promise<Count | undefined> => {
     if (!isAvailable && now() < retryAt) return undefined;
@@ -39,7 +39,7 @@ export function openSharedCounts(db: Db, log: Log, now: () => number = Date.now)
       const [row] = await db.run(sql.get(statement)!, values);
       if (!isAvailable) log.warn('limits are counted in the database again');
       isAvailable = true;
-      return { count: Number(row!.points), endsInMs: Number(row!.expire) - Date.now() };
+      return { count: Number(row!.points), endsInMs: Number(row!.ends_in) };
     } catch (error) {
       retryAt = now() + RETRY_MS;
       if (isAvailable)
@@ -52,8 +52,8 @@ export function openSharedCounts(db: Db, log: Log, now: () => number = Date.now)
   return (name, seconds) => {
     const stored = (key: string) => `${name}:${hash('sha256', key, 'base64url')}`;
     return {
-      add: (key) => run('count', [stored(key), Date.now(), Date.now() + seconds * 1000]),
-      set: (key, count, endsInMs) => run('set_count', [stored(key), count, Date.now() + Math.ceil(endsInMs)]),
+      add: (key) => run('count', [stored(key), seconds * 1000]),
+      set: (key, count, endsInMs) => run('set_count', [stored(key), count, Math.ceil(endsInMs)]),
     };
   };
 }

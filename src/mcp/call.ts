@@ -1,4 +1,5 @@
 import type { Operation } from '../actions/batch-operations.js';
+import { gathered } from '../actions/large-page.js';
 import { stepOf } from '../actions/operation-step.js';
 import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
 import { problemOf } from '../db/database-errors.js';
@@ -9,7 +10,6 @@ import type { Request } from '../http/request.js';
 import type { Router } from '../http/router.js';
 import { isObject, type Json, type JsonObject, member } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
-import { documentsIn } from '../transport/copy-rows.js';
 import type { CheckArguments } from './arguments.js';
 import type { Tool } from './tools.js';
 
@@ -55,22 +55,7 @@ export async function runOperation(operation: Operation, router: Router, request
   const { body } = step.request;
   const bytes = body && Buffer.from(JSON.stringify(body.value));
   const reply = await step.action!.run(bytes ? { ...step.request, body: { ...body!, bytes } } : step.request);
-  return reply.stream ? readPage(reply, reply.stream) : reply;
-}
-
-/** The whole of a page with large records, which a client without MCP would get as a stream. */
-async function readPage(reply: Reply, open: NonNullable<Reply['stream']>): Promise<Reply> {
-  const documents: string[] = [];
-  let bytes = 0;
-  await open(async (rows) => {
-    for await (const document of documentsIn(rows)) {
-      bytes += Buffer.byteLength(document);
-      if (bytes > MAX_PAGE_BYTES) throw pageExceeds(MAX_PAGE_BYTES);
-      documents.push(document);
-    }
-  });
-  const [before, after] = reply.frame ?? ['', ''];
-  return { status: reply.status, headers: reply.headers, body: `${before}[${documents.join(',')}]${after}` };
+  return reply.documents ? gathered(reply, MAX_PAGE_BYTES, pageExceeds) : reply;
 }
 
 async function resultOf(

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Operation } from '../actions/batch-operations.js';
+import { escapeName } from '../collection/query-names.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Json, JsonObject } from '../json.js';
 
@@ -10,11 +11,15 @@ const MERGE_PATCH = 'application/merge-patch+json';
 
 export const listOf =
   (path: string): OperationOf =>
-  (args) => ({ method: 'GET', path: `${path}?${queryOf(args)}`, headers: READ, body: undefined });
+  (args) => ({ method: 'QUERY', path, headers: headersOf({}, JSON_TYPE), body: queryOf(args) });
 
 export const getOf =
   (path: string): OperationOf =>
-  ({ id }) => ({ method: 'GET', path: pathOf(path, id!), headers: READ, body: undefined });
+  ({ id, ...view }) => {
+    const query = String(viewOf(view));
+    const target = `${pathOf(path, id!)}${query === '' ? '' : `?${query}`}`;
+    return { method: 'GET', path: target, headers: READ, body: undefined };
+  };
 
 export const createOf =
   (path: string): OperationOf =>
@@ -60,30 +65,24 @@ function headersOf({ ifMatch, idempotencyKey }: JsonObject, type?: string): Inco
 const etagOf = (match: string | number): string =>
   /^\d+$/.test(String(match)) ? `"${match}"` : String(match);
 
-function queryOf({ page, limit, sort, search, filter, fields, include, count }: JsonObject): URLSearchParams {
-  const query = new URLSearchParams({ page: String(page), limit: String(limit) });
-  if (sort !== undefined) setSort(query, sort as string[]);
-  if (search !== undefined) query.set('search', search as string);
-  for (const [field, operators] of Object.entries((filter ?? {}) as JsonObject))
-    for (const [operator, value] of Object.entries(operators as JsonObject))
-      addCondition(query, field, operator, value);
-  if (fields !== undefined) query.set('fields', (fields as string[]).join(','));
-  if (include !== undefined) query.set('include', (include as string[]).join(','));
-  if (count === 'none') query.set('count', 'none');
+/** The parameters for what a caller asks for of a record. */
+function viewOf({ fields, include }: JsonObject): URLSearchParams {
+  const query = new URLSearchParams();
+  const add = (name: string, names: Json) => query.set(name, (names as string[]).map(escapeName).join(','));
+  if (fields !== undefined) add('fields', fields);
+  if (include !== undefined) add('include', include);
   return query;
 }
 
-/** A single key is a parameter of its own kind. */
-function setSort(query: URLSearchParams, keys: readonly string[]): void {
-  const [first = ''] = keys;
-  if (keys.length > 1) return query.set('sort', keys.join(','));
-  query.set('sort', first.replace(/^-/, ''));
-  query.set('order', first.startsWith('-') ? 'desc' : 'asc');
-}
-
-function addCondition(query: URLSearchParams, field: string, operator: string, value: Json): void {
-  const values = Array.isArray(value) ? value : [value];
-  // A list of one value would be split at its commas.
-  const name = operator === 'in' && values.length === 1 ? 'eq' : operator;
-  for (const each of values) query.append(`filter[${field}][${name}]`, String(each));
+/** The body of the query: the arguments, whose names are as a body has them. */
+function queryOf({ sort, count, ...args }: JsonObject): JsonObject {
+  const [key, ...others] = (sort ?? []) as string[];
+  // The direction of a single key is a parameter of its own.
+  const isRising = others.length === 0 && key?.startsWith('-') === false;
+  return {
+    ...args,
+    ...(sort === undefined ? {} : { sort }),
+    ...(isRising ? { order: 'asc' } : {}),
+    ...(count === 'none' ? { count } : {}),
+  };
 }

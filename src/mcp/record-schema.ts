@@ -1,5 +1,6 @@
 import type { Resource } from '../collection/resource.js';
 import { baseOf } from '../declarations/schema-base.js';
+import { SCHEMA_MAPS, SCHEMA_VALUES } from '../declarations/schema-files.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
 
 /** The schemas in the folder of declarations, by their files: what `$ref` may name. */
@@ -13,15 +14,6 @@ export function schemaFiles(
   return new Map([...own, ...shared]) as unknown as SchemaFiles;
 }
 
-/** Keywords whose members are schemas by name, and those whose values are not schemas. */
-const MAPS: ReadonlySet<string> = new Set([
-  'properties',
-  'patternProperties',
-  'dependentSchemas',
-  '$defs',
-  'definitions',
-]);
-const VALUES: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples', 'required']);
 /** Identifiers of a schema, which the copy within another must not have. */
 const IDENTIFIERS: ReadonlySet<string> = new Set(['$id', '$schema']);
 
@@ -87,11 +79,11 @@ export class SchemaWriter {
   }
 
   #member(key: string, value: Json, from: Source): Json {
-    if (VALUES.has(key)) return value;
+    if (SCHEMA_VALUES.has(key)) return value;
     if (key === '$ref') return this.#reference(value as string, from);
     if (Array.isArray(value)) return value.map((each) => (isObject(each) ? this.#copy(each, from) : each));
     if (!isObject(value)) return value;
-    if (!MAPS.has(key)) return this.#copy(value, from);
+    if (!SCHEMA_MAPS.has(key)) return this.#copy(value, from);
     const named = Object.entries(value).map(([name, each]) => [
       name,
       isObject(each) ? this.#copy(each, from) : each,

@@ -32,8 +32,6 @@ const IDEMPOTENCY_KEY: JsonObject = {
   description: 'Any unique text. Repeat a call of unknown outcome with the same key: it takes place once.',
 };
 
-export const idInput = (): ToolInput => inputOf({ id: ID }, ['id']);
-
 export const deleteInput = (requiresMatch: boolean): ToolInput =>
   inputOf({ id: ID, ifMatch: IF_MATCH }, ['id', ...(requiresMatch ? ['ifMatch'] : [])]);
 
@@ -57,11 +55,27 @@ export function updateInput(resource: Resource, files: SchemaFiles, requiresMatc
   );
 }
 
+export const getInput = (resource: Resource): ToolInput => inputOf({ id: ID, ...viewOf(resource) }, ['id']);
+
+/** What a caller can ask for of each record. */
+function viewOf(resource: Resource): JsonObject {
+  const relations = relationsOf(resource);
+  return {
+    fields: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 50,
+      items: { type: 'string', minLength: 1 },
+      description: 'The fields of each record; without it, all.',
+    },
+    ...(relations.length > 0 ? { include: listOf(relations, 5, 'Related records of each record.') } : {}),
+  };
+}
+
 /** Those of the list's parameters that the collection has. */
 export function listInput(resource: Resource): ToolInput {
   const parameters = listParameters(resource);
   const keys = ['created_at', ...resource.sortable].flatMap((field) => [field, `-${field}`]);
-  const relations = relationsOf(resource);
   const filter = filterOf(resource);
   return inputOf({
     page: { type: 'integer', minimum: 1, default: 1 },
@@ -85,18 +99,12 @@ export function listInput(resource: Resource): ToolInput {
       ? {
           filter: {
             ...inputOf(filter),
-            description: 'Conditions that all apply: {"field": {"operator": value}}.',
+            description:
+              'Conditions that all apply: {"field": {"operator": value}}, or {"field": value} for equality.',
           } as JsonObject,
         }
       : {}),
-    fields: {
-      type: 'array',
-      minItems: 1,
-      maxItems: 50,
-      items: { type: 'string', pattern: '^[^,]+$' },
-      description: 'The fields of each record; without it, all.',
-    },
-    ...(relations.length > 0 ? { include: listOf(relations, 5, 'Related records of each record.') } : {}),
+    ...viewOf(resource),
     count: {
       enum: ['exact', 'none'],
       default: 'exact',
@@ -113,7 +121,7 @@ const listOf = (values: readonly string[], maxItems: number, description: string
   description,
 });
 
-/** For each field that lists can be filtered by, an object with one operator or several. */
+/** For each field that lists can be filtered by, an object with one operator or several, or a value to equal. */
 function filterOf(resource: Resource): JsonObject {
   return Object.fromEntries(
     [...operatorsOf(resource)].map(([field, operators]) => {
@@ -123,7 +131,10 @@ function filterOf(resource: Resource): JsonObject {
         type: plain === 'double precision' ? 'number' : plain === 'boolean' ? 'boolean' : 'string',
       };
       const members = operators.map((operator) => [operator, operandOf(operator, value)]);
-      return [field, { ...inputOf(Object.fromEntries(members)), minProperties: 1 } as JsonObject];
+      const byOperator = { ...inputOf(Object.fromEntries(members)), minProperties: 1 } as JsonObject;
+      // Not `anyOf`, whose failures would say less.
+      const types = operators.includes('eq') ? { type: [value.type!, 'object'] } : {};
+      return [field, { ...byOperator, ...types }];
     }),
   );
 }

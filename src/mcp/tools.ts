@@ -3,7 +3,7 @@ import type { Resource } from '../collection/resource.js';
 import type { JsonObject } from '../json.js';
 import { createOf, deletionOf, getOf, listOf, updateOf } from './operations.js';
 import type { SchemaFiles } from './record-schema.js';
-import { createInput, deleteInput, idInput, listInput, type ToolInput, updateInput } from './tool-inputs.js';
+import { createInput, deleteInput, getInput, listInput, type ToolInput, updateInput } from './tool-inputs.js';
 
 /** A tool: one method of a collection. */
 export interface Tool {
@@ -64,7 +64,7 @@ function readingTools(resource: Resource): Tool[] {
       name: `${name}_get`,
       title: `Get one record of ${name}`,
       description: `Gets one ${singular} by its id, as {etag, record}. Send the etag with a change of the record.${about}`,
-      inputSchema: idInput(),
+      inputSchema: getInput(resource),
       annotations: READS,
       method: 'GET',
       samplePath: one,

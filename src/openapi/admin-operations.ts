@@ -38,7 +38,7 @@ function managedOperations(
       tag,
       summary: `List ${many}, newest first`,
       success: { 200: json(`Up to 100 ${many}.`, `${type}List`, LIST), 304: unchanged },
-      errors: [error('UNKNOWN_PARAMETER'), failed],
+      errors: [failed],
       fields: READ,
       query: { after: { type: 'string', description: 'The id of the last one of the page before.' } },
     },
@@ -86,49 +86,55 @@ export const VERSION_OPERATIONS: Descriptions = {
     tag: 'versions',
     summary: 'List who calls a version that retires, by version and principal',
     success: { 200: json('Up to 100 callers.', 'VersionCallsList', ['Cache-Control', 'Link']) },
-    errors: [error('UNKNOWN_PARAMETER'), error('INVALID_CURSOR')],
+    errors: [error('INVALID_CURSOR')],
     query: { after: { type: 'string', description: 'The cursor in `links.next` of the page before.' } },
   },
 };
 
-/** Clients of the embedded authorization server. */
-export const CLIENT_OPERATIONS: Descriptions = managedOperations({
+/** Replace and change. */
+function changes({ path, type, one, many }: Words): Descriptions {
+  const common = {
+    tag: many,
+    success: { 200: json('What is stored after the write.', type, NO_STORE) },
+    errors: [missing, failed, error('VALIDATION_ERROR'), error('INSUFFICIENT_STORAGE')],
+    fields: ['If-Match'],
+  };
+  const patch = schemaRef(`${type}Patch`);
+  return {
+    [`PUT ${path}/:id`]: {
+      ...common,
+      id: `replace${type}`,
+      summary: `Replace the fields of ${one}`,
+      body: { [JSON_TYPE]: schemaRef(`${type}Input`) },
+    },
+    [`PATCH ${path}/:id`]: {
+      ...common,
+      id: `update${type}`,
+      summary: `Change fields of ${one}`,
+      body: { [JSON_TYPE]: patch, 'application/merge-patch+json': patch },
+    },
+  };
+}
+
+const CLIENTS: Words = {
   path: '/oauth-clients',
   type: 'Client',
   one: 'a client of the authorization server',
   many: 'clients',
-});
-
-const hook = '/webhooks/:id';
-const tag = 'webhooks';
-const changed: Pick<OperationDescription, 'tag' | 'success' | 'errors' | 'fields'> = {
-  tag,
-  success: { 200: json('The webhook after the write.', 'Webhook', NO_STORE) },
-  errors: [missing, failed, error('VALIDATION_ERROR'), error('INSUFFICIENT_STORAGE')],
-  fields: ['If-Match'],
 };
+
+/** Clients of the embedded authorization server. */
+export const CLIENT_OPERATIONS: Descriptions = { ...managedOperations(CLIENTS), ...changes(CLIENTS) };
+
+const WEBHOOKS: Words = { path: '/webhooks', type: 'Webhook', one: 'a webhook', many: 'webhooks' };
+const hook = '/webhooks/:id';
+const tag = WEBHOOKS.many;
 const queued = json('The delivery, which happens soon.', 'Delivery', ['Cache-Control', 'Location']);
 
 /** Webhooks and their deliveries. */
 export const WEBHOOK_OPERATIONS: Descriptions = {
-  ...managedOperations({ path: '/webhooks', type: 'Webhook', one: 'a webhook', many: 'webhooks' }, [
-    error('TOO_MANY_WEBHOOKS'),
-  ]),
-  [`PUT ${hook}`]: {
-    ...changed,
-    id: 'replaceWebhook',
-    summary: 'Replace the fields of a webhook',
-    body: { [JSON_TYPE]: schemaRef('WebhookInput') },
-  },
-  [`PATCH ${hook}`]: {
-    ...changed,
-    id: 'updateWebhook',
-    summary: 'Change fields of a webhook',
-    body: {
-      [JSON_TYPE]: schemaRef('WebhookPatch'),
-      'application/merge-patch+json': schemaRef('WebhookPatch'),
-    },
-  },
+  ...managedOperations(WEBHOOKS, [error('TOO_MANY_WEBHOOKS')]),
+  ...changes(WEBHOOKS),
   [`POST ${hook}/rotate`]: {
     id: 'rotateWebhookSecret',
     tag,
@@ -148,7 +154,7 @@ export const WEBHOOK_OPERATIONS: Descriptions = {
     tag,
     summary: 'List the deliveries of a webhook, newest first',
     success: { 200: json('Up to 100 deliveries.', 'DeliveryList', ['Cache-Control', 'Link']) },
-    errors: [missing, error('UNKNOWN_PARAMETER')],
+    errors: [missing],
     query: { after: { type: 'string' }, status: { type: 'string', enum: [...STATUSES] } },
   },
   [`GET ${hook}/deliveries/:delivery`]: {

@@ -4,8 +4,9 @@ import type { Principal } from '../principal.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
 import { mayRead, schemaRef } from './model.js';
-import { recordSchemas, schemaNames } from './record-schemas.js';
+import { definitions, recordSchemas, schemaNames } from './record-schemas.js';
 import { usedComponents } from './references.js';
+import { type DescribedResource, describedResources } from './type-names.js';
 
 /** What the document says of the service. */
 export interface StreamSettings {
@@ -19,7 +20,8 @@ const VERBS = ['created', 'updated', 'deleted'] as const;
 /** The AsyncAPI 3.0 document of the event stream, with a message for each type of event. */
 export function asyncApi(settings: StreamSettings, caller: Principal): JsonObject {
   const { publicUrl = 'http://localhost:3000', publicPrefix } = settings;
-  const resources = settings.resources.filter(({ scopes }) => mayRead(caller, scopes.read));
+  const described = describedResources(settings.resources, Object.keys(COMMON_SCHEMAS));
+  const resources = described.filter(({ scopes }) => mayRead(caller, scopes.read));
   const { host, protocol } = new URL(publicUrl);
   const messages = Object.fromEntries(
     resources.flatMap((resource) =>
@@ -56,7 +58,7 @@ export function asyncApi(settings: StreamSettings, caller: Principal): JsonObjec
       schemas: Object.assign(
         {},
         COMMON_SCHEMAS,
-        ...resources.map((resource) => recordSchemas(resource, DEFAULT_VERSION)),
+        ...described.flatMap((resource) => [recordSchemas(resource, DEFAULT_VERSION), definitions(resource)]),
       ) as JsonObject,
       messages,
     },
@@ -64,7 +66,7 @@ export function asyncApi(settings: StreamSettings, caller: Principal): JsonObjec
   return usedComponents(document as unknown as JsonObject);
 }
 
-function messageOf(resource: Resource, verb: string): JsonObject {
+function messageOf(resource: DescribedResource, verb: string): JsonObject {
   const type = { const: `${resource.name}.${verb}` };
   const data = verb === 'deleted' ? {} : { data: schemaRef(schemaNames(resource).record) };
   return {

@@ -1,13 +1,12 @@
-import type { Resource } from '../collection/resource.js';
 import { notFoundCode } from '../errors/record-errors.js';
 import {
   type Descriptions,
   type ErrorRef,
   error,
+  type OperationDescription,
   type Schema,
   type Success,
   schemaRef,
-  typeName,
 } from './model.js';
 import {
   type CollectionSettings,
@@ -20,30 +19,51 @@ import {
   writeErrors,
 } from './record-operations.js';
 import { listedRecords, schemaNames } from './record-schemas.js';
+import type { DescribedResource } from './type-names.js';
 import { bulk, remove, write } from './write-operations.js';
 
 const JSON_TYPE = 'application/json';
 const text = { type: 'string' } as const;
 
 /** The operations of a collection: on its list, on one record, and on its records below a parent. */
-export function collectionOperations(resource: Resource, settings: CollectionSettings): Descriptions {
+export function collectionOperations(
+  resource: DescribedResource,
+  settings: CollectionSettings,
+): Descriptions {
   const names = new Names(resource);
   const { list, record } = names;
   return {
     ...listOperations(resource, settings, names, { path: `/${list}`, id: record.many, what: `all ${list}` }),
     [`PATCH /${list}`]: bulk(resource, settings, names, 'PATCH'),
     [`DELETE /${list}`]: bulk(resource, settings, names, 'DELETE'),
-    [`GET /${list}/:id`]: read(resource, settings, names),
-    [`PUT /${list}/:id`]: write(resource, settings, names, 'PUT'),
-    [`PATCH /${list}/:id`]: write(resource, settings, names, 'PATCH'),
-    [`DELETE /${list}/:id`]: remove(resource, settings, names),
+    [`GET /${list}/:id`]: compatible(read(resource, settings, names), settings),
+    [`PUT /${list}/:id`]: compatible(write(resource, settings, names, 'PUT'), settings),
+    [`PATCH /${list}/:id`]: compatible(write(resource, settings, names, 'PATCH'), settings),
+    [`DELETE /${list}/:id`]: compatible(remove(resource, settings, names), settings),
     ...nestedOperations(resource, settings, names),
+  };
+}
+
+/** An operation on one record, with the responses of json-server if the operator wants these. */
+function compatible(
+  operation: OperationDescription,
+  { isJsonServer }: CollectionSettings,
+): OperationDescription {
+  if (!isJsonServer) return operation;
+  const { 204: deleted, ...success } = operation.success;
+  const content = { type: 'object' } as const;
+  const empty = { content: { [JSON_TYPE]: content, 'application/problem+json': content } };
+  const isDeletion = Object.keys(success).length === 0;
+  const found = isDeletion ? { 200: { description: deleted!.description, ...empty } } : operation.success;
+  return {
+    ...operation,
+    success: { ...found, 404: { description: 'There is no such record.', ...empty } },
   };
 }
 
 /** The operations on a list: below a parent, or of all records. */
 function listOperations(
-  resource: Resource,
+  resource: DescribedResource,
   settings: CollectionSettings,
   { list, record }: Names,
   { path, id, what }: { path: string; id: string; what: string },
@@ -62,7 +82,6 @@ function listOperations(
     errors: [
       ...reading,
       error('INVALID_QUERY'),
-      error('UNKNOWN_PARAMETER'),
       ...(settings.version.lists === 'keyset' ? [error('INVALID_CURSOR')] : []),
     ],
   };
@@ -92,11 +111,15 @@ function listOperations(
   };
 }
 
-function nestedOperations(resource: Resource, settings: CollectionSettings, names: Names): Descriptions {
+function nestedOperations(
+  resource: DescribedResource,
+  settings: CollectionSettings,
+  names: Names,
+): Descriptions {
   const { parent } = resource;
   if (!parent) return {};
   const missing: ErrorRef = { status: 404, code: notFoundCode(parent.singular), shape: 'envelope' };
-  const id = `${names.record.many}Of${typeName(parent.singular)}`;
+  const id = `${names.record.many}Of${resource.types.of(parent.to)}`;
   const path = `/${parent.to}/:id/${names.list}`;
   const what = `the ${names.list} of one ${parent.singular}`;
   return listOperations(resource, settings, names, { path, id, what }, [missing]);
@@ -104,7 +127,7 @@ function nestedOperations(resource: Resource, settings: CollectionSettings, name
 
 const LIST_HEADERS = ['ETag', 'Cache-Control', 'Link', 'X-Total-Count'];
 
-function listSuccess(resource: Resource, settings: CollectionSettings): Success {
+function listSuccess(resource: DescribedResource, settings: CollectionSettings): Success {
   const { hasEvents, version } = settings;
   const { description, schema } =
     version.lists === 'keyset'
@@ -118,7 +141,7 @@ function listSuccess(resource: Resource, settings: CollectionSettings): Success 
 }
 
 function numberedList(
-  resource: Resource,
+  resource: DescribedResource,
   { isJsonServer }: CollectionSettings,
 ): { description: string; schema: Schema } {
   const { page } = schemaNames(resource);

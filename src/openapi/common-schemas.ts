@@ -4,7 +4,6 @@ const text: Schema = { type: 'string' };
 
 /** Schemas that all collections share. */
 export const COMMON_SCHEMAS: Readonly<Record<string, Schema>> = {
-  FilterValue: { type: ['string', 'number', 'boolean'] },
   Links: {
     type: 'object',
     description: 'What can be done with the record.',

@@ -2,7 +2,6 @@ import type { ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import { createAjv } from '../validation/ajv.js';
-import { isEmail } from '../validation/email.js';
 
 /** Levels of a schema that an example has. */
 const MAX_DEPTH = 6;
@@ -10,10 +9,8 @@ const MAX_DEPTH = 6;
 /** The document with an example of each schema for which a valid one is found. */
 export function withExamples(document: JsonObject): JsonObject {
   const components = document.components as JsonObject & { schemas: Record<string, JsonObject> };
-  const ajv = createAjv();
-  ajv.addVocabulary(['components']);
-  formats.default(ajv, { keywords: false });
-  ajv.addFormat('email', isEmail);
+  // Copies of declared schemas have their defaults also where no validator applies them.
+  const ajv = createAjv({ formats: formats.default, isStrict: false });
   ajv.addSchema({ $id: 'document', components: components as never }, 'document');
   const schemas = Object.entries(components.schemas).map(([name, schema]): [string, JsonObject] => {
     const example = exampleOf(schema, document, 0);

@@ -74,6 +74,10 @@ const REQUEST_FIELDS: Readonly<Record<string, JsonObject>> = {
     { type: 'string', minLength: 1, maxLength: 255 },
   ),
   'If-Match': field('If-Match', 'Write only if the record has one of these ETags; otherwise 412.'),
+  'If-Match-any': field('If-Match', '`*`: whatever versions the records have. ETags are 400.', {
+    type: 'string',
+    enum: ['*'],
+  }),
   'If-None-Match': field('If-None-Match', 'Read only if the ETag differs; otherwise 304.'),
   'If-Modified-Since': field(
     'If-Modified-Since',

@@ -1,4 +1,3 @@
-import type { Resource } from '../collection/resource.js';
 import { type Endpoint, parametersIn } from '../http/router.js';
 import type { JsonObject } from '../json.js';
 import type { Version } from '../versions/version.js';
@@ -6,6 +5,7 @@ import { type ErrorRef, error, type OperationDescription } from './model.js';
 import { parametersOf } from './parameters.js';
 import type { Responses } from './responses.js';
 import { type SecuritySettings, securitySchemes } from './security.js';
+import type { DescribedResource } from './type-names.js';
 
 /** What the operations of all routes depend on. */
 export interface OperationSettings extends SecuritySettings {
@@ -19,10 +19,11 @@ export interface OperationSettings extends SecuritySettings {
 
 /** One method of one path. */
 export interface Operation {
+  readonly method: string;
   readonly path: string;
   readonly endpoint: Endpoint;
   readonly description: OperationDescription;
-  readonly resource: Resource | undefined;
+  readonly resource: DescribedResource | undefined;
 }
 
 /** The object of an operation in the document. */
@@ -34,7 +35,7 @@ export function operationObject(
   const { path, endpoint, description, resource } = operation;
   const { version } = described;
   const { id, summary, tag, body, success } = description;
-  const found = [...(description.errors ?? []), ...errorsOf(described, endpoint)];
+  const found = [...(description.errors ?? []), ...errorsOf(described, operation)];
   const statuses = [...new Set(found.map(({ status }) => status))].filter((status) => !(status in success));
   const errors = statuses.map((status): [string, JsonObject] => [
     String(status),
@@ -77,9 +78,10 @@ const CONNECTION_ERRORS: readonly ErrorRef[] = [
 /** Errors that follow from what a route requires and accepts. */
 function errorsOf(
   { auth, isRateLimited, retiring, version }: OperationSettings,
-  endpoint: Endpoint,
+  { method, endpoint }: Operation,
 ): ErrorRef[] {
   const { requires, accepts, alwaysAvailable } = endpoint;
+  const hasParameters = parametersIn(endpoint, version) !== undefined;
   const isOpen = auth.length === 0 || requires === 'nothing';
   return [
     error('BAD_REQUEST'),
@@ -90,7 +92,9 @@ function errorsOf(
     ...(isOpen || typeof requires === 'string' ? [] : [error('INSUFFICIENT_SCOPE')]),
     ...((isRateLimited && !alwaysAvailable) || !isOpen ? [error('RATE_LIMITED')] : []),
     ...(retiring.includes(version.number) ? [error('VERSION_SUNSET')] : []),
+    ...(isOpen || auth.includes('basic') || auth.includes('mtls') ? originErrors(method) : []),
     error('NOT_ACCEPTABLE'),
+    ...(hasParameters ? [error('UNKNOWN_PARAMETER')] : []),
     ...(accepts
       ? [
           error('UNSUPPORTED_MEDIA_TYPE'),
@@ -101,6 +105,10 @@ function errorsOf(
       : []),
   ];
 }
+
+/** A page of another site may not write with what its browser adds on its own. */
+const originErrors = (method: string): ErrorRef[] =>
+  method === 'GET' || method === 'QUERY' ? [] : [error('ORIGIN_NOT_ALLOWED')];
 
 /** Any one of the accepted credentials. */
 function securityOf(described: OperationSettings, { requires }: Endpoint): JsonObject[] {

@@ -1,11 +1,14 @@
+import type { Column } from '../collection/column.js';
 import { relationsOf } from '../collection/extended-query.js';
-import { operatorsOf } from '../collection/filter.js';
+import { MAX_VALUES, type Operator, operatorsOf } from '../collection/filter.js';
 import { MAX_LIMIT, MAX_SEARCH } from '../collection/list-query.js';
+import { conditionName, escapeName } from '../collection/query-names.js';
 import type { Resource } from '../collection/resource.js';
 import type { JsonObject } from '../json.js';
 import type { Version } from '../versions/version.js';
 import { requestFields } from './headers.js';
-import { type OperationDescription, type Schema, schemaRef } from './model.js';
+import { type OperationDescription, ref, type Schema, typeName } from './model.js';
+import type { DescribedResource } from './type-names.js';
 
 const PATH_PARAMETERS: Readonly<Record<string, Schema>> = {
   id: { type: 'string', maxLength: 255 },
@@ -18,7 +21,7 @@ export function parametersOf(
   path: string,
   names: readonly string[],
   { query = {}, fields = [] }: OperationDescription,
-  resource: Resource | undefined,
+  resource: DescribedResource | undefined,
   version: Version,
 ): JsonObject[] {
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
@@ -28,9 +31,11 @@ export function parametersOf(
     schema: PATH_PARAMETERS[name!] ?? { type: 'string' },
   }));
   const known = resource ? listParameters(resource, version) : {};
-  const inQuery = names
-    .filter((name) => known[name] !== undefined || query[name] !== undefined)
-    .map((name) => known[name] ?? { name, in: 'query', schema: query[name]! });
+  const inQuery = names.flatMap((name): JsonObject[] => {
+    if (resource && name === 'filter') return filterReferences(resource);
+    const schema = query[name];
+    return known[name] ? [known[name]] : schema ? [{ name, in: 'query', schema }] : [];
+  });
   const supported = requestFields(version);
   const headers = ['API-Version', ...fields].map((name) => supported[name]!);
   return [...inPath, ...inQuery, ...headers];
@@ -70,7 +75,8 @@ const KEYSET_PARAMETERS: Readonly<Record<string, JsonObject>> = {
 /** The parameters of a collection's list. */
 function listParameters(resource: Resource, { lists }: Version): Readonly<Record<string, JsonObject>> {
   const { sortable, schema, writeOnly } = resource;
-  const sorts = ['created_at', ...sortable].flatMap((field) => [field, `-${field}`]);
+  const fields = ['created_at', ...sortable].map(escapeName);
+  const hasOneSort = resource.hasOneSort && lists !== 'keyset';
   const shown = Object.keys(schema.properties).filter((name) => !writeOnly.includes(name));
   return {
     page: plain('page', 'The number of the page.', { type: 'integer', minimum: 1, default: 1 }),
@@ -80,37 +86,82 @@ function listParameters(resource: Resource, { lists }: Version): Readonly<Record
       maximum: MAX_LIMIT,
       default: 20,
     }),
-    sort: listOf('Fields to sort by; with a minus, falling.', 'sort', sorts),
+    sort: hasOneSort
+      ? plain('sort', 'The field to sort by.', { type: 'string', enum: fields })
+      : listOf(
+          'Fields to sort by; with a minus, falling.',
+          'sort',
+          fields.flatMap((field) => [field, `-${field}`]),
+        ),
     order: plain('order', 'The direction of a single sort field.', { type: 'string', enum: ['asc', 'desc'] }),
     search: plain('search', 'Text that a searched field contains.', {
       type: 'string',
       maxLength: MAX_SEARCH,
     }),
     q: plain('q', 'As `search`, in the words of json-server.', { type: 'string' }),
-    filter: filterParameter(resource),
     fields: listOf(
       'The fields to show. Other members are absent, also those that the schema requires.',
       'fields',
-      shown,
+      shown.map(escapeName),
     ),
-    include: listOf('Related records, which are members of `_included`.', 'include', relationsOf(resource)),
+    include: listOf(
+      'Related records, which are members of `_included`.',
+      'include',
+      relationsOf(resource).map(escapeName),
+    ),
     ...(lists === 'keyset' ? KEYSET_PARAMETERS : { count: COUNT }),
   };
 }
 
-/** `filter[price][gte]=10`. */
-function filterParameter(resource: Resource): JsonObject {
-  const properties = [...operatorsOf(resource)].map(([field, operators]): [string, JsonObject] => {
-    const byOperator = Object.fromEntries(operators.map((operator) => [operator, schemaRef('FilterValue')]));
-    const value = operators.includes('eq') ? [schemaRef('FilterValue')] : [];
-    return [field, { anyOf: [...value, { type: 'object', properties: byOperator }] }];
+/** The parameters that filter a list, each of its own type, since most generated clients cannot send nested objects. */
+export const filterParameters = (resource: Resource): JsonObject[] =>
+  [...operatorsOf(resource)].flatMap(([field, operators]) => {
+    const whole = valueSchema(resource.columns.get(field)!);
+    const schemaOf = (operator: Operator): Schema => {
+      if (operator === 'in') return { type: 'array', items: whole, minItems: 1, maxItems: MAX_VALUES };
+      if (operator === 'null') return { type: 'boolean' };
+      return operator === 'prefix' || operator === 'contains' ? { type: 'string' } : whole;
+    };
+    return operators.map((operator) => ({
+      name: conditionName(field, operator),
+      in: 'query',
+      description: MEANINGS[operator],
+      ...(operator === 'in' ? { style: 'form', explode: true } : {}),
+      schema: schemaOf(operator),
+    }));
   });
-  return {
-    name: 'filter',
-    in: 'query',
-    description: 'Conditions: `filter[price][gte]=10`, or `filter[title]=Dune` for equality.',
-    style: 'deepObject',
-    explode: true,
-    schema: { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false },
-  };
+
+const MEANINGS: Readonly<Record<Operator, string>> = {
+  eq: 'The field has this value.',
+  ne: 'The field has another value.',
+  lt: 'The field is less.',
+  lte: 'The field is less or equal.',
+  gt: 'The field is greater.',
+  gte: 'The field is greater or equal.',
+  in: 'The field has one of these values. A value alone is split at its commas.',
+  has: 'The array contains this value.',
+  prefix: 'The text begins so.',
+  contains: 'The text contains this, in any letter case.',
+  null: '`true`: the field is missing; `false`: it is not.',
+};
+
+function valueSchema({ type, format }: Column): Schema {
+  const plain = type.replace('[]', '');
+  if (plain === 'double precision') return { type: 'number' };
+  if (plain === 'boolean') return { type: 'boolean' };
+  if (plain === 'uuid') return { type: 'string', format: 'uuid' };
+  return format === undefined ? { type: 'string' } : { type: 'string', format };
 }
+
+/** The parameters that filter a list, by the names of their components. */
+export function filterComponents(resource: DescribedResource): Record<string, JsonObject> {
+  const components = filterParameters(resource).map((parameter, index): [string, JsonObject] => [
+    // The number distinguishes fields whose names have the same letters.
+    `${resource.types.one}Filter${index + 1}${typeName(String(parameter.name).slice('filter'.length))}`,
+    parameter,
+  ]);
+  return Object.fromEntries(components);
+}
+
+const filterReferences = (resource: DescribedResource): JsonObject[] =>
+  Object.keys(filterComponents(resource)).map((name) => ref('parameters', name));

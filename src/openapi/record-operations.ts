@@ -1,16 +1,9 @@
-import type { Resource } from '../collection/resource.js';
 import type { Code } from '../errors/problem.js';
 import { notFoundCode } from '../errors/record-errors.js';
 import type { Version } from '../versions/version.js';
-import {
-  type ErrorRef,
-  error,
-  type OperationDescription,
-  type Success,
-  schemaRef,
-  typeName,
-} from './model.js';
-import { schemaNames } from './record-schemas.js';
+import { type ErrorRef, error, type OperationDescription, type Success, schemaRef } from './model.js';
+import { schemaNames, shownRecord } from './record-schemas.js';
+import type { DescribedResource } from './type-names.js';
 
 /** The settings on which the responses of collections depend. */
 export interface CollectionSettings {
@@ -46,9 +39,9 @@ export class Names {
   readonly list: string;
   readonly record: { readonly one: string; readonly many: string; readonly word: string };
 
-  constructor({ name, singular }: Resource) {
+  constructor({ name, singular, types }: DescribedResource) {
     this.list = name;
-    this.record = { one: typeName(singular), many: typeName(name), word: singular };
+    this.record = { one: types.one, many: types.many, word: singular };
   }
 }
 
@@ -58,7 +51,11 @@ export const notModified: Success = {
 };
 
 /** What a record is shown as after a write. */
-export function shown(resource: Resource, description: string, more: readonly string[] = []): Success {
+export function shown(
+  resource: DescribedResource,
+  description: string,
+  more: readonly string[] = [],
+): Success {
   return {
     description,
     content: { [JSON_TYPE]: schemaRef(schemaNames(resource).record) },
@@ -74,11 +71,11 @@ export function shown(resource: Resource, description: string, more: readonly st
 }
 
 /** The response to a creation. */
-export const created = (resource: Resource): Success =>
+export const created = (resource: DescribedResource): Success =>
   shown(resource, 'The record; with `Prefer: return=minimal` without content.', ['Location']);
 
 /** Errors of a body that cannot be stored. */
-export function writeErrors({ unique, references }: Resource): ErrorRef[] {
+export function writeErrors({ unique, references }: DescribedResource): ErrorRef[] {
   const duplicates = unique.map(({ code }): ErrorRef => ({ status: 409, code, shape: 'envelope' }));
   const missing = references.map(({ singular }): ErrorRef => {
     const code: Code = notFoundCode(singular);
@@ -88,7 +85,7 @@ export function writeErrors({ unique, references }: Resource): ErrorRef[] {
 }
 
 /** The 404 of a record, whose code only problem documents show. */
-export const missing = ({ singular }: Resource): ErrorRef => ({
+export const missing = ({ singular }: DescribedResource): ErrorRef => ({
   status: 404,
   code: notFoundCode(singular),
   shape: 'simple',
@@ -96,7 +93,7 @@ export const missing = ({ singular }: Resource): ErrorRef => ({
 
 /** GET of one record. */
 export function read(
-  resource: Resource,
+  resource: DescribedResource,
   settings: CollectionSettings,
   { list, record }: Names,
 ): OperationDescription {
@@ -108,7 +105,7 @@ export function read(
       200: {
         description: 'The record.',
         content: {
-          [JSON_TYPE]: schemaRef(schemaNames(resource).record),
+          [JSON_TYPE]: shownRecord(resource),
           'text/html': text,
           'text/csv': text,
         },
@@ -119,6 +116,7 @@ export function read(
     errors: [
       resource.absent === 'simple' ? missing(resource) : error('NOT_FOUND', 'empty'),
       error('PRECONDITION_FAILED'),
+      error('INVALID_QUERY'),
       ...(settings.tombstones ? [error('GONE')] : []),
     ],
     fields: readFields(settings),

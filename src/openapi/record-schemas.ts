@@ -1,7 +1,9 @@
-import type { Resource } from '../collection/resource.js';
+import { relatedOf } from '../collection/extended-query.js';
 import type { JsonObject } from '../json.js';
 import type { Version } from '../versions/version.js';
-import { arrayOf, objectOf, type Schema, schemaRef, typeName } from './model.js';
+import { asInput, hasDefault, withoutDefaults } from './input-schema.js';
+import { arrayOf, objectOf, type Schema, schemaRef } from './model.js';
+import { type DescribedResource, derivedNames, type TypeNames } from './type-names.js';
 
 /** Members of a record that the service sets. */
 const OWN: Readonly<Record<string, Schema>> = {
@@ -12,44 +14,42 @@ const OWN: Readonly<Record<string, Schema>> = {
 };
 
 /** The names of a collection's schemas. */
-export function schemaNames({ name, singular }: Resource) {
-  const record = typeName(singular);
-  return {
-    record,
-    partial: `Partial${record}`,
-    input: `${record}Input`,
-    patch: `${record}Patch`,
-    page: `${typeName(name)}Page`,
-  };
-}
+export const schemaNames = ({ types }: DescribedResource) => derivedNames(types.one, types.many);
 
 /**
  * The schemas of a collection: a record, one with the members that `fields` names, what creates one, what changes one,
  * and a page.
  */
-export function recordSchemas(resource: Resource, { lists }: Version): Record<string, Schema> {
-  const { record, partial, input, patch, page } = schemaNames(resource);
+export function recordSchemas(resource: DescribedResource, { lists }: Version): Record<string, Schema> {
+  const { record, partial, included, input, patch, page } = schemaNames(resource);
   const { properties, required, ...rules } = declared(resource);
   const shown = visible(resource, properties);
+  const related = relatedRecords(resource);
+  const own = {
+    ...OWN,
+    ...shown,
+    ...(related ? { _included: schemaRef(included) } : {}),
+    _links: schemaRef('Links'),
+  };
   const inputs = settable(resource, properties);
   const list = resource.schema.description;
   return {
     [record]: {
       ...rules,
       ...(typeof list === 'string' ? { description: list } : {}),
-      properties: { ...OWN, ...shown, _links: schemaRef('Links') },
+      properties: own,
       required: [...Object.keys(OWN), ...required.filter((name) => Object.hasOwn(shown, name))],
     },
     [partial]: {
       description: 'A record with the members that `fields` names.',
       type: 'object',
-      properties: { ...OWN, ...shown, _links: schemaRef('Links') },
+      properties: withoutDefaults(own),
       required: ['id'],
     },
     [input]: {
-      ...rules,
+      ...asInput(rules),
       properties: { ...inputs, _version: { type: 'integer', minimum: 1 } },
-      required: required.filter((name) => Object.hasOwn(inputs, name)),
+      required: required.filter((name) => Object.hasOwn(inputs, name) && !hasDefault(properties[name])),
     },
     [patch]: {
       description: 'Members to change; null removes one (RFC 7396). `_version` must be the current one.',
@@ -58,6 +58,7 @@ export function recordSchemas(resource: Resource, { lists }: Version): Record<st
         Object.entries(inputs).map(([name, schema]) => [name, { anyOf: [schema, { type: 'null' }] }]),
       ),
     },
+    ...(related ? { [included]: related } : {}),
     [page]: objectOf({
       data: listedRecords(resource, lists),
       meta: schemaRef('PageMeta'),
@@ -66,44 +67,70 @@ export function recordSchemas(resource: Resource, { lists }: Version): Record<st
   };
 }
 
+/** A record, which `fields` may limit to some members. */
+export function shownRecord(resource: DescribedResource): Schema {
+  const { record, partial } = schemaNames(resource);
+  return { anyOf: [schemaRef(record), schemaRef(partial)] };
+}
+
 /** The records of a list, which `fields` may limit to some members. */
-export function listedRecords(resource: Resource, lists: Version['lists']): Schema {
+export function listedRecords(resource: DescribedResource, lists: Version['lists']): Schema {
   const { record, partial } = schemaNames(resource);
   return arrayOf({ anyOf: [lists === 'keyset' ? linked(record) : schemaRef(record), schemaRef(partial)] });
 }
 
 /** A record with its links. */
 const linked = (record: string): Schema => ({
-  allOf: [schemaRef(record), { type: 'object', required: ['_links'] }],
+  allOf: [schemaRef(record), objectOf({ _links: schemaRef('Links') })],
 });
+
+/** What a record has in `_included`; undefined: the collection has no relations. */
+function relatedRecords(resource: DescribedResource): Schema | undefined {
+  const properties = Object.fromEntries(
+    relatedOf(resource).map(({ name, collection, field }): [string, Schema] => {
+      const record = schemaRef(resource.types.of(collection));
+      return [name, field === undefined ? arrayOf(record) : { anyOf: [record, { type: 'null' }] }];
+    }),
+  );
+  if (Object.keys(properties).length === 0) return undefined;
+  return { ...objectOf(properties, []), description: 'The related records that `include` names.' };
+}
 
 type Properties = Readonly<Record<string, Schema>>;
 
 /** The declared schema without the keywords of declarations; its definitions are schemas of the document. */
-function declared({ schema, name }: Resource): JsonObject & { properties: Properties; required: string[] } {
+function declared({
+  schema,
+  name,
+  types,
+}: DescribedResource): JsonObject & { properties: Properties; required: string[] } {
   const { $schema: _s, $id: _i, $defs: _f, description: _d, ...rules } = schema as unknown as JsonObject;
-  return located(rules, name) as ReturnType<typeof declared>;
+  return located(rules, name, types) as ReturnType<typeof declared>;
 }
 
 /** The schemas that a declaration defines for its own use. */
-export function definitions({ schema, name }: Resource): Record<string, Schema> {
+export function definitions({ schema, name, types }: DescribedResource): Record<string, Schema> {
   const { $defs = {} } = schema as { $defs?: JsonObject };
   return Object.fromEntries(
-    Object.entries($defs).map(([key, rules]) => [
-      definitionName(name, key),
-      located(rules as JsonObject, name),
-    ]),
+    Object.entries($defs).flatMap(([key, rules]) => {
+      const schema = located(rules as JsonObject, name, types);
+      const title = types.definition(name, key)!;
+      return [
+        [title, schema],
+        [`${title}Input`, asInput(schema)],
+      ];
+    }),
   );
 }
 
-const definitionName = (collection: string, key: string) => `${typeName(collection)}.${key}`;
-
 /** A schema with references to where definitions are in the document. */
-function located(schema: JsonObject, collection: string): JsonObject {
+function located(schema: JsonObject, collection: string, types: TypeNames): JsonObject {
   const text = JSON.stringify(withoutExtensions(schema)).replace(
     /"\$ref":"(?:([a-z][\w-]*)\.json)?#\/\$defs\/([\w.-]+)"/g,
-    (_, file: string | undefined, key: string) =>
-      `"$ref":"#/components/schemas/${definitionName(file ?? collection, key)}"`,
+    (found, file: string | undefined, key: string) => {
+      const name = types.definition(file ?? collection, key);
+      return name === undefined ? found : `"$ref":"#/components/schemas/${name}"`;
+    },
   );
   // Other files are not part of the document.
   const own = text.replace(/"\$ref":"(?!#\/components\/)([^"]*)"/g, '"description":"As in $1."');
@@ -123,14 +150,19 @@ function withoutExtensions(schema: JsonObject): JsonObject {
 }
 
 /** What responses show: imports may have set more than requests may. */
-function visible({ schema, writeOnly }: Resource, properties: Properties): Record<string, Schema> {
+function visible({ schema, writeOnly }: DescribedResource, properties: Properties): Record<string, Schema> {
   const hidden = Object.entries(schema.properties)
     .filter(([name, rules]) => writeOnly.includes(name) || (rules as JsonObject).writeOnly === true)
     .map(([name]) => name);
   return Object.fromEntries(Object.entries(properties).filter(([name]) => !hidden.includes(name)));
 }
 
-function settable({ readOnly, importOnly }: Resource, properties: Properties): Record<string, Schema> {
+/** What requests may set: members with a default may be absent. */
+function settable(
+  { readOnly, importOnly }: DescribedResource,
+  properties: Properties,
+): Record<string, Schema> {
   const ignored = [...readOnly, ...importOnly];
-  return Object.fromEntries(Object.entries(properties).filter(([name]) => !ignored.includes(name)));
+  const given = Object.entries(properties).filter(([name]) => !ignored.includes(name));
+  return Object.fromEntries(given.map(([name, schema]) => [name, asInput(schema)]));
 }

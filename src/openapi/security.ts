@@ -1,5 +1,5 @@
 import type { JsonObject } from '../json.js';
-import type { SchemeName } from '../principal.js';
+import { ACCOUNT_DELETION, type SchemeName } from '../principal.js';
 
 /** The settings of authentication that the document names. */
 export interface SecuritySettings {
@@ -61,6 +61,7 @@ function flowsOf(issuer: string, scopes: readonly string[]): JsonObject {
 }
 
 function describe(scope: string): string {
+  if (scope === ACCOUNT_DELETION) return "Delete the caller's own account.";
   const [name, action] = scope.split(':');
   if (action !== undefined) return `${action === 'read' ? 'Read' : 'Write'} ${name}.`;
   return scope === 'admin' ? 'Everything.' : scope === 'self' ? "The caller's own records." : scope;

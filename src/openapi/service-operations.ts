@@ -150,7 +150,6 @@ const EVENTS: Descriptions = {
       },
     },
     errors: [
-      error('UNKNOWN_PARAMETER'),
       error('INVALID_CURSOR'),
       error('INVALID_TICKET'),
       error('CURSOR_GONE'),
@@ -169,5 +168,6 @@ const EVENTS: Descriptions = {
     tag: 'events',
     summary: 'Create a ticket for an event stream of a browser',
     success: { 201: json('The ticket, valid for 30 seconds and once.', 'Ticket', ['Cache-Control']) },
+    errors: [error('RATE_LIMITED')],
   },
 };

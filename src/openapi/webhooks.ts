@@ -1,12 +1,12 @@
-import type { Resource } from '../collection/resource.js';
 import type { JsonObject } from '../json.js';
 import { schemaRef } from './model.js';
 import { schemaNames } from './record-schemas.js';
+import type { DescribedResource } from './type-names.js';
 
 const VERBS = { created: 'was created', updated: 'was changed', deleted: 'was deleted' } as const;
 
 /** The requests that the service sends to the targets of webhooks, one for each type of event. */
-export function eventWebhooks(resources: readonly Resource[]): JsonObject {
+export function eventWebhooks(resources: readonly DescribedResource[]): JsonObject {
   const types = resources.flatMap((resource) =>
     Object.entries(VERBS).map(
       ([verb, text]) => [`${resource.name}.${verb}`, webhookOf(resource, verb, text)] as const,
@@ -15,7 +15,7 @@ export function eventWebhooks(resources: readonly Resource[]): JsonObject {
   return types.length === 0 ? {} : { webhooks: Object.fromEntries(types) };
 }
 
-function webhookOf(resource: Resource, verb: string, text: string): JsonObject {
+function webhookOf(resource: DescribedResource, verb: string, text: string): JsonObject {
   const { record } = schemaNames(resource);
   const data = verb === 'deleted' ? {} : { properties: { data: schemaRef(record) } };
   return {

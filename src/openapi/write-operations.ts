@@ -1,4 +1,3 @@
-import type { Resource } from '../collection/resource.js';
 import { type ErrorRef, error, type OperationDescription, objectOf, schemaRef } from './model.js';
 import {
   type CollectionSettings,
@@ -10,11 +9,15 @@ import {
   writeErrors,
 } from './record-operations.js';
 import { schemaNames } from './record-schemas.js';
+import type { DescribedResource } from './type-names.js';
 
 const WRITE_FIELDS = ['If-Match', 'If-None-Match', 'If-Unmodified-Since', 'Prefer-return'];
 
 /** Errors of a write to one record. */
-function guardErrors(resource: Resource, { tombstones, requireIfMatch }: CollectionSettings): ErrorRef[] {
+function guardErrors(
+  resource: DescribedResource,
+  { tombstones, requireIfMatch }: CollectionSettings,
+): ErrorRef[] {
   const isRequired = resource.requireIfMatch ?? requireIfMatch;
   return [
     error('PRECONDITION_FAILED'),
@@ -23,16 +26,16 @@ function guardErrors(resource: Resource, { tombstones, requireIfMatch }: Collect
   ];
 }
 
-const passwordErrors = ({ schema }: Resource): ErrorRef[] =>
+const passwordErrors = ({ schema }: DescribedResource): ErrorRef[] =>
   'password' in schema.properties
-    ? [error('CURRENT_PASSWORD_REQUIRED'), error('CURRENT_PASSWORD_WRONG')]
+    ? [error('CURRENT_PASSWORD_REQUIRED'), error('CURRENT_PASSWORD_WRONG'), error('PASSWORD_NOT_SET')]
     : [];
 
 const PATCH_ERRORS = [error('PATCH_TEST_FAILED'), error('UNPROCESSABLE_PATCH')];
 
 /** PUT and PATCH of one record. */
 export function write(
-  resource: Resource,
+  resource: DescribedResource,
   settings: CollectionSettings,
   { list, record }: Names,
   method: 'PUT' | 'PATCH',
@@ -63,21 +66,21 @@ export function write(
   };
 }
 
-const patchBody = (resource: Resource) => ({
+const patchBody = (resource: DescribedResource) => ({
   'application/merge-patch+json': schemaRef(schemaNames(resource).patch),
   'application/json-patch+json': schemaRef('JsonPatch'),
   [JSON_TYPE]: schemaRef(schemaNames(resource).patch),
 });
 
 /** The deletion of a record that is already deleted succeeds. */
-const deletionErrors = (resource: Resource, settings: CollectionSettings): ErrorRef[] => [
+const deletionErrors = (resource: DescribedResource, settings: CollectionSettings): ErrorRef[] => [
   ...guardErrors(resource, { ...settings, tombstones: false }),
   ...(resource.referredBy.length > 0 ? [error('REFERENCED')] : []),
 ];
 
 /** DELETE of one record. */
 export function remove(
-  resource: Resource,
+  resource: DescribedResource,
   settings: CollectionSettings,
   { list, record }: Names,
 ): OperationDescription {
@@ -93,7 +96,7 @@ export function remove(
 
 /** The same change of all records that match a filter. */
 export function bulk(
-  resource: Resource,
+  resource: DescribedResource,
   settings: CollectionSettings,
   { list, record }: Names,
   method: 'PATCH' | 'DELETE',
@@ -116,10 +119,9 @@ export function bulk(
       error('TOO_MANY_MATCHES'),
       error('METHOD_NOT_ALLOWED'),
       error('INVALID_QUERY'),
-      error('UNKNOWN_PARAMETER'),
       error('QUERY_TIMEOUT'),
       ...(ofOne?.errors ?? deletionErrors(resource, settings)),
     ],
-    fields: isPatch ? ['Idempotency-Key'] : [],
+    fields: ['If-Match-any', ...(isPatch ? ['Idempotency-Key'] : [])],
   };
 }

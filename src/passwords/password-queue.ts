@@ -9,6 +9,9 @@ const MAX_QUEUED = 16;
 let running = 0;
 const waiting: (() => void)[] = [];
 
+/** More hashes at once only wait. */
+export const maxConcurrentHashes = (): number => maxConcurrent;
+
 /** Allows as many concurrent hashes as there are cores, for a process that serves no requests. */
 export function hashOnAllCores(): void {
   maxConcurrent = Math.min(availableParallelism(), MAX_QUEUED);

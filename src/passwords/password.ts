@@ -2,8 +2,11 @@ import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:c
 import { parsePasswordHash, type ScryptHash } from './password-hash.js';
 import { queueHash } from './password-queue.js';
 
-/** One of OWASP's equivalent choices of scrypt parameters: 32 MiB for each hash instead of 128 MiB for N = 2^17. */
-const COST = { N: 2 ** 15, r: 8, p: 3 } as const;
+/**
+ * The scrypt parameters of new hashes, one of OWASP's equivalent choices: 32 MiB for each hash instead of 128 MiB for
+ * N = 2^17. Only tests change them.
+ */
+export const HASH_COST = { N: 2 ** 15, r: 8, p: 3 };
 const KEY_BYTES = 32;
 /** bcrypt ignores further bytes. */
 const MAX_BCRYPT_BYTES = 72;
@@ -16,8 +19,15 @@ export interface HashedPassword {
 /** A salted scrypt hash with its parameters: `scrypt$N$r$p$salt$key`. Throws 503 when too many wait. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
-  const key = await derive(password, salt, KEY_BYTES, COST);
-  return ['scrypt', COST.N, COST.r, COST.p, salt.toString('base64url'), key.toString('base64url')].join('$');
+  const key = await derive(password, salt, KEY_BYTES, HASH_COST);
+  return [
+    'scrypt',
+    HASH_COST.N,
+    HASH_COST.r,
+    HASH_COST.p,
+    salt.toString('base64url'),
+    key.toString('base64url'),
+  ].join('$');
 }
 
 /**
@@ -39,12 +49,12 @@ export async function verifyPassword(password: string, hash: string | undefined)
  */
 export function isOutdated(hash: string, password: string): boolean {
   if (hash.startsWith('$2')) return Buffer.byteLength(password) <= MAX_BCRYPT_BYTES;
-  return !hash.startsWith(['scrypt', COST.N, COST.r, COST.p, ''].join('$'));
+  return !hash.startsWith(['scrypt', HASH_COST.N, HASH_COST.r, HASH_COST.p, ''].join('$'));
 }
 
 const UNKNOWN_USER: ScryptHash = {
   kind: 'scrypt',
-  cost: COST,
+  cost: HASH_COST,
   salt: randomBytes(16),
   key: randomBytes(KEY_BYTES),
 };

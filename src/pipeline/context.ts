@@ -8,6 +8,7 @@ import type { Problem } from '../errors/problem.js';
 import type { RequireAllowedHost } from '../http/allowed-hosts.js';
 import type { CommonFields } from '../http/common-headers.js';
 import type { Cors } from '../http/cors.js';
+import type { RequireOrigin } from '../http/request-origin.js';
 import type { Router } from '../http/router.js';
 import type { ParseLimit } from '../limits/parse-limit.js';
 import type { RateLimiter } from '../limits/rate-limit.js';
@@ -53,7 +54,6 @@ export interface PipelineOptions extends BodyLimits, VersionSettings {
   readonly router: Router;
   readonly log: Log;
   readonly observer: Observer;
-  readonly streamStallMs: number;
   readonly parseLimit: ParseLimit;
   /** Bytes of responses that this process may hold. */
   readonly responseBytes: number;
@@ -67,6 +67,8 @@ export interface PipelineOptions extends BodyLimits, VersionSettings {
   readonly errorPage: (visit: Visit, problem: Problem, requestId: string) => ErrorPage | undefined;
   /** Throws 421; undefined: any Host is allowed. */
   readonly requireAllowedHost: RequireAllowedHost | undefined;
+  /** Throws 403 for a write that a page of another site had its browser send. */
+  readonly requireOrigin: RequireOrigin;
   /** The challenge fields of a 403 for a missing scope. */
   readonly challenge: (scope: string) => readonly string[];
   /** Extracts what may carry a credential from a request. */

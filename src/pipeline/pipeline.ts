@@ -10,6 +10,7 @@ import {
   splitVersion,
   versionOf,
 } from '../http/api-version.js';
+import { addFields } from '../http/common-headers.js';
 import type { Reply } from '../http/reply.js';
 import type { Body } from '../http/request.js';
 import { requestId } from '../http/request-id.js';
@@ -102,6 +103,9 @@ async function handle(context: RequestContext): Promise<void> {
     const principal = identity instanceof Promise ? await identity : identity;
     context.principal = principal;
     observation.identified(principal);
+    const isWrite = !READS.has(req.method!);
+    // A form has a token.
+    if (isWrite && !form) options.requireOrigin(req.headers, principal.scheme); //  403
     if (options.rateLimit && !action.alwaysAvailable) await countRequest(context, principal); // 429
     const permission = permit(principal, action.requires, match.params); //   403
     const type = negotiateType(action, req.headers.accept, target.query); //  406
@@ -125,7 +129,7 @@ async function handle(context: RequestContext): Promise<void> {
       run: undefined,
       body,
     });
-    const noted = READS.has(req.method!) ? undefined : options.afterWrite(principal, context.common);
+    const noted = isWrite ? options.afterWrite(principal, context.common) : undefined;
     if (noted) await noted;
     respond(context, reply);
   } catch (error) {
@@ -155,7 +159,7 @@ function admitVersion(
 ): void {
   const { req, common } = context;
   const { version, retirement, pathFields, rootFields } = served;
-  common.push(...(pathVersion ? pathFields : rootFields));
+  addFields(common, pathVersion ? pathFields : rootFields);
   requireVersion(req.headers['api-version'], pathVersion);
   if (!isRetiring(retirement)) return;
   const now = Date.now();

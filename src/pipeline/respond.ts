@@ -10,7 +10,7 @@ import type { Reply } from '../http/reply.js';
 import { fitsResponseMemory } from '../limits/response-memory.js';
 import { pathOf } from '../telemetry/request-attributes.js';
 import type { Abort } from '../telemetry/request-observer.js';
-import { writeRows } from '../transport/array-stream.js';
+import { writeDocuments, writeRows } from '../transport/array-stream.js';
 import { BodyAborted } from '../transport/arriving-body.js';
 import { lingerOnClose } from '../transport/lingering-close.js';
 import { respondWhenReady } from '../transport/long-poll.js';
@@ -34,11 +34,10 @@ export function respond(context: RequestContext, reply: Reply): void {
       context,
       respondWhenReady(res, reply.pending, (ready) => respond(context, ready)),
     );
-  if (!reply.stream && !reply.live) return finish(context, fitInMemory(context, reply));
+  if (!reply.stream && !reply.documents && !reply.live) return finish(context, fitInMemory(context, reply));
   const coding = codingOf(context, reply);
   const coded = coding ? withCoding(reply, coding) : reply;
-  if (reply.stream && req.method !== 'HEAD')
-    return detach(context, stream(context, coded, reply.stream, coding));
+  if (!reply.live && req.method !== 'HEAD') return detach(context, stream(context, coded, coding));
   const write = req.method === 'HEAD' ? sendHead : sendLive;
   write(res, coded, fieldsOf(context, reply, options.isDraining()));
   observation.end(reply.status);
@@ -49,17 +48,12 @@ function detach(context: RequestContext, work: Promise<void>): void {
   work.catch((error: unknown) => fail(context, error));
 }
 
-async function stream(
-  context: RequestContext,
-  reply: Reply,
-  open: NonNullable<Reply['stream']>,
-  coding: Coding | undefined,
-): Promise<void> {
+async function stream(context: RequestContext, reply: Reply, coding: Coding | undefined): Promise<void> {
   const { res, options, observation } = context;
-  await open((rows) => {
-    const common = fieldsOf(context, reply, options.isDraining());
-    return writeRows(rows, reply, common, new StreamedBody(res, options.streamStallMs, observation, coding));
-  });
+  const common = () => fieldsOf(context, reply, options.isDraining());
+  const body = () => new StreamedBody(res, observation, coding);
+  if (reply.stream) await reply.stream((rows) => writeRows(rows, reply, common(), body()));
+  else await writeDocuments(reply, common(), body());
   observation.end(reply.status);
 }
 
@@ -105,7 +99,6 @@ export function finish(context: RequestContext, reply: Reply): void {
   if (unread) lingerOnClose(req.socket);
   const coding = unread ? undefined : codingOf(context, reply);
   if (coding === undefined) sendComplete(context, reply, unread);
-  else if (req.method === 'HEAD') sendCodedHead(context, withCoding(reply, coding));
   else detach(context, finishCoded(context, reply, reply.body!, coding));
 }
 
@@ -118,13 +111,6 @@ async function finishCoded(
   const content = await compressed(body, coding);
   if (content) sendComplete(context, { ...withCoding(reply, coding), content }, false);
   else sendComplete(context, reply, false);
-}
-
-/** Content-Length is only known when the body has been compressed (RFC 9110 section 9.3.2). */
-function sendCodedHead(context: RequestContext, reply: Reply): void {
-  const { res, options, observation } = context;
-  sendHead(res, reply, fieldsOf(context, reply, options.isDraining()));
-  observation.end(reply.status);
 }
 
 function sendComplete(context: RequestContext, reply: CompleteReply, unread: boolean): void {

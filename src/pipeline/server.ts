@@ -99,7 +99,7 @@ function admitRequests(
     if (isSurplus(socket)) return refuseConnection(req, res, expectation);
     if (hasUnknownLength(req)) closeAfter(socket, res);
     if (admission.begin(req, res, expectation === 'continue'))
-      pipeline(req, res, expectation, () => admission.end(req, res));
+      pipeline(req, res, expectation, () => admission.end(res));
     else countRefused();
   };
   const tooMany = new Refusal('Too many requests wait on this connection.', options.publicPrefix);

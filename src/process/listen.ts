@@ -23,6 +23,8 @@ export async function listen(server: Server, { host, port, setting }: ListenAddr
   server.listen({ host, port, backlog: BACKLOG });
   try {
     await once(server, 'listening');
+    // A connection that cannot be accepted (EMFILE, ENOBUFS) must not end the process.
+    server.on('error', () => undefined);
   } catch (error) {
     const isInUse = (error as { code?: string }).code === 'EADDRINUSE';
     throw new StartError(

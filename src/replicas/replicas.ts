@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import QuickLRU from 'quick-lru';
-import { knownServers } from '../database-url.js';
+import { eachServer } from '../database-url/servers.js';
 import { createBatcher } from '../db/batcher.js';
 import type { Db } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
@@ -57,9 +57,7 @@ export class Replicas {
     /** Whether what a replica shows is far enough for the cursors of the feed. */
     readonly hasCursor: (replayed: WalPosition) => boolean,
   ) {
-    this.all = knownServers(settings.databaseReadUrl).urls.map(
-      (url) => new Replica(new URL(url).host, open(url), log),
-    );
+    this.all = eachServer(settings.databaseReadUrl).map(({ name, url }) => new Replica(name, open(url), log));
     this.#written = new QuickLRU({ maxSize: MAX_PRINCIPALS, maxAge: settings.readMaxAgeMs });
     // Callers share a query that has not begun: its position comes after their writes.
     this.#findPosition = createBatcher<'now', WalPosition>(

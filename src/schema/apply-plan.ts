@@ -3,10 +3,11 @@ import type { Run } from '../db/db.js';
 import type { SchemaConnection } from '../db/schema-connection.js';
 import type { Failure } from '../errors/problem.js';
 import { Problem } from '../errors/problem.js';
-import type { Json } from '../json.js';
+import type { Json, JsonObject } from '../json.js';
 import { compileCheck } from '../validation/validation.js';
 import { documentsOf, workOnDocuments } from './document-work.js';
-import type { Step } from './step.js';
+import { fieldsAfter } from './field-steps.js';
+import type { FieldWork, Step } from './step.js';
 
 /** Stored records that violate a declaration. */
 export interface Violations {
@@ -18,21 +19,55 @@ export interface Violations {
 }
 
 const MAX_EXAMPLES = 5;
+/** How long patterns of one stored record may take: no request waits for them. */
+const PATTERN_MS = 5000;
+
+/** What a declaration says of stored records, and where they are. */
+export interface RecordCheck {
+  readonly resource: Resource;
+  /** Their table, which a step may rename. */
+  readonly table: string;
+  /** Work that precedes the check: the records count as they are after it. */
+  readonly works: readonly FieldWork[];
+}
+
+/** A stored record that violates its declaration. */
+export interface Violation {
+  readonly id: string;
+  readonly path: string;
+  readonly message: string;
+}
 
 /** Checks the stored records of a collection against its declaration. */
-export async function findViolations(run: Run, resource: Resource): Promise<Violations> {
-  const check = compileCheck(resource);
+export async function findViolations(run: Run, check: RecordCheck): Promise<Violations> {
   const examples: string[] = [];
   let [records, violating] = [0, 0];
-  for await (const documents of documentsOf(run, resource.name))
+  for await (const violation of checkRecords(run, check)) {
+    records++;
+    if (violation === undefined) continue;
+    violating++;
+    const { id, path, message } = violation;
+    if (examples.length < MAX_EXAMPLES) examples.push(`${id}: ${path} ${message}`);
+  }
+  return { collection: check.resource.name, records, violating, examples };
+}
+
+/** For each record its first violation, or undefined. */
+export async function* checkRecords(
+  run: Run,
+  { resource, table, works }: RecordCheck,
+): AsyncGenerator<Violation | undefined> {
+  const check = compileCheck(resource, PATTERN_MS);
+  for await (const documents of documentsOf(run, table))
     for (const { id, doc } of documents) {
-      records++;
-      const failure = failureOf(check, JSON.parse(doc) as Json);
-      if (failure === undefined) continue;
-      violating++;
-      if (examples.length < MAX_EXAMPLES) examples.push(`${id}: ${failure.path} ${failure.message}`);
+      let record = JSON.parse(doc) as JsonObject;
+      for (const work of works) {
+        const after = fieldsAfter(work, record);
+        if (after) record = Object.fromEntries(after);
+      }
+      const failure = failureOf(check, record);
+      yield failure && { id, path: failure.path, message: failure.message };
     }
-  return { collection: resource.name, records, violating, examples };
 }
 
 function failureOf(check: (input: Json) => unknown, record: Json): Failure | undefined {

@@ -1,15 +1,40 @@
 import type { Run } from '../db/db.js';
 import { type Engine, statementsOn } from '../db/engine.js';
+import type { DocumentWork } from './step.js';
+
+/** What the database has of one index. */
+export interface ExistingIndex {
+  /** False: its build was interrupted. */
+  readonly isValid: boolean;
+  readonly isUnique: boolean;
+  /** The columns that its definition names, in alphabetical order. */
+  readonly columns: readonly string[];
+}
+
+/** A name of interest that something else than a table has. */
+export interface Occupied {
+  readonly name: string;
+  /** `index`, `view`, `sequence`, `type` and so on. */
+  readonly kind: string;
+  /** The table of an index. */
+  readonly table: string | null;
+}
 
 /** What the database has of one table. */
 export interface ExistingTable {
   /** Names of columns with their types, and whether a value is required. */
   readonly columns: ReadonlyMap<
     string,
-    { readonly type: string; readonly isRequired: boolean; readonly isFilling: boolean }
+    {
+      readonly type: string;
+      readonly isRequired: boolean;
+      readonly isFilling: boolean;
+      /** No declaration has it; services with a former one may write it. */
+      readonly isUnused: boolean;
+    }
   >;
-  /** Indexes by name; false: its build was interrupted. */
-  readonly indexes: ReadonlyMap<string, boolean>;
+  /** Indexes by name. */
+  readonly indexes: ReadonlyMap<string, ExistingIndex>;
   /** Foreign keys by name: false, older records are not checked yet. */
   readonly foreignKeys: ReadonlyMap<string, { readonly action: string; readonly isValid: boolean }>;
   readonly triggers: ReadonlySet<string>;
@@ -18,13 +43,38 @@ export interface ExistingTable {
 /** The state of the database, as far as declarations decide it. */
 export interface Catalog {
   readonly tables: ReadonlyMap<string, ExistingTable>;
+  /** Names of interest that collections cannot have as they are. */
+  readonly occupied: readonly Occupied[];
   /** The applied declarations by collection, as JSON text. */
   readonly applied: ReadonlyMap<string, string>;
+  readonly pending: readonly PendingWork[];
+  /** Collections whose columns are to be filled, since an SQL file may have changed their documents. */
+  readonly due: ReadonlySet<string>;
+  /** The SQL files that were run, with their checksums. */
+  readonly sqlFiles: ReadonlyMap<string, string>;
+  /** Views by which services with former declarations know renamed collections, with their present names. */
+  readonly formerNames: ReadonlyMap<string, string>;
   readonly engine: Engine;
 }
 
+/** Work on documents that is to be repeated, or waits for consent. */
+export interface PendingWork {
+  readonly collection: string;
+  readonly work: DocumentWork;
+  readonly state: 'repeat' | 'offer';
+}
+
+type PendingRow = Omit<PendingWork, 'work' | 'state'> & {
+  readonly work: string;
+  readonly state: PendingWork['state'] | 'due';
+};
+
 /** The comment on a column that is not complete yet. */
 export const FILLING = 'plinth: being filled';
+/** The comment on a column that only services with a former declaration use. */
+export const UNUSED = 'plinth: unused';
+/** What the comment on a view by a former name begins with; the present name follows. */
+export const FORMER_NAME = 'plinth: former name of ';
 
 interface Row {
   readonly tables: readonly {
@@ -32,19 +82,30 @@ interface Row {
     readonly columns:
       | readonly { name: string; type: string; required: boolean; comment: string | null }[]
       | null;
-    readonly indexes: readonly { name: string; valid: boolean }[] | null;
+    readonly indexes:
+      | readonly { name: string; valid: boolean; unique: boolean; columns: readonly string[] }[]
+      | null;
     readonly keys: readonly { name: string; action: string; valid: boolean }[] | null;
     readonly triggers: readonly string[] | null;
   }[];
+  readonly occupied: readonly Occupied[];
   readonly applied: readonly { readonly name: string; readonly declaration: string }[];
+  readonly pending: readonly PendingRow[];
+  readonly files: readonly { readonly name: string; readonly checksum: string }[];
+  readonly views: readonly { readonly name: string; readonly comment: string }[];
 }
+
+/** The former names of a table. */
+export const formerNamesOf = (table: string, formerNames: Catalog['formerNames']): string[] =>
+  [...formerNames].filter(([, present]) => present === table).map(([name]) => name);
 
 /** Reads the state in one statement. `names` are the tables of interest. */
 export async function readCatalog(run: Run, names: readonly string[], engine: Engine): Promise<Catalog> {
   const [row] = await run(statementsOn(engine, 'collections.sql').get('catalog')!, [JSON.stringify(names)]);
-  const { tables, applied } = JSON.parse(row!.state as string) as Row;
+  const { tables, occupied, applied, pending, files, views } = JSON.parse(row!.state as string) as Row;
   return {
     engine,
+    occupied,
     tables: new Map(
       tables.map((table) => [
         table.name,
@@ -52,10 +113,20 @@ export async function readCatalog(run: Run, names: readonly string[], engine: En
           columns: new Map(
             (table.columns ?? []).map(({ name, type, required, comment }) => [
               name,
-              { type, isRequired: required, isFilling: comment === FILLING },
+              {
+                type,
+                isRequired: required,
+                isFilling: comment === FILLING,
+                isUnused: comment === UNUSED,
+              },
             ]),
           ),
-          indexes: new Map((table.indexes ?? []).map(({ name, valid }) => [name, valid])),
+          indexes: new Map(
+            (table.indexes ?? []).map(({ name, valid, unique, columns }) => [
+              name,
+              { isValid: valid, isUnique: unique, columns },
+            ]),
+          ),
           foreignKeys: new Map(
             (table.keys ?? []).map(({ name, action, valid }) => [name, { action, isValid: valid }]),
           ),
@@ -64,6 +135,12 @@ export async function readCatalog(run: Run, names: readonly string[], engine: En
       ]),
     ),
     applied: new Map(applied.map(({ name, declaration }) => [name, declaration])),
+    pending: pending.flatMap(({ collection, work, state }) =>
+      state === 'due' ? [] : [{ collection, state, work: JSON.parse(work) as DocumentWork }],
+    ),
+    due: new Set(pending.filter(({ state }) => state === 'due').map(({ collection }) => collection)),
+    sqlFiles: new Map(files.map(({ name, checksum }) => [name, checksum])),
+    formerNames: new Map(views.map(({ name, comment }) => [name, comment.slice(FORMER_NAME.length)])),
   };
 }
 

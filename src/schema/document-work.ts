@@ -1,9 +1,12 @@
 import { columnValue } from '../collection/column.js';
 import { documentHead, toRecord } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
+import { definitionsOf } from '../collection/sql-templates.js';
 import type { Run } from '../db/db.js';
 import { fill, readStatements } from '../db/statements.js';
-import { type JsonObject, member, setMember } from '../json.js';
+import { type Json, type JsonObject, member, setMember } from '../json.js';
+import { fieldsAfter } from './field-steps.js';
+import { removeRecorded } from './recorded-values.js';
 import type { DocumentWork } from './step.js';
 
 const BATCH = 1000;
@@ -43,6 +46,8 @@ export async function workOnDocuments(
     done += documents.length;
     onProgress(done);
   }
+  // After the documents, whose former values no later event repeats.
+  if (work.kind === 'hide') await removeRecorded(run, resource.name, work.fields);
 }
 
 /** Writes a batch, and returns the records that have changed since they were read. */
@@ -58,13 +63,10 @@ async function writeBatch(
     return changed ? [{ ...document, ...changed }] : [];
   });
   if (rows.length === 0) return [];
-  const assigned =
-    work.kind === 'fill'
-      ? work.columns.map((column) => `${column} = changed.${column}`).join(', ')
-      : 'doc = changed.doc, version = changed.version + 1';
+  const assigned = assignmentsOf(work);
   const written = await run(
     `update ${name} as current set ${assigned}
-      from json_populate_recordset(cast(null as ${name}), $1::text::json) as changed
+      from json_to_recordset($1::text::json) as changed (${definitionsOf(resource).join(', ')})
       where current.id = changed.id and current.version = changed.version returning current.id`,
     [JSON.stringify(rows)],
   );
@@ -77,18 +79,27 @@ async function writeBatch(
   return found as unknown as Document[];
 }
 
-/** What a step writes of a record; undefined: nothing. */
-function changes(work: DocumentWork, resource: Resource, { id, version, doc }: Document): object | undefined {
-  const record = JSON.parse(doc) as JsonObject;
-  if (work.kind === 'rename') {
-    const { from, to } = work;
-    if (!Object.hasOwn(record, from) || Object.hasOwn(record, to)) return undefined;
-    const fields: JsonObject = {};
-    for (const [key, value] of Object.entries(record))
-      if (!['id', 'created_at', 'updated_at', '_version'].includes(key))
-        setMember(fields, key === from ? to : key, value);
-    const head = documentHead(id, fields, record.created_at as string, record.updated_at as string);
-    return { version, doc: toRecord(id, head, version + 1).doc };
+function assignmentsOf(work: DocumentWork): string {
+  if (work.kind === 'fill') return work.columns.map((column) => `${column} = changed.${column}`).join(', ');
+  const document = 'doc = changed.doc, version = changed.version + 1';
+  // A value that is hidden already is a later one.
+  return work.kind === 'hide'
+    ? `${document}, write_only = changed.write_only || coalesce(current.write_only, '{}')`
+    : document;
+}
+
+/** The columns that a step writes of a record; undefined: none. */
+function changes(work: DocumentWork, resource: Resource, document: Document): object | undefined {
+  const record = JSON.parse(document.doc) as JsonObject;
+  if (work.kind !== 'fill') {
+    const fields = fieldsAfter(work, record);
+    if (fields === undefined) return undefined;
+    const rest = rewritten(document, record, fields);
+    if (work.kind !== 'hide') return rest;
+    const values = Object.entries(record).filter(
+      ([field, value]) => work.fields.includes(field) && value !== null,
+    );
+    return { ...rest, write_only: Object.fromEntries(values) };
   }
   const columns = [...resource.columns].filter(([, { name }]) => work.columns.includes(name));
   return Object.fromEntries(
@@ -97,6 +108,19 @@ function changes(work: DocumentWork, resource: Resource, { id, version, doc }: D
       return [column.name, isOfType(column.type, value) ? (columnValue(column, value) ?? null) : null];
     }),
   );
+}
+
+/** The next version of a document, with other fields. */
+function rewritten(
+  { id, version }: Document,
+  record: JsonObject,
+  entries: readonly [string, Json][],
+): { version: number; doc: string } {
+  const fields: JsonObject = {};
+  for (const [key, value] of entries)
+    if (!['id', 'created_at', 'updated_at', '_version'].includes(key)) setMember(fields, key, value);
+  const head = documentHead(id, fields, record.created_at as string, record.updated_at as string);
+  return { version, doc: toRecord(id, head, version + 1).doc };
 }
 
 const TYPES: Readonly<Record<string, string>> = {

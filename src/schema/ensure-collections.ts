@@ -1,11 +1,13 @@
 import type { Db } from '../db/db.js';
+import { requireProtection } from '../declarations/protection-faults.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { ExitError } from '../exit-error.js';
 import type { Log } from '../telemetry/log.js';
 import { readCatalog } from './catalog.js';
 import { migrateCollections, namesOf, planCollections, recordApplied } from './migrate-collections.js';
-import { appliedText, planChanges } from './plan.js';
+import { planChanges } from './plan.js';
 import { planText } from './plan-text.js';
+import { appliedText } from './rules.js';
 
 /** The database does not match the declarations. */
 class SchemaError extends ExitError {
@@ -28,7 +30,8 @@ export async function ensureCollections(
   const isRecorded = collections.every((each) => catalog.applied.get(each.name) === appliedText(each));
   // Loaded on demand: a start with known declarations takes less time without it.
   if (!isRecorded) (await import('../declarations/check-declarations.js')).checkDeclarations(declarations);
-  const plan = planChanges(collections, catalog);
+  else requireProtection(declarations);
+  const plan = planChanges(collections, catalog, declarations.sqlFiles);
   if (plan.steps.length === 0 && plan.changed.length === 0) {
     if (!isRecorded) await recordApplied(run, collections);
     return;

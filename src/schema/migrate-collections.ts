@@ -7,9 +7,10 @@ import { readStatements } from '../db/statements.js';
 import type { Declaration } from '../declarations/declaration.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
-import { findViolations, runStep, type Violations } from './apply-plan.js';
+import { checkRecords, findViolations, runStep, type Violation, type Violations } from './apply-plan.js';
 import { engineOf, readCatalog } from './catalog.js';
-import { appliedText, type Plan, planChanges } from './plan.js';
+import { type Plan, planChanges } from './plan.js';
+import { appliedText } from './rules.js';
 import type { Step } from './step.js';
 
 const STATEMENTS = readStatements('collections.sql');
@@ -30,9 +31,38 @@ export interface CheckedPlan extends Plan {
   readonly violations: readonly Violations[];
 }
 
-/** Plans without changing anything. Throws DatabaseError. */
-export function planCollections(url: string, declarations: Declarations): Promise<CheckedPlan> {
-  return withSchemaConnection(url, async ({ run }) => checkedPlan(run, declarations, await engineOf(run)));
+/** Plans without changing anything. `allowDrop`: the records are checked as they are after the drops. Throws DatabaseError. */
+export function planCollections(
+  url: string,
+  declarations: Declarations,
+  allowDrop?: boolean,
+): Promise<CheckedPlan> {
+  return withSchemaConnection(url, async ({ run }) =>
+    checkedPlan(run, declarations, await engineOf(run), allowDrop),
+  );
+}
+
+/**
+ * Passes every stored record that violates its declaration to `onViolation`, also those that a migration let stay. The
+ * records are checked as they are after the steps of the plan. Throws DatabaseError.
+ */
+export function listViolations(
+  url: string,
+  declarations: Declarations,
+  onViolation: (collection: string, violation: Violation) => void | Promise<void>,
+): Promise<void> {
+  return withSchemaConnection(url, async ({ run }) => {
+    const { collections } = declarations;
+    const catalog = await readCatalog(run, namesOf(collections), await engineOf(run));
+    const { changed } = planChanges(collections, catalog);
+    for (const resource of resourcesOf(declarations)) {
+      const change = changed.find(({ name }) => name === resource.name);
+      const table = change?.table ?? resource.name;
+      if (!catalog.tables.has(table)) continue;
+      for await (const violation of checkRecords(run, { resource, table, works: change?.works ?? [] }))
+        if (violation) await onViolation(resource.name, violation);
+    }
+  });
 }
 
 /**
@@ -49,18 +79,23 @@ export function migrateCollections(
     const { run } = connection;
     await run('select pg_advisory_lock($1::integer, $2::integer)', LOCK);
     const engine = await engineOf(run);
-    const plan = await checkedPlan(run, declarations, engine);
-    const violating = plan.violations.filter(({ violating }) => violating > 0);
-    if (violating.length > 0 && !options.allowViolations)
-      throw new DatabaseError(violating.map(violationText).join('\n'));
+    const plan = await checkedPlan(run, declarations, engine, options.allowDrop);
     const { collections } = declarations;
     const resources = new Map(resourcesOf(declarations).map((resource) => [resource.name, resource]));
-    await runAll(connection, plan.steps, resources, options);
-    if (plan.isRenaming) {
-      const rest = planChanges(collections, await readCatalog(run, namesOf(collections), engine));
-      await runAll(connection, rest.steps, resources, options);
-    }
-    if (options.allowDrop) await runAll(connection, plan.drops, resources, options);
+    await runAll(connection, plan.steps.slice(0, plan.sqlFiles), resources, options, plan.steps);
+    const checked =
+      plan.sqlFiles === 0
+        ? plan
+        : { ...plan, violations: await violationsOf(run, declarations, plan, options.allowDrop) };
+    if (isViolated(checked) && !options.allowViolations) throw new DatabaseError(violationsText(checked));
+    await runAll(connection, plan.steps.slice(plan.sqlFiles), resources, options, plan.steps);
+    for (const [name, fields] of plan.dropped)
+      for (const field of fields)
+        await run(STATEMENTS.get('offer')!, [
+          name,
+          JSON.stringify({ kind: 'prune', collection: name, fields: [field] }),
+        ]);
+    if (options.allowDrop) await runAll(connection, plan.drops, resources, options, plan.drops);
     await recordApplied(run, collections);
     return plan;
   });
@@ -72,9 +107,30 @@ export async function recordApplied(run: Run, declarations: readonly Declaration
     await run(STATEMENTS.get('apply')!, [declaration.name, appliedText(declaration)]);
 }
 
-/** One paragraph on records that violate a declaration. */
-export function violationText({ collection, records, violating, examples }: Violations): string {
-  return `${violating} of ${records} records of ${collection} violate the declaration:\n${examples.map((text) => `  ${text}`).join('\n')}`;
+/** Whether stored records violate the declarations of a plan. */
+export const isViolated = ({ violations }: Pick<CheckedPlan, 'violations'>): boolean =>
+  violations.some(({ violating }) => violating > 0);
+
+/** What stored records violate, and what to do about it. */
+export function violationsText({ violations, changed }: CheckedPlan): string {
+  const found = violations.filter(({ violating }) => violating > 0);
+  const paragraphs = found.map(
+    ({ collection, records, violating, examples }) =>
+      `${violating} of ${records} records of ${collection} violate the declaration:\n${examples.map((text) => `  ${text}`).join('\n')}`,
+  );
+  const forbidden = changed
+    .filter(({ name }) => found.some(({ collection }) => collection === name))
+    .flatMap(({ name, prunes }) =>
+      prunes.flatMap((work) => (work.kind === 'prune' ? work.fields.map((field) => `${name}.${field}`) : [])),
+    );
+  const removal =
+    forbidden.length === 0
+      ? ''
+      : ` --allow-drop removes the values of ${forbidden.join(', ')}, which the declaration forbids.`;
+  return [
+    ...paragraphs,
+    `\`plinth migrate --violations\` lists every such record. Correct them, or let them stay with --allow-violations.${removal}`,
+  ].join('\n');
 }
 
 async function runAll(
@@ -82,22 +138,46 @@ async function runAll(
   steps: readonly Step[],
   resources: ReadonlyMap<string, Resource>,
   { onStep }: MigrateOptions,
+  all: readonly Step[],
 ): Promise<void> {
-  for (const [index, step] of steps.entries()) {
-    await onStep?.(step, index, steps.length);
+  for (const step of steps) {
+    await onStep?.(step, all.indexOf(step), all.length);
     await runStep(connection, step, resources.get(step.work?.collection ?? '')).catch((error: Error) => {
       throw new DatabaseError(`${step.title}: ${error.message}`, { cause: error });
     });
   }
 }
 
-async function checkedPlan(run: Run, declarations: Declarations, engine: Engine): Promise<CheckedPlan> {
+async function checkedPlan(
+  run: Run,
+  declarations: Declarations,
+  engine: Engine,
+  allowDrop = false,
+): Promise<CheckedPlan> {
   const { collections } = declarations;
-  const plan = planChanges(collections, await readCatalog(run, namesOf(collections), engine));
+  const plan = planChanges(
+    collections,
+    await readCatalog(run, namesOf(collections), engine),
+    declarations.sqlFiles,
+  );
+  return { ...plan, violations: await violationsOf(run, declarations, plan, allowDrop) };
+}
+
+async function violationsOf(
+  run: Run,
+  declarations: Declarations,
+  plan: Plan,
+  allowDrop = false,
+): Promise<Violations[]> {
   const resources = new Map(resourcesOf(declarations).map((resource) => [resource.name, resource]));
   const violations: Violations[] = [];
-  for (const { name } of plan.changed) violations.push(await findViolations(run, resources.get(name)!));
-  return { ...plan, violations };
+  for (const { name, table, works, prunes } of plan.changed) {
+    const resource = resources.get(name)!;
+    violations.push(
+      await findViolations(run, { resource, table, works: allowDrop ? [...works, ...prunes] : works }),
+    );
+  }
+  return violations;
 }
 
 /** The tables that declarations name, and those that they named before. */

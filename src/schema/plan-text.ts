@@ -1,16 +1,19 @@
-import type { CheckedPlan } from './migrate-collections.js';
-import { violationText } from './migrate-collections.js';
+import { type CheckedPlan, isViolated, violationsText } from './migrate-collections.js';
 import type { Step } from './step.js';
 
 /** A plan as SQL with comments: what each step does, what it locks, and what it loses. */
-export function planText({ steps, drops, violations }: CheckedPlan): string {
-  const violating = violations.filter(({ violating }) => violating > 0).map(violationText);
+export function planText(plan: CheckedPlan): string {
+  const { steps, drops } = plan;
   const parts = [
-    ...violating.map((text) => text.replace(/^/gm, '-- ')),
+    ...(isViolated(plan) ? [violationsText(plan).replace(/^/gm, '-- ')] : []),
+    ...(isViolated(plan) && plan.sqlFiles > 0
+      ? ['-- The records are checked again after the SQL files.']
+      : []),
     ...steps.map((step, index) => stepText(step, index + 1)),
+    ...(steps.length === 0 && !isViolated(plan) ? ['-- The database matches the declarations.'] : []),
     ...drops.map((step) => `-- Only with --allow-drop. ${stepText(step, undefined)}`),
   ];
-  return parts.length === 0 ? '-- The database matches the declarations.\n' : `${parts.join('\n\n')}\n`;
+  return `${parts.join('\n\n')}\n`;
 }
 
 function stepText(
@@ -19,7 +22,10 @@ function stepText(
 ): string {
   const heading = `${number === undefined ? '' : `${number}. `}${title}. Locks ${locks}.${loses === undefined ? '' : ` Loses ${loses}.`}`;
   const lines = [`-- ${heading.replace(/^-- /, '')}`];
-  if (work?.kind === 'fill') lines.push('-- (The service computes the values, as for a request.)');
+  if (work)
+    lines.push(
+      `-- (The program changes the ${work.kind === 'fill' ? 'columns' : 'documents'}, before these statements.)`,
+    );
   const isTransaction = !isConcurrent && sql.length > 1;
   return [
     ...lines,

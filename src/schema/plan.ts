@@ -1,151 +1,226 @@
-import type { Engine } from '../db/engine.js';
-import type { Declaration, DeclaredField } from '../declarations/declaration.js';
+import type { Resource } from '../collection/resource.js';
+import { isServiceObject } from '../db/service-objects.js';
+import type { Declaration, DeclaredField, SqlFile } from '../declarations/declaration.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
-import type { Catalog } from './catalog.js';
-import { lockTable, type Step } from './step.js';
+import { type Catalog, type ExistingTable, formerNamesOf } from './catalog.js';
+import { dropFormerName, dropTable, renameTable } from './collection-steps.js';
+import { dropColumns } from './column-steps.js';
+import {
+  defaultFields,
+  droppedFields,
+  hideFields,
+  pruneFields,
+  renameFields,
+  repeatWork,
+} from './field-steps.js';
+import { namesIn } from './names.js';
+import { isCollection, makeWay, requireCollection } from './occupied.js';
+import { isStricter } from './rules.js';
+import { isNamedIn, sqlFileSteps } from './sql-file-steps.js';
+import type { FieldWork, Step } from './step.js';
 import { type Table, tableOf } from './table.js';
-import { attach } from './table-sql.js';
 import { alterTable, createTable, referenceTables } from './table-steps.js';
 
 /** What brings a database in line with declarations. */
 export interface Plan {
-  /** Steps that lose nothing, in order. */
+  /** Steps that lose nothing and disturb no service with the former declarations, in order. */
   readonly steps: readonly Step[];
-  /** Steps that lose data. They are not needed for the service to run. */
+  /** How many of them, at the beginning, run SQL files. The stored records are checked after these. */
+  readonly sqlFiles: number;
+  /** Steps that lose data, or what only services with former declarations use. The service runs without them. */
   readonly drops: readonly Step[];
-  /** Whether a table gets another name: what else differs is planned after that. */
-  readonly isRenaming: boolean;
-  /** Collections with stored records that the declaration does not describe yet: these are checked before the steps. */
-  readonly changed: readonly Declaration[];
+  /** Collections with stored records that the declaration may not describe: these are checked before the steps. */
+  readonly changed: readonly Change[];
+  /** Fields that are no longer declared, by collection. */
+  readonly dropped: ReadonlyMap<string, readonly string[]>;
 }
 
-/** The text of a declaration as it is recorded when it has been applied. */
-export const appliedText = ({ schema }: Declaration): string => JSON.stringify(schema);
+/** A collection whose rules differ from the applied ones. */
+export interface Change {
+  readonly name: string;
+  /** The present name of its table. */
+  readonly table: string;
+  /** The work of the plan that changes the fields of its records. */
+  readonly works: readonly FieldWork[];
+  /** The work among its drops. */
+  readonly prunes: readonly FieldWork[];
+}
 
-/** Plans what is missing. Of a database that is in line, the plan has no steps. */
-export function planChanges(declarations: readonly Declaration[], catalog: Catalog): Plan {
-  const { tables, applied, engine } = catalog;
-  const formerDeclarations = [...applied].map(
-    ([name, text]) => ({ name, file: name, schema: JSON.parse(text) }) as Declaration,
-  );
-  const formerTables = new Map(
-    resourcesWithoutRefs(known(formerDeclarations)).map((resource) => [
-      resource.name,
-      tableOf(resource, engine),
-    ]),
-  );
-  const steps: Step[] = [];
-  const references: Step[] = [];
-  const changed: Declaration[] = [];
-  const renamed = new Set<string>();
-  for (const [index, resource] of resourcesWithoutRefs(declarations).entries()) {
-    const declaration = declarations[index]!;
-    const table = tableOf(resource, engine);
-    const was = declaration.schema['x-collection']?.was;
-    const existing = tables.get(table.name);
-    if (existing) {
-      steps.push(...renameFields(declaration, formerSchema(applied, table.name)));
-      steps.push(...alterTable(table, formerTables.get(table.name), existing, catalog));
-      if (isStricter(declaration, applied.get(table.name))) changed.push(declaration);
-    } else if (was !== undefined && tables.has(was) && !declarations.some(({ name }) => name === was)) {
-      steps.push(renameTable(was, table, formerTables.get(was)));
-      renamed.add(was);
-    } else {
-      steps.push(createTable(table));
-      references.push(...referenceTables(table));
-    }
+/** Plans what is missing. Of a database that is in line, the plan has no steps. Throws OccupiedError and ChangedFileError. */
+export function planChanges(
+  declarations: readonly Declaration[],
+  catalog: Catalog,
+  sqlFiles: readonly SqlFile[] = [],
+): Plan {
+  return new Planner(declarations, catalog, sqlFiles).plan();
+}
+
+/** Makes one plan. */
+class Planner {
+  readonly #formerResources: ReadonlyMap<string, Resource>;
+  readonly #resources: readonly Resource[];
+  readonly #wanted: readonly Table[];
+  /** The tables as they are at the step that is planned. */
+  readonly #tables: Map<string, ExistingTable>;
+  /** Former names of collections, and their names by the plan. */
+  readonly #renamed = new Map<string, string>();
+  /** Views by former names, and what they show, at the step that is planned. */
+  readonly #formerNames: Map<string, string>;
+  // Creations and renames precede all others, which may refer to the tables.
+  readonly #creations: Step[] = [];
+  readonly #renames: Step[] = [];
+  readonly #references: Step[] = [];
+
+  constructor(
+    readonly declarations: readonly Declaration[],
+    readonly catalog: Catalog,
+    readonly sqlFiles: readonly SqlFile[],
+  ) {
+    const formerDeclarations = [...catalog.applied].map(
+      ([name, text]) => ({ name, file: name, schema: JSON.parse(text) }) as Declaration,
+    );
+    this.#formerResources = new Map(
+      resourcesWithoutRefs(known(formerDeclarations)).map((resource) => [resource.name, resource]),
+    );
+    this.#resources = resourcesWithoutRefs(declarations);
+    this.#wanted = this.#resources.map((resource) => tableOf(resource, catalog.engine));
+    this.#tables = new Map(catalog.tables);
+    const names = new Set(declarations.map(({ name }) => name));
+    // A collection with such a name is created, or renamed, after the view is removed.
+    this.#formerNames = new Map([...catalog.formerNames].filter(([name]) => !names.has(name)));
   }
-  const drops = [...applied.keys()]
-    .filter(
-      (name) => tables.has(name) && !renamed.has(name) && !declarations.some((each) => each.name === name),
-    )
-    .map((name) => dropTable(name, engine));
-  return { steps: [...steps, ...references], isRenaming: renamed.size > 0, drops, changed };
+
+  plan(): Plan {
+    const nameOf = namesIn(this.#wanted);
+    const created = new Set(
+      this.#wanted.filter((table) => !this.#findOrCreate(table)).map(({ name }) => name),
+    );
+    const [steps, drops]: [Step[], Step[]] = [[], []];
+    const changed: Change[] = [];
+    const dropped = new Map<string, readonly string[]>();
+    const { pending, formerNames, engine, due, sqlFiles } = this.catalog;
+    const first = sqlFileSteps(this.sqlFiles, this.catalog);
+    const pendingFiles = this.sqlFiles.filter(({ name }) => !sqlFiles.has(name));
+    for (const name of formerNames.keys())
+      if (this.#formerNames.has(name)) drops.push(dropFormerName(name, this.#formerNames.get(name)!));
+    for (const [index, table] of this.#wanted.entries()) {
+      if (created.has(table.name)) continue;
+      const declaration = this.declarations[index]!;
+      const resource = this.#resources[index]!;
+      const was = this.#formerNameOf(table.name);
+      const before = this.catalog.applied.get(was);
+      const former = before === undefined ? undefined : (JSON.parse(before) as Declaration['schema']);
+      const existing = this.#tables.get(table.name)!;
+      const work = [...renameFields(declaration, former), ...defaultFields(declaration, former)];
+      steps.push(
+        ...work,
+        ...alterTable(
+          table,
+          this.#formerTable(was, table.name),
+          existing,
+          { ...this.catalog, tables: this.#tables, formerNames: this.#formerNames },
+          nameOf,
+          due.has(was) || pendingFiles.some((file) => isNamedIn(file, was)),
+        ),
+        ...hideFields(resource, former),
+      );
+      const fields = droppedFields(declaration, former);
+      dropped.set(table.name, fields);
+      const ofTable = pending.filter(({ collection }) => collection === was);
+      const prunes = pruneFields(declaration, fields, ofTable);
+      drops.push(
+        ...repeatWork(declaration, table, resource.writeOnly, ofTable),
+        ...prunes,
+        ...dropColumns(
+          table,
+          existing,
+          formerNamesOf(table.name, this.#formerNames).filter((name) => !formerNames.has(name)),
+        ),
+      );
+      if (isStricter(declaration, before))
+        changed.push({ name: table.name, table: was, works: worksOf(work), prunes: worksOf(prunes) });
+    }
+    const isDropped = (name: string) =>
+      isCollection(name, this.catalog) &&
+      !this.#renamed.has(name) &&
+      !isServiceObject(name) &&
+      !this.declarations.some((each) => each.name === name);
+    const removed = [...this.catalog.applied.keys()].filter(isDropped);
+    return {
+      steps: [...first, ...this.#creations, ...this.#renames, ...steps, ...this.#references],
+      drops: [...drops, ...removed.map((name) => dropTable(name, engine))],
+      sqlFiles: first.length,
+      changed,
+      dropped,
+    };
+  }
+
+  /** Whether a collection has a table, also by a former name; otherwise the plan creates it. */
+  #findOrCreate(table: Table): boolean {
+    const { catalog, declarations } = this;
+    if (catalog.tables.has(table.name)) {
+      requireCollection(table.name, catalog);
+      return true;
+    }
+    const nameOf = namesIn(this.#wanted);
+    const present = catalog.formerNames.get(table.name);
+    if (present !== undefined) {
+      this.#formerNames.delete(table.name);
+      this.#creations.push(dropFormerName(table.name, present));
+    } else this.#creations.push(...makeWay(table.name, catalog, [...this.#wanted, ...this.#formerTables()]));
+    const was = declarations.find(({ name }) => name === table.name)!.schema['x-collection']?.was ?? '';
+    if (!isCollection(was, catalog) || declarations.some(({ name }) => name === was)) {
+      this.#creations.push(createTable(table, nameOf));
+      this.#references.push(...referenceTables(table, nameOf));
+      return false;
+    }
+    this.#renamed.set(was, table.name);
+    const { step, renamed, triggers } = renameTable(
+      {
+        was,
+        existing: this.#tables.get(was)!,
+        former: this.#formerTable(was, table.name),
+        table,
+        formerNames: formerNamesOf(was, this.#formerNames),
+      },
+      nameOf,
+      (name) => this.#renamed.get(name) ?? name,
+    );
+    this.#renames.push(step);
+    for (const each of formerNamesOf(was, this.#formerNames)) this.#formerNames.set(each, table.name);
+    if (!table.distribution) this.#formerNames.set(was, table.name);
+    this.#tables.delete(was);
+    this.#tables.set(table.name, renamed);
+    for (const [target, names] of triggers) {
+      const found = this.#tables.get(target);
+      if (found) this.#tables.set(target, { ...found, triggers: new Set([...found.triggers, ...names]) });
+    }
+    return true;
+  }
+
+  #formerNameOf(name: string): string {
+    return [...this.#renamed].find(([, present]) => present === name)?.[0] ?? name;
+  }
+
+  /** The table of an applied declaration, by its name in the plan. */
+  #formerTable(was: string, name: string): Table | undefined {
+    const resource = this.#formerResources.get(was);
+    return resource && tableOf({ ...resource, name }, this.catalog.engine);
+  }
+
+  #formerTables(): Table[] {
+    return [...this.#formerResources.values()].map((resource) => tableOf(resource, this.catalog.engine));
+  }
 }
+
+const worksOf = (steps: readonly Step[]): FieldWork[] =>
+  steps
+    .map(({ work }) => work)
+    .filter((work): work is FieldWork => work !== undefined && work.kind !== 'fill');
 
 /** Former declarations whose references still lead somewhere; the others cannot be turned into resources. */
 function known(declarations: readonly Declaration[]): Declaration[] {
   const names = new Set(declarations.map(({ name }) => name));
   const isKnown = ({ 'x-references': to }: DeclaredField) => to === undefined || names.has(to);
   return declarations.filter(({ schema }) => Object.values(schema.properties).every(isKnown));
-}
-
-function formerSchema(applied: ReadonlyMap<string, string>, name: string): Declaration['schema'] | undefined {
-  const text = applied.get(name);
-  return text === undefined ? undefined : (JSON.parse(text) as Declaration['schema']);
-}
-
-/** Fields with x-was that the applied declaration knows by their former names. */
-function renameFields({ name, schema }: Declaration, former: Declaration['schema'] | undefined): Step[] {
-  return Object.entries(schema.properties).flatMap(([to, { 'x-was': from }]) =>
-    from === undefined || former?.properties[from] === undefined || former.properties[to] !== undefined
-      ? []
-      : [
-          {
-            title: `Rename the field ${from} of ${name} to ${to} in the documents, 1,000 at a time`,
-            locks: 'the records of a batch, while it is written',
-            work: { kind: 'rename', collection: name, from, to } as const,
-            sql: [],
-          },
-        ],
-  );
-}
-
-/** A table that gets its new name. What else differs is planned when the step has been done. */
-function renameTable(was: string, table: Table, former: Table | undefined): Step {
-  const rename = (name: string) => `${table.name}${name.slice(was.length)}`;
-  const pairs = (former?.indexes ?? []).map(({ name }) => name).concat(`${was}_pkey`);
-  return {
-    title: `Rename the collection ${was} to ${table.name}`,
-    locks: lockTable(was),
-    sql: [
-      `alter table ${was} rename to ${table.name}`,
-      ...pairs.map((name) => `alter index if exists ${name} rename to ${rename(name)}`),
-      ...(table.distribution
-        ? [`select rename_distributed_collection('${was}', '${table.name}')`]
-        : [
-            ...(former?.foreignKeys ?? []).map(
-              ({ name }) => `alter table ${table.name} rename constraint ${name} to ${rename(name)}`,
-            ),
-            ...['created_events', 'updated_events', 'deleted_events', 'inserted', 'deleted'].map(
-              (suffix) => `drop trigger ${was}_${suffix} on ${table.name}`,
-            ),
-            ...attach(table),
-          ]),
-      `update counts set collection = '${table.name}' where collection = '${was}'`,
-      `update blocks set collection = '${table.name}' where collection = '${was}'`,
-      `update collections set name = '${table.name}' where name = '${was}'`,
-    ],
-  };
-}
-
-function dropTable(name: string, engine: Engine): Step {
-  return {
-    title: `Remove the collection ${name}`,
-    locks: lockTable(name),
-    loses: `all records of ${name}`,
-    sql: [
-      ...(engine === 'citus' ? [`select forget_distributed_collection('${name}')`] : []),
-      `drop table ${name} cascade`,
-      `delete from counts where collection = '${name}'`,
-      `delete from blocks where collection = '${name}'`,
-      `delete from collections where name = '${name}'`,
-    ],
-  };
-}
-
-/** Whether records that were valid may violate the declaration now. */
-function isStricter(declaration: Declaration, applied: string | undefined): boolean {
-  if (applied === undefined) return false;
-  return rulesOf(declaration.schema) !== rulesOf(JSON.parse(applied) as Declaration['schema']);
-}
-
-/** What a schema says of values, without what describes it. */
-function rulesOf(schema: object): string {
-  return JSON.stringify(schema, (key, value) =>
-    key.startsWith('x-') ||
-    ['title', 'description', '$schema', '$comment', 'examples', 'default'].includes(key)
-      ? undefined
-      : value,
-  );
 }

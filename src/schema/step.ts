@@ -1,6 +1,15 @@
+import type { JsonObject } from '../json.js';
+
 /** Work on documents that SQL alone cannot do. */
 export type DocumentWork =
   | { readonly kind: 'fill'; readonly collection: string; readonly columns: readonly string[] }
+  | FieldWork;
+
+/** Work that changes the fields in documents. */
+export type FieldWork =
+  | { readonly kind: 'hide'; readonly collection: string; readonly fields: readonly string[] }
+  | { readonly kind: 'prune'; readonly collection: string; readonly fields: readonly string[] }
+  | { readonly kind: 'default'; readonly collection: string; readonly values: JsonObject }
   | { readonly kind: 'rename'; readonly collection: string; readonly from: string; readonly to: string };
 
 /** One step of a plan. Steps of one transaction take effect together. */
@@ -13,6 +22,7 @@ export interface Step {
   readonly locks: string;
   /** Whether its statements must run outside of a transaction. */
   readonly isConcurrent?: boolean;
+  /** Done before the statements. */
   readonly work?: DocumentWork;
   /** What is lost; absent: nothing. */
   readonly loses?: string;
@@ -21,4 +31,8 @@ export interface Step {
 const BRIEFLY = 'for an instant';
 
 export const lockTable = (table: string): string => `${table}, ${BRIEFLY}`;
+export const lockBatch = 'the records of a batch, while it is written';
 export const NO_LOCK = 'nothing that delays reads or writes';
+
+/** A text as a literal of SQL. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;

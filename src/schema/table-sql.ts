@@ -1,3 +1,6 @@
+import { objectName } from '../collection/object-names.js';
+import type { ChooseName } from './names.js';
+import { quoted } from './step.js';
 import type { ForeignKey, Index, Table } from './table.js';
 
 /** What happens to a record when the one that it refers to is deleted, and the letter for it in pg_constraint. */
@@ -10,8 +13,13 @@ export const ACTIONS: Readonly<
   null: { sql: 'on delete no action', catalog: 'a' },
 };
 
-export function createIndex(table: string, { name, definition, isUnique }: Index, concurrently = ''): string {
-  return `create ${isUnique ? 'unique ' : ''}index${concurrently} ${name} on ${table} ${definition}`;
+export function createIndex(
+  table: string,
+  { name, definition, isUnique }: Index,
+  nameOf: ChooseName,
+  concurrently = '',
+): string {
+  return `create ${isUnique ? 'unique ' : ''}index${concurrently} ${nameOf(name)} on ${table} ${definition}`;
 }
 
 export function addForeignKey(
@@ -21,16 +29,32 @@ export function addForeignKey(
 ): string {
   if (distribution)
     return `select refer_to('${table}', '${column}', ${quoted(field)}, '${to}', '${onDelete}')`;
-  return `alter table ${table} add constraint ${name} foreign key (${column}) references ${to} (id) ${ACTIONS[onDelete].sql}${suffix}`;
+  return `alter table ${table} add constraint ${name.plain} foreign key (${column}) references ${to} (id) ${ACTIONS[onDelete].sql}${suffix}`;
 }
 
-export function dropForeignKey({ name: table, distribution }: Table, name: string): string[] {
-  if (distribution) return [`select stop_referring('${table}', '${name}')`];
+export function dropForeignKey(
+  { name: table, distribution }: Table,
+  present: string,
+  { nullName, onDelete }: ForeignKey,
+): string[] {
+  if (distribution) return [`select stop_referring('${table}', '${present}')`];
   return [
-    `alter table ${table} drop constraint if exists ${name}`,
-    `drop function if exists ${name}_null() cascade`,
+    `alter table ${table} drop constraint if exists ${present}`,
+    ...(onDelete === 'null' ? dropNullTrigger(nullName) : []),
   ];
 }
+
+export const dropNullTrigger = ({ all }: ForeignKey['nullName']): string[] =>
+  all.map((name) => `drop function if exists ${name}() cascade`);
+
+/** What follows the table in the names of the triggers that count records and record events. */
+export const TRIGGERS: readonly string[] = [
+  'created_events',
+  'updated_events',
+  'deleted_events',
+  'inserted',
+  'deleted',
+];
 
 /** Makes the database count records and record events. */
 export function attach({ name, owner, distribution }: Table): string[] {
@@ -43,24 +67,38 @@ export function attach({ name, owner, distribution }: Table): string[] {
   ];
 }
 
-/** What removes the field from the documents when the record that it refers to is deleted. */
-export function nullTrigger(
-  { name: table, distribution }: Table,
-  { name, column, to, onDelete, field }: ForeignKey,
-): string[] {
-  if (onDelete !== 'null' || distribution) return [];
-  const member = quoted(field);
-  return [
-    `create or replace function ${name}_null() returns trigger language plpgsql as $$
-begin
-  update ${table}
-  set ${column} = null, version = version + 1, updated_at = date_trunc('milliseconds', now()),
-    doc = without_member(doc, ${member}, version + 1, date_trunc('milliseconds', now()))
-  where ${column} = old.id;
-  return old;
-end $$`,
-    `create or replace trigger ${name}_null before delete on ${to} for each row execute function ${name}_null()`,
-  ];
+/** The triggers on the collection that a reference leads to, if it removes the field. On Citus functions do that. */
+export function nullTriggers(table: Table, key: ForeignKey, nameOf: ChooseName): string[] {
+  if (key.onDelete !== 'null' || table.distribution) return [];
+  const name = nameOf(key.nullName);
+  return key.to === table.name ? [name, afterName(table, key)] : [name];
 }
 
-const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
+/** Triggers run in the order of their names. In capitals, it precedes those of PostgreSQL that check the reference. */
+const afterName = ({ name }: Table, { column }: ForeignKey): string =>
+  objectName('A', name, column, 'null').plain;
+
+/** What removes the field from the documents when the record that it refers to is deleted. */
+export function nullTrigger(table: Table, key: ForeignKey, nameOf: ChooseName): string[] {
+  const { column, to, field } = key;
+  const [name, after] = nullTriggers(table, key, nameOf);
+  if (name === undefined) return [];
+  const creation = `create or replace function ${name}() returns trigger language plpgsql as $$
+begin
+  update ${table.name} as referring
+  set ${column} = null, version = referring.version + 1, updated_at = date_trunc('milliseconds', now()),
+    doc = without_member(referring.doc, ${quoted(field)}, referring.version + 1, date_trunc('milliseconds', now()))
+  where referring.${column} = old.id;
+  return old;
+end $$`;
+  const trigger = (name: string, when: string) =>
+    `create or replace trigger ${name} ${when} on ${to} for each row`;
+  if (after === undefined) return [creation, `${trigger(name, 'before delete')} execute function ${name}()`];
+  // Before a record of one collection is deleted, the statement that deletes it cannot change it, nor others that it deletes.
+  // Versions that did so look for the first trigger.
+  return [
+    creation,
+    `${trigger(name, 'before delete')} when (false) execute function ${name}()`,
+    `${trigger(`"${after}"`, 'after delete')} execute function ${name}()`,
+  ];
+}

@@ -1,8 +1,18 @@
-import type { Column } from '../collection/column.js';
-import { type Catalog, type ExistingTable, FILLING } from './catalog.js';
+import { type Catalog, type ExistingTable, formerNamesOf } from './catalog.js';
+import { columnSteps } from './column-steps.js';
+import { type ChooseName, presentIndex, presentKey } from './names.js';
 import { lockTable, NO_LOCK, type Step } from './step.js';
-import type { Table } from './table.js';
-import { ACTIONS, addForeignKey, attach, createIndex, dropForeignKey, nullTrigger } from './table-sql.js';
+import type { ForeignKey, Table } from './table.js';
+import {
+  ACTIONS,
+  addForeignKey,
+  attach,
+  createIndex,
+  dropForeignKey,
+  nullTrigger,
+  nullTriggers,
+  TRIGGERS,
+} from './table-sql.js';
 
 /** The columns that every collection has. */
 const BASE_COLUMNS = [
@@ -13,90 +23,52 @@ const BASE_COLUMNS = [
 ];
 
 /** The step that creates a collection's table with all that belongs to it. */
-export function createTable(table: Table): Step {
+export function createTable(table: Table, nameOf: ChooseName): Step {
   const columns = [...BASE_COLUMNS, ...table.columns.map(({ name, type }) => `${name} ${type}`)];
   return {
     title: `Create the table ${table.name}`,
     locks: 'nothing',
     sql: [
       `create table ${table.name} (\n  ${columns.join(',\n  ')}\n)`,
-      ...table.indexes.map((index) => createIndex(table.name, index)),
+      ...table.indexes.map((index) => createIndex(table.name, index, nameOf)),
       ...attach(table),
     ],
   };
 }
 
 /** The foreign keys of a new table; they are added when all tables exist. */
-export function referenceTables(table: Table): Step[] {
+export function referenceTables(table: Table, nameOf: ChooseName): Step[] {
   const { name, foreignKeys } = table;
   return foreignKeys.map((key) => ({
     title: `Make ${name}.${key.column} refer to ${key.to}`,
     locks: lockTable(`${name} and ${key.to}`),
-    sql: [addForeignKey(table, key, ''), ...nullTrigger(table, key)],
+    sql: [addForeignKey(table, key, ''), ...nullTrigger(table, key, nameOf)],
   }));
 }
 
-/** The steps that add what an existing table lacks. `former` is the table of the applied declaration. */
+/** The steps that add what an existing table lacks. `former` is the table of the applied declaration; `isDue`: its documents may have been changed. */
 export function alterTable(
   table: Table,
   former: Table | undefined,
   existing: ExistingTable,
   catalog: Catalog,
+  nameOf: ChooseName,
+  isDue: boolean,
 ): Step[] {
   return [
-    ...dropColumns(table, former, existing),
-    ...addColumns(table, existing),
-    ...fillColumns(table, existing),
-    ...indexSteps(table, former, existing),
-    ...foreignKeySteps(table, former, existing, catalog),
+    ...columnSteps(table, former, existing, isDue, formerNamesOf(table.name, catalog.formerNames)),
+    ...indexSteps(table, former, existing, nameOf),
+    ...foreignKeySteps(table, former, existing, catalog, nameOf),
     ...triggerSteps(table, former, existing),
   ];
 }
 
-function dropColumns(table: Table, former: Table | undefined, existing: ExistingTable): Step[] {
-  const isWanted = (column: Column) =>
-    table.columns.some(({ name, type }) => name === column.name && type === column.type);
-  const surplus = (former?.columns ?? []).filter(
-    (column) => existing.columns.has(column.name) && !isWanted(column),
-  );
-  return surplus.map(({ name }) => ({
-    title: `Remove the column ${table.name}.${name}; the documents keep the field`,
-    locks: lockTable(table.name),
-    sql: [`alter table ${table.name} drop column ${name}`],
-  }));
-}
-
-function addColumns(table: Table, { columns }: ExistingTable): Step[] {
-  const isThere = ({ name, type }: Column) => columns.get(name)?.type === type;
-  return table.columns
-    .filter((column) => !isThere(column))
-    .map(({ name, type }) => ({
-      title: `Add the column ${table.name}.${name}`,
-      locks: lockTable(table.name),
-      sql: [
-        `alter table ${table.name} add column ${name} ${type}`,
-        `comment on column ${table.name}.${name} is '${FILLING}'`,
-      ],
-    }));
-}
-
-/** Columns that are new, and those whose filling was interrupted. */
-function fillColumns(table: Table, { columns }: ExistingTable): Step[] {
-  const names = table.columns
-    .filter(({ name, type }) => columns.get(name)?.type !== type || columns.get(name)!.isFilling)
-    .map(({ name }) => name);
-  if (names.length === 0) return [];
-  return [
-    {
-      title: `Fill ${names.map((name) => `${table.name}.${name}`).join(', ')} from the documents, 1,000 at a time`,
-      locks: 'the records of a batch, while it is written',
-      work: { kind: 'fill', collection: table.name, columns: names },
-      sql: names.map((name) => `comment on column ${table.name}.${name} is null`),
-    },
-  ];
-}
-
-function indexSteps(table: Table, former: Table | undefined, { indexes, columns }: ExistingTable): Step[] {
+function indexSteps(
+  table: Table,
+  former: Table | undefined,
+  existing: ExistingTable,
+  nameOf: ChooseName,
+): Step[] {
   const steps: Step[] = [];
   const drop = (name: string, why: string) =>
     steps.push({
@@ -105,20 +77,24 @@ function indexSteps(table: Table, former: Table | undefined, { indexes, columns 
       isConcurrent: true,
       sql: [`drop index concurrently if exists ${name}`],
     });
-  for (const { name } of former?.indexes ?? [])
-    if (indexes.has(name) && !table.indexes.some((index) => index.name === name)) drop(name, '');
-  for (const index of table.indexes) {
-    const isValid = indexes.get(index.name);
+  const present = new Map(table.indexes.map((index) => [index, presentIndex(existing, index)]));
+  const needed = new Set(present.values());
+  for (const index of former?.indexes ?? []) {
+    const name = presentIndex(existing, index);
+    if (name !== undefined && !needed.has(name)) drop(name, '');
+  }
+  for (const [index, name] of present) {
+    const isValid = name === undefined ? undefined : existing.indexes.get(name)!.isValid;
     const hasColumns = table.columns.every(
-      ({ name, type }) => !index.name.includes(name) || columns.get(name)?.type === type,
+      ({ name, type }) => !index.columns.includes(name) || existing.columns.get(name)?.type === type,
     );
     if (isValid && hasColumns) continue;
-    if (isValid === false) drop(index.name, ', whose build was interrupted');
+    if (isValid === false) drop(name!, ', whose build was interrupted');
     steps.push({
-      title: `Build the index ${index.name}`,
+      title: `Build the index ${nameOf(index.name)}`,
       locks: NO_LOCK,
       isConcurrent: true,
-      sql: [createIndex(table.name, index, ' concurrently')],
+      sql: [createIndex(table.name, index, nameOf, ' concurrently')],
     });
   }
   return steps;
@@ -127,37 +103,50 @@ function indexSteps(table: Table, former: Table | undefined, { indexes, columns 
 function foreignKeySteps(
   table: Table,
   former: Table | undefined,
-  { foreignKeys }: ExistingTable,
+  existing: ExistingTable,
   { tables }: Catalog,
+  nameOf: ChooseName,
 ): Step[] {
   const steps: Step[] = [];
-  const drop = (name: string) =>
+  const drop = (name: string, key: ForeignKey) =>
     steps.push({
       title: `Remove the reference ${name}`,
       locks: lockTable(table.name),
-      sql: dropForeignKey(table, name),
+      sql: dropForeignKey(table, name, key),
     });
-  for (const key of former?.foreignKeys ?? [])
-    if (foreignKeys.has(key.name) && !table.foreignKeys.some(({ name }) => name === key.name)) drop(key.name);
-  for (const key of table.foreignKeys) {
-    const present = foreignKeys.get(key.name);
-    const hasTrigger =
-      key.onDelete !== 'null' || tables.get(key.to)?.triggers.has(`${key.name}_null`) === true;
-    const isRight = present?.action === ACTIONS[key.onDelete].catalog && hasTrigger;
-    if (isRight && present.isValid) continue;
-    if (present && !isRight) drop(key.name);
-    if (!isRight)
+  const present = new Map(table.foreignKeys.map((key) => [key, presentKey(existing, key.name)]));
+  const needed = new Set(present.values());
+  for (const key of former?.foreignKeys ?? []) {
+    const name = presentKey(existing, key.name);
+    if (name !== undefined && !needed.has(name)) drop(name, key);
+  }
+  for (const [key, name] of present) {
+    const found = name === undefined ? undefined : existing.foreignKeys.get(name)!;
+    const triggers = tables.get(key.to)?.triggers;
+    const isRight =
+      found?.action === ACTIONS[key.onDelete].catalog &&
+      nullTriggers(table, key, nameOf).every((trigger) => triggers?.has(trigger));
+    if (isRight && found.isValid) continue;
+    const wasNull = found?.action === ACTIONS.null.catalog;
+    if (!isRight) {
+      const replaced: ForeignKey = { ...key, onDelete: wasNull ? 'null' : key.onDelete };
       steps.push({
         title: `Make ${table.name}.${key.column} refer to ${key.to}`,
         locks: lockTable(`${table.name} and ${key.to}`),
-        sql: [addForeignKey(table, key, ' not valid'), ...nullTrigger(table, key)],
+        // In one transaction, so that no write goes unchecked meanwhile.
+        sql: [
+          ...(name === undefined ? [] : dropForeignKey(table, name, replaced)),
+          addForeignKey(table, key, ' not valid'),
+          ...nullTrigger(table, key, nameOf),
+        ],
       });
+    }
     // On Citus the step before checks them.
     if (table.distribution) continue;
     steps.push({
       title: `Check that the records of ${table.name} refer to existing ${key.to}`,
       locks: NO_LOCK,
-      sql: [`alter table ${table.name} validate constraint ${key.name}`],
+      sql: [`alter table ${table.name} validate constraint ${isRight ? name! : key.name.plain}`],
     });
   }
   return steps;
@@ -165,8 +154,7 @@ function foreignKeySteps(
 
 /** The triggers that count records and record events. */
 function triggerSteps(table: Table, former: Table | undefined, { triggers }: ExistingTable): Step[] {
-  const needed = ['created_events', 'updated_events', 'deleted_events', 'inserted', 'deleted'];
-  const isAttached = needed.every((suffix) => triggers.has(`${table.name}_${suffix}`));
+  const isAttached = TRIGGERS.every((suffix) => triggers.has(`${table.name}_${suffix}`));
   const unique = ({ distribution }: Table) => distribution?.unique.join();
   const isSame = former === undefined || (former.owner === table.owner && unique(former) === unique(table));
   if (isAttached && isSame) return [];

@@ -1,19 +1,30 @@
 import { createHash } from 'node:crypto';
 import type { Column } from '../collection/column.js';
-import { comparable, type Resource, referenceName, searchSql, uniqueName } from '../collection/resource.js';
+import {
+  nullName,
+  type ObjectName,
+  objectName,
+  referenceName,
+  uniqueName,
+} from '../collection/object-names.js';
+import { comparable, type Resource, searchSql } from '../collection/resource.js';
 import type { Engine } from '../db/engine.js';
 
-/** An index that a declaration needs. Its name says what it is, so that an index of this name is never another one. */
+/** An index that a declaration needs. */
 export interface Index {
-  readonly name: string;
+  readonly name: ObjectName;
   /** What follows `on <table>` in its definition. */
   readonly definition: string;
   readonly isUnique: boolean;
+  /** The columns that its definition names. */
+  readonly columns: readonly string[];
 }
 
 /** A foreign key that a declaration needs. */
 export interface ForeignKey {
-  readonly name: string;
+  readonly name: ObjectName;
+  /** What removes the field from the records that refer to a deleted one. */
+  readonly nullName: ObjectName;
   readonly field: string;
   readonly column: string;
   readonly to: string;
@@ -55,6 +66,7 @@ export function tableOf(resource: Resource, engine: Engine): Table {
     ],
     foreignKeys: references.map(({ field, to, onDelete }) => ({
       name: referenceName(name, columnName(field)),
+      nullName: nullName(name, columnName(field)),
       field,
       column: columnName(field),
       to,
@@ -75,38 +87,46 @@ function distributionOf({ columns, parent, schema, unique }: Resource): Distribu
 }
 
 function uniqueIndex(table: string, column: Column, isUnique: boolean): Index {
-  return { name: uniqueName(table, column.name), definition: `(${comparable(column)})`, isUnique };
+  return {
+    name: uniqueName(table, column.name),
+    definition: `(${comparable(column)})`,
+    isUnique,
+    columns: [column.name],
+  };
 }
 
 /** The indexes for filters and orders. Records without the field are last in both directions, which takes two indexes. */
 function indexesOf({ name: table, schema, sortable }: Resource, field: string, column: Column): Index[] {
-  const index = (suffix: string, definition: string): Index => ({
-    name: `${table}_${column.name}${suffix}`,
+  const index = (suffix: string, definition: string, columns = [column.name, 'id']): Index => ({
+    name: objectName(table, column.name, suffix),
     definition,
     isUnique: false,
+    columns,
   });
   const expression = comparable(column);
-  if (column.type.endsWith('[]')) return [index('_has', `using gin (${column.name})`)];
+  if (column.type.endsWith('[]')) return [index('has', `using gin (${column.name})`, [column.name])];
   if (column.type === 'uuid') return [index('', `(${expression}, id)`)];
   // Unique values that are not sortable are found by the index that makes them unique.
   if (!sortable.includes(field)) return [];
   if (column.type === 'boolean' || (column.type === 'text' && schema.required.includes(field)))
     return [index('', `(${expression}, id)`)];
   return (['asc', 'desc'] as const).map((direction) =>
-    index(`_${direction}`, `(${expression} ${direction} nulls last, id ${direction})`),
+    index(direction, `(${expression} ${direction} nulls last, id ${direction})`),
   );
 }
 
 /** Trigrams, and for terms of less than three characters their beginnings. */
 function searchIndexes(resource: Resource): Index[] {
-  const { name, searchable } = resource;
+  const { searchable, columns } = resource;
   if (searchable.length === 0) return [];
   const text = searchSql(resource);
   // The fields are part of the name, so that other fields make another index.
-  const suffix =
-    searchable.length === 1 ? '' : `_${createHash('sha256').update(text).digest('hex').slice(0, 8)}`;
-  return [
-    { name: `${name}_search${suffix}`, definition: `using gin (${text} gin_trgm_ops)`, isUnique: false },
-    { name: `${name}_grams${suffix}`, definition: `using gin (grams(${text}))`, isUnique: false },
-  ];
+  const suffix = searchable.length === 1 ? '' : createHash('sha256').update(text).digest('hex').slice(0, 8);
+  const index = (kind: string, definition: string): Index => ({
+    name: objectName(resource.name, '', kind, suffix),
+    definition,
+    isUnique: false,
+    columns: searchable.map((field) => columns.get(field)!.name),
+  });
+  return [index('search', `using gin (${text} gin_trgm_ops)`), index('grams', `using gin (grams(${text}))`)];
 }

@@ -1,4 +1,4 @@
-import { knownServers } from '../database-url.js';
+import { serversOf } from '../database-url/servers.js';
 
 export interface Peer {
   readonly host: string;
@@ -6,8 +6,8 @@ export interface Peer {
   readonly database: string;
 }
 
-/** The first address in a `postgres://` URL. */
+/** The first server of a database URL. */
 export function peerOf(databaseUrl: string): Peer {
-  const { hostname, port, pathname } = new URL(knownServers(databaseUrl).urls[0]);
-  return { host: hostname, port: Number(port || 5432), database: decodeURIComponent(pathname.slice(1)) };
+  const { host, port, database } = serversOf(databaseUrl).servers[0];
+  return { host, port, database };
 }

@@ -4,18 +4,16 @@ import type { BulkConnection } from '../db/bulk-connection.js';
 import type { Run } from '../db/db.js';
 import { fill } from '../db/statements.js';
 import { duplicate, unknownReference } from '../errors/record-errors.js';
-import { isObject, type Json, member, setMember } from '../json.js';
+import { isObject, type Json, type JsonObject, member, setMember } from '../json.js';
 import { parseUuid } from '../uuid.js';
-import type { Draft } from './batch.js';
+import { isExactNumber } from './csv-cell.js';
+import type { Draft, Refuse } from './draft.js';
 import { recordStatements, STATEMENTS } from './import-statements.js';
 import { LEGACY_ID } from './record-id.js';
 
-/** Called for each record that is refused, with its place and the error that it caused. */
-export type Refuse = (place: number, error: unknown) => void;
-
 /**
- * Replaces old ids in references: those of this import, then those that collections hold as `legacy_id`. Refuses drafts with
- * another one that is no id.
+ * Replaces old ids in references: those of this import, then those that collections hold as `legacy_id`. Notes a fault of
+ * each draft with another one that is no id.
  */
 export async function followReferences(
   run: Run,
@@ -23,57 +21,60 @@ export async function followReferences(
   resource: Resource,
   parents: ReadonlyMap<string, Resource>,
   key: string,
-  refuse: Refuse,
 ): Promise<void> {
   for (const { field, to, singular } of resource.references) {
-    const values = new Map<string, Json>();
-    for (const { record } of drafts) {
-      const value = isObject(record) ? member(record, field) : undefined;
-      if (typeof value === 'string' || typeof value === 'number') values.set(JSON.stringify(value), value);
-    }
+    const valueIn = ({ record }: Draft) => (isObject(record) ? member(record, field) : undefined);
+    const values = new Set(drafts.map(valueIn).filter(isId).map(String));
     if (values.size === 0) continue;
-    const found = await findNewIds(run, values, key, to, parents.get(to)?.columns.get(LEGACY_ID));
-    if (to === resource.name)
-      for (const { oldId, identity } of drafts) if (oldId !== undefined) found.set(oldId, identity.id);
+    const known = await idsInImport(run, values, key, to);
+    const rest = [...values].filter((value) => !known.has(value));
+    const legacy = await idsByLegacy(run, rest, to, parents.get(to)?.columns.get(LEGACY_ID));
     for (const draft of drafts) {
-      const { record } = draft;
-      const old = isObject(record) ? JSON.stringify(member(record, field)) : '';
-      const value = values.get(old);
-      if (value === undefined || !isObject(record) || draft.isRefused) continue;
-      const id = found.get(old) ?? parseUuid(String(value));
-      if (id !== undefined) setMember(record, field, id);
-      else {
-        draft.isRefused = true;
-        refuse(draft.place, unknownReference(field, singular));
-      }
+      const value = valueIn(draft);
+      if (!isId(value)) continue;
+      const old = String(value);
+      const id = known.get(old) ?? legacy.get(old) ?? parseUuid(old);
+      if (id === undefined) draft.faults.push({ field, error: unknownReference(field, singular) });
+      else setMember(draft.record as JsonObject, field, id);
+      if (known.has(old)) draft.expected.add(field);
     }
   }
 }
 
-/** New ids by old ones, as JSON text. */
-async function findNewIds(
+const isId = (value: Json | undefined): value is string | number =>
+  typeof value === 'string' || typeof value === 'number';
+
+/** New ids of records of this import by their old ones. */
+export async function idsInImport(
   run: Run,
-  values: ReadonlyMap<string, Json>,
+  old: Iterable<string>,
   key: string,
+  to: string,
+): Promise<Map<string, string>> {
+  const rows = await run(STATEMENTS.get('find_ids')!, [key, to, JSON.stringify([...old])]);
+  return new Map(rows.map(({ old, id }) => [old as string, id as string]));
+}
+
+/** Ids of stored records by what these hold as `legacy_id`. */
+async function idsByLegacy(
+  run: Run,
+  values: readonly string[],
   to: string,
   legacy: Column | undefined,
 ): Promise<Map<string, string>> {
-  const rows = await run(STATEMENTS.get('find_ids')!, [key, to, JSON.stringify([...values.keys()])]);
-  const found = new Map(rows.map(({ old, id }) => [old as string, id as string]));
-  if (!legacy) return found;
-  const isNumeric = legacy.type === 'double precision';
-  const rest = [...values].filter(
-    ([old, value]) => !found.has(old) && (!isNumeric || Number.isFinite(Number(value))),
-  );
-  if (rest.length === 0) return found;
+  const isNumeric = legacy?.type === 'double precision';
+  // PostgreSQL reads fewer texts as numbers than JavaScript.
+  const wanted = isNumeric ? values.filter(isExactNumber) : values;
+  if (!legacy || wanted.length === 0) return new Map();
   const text = fill(STATEMENTS.get('find_legacy_ids')!, { table: to, ...comparison(legacy) });
-  const legacyRows = await run(text, [JSON.stringify(rest.map(([, value]) => String(value)))]);
-  const ids = new Map(legacyRows.map(({ old, id }) => [keyOf(legacy, old), id as string]));
-  for (const [old, value] of rest) {
-    const id = ids.get(keyOf(legacy, value));
-    if (id !== undefined) found.set(old, id);
-  }
-  return found;
+  const rows = await run(text, [JSON.stringify(wanted)]);
+  const ids = new Map(rows.map(({ old, id }) => [keyOf(legacy, old), id as string]));
+  return new Map(
+    wanted.flatMap((value) => {
+      const id = ids.get(keyOf(legacy, value));
+      return id === undefined ? [] : [[value, id] as const];
+    }),
+  );
 }
 
 /** Refuses drafts that refer to missing records; locks those that they refer to. */
@@ -92,12 +93,14 @@ export async function requireReferences(
     const text = fill(recordStatements(engine).get('existing')!, { table: to });
     const rows = await run(text, [JSON.stringify([...ids])]);
     const existing = new Set(rows.map(({ id }) => id));
-    // A batch may refer to itself.
-    if (to === resource.name) for (const { row } of drafts) if (row) existing.add(row.id);
     for (const draft of valid) {
-      if (existing.has(draft.row!.columns[at] as string)) continue;
-      draft.row = undefined;
-      refuse(draft.place, unknownReference(field, singular));
+      const target = draft.row!.columns[at] as string;
+      if (existing.has(target)) continue;
+      // On Citus no later statement can write a column that decides the shard.
+      if (draft.expected.has(field) && engine === 'postgresql') {
+        draft.row!.columns[at] = null;
+        draft.row!.deferred.push({ field, target });
+      } else refuse(draft, unknownReference(field, singular));
     }
   }
 }
@@ -118,14 +121,12 @@ export async function requireUnique(
     if (values.size === 0) continue;
     const parts = { table: resource.name, column: column.name, ...comparison(column) };
     const rows = await run(fill(STATEMENTS.get('in_use')!, parts), [JSON.stringify([...values])]);
-    const used = new Set(rows.map(({ value }) => keyOf(column, value)));
+    const used = new Map(rows.map(({ value, id }) => [keyOf(column, value), id as string]));
     for (const draft of valid) {
       const value = keyOf(column, draft.row!.columns[at] as Json);
-      if (!used.has(value)) used.add(value);
-      else {
-        draft.row = undefined;
-        refuse(draft.place, duplicate(field, code));
-      }
+      const user = used.get(value);
+      if (user === undefined) used.set(value, draft.row!.id);
+      else if (user !== draft.row!.id) refuse(draft, duplicate(field, code));
     }
   }
 }

@@ -42,7 +42,9 @@ export async function* chunksOf(
     place = scanned.place;
     isDone = scanned.isDone;
     if (length > MAX_RECORD_BYTES)
-      throw new FileError(`the record at byte ${position} has more than ${MAX_RECORD_BYTES} bytes`);
+      throw new FileError(
+        `the record at byte ${position} (${place}) has more than ${MAX_RECORD_BYTES} bytes: is a quotation mark or a bracket not closed?`,
+      );
     return { ...found, bytes: all, offset, next: { position, place } };
   };
   let wanted = size;

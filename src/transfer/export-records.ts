@@ -3,9 +3,10 @@ import type { Readable, Writable } from 'node:stream';
 import type { Resource } from '../collection/resource.js';
 import type { BulkConnection } from '../db/bulk-connection.js';
 import { fill } from '../db/statements.js';
+import type { DeclaredField } from '../declarations/declaration.js';
 import { type JsonObject, member } from '../json.js';
 import { writeOnlyNames } from '../validation/validation.js';
-import { csvRow } from './csv-record.js';
+import { type CellType, cellTypeOf, exportedCell, headerCell } from './csv-cell.js';
 import { STATEMENTS } from './import-statements.js';
 import type { Format } from './input.js';
 
@@ -17,6 +18,7 @@ export interface Exported {
 
 /**
  * Writes the records of collections, as one snapshot has them, in the order of their creation. Returns how many there were.
+ * Throws the error of the output.
  */
 export async function exportRecords(
   { run, execute, copyOut }: BulkConnection,
@@ -28,6 +30,7 @@ export async function exportRecords(
   out: Writable,
 ): Promise<readonly Exported[]> {
   const write = async (text: Buffer | string): Promise<void> => {
+    if (out.errored) throw out.errored;
     if (!out.write(text)) await once(out, 'drain');
   };
   await execute(STATEMENTS.get('begin_export')!);
@@ -36,10 +39,10 @@ export async function exportRecords(
   for (const [at, resource] of resources.entries()) {
     const text = fill(STATEMENTS.get('copy_documents')!, { table: resource.name });
     if (isWhole) await write(`${at === 0 ? '' : ',\n'}${JSON.stringify(resource.name)}: `);
-    const names = format === 'csv' ? await fieldNames(run, resource) : [];
+    const columns = format === 'csv' ? await columnsOf(run, resource) : [];
     let records = 0;
     await copyOut(text, async (rows) => {
-      records = await WRITERS[format](rows, write, names);
+      records = await WRITERS[format](rows, write, columns);
     });
     exported.push({ collection: resource.name, records });
   }
@@ -78,20 +81,27 @@ async function writeArray(rows: Readable, write: Write): Promise<number> {
   return records;
 }
 
-async function writeCsv(rows: Readable, write: Write, names: readonly string[]): Promise<number> {
+async function writeCsv(rows: Readable, write: Write, columns: readonly Column[]): Promise<number> {
   let records = 0;
-  await write(csvRow(names));
+  await write(`${columns.map(({ name }) => headerCell(name)).join(',')}\r\n`);
   for await (const lines of linesOf(rows)) {
     records += countLines(lines);
     const documents = Buffer.from(lines, 'latin1').toString('utf8').split('\n').slice(0, -1);
     await write(
       documents
         .map((doc) => JSON.parse(doc) as JsonObject)
-        .map((record) => csvRow(names.map((name) => member(record, name))))
+        .map((record) => columns.map(({ name, type }) => exportedCell(member(record, name), type)).join(','))
+        .map((row) => `${row}\r\n`)
         .join(''),
     );
   }
   return records;
+}
+
+/** A column of CSV. */
+interface Column {
+  readonly name: string;
+  readonly type: CellType;
 }
 
 const WRITERS = { ndjson: writeLines, json: writeArray, csv: writeCsv };
@@ -110,11 +120,18 @@ async function* linesOf(rows: Readable): AsyncGenerator<string> {
 }
 
 /** The service's fields, the declared ones, and those that records have besides. */
-async function fieldNames(run: BulkConnection['run'], resource: Resource): Promise<string[]> {
+async function columnsOf(run: BulkConnection['run'], resource: Resource): Promise<Column[]> {
   const rows = await run(fill(STATEMENTS.get('field_names')!, { table: resource.name }), []);
   const hidden = new Set(writeOnlyNames(resource.schema));
   const last = ['created_at', 'updated_at', '_version'];
   const declared = Object.keys(resource.schema.properties).filter((name) => !hidden.has(name));
   const others = rows.map(({ name }) => String(name)).filter((name) => !last.includes(name));
-  return [...new Set(['id', ...declared, ...others, ...last])];
+  const { properties, required } = resource.schema;
+  return [...new Set(['id', ...declared, ...others, ...last])].map((name) => ({
+    name,
+    type: cellTypeOf(
+      Object.hasOwn(properties, name) ? (properties[name] as DeclaredField) : undefined,
+      required.includes(name),
+    ),
+  }));
 }

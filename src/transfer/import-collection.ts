@@ -2,44 +2,20 @@ import type { Resource } from '../collection/resource.js';
 import { compileInput } from '../collection/validated-input.js';
 import type { BulkConnection } from '../db/bulk-connection.js';
 import { fill } from '../db/statements.js';
-import { checkDrafts, type Draft, type RecordRules, readDrafts } from './batch.js';
+import { checkDrafts, type RecordRules, readDrafts } from './batch.js';
 import { followReferences } from './check-references.js';
-import { type Chunk, chunksOf, type Position } from './chunks.js';
+import { type Chunk, chunksOf } from './chunks.js';
 import { columnsOf } from './csv-record.js';
-import { recordStatements, STATEMENTS } from './import-statements.js';
+import { deferReferences } from './deferred-references.js';
+import type { Draft } from './draft.js';
+import type { ImportRun } from './import-run.js';
+import { recordStatements } from './import-statements.js';
 import { dropIndexes } from './indexes.js';
-import type { Input } from './input.js';
-import { type Progress, recordProgress } from './progress.js';
-import { LEGACY_ID } from './record-id.js';
-import type { Scanner } from './scan.js';
-import { hashPasswords, Refusals, storeBatch } from './store-batch.js';
-
-/** The records of one collection in a file. */
-export interface Source {
-  readonly collection: string;
-  readonly input: Pick<Input, 'read' | 'size'>;
-  readonly scanner: Scanner;
-  /** Where the records begin. */
-  readonly from: Position;
-  /** The names of the columns of CSV. */
-  readonly header?: readonly string[];
-  /** A record's place as the user sees it. */
-  readonly placeText: (place: number) => string;
-}
-
-/** What all collections of an import share. */
-export interface ImportRun {
-  readonly connection: BulkConnection;
-  readonly key: string;
-  readonly resources: ReadonlyMap<string, Resource>;
-  readonly strict: boolean;
-  readonly rename: ReadonlyMap<string, string>;
-  readonly recordLimit: number;
-  readonly onRefused: (place: string, error: unknown) => void;
-  readonly onProgress: (collection: string, progress: Progress, position: number, size?: number) => void;
-  /** The definitions of indexes that must be built after the import. */
-  readonly droppedIndexes: string[];
-}
+import { beginning, type Progress, recordProgress } from './progress.js';
+import { Refusals } from './refusals.js';
+import { registerIds, useRegisteredIds } from './registered-ids.js';
+import type { Source } from './source.js';
+import { hashPasswords, storeBatch } from './store-batch.js';
 
 /** Bytes of a chunk, and of one whose records may have passwords, which take long. */
 const CHUNK_BYTES = 262_144;
@@ -51,8 +27,8 @@ const MANY_BYTES = 4_194_304;
 export class CollectionImport {
   readonly #rules: RecordRules;
   readonly #resource: Resource;
-  /** Whether other records may refer to these by their old ids. */
-  readonly #isReferenced: boolean;
+  /** Whether other records may refer to these by their old ids, which are not known yet. */
+  readonly #recordsIds: boolean;
   #progress: Progress;
   #dropsIndexes = false;
 
@@ -63,15 +39,19 @@ export class CollectionImport {
     progress: Progress | undefined,
   ) {
     const resource = run.resources.get(source.collection)!;
-    const { rename, recordLimit: maxBytes, resources } = run;
+    const { rename, recordLimit: maxBytes, resources, retainsIds } = run;
     this.#resource = resource;
     const columns = source.header && columnsOf(source.header, resource, rename);
-    this.#rules = { resource, check: compileInput(resource), rename, maxBytes, columns };
-    this.#progress = progress ?? { ...source.from, stored: 0, refused: 0, finished: false };
+    this.#rules = { resource, check: compileInput(resource), rename, maxBytes, retainsIds, columns };
+    this.#progress = progress ?? beginning(source, run.retainsIds);
     const refers = ({ references }: Resource) => references.some(({ to }) => to === resource.name);
-    this.#isReferenced =
-      !resource.columns.has(LEGACY_ID) &&
-      [...resources.values()].some((each) => imported.has(each.name) && refers(each));
+    const isReferenced = [...resources.values()].some((each) => imported.has(each.name) && refers(each));
+    this.#recordsIds = isReferenced && !retainsIds && !run.awaited.has(resource.name);
+  }
+
+  /** Whether drafts are validated when the batch before them is stored, and their ids and references are known. */
+  get #waits(): boolean {
+    return this.#resource.references.length > 0 || this.run.awaited.has(this.#resource.name);
   }
 
   get progress(): Progress {
@@ -82,7 +62,9 @@ export class CollectionImport {
   async importAll(): Promise<void> {
     const { input, scanner, from } = this.source;
     if (this.#progress.finished) return;
-    this.#dropsIndexes = this.#progress.position === from.position && (await this.#isEmpty());
+    const isAtStart = this.#progress.position === from.position;
+    this.#dropsIndexes =
+      isAtStart && !this.run.isDryRun && (await isEmpty(this.run.connection, this.source.collection));
     const size = this.#resource.hasPasswords ? PASSWORD_CHUNK_BYTES : CHUNK_BYTES;
     const chunks = chunksOf(input.read(this.#progress.position), scanner, this.#progress, size);
     let writing: Promise<void> = Promise.resolve();
@@ -109,24 +91,26 @@ export class CollectionImport {
   async #read(chunk: Chunk): Promise<{ drafts: Draft[]; refusals: Refusals }> {
     const refusals = new Refusals(this.run.strict);
     const drafts = await readDrafts(chunk, this.#rules, refusals.add);
-    if (this.#resource.references.length === 0) await checkDrafts(drafts, this.#rules, refusals.add);
+    if (!this.#waits) await checkDrafts(drafts, this.#rules, refusals.add);
     return { drafts, refusals };
   }
 
   async #store(chunk: Chunk, batch: { drafts: Draft[]; refusals: Refusals }): Promise<void> {
-    const { connection, resources, key } = this.run;
+    const { connection, resources, key, awaited } = this.run;
     const { drafts, refusals } = batch;
-    if (this.#resource.references.length > 0) {
-      await followReferences(connection.run, drafts, this.#resource, resources, key, refusals.add);
-      await checkDrafts(drafts, this.#rules, refusals.add);
-    }
+    if (awaited.has(this.#resource.name)) await useRegisteredIds(this.run, this.#resource.name, drafts);
+    if (this.#resource.references.length > 0)
+      await followReferences(connection.run, drafts, this.#resource, resources, key);
+    if (this.#waits) await checkDrafts(drafts, this.#rules, refusals.add);
     const { end } = refusals;
     const wanted = drafts.filter(({ place }) => place < end);
     await hashPasswords(wanted, refusals);
     let progress = this.#progress;
-    await storeBatch(connection, this.#resource, wanted, refusals, async (stored) => {
-      progress = this.#after(chunk, stored.length, refusals);
+    const target = { ...this.run, resource: this.#resource };
+    await storeBatch(target, wanted, refusals, async ({ stored, unchanged }) => {
+      progress = this.#after(chunk, stored.length, unchanged, refusals);
       await this.#recordIds(stored);
+      await deferReferences(this.run, this.#resource.name, stored);
       await recordProgress(connection.run, key, this.source.collection, progress);
     });
     this.#progress = progress;
@@ -134,40 +118,48 @@ export class CollectionImport {
   }
 
   /** The progress after a chunk; with `strict` it ends at the first refused record. */
-  #after({ next, offset, places, starts }: Chunk, stored: number, { list, strict, end }: Refusals): Progress {
-    const total = { stored: this.#progress.stored + stored, finished: false };
-    if (!strict || list.length === 0)
-      return { ...total, ...next, refused: this.#progress.refused + list.length };
+  #after(
+    { next, offset, places, starts }: Chunk,
+    stored: number,
+    unchanged: number,
+    refusals: Refusals,
+  ): Progress {
+    const { strict, size, end } = refusals;
+    const before = this.#progress;
+    const total = {
+      ...before,
+      stored: before.stored + stored,
+      unchanged: before.unchanged + unchanged,
+      finished: false,
+    };
+    if (!strict || size === 0) return { ...total, ...next, refused: before.refused + size };
     return { ...total, position: offset + starts[places.indexOf(end)]!, place: end, refused: 1 };
   }
 
   async #recordIds(stored: readonly Draft[]): Promise<void> {
-    if (!this.#isReferenced) return;
-    const { connection, key } = this.run;
-    const pairs = stored.flatMap(({ oldId, identity }) =>
-      oldId === undefined ? [] : [[oldId, identity.id]],
+    if (!this.#recordsIds) return;
+    const pairs = stored.flatMap(({ oldId, storesOldId, identity }) =>
+      oldId === undefined || storesOldId ? [] : [[oldId, identity.id] as const],
     );
-    const args = [key, this.source.collection, JSON.stringify(pairs)];
-    if (pairs.length > 0) await connection.run(STATEMENTS.get('record_ids')!, args);
+    await registerIds(this.run, this.source.collection, pairs);
   }
 
-  #report({ list, strict }: Refusals): void {
-    const { onRefused, onProgress } = this.run;
-    const sorted = list.sort((a, b) => a.place - b.place);
-    for (const { place, error } of strict ? sorted.slice(0, 1) : sorted)
-      onRefused(this.source.placeText(place), error);
+  #report(refusals: Refusals): void {
+    const { onRefused, onProgress, strict } = this.run;
+    const { list } = refusals;
+    for (const { place, errors, given } of strict ? list.slice(0, 1) : list)
+      for (const error of errors) onRefused(this.#resource, this.source.placeText(place), error, given);
     onProgress(this.source.collection, this.#progress, this.#progress.position, this.source.input.size);
-  }
-
-  async #isEmpty(): Promise<boolean> {
-    const { run, engine } = this.run.connection;
-    const text = fill(recordStatements(engine).get('is_empty')!, { table: this.source.collection });
-    const [row] = await run(text, []);
-    return row?.empty === true;
   }
 
   async #dropIndexes(): Promise<void> {
     this.#dropsIndexes = false;
     this.run.droppedIndexes.push(...(await dropIndexes(this.run.connection, this.source.collection)));
   }
+}
+
+/** Whether a collection has no records. */
+export async function isEmpty({ run, engine }: BulkConnection, collection: string): Promise<boolean> {
+  const [row] = await run(fill(recordStatements(engine).get('is_empty')!, { table: collection }), []);
+  return row?.empty === true;
 }

@@ -1,13 +1,21 @@
 import { createHash } from 'node:crypto';
 import type { Resource } from '../collection/resource.js';
-import { type BulkSettings, withBulkConnection } from '../db/bulk-connection.js';
+import { type BulkConnection, type BulkSettings, withBulkConnection } from '../db/bulk-connection.js';
 import { problemOf } from '../db/database-errors.js';
-import { type Failure, Problem } from '../errors/problem.js';
-import { escapeToken } from '../json.js';
-import { CollectionImport, type ImportRun, type Source } from './import-collection.js';
+import { Problem } from '../errors/problem.js';
+import { type Removed, settleReferences } from './deferred-references.js';
+import { CollectionImport, isEmpty } from './import-collection.js';
+import { orderOf } from './import-order.js';
+import type { ImportRun } from './import-run.js';
 import { STATEMENTS } from './import-statements.js';
 import { buildAlone } from './indexes.js';
-import { openProgress } from './progress.js';
+import { forgetProgress, lockImport, type Progress, readProgress } from './progress.js';
+import { isExported } from './record-identity.js';
+import { reasonsOf } from './refusal-reasons.js';
+import { registerSource, registration } from './registered-ids.js';
+import type { OnConflict } from './retained-ids.js';
+import type { Source } from './source.js';
+import { firstRecord } from './source-records.js';
 
 export interface ImportOptions {
   /** Stop at the first record that is refused. */
@@ -16,6 +24,11 @@ export interface ImportOptions {
   readonly resume: boolean;
   /** Old name -> new name of top-level fields, for every record. */
   readonly rename: ReadonlyMap<string, string>;
+  /** Whether records keep their ids; undefined: those of an export do, if the database has no records of its collections. */
+  readonly keepIds?: boolean | undefined;
+  readonly onConflict: OnConflict;
+  /** Check everything, and store nothing. */
+  readonly dryRun: boolean;
   /** Max bytes of a record. */
   readonly recordLimit: number;
   /** Identifies what is imported. */
@@ -40,6 +53,8 @@ export interface Imported {
   readonly collection: string;
   readonly stored: number;
   readonly refused: number;
+  /** Records whose retained id a stored record has, which stays as it is. */
+  readonly unchanged: number;
 }
 
 export interface Load {
@@ -49,85 +64,128 @@ export interface Load {
 }
 
 /**
- * Stores the records of each source with the checks of HTTP requests, in the order of the file, but parents first. Ids are new; references to parents in
- * the sources are replaced with the new ids. Each batch is one transaction, with the progress for `resume`.
+ * Stores the records of each source with the checks of HTTP requests, in the order of the file, but parents first. References
+ * to records of the sources follow their new ids. Each batch is one transaction, with the progress for `resume`.
  */
 export async function importSources(
   target: ImportTarget,
   sources: readonly Source[],
   options: ImportOptions,
 ): Promise<Load> {
-  const imported: Imported[] = [];
+  const imported = new Map<string, Imported>();
   const droppedIndexes: string[] = [];
   let fault: unknown;
   try {
     await withBulkConnection(target.url, target, async (connection) => {
+      if (options.dryRun) await connection.execute('begin');
       // After a crash of the server, its progress is that of its records. On Citus these are on other servers.
-      if (connection.engine === 'postgresql') await connection.execute('set synchronous_commit = off');
-      const key = keyOf(sources, options);
-      const progress = await openProgress(connection.run, key, options.resume);
-      const run: ImportRun = {
-        ...options,
-        connection,
-        key,
-        resources: new Map(target.resources.map((resource) => [resource.name, resource])),
-        onRefused: (place, error) => {
-          for (const [path, reason] of reasonsOf(error)) options.onRefused(`${place}${path}`, reason);
-        },
-        droppedIndexes,
-      };
-      const names = new Set(sources.map(({ collection }) => collection));
-      for (const source of parentsFirst(sources, run.resources)) {
-        const name = source.collection;
-        const each = new CollectionImport(run, source, names, progress.get(name));
-        try {
-          await each.importAll();
-        } finally {
-          const { stored, refused } = each.progress;
-          imported.push({ collection: name, stored, refused });
-        }
-        if (options.strict && each.progress.refused > 0) return;
-      }
-      await connection.execute('set synchronous_commit = on');
-      await connection.run(STATEMENTS.get('forget_ids')!, [key]);
+      else if (connection.engine === 'postgresql') await connection.execute('set synchronous_commit = off');
+      await importAll(connection, target, sources, options, droppedIndexes, imported);
+      await connection.execute(options.dryRun ? 'rollback' : 'set synchronous_commit = on');
     });
   } catch (error) {
     fault = (error instanceof Problem ? error : problemOf(error)) ?? error;
   }
   if (droppedIndexes.length > 0 && !(await buildAlone(target.url, target, droppedIndexes, target.onIndex)))
     await target.buildIndexes();
-  return { imported, fault };
+  return { imported: [...imported.values()], fault };
+}
+
+async function importAll(
+  connection: BulkConnection,
+  target: ImportTarget,
+  sources: readonly Source[],
+  options: ImportOptions,
+  droppedIndexes: string[],
+  imported: Map<string, Imported>,
+): Promise<void> {
+  const key = keyOf(sources, options);
+  const resources = new Map(target.resources.map((resource) => [resource.name, resource]));
+  const { ordered, awaited } = orderOf(sources, resources);
+  const onRefused: ImportRun['onRefused'] = (resource, place, error, given) => {
+    for (const [path, reason] of reasonsOf(error, resource, given))
+      options.onRefused(`${place}${path}`, reason);
+  };
+  const { strict, rename, recordLimit, onConflict, dryRun: isDryRun, onProgress } = options;
+  const shared = {
+    connection,
+    key,
+    resources,
+    strict,
+    rename,
+    recordLimit,
+    onConflict,
+    isDryRun,
+    onProgress,
+  };
+  const open = { ...shared, tombstones: target.tombstones, awaited, onRefused, droppedIndexes };
+  const settle = () => settleReferences(open, (removed) => reportRemoved(removed, ordered, open, imported));
+  await lockImport(connection.run, key);
+  if (!options.resume) {
+    // Of an import that was interrupted.
+    await settle();
+    await forgetProgress(connection.run, key);
+  }
+  const progress = await readProgress(connection.run, key);
+  const retainsIds = options.keepIds ?? (await retainsIdsOf(connection, ordered, options, progress));
+  const run: ImportRun = { ...open, retainsIds };
+  for (const source of ordered)
+    if (awaited.has(source.collection))
+      await registerSource(run, source, progress.get(registration(source.collection)));
+  const names = new Set(ordered.map(({ collection }) => collection));
+  for (const source of ordered) {
+    const { collection } = source;
+    const each = new CollectionImport(run, source, names, progress.get(collection));
+    try {
+      await each.importAll();
+    } finally {
+      const { stored, refused, unchanged } = each.progress;
+      imported.set(collection, { collection, stored, refused, unchanged });
+    }
+    if (strict && each.progress.refused > 0) break;
+  }
+  await settle();
+  await connection.run(STATEMENTS.get('forget_ids')!, [key]);
+}
+
+/** Whether the records of an export keep their ids: not among records that there are. */
+async function retainsIdsOf(
+  connection: BulkConnection,
+  sources: readonly Source[],
+  { rename }: ImportOptions,
+  progress: ReadonlyMap<string, Progress>,
+): Promise<boolean> {
+  // An interrupted import goes on as it began.
+  if (progress.size > 0) return [...progress.values()].some(({ retainsIds }) => retainsIds);
+  for (const { collection } of sources) if (!(await isEmpty(connection, collection))) return false;
+  let isExport = false;
+  for (const source of sources) {
+    const first = await firstRecord(source, rename);
+    if (first === undefined) continue;
+    if (!isExported(first)) return false;
+    isExport = true;
+  }
+  return isExport;
+}
+
+/** Reports a record that refers to a refused one, and is therefore refused itself. */
+function reportRemoved(
+  { collection, place, id, error }: Removed,
+  sources: readonly Source[],
+  { resources, onRefused }: Pick<ImportRun, 'resources' | 'onRefused'>,
+  imported: Map<string, Imported>,
+): void {
+  const source = sources.find((each) => each.collection === collection);
+  const text = place === undefined ? `${collection} ${id}` : (source?.placeText(place) ?? collection);
+  onRefused(resources.get(collection)!, text, error, undefined);
+  const count = imported.get(collection);
+  if (count) imported.set(collection, { ...count, stored: count.stored - 1, refused: count.refused + 1 });
 }
 
 /** Identifies an import by its content, and by what is done with it. */
-function keyOf(sources: readonly Source[], { digest, rename }: ImportOptions): string {
+function keyOf(sources: readonly Source[], { digest, rename, keepIds, onConflict }: ImportOptions): string {
   const names = sources.map(({ collection }) => collection);
   return createHash('sha256')
-    .update(JSON.stringify([digest, names, [...rename]]))
+    .update(JSON.stringify([digest, names, [...rename], keepIds, onConflict]))
     .digest('hex');
-}
-
-/** The sources in the order of the file, each after those to which it refers. */
-function parentsFirst(sources: readonly Source[], resources: ReadonlyMap<string, Resource>): Source[] {
-  const ordered = new Set<Source>();
-  const add = (source: Source, path: readonly Source[]): void => {
-    if (ordered.has(source) || path.includes(source)) return;
-    for (const { to } of resources.get(source.collection)!.references)
-      for (const parent of sources) if (parent.collection === to) add(parent, [...path, source]);
-    ordered.add(source);
-  };
-  for (const source of sources) add(source, []);
-  return [...ordered];
-}
-
-/** Each reason with the path to the field. Throws what no record has caused. */
-function reasonsOf(error: unknown): [path: string, reason: string][] {
-  const problem = error instanceof Problem ? error : problemOf(error);
-  if (!problem || problem.status >= 500) throw problem ?? error;
-  const { code, message, more } = problem;
-  if (code === 'VALIDATION_ERROR') {
-    return (more.details as readonly Failure[]).map(({ path, message }) => [path, message]);
-  }
-  const { path, field } = (more.details ?? {}) as { path?: string; field?: string };
-  return [[path ?? (field === undefined ? '' : `/${escapeToken(field)}`), `${code}: ${message}`]];
 }

@@ -1,13 +1,13 @@
 import type { Resource } from '../collection/resource.js';
 import { isNameAvailable } from '../declarations/check-declarations.js';
 import type { DeclaredSchema } from '../declarations/declaration.js';
-import { isObject, type Json, type JsonObject } from '../json.js';
-import { chunksOf } from './chunks.js';
-import { csvCells, typedCell } from './csv-record.js';
+import { isObject, type Json } from '../json.js';
+import { BuiltInCheck } from './built-in-check.js';
+import { type Cell, isExactNumber } from './csv-cell.js';
 import { CollectionStats } from './field-stats.js';
-import type { Source } from './import-collection.js';
-import { propose } from './propose.js';
-import { withNames } from './read-record.js';
+import { propose, type Target } from './propose.js';
+import type { Source } from './source.js';
+import { recordsOf } from './source-records.js';
 
 /** What is declared for a source. */
 export interface Proposal {
@@ -37,16 +37,21 @@ export async function infer(
   onProgress: (collection: string) => void,
 ): Promise<Proposal[]> {
   const stats: CollectionStats[] = [];
+  const checks: (BuiltInCheck | undefined)[] = [];
   for (const source of sources) {
     onProgress(source.collection);
-    stats.push(await statsOf(source, rename));
+    const base = own.has(source.collection) ? undefined : builtIn.get(snakeOf(source.collection));
+    const check = base && new BuiltInCheck(base);
+    stats.push(await statsOf(source, rename, check));
+    checks.push(check);
   }
-  const names = sources.map((source, at) => nameFor(source.collection, stats[at]!, own, builtIn));
-  const always = [...builtIn.values()].filter(({ owner }) => owner).map(({ name }) => name);
-  const known = new Map([...own, ...always].map((name) => [name, name]));
+  const names = namesFor(sources, stats, checks, own);
+  const known = new Map([...own].map((name): [string, Target] => [name, { name, ids: undefined }]));
   for (const [at, { collection }] of sources.entries()) {
-    // Records without ids cannot be referred to.
-    if (stats[at]!.idField !== undefined) known.set(collection, names[at]!.name);
+    const { idField, fields } = stats[at]!;
+    // Records without ids cannot be referred to, and of too many it is not known to which.
+    const ids = idField === undefined ? undefined : fields.get(idField)?.values;
+    if (ids) known.set(collection, { name: names[at]!.name, ids });
   }
   return sources.map((source, at) => {
     const { name, reason } = names[at]!;
@@ -61,59 +66,84 @@ export async function infer(
 }
 
 async function statsOf(
-  { collection, input, scanner, from, header }: Source,
+  source: Source,
   rename: ReadonlyMap<string, string>,
+  check: BuiltInCheck | undefined,
 ): Promise<CollectionStats> {
-  const stats = new CollectionStats(collection);
-  for await (const { bytes, starts, ends } of chunksOf(input.read(from.position), scanner, from, CHUNK_BYTES))
-    for (const [at, start] of starts.entries()) {
-      const text = bytes.toString('utf8', start, ends[at]);
-      const record = recordOf(text, header, rename);
-      if (isObject(record)) stats.add(record);
-    }
+  const stats = new CollectionStats(
+    source.collection,
+    source.header !== undefined && !source.header.isExport,
+  );
+  for await (const record of recordsOf(source, rename, inferredCell)) {
+    if (!isObject(record)) continue;
+    stats.add(record);
+    check?.add(record);
+  }
   return stats;
 }
 
-const CHUNK_BYTES = 262_144;
+/** Max characters of a cell that is inferred as a number. */
+const MAX_NUMBER = 30;
 
-/** What is not a record is refused when it is imported. */
-function recordOf(
-  text: string,
-  header: readonly string[] | undefined,
-  rename: ReadonlyMap<string, string>,
-): Json | undefined {
-  try {
-    return withNames(header ? cellsOf(text, header) : (JSON.parse(text) as Json), rename);
-  } catch {
-    return undefined;
+/** The value of a cell if no field is declared: a number or a boolean where it is one. */
+function inferredCell({ text }: Cell): Json | undefined {
+  if (text === '') return undefined;
+  if (text.length <= MAX_NUMBER && isExactNumber(text)) return Number(text);
+  return /^(?:true|false)$/i.test(text) ? text.toLowerCase() === 'true' : text;
+}
+
+/** The names of the collections. One that comes with the service needs records that it accepts. */
+function namesFor(
+  sources: readonly Source[],
+  stats: readonly CollectionStats[],
+  checks: readonly (BuiltInCheck | undefined)[],
+  own: ReadonlySet<string>,
+): { name: string; reason: string }[] {
+  const found = sources.map(({ collection }, at) => nameFor(collection, checks[at]?.fault, own));
+  for (const [at, check] of checks.entries()) {
+    if (!check || check.fault !== undefined) continue;
+    // Its records refer to those of others that come with the service.
+    const unmet = check.references.find(({ field, to }) => {
+      const target = sources.findIndex((_, other) => found[other]!.name === to);
+      const ids = target < 0 ? undefined : stats[target]!.fields.get(stats[target]!.idField ?? '')?.values;
+      const values = stats[at]!.fields.get(field)?.values;
+      return stats[at]!.fields.has(field) && !(ids && values && [...values].every((value) => ids.has(value)));
+    });
+    if (unmet) found[at] = nameFor(sources[at]!.collection, `${unmet.field} must refer to ${unmet.to}`, own);
+  }
+  const used = new Set<string>();
+  return found.map(({ name, reason }) => {
+    const free = own.has(name) ? name : freeName(name, used);
+    used.add(free);
+    return free === name ? { name, reason } : { name: free, reason: `another collection is named ${name}` };
+  });
+}
+
+function freeName(name: string, used: ReadonlySet<string>): string {
+  if (!used.has(name)) return name;
+  for (let number = 2; ; number++) {
+    const other = `${name.slice(0, 36)}_${number}`;
+    if (!used.has(other)) return other;
   }
 }
 
-function cellsOf(text: string, header: readonly string[]): JsonObject {
-  const cells = csvCells(text).slice(0, header.length);
-  return Object.fromEntries(
-    cells.flatMap((cell, at) => (cell === '' ? [] : [[header[at]!, typedCell(cell, ['number', 'boolean'])]])),
-  );
-}
-
-/** A name that a collection can have. One that comes with the service needs records that it accepts. */
-function nameFor(
-  given: string,
-  { records, fields }: CollectionStats,
-  own: ReadonlySet<string>,
-  builtIn: Declared['builtIn'],
-): { name: string; reason: string } {
-  if (own.has(given)) return { name: given, reason: '' };
-  const snake = given
+const snakeOf = (given: string): string =>
+  given
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '_')
     .replace(/^[^a-z]+/, '')
     .slice(0, 33);
-  const missing =
-    builtIn.get(snake)?.schema.required.filter((name) => (fields.get(name)?.present ?? 0) !== records) ?? [];
-  if (missing.length > 0)
-    return { name: `legacy_${snake}`, reason: `every record of ${snake} needs ${missing.join(' and ')}` };
+
+/** A name that a collection can have; `fault`: why the one that comes with the service refuses the records. */
+function nameFor(
+  given: string,
+  fault: string | undefined,
+  own: ReadonlySet<string>,
+): { name: string; reason: string } {
+  if (own.has(given)) return { name: given, reason: '' };
+  const snake = snakeOf(given);
+  if (fault !== undefined) return { name: `legacy_${snake}`, reason: fault };
   return isNameAvailable(snake)
     ? { name: snake, reason: 'names of collections have the characters a-z, 0-9 and _' }
     : { name: `legacy_${snake}`, reason: `${given} is a reserved name` };

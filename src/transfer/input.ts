@@ -3,8 +3,10 @@ import { createReadStream, createWriteStream, mkdtempSync, readSync, rmSync } fr
 import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ExitError } from '../exit-error.js';
+import { markOf, toUtf8 } from '../text-encoding.js';
 
 /** The file cannot be loaded. */
 export class FileError extends ExitError {
@@ -13,15 +15,17 @@ export class FileError extends ExitError {
 
 export type Format = 'ndjson' | 'csv' | 'json';
 
-/** What an import reads: a file, or the standard input, which can be read once. */
+/** What an import reads: a file, or a copy of the standard input, in UTF-8. */
 export interface Input {
   /** Its name in messages. */
   readonly name: string;
   readonly format: Format;
   /** The first bytes. */
   readonly head: Buffer;
-  /** Bytes in all, if known. */
-  readonly size: number | undefined;
+  /** Bytes in all. */
+  readonly size: number;
+  /** Whether the first bytes are all. */
+  readonly isWhole: boolean;
   /** A digest that identifies the content: of its beginning and its size. */
   readonly digest: string;
   /** The offset of the first byte of content. */
@@ -34,14 +38,25 @@ const HEAD_BYTES = 65_536;
 /** Bytes of a file that are read at once. */
 const READ_BYTES = 131_072;
 
-/** Opens a file, or with `-` the standard input; `isReadTwice`: which is then copied to a file. Throws FileError. */
-export async function openInput(file: string, isReadTwice = false): Promise<Input> {
-  const opened = file === '-' ? await openStream(process.stdin) : await openFile(file, file);
-  // Its collections may be in any order, so that it is read several times.
-  return file === '-' && (isReadTwice || opened.format === 'json') ? await spool(opened) : opened;
+/** Where the input is: a file with its name in messages, or a stream. */
+export type Origin = { readonly file: string; readonly name: string } | Readable;
+
+/** Opens a file, or a stream, which is copied to a file: an import may read it several times. Throws FileError. */
+export async function openInput(origin: Origin): Promise<Input> {
+  const opened = 'file' in origin ? await openFile(origin.file, origin.name) : await spool('-', origin);
+  const { encoding } = markOf(opened.head);
+  if (encoding === 'utf-8') return opened;
+  try {
+    return await spool(opened.name, toUtf8(opened.read(0), encoding));
+  } catch (error) {
+    if (error instanceof TypeError) throw new FileError(`${opened.name} is not ${encoding.toUpperCase()}`);
+    throw error;
+  } finally {
+    opened.close();
+  }
 }
 
-async function openFile(file: string, name: string, format?: Format): Promise<Input> {
+async function openFile(file: string, name: string): Promise<Input> {
   let handle: FileHandle | undefined;
   try {
     handle = await open(file);
@@ -50,59 +65,34 @@ async function openFile(file: string, name: string, format?: Format): Promise<In
     readSync(handle.fd, head);
     const read = (start: number) =>
       createReadStream(file, { start, highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>;
-    return inputOf({ name, format: format ?? formatOf(name, head), head, size, read });
+    const digest = createHash('sha256').update(head).update(String(size)).digest('hex');
+    const { bytes: start } = markOf(head);
+    const format = formatOf(name, head);
+    const isWhole = size === head.length;
+    return { name, format, head, size, digest, start, isWhole, read, close: () => undefined };
   } catch (error) {
-    throw new FileError(`${file} cannot be read: ${(error as Error).message}`);
+    throw new FileError(`${name} cannot be read: ${(error as Error).message}`);
   } finally {
     await handle?.close();
   }
 }
 
-async function openStream(stream: NodeJS.ReadableStream): Promise<Input> {
-  const rest = (stream as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
-  const parts: Buffer[] = [];
-  let [length, isEnd] = [0, false];
-  while (length < HEAD_BYTES && !isEnd) {
-    const { value, done } = await rest.next();
-    isEnd = done === true;
-    if (isEnd) break;
-    parts.push(value);
-    length += value.length;
-  }
-  const head = Buffer.concat(parts);
-  async function* read(from: number): AsyncGenerator<Buffer> {
-    let skip = from;
-    const remaining = (bytes: Buffer): Buffer => {
-      const part = bytes.subarray(skip);
-      skip = Math.max(0, skip - bytes.length);
-      return part;
-    };
-    yield remaining(head);
-    while (!isEnd) {
-      const { value, done } = await rest.next();
-      isEnd = done === true;
-      if (!isEnd) yield remaining(value);
-    }
-  }
-  const beginning = head.subarray(0, HEAD_BYTES);
-  return inputOf({ name: '-', format: formatOf('-', beginning), head: beginning, size: undefined, read });
-}
-
-function inputOf(input: Pick<Input, 'name' | 'format' | 'head' | 'size' | 'read'>): Input {
-  const { head, size } = input;
-  const digest = createHash('sha256').update(head).update(String(size)).digest('hex');
-  const start = head.subarray(0, 3).toString('latin1') === '\xef\xbb\xbf' ? 3 : 0;
-  return { ...input, digest, start, close: () => undefined };
-}
-
-/** Copies the standard input to a temporary file. */
-async function spool(input: Input): Promise<Input> {
+/** Copies bytes to a temporary file, which is the input then. */
+async function spool(name: string, bytes: AsyncIterable<Buffer>): Promise<Input> {
   const folder = mkdtempSync(join(tmpdir(), 'plinth-import-'));
-  const close = () => rmSync(folder, { recursive: true, force: true });
+  const close = () => {
+    process.off('exit', close);
+    rmSync(folder, { recursive: true, force: true });
+  };
   process.once('exit', close);
   const file = join(folder, 'input');
-  await pipeline(input.read(0), createWriteStream(file));
-  return { ...(await openFile(file, input.name, input.format)), name: input.name, close };
+  try {
+    await pipeline(bytes, createWriteStream(file));
+    return { ...(await openFile(file, name)), close };
+  } catch (error) {
+    close();
+    throw error;
+  }
 }
 
 /** Formats by the extensions of files. */

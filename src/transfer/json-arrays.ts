@@ -95,7 +95,7 @@ class ArrayScan implements JsonArrays {
 
   #addOther(): void {
     if (this.#open[0] === OPEN_OBJECT) this.others.push(this.#readName());
-    // The rest of a scalar is nobody's value.
+    // The rest of a scalar belongs to no value.
     this.#awaitsValue = false;
   }
 

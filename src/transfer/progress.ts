@@ -7,31 +7,47 @@ import { STATEMENTS } from './import-statements.js';
 export interface Progress extends Position {
   readonly stored: number;
   readonly refused: number;
+  /** Records whose id was in use, and that were left out. */
+  readonly unchanged: number;
+  /** Whether the records keep their ids. */
+  readonly retainsIds: boolean;
   readonly finished: boolean;
 }
 
-/**
- * Reads the progress of an import by its key, by collection; without `resume` forgets it. Locks the key for the session.
- * Throws ExitError if another process imports the same.
- */
-export async function openProgress(
-  run: Run,
-  key: string,
-  resume: boolean,
-): Promise<ReadonlyMap<string, Progress>> {
+/** No record has been imported. */
+export const beginning = ({ from }: { readonly from: Position }, retainsIds: boolean): Progress => ({
+  ...from,
+  stored: 0,
+  refused: 0,
+  unchanged: 0,
+  retainsIds,
+  finished: false,
+});
+
+/** Locks an import for the session. Throws ExitError if another process imports the same. */
+export async function lockImport(run: Run, key: string): Promise<void> {
   const [lock] = await run(STATEMENTS.get('lock_import')!, [key]);
   if (!lock?.locked) throw new ExitError('this file is being imported by another process');
   await run(STATEMENTS.get('forget_old')!, []);
-  if (!resume) await run(STATEMENTS.get('restart')!, [key]);
+}
+
+export async function forgetProgress(run: Run, key: string): Promise<void> {
+  await run(STATEMENTS.get('restart')!, [key]);
+}
+
+/** The progress of an import by collection. */
+export async function readProgress(run: Run, key: string): Promise<ReadonlyMap<string, Progress>> {
   const rows = await run(STATEMENTS.get('progress')!, [key]);
   return new Map(
-    rows.map(({ collection, position, place, stored, refused, finished }) => [
+    rows.map(({ collection, position, place, stored, refused, unchanged, retains_ids, finished }) => [
       collection as string,
       {
         position: Number(position),
         place: Number(place),
         stored: Number(stored),
         refused: Number(refused),
+        unchanged: Number(unchanged),
+        retainsIds: retains_ids === true,
         finished: finished === true,
       },
     ]),
@@ -43,8 +59,14 @@ export async function recordProgress(
   run: Run,
   key: string,
   collection: string,
-  { position, place, stored, refused, finished }: Progress,
+  { position, place, stored, refused, unchanged, retainsIds, finished }: Progress,
 ): Promise<void> {
-  const args = [key, collection, position, place, stored, refused, String(finished)];
-  await run(STATEMENTS.get('record_progress')!, args);
+  const counts = [position, place, stored, refused, unchanged];
+  await run(STATEMENTS.get('record_progress')!, [
+    key,
+    collection,
+    ...counts,
+    String(retainsIds),
+    String(finished),
+  ]);
 }

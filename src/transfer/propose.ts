@@ -1,5 +1,7 @@
-import { columnName } from '../declarations/column-of.js';
+import { MAX_INDEXED_BYTES } from '../collection/column.js';
+import { columnName, hasColumn } from '../declarations/column-of.js';
 import type { DeclaredField, DeclaredSchema } from '../declarations/declaration.js';
+import { type Json, type JsonObject, setMember } from '../json.js';
 import type { CollectionStats, FieldStats } from './field-stats.js';
 import { LEGACY_ID, plainName, pluralsOf, stemOf } from './record-id.js';
 
@@ -14,32 +16,42 @@ const OWNED: ReadonlySet<string> = new Set([
 ]);
 /** Bytes of texts that are worth an index. */
 const MAX_SHORT = 100;
+/** Fields that a declaration can have, besides the old id. The others are stored and not declared. */
+const MAX_DECLARED = 199;
+/** Columns of a collection, each with an index or more. */
+const MAX_COLUMNS = 60;
 /** Fields that people search: `title`, `name`, `companyName`, `first_name`. */
 const SEARCHED = /name$|^title$/i;
 
 /**
  * Proposes the declaration of a collection from its records. A field `<name>Id` refers to the collection of this name.
- * `collections` are the new names of those in the file whose records have ids, and the declared ones.
+ * `collections` are those in the file whose records have ids, and the declared ones.
  */
 export function propose(
   name: string,
-  { records, fields, idField }: CollectionStats,
-  collections: ReadonlyMap<string, string>,
+  { records, fields, idField, isText, isExport }: CollectionStats,
+  collections: ReadonlyMap<string, Target>,
 ): DeclaredSchema {
   const properties: Record<string, DeclaredField> = {};
+  const declare = (field: string, schema: DeclaredField) =>
+    setMember(properties as unknown as JsonObject, field, schema as Json);
   const columns = new Set<string>();
-  for (const [field, stats] of fields) {
-    if (OWNED.has(field) || field === idField) continue;
-    const to = referenceOf(field, stats, collections);
+  for (const [field, found] of fields) {
+    if (OWNED.has(field) || field === idField || !isDeclarable(field)) continue;
+    if (Object.keys(properties).length === MAX_DECLARED) break;
+    const stats = isText ? ofText(field, found) : found;
+    const to = referenceOf(field, found, collections);
     const schema: DeclaredField =
       to === undefined ? fieldOf(field, stats) : { type: 'string', format: 'uuid', 'x-references': to };
-    // Two names may have the same column.
-    const isFree = !columns.has(columnName(field));
-    columns.add(columnName(field));
-    properties[field] = isFree ? schema : withoutColumn(schema);
+    // Two names may have the same column, and a table has room for some columns.
+    const isFree = !columns.has(columnName(field)) && columns.size < MAX_COLUMNS;
+    if (isFree && hasColumn(schema)) columns.add(columnName(field));
+    declare(field, isFree ? schema : withoutColumn(schema, found));
   }
-  const id = idField === undefined ? undefined : fields.get(idField);
-  if (id) properties[LEGACY_ID] = legacyId(id);
+  const id = idField === undefined || isExport ? undefined : fields.get(idField);
+  const legacy = fields.get(LEGACY_ID);
+  if (id) declare(LEGACY_ID, legacyId(isText ? ofText(idField!, id) : id));
+  else if (legacy) declare(LEGACY_ID, legacyId(isText ? ofText(LEGACY_ID, legacy) : legacy));
   const required = Object.keys(properties).filter((field) => fields.get(field)?.present === records);
   const isNested = Object.values(properties).some(
     ({ 'x-references': to }) => to !== undefined && to !== name,
@@ -53,6 +65,10 @@ export function propose(
   };
 }
 
+/** Characters of a declared field's name. */
+const MAX_NAME = 100;
+const isDeclarable = (field: string) => [...field].length <= MAX_NAME && field !== '__proto__';
+
 /** The reference to the records that these belong to: order_lines to `orderId`, others to the first. */
 function nestedUnder(name: string, properties: Readonly<Record<string, DeclaredField>>): string {
   const references = Object.keys(properties).filter(
@@ -63,10 +79,18 @@ function nestedUnder(name: string, properties: Readonly<Record<string, DeclaredF
 }
 
 /** The old id, by which a second import of the record is refused, and later imports find the new id. */
-function legacyId({ types }: FieldStats): DeclaredField {
+function legacyId({ types, values, isUnique, maxBytes }: FieldStats): DeclaredField {
   const type = typeIn(types);
   const isOne = typeof type === 'string' && ['string', 'integer', 'number'].includes(type);
-  return isOne ? { type, readOnly: true, 'x-unique': true } : { readOnly: true };
+  if (!isOne || maxBytes > MAX_INDEXED_BYTES) return { readOnly: true };
+  return { type, readOnly: true, ...(values && isUnique ? { 'x-unique': true } : { 'x-index': true }) };
+}
+
+/** A column of CSV: with a text, or a name that texts have, all of its cells are text. */
+function ofText(field: string, stats: FieldStats): FieldStats {
+  const { types, formats } = stats;
+  if (!types.has('string') && !SEARCHED.test(field)) return stats;
+  return { ...stats, types: new Set(['string']), formats: types.size === 1 ? formats : [] };
 }
 
 function fieldOf(name: string, { types, elements, maxBytes, formats }: FieldStats): DeclaredField {
@@ -92,27 +116,36 @@ function typeIn(types: ReadonlySet<string>): string | string[] {
   return list.length === 1 ? list[0]! : list;
 }
 
-function withoutColumn({
-  'x-index': _,
-  'x-search': __,
-  'x-references': ___,
-  ...rest
-}: DeclaredField): DeclaredField {
-  return rest;
+/** A field without a column. What would refer to other records is what it is in the file. */
+function withoutColumn(
+  { 'x-index': _, 'x-search': __, 'x-references': to, ...rest }: DeclaredField,
+  { types }: FieldStats,
+): DeclaredField {
+  return to === undefined ? rest : { type: typeIn(types) };
 }
 
-/** The collection to which `authorId` or `author_id` refers. */
+/** A collection to which fields may refer. */
+export interface Target {
+  /** Its new name. */
+  readonly name: string;
+  /** The ids of its records; undefined: the file does not have them. */
+  readonly ids: ReadonlySet<string> | undefined;
+}
+
+/** The collection to which `authorId` or `author_id` refers, if it has a record for every value. */
 function referenceOf(
   field: string,
-  { types }: FieldStats,
-  collections: ReadonlyMap<string, string>,
+  { types, values }: FieldStats,
+  collections: ReadonlyMap<string, Target>,
 ): string | undefined {
   const stem = stemOf(field);
   if (stem === undefined || [...types].some((type) => type !== 'integer' && type !== 'string'))
     return undefined;
-  const names = new Map([...collections].map(([given, name]) => [plainName(given), name]));
-  const found = pluralsOf(stem).find((each) => names.has(each));
-  return found === undefined ? undefined : names.get(found);
+  const targets = new Map([...collections].map(([given, target]) => [plainName(given), target]));
+  const found = pluralsOf(stem).find((each) => targets.has(each));
+  const target = found === undefined ? undefined : targets.get(found);
+  if (!target?.ids) return target?.name;
+  return values && [...values].every((value) => target.ids!.has(value)) ? target.name : undefined;
 }
 
 /** `order_lines` is Order line. */

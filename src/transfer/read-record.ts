@@ -5,15 +5,16 @@ import { inexactNumbers } from '../http/exact-numbers.js';
 import { MAX_DEPTH, requireJsonBounds } from '../http/json-bounds.js';
 import { readRecords, requireStorable } from '../http/strict-json.js';
 import { escapeToken, isObject, type Json, type JsonObject, setMember } from '../json.js';
+import { notUtf8 } from '../text-encoding.js';
 
 /** Bytes below which JSON cannot be nested too deeply. */
 const MIN_DEEP_BYTES = 2 * MAX_DEPTH;
 
-/** Reads one record with the bounds of a request's body. Throws invalidBody and payloadTooLarge. */
-export function readRecord(bytes: Buffer, maxBytes: number): Json {
+/** Reads one record, at an offset of its file, with the bounds of a request's body. Throws invalidBody and payloadTooLarge. */
+export function readRecord(bytes: Buffer, maxBytes: number, offset: number): Json {
   if (bytes.length >= MIN_DEEP_BYTES) requireJsonBounds(bytes);
   if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);
-  if (!isUtf8(bytes)) throw invalidBody('is not UTF-8', 'encoding');
+  if (!isUtf8(bytes)) throw invalidBody(notUtf8(bytes, offset), 'encoding');
   const text = bytes.toString('utf8');
   if (inexactNumbers(text).length > 0) {
     const marked = readRecords(bytes);

@@ -1,3 +1,5 @@
+import { scanRow } from './csv-row.js';
+
 /** The records of a part of a file, as ranges of its bytes. */
 export interface Scan {
   readonly starts: number[];
@@ -46,33 +48,31 @@ function addLine(bytes: Buffer, start: number, lineEnd: number, line: number, fo
   const end = bytes[lineEnd - 1] === CARRIAGE_RETURN && lineEnd > start ? lineEnd - 1 : lineEnd;
   let at = start;
   while (at < end && isSpace(bytes[at])) at++;
-  if (at === end) return;
-  found.starts.push(start);
-  found.ends.push(end);
-  found.places.push(line);
+  if (at < end) addRecord(start, end, line, found);
 }
 
-/** Rows of CSV (RFC 4180): a line break within quotation marks is part of its row. */
-export const CSV: Scanner = {
+function addRecord(start: number, end: number, place: number, found: Scan): void {
+  found.starts.push(start);
+  found.ends.push(end);
+  found.places.push(place);
+}
+
+/** Rows of CSV, whose place is the line on which they begin. */
+export const csvScanner = (delimiter: number): Scanner => ({
   scan(bytes, from, place, isEnd, found) {
     let [next, line] = [from, place];
     while (next < bytes.length) {
-      let [at, lines, isQuoted] = [next, 1, false];
-      for (; at < bytes.length; at++) {
-        if (bytes[at] === QUOTE) isQuoted = !isQuoted;
-        else if (bytes[at] === LINE_FEED) {
-          if (!isQuoted) break;
-          lines++;
-        }
-      }
-      if (at === bytes.length && !isEnd) break;
-      addLine(bytes, next, at, line, found);
-      line += lines;
-      next = at + 1;
+      const scanned = scanRow(bytes, next, delimiter, isEnd);
+      if (!scanned) break;
+      // A line of spaces is no row, and one of delimiters is.
+      if (scanned.row.starts.length > 1) addRecord(next, scanned.row.end, line, found);
+      else addLine(bytes, next, scanned.row.end, line, found);
+      line += scanned.row.breaks + 1;
+      next = scanned.next;
     }
     return { next: Math.min(next, bytes.length), place: line, isDone: isEnd };
   },
-};
+});
 
 /** The elements of a JSON array, after its opening bracket. */
 export const ELEMENTS: Scanner = {
@@ -83,9 +83,7 @@ export const ELEMENTS: Scanner = {
       if (bytes[next] === CLOSE_ARRAY) return { next, place: index, isDone: true };
       const end = endOfValue(bytes, next);
       if (end === undefined) return { next, place: index, isDone: isEnd };
-      found.starts.push(next);
-      found.ends.push(end);
-      found.places.push(index++);
+      addRecord(next, end, index++, found);
       next = end;
     }
   },

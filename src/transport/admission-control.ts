@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { waitingSearches } from '../db/search-queue.js';
 import type { CommonFields } from '../http/common-headers.js';
 import { isHealthCheck } from '../http/health-check.js';
 import { Refusal } from '../http/refusal.js';
@@ -8,59 +9,60 @@ import { heldResponseBytes } from '../limits/response-memory.js';
 import { awaitedBodies } from './arriving-body.js';
 import { ConcurrencyLimit } from './concurrency-limit.js';
 import { lingerOnClose } from './lingering-close.js';
+import { RefusalThrottle } from './refusal-throttle.js';
 import { staysUnread } from './request-body.js';
 import { send } from './response-writer.js';
-import { RetryThrottle } from './retry-throttle.js';
 
 export interface AdmissionOptions {
   /** Requests in flight. */
   readonly maxRequests: number;
   /** Bytes of responses that this process may hold. */
   readonly responseBytes: number;
-  readonly maxConnections: number;
   readonly commonFields: CommonFields;
   /** Precedes the paths of links. */
   readonly publicPrefix: string;
 }
 
-/** Decides, before any work is done for a request, whether the service has capacity for it. Refuses the newest first. */
+/**
+ * Decides, before any work is done for a request, whether the service has capacity for it. Refuses the newest first.
+ * A 503 of an admitted request, such as one of a full queue, says nothing about the capacity for others.
+ */
 export class AdmissionControl {
-  readonly #throttle: RetryThrottle;
+  readonly #throttle = new RefusalThrottle();
   readonly #limit: ConcurrencyLimit;
   /** The response to every request that is not admitted. */
   readonly #overloaded: Refusal;
   #inFlight = 0;
 
   constructor(readonly options: AdmissionOptions) {
-    this.#throttle = new RetryThrottle(options.maxConnections / 4);
     this.#limit = new ConcurrencyLimit(options.maxRequests);
     this.#overloaded = new Refusal('The service is overloaded.', options.publicPrefix);
   }
 
-  /** Whether the request may run; `end` is then due. Otherwise it has received a 503. */
+  /** Whether the request may run; `end` is then due. Otherwise it receives a 503. */
   begin(req: IncomingMessage, res: ServerResponse, expectsContinue: boolean): boolean {
-    if (isHealthCheck(req.url!) || this.#hasCapacity(req)) {
+    if (isHealthCheck(req.url!) || this.#hasCapacity()) {
       this.#inFlight++;
       return true;
     }
-    refuse(req, res, expectsContinue, this.#overloaded.replyTo(req), this.options.commonFields);
-    this.#throttle.refused(req.socket);
+    const respond = () =>
+      refuse(req, res, expectsContinue, this.#overloaded.replyTo(req), this.options.commonFields);
+    // A client whose connection closes has to connect before it repeats the request.
+    if (staysUnread(req, expectsContinue)) respond();
+    else this.#throttle.pass(res, respond);
     return false;
   }
 
-  end(req: IncomingMessage, res: ServerResponse): void {
+  end(res: ServerResponse): void {
     this.#inFlight--;
-    if (res.statusCode !== 503) return this.#limit.completed();
-    if (isHealthCheck(req.url!)) return;
-    // A later queue had no capacity for it, or the database did not respond.
-    this.#limit.refused();
-    this.#throttle.refused(req.socket);
+    if (res.statusCode !== 503) this.#limit.completed();
   }
 
-  #hasCapacity(req: IncomingMessage): boolean {
+  #hasCapacity(): boolean {
     if (heldResponseBytes() > this.options.responseBytes) return false;
-    // A client that is still sending its body occupies no capacity; its body has limits of its own.
-    return this.#limit.admits(this.#inFlight - awaitedBodies(), this.#throttle.isRetry(req.socket));
+    // A client that is still sending its body occupies no capacity, nor does a search that waits for its turn: bodies
+    // and searches have limits of their own.
+    return this.#limit.admits(this.#inFlight - awaitedBodies() - waitingSearches());
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { piecesOf } from '../http/listed-text.js';
 import type { Lines, Reply } from '../http/reply.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { chunksOf, documentsOf, joinInPlace } from './copy-rows.js';
@@ -51,6 +52,24 @@ export async function writeRows(
     }
     parts.push(Buffer.from(after(isEmpty)));
     await body.end(Buffer.concat(parts));
+  } finally {
+    body.close();
+  }
+}
+
+/** Writes the `documents` of a reply, as `writeRows` does the rows of a COPY. */
+export async function writeDocuments(
+  reply: Reply,
+  common: readonly string[],
+  body: StreamedBody,
+): Promise<void> {
+  try {
+    const pieces = piecesOf(reply);
+    // The first document is read before the head is written: a failure until then has a response of its own.
+    let next = await pieces.next();
+    body.begin(reply.status, [...common, ...reply.headers]);
+    for (; !next.done; next = await pieces.next()) await body.write(Buffer.from(next.value));
+    await body.end(Buffer.alloc(0));
   } finally {
     body.close();
   }

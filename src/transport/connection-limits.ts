@@ -14,7 +14,10 @@ export interface ConnectionLimits {
 }
 
 /** Connections beyond a limit that receive a 503; any further ones are closed at once, which costs less. */
-const MAX_REFUSED = 64;
+export const MAX_REFUSED = 64;
+
+/** Connections to the listener of METRICS_PORT. */
+export const MAX_METRICS_CONNECTIONS = 64;
 
 /**
  * Limits the connections of a server, in all and by address (IPv6: by /64). Returns whether a connection exceeds a

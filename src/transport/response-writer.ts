@@ -83,8 +83,9 @@ export function sendLive(res: ServerResponse, reply: Reply, common: readonly str
   reply.live!(res);
 }
 
-/** Sends the head of a streamed response alone, in response to HEAD. */
+/** Sends the head of a streamed response alone, in response to HEAD. Node omits Transfer-Encoding if there is no body. */
 export function sendHead(res: ServerResponse, reply: Reply, common: readonly string[]): void {
-  res.writeHead(reply.status, [...common, ...reply.headers] as never);
+  const encoding = res.useChunkedEncodingByDefault ? ['Transfer-Encoding', 'chunked'] : [];
+  res.writeHead(reply.status, [...common, ...reply.headers, ...encoding] as never);
   res.end();
 }

@@ -33,6 +33,12 @@ export interface History {
 
 export const noHistory = (): History => ({ unsent: 0, unsentSince: 0, idleAt: undefined, idleSince: 0 });
 
+/** Sockets that were closed because the client read nothing of its response. */
+const stalledSockets = new WeakSet<Socket>();
+
+/** Whether `closeStaleConnections` closed a connection because its client read nothing of its response. */
+export const hasStalled = (socket: Socket): boolean => stalledSockets.has(socket);
+
 const MIN_INTERVAL_MS = 50;
 const MAX_INTERVAL_MS = 5000;
 /** A client counts the time from when it has the response, so the server waits a little longer. */
@@ -47,8 +53,12 @@ export function closeStaleConnections(server: Server | TlsServer, options: Conne
   const connections = new Map<Socket, History>();
   const checkAll = (): void => {
     const now = performance.now();
-    for (const [socket, history] of connections)
-      if (isStale(stateOf(socket), history, now, options)) socket.destroy();
+    for (const [socket, history] of connections) {
+      const state = stateOf(socket);
+      if (!isStale(state, history, now, options)) continue;
+      if (state.unsent > 0) stalledSockets.add(socket);
+      socket.destroy();
+    }
   };
   server.on('setSecureContext' in server ? 'secureConnection' : 'connection', (socket: Socket) => {
     connections.set(socket, noHistory());

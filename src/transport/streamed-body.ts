@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Transform, Writable } from 'node:stream';
 import type { Coding } from '../http/content-coding.js';
 import { compressor } from './codecs.js';
+import { hasStalled } from './stale-connections.js';
 
 /** The client disconnected or stopped reading in the middle of a response. */
 export class ReaderGone extends Error {
@@ -17,27 +19,27 @@ export interface Written {
 
 /**
  * A body of unknown length, compressed if there is a coding. A write resolves when the client has read enough for the
- * next one, and rejects with ReaderGone if it disconnects or reads nothing for `stallMs`.
+ * next one, and rejects with ReaderGone if it disconnects, or if closeStaleConnections disconnects it.
  */
 export class StreamedBody {
   readonly #compressor: Transform | undefined;
+  readonly #socket: Socket | null;
   #failure: Error | undefined;
-  /** Ends a write whose client reads nothing. */
-  #stall: NodeJS.Timeout | undefined;
 
   constructor(
     readonly res: ServerResponse,
-    readonly stallMs: number,
     readonly written: Written,
     coding: Coding | undefined,
   ) {
     this.#compressor = coding && compressor(coding);
+    // A response that has ended has no socket any more.
+    this.#socket = res.socket;
   }
 
   /** Writes the head. Throws ReaderGone. */
   begin(status: number, headers: readonly string[]): void {
     const { res } = this;
-    if (res.destroyed) throw new ReaderGone('left');
+    if (res.destroyed) throw this.#readerGone();
     res.writeHead(status, headers as never);
     if (this.#compressor) this.#forward(this.#compressor);
   }
@@ -65,14 +67,12 @@ export class StreamedBody {
     const resume = () => compressor.resume();
     compressor.on('data', (bytes: Buffer) => {
       written.sent += bytes.length;
-      // The time that compression takes is not the client's.
-      this.#stall?.refresh();
       if (res.write(bytes)) return;
       compressor.pause();
       res.once('drain', resume);
     });
     compressor.once('end', () => res.end());
-    compressor.once('error', (error) => {
+    compressor.on('error', (error) => {
       this.#failure = error;
       res.destroy();
     });
@@ -80,22 +80,23 @@ export class StreamedBody {
 
   /** Resolves when `out` accepts more, or when the client has read everything. */
   #drained(out: Writable | undefined): Promise<void> {
-    const { res, stallMs } = this;
+    const { res } = this;
     return new Promise((resolve, reject) => {
       const done = (error?: Error) => {
-        clearTimeout(this.#stall);
-        this.#stall = undefined;
         out?.off('drain', read);
         res.off('finish', read).off('close', closed);
         if (error) reject(error);
         else resolve();
       };
       const read = () => done();
-      const closed = () => done(res.writableFinished ? undefined : (this.#failure ?? new ReaderGone('left')));
-      this.#stall = setTimeout(() => done(new ReaderGone('stalled')), stallMs);
+      const closed = () => done(res.writableFinished ? undefined : (this.#failure ?? this.#readerGone()));
       out?.on('drain', read);
       res.on('finish', read).on('close', closed);
       if (res.destroyed) closed();
     });
+  }
+
+  #readerGone(): ReaderGone {
+    return new ReaderGone(this.#socket && hasStalled(this.#socket) ? 'stalled' : 'left');
   }
 }

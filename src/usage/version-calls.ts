@@ -23,7 +23,7 @@ interface Unsaved {
   calledAt: number;
 }
 
-/** Principals that a process remembers at a time. The calls of others are those of nobody in particular. */
+/** Principals that a process remembers at a time. The calls of others are counted without a name. */
 const MAX_PRINCIPALS = 1000;
 /** Characters of a subject that are stored. */
 const MAX_SUBJECT = 200;

@@ -1,10 +1,16 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { _, Ajv2020, type CodeKeywordDefinition } from 'ajv/dist/2020.js';
 import { isImportableHash } from '../passwords/password-hash.js';
 import { isEmail } from './email.js';
+import { RAW_KEY } from './failure.js';
+import { MULTIPLE_OF } from './multiple-of.js';
+import { compilePattern } from './patterns.js';
+import { addTimeFormats } from './times.js';
+import { UNIQUE_ITEMS } from './unique-items.js';
+import { isUrl } from './url.js';
+import { requireFewErrors, spend } from './work-limit.js';
 
-/** Keywords of declarations besides those of JSON Schema; schema/collection.schema.json describes them. */
-export const KEYWORDS: readonly string[] = [
-  'x-collection',
+/** Keywords of declarations, besides those of JSON Schema, that are about a field. */
+export const OWN_FIELD_KEYWORDS: readonly string[] = [
   'x-normalize',
   'x-index',
   'x-unique',
@@ -15,42 +21,116 @@ export const KEYWORDS: readonly string[] = [
   'x-was',
 ];
 
+/** Keywords of declarations besides those of JSON Schema; schema/collection.schema.json describes them. */
+export const KEYWORDS: readonly string[] = ['x-collection', ...OWN_FIELD_KEYWORDS];
+
 /**
  * A validator without the meta-schema, whose compilation would delay the start: declarations are checked before they are
- * used. Strict mode rejects unknown keywords. Without `allErrors` it reports the first failure.
+ * used. Strict mode rejects unknown keywords. Without `allErrors` it reports the first failure, and checks sizes first.
  */
-export function createAjv(allErrors = true): Ajv2020 {
+export function createAjv({
+  allErrors = true,
+  isStrict = true,
+  formats = addFormats,
+}: {
+  readonly allErrors?: boolean;
+  /** False: unknown keywords and formats, and those without effect, are left out. */
+  readonly isStrict?: boolean;
+  readonly formats?: ((ajv: Ajv2020) => unknown) | undefined;
+} = {}): Ajv2020 {
   const ajv = new Ajv2020({
     allErrors,
+    strictSchema: isStrict,
+    ...(isStrict ? {} : { logger: false }),
     strictTypes: false,
     strictTuples: false,
     useDefaults: true,
+    // A member is never one of Object.prototype: a field can be called constructor.
+    ownProperties: true,
     // Errors contain the schema, whose fields a message lists.
     verbose: true,
     meta: false,
     validateSchema: false,
     // The optimizer would delay the start without making the validation faster.
-    code: { optimize: false },
+    code: {
+      optimize: false,
+      regExp: Object.assign(compilePattern, { code: 'new RegExp' }),
+      process: (code) => withOwnMembers(withRawKeys(code)),
+    },
   });
+  ajv.removeKeyword('uniqueItems').addKeyword(UNIQUE_ITEMS);
+  ajv.removeKeyword('multipleOf').addKeyword(MULTIPLE_OF);
+  for (const keyword of COUNTED) count(ajv, keyword);
   ajv.addVocabulary([...KEYWORDS]);
-  addFormats?.(ajv);
+  formats?.(ajv);
+  addTimeFormats(ajv);
   ajv.addFormat('email', isEmail);
   ajv.addFormat('password-hash', isImportableHash);
+  if (formats) ajv.addFormat('url', isUrl);
   return ajv;
 }
 
-let addFormats: ((ajv: Ajv2020) => unknown) | undefined;
-let shared: Ajv2020 | undefined;
-
-/** The validator of all rules that bring none of their own. */
-export function sharedAjv(): Ajv2020 {
-  shared ??= createAjv();
-  return shared;
+/**
+ * The code of a validator that puts the names of members into paths as they are, between two RAW_KEY: to escape a long name
+ * for every failure, and for every alternative that does not match, would take quadratic time.
+ */
+function withRawKeys(code: string): string {
+  return code.replace(
+    /\b(\w+)\.replace\(\/~\/g, *"~0"\)\.replace\(\/\\\/\/g, *"~1"\)/g,
+    (_, key) => `${JSON.stringify(RAW_KEY)} + ${key} + ${JSON.stringify(RAW_KEY)}`,
+  );
 }
 
-/** Loads the formats of JSON Schema, besides email, for all validators created from then on. */
+const INHERITED = new Set(Object.getOwnPropertyNames(Object.prototype));
+
+/** The code of a validator that looks for own members also where `ownProperties` has no effect: in defaults and unevaluated ones. */
+function withOwnMembers(code: string): string {
+  return code
+    .replace(/\b(data\d*)\.(\w+) === undefined/g, (test, data, name) =>
+      INHERITED.has(name) ? `!Object.prototype.hasOwnProperty.call(${data}, "${name}")` : test,
+    )
+    .replace(/!(props\d*)\[(key\d*)\]/g, '!Object.prototype.hasOwnProperty.call($1, $2)');
+}
+
+/** Keywords by which a value may be compared with several schemas, or with one many times. */
+const COUNTED = ['$ref', '$dynamicRef', 'anyOf', 'oneOf', 'contains'];
+/** Work for each element of an array that `contains` looks at: each that does not match makes a failure. */
+const ELEMENT_UNITS = 20;
+
+/** Makes a keyword count as work of the validation. */
+function count(ajv: Ajv2020, keyword: string): void {
+  const definition = ajv.getKeyword(keyword) as CodeKeywordDefinition;
+  ajv.removeKeyword(keyword).addKeyword({
+    ...definition,
+    code: (context, ruleType) => {
+      const { gen, schema } = context;
+      const units =
+        keyword === 'contains'
+          ? _`${context.data}.length * ${ELEMENT_UNITS}`
+          : Array.isArray(schema)
+            ? schema.length
+            : 1;
+      gen.code(_`${gen.scopeValue('func', { ref: spend })}(${units})`);
+      definition.code(context, ruleType);
+      const limit = gen.scopeValue('func', { ref: requireFewErrors });
+      gen.code(_`if (vErrors !== null) ${limit}(vErrors.length)`);
+    },
+  });
+}
+
+let addFormats: ((ajv: Ajv2020) => unknown) | undefined;
+const shared = new Map<boolean, Ajv2020>();
+
+/** The validators of all rules that bring none of their own. */
+export function sharedAjv(allErrors: boolean): Ajv2020 {
+  const ajv = shared.get(allErrors) ?? createAjv({ allErrors });
+  shared.set(allErrors, ajv);
+  return ajv;
+}
+
+/** Loads the formats of JSON Schema that need a library, for all validators created from then on. */
 export async function loadFormats(): Promise<void> {
   const { default: formats } = await import('ajv-formats');
   addFormats = (ajv) => formats.default(ajv);
-  shared = undefined;
+  shared.clear();
 }

@@ -1,25 +1,8 @@
-import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js';
-import { invalid, invalidBody, MAX_FAILURES } from '../errors/errors.js';
-import type { Failure } from '../errors/problem.js';
-import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../json.js';
-import { sharedAjv } from './ajv.js';
-import { type Normalization, STEPS } from './normalization.js';
-
-/** What the fields of a body have to be. */
-export interface FieldRules {
-  /** JSON Schema of the client's fields. Other fields are stored unchanged, unless it forbids them. */
-  readonly schema: {
-    readonly type: 'object';
-    readonly required: readonly string[];
-    readonly additionalProperties?: unknown;
-    readonly properties: Readonly<Record<string, object>>;
-    readonly [keyword: string]: unknown;
-  };
-  /** The validator with the schemas that this one refers to; absent: it refers to none. */
-  readonly ajv?: (() => Ajv2020) | undefined;
-  /** What happens to a field before validation. */
-  readonly normalize: Readonly<Record<string, readonly Normalization[]>>;
-}
+import { invalidBody } from '../errors/errors.js';
+import { isObject, type Json, type JsonObject, setMember } from '../json.js';
+import type { FieldRules } from './field-rules.js';
+import { STEPS } from './normalization.js';
+import { compileValidation } from './require-valid.js';
 
 /** Fields that the service owns: a body may hold them, and they are left out of what is stored. */
 const OWNED = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
@@ -30,13 +13,15 @@ export interface Checked {
   readonly writeOnly: JsonObject;
 }
 
-/** Compiles a declaration to a check that gives the fields to store or throws the 400 with every failure. */
-export function compileCheck(resource: FieldRules): (input: Json | undefined) => Checked {
-  const validate = (resource.ajv?.() ?? sharedAjv()).compile<JsonObject>(resource.schema);
+/**
+ * Compiles a declaration to a check that gives the fields to store or throws the 400: with every failure of a small body, with
+ * the first one of a large body. `patternMs`: how long patterns may take.
+ */
+export function compileCheck(resource: FieldRules, patternMs?: number): (input: Json | undefined) => Checked {
+  const requireValid = compileValidation(resource, patternMs);
   const { properties, required } = resource.schema;
   const optional = new Set(Object.keys(properties).filter((name) => !required.includes(name)));
   const hidden = new Set(writeOnlyNames(resource.schema));
-  const requireFew = compileFew(resource.schema);
   const steps = Object.entries(resource.normalize).map(([name, list]) => {
     const maxLength = Number(rulesOf(properties, name).maxLength);
     if (list.includes('nfc') && !(maxLength > 0))
@@ -47,15 +32,12 @@ export function compileCheck(resource: FieldRules): (input: Json | undefined) =>
   return (input) => {
     if (input === undefined) throw invalidBody('The body is empty.', 'type');
     if (!isObject(input)) throw invalidBody('must be an object', 'type');
-    requireFew(input);
     const all = clientFields(input, optional);
     for (const [name, list, maxLength] of steps) {
       if (!Object.hasOwn(all, name)) continue;
       all[name] = list.reduce<Json>((value, step) => step(value, maxLength), all[name]!);
     }
-    // The branch of an `if` has failures of its own.
-    if (!validate(all))
-      throw invalid((validate.errors ?? []).filter(({ keyword }) => keyword !== 'if').map(failureOf));
+    requireValid(all);
     return split(all, hidden);
   };
 }
@@ -93,25 +75,7 @@ function clientFields(input: JsonObject, optional: ReadonlySet<string>): JsonObj
   return all;
 }
 
-/** Compiles what throws the 400 of a body that would have a failure for each of very many members, before they are checked. */
-function compileFew({ properties, additionalProperties }: FieldRules['schema']): (input: JsonObject) => void {
-  const lists = Object.keys(properties).flatMap((name) => {
-    const { maxItems } = rulesOf(properties, name);
-    return typeof maxItems === 'number' ? [[name, maxItems] as const] : [];
-  });
-  return (input) => {
-    if (additionalProperties === false && Object.keys(input).length > MAX_FAILURES)
-      throw invalid([{ path: '', message: 'has too many properties', keyword: 'additionalProperties' }]);
-    for (const [name, maxItems] of lists) {
-      const value = member(input, name);
-      if (!Array.isArray(value) || value.length <= maxItems) continue;
-      const message = `must NOT have more than ${maxItems} items`;
-      throw invalid([{ path: `/${escapeToken(name)}`, message, keyword: 'maxItems' }]);
-    }
-  };
-}
-
-/** The same, compiled on first use, since few services ever need it. */
+/** A check that is compiled on first use, since few services ever need it. */
 export function compileOnFirstUse(
   declaration: Parameters<typeof compileCheck>[0],
 ): ReturnType<typeof compileCheck> {
@@ -130,25 +94,4 @@ function split(all: JsonObject, hidden: ReadonlySet<string>): Checked {
     delete all[name];
   }
   return { fields: all, writeOnly };
-}
-
-/** Messages that say more than those of the validator. */
-const MESSAGES: Readonly<Record<string, (error: ErrorObject) => string>> = {
-  additionalProperties: ({ parentSchema }) =>
-    `is not a known field: there are ${Object.keys(parentSchema?.properties ?? {}).join(', ')}`,
-  unevaluatedProperties: () => 'is not a known field',
-  enum: ({ params }) =>
-    `must be one of ${params.allowedValues.map((value: unknown) => JSON.stringify(value)).join(', ')}`,
-  const: ({ params }) => `must be ${JSON.stringify(params.allowedValue)}`,
-};
-
-/** Never the rejected value: it may be a secret in the wrong field. */
-export function failureOf(error: ErrorObject): Failure {
-  const { keyword, params, instancePath, message = 'is not valid' } = error;
-  const name = params.missingProperty ?? params.additionalProperty ?? params.unevaluatedProperty;
-  return {
-    path: name === undefined ? instancePath : `${instancePath}/${escapeToken(String(name))}`,
-    message: MESSAGES[keyword]?.(error) ?? message,
-    keyword,
-  };
 }

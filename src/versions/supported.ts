@@ -12,8 +12,11 @@ export const DEFAULT_VERSION = V1;
  * What precedes the paths of links in a version. `publicPrefix` is PUBLIC_PREFIX: where the root addresses are for clients,
  * or the mount of version 1. The mounts of all versions are beside each other.
  */
-export function prefixOf({ links, mount }: Version, publicPrefix: string): string {
-  if (links === 'root') return publicPrefix;
+export const prefixOf = (version: Version, publicPrefix: string): string =>
+  version.links === 'root' ? publicPrefix : mountOf(version, publicPrefix);
+
+/** Where a version is mounted for clients. */
+export function mountOf({ mount }: Version, publicPrefix: string): string {
   const above = publicPrefix.endsWith(V1.mount) ? publicPrefix.slice(0, -V1.mount.length) : publicPrefix;
   return above + mount;
 }

@@ -1,4 +1,4 @@
-import { envelopeOf, idOf, subjectOf } from '../events/cloudevents.js';
+import { envelopeOf, idOf, pathOfRecord } from '../events/cloudevents.js';
 import type { Feed } from '../events/feed.js';
 import { readEvents } from '../events/outbox.js';
 import { parsePosition, positionText } from '../events/position.js';
@@ -22,7 +22,7 @@ export function sourceOf(feed: Feed, log: Log): Source {
         events: events.map((event) => ({
           id: idOf(event),
           type: event.type,
-          recordKey: subjectOf(event),
+          recordKey: feed.prefix + pathOfRecord(event),
           body: envelopeOf(event, feed),
         })),
         until: positionText(Math.max(until, floor)),

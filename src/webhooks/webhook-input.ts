@@ -47,7 +47,6 @@ export function webhookSchema(collections: readonly string[]) {
         type: 'array',
         minItems: 1,
         maxItems: known.length + 1,
-        // With a type of its items, uniqueItems takes linear time; without, it compares all pairs.
         uniqueItems: true,
         items: { type: 'string', enum: ['*', ...known] },
       },

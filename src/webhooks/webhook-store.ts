@@ -50,7 +50,7 @@ export const PAGE = 100;
 const OVERLAP_S = 86_400;
 
 /** Throws 409 if there are too many. */
-export async function createWebhook(db: Db, fields: WebhookFields): Promise<NewSecret> {
+export async function createWebhook(db: Pick<Db, 'run'>, fields: WebhookFields): Promise<NewSecret> {
   const { id } = nextIdentity();
   const secret = newSecret();
   const args = [id, ...argumentsOf(fields), secret, MAX_WEBHOOKS];
@@ -72,7 +72,7 @@ export async function getWebhook(db: Db, id: string): Promise<Webhook | undefine
 
 /** Changes the fields with `change`, one change at a time. Undefined: there is no such webhook. */
 export async function changeWebhook(
-  db: Db,
+  db: Pick<Db, 'transaction'>,
   id: string,
   change: (webhook: Webhook) => WebhookFields,
 ): Promise<Webhook | undefined> {
@@ -98,7 +98,7 @@ export async function deleteWebhook(
 }
 
 /** Creates a new secret; the previous one is valid for one more day. Undefined: there is no such webhook. */
-export async function rotateSecret(db: Db, id: string): Promise<NewSecret | undefined> {
+export async function rotateSecret(db: Pick<Db, 'run'>, id: string): Promise<NewSecret | undefined> {
   const secret = newSecret();
   const [row] = await db.run(SQL.get('rotate_secret')!, [id, secret, OVERLAP_S]);
   return row && { webhook: webhookOf(row), secret };

@@ -1,5 +1,5 @@
-import t from 'tap';
 import { send, testService } from '../support/service.js';
+import t from '../support/test.js';
 
 const get = (path: string, host: string | undefined, version = '1.1') =>
   `GET ${path} HTTP/${version}\r\n${host === undefined ? '' : `Host: ${host}\r\n`}Connection: close\r\n\r\n`;

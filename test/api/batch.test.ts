@@ -1,5 +1,5 @@
-import t from 'tap';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
 
 t.test('a batch responds to each operation in order, in one transaction', async (t) => {
   const { send } = await testService(t);

@@ -1,7 +1,7 @@
-import t from 'tap';
 import { authority, withoutOpenssl } from '../support/certificates.js';
 import { makeKey } from '../support/credentials.js';
 import { raw, type SendOptions, testService } from '../support/service.js';
+import t from '../support/test.js';
 
 const PRIVATE = /^(?:no-store|private\b.*)$/;
 /** What everybody gets alike, without a credential. */

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
-import t from 'tap';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
 
 t.test('reads see what other writers have changed since the last read', async (t) => {
   const { send, databaseUrl } = await testService(t);

@@ -1,9 +1,9 @@
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import t from 'tap';
 import { heldBodies } from '../../src/transport/arriving-body.js';
 import { CODECS } from '../support/codings.js';
 import { type SendOptions, testService } from '../support/service.js';
 import { sign } from '../support/signed.js';
+import t from '../support/test.js';
 
 const TYPE = 'application/json';
 const coded = (coding: string, body: Buffer): SendOptions => ({

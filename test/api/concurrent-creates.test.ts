@@ -1,6 +1,6 @@
 import postgres from 'postgres';
-import t from 'tap';
 import { type ServiceResponse, testService } from '../support/service.js';
+import t from '../support/test.js';
 
 const count = (responses: readonly ServiceResponse[], status: number): number =>
   responses.filter((response) => response.status === status).length;

@@ -1,5 +1,8 @@
-import t from 'tap';
+import { readdirSync, readFileSync } from 'node:fs';
+import { headersOf, requestFields } from '../../src/openapi/headers.js';
+import { VERSIONS } from '../../src/versions/supported.js';
 import { type ServiceResponse, testService } from '../support/service.js';
+import t from '../support/test.js';
 
 const APP = 'https://app.example.org';
 const OTHER = 'http://localhost:8080';
@@ -180,4 +183,82 @@ t.test('a preflight needs no credential, and its response lists what the resourc
   const refused = await send('GET', '/items', { headers: { origin: APP } });
   t.equal(refused.status, 401, 'what follows needs one');
   t.equal(refused.headers['access-control-allow-origin'], APP);
+});
+
+t.test('a response has one Vary field, since some proxies read the last one alone', async (t) => {
+  for (const env of [{ CORS_ORIGINS }, { CORS_ORIGINS, COMPRESSION: 'off' }, {}]) {
+    const service = await testService(t, env);
+    const { host } = new URL(service.url);
+    for (const [method, path] of [
+      ['GET', '/items'],
+      ['GET', '/api/v2/items'],
+      ['GET', '/items/x'],
+      ['GET', '/nothing'],
+      ['OPTIONS', '/items'],
+      ['POST', '/items'],
+      ['GET', '/events?limit=1'],
+      ['GET', '/docs'],
+    ]) {
+      // The id of a request may have the name of a field.
+      const head = `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nOrigin: ${APP}\r\nX-Request-Id: Vary\r\n`;
+      const response = await service.raw(`${head}Content-Length: 0\r\nConnection: close\r\n\r\n`);
+      const fields = response.split('\r\n\r\n')[0]!.match(/^vary:.*$/gim) ?? [];
+      t.ok(fields.length <= 1, `${method} ${path}: ${fields.join(' ')}`);
+      t.match(response, /^X-Request-Id: Vary\r$/m);
+      if (!('CORS_ORIGINS' in env)) continue;
+      t.equal(fields.length, 1, `${method} ${path}`);
+      t.ok(listOf(fields[0]!.slice('vary:'.length).trim()).includes('origin'), `${method} ${path}`);
+      if (path === '/items') t.ok(listOf(fields[0]!.slice('vary:'.length).trim()).includes('accept'), path);
+    }
+  }
+});
+
+/** Fields of the documentation that pages do not set or read, and why. */
+const OTHER_FIELDS: Readonly<Record<string, string>> = {
+  accept: 'every page may set it',
+  'accept-encoding': 'the browser sets it',
+  'content-length': 'the browser sets it',
+  cookie: 'the browser sets it',
+  host: 'the browser sets it',
+  origin: 'the browser sets it',
+  'sec-fetch-site': 'the browser sets it',
+  forwarded: 'a proxy sets it',
+  'x-forwarded-for': 'a proxy sets it',
+  'x-forwarded-proto': 'a proxy sets it',
+  'last-modified': 'every page may read it',
+  'strict-transport-security': 'the browser reads it',
+};
+
+/** What looks like the name of a field. */
+const NO_FIELDS = ['by-sa', 'json-rpc', 'libpq-connstring', 'rp-initiated', 'server-sent', 'x-forwarded'];
+
+t.test('pages may set and read every field that the documentation mentions', async (t) => {
+  const { send } = await testService(t, { CORS_ORIGINS });
+  const headers = { origin: APP, 'access-control-request-method': 'PATCH' };
+  const preflight = await send('OPTIONS', '/items', { headers });
+  const allowed = listOf(preflight.headers['access-control-allow-headers']);
+  const exposed = listOf(preflight.headers['access-control-expose-headers']);
+  const ofDocument = VERSIONS.flatMap((version) =>
+    Object.values(requestFields(version)).map(({ name }) => String(name).toLowerCase()),
+  );
+  for (const name of ofDocument) t.ok(allowed.includes(name), `${name} of the OpenAPI document`);
+  const responses = VERSIONS.flatMap((version) => Object.keys(headersOf(version)));
+  const safe = ['cache-control', 'last-modified', 'content-type', 'content-length', 'accept'];
+  for (const name of responses.map((each) => each.toLowerCase()).filter((each) => !safe.includes(each)))
+    t.ok(exposed.includes(name), `${name} of the OpenAPI document`);
+  const root = new URL('../../../', import.meta.url);
+  const pages = [
+    'README.md',
+    ...readdirSync(new URL('docs/', root))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `docs/${name}`),
+  ];
+  const pattern =
+    /\b[A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)+\b|\b(?:Authorization|Prefer|DPoP|RateLimit|Deprecation|Sunset)\b|`(?:traceparent|tracestate)`/g;
+  for (const page of pages)
+    for (const [found] of readFileSync(new URL(page, root), 'utf8').matchAll(pattern)) {
+      const name = found.replaceAll('`', '').toLowerCase();
+      const isKnown = allowed.includes(name) || exposed.includes(name) || name in OTHER_FIELDS;
+      t.ok(isKnown || NO_FIELDS.includes(name), `${page}: ${found}`);
+    }
 });

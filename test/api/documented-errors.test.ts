@@ -1,8 +1,8 @@
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import { CITUS_URL } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { type SendOptions, type TestService, testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 /** Requests whose responses the OpenAPI document has, and which no other test is about. */
 type Row = readonly [method: string, path: string, options: SendOptions, status: number, code?: string];

@@ -1,6 +1,6 @@
-import t from 'tap';
 import { onlyBuiltIn } from '../support/names.js';
 import { send as sendTo, testService } from '../support/service.js';
+import t from '../support/test.js';
 
 const ABSENT = '00000000-0000-4000-8000-000000000000';
 

@@ -1,6 +1,6 @@
-import t from 'tap';
 import { CATALOGUE } from '../../src/errors/catalogue.js';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
 
 t.jobs = 2;
 

@@ -1,7 +1,8 @@
-import t from 'tap';
-import { startProcess, until } from '../support/process.js';
+import { startProcess } from '../support/process.js';
 import { testProxy } from '../support/proxy.js';
 import { send, testDatabase, testService } from '../support/service.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 
 t.test('health without a credential, outside every limit', async (t) => {
   const { send } = await testService(t, { AUTH: 'api-key', RATE_LIMIT: '1/60' });
@@ -18,16 +19,16 @@ t.test('health without a credential, outside every limit', async (t) => {
 
 t.test('a database that is away is reported, and so is its return', async (t) => {
   const proxy = await testProxy(t, await testDatabase(t));
-  const { send } = await testService(t, { DATABASE_URL: proxy.url, DB_TIMEOUT_MS: '500' });
+  const { send } = await testService(t, { DATABASE_URL: proxy.url });
   const state = async () => (await send('GET', '/readyz')).json.status as string;
   t.equal(await state(), 'ready');
   proxy.cut();
-  await until('the loss shows', async () => (await state()) === 'database');
+  await until('the loss shows', state, (seen) => seen === 'database');
   const away = await send('GET', '/readyz');
   t.same([away.status, away.headers['retry-after']], [503, '1']);
   t.equal((await send('GET', '/healthz')).status, 200, 'which is no reason to end the process');
   await proxy.restore();
-  await until('it is ready again', async () => (await state()) === 'ready');
+  await until('it is ready again', state, (seen) => seen === 'ready');
   t.pass('ready again');
 });
 
@@ -56,9 +57,17 @@ t.test('maintenance: 503 to all else, begun and ended by SIGUSR2', async (t) => 
   t.same([await status('/healthz'), await status('/readyz')], [200, 503]);
   t.equal((await send(url, 'GET', '/readyz')).json.status, 'maintenance');
   child.kill('SIGUSR2');
-  await until('maintenance ends', async () => (await status('/items')) === 200);
+  await until(
+    'maintenance ends',
+    () => status('/items'),
+    (seen) => seen === 200,
+  );
   t.equal(await status('/readyz'), 200);
   child.kill('SIGUSR2');
-  await until('maintenance begins', async () => (await status('/items')) === 503);
+  await until(
+    'maintenance begins',
+    () => status('/items'),
+    (seen) => seen === 503,
+  );
   t.pass('and again');
 });

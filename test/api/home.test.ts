@@ -1,6 +1,6 @@
-import t from 'tap';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
 
 t.jobs = 2;
 

@@ -1,12 +1,12 @@
 import http from 'node:http';
 import postgres from 'postgres';
-import t from 'tap';
 import { connect } from '../../src/db/db.js';
 import { prune } from '../../src/db/maintenance.js';
 import { LOCKS } from '../support/citus.js';
 import { onlyBuiltIn } from '../support/names.js';
 import { startProcess } from '../support/process.js';
 import { RETENTION, send, testDatabase, testService } from '../support/service.js';
+import t from '../support/test.js';
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
 

@@ -1,5 +1,5 @@
-import t from 'tap';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
 
 const JSON_PATCH = 'application/json-patch+json';
 const MIB = 1_048_000;
@@ -59,7 +59,8 @@ t.test('a text that stays too long is not normalized', async (t) => {
   t.equal(refused.status, 400);
   t.same(
     refused.json.errors.map(({ path, keyword }: { path: string; keyword: string }) => `${path} ${keyword}`),
-    ['/email maxLength', '/email format', '/name maxLength'],
+    ['/email maxLength'],
+    'the first failure of a large body',
   );
   const body = { email: `e\u0301@example.org`, name: 'Zoe\u0308' };
   t.equal((await send('POST', '/users', { body })).status, 400, 'an address in ASCII alone');

@@ -1,7 +1,7 @@
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import type { JsonObject } from '../../src/json.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 /** A service with a function that creates an item. */
 async function patched(t: Test, env: Record<string, string> = {}) {

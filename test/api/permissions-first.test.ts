@@ -1,11 +1,11 @@
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import { CITUS_URL } from '../support/citus.js';
 import { makeKey } from '../support/credentials.js';
 import { SIGN_IN } from '../support/names.js';
-import { until } from '../support/process.js';
 import { type SendOptions, testService, withoutRequestId } from '../support/service.js';
 import { sign } from '../support/signed.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 const ABSENT = '01890000-0000-7000-8000-000000000000';
 const TYPES = ['application/json', 'application/merge-patch+json', 'application/json-patch+json'];
@@ -47,7 +47,7 @@ async function whileLocked<T>(
 const patchOf = (path: string) => ({ method: 'PATCH', path, body: { title: 'changed' } });
 
 t.test('a batch without permission locks nothing of other users', async (t) => {
-  const { sql, open, keyFor, ada, eve, evesPost } = await setup(t, { DB_TIMEOUT_MS: '2000' });
+  const { sql, open, keyFor, ada, eve, evesPost } = await setup(t);
   const self = await keyFor(ada, 'self');
   const second = (await open.send('POST', '/posts', { body: { userId: eve } })).json.id;
   const body = [
@@ -77,7 +77,7 @@ t.test('a batch without permission locks nothing of other users', async (t) => {
 });
 
 t.test('a caller without permission does not wait for the lock of a record of another user', async (t) => {
-  const { sql, keyFor, ada, adasPost, evesPost } = await setup(t, { DB_TIMEOUT_MS: '2000' });
+  const { sql, keyFor, ada, adasPost, evesPost } = await setup(t);
   const self = await keyFor(ada, 'self');
   await whileLocked(sql, 'posts', evesPost, async () => {
     const body = [patchOf(`/posts/${adasPost}`), patchOf(`/posts/${evesPost}`)];

@@ -1,5 +1,5 @@
-import t, { type Test } from 'tap';
 import { type ServiceResponse, type TestService, testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 const PAST = 'Thu, 01 Jan 2015 00:00:00 GMT';
 const FUTURE = 'Fri, 01 Jan 2088 00:00:00 GMT';

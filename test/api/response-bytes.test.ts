@@ -1,5 +1,5 @@
-import t, { type Test } from 'tap';
 import { type TestService, testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 /** 480,000 zeros in 28 nested arrays: indented, it would be 28 MB. */
 const NESTED = JSON.parse(`${'['.repeat(28)}${'0,'.repeat(479_999)}0${']'.repeat(28)}`);
@@ -71,7 +71,7 @@ t.test('a page of large records is streamed; in a batch it is 413', async (t) =>
     details: { operation: 0, details: { limit: 1_048_576 } },
   });
   const html = batchOf(1, path, { accept: 'text/html' });
-  t.equal((await service.send('POST', '/batch', { body: html })).status, 413);
+  t.equal((await service.send('POST', '/batch', { body: html })).status, 200, 'a page shows how each begins');
 
   const page = await service.send('GET', path);
   t.equal(page.status, 200);

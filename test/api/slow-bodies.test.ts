@@ -1,9 +1,11 @@
 import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
-import net from 'node:net';
-import t, { type Test } from 'tap';
-import { until } from '../support/process.js';
-import { type TestService, testService } from '../support/service.js';
+import type net from 'node:net';
+import { awaitedBodies, heldBodies } from '../../src/transport/arriving-body.js';
+import { connected } from '../support/connected.js';
+import { mockLimits, pause } from '../support/pause.js';
+import { testService } from '../support/service.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 
 const SECRET = 'the first secret, of more than 32 characters';
 const SIGNATURE = {
@@ -15,23 +17,6 @@ const JSON_FIELDS = 'Host: localhost\r\nContent-Type: application/json\r\n';
 const LARGE = 1_048_576;
 
 /** A connection from one of the addresses of the loopback network. */
-async function connected(t: Test, { url }: TestService, localAddress = '127.0.0.1') {
-  const { hostname, port } = new URL(url);
-  const socket = net.connect({ host: hostname, port: Number(port), localAddress });
-  t.teardown(() => socket.destroy());
-  const state = { socket, text: '', ended: false };
-  socket.on('data', (bytes) => {
-    state.text += bytes.toString('latin1');
-  });
-  socket
-    .on('error', () => undefined)
-    .on('close', () => {
-      state.ended = true;
-    });
-  await once(socket, 'connect');
-  return state;
-}
-
 function signed(path: string, body: string, keyId = 'a'): Record<string, string> {
   const at = String(Math.floor(Date.now() / 1000));
   const signature = createHmac('sha256', SECRET).update(`${at}\nPOST\n${path}\n${body}`).digest('base64');
@@ -56,7 +41,11 @@ t.test('an unknown X-Key-Id: no body is read, and others are served meanwhile', 
   const body = '{"name":"served"}';
   const served = await service.send('POST', '/items', { body, headers: signed('/items', body) });
   t.equal(served.status, 201);
-  await until('all have a response', () => clients.every(({ text }) => text.startsWith('HTTP/1.1 401 ')));
+  await until(
+    'all have a response',
+    () => clients.map(({ text }) => text),
+    (seen) => seen.every((text) => text.startsWith('HTTP/1.1 401 ')),
+  );
   t.notOk(
     clients.some(({ text }) => text.includes(' 100 Continue')),
     'no client is invited to send a body',
@@ -76,7 +65,11 @@ t.test('what the header fields show is refused before the body', async (t) => {
     const head = `POST /items HTTP/1.1\r\n${JSON_FIELDS}${madeUp(fields)}Content-Length: ${length}\r\n\r\n`;
     const client = await connected(t, service);
     client.socket.write(head);
-    await until(`${says}: a response`, () => client.text.startsWith(`HTTP/1.1 ${status} `));
+    await until(
+      `${says}: a response`,
+      () => client.text,
+      (seen) => seen.startsWith(`HTTP/1.1 ${status} `),
+    );
   }
 });
 
@@ -87,7 +80,11 @@ t.test('a locked address: 429 before the body', async (t) => {
   client.socket.write(
     `POST /items HTTP/1.1\r\n${JSON_FIELDS}${madeUp({ 'x-key-id': 'a' })}Content-Length: ${LARGE}\r\n\r\n`,
   );
-  await until('a response', () => client.text.startsWith('HTTP/1.1 429 '));
+  await until(
+    'a response',
+    () => client.text,
+    (seen) => seen.startsWith('HTTP/1.1 429 '),
+  );
 });
 
 /** Sends all but the last byte of a body, and gives the whole. */
@@ -112,18 +109,30 @@ t.test('incomplete bodies of one address have a share of BODY_BYTES, those of ot
   t.match(surplus.text, /^HTTP\/1\.1 429 [\s\S]*\r\nRetry-After: 1\r\n[\s\S]*RATE_LIMITED/);
   const whole = await service.send('POST', '/items', { body });
   t.equal(whole.status, 201, 'a body that arrives with its head does not need the share');
-  const other = await connected(t, service, '127.0.0.2');
+  const other = await connected(t, service, { localAddress: '127.0.0.2' });
   const others = begin(other, 4000);
   await service.send('GET', '/healthz');
   other.socket.write(others.slice(-1));
-  await until('another address has its own', () => other.text.startsWith('HTTP/1.1 201 '));
+  await until(
+    'another address has its own',
+    () => other.text,
+    (seen) => seen.startsWith('HTTP/1.1 201 '),
+  );
   first.socket.write(body.slice(-1));
-  await until('the first is complete', () => first.text.startsWith('HTTP/1.1 201 '));
+  await until(
+    'the first is complete',
+    () => first.text,
+    (seen) => seen.startsWith('HTTP/1.1 201 '),
+  );
   const next = await connected(t, service);
   const again = begin(next, 4000);
   await service.send('GET', '/healthz');
   next.socket.write(again.slice(-1));
-  await until('its share is free again', () => next.text.startsWith('HTTP/1.1 201 '));
+  await until(
+    'its share is free again',
+    () => next.text,
+    (seen) => seen.startsWith('HTTP/1.1 201 '),
+  );
 });
 
 t.test('behind a trusted proxy the share is of the real address, and of IPv6 of the /64', async (t) => {
@@ -135,12 +144,20 @@ t.test('behind a trusted proxy the share is of the real address, and of IPv6 of 
   await service.send('GET', '/healthz');
   const surplus = await connected(t, service);
   begin(surplus, 1000, from('2001:db8::2'));
-  await until('the share is used up', () => surplus.text.startsWith('HTTP/1.1 429 '));
+  await until(
+    'the share is used up',
+    () => surplus.text,
+    (seen) => seen.startsWith('HTTP/1.1 429 '),
+  );
   const other = await connected(t, service);
   const body = begin(other, 4000, from('2001:db8:0:1::1'));
   await service.send('GET', '/healthz');
   other.socket.write(body.slice(-1));
-  await until('another network has its own', () => other.text.startsWith('HTTP/1.1 201 '));
+  await until(
+    'another network has its own',
+    () => other.text,
+    (seen) => seen.startsWith('HTTP/1.1 201 '),
+  );
 });
 
 t.test('bodies that trickle are cut with 408: BODY_MIN_RATE', async (t) => {
@@ -153,26 +170,51 @@ t.test('bodies that trickle are cut with 408: BODY_MIN_RATE', async (t) => {
   begin(large, 900_000, fields);
   const chunked = await connected(t, service);
   chunked.socket.write(`POST /items HTTP/1.1\r\n${JSON_FIELDS}${fields}Transfer-Encoding: chunked\r\n\r\n`);
-  const timer = setInterval(() => chunked.socket.writable && chunked.socket.write('1\r\na\r\n'), 20);
-  t.teardown(() => clearInterval(timer));
-  const steady = await connected(t, service);
-  const body = `{"name":"${'a'.repeat(100)}","x":"${'a'.repeat(2000)}"}`;
-  const steadyFields = Object.entries(signed('/items', body))
-    .map(([name, value]) => `${name}: ${value}\r\n`)
-    .join('');
-  steady.socket.write(
-    `POST /items HTTP/1.1\r\n${JSON_FIELDS}${steadyFields}Content-Length: ${body.length}\r\n\r\n`,
-  );
-  let sent = 0;
-  const sending = setInterval(() => {
-    if (sent < body.length) steady.socket.write(body.slice(sent, sent + 50));
-    sent += 50;
-  }, 10);
-  t.teardown(() => clearInterval(sending));
+  void trickle(chunked);
   for (const client of [small, large, chunked]) {
     await until('it is cut', () => client.ended);
     t.match(client.text, /^HTTP\/1\.1 408 [\s\S]*REQUEST_TIMEOUT/);
     t.match(client.text, /\r\nConnection: close\r\n/);
   }
-  await until('one that is steady is served', () => steady.text.startsWith('HTTP/1.1 201 '));
+});
+
+/** Sends chunks of one byte until the connection ends. The pause is the pace of the client, which is too slow. */
+async function trickle({ socket }: { socket: net.Socket }): Promise<void> {
+  for (; socket.writable; await pause(20)) socket.write('1\r\na\r\n');
+}
+
+t.test('a body that is steady is served', async (t) => {
+  const service = await testService(t, { ...SIGNATURE, BODY_MIN_RATE: '1000' }, { bodyRateMs: 200 });
+  const clock = mockLimits(t);
+  const steady = await connected(t, service);
+  const body = `{"name":"${'a'.repeat(100)}","x":"${'a'.repeat(2000)}"}`;
+  const fields = Object.entries(signed('/items', body))
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
+  steady.socket.write(
+    `POST /items HTTP/1.1\r\n${JSON_FIELDS}${fields}Content-Length: ${body.length}\r\n\r\n`,
+  );
+  const PART = 400;
+  for (let sent = 0; sent < body.length - PART; sent += PART) {
+    // One that sends nothing shows that a whole period was measured.
+    const silent = await connected(t, service);
+    silent.socket.write(
+      `POST /items HTTP/1.1\r\n${JSON_FIELDS}${madeUp({ 'x-key-id': 'a' })}Content-Length: 9\r\n\r\n`,
+    );
+    steady.socket.write(body.slice(sent, sent + PART));
+    await until(
+      'both are read',
+      () => [awaitedBodies(), heldBodies.bytes],
+      ([bodies, bytes]) => bodies === 2 && bytes === sent + PART,
+    );
+    clock.ms += 200;
+    await until('the other is cut', () => silent.ended);
+    t.match(silent.text, /^HTTP\/1\.1 408 /);
+  }
+  steady.socket.write(body.slice(-(body.length % PART)));
+  await until(
+    'it is served',
+    () => steady.text,
+    (seen) => seen.startsWith('HTTP/1.1 201 '),
+  );
 });

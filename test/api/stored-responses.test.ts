@@ -1,6 +1,6 @@
-import t from 'tap';
 import { prune } from '../../src/db/maintenance.js';
 import { RETENTION, testService } from '../support/service.js';
+import t from '../support/test.js';
 
 const LARGE = 'x'.repeat(950_000);
 const keyed = (key: string) => ({ 'idempotency-key': key });

@@ -1,5 +1,5 @@
-import t from 'tap';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
 
 t.jobs = 2;
 

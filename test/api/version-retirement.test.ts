@@ -1,12 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import postgres from 'postgres';
-import t from 'tap';
 import { prune } from '../../src/db/maintenance.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { VersionCalls } from '../../src/usage/version-calls.js';
 import { makeKey } from '../support/credentials.js';
-import { startProcess, until } from '../support/process.js';
-import { RETENTION, send, testDatabase, testService } from '../support/service.js';
+import { startProcess } from '../support/process.js';
+import { freshService, RETENTION, send, testDatabase } from '../support/service.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 
 t.jobs = 2;
 
@@ -30,7 +31,7 @@ t.test('each version retires by itself', async (t) => {
     [1, 2],
     [2, 1],
   ] as const) {
-    const { send } = await testService(t, {
+    const { send } = await freshService(t, {
       [`V${version}_DEPRECATION`]: PAST,
       [`V${version}_SUNSET`]: FUTURE,
       [`V${version}_SUCCESSOR`]: 'https://next.example.org/',
@@ -43,7 +44,7 @@ t.test('each version retires by itself', async (t) => {
       [unaffected.status, unaffected.headers.deprecation, unaffected.headers.sunset],
       [200, undefined, undefined],
     );
-    const gone = await testService(t, { [`V${version}_SUNSET`]: PAST });
+    const gone = await freshService(t, { [`V${version}_SUNSET`]: PAST });
     const response = await gone.send('GET', paths[version]);
     t.equal(response.status, 410);
     t.match(response.text, 'VERSION_SUNSET');
@@ -53,14 +54,14 @@ t.test('each version retires by itself', async (t) => {
 });
 
 t.test('the successor of version 1 is version 2, unless the operator names another', async (t) => {
-  const { send } = await testService(t, V1);
+  const { send } = await freshService(t, V1);
   t.equal((await send('GET', '/items')).headers.link, '</api/v2>; rel="successor-version"');
   const { headers } = await send('GET', '/items', { headers: { 'api-version': '2' } });
   t.notMatch(headers.link, 'successor-version');
 });
 
 t.test('operators see who calls a version that retires', async (t) => {
-  const { send, db } = await testService(t, { ...V1, AUTH: 'api-key', TRUST_PROXY: '127.0.0.1' });
+  const { send, db } = await freshService(t, { ...V1, AUTH: 'api-key', TRUST_PROXY: '127.0.0.1' });
   const admin = { 'x-api-key': (await makeKey(db)).key };
   const reader = { 'x-api-key': (await makeKey(db, { subject: 'reports', scopes: ['items:read'] })).key };
   for (const address of ['192.0.2.1', '192.0.2.2'])
@@ -107,10 +108,10 @@ t.test('operators see who calls a version that retires', async (t) => {
 t.test(
   'nothing is counted while no version retires; after the sunset all callers are anonymous',
   async (t) => {
-    const { send } = await testService(t);
+    const { send } = await freshService(t);
     await send('GET', '/items');
     t.same((await send('GET', '/api/v2/admin/versions')).json.data, []);
-    const gone = await testService(t, { V1_SUNSET: PAST });
+    const gone = await freshService(t, { V1_SUNSET: PAST });
     await gone.send('GET', '/items');
     await gone.send('POST', '/items', { body: { name: 'x' } });
     t.same(summary((await gone.send('GET', '/api/v2/admin/versions')).json), [['1', 'anonymous', [2]]]);
@@ -119,14 +120,18 @@ t.test(
 
 t.test('the counts are those of all processes', async (t) => {
   const databaseUrl = await testDatabase(t);
-  const one = await testService(t, { ...V1, DATABASE_URL: databaseUrl });
+  const one = await freshService(t, { ...V1, DATABASE_URL: databaseUrl });
   const other = startProcess(t, { ...V1, DATABASE_URL: databaseUrl, LOG_LEVEL: 'silent' });
   const url = await other.ready();
   await one.send('GET', '/items');
   for (const path of ['/items', '/users']) t.equal((await send(url, 'GET', path)).status, 200);
   const list = async () => summary((await one.send('GET', '/api/v2/admin/versions')).json);
   // The other process saves its counts after a while.
-  await until('both are counted', async () => JSON.stringify(await list()) === '[["1","anonymous",[3]]]');
+  await until(
+    'both are counted',
+    async () => JSON.stringify(await list()),
+    (seen) => seen === '[["1","anonymous",[3]]]',
+  );
   await send(url, 'GET', '/items');
   other.child.kill('SIGTERM');
   await other.ended;
@@ -136,7 +141,7 @@ t.test('the counts are those of all processes', async (t) => {
 t.test(
   'many principals are pages, and those beyond the number that a process remembers are one',
   async (t) => {
-    const { db, databaseUrl, send } = await testService(t);
+    const { db, databaseUrl, send } = await freshService(t);
     let now = Date.parse('2026-11-24T23:59:00Z');
     const calls = new VersionCalls(db, createLog('silent', { write: () => undefined }), () => now);
     for (let at = 0; at < 1005; at++) calls.count('1', `p${String(at).padStart(4, '0')}`, '192.0.2.1');
@@ -174,7 +179,7 @@ t.test(
 );
 
 t.test('counts that cannot be saved are saved later', async (t) => {
-  const { db } = await testService(t);
+  const { db } = await freshService(t);
   const logged: string[] = [];
   let isAvailable = false;
   const unstable = {

@@ -1,9 +1,10 @@
 import { scryptSync } from 'node:crypto';
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
+import { isYoungerThan } from '../../src/auth/current-password.js';
 import { makeKey } from '../support/credentials.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../support/issuer.js';
 import { type SendOptions, type ServiceResponse, testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
@@ -107,11 +108,13 @@ t.test('a user changes its own password with the current one only', async (t) =>
   t.notMatch(traces[0]!.text, /battery|current_password/, 'no record, event or stored response has it');
 });
 
-t.test('a first password and an operator need none; what they send is ignored', async (t) => {
+t.test('an operator sets the first password, and needs none; what it sends is ignored', async (t) => {
   const { self, admin, writer, id, signIn } = await setup(t, {}, '');
-  t.equal((await self('PATCH', `/users/${id}`, { body: { password: NEW } })).status, 200, 'the first');
-  t.equal(await signIn(NEW), 200);
-  t.equal((await self('PATCH', `/users/${id}`, { body: { password: OLD } })).status, 403, 'the second');
+  for (const [says, method, path, options] of [...changes(id, undefined), ...changes(id, OLD)]) {
+    const { status, json } = await self(method, path, options);
+    t.same([status, json.error.code], [403, 'PASSWORD_NOT_SET'], says);
+  }
+  t.equal(await signIn(NEW), 401);
   for (const [says, by] of [
     ['admin', admin],
     ['users:write', writer],
@@ -149,7 +152,62 @@ t.test('wrong current passwords reach the limit of failed logins of the account'
   t.equal((await admin('PATCH', `/users/${id}`, { body: { x: 1 } })).status, 200, 'others do not wait');
 });
 
-t.test('a sign-in in this request or within five minutes replaces the current password', async (t) => {
+/** What changes the email, with the given current password. */
+function emailChanges(id: string, current: string | undefined): ReturnType<typeof changes> {
+  const path = `/users/${id}`;
+  const fields = {
+    email: 'eve@example.org',
+    ...(current === undefined ? {} : { current_password: current }),
+  };
+  const add = Object.entries(fields).map(([name, value]) => ({ op: 'add', path: `/${name}`, value }));
+  const moved = [
+    { op: 'add', path: '/other', value: 'eve@example.org' },
+    { op: 'move', from: '/other', path: '/email' },
+    ...add.filter(({ path: to }) => to === '/current_password'),
+  ];
+  const keyed = { 'idempotency-key': `email-${current?.slice(0, 3)}` };
+  return [
+    ['PUT', 'PUT', path, { body: { ...RECORD, ...fields } }],
+    ['PATCH', 'PATCH', path, { body: fields }],
+    ['merge patch', 'PATCH', path, { body: fields, type: MERGE_PATCH }],
+    ['JSON Patch', 'PATCH', path, { body: add, type: JSON_PATCH }],
+    ['a moved value', 'PATCH', path, { body: moved, type: JSON_PATCH }],
+    ['PATCH with a key', 'PATCH', path, { body: fields, headers: keyed }],
+    ['a batch', 'POST', '/batch', { body: [{ method: 'PATCH', path, body: fields }] }],
+  ];
+}
+
+t.test('a user changes its own email with the current password only', async (t) => {
+  const { self, admin, id, sql } = await setup(t);
+  const email = async () => (await sql`select email from users where id = ${id}`)[0]!.email as string;
+  for (const [current, code] of [
+    [undefined, 'CURRENT_PASSWORD_REQUIRED'],
+    [WRONG, 'CURRENT_PASSWORD_WRONG'],
+  ] as const)
+    for (const [says, method, path, options] of emailChanges(id, current)) {
+      const { status, json, text } = await self(method, path, options);
+      t.same([status, json.error.code], [403, code], `${says}: ${text}`);
+    }
+  t.equal(await email(), RECORD.email);
+  for (const [says, method, path, options] of emailChanges(id, OLD)) {
+    t.equal((await admin('PATCH', `/users/${id}`, { body: RECORD })).status, 200);
+    const { status, text } = await self(method, path, options);
+    t.equal(status, 200, `${says}: ${text}`);
+    t.equal(await email(), 'eve@example.org', says);
+  }
+  t.equal((await admin('PATCH', `/users/${id}`, { body: RECORD })).status, 200);
+  const unchanged = { ...RECORD, email: ' ADA@example.org ', note: 'x' };
+  t.equal(
+    (await self('PUT', `/users/${id}`, { body: unchanged })).status,
+    200,
+    'the same email is no change',
+  );
+  await sql`delete from passwords`;
+  const { status, json } = await self('PATCH', `/users/${id}`, { body: { email: 'eve@example.org' } });
+  t.same([status, json.error.code], [403, 'PASSWORD_NOT_SET']);
+});
+
+t.test('no token replaces the current password, however recent its sign-in is; Basic does', async (t) => {
   const key = await signingKey('es');
   const issuer = await testIssuer(t, key);
   const { send, id, signIn } = await setup(t, {
@@ -168,9 +226,22 @@ t.test('a sign-in in this request or within five minutes replaces the current pa
     ['an old sign-in', now - 330, 403],
     ['a sign-in to come', now + 600, 403],
     ['no number', 'now', 403],
-    ['a recent sign-in', now - 200, 200],
+    ['a recent sign-in', now, 403],
   ] as const) {
-    const token = await sign(key, claims(issuer.url, { sub: id, scope: 'self', auth_time: authTime }));
-    t.equal((await change(`Bearer ${token}`, `${says}, a password`)).status, status, says);
+    const token = `Bearer ${await sign(key, claims(issuer.url, { sub: id, scope: 'self', auth_time: authTime }))}`;
+    t.equal((await change(token, `${says}, a password`)).status, status, says);
+    t.equal((await send('DELETE', `/users/${id}`, { headers: { authorization: token } })).status, 403, says);
   }
+  const password = Buffer.from(`${RECORD.email}:${NEW}`).toString('base64');
+  const inPerson = { headers: { authorization: `Basic ${password}` } };
+  t.equal((await send('DELETE', `/users/${id}`, inPerson)).status, 204, 'in person');
+});
+
+t.test('a sign-in is young until its age reaches the limit, and never in the future', async (t) => {
+  const now = Date.now() / 1000;
+  t.ok(isYoungerThan(300, now - 1));
+  t.ok(isYoungerThan(300, now + 5), 'the clock of another process');
+  t.notOk(isYoungerThan(300, now - 301));
+  t.notOk(isYoungerThan(300, now + 3600), 'before the clock was set back');
+  t.notOk(isYoungerThan(300, undefined));
 });

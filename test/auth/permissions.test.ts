@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
-import t, { type Test } from 'tap';
 import type { Endpoint } from '../../src/http/router.js';
 import { makeKey } from '../support/credentials.js';
 import { type SendOptions, type ServiceResponse, testService, withoutRequestId } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 const SECRET = 'a secret of more than thirty-two characters ';
 const ABSENT = '01900000-0000-7000-8000-000000000000';
@@ -38,6 +38,7 @@ async function setup(t: Test) {
   const callers: Callers = {
     ...SCOPES,
     ada: { subject: ada, scopes: ['self'] },
+    leaving: { subject: ada, scopes: ['self:delete'] },
     client: { subject: 'a client', scopes: ['self'] },
   };
   const service = await testService(t, {
@@ -197,7 +198,12 @@ t.test('self: the own record and the own posts, and nothing of others', async (t
   );
 
   t.equal(await statusOf('DELETE', `/posts/${adasPost}`), 204);
-  t.equal(await statusOf('DELETE', `/users/${ada}`), 204);
+  t.equal(await statusOf('DELETE', `/users/${ada}`), 403);
+  const refused = await as('ada', 'DELETE', `/users/${ada}`);
+  t.match(refused.json.error.details, { scope: 'self:delete' }, 'an account needs a permission of its own');
+  t.equal((await as('leaving', 'GET', `/users/${ada}`)).status, 403);
+  t.equal((await as('leaving', 'DELETE', `/users/${eve}`)).status, 403);
+  t.equal((await as('leaving', 'DELETE', `/users/${ada}`)).status, 204);
 });
 
 t.test('each operation of a batch needs what it needs alone', async (t) => {

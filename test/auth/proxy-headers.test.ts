@@ -1,5 +1,5 @@
-import t, { type Test } from 'tap';
 import { testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 const SECRETS = JSON.stringify([{ id: 'a', secret: 's'.repeat(32), subject: 's', scopes: ['items:read'] }]);
 

@@ -1,6 +1,6 @@
-import t from 'tap';
 import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
 
 const SECRET = { id: 'one', secret: 's'.repeat(32), subject: 'signer', scopes: ['items:read'] };
 

@@ -1,21 +1,22 @@
-import t, { type Test } from 'tap';
+import { noBrowser, openPage } from '../support/chromium.js';
+import { checkPage } from '../support/page-checks.js';
 import { testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 import { testTarget } from '../webhooks/target.js';
-import { checkPage, closeBrowser, noBrowser, openPage } from './browser.js';
 import { linksOf, PageVisitor } from './visitor.js';
 
-t.teardown(closeBrowser);
-
 const PASSWORD = 'correct horse battery';
+const VIEWS = [{ width: 320 }, { width: 1440 }];
 const BASIC = { AUTH: 'basic,api-key', BASIC_INSECURE: 'loopback' };
 
-/** A service with a user, and a visitor that sends its password as browsers do. */
+const open = await testService(t);
+await open.send('POST', '/users', { body: { email: 'ann@example.org', name: 'Ann', password: PASSWORD } });
+
+/** A service whose user has these scopes, and a visitor that sends the user's password as browsers do. */
 async function signedIn(t: Test, scopes: string) {
-  const service = await testService(t, { ...BASIC, BASIC_SCOPES: scopes });
-  const open = await testService(t, { DATABASE_URL: service.databaseUrl });
-  await open.send('POST', '/users', { body: { email: 'ann@example.org', name: 'Ann', password: PASSWORD } });
+  const service = await testService(t, { ...BASIC, BASIC_SCOPES: scopes, DATABASE_URL: open.databaseUrl });
   const authorization = `Basic ${Buffer.from(`ann@example.org:${PASSWORD}`).toString('base64')}`;
-  return { service, open, visitor: new PageVisitor(service, { authorization }) };
+  return { service, visitor: new PageVisitor(service, { authorization }) };
 }
 
 t.test('an administrator creates and revokes keys', async (t) => {
@@ -104,34 +105,29 @@ t.test('an administrator creates, changes, tests and deletes webhooks, and sends
   t.match((await visitor.submit(t, await visitor.get(path), 'Delete this webhook')).status, 303);
 });
 
-for (const width of [320, 1440])
-  t.test(
-    `${width} px: axe-core has no findings on pages of administrators`,
-    { skip: noBrowser },
-    async (t) => {
-      const { service } = await signedIn(t, 'admin');
-      const httpCredentials = { username: 'ann@example.org', password: PASSWORD };
-      const page = await openPage(t, service.url, width, { httpCredentials });
-      await page.goto('/keys');
-      await page.getByText('New key').click();
-      await checkPage(t, page, 'keys');
-      await page.locator('#new-label').fill('key');
-      await page.locator('#new-subject').fill('subject');
-      await page.getByLabel('admin').check();
-      await page.getByRole('button', { name: 'Create' }).click();
-      await page.getByText('it is shown only once').waitFor();
-      await checkPage(t, page, 'a new key');
-      await page.getByRole('link', { name: 'Continue' }).click();
-      await checkPage(t, page, 'a key');
-      await page.goto('/webhooks');
-      await page.getByText('New webhook').click();
-      await page.locator('#new-url').fill('https://example.org/hook');
-      await page.getByLabel('*', { exact: true }).check();
-      await checkPage(t, page, 'webhooks');
-      await page.getByRole('button', { name: 'Create' }).click();
-      await page.getByRole('link', { name: 'Continue' }).click();
-      await checkPage(t, page, 'a webhook');
-      await page.getByRole('link', { name: 'Deliveries' }).click();
-      await checkPage(t, page, 'deliveries');
-    },
-  );
+t.test('axe-core has no findings on pages of administrators', { skip: noBrowser }, async (t) => {
+  const { service } = await signedIn(t, 'admin');
+  const httpCredentials = { username: 'ann@example.org', password: PASSWORD };
+  const page = await openPage(t, service.url, { width: 320, httpCredentials });
+  await page.goto('/keys');
+  await page.getByText('New key').click();
+  await checkPage(t, page, 'keys', VIEWS);
+  await page.locator('#new-label').fill('key');
+  await page.locator('#new-subject').fill('subject');
+  await page.getByLabel('admin').check();
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByText('it is shown only once').waitFor();
+  await checkPage(t, page, 'a new key', VIEWS);
+  await page.getByRole('link', { name: 'Continue' }).click();
+  await checkPage(t, page, 'a key', VIEWS);
+  await page.goto('/webhooks');
+  await page.getByText('New webhook').click();
+  await page.locator('#new-url').fill('https://example.org/hook');
+  await page.getByLabel('*', { exact: true }).check();
+  await checkPage(t, page, 'webhooks', VIEWS);
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('link', { name: 'Continue' }).click();
+  await checkPage(t, page, 'a webhook', VIEWS);
+  await page.getByRole('link', { name: 'Deliveries' }).click();
+  await checkPage(t, page, 'deliveries', VIEWS);
+});

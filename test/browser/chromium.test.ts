@@ -1,10 +1,17 @@
-import t, { type Test } from 'tap';
+import { noBrowser, openPage } from '../support/chromium.js';
+import { COLOUR_RULES, checkPage, SIZE_RULES, type View } from '../support/page-checks.js';
 import type { TestService } from '../support/service.js';
-import { checkPage, closeBrowser, noBrowser, openPage } from './browser.js';
+import t from '../support/test.js';
 import { serviceWithTasks } from './collections.js';
 import { NAUGHTY } from './naughty.js';
 
-t.teardown(closeBrowser);
+/** The style has one boundary of widths, and two sets of colours. */
+const VIEWS: readonly View[] = [
+  { width: 320, colorScheme: 'dark' },
+  { width: 1440, colorScheme: 'light' },
+  { width: 1440, colorScheme: 'dark', rules: COLOUR_RULES },
+  { width: 768, colorScheme: 'light', rules: SIZE_RULES },
+];
 
 async function filled(service: TestService): Promise<{ user: string; task: string }> {
   const user = (await service.send('POST', '/users', { body: { email: 'a@example.org', name: 'Ann' } })).json;
@@ -29,66 +36,16 @@ async function filled(service: TestService): Promise<{ user: string; task: strin
 /** Shows what is behind every button. */
 const OPEN_ALL = 'document.querySelectorAll("details").forEach((each) => { each.open = true; })';
 
-async function checkPages(t: Test, service: TestService, width: number, colorScheme: string): Promise<void> {
-  const { user, task } = await filled(service);
-  const page = await openPage(t, service.url, width, { colorScheme });
-  const paths = [
-    '/',
-    '/tasks',
-    `/tasks/${task}`,
-    `/users/${user}/posts`,
-    '/events',
-    '/errors',
-    '/errors/GONE',
-    '/nothing',
-    '/whoami',
-  ];
-  for (const path of [...paths, '/tasks?search=1&filter[effort][gte]=3&sort=effort']) {
-    await page.goto(path);
-    await page.evaluate(OPEN_ALL);
-    await checkPage(t, page, `${path} at ${width} px, ${colorScheme}`);
-  }
-  await page.goto(`/tasks/${task}`);
-  await service.send('PATCH', `/tasks/${task}`, { body: { title: 'theirs' } });
-  await page.getByText('Edit', { exact: true }).click();
-  await page.getByLabel('title').fill('mine');
-  await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Stored now').waitFor();
-  await checkPage(t, page, 'conflict');
-  await page.goto('/tasks');
-  await page.getByText('New task').click();
-  await page.locator('#new-title').fill('x');
-  await page.locator('#new-state').selectOption('open');
-  await page.locator('#new-place').fill('{');
-  await page.getByRole('button', { name: 'Create' }).click();
-  await page.getByRole('alert').waitFor();
-  await checkPage(t, page, 'failures');
-}
+t.test('pages in a browser', { skip: noBrowser }, async (t) => {
+  const service = await serviceWithTasks(t);
 
-for (const [width, colorScheme] of [
-  [320, 'dark'],
-  [768, 'light'],
-  [1440, 'dark'],
-  [1440, 'light'],
-] as const)
-  t.test(
-    `${width} px, ${colorScheme}: axe-core has no findings on any page`,
-    { skip: noBrowser },
-    async (t) => {
-      await checkPages(t, await serviceWithTasks(t), width, colorScheme);
-    },
-  );
-
-t.test(
-  'a record is created, changed and deleted with the keyboard alone, without scripts',
-  { skip: noBrowser },
-  async (t) => {
-    const service = await serviceWithTasks(t);
-    const page = await openPage(t, service.url, 768, { javaScriptEnabled: false });
+  t.test('a record is created, changed and deleted with the keyboard alone, without scripts', async (t) => {
+    const page = await openPage(t, service.url, { width: 768, javaScriptEnabled: false });
     await page.goto('/');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    t.match(page.url(), /#main$/, 'the first key skips to the content');
+    // The first key skips to the content.
+    await page.waitForURL(/#main$/);
     await page.getByRole('link', { name: 'tasks' }).first().focus();
     await page.keyboard.press('Enter');
     await page.getByText('New task').focus();
@@ -117,26 +74,62 @@ t.test(
     await page.keyboard.press('Enter');
     await page.getByText('Deleted.').waitFor();
     t.equal((await service.send('GET', '/tasks?page=1')).json.meta.total, 0);
-  },
-);
+  });
 
-t.test('naughty strings add no element and run nothing', { skip: noBrowser }, async (t) => {
-  const service = await serviceWithTasks(t);
-  const page = await openPage(t, service.url);
-  const check = async (path: string) => {
-    await page.goto(path);
-    const found = await page.evaluate(
-      '[window.hacked, document.querySelectorAll("script,img,svg,iframe,base,meta[http-equiv],[onerror],[onfocus],[onload]").length]',
-    );
-    t.same(found, [undefined, 0], path);
-  };
-  for (const [at, text] of NAUGHTY.entries()) {
-    const body = { title: text.trim().slice(0, 120), state: 'open', notes: text, [text]: { [text]: text } };
-    const { json } = await service.send('POST', '/tasks', { body });
-    await check(`/tasks/${json.id}`);
+  t.test('axe-core has no findings on any page, in any view', async (t) => {
+    const { user, task } = await filled(service);
+    const page = await openPage(t, service.url);
+    const paths = [
+      '/',
+      '/tasks',
+      `/tasks/${task}`,
+      `/users/${user}/posts`,
+      '/events',
+      '/errors',
+      '/errors/GONE',
+      '/nothing',
+      '/whoami',
+    ];
+    for (const path of [...paths, '/tasks?search=1&filter[effort][gte]=3&sort=effort']) {
+      await page.goto(path);
+      await page.evaluate(OPEN_ALL);
+      await checkPage(t, page, path, VIEWS);
+    }
+    await page.goto(`/tasks/${task}`);
+    await service.send('PATCH', `/tasks/${task}`, { body: { title: 'theirs' } });
+    await page.getByText('Edit', { exact: true }).click();
+    await page.getByLabel('title').fill('mine');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Stored now').waitFor();
+    await checkPage(t, page, 'conflict', VIEWS);
+    await page.goto('/tasks');
+    await page.getByText('New task').click();
+    await page.locator('#new-title').fill('x');
+    await page.locator('#new-state').selectOption('open');
+    await page.locator('#new-place').fill('{');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('alert').waitFor();
+    await checkPage(t, page, 'failures', VIEWS);
+  });
 
-    t.equal(await page.locator('#edit-notes').inputValue(), text.replaceAll('\r\n', '\n'), `string ${at}`);
-  }
-  await check('/tasks?limit=100');
-  await check('/events?limit=1000');
+  t.test('naughty strings add no element and run nothing', async (t) => {
+    const page = await openPage(t, service.url);
+    /** What the field of the notes has, if there is one. */
+    const check = async (path: string) => {
+      await page.goto(path);
+      const [hacked, elements, notes] = await page.evaluate<[unknown, number, string | undefined]>(
+        `[window.hacked, document.querySelectorAll("script,img,svg,iframe,base,meta[http-equiv],[onerror],[onfocus],[onload]").length,
+        document.querySelector("#edit-notes")?.value]`,
+      );
+      t.same([hacked, elements], [undefined, 0], path);
+      return notes;
+    };
+    for (const [at, text] of NAUGHTY.entries()) {
+      const body = { title: text.trim().slice(0, 120), state: 'open', notes: text, [text]: { [text]: text } };
+      const { json } = await service.send('POST', '/tasks', { body });
+      t.equal(await check(`/tasks/${json.id}`), text.replaceAll('\r\n', '\n'), `string ${at}`);
+    }
+    await check('/tasks?limit=100');
+    await check('/events?limit=1000');
+  });
 });

@@ -1,7 +1,7 @@
-import type { Test } from 'tap';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { declare } from '../support/collections.js';
 import { type TestService, testService } from '../support/service.js';
+import type { Test } from '../support/test.js';
 
 const TASK = {
   title: 'Task',

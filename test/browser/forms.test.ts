@@ -1,5 +1,5 @@
-import t from 'tap';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
 import { serviceWithTasks } from './collections.js';
 import { PageVisitor } from './visitor.js';
 
@@ -76,7 +76,7 @@ t.test('failures are shown beside the fields, with what was entered', async (t) 
   t.equal(second.status, 400);
   for (const field of ['title', 'state', 'count', 'code', 'place'])
     t.match(second.text, `id="new-${field}-error"`);
-  t.match(second.text, 'city must be string');
+  t.match(second.text, 'city must be of type string');
   t.match(second.text, '<option selected>none &#60;i&#62;</option>');
   t.match(second.text, />\na\r?\nb<\/textarea>/, 'what was entered is still there');
   t.equal((await service.send('GET', '/tasks?page=1')).json.meta.total, 0);
@@ -183,6 +183,9 @@ t.test('forms are accepted only from pages of this service, with their token', a
   t.equal((await service.send('GET', '/items')).json.meta.total, 0);
   t.equal((await submit({}, { origin: undefined })).status, 303, 'Sec-Fetch-Site alone');
   t.equal((await submit({}, { 'sec-fetch-site': undefined })).status, 303, 'Origin alone');
+  const plain = { 'sec-fetch-site': undefined, host: 'plinth.test:80' };
+  t.equal((await submit({}, { ...plain, origin: 'http://plinth.test' })).status, 303, 'the default port');
+  t.equal((await submit({}, { ...plain, origin: 'http://plinth.test:81' })).status, 403, 'another port');
 });
 
 t.test('a form stands for methods that the resource has, and for nothing else', async (t) => {

@@ -1,6 +1,6 @@
-import t from 'tap';
-import { until } from '../support/process.js';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 import { serviceWithTasks } from './collections.js';
 import { NAUGHTY } from './naughty.js';
 import { ACCEPT, linksOf, PageVisitor } from './visitor.js';
@@ -124,8 +124,10 @@ t.test('a record shows its references, its referring records and its history', a
   t.match(page.text, />updated<\/a>[\s\S]*version 2[\s\S]*>created<\/a>[\s\S]*version 1/);
   const event = linksOf(page.text).find((href) => href.startsWith('/events?after='));
   // Events are final when all transactions of the server that had begun before them have ended, other tests' too.
-  await until('its events are listed', async () =>
-    (await visitor.get(event!)).text.includes(`/items/${item.id}`),
+  await until(
+    'its events are listed',
+    async () => (await visitor.get(event!)).text,
+    (seen) => seen.includes(`/items/${item.id}`),
   );
 });
 

@@ -1,13 +1,15 @@
-import t from 'tap';
 import { setUserScopes } from '../../src/issuer/accounts.js';
 import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
-import { checkPage, closeBrowser, noBrowser, openPage } from './browser.js';
+import { noBrowser, openPage } from '../support/chromium.js';
+import { checkPage } from '../support/page-checks.js';
+import t, { type Test } from '../support/test.js';
 import { ACCEPT, linksOf, PageVisitor } from './visitor.js';
 
-t.teardown(closeBrowser);
+const VIEWS = [{ width: 320 }, { width: 1280 }];
+const { service, issuer, addUser } = await authorizationServer(t);
 
 /** Signs in from a page that refuses strangers. Returns the page to which the browser returns. */
-async function signIn(t: import('tap').Test, visitor: PageVisitor, path: string, email: string) {
+async function signIn(t: Test, visitor: PageVisitor, path: string, email: string) {
   const refused = await visitor.get(path);
   t.equal(refused.status, 401);
   const form = await visitor.get(linksOf(refused.text).find((href) => href.startsWith('/account?return='))!);
@@ -20,7 +22,7 @@ async function signIn(t: import('tap').Test, visitor: PageVisitor, path: string,
 }
 
 t.test('a user signs in, acts with its scopes, and signs out', async (t) => {
-  const { service, user } = await authorizationServer(t);
+  const user = await addUser('scopes@example.org');
   const visitor = new PageVisitor(service);
   const own = `/users/${user.id}`;
   const page = await signIn(t, visitor, own, user.email);
@@ -50,7 +52,7 @@ t.test('a user signs in, acts with its scopes, and signs out', async (t) => {
 });
 
 t.test('the cookie opens pages and submits forms, and nothing else', async (t) => {
-  const { service, user } = await authorizationServer(t);
+  const user = await addUser('cookie@example.org');
   await setUserScopes(service.db, user.id, ['admin']);
   const visitor = new PageVisitor(service);
   const page = await signIn(t, visitor, '/items', user.email);
@@ -118,7 +120,7 @@ t.test('the cookie opens pages and submits forms, and nothing else', async (t) =
 });
 
 t.test('a sign-in returns only to addresses of this service', async (t) => {
-  const { service, user } = await authorizationServer(t);
+  const user = await addUser('return@example.org');
   const visitor = new PageVisitor(service);
   await signIn(t, visitor, `/users/${user.id}`, user.email);
   for (const target of [
@@ -140,7 +142,7 @@ t.test('a sign-in returns only to addresses of this service', async (t) => {
 });
 
 t.test('a session of another user, one that has expired, and a wrong one', async (t) => {
-  const { service, user } = await authorizationServer(t);
+  const user = await addUser('session@example.org');
   const visitor = new PageVisitor(service);
   const own = `/users/${user.id}`;
   await signIn(t, visitor, own, user.email);
@@ -157,26 +159,25 @@ t.test('a session of another user, one that has expired, and a wrong one', async
   t.equal(await read(`plinth_browser=${id}`), 401);
 });
 
-for (const width of [320, 1280])
-  t.test(`${width} px: signing in and out in a browser`, { skip: noBrowser }, async (t) => {
-    const { issuer, user } = await authorizationServer(t);
-    const page = await openPage(t, issuer, width);
-    await page.goto(`/users/${user.id}`);
-    await checkPage(t, page, '401');
-    await page.getByRole('link', { name: 'Sign in' }).last().click();
-    await checkPage(t, page, 'sign-in');
-    await page.getByLabel('Email').fill(user.email);
-    await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await page.getByRole('heading', { name: 'Ann' }).waitFor();
-    await checkPage(t, page, 'own record');
-    await page.getByText('Edit', { exact: true }).click();
-    await page.locator('#edit-name').fill('Anna');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Saved.').waitFor();
-    await page.getByRole('link', { name: 'Account' }).click();
-    await checkPage(t, page, 'account');
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.goto(`/users/${user.id}`);
-    await page.getByRole('heading', { name: 'Unauthorized' }).waitFor();
-  });
+t.test('signing in and out in a browser', { skip: noBrowser }, async (t) => {
+  const user = await addUser('browser@example.org');
+  const page = await openPage(t, issuer, { width: 320 });
+  await page.goto(`/users/${user.id}`);
+  await checkPage(t, page, '401', VIEWS);
+  await page.getByRole('link', { name: 'Sign in' }).last().click();
+  await checkPage(t, page, 'sign-in', VIEWS);
+  await page.getByLabel('Email').fill(user.email);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.getByRole('heading', { name: 'Ann' }).waitFor();
+  await checkPage(t, page, 'own record', VIEWS);
+  await page.getByText('Edit', { exact: true }).click();
+  await page.locator('#edit-name').fill('Anna');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved.').waitFor();
+  await page.getByRole('link', { name: 'Account' }).click();
+  await checkPage(t, page, 'account', VIEWS);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.goto(`/users/${user.id}`);
+  await page.getByRole('heading', { name: 'Unauthorized' }).waitFor();
+});

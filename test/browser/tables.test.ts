@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import t from 'tap';
 import { htmlDocument, pageHeaders } from '../../src/browser/document.js';
 import { type HrefOf, listTable, recordTable } from '../../src/browser/record-table.js';
 import { html } from '../../src/formats/html.js';
 import type { JsonObject } from '../../src/json.js';
+import t from '../support/test.js';
 
 const HOSTILE = `</td><script>alert("1")</script>&amp;'x' onload=`;
 const ESCAPED =

@@ -1,5 +1,5 @@
-import type { Test } from 'tap';
 import type { ServiceResponse, TestService } from '../support/service.js';
+import type { Test } from '../support/test.js';
 
 const ENTITIES = /&#(\d+);/g;
 const unescaped = (text: string) =>
@@ -104,5 +104,6 @@ function fieldsOf(form: string): [string, string][] {
       unescaped(/<option[^>]* selected>([^<]*)</.exec(options!)?.[1] ?? ''),
     ],
   );
-  return [...inputs, ...areas, ...selects];
+  // Browsers submit line ends of names as those of values.
+  return [...inputs, ...areas, ...selects].map(([name, value]) => [name.replace(/\r?\n/g, '\r\n'), value]);
 }

@@ -1,6 +1,7 @@
 import postgres from 'postgres';
-import t from 'tap';
+import { stopwatch } from '../support/pause.js';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
 
 const WRITERS = 32;
 
@@ -18,18 +19,18 @@ t.test('shards move under writers: no record, version or event is lost', async (
   const records = new Map<string, Written>();
   const refused: number[] = [];
   let isMoved = false;
-  let last = performance.now();
+  let sinceLast = stopwatch();
   let longestMs = 0;
   let slowestMs = 0;
-  const confirm = (since: number) => {
-    longestMs = Math.max(longestMs, performance.now() - last);
-    last = performance.now();
-    slowestMs = Math.max(slowestMs, last - since);
+  const confirm = (elapsed: () => number) => {
+    longestMs = Math.max(longestMs, sinceLast());
+    sinceLast = stopwatch();
+    slowestMs = Math.max(slowestMs, elapsed());
   };
 
   async function write(writer: number): Promise<void> {
     for (let n = 0; !isMoved; n++) {
-      const since = performance.now();
+      const since = stopwatch();
       const created = await send('POST', '/items', { body: { name: `item ${writer} ${n}` } });
       if (created.status !== 201) {
         refused.push(created.status);
@@ -38,7 +39,7 @@ t.test('shards move under writers: no record, version or event is lost', async (
       confirm(since);
       const record: Written = { version: 1, isUncertain: false };
       records.set(created.json.id, record);
-      const patchedSince = performance.now();
+      const patchedSince = stopwatch();
       const patched = await send('PATCH', `/items/${created.json.id}`, { body: { price: n } });
       if (patched.status === 200) {
         record.version = 2;

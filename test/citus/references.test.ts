@@ -1,7 +1,7 @@
-import t from 'tap';
 import { declare } from '../support/collections.js';
-import { until } from '../support/process.js';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 
 const ABSENT = '019b0000-0000-7000-8000-000000000009';
 const reference = (to: string, onDelete: string) => ({
@@ -72,10 +72,14 @@ t.test('children move with their parent, and what refers to a deleted record fol
     'free again',
   );
 
-  const events = await until('all events are published', async () => {
-    const { data } = (await send('GET', '/events?limit=1000')).json;
-    return data.length === 16 && data;
-  });
+  const events = await until(
+    'all events are published',
+    async () => {
+      const { data } = (await send('GET', '/events?limit=1000')).json;
+      return data;
+    },
+    (data) => data.length === 16,
+  );
   const last = events.slice(-7).map(({ type }: { type: string }) => type.replace(/^.*\.(\w+\.\w+)$/, '$1'));
   t.same(last.slice(0, 3).sort(), ['chapters.deleted', 'chapters.deleted', 'copies.updated']);
   t.same(last.slice(3), ['books.deleted', 'writers.deleted', 'books.created', 'chapters.created']);

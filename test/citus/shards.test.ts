@@ -1,5 +1,4 @@
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import { readKeysetQuery } from '../../src/collection/keyset-query.js';
 import { keysetSql } from '../../src/collection/keyset-sql.js';
 import { idsSql, pageSql } from '../../src/collection/query-sql.js';
@@ -8,6 +7,7 @@ import { readSql } from '../../src/db/sql-files.js';
 import { resourcesOf } from '../../src/declarations/load-declarations.js';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 /*
  * Which shards the statements of requests read and write: Citus reports each command that it sends to a node. A statement
@@ -138,7 +138,7 @@ t.test(
     const conditions = [
       { field: 'price', column: items.columns.get('price')!, operator: 'gt', values: ['1'] },
     ] as const;
-    const selection = { sort: 'price', order: 'desc', search: '' } as const;
+    const selection = { sort: 'price', order: 'desc', search: [] } as const;
     const query = { conditions, sorts: undefined, fields: undefined, include: [], count: 'none' } as const;
     const statements = [
       pageSql(items, query, selection, { limit: 10, offset: 5 }),

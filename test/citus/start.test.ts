@@ -1,10 +1,10 @@
 import postgres from 'postgres';
-import t from 'tap';
 import { readConfig } from '../../src/config/config.js';
 import { migrate } from '../../src/db/migrate.js';
 import { openDatabase } from '../../src/db/open.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { testDatabase, testService } from '../support/service.js';
+import t from '../support/test.js';
 
 const start = (url: string, engine: string) =>
   openDatabase(readConfig({ DATABASE_URL: url, DATABASE_ENGINE: engine }), createLog('silent'));

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
 import { ALL_COMMANDS } from '../../src/cli/commands.js';
 import { plinth } from '../support/command.js';
+import t from '../support/test.js';
 
 t.jobs = 3;
 

@@ -1,10 +1,11 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import t from 'tap';
 import { plinth } from '../support/command.js';
 import { doctor, faultsOf, namesOf } from '../support/doctor.js';
+import { startProcess } from '../support/process.js';
 import { SERVER_URL, testDatabase, testService } from '../support/service.js';
+import t from '../support/test.js';
 
 t.jobs = 3;
 
@@ -105,6 +106,39 @@ t.test('a database without the extension for searches, which its role may not cr
   ]);
 });
 
+t.test(
+  'a role without its tables, with too few connections, and an extension that it does not find',
+  async (t) => {
+    const url = await testDatabase(t);
+    const admin = postgres(url, { max: 1, onnotice: () => undefined });
+    t.teardown(() => admin.end());
+    const name = `doctor_limited_${process.pid}`;
+    await admin.unsafe(`create role ${name} login password 'x' connection limit 9`);
+    t.teardown(() => admin.unsafe(`drop owned by ${name}; drop role ${name}`));
+    await admin.unsafe(`
+    grant all on schema public to ${name};
+    grant all on all tables in schema public to ${name};
+    grant all on all sequences in schema public to ${name};
+    create schema aside;
+    alter extension pg_trgm set schema aside;
+  `);
+    const limited = new URL(url);
+    [limited.username, limited.password] = [name, 'x'];
+    const expected = [
+      /tables belong to another role.*: .*events_\d.*items/,
+      /pg_trgm is in the schema aside, which is not in the search_path/,
+      new RegExp(`the role ${name} may have 9 connections \\(\\d+ now\\), and the service may open 15`),
+    ];
+    const { checks } = await doctor(t, { DATABASE_URL: String(limited) });
+    const faults = faultsOf(checks).filter((line) => line.startsWith('permissions problem'));
+    t.equal(faults.length, expected.length);
+    for (const [at, each] of expected.entries()) t.match(faults[at], each);
+    const service = startProcess(t, { DATABASE_URL: String(limited) });
+    await service.ready();
+    for (const each of expected) t.match(service.stdout(), each, 'the start reports it as well');
+  },
+);
+
 t.test('a database that is read-only', async (t) => {
   const url = await testDatabase(t);
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
@@ -140,7 +174,7 @@ t.test('tables that do not match, and records that violate a declaration', async
   t.equal((await plinth(t, ['migrate'], env)).code, 0);
   rmSync(join(folder, 'inks.json'));
   t.match(await planOf(), [
-    { status: 'warning', message: /^collections are no longer declared: 1 tables are left$/ },
+    { status: 'warning', message: /^2 steps complete a change of the declarations: / },
   ]);
 
   const input = '{"other": 1}\n';

@@ -3,27 +3,20 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import { authority, withoutOpenssl } from '../support/certificates.js';
+import { plinth, plinthProcess, startPlinth } from '../support/command.js';
 import { makeKey } from '../support/credentials.js';
-import { dataFolder, startNode, until } from '../support/process.js';
+import { dataFolder, until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
+import t from '../support/test.js';
 
 t.jobs = 3;
-
-const COMMAND = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
-
-async function plinth(t: Test, args: readonly string[], env: Record<string, string>, cwd?: string) {
-  const { ended, stdout, stderr } = startNode(t, [COMMAND, ...args], env, cwd);
-  return { code: await ended, out: stdout(), err: stderr() };
-}
 
 t.test('the start says what a new user needs to know, also about .env', async (t) => {
   const url = new URL(await testDatabase(t));
   const folder = t.testdir({ '.env': 'PORT=0\nLOG_LEVEL=warn\n', collections: {} });
-  const service = startNode(t, [COMMAND], { DATABASE_URL: String(url) }, folder);
+  const service = startPlinth(t, [], { DATABASE_URL: String(url) }, { cwd: folder });
   await service.ready();
   const database = url.pathname.slice(1);
   t.match(
@@ -34,7 +27,7 @@ t.test('the start says what a new user needs to know, also about .env', async (t
         ` {2}database +PostgreSQL on ${url.host}/${database}\\n` +
         ` {2}access +AUTH=none: every client may read and write everything; hosts: localhost\\n` +
         ` {2}settings +2 from \\.env\\n` +
-        ` {2}documentation +\\S.*\\n$`,
+        ` {2}documentation +http://127\\.0\\.0\\.1:\\d+/docs, http://127\\.0\\.0\\.1:\\d+/openapi\\.json\\n$`,
     ),
   );
   t.notMatch(service.stdout(), url.password);
@@ -52,7 +45,7 @@ t.test('a misspelled variable is named with the one that may be meant', async (t
     PORTAL: 'x',
     TERM: 'x',
   };
-  const service = startNode(t, [COMMAND], env);
+  const service = startPlinth(t, [], env);
   await service.ready();
   const warnings = service
     .stdout()
@@ -73,7 +66,7 @@ t.test('an invalid setting is shown', async (t) => {
     err: /^plinth: PORT must be an integer from 0 to 65535; it is `abc`\n$/,
   });
   t.match(
-    await plinth(t, ['serve'], {
+    await plinthProcess(t, ['serve'], {
       AUTH: 'none',
       BASIC_SCOPES: 'item:read',
       DATABASE_URL: await testDatabase(t),
@@ -89,7 +82,7 @@ t.test('a rejected login is called that, and a database that does not exist too'
   const url = new URL(await testDatabase(t));
   const none = new URL(url);
   none.pathname = '/none';
-  t.match(await plinth(t, ['serve'], { DATABASE_URL: String(none), PORT: '0' }), {
+  t.match(await plinthProcess(t, ['serve'], { DATABASE_URL: String(none), PORT: '0' }), {
     code: 69,
     err: /^plinth: database "none" does not exist: create it, or correct DATABASE_URL\n$/,
   });
@@ -99,7 +92,7 @@ t.test('a rejected login is called that, and a database that does not exist too'
   t.teardown(() => sql.unsafe(`drop role nologin_${process.pid}`));
   const stranger = new URL(url);
   stranger.username = `nologin_${process.pid}`;
-  const rejected = await plinth(t, ['serve'], { DATABASE_URL: String(stranger), PORT: '0' });
+  const rejected = await plinthProcess(t, ['serve'], { DATABASE_URL: String(stranger), PORT: '0' });
   t.match(rejected, { code: 69, err: /^plinth: the database rejects the login: [^\n]+ in DATABASE_URL\n$/ });
 });
 
@@ -110,7 +103,7 @@ t.test('a collection without its trigger stops the start with what is missing', 
     select tgname from pg_trigger where tgrelid = 'items'::regclass and not tgisinternal order by tgname limit 1`;
   await sql.unsafe(`drop trigger ${trigger!.tgname} on items`);
   await sql.end();
-  const { code, err } = await plinth(t, ['serve'], { DATABASE_URL: url, PORT: '0', MIGRATE: 'check' });
+  const { code, err } = await plinthProcess(t, ['serve'], { DATABASE_URL: url, PORT: '0', MIGRATE: 'check' });
   t.equal(code, 78);
   t.match(err, /items/);
   t.match(err, /trigger|attach_collection/);
@@ -118,14 +111,14 @@ t.test('a collection without its trigger stops the start with what is missing', 
 
 t.test('DATA_DIR: one line says what to do', async (t) => {
   for (const DATA_DIR of ['/proc/plinth', '/dev/null/data']) {
-    const { code, out, err } = await plinth(t, ['serve'], { DATA_DIR, PORT: '0' });
+    const { code, out, err } = await plinthProcess(t, ['serve'], { DATA_DIR, PORT: '0' });
     t.same([code, out], [69, ''], DATA_DIR);
     t.match(err, /^plinth: DATA_DIR \S+ cannot be written: [^\n]+; set DATA_DIR to a folder [^\n]+\n$/);
   }
   const folder = await dataFolder(t);
-  const service = startNode(t, [COMMAND], { DATA_DIR: folder, PORT: '0' });
+  const service = startPlinth(t, [], { DATA_DIR: folder, PORT: '0' });
   const url = await service.ready();
-  t.match(await plinth(t, ['serve'], { DATA_DIR: folder, PORT: '0' }), {
+  t.match(await plinthProcess(t, ['serve'], { DATA_DIR: folder, PORT: '0' }), {
     code: 69,
     err: /^plinth: DATA_DIR is in use: [^\n]+; stop it, or set another DATA_DIR\n$/,
   });
@@ -163,7 +156,7 @@ t.test('plinth webhooks listen subscribes, verifies, prints and unsubscribes', a
   const file = join(t.testdir({ key }), 'key');
   chmodSync(file, 0o600);
   const options = ['--port', '0', '--service', service.url, '--types', 'items.created', '--key-file', file];
-  const listener = startNode(t, [COMMAND, 'webhooks', 'listen', ...options], {});
+  const listener = startPlinth(t, ['webhooks', 'listen', ...options]);
   await listener.ready();
   const headers = { 'x-api-key': key };
   t.equal((await service.send('POST', '/items', { headers, body: { name: 'lamp' } })).status, 201);
@@ -182,4 +175,31 @@ t.test('plinth webhooks listen subscribes, verifies, prints and unsubscribes', a
   const { code, err } = await plinth(t, ['webhooks', 'listen', '--port', '0', '--service', strict.url], {});
   t.equal(code, 1);
   t.match(err, /\/url must be an https URL; WEBHOOK_INSECURE=on allows http/);
+});
+
+t.test('the start suggests a first user and a first client until there is one', async (t) => {
+  const env = {
+    DATABASE_URL: await testDatabase(t),
+    AUTH: 'bearer',
+    AUTH_SERVER: 'on',
+    PORT: '0',
+    PUBLIC_URL: 'http://localhost:1',
+  };
+  const said = async (workers: string) => {
+    const service = startPlinth(t, [], { ...env, WORKERS: workers });
+    await service.ready();
+    await until('the message is whole', () => service.stdout().includes('  sign in '));
+    service.child.kill('SIGTERM');
+    await service.ended;
+    return ['first user', 'first client', 'sign in'].filter((name) =>
+      service.stdout().includes(`  ${name} `),
+    );
+  };
+  t.same(await said('1'), ['first user', 'first client', 'sign in']);
+  const user = ['users', 'create', 'ann@example.org', '--name', 'Ann', '--password-stdin'];
+  t.match(await plinth(t, user, env, { input: 'correct horse battery\n' }), { code: 0 });
+  t.same(await said('2'), ['first client', 'sign in']);
+  const client = ['clients', 'create', '--name', 'a', '--redirect', 'http://127.0.0.1/callback'];
+  t.match(await plinth(t, client, env), { code: 0 });
+  t.same(await said('1'), ['sign in']);
 });

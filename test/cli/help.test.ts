@@ -1,7 +1,7 @@
-import t from 'tap';
 import { ALL_COMMANDS } from '../../src/cli/commands.js';
 import { EXITS } from '../../src/exit-error.js';
 import { plinth } from '../support/command.js';
+import t from '../support/test.js';
 
 t.jobs = 3;
 

@@ -1,8 +1,8 @@
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import type { Json } from '../../src/json.js';
 import { load } from '../support/load.js';
 import { testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 async function opened(t: Test) {
   const service = await testService(t);
@@ -26,14 +26,14 @@ t.test('references follow old ids to new ones, parents first, ids of any type', 
     ],
     users: [user(1, 'one'), user('k', 'word')],
   });
-  t.same(imported, [
+  t.match(imported, [
     { collection: 'users', stored: 2, refused: 0 },
     { collection: 'posts', stored: 3, refused: 2 },
   ]);
   t.equal(fault, undefined);
   t.same(refusals, [
-    'posts[3]/userId: USER_NOT_FOUND: No such user exists.',
-    "posts[4]/userId: must have required property 'userId'",
+    'posts[3]/userId: USER_NOT_FOUND: No such user exists. (value 9)',
+    'posts[4]/userId: is required',
   ]);
   const names = new Map(
     (await service.send('GET', '/users')).json.map((u: { id: string; name: string }) => [u.id, u.name]),
@@ -85,15 +85,15 @@ t.test('what HTTP would refuse is refused, and stops nothing else', async (t) =>
     {"name": "half \\ud800"}, {"name": "big", "x": "${'x'.repeat(2000)}"}, null, {"name": "", "price": "1"},
     {"name": "last", "__proto__": {"a": 1}, "constructor": 2, "id": 5, "_version": 9, "created_at": "then"}]`;
   const { imported, refusals } = await load(all, `{"items": ${text}}`, { recordLimit: 1000 });
-  t.same(imported, [{ collection: 'items', stored: 2, refused: 6 }]);
+  t.match(imported, [{ collection: 'items', stored: 2, refused: 6 }]);
   t.same(refusals, [
     'items[1]: must not be nested deeper than 32 levels',
     'items[2]/n/0: a number that does not fit a double: 1e400',
     'items[3]/name: must not contain a lone surrogate',
     'items[4]: PAYLOAD_TOO_LARGE: The body may have at most 1000 bytes.',
     'items[5]: must be an object',
-    'items[6]/name: must NOT have fewer than 1 characters',
-    'items[6]/price: must be number',
+    'items[6]/name: must not be empty (value "")',
+    'items[6]/price: must be of type number (value "1")',
   ]);
   const { text: response } = await service.send('GET', '/items?order=asc');
   t.match(response, /"__proto__":\{"a":1\},"constructor":2,/);
@@ -107,7 +107,9 @@ t.test('an email goes in once', async (t) => {
   const users = [user(1, 'ann'), { ...user(2, 'ann'), email: ' ANN@example.org ' }];
   t.match(await load(all, { users }, { strict: true }), {
     imported: [{ stored: 1, refused: 1 }],
-    refusals: ['users[1]/email: EMAIL_TAKEN: Another record has this email.'],
+    refusals: [
+      'users[1]/email: EMAIL_TAKEN: Another record has this email. (value " ANN@example.org ", record 2)',
+    ],
   });
   t.match(await load(all, { users }), { imported: [{ stored: 0, refused: 2 }] });
   t.equal((await service.send('GET', '/users')).json.length, 1);
@@ -118,7 +120,7 @@ t.test('strict: what comes before the first refusal is in, nothing after it', as
   const items = [{ name: 'a' }, { name: 'b' }, {}, { name: 'd' }, {}];
   const { imported, refusals } = await load(all, { items, posts: [{}] }, { strict: true });
   t.equal(refusals.length, 1);
-  t.same(imported, [{ collection: 'items', stored: 2, refused: 1 }]);
+  t.match(imported, [{ collection: 'items', stored: 2, refused: 1 }]);
   t.match((await service.send('GET', '/items?order=asc')).json, [{ name: 'a' }, { name: 'b' }]);
 });
 
@@ -131,7 +133,7 @@ t.test('an error that no record caused ends the load, and nothing of its batch i
     create trigger fail before insert on items for each row when (new.name = 'item 900') execute function fail()`);
   const records = Array.from({ length: 1000 }, (_, at) => ({ name: `item ${at}` }));
   const { imported, fault, refusals } = await load(all, { users: [user(1, 'ann')], items: records });
-  t.same(imported, [
+  t.match(imported, [
     { collection: 'users', stored: 1, refused: 0 },
     { collection: 'items', stored: 0, refused: 0 },
   ]);

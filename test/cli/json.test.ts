@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
 import { newSecret } from '../../src/webhooks/secret.js';
 import { signWebhook } from '../../src/webhooks/sign.js';
-import { COMMAND, documentOf, plinth } from '../support/command.js';
-import { startNode, until } from '../support/process.js';
+import { documentOf, plinth, startPlinth } from '../support/command.js';
+import { until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
+import t from '../support/test.js';
 
 t.jobs = 3;
 
@@ -28,12 +28,21 @@ t.test('keys, users, clients and issuer print documents', async (t) => {
     scopes: ['items:read'],
   });
 
+  t.same(await documentOf(t, ['users', 'passkeys', 'ann@example.org'], env), []);
+  t.same(await documentOf(t, ['users', 'remove-passkeys', 'ann@example.org'], env), { ...user, removed: 0 });
+
   const client = ['clients', 'create', '--name', 'job', '--confidential', '--scopes', 'items:read'];
   const created = await documentOf(t, client, env);
   t.match(created, { id: /\S/, secret: /\S/ });
   t.match(await documentOf(t, ['clients', 'list'], env), [{ id: created.id, name: 'job' }]);
+  t.match(await documentOf(t, ['clients', 'update', created.id, '--name', 'work'], env), { name: 'work' });
   t.same(await documentOf(t, ['clients', 'delete', created.id], env), { id: created.id });
-  t.match(await documentOf(t, ['issuer', 'rotate-keys'], env), { id: /\S/ });
+  t.match(await documentOf(t, ['issuer', 'rotate-keys'], env), {
+    keys: [
+      { alg: 'ES256', id: /\S/ },
+      { alg: 'RS256', id: /\S/ },
+    ],
+  });
 });
 
 t.test('import and export report what they moved', async (t) => {
@@ -104,7 +113,7 @@ t.test('collections and migrate describe declarations and steps', async (t) => {
 
 t.test('serve prints its address as a document', async (t) => {
   const env = { DATABASE_URL: await testDatabase(t), PORT: '0' };
-  const service = startNode(t, [COMMAND, 'serve', '--json'], env);
+  const service = startPlinth(t, ['serve', '--json'], env);
   await service.ready();
   service.child.kill('SIGINT');
   t.equal(await service.ended, 0);
@@ -114,7 +123,7 @@ t.test('serve prints its address as a document', async (t) => {
 t.test('webhooks listen prints a document for each message', async (t) => {
   const secret = newSecret();
   const options = ['webhooks', 'listen', '--port', '0', '--json'];
-  const listener = startNode(t, [COMMAND, ...options], { WEBHOOK_SECRET: secret });
+  const listener = startPlinth(t, options, { WEBHOOK_SECRET: secret });
   await listener.ready();
   const lines = () => listener.stdout().trim().split('\n');
   const { listening, service } = JSON.parse(lines()[0]!);

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
 import { parse } from 'yaml';
 import { documentOf, plinth } from '../support/command.js';
 import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 t.jobs = 3;
 

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
 import type { Order } from '../../src/cluster/messages.js';
 import { MetricsCollector } from '../../src/cluster/metrics-collector.js';
 import { startNode } from '../support/process.js';
+import t from '../support/test.js';
 
 const worker = (id: number, connected = true) => ({ id, isConnected: () => connected });
 

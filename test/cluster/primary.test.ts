@@ -3,21 +3,14 @@ import { copyFileSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import tls from 'node:tls';
-import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
 import { backOff } from '../../src/cluster/supervisor.js';
 import { authority, withoutOpenssl } from '../support/certificates.js';
-import { freePort } from '../support/free-port.js';
-import {
-  dataFolder,
-  isAlive,
-  type ServiceProcess,
-  serverPid,
-  startNode,
-  startProcess,
-  until,
-} from '../support/process.js';
+import { claimPort } from '../support/claimed-port.js';
+import { plinth } from '../support/command.js';
+import { dataFolder, isAlive, type ServiceProcess, serverPid, startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import { scrape } from '../telemetry/scraped.js';
 
 t.jobs = 2;
@@ -37,7 +30,10 @@ function workersOf({ child }: ServiceProcess): number[] {
 }
 
 async function start(t: Test, env: Record<string, string> = {}) {
-  const service = startProcess(t, { DATABASE_URL: await testDatabase(t), WORKERS: '3', ...env });
+  // Nothing but the test itself ends a request that it holds back.
+  const patience = { BODY_MIN_RATE: '0', REQUEST_TIMEOUT_MS: '3600000', SHUTDOWN_MS: '600000' };
+  const DATABASE_URL = await testDatabase(t);
+  const service = startProcess(t, { DATABASE_URL, WORKERS: '3', PORT: '0', ...patience, ...env });
   const url = await service.ready();
   return { service, url, pids: workersOf(service) };
 }
@@ -45,7 +41,11 @@ async function start(t: Test, env: Record<string, string> = {}) {
 const statusOf = async (url: string, path = '/users?limit=1') => (await send(url, 'GET', path)).status;
 
 const responds = (url: string) =>
-  until('it responds', async () => (await statusOf(url).catch(() => 0)) === 200);
+  until(
+    'it responds',
+    () => statusOf(url).catch(() => 0),
+    (seen) => seen === 200,
+  );
 
 interface Load {
   readonly responses: () => number;
@@ -128,7 +128,11 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(`${signal} under load: not one request fails`, async (t) => {
     const { service, url } = await start(t);
     const running = load(t, url, 24);
-    await until('the load runs', () => running.responses() > 200);
+    await until(
+      'the load runs',
+      () => running.responses(),
+      (seen) => seen > 200,
+    );
     service.child.kill(signal);
     await running.over;
     t.same(running.failures, []);
@@ -140,14 +144,22 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 t.test('a worker that is killed under load is replaced, and the others go on', async (t) => {
   const { service, url, pids } = await start(t);
   const running = load(t, url, 24);
-  await until('the load runs', () => running.responses() > 200);
+  await until(
+    'the load runs',
+    () => running.responses(),
+    (seen) => seen > 200,
+  );
   process.kill(pids[1]!, 'SIGKILL');
   await until('there are three again', () => {
     const now = workersOf(service);
     return now.length === 3 && !now.includes(pids[1]!);
   });
   const before = running.responses();
-  await until('the load goes on', () => running.responses() > before + 100);
+  await until(
+    'the load goes on',
+    () => running.responses(),
+    (seen) => seen > before + 100,
+  );
   running.stop();
   await running.over;
   t.ok(running.failures.length < 24, 'no more than what that worker had');
@@ -169,7 +181,11 @@ t.test('a worker that gets a signal to stop finishes what it has, and is replace
   const { service, url, pids } = await start(t);
   const requests = await Promise.all(pids.map(() => slowRequest(url)));
   for (const pid of pids) process.kill(pid, 'SIGTERM');
-  await until('others take new connections', () => workersOf(service).length >= 3);
+  await until(
+    'others take new connections',
+    () => workersOf(service).length,
+    (seen) => seen >= 3,
+  );
   requests[0]!.end();
   const [first] = await requests[0]!.received;
   first.resume();
@@ -182,7 +198,7 @@ t.test('waits before a worker is replaced are doubled, up to a bound', async (t)
 });
 
 t.test('a second signal ends it at once', async (t) => {
-  const { service, url, pids } = await start(t, { SHUTDOWN_MS: '600000' });
+  const { service, url, pids } = await start(t);
   await slowRequest(url);
   service.child.kill('SIGTERM');
   await until('it takes no more', () =>
@@ -207,7 +223,11 @@ t.test('workers whose primary is gone finish what they have, and end', async (t)
   const { service, url, pids } = await start(t);
   const { end, received } = await slowRequest(url);
   service.child.kill('SIGKILL');
-  await until('the idle ones end', () => pids.filter(isAlive).length === 1);
+  await until(
+    'the idle ones end',
+    () => pids.filter(isAlive).length,
+    (seen) => seen === 1,
+  );
   end();
   const [response] = await received;
   t.equal(response.statusCode, 201);
@@ -240,7 +260,7 @@ t.test('maintenance begins and ends for all, also for one that comes later', asy
 
 for (const own of [false, true])
   t.test(`a scrape counts what all workers did${own ? ', on METRICS_PORT too' : ''}`, async (t) => {
-    const port = own ? await freePort() : undefined;
+    const port = own ? await claimPort(t) : undefined;
     const { url } = await start(t, port === undefined ? {} : { METRICS_PORT: String(port) });
     // Each on a connection of its own: they are dealt out in turn.
     for (let n = 0; n < 9; n++) t.equal(await statusOf(url), 200);
@@ -286,7 +306,11 @@ t.test('connections beyond MAX_CONNECTIONS of every worker are closed', async (t
     socket.on('error', () => undefined).on('close', () => closed++);
     socket.resume().write(request);
   }
-  await until('five are closed', () => closed === 5);
+  await until(
+    'five are closed',
+    () => closed,
+    (seen) => seen === 5,
+  );
 });
 
 t.test('what prevents its start is reported once', async (t) => {
@@ -315,11 +339,10 @@ t.test('one embedded database for all, and keys beside it', async (t) => {
   const service = startProcess(t, { DATA_DIR, WORKERS: '2', AUTH: 'api-key' });
   const url = await service.ready();
   const pid = serverPid(DATA_DIR)!;
-  const cli = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
   const args = ['keys', 'create', '--label', 'a', '--subject', 'a', '--scopes', 'users:read,users:write'];
-  const made = startNode(t, [cli, ...args], { DATA_DIR, WORKERS: '2' });
-  t.equal(await made.ended, 0);
-  const headers = { 'x-api-key': /^key: {2}(\S+)$/m.exec(made.stdout())![1]! };
+  const made = await plinth(t, args, { DATA_DIR, WORKERS: '2' });
+  t.equal(made.code, 0);
+  const headers = { 'x-api-key': /^key: {2}(\S+)$/m.exec(made.out)![1]! };
   const created = await send(url, 'POST', '/users', { headers, body: { email: 'a@example.org', name: 'A' } });
   t.equal(created.status, 201);
   const path = `/users/${created.json.id}`;

@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import t from 'tap';
 import {
   documentHead,
   lastModified,
@@ -8,6 +7,7 @@ import {
   toRecord,
   withLastMember,
 } from '../../src/collection/document.js';
+import t from '../support/test.js';
 
 const ID = '01900000-0000-7000-8000-000000000001';
 const CREATED = '2026-01-01T00:00:00.000Z';

@@ -1,6 +1,6 @@
-import t from 'tap';
 import { readListQuery } from '../../src/collection/list-query.js';
 import { items, posts, users } from '../support/collections.js';
+import t from '../support/test.js';
 
 t.test('page and limit are read as parseInt does, and have an effective value for any text', async (t) => {
   const rows: [query: string, page: number, limit: number][] = [
@@ -78,14 +78,14 @@ t.test('sort, order and search have effective values, which links repeat', async
   ];
   for (const [query, sort, order, search, suffix] of rows) {
     const read = readListQuery(query, items);
-    t.same(read.selection, { sort, order, search }, query);
+    const texts = search === '' ? [] : [search];
+    t.same([read.selection, read.search], [{ sort, order, search: texts }, search], query);
     t.equal(read.suffix, suffix, query);
   }
 });
 
 t.test('a search is cut to 100 code points, and no character in two', async (t) => {
-  const searchOf = (text: string) =>
-    readListQuery(`search=${encodeURIComponent(text)}`, items).selection.search;
+  const searchOf = (text: string) => readListQuery(`search=${encodeURIComponent(text)}`, items).search;
   t.equal(searchOf('a'.repeat(101)), 'a'.repeat(100));
   t.equal(searchOf('😀'.repeat(100)), '😀'.repeat(100));
   t.equal(searchOf(`a${'😀'.repeat(100)}`), `a${'😀'.repeat(99)}`);
@@ -94,11 +94,11 @@ t.test('a search is cut to 100 code points, and no character in two', async (t) 
 
 t.test('a list that is not narrowed has its own order; a nested one has its parent', async (t) => {
   const query = 'sort=name&order=desc&search=x&page=2';
-  t.same(readListQuery(query, users).selection, { sort: 'created_at', order: 'asc', search: '' });
+  t.same(readListQuery(query, users).selection, { sort: 'created_at', order: 'asc', search: [] });
   t.same(readListQuery(query, posts, 'p').selection, {
     sort: 'created_at',
     order: 'asc',
-    search: '',
+    search: [],
     parent: 'p',
   });
 });

@@ -1,14 +1,15 @@
 import postgres from 'postgres';
-import t from 'tap';
-import { type ExtendedQuery, readExtended } from '../../src/collection/extended-query.js';
+import { type ExtendedQuery, readExtended, readSorts } from '../../src/collection/extended-query.js';
 import { cursorAt } from '../../src/collection/keyset.js';
 import { readKeysetQuery } from '../../src/collection/keyset-query.js';
 import { keysetSql } from '../../src/collection/keyset-sql.js';
 import { pageSql } from '../../src/collection/query-sql.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
+import { times } from '../support/thorough.js';
 
-const ROWS = 1_000_000;
+const ROWS = times(100_000, 1_000_000);
 
 const DECLARATION = {
   'books.json': {
@@ -35,7 +36,7 @@ interface Plan {
 
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
-t.test('every operator is served by an index, over a million records', async (t) => {
+t.test('every operator is served by an index, over many records', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATION), MIGRATE: 'auto' });
   const { resource } = service.collections.find((each) => each.resource.name === 'books')!;
   const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
@@ -55,8 +56,11 @@ t.test('every operator is served by an index, over a million records', async (t)
   await sql`set jit = off`;
   await sql`set plan_cache_mode = force_custom_plan`;
   const plan = async (query: string): Promise<Plan[]> => {
-    const extended: ExtendedQuery = readExtended(new URLSearchParams(query), resource)!;
-    const selection = { sort: 'created_at', order: 'asc', search: '' } as const;
+    const given = new URLSearchParams(query);
+    const sort = given.get('sort') ?? '';
+    const sorts = /^-|,/.test(sort) ? readSorts(sort.split(','), resource) : undefined;
+    const extended: ExtendedQuery = readExtended(given, resource, sorts)!;
+    const selection = { sort: 'created_at', order: 'asc', search: [] } as const;
     const { text, args } = pageSql(resource, extended, selection, { limit: 20, offset: 0 });
     const [row] = await sql.unsafe(`explain (format json) ${text}`, [...args]);
     return nodesOf((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan);

@@ -1,10 +1,10 @@
 import postgres from 'postgres';
-import t from 'tap';
 import { openReads } from '../../src/collection/reads.js';
 import { Statements } from '../../src/collection/sql-templates.js';
 import { connect, type Run } from '../../src/db/db.js';
 import { users } from '../support/collections.js';
 import { testDatabase } from '../support/service.js';
+import t from '../support/test.js';
 
 const idOf = (n: number) => `01900000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
 const [A, B, C, NONE] = [idOf(1), idOf(2), idOf(3), idOf(9)];

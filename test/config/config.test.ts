@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
-import t from 'tap';
 import { ConfigError, configWarnings, readConfig } from '../../src/config/config.js';
+import t from '../support/test.js';
 
 type Env = Record<string, string>;
 
@@ -145,6 +145,7 @@ const INTEGERS: Record<string, [number, number]> = {
   BODY_LIMIT: [1024, 104_857_600],
   DB_CONNECTIONS: [1, 100],
   DB_STREAMS: [1, 100],
+  DB_START_MS: [0, 86_400_000],
   DB_TIMEOUT_MS: [10, 600_000],
   REQUEST_TIMEOUT_MS: [100, 3_600_000],
   KEEP_ALIVE_MS: [0, 3_600_000],
@@ -158,6 +159,7 @@ const INTEGERS: Record<string, [number, number]> = {
   SHUTDOWN_DELAY_MS: [0, 600_000],
   JWT_SKEW: [0, 300],
   AUTH_FAILURES: [0, 1_000_000],
+  SIGN_INS_PER_ADDRESS: [0, 1_000_000],
   HSTS_MAX_AGE: [0, 3_153_600_000],
   EVENTS_RETENTION: [1, 3_153_600_000],
   EVENTS_STREAMS: [1, 1_000_000],
@@ -434,6 +436,9 @@ t.test('a Citus cluster is named by DATABASE_URL, and has no DATABASE_READ_URL',
   t.strictSame(faultsOf({ DATABASE_ENGINE: 'citus' }), ['DATABASE_ENGINE=citus needs DATABASE_URL']);
   t.strictSame(faultsOf({ ...cluster, DATABASE_READ_URL: 'postgres://r/d' }), [
     'DATABASE_READ_URL cannot be combined with DATABASE_ENGINE=citus',
+  ]);
+  t.strictSame(faultsOf({ ...cluster, COMPAT: 'json-server' }), [
+    'COMPAT=json-server cannot be combined with DATABASE_ENGINE=citus',
   ]);
   t.strictSame(faultsOf({ DATABASE_ENGINE: 'mysql' }), ['DATABASE_ENGINE must be `postgresql` or `citus`']);
 });

@@ -1,7 +1,7 @@
-import t from 'tap';
 import { createBatcher } from '../../src/db/batcher.js';
 import { createDbMetrics, sharing } from '../../src/telemetry/metrics.js';
-import { until } from '../support/process.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 
 const metrics = createDbMetrics();
 const shared = () => sharing(metrics, 'read', 'tests');
@@ -159,11 +159,19 @@ t.test('nobody gathers for a statement that takes long, or that failed', async (
   const first = [read('a'), read('b')];
   await ticks();
   const second = read('c');
-  await until('it is sent all the same', () => statements.length === 2);
+  await until(
+    'it is sent all the same',
+    () => statements.length,
+    (seen) => seen === 2,
+  );
   const third = read('d');
   statements[1]!.fail(new Error('lost'));
   await t.rejects(second, /lost/);
-  await until('so is the next', () => statements.length === 3);
+  await until(
+    'so is the next',
+    () => statements.length,
+    (seen) => seen === 3,
+  );
   for (const { respond } of statements) respond();
   t.same(await Promise.all([...first, third]), [{ id: 'a' }, { id: 'b' }, { id: 'd' }]);
 });

@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import { DatabaseError, isMigrated, migrate } from '../../src/db/migrate.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
+import { claimPort } from '../support/claimed-port.js';
 import { startProcess } from '../support/process.js';
 import { SERVER_URL, testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 const TIMEOUT_MS = 10_000;
 const FOLDER = new URL('migrations/', SQL_DIR);
@@ -225,11 +226,7 @@ t.test('a database that takes no tables is refused', async (t) => {
 });
 
 t.test('a database that cannot be reached is refused', async (t) => {
-  const closed = createServer().listen(0, '127.0.0.1');
-  await once(closed, 'listening');
-  const { port } = closed.address() as { port: number };
-  closed.close();
-  await once(closed, 'close');
+  const port = await claimPort(t);
   await isRefused(t, `postgres://u:p@127.0.0.1:${port}/d`, /cannot be reached: .*ECONNREFUSED/);
   await isRefused(t, `postgres://u:p@localhost:${port}/d`, /cannot be reached: .*ECONNREFUSED/);
   await isRefused(
@@ -249,7 +246,12 @@ t.test('a database that accepts and then says nothing is given up', async (t) =>
   t.teardown(() => silent.close());
   await once(silent, 'listening');
   const { port } = silent.address() as { port: number };
-  await isRefused(t, `postgres://u:p@127.0.0.1:${port}/d`, /cannot be reached: .*CONNECT_TIMEOUT/, 500);
+  await isRefused(
+    t,
+    `postgres://u:p@127.0.0.1:${port}/d`,
+    /cannot be reached: .*did not open a connection in time/,
+    500,
+  );
 });
 
 t.test('a database that is too old is refused before anything is made in it', async (t) => {
@@ -263,3 +265,37 @@ t.test('a database that is too old is refused before anything is made in it', as
   await isRefused(t, url, /^PostgreSQL 14 is too old: 15 or newer is needed$/);
   t.strictSame(await tables(sql), []);
 });
+
+t.test(
+  'an upgrade shortens the records of strangers, which earlier versions stored for 14 days',
+  async (t) => {
+    const { url, sql } = await emptyDatabase(t);
+    await migrate(url, TIMEOUT_MS);
+    const file = readFileSync(new URL('0051_records_of_strangers.sql', FOLDER), 'utf8');
+    await sql`drop index issuer_records_strangers`;
+    const [user] = await sql`
+    insert into users (id, updated_at, doc, email) values (gen_random_uuid(), now(), '{}', 'ann@example.org') returning id`;
+    const add = (model: string, minutes: number, owner: string | null) => sql`
+    insert into issuer_records (hash, model, payload, user_id, expires_at)
+    values (sha256(${`${model}${minutes}${owner}`}::text::bytea), ${model}, ${`${model} ${minutes}`}, ${owner}, now() + ${minutes} * interval '1 minute')`;
+    const day = 24 * 60;
+    for (const model of ['Session', 'Interaction', 'PushedAuthorizationRequest', 'DeviceCode', 'Grant'])
+      for (const minutes of [5, 14 * day]) await add(model, minutes, null);
+    await add('Session', 14 * day, user!.id);
+    await sql.unsafe(file);
+    const late = await sql`
+    select payload, user_id is null as stranger from issuer_records
+    where expires_at > now() + interval '16 minutes' order by payload`;
+    t.same(
+      late.map(({ payload, stranger }) => [payload, stranger]),
+      [
+        ['Grant 20160', true],
+        ['Session 20160', false],
+      ],
+    );
+    t.equal(
+      (await sql`select from issuer_records where expires_at < now() + interval '6 minutes'`).length,
+      5,
+    );
+  },
+);

@@ -1,12 +1,12 @@
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import { fill } from '../../bench/harness/data.js';
 import { Statements } from '../../src/collection/sql-templates.js';
 import { connect } from '../../src/db/db.js';
 import { BUCKET_ROWS, compact, uncompacted } from '../../src/db/row-counts.js';
 import { fill as fillText, readStatements } from '../../src/db/statements.js';
 import { items } from '../support/collections.js';
-import { testDatabase, testService } from '../support/service.js';
+import { freshService, testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 const STATEMENTS = new Statements(items, false);
 
@@ -44,7 +44,7 @@ const INSERT = `insert into items (id, updated_at, name, doc)
 t.test('totals and deep pages are exact while many write and the deltas are added up', async (t) => {
   const databaseUrl = await testDatabase(t);
   await fill(databaseUrl, 0, 2000);
-  const { send, db } = await testService(t, { DATABASE_URL: databaseUrl });
+  const { send, db } = await freshService(t, { DATABASE_URL: databaseUrl });
   const sql = postgres(databaseUrl, { max: 8, onnotice: () => undefined });
   t.teardown(() => sql.end());
   let writing = true;
@@ -91,7 +91,7 @@ t.test('totals and deep pages are exact while many write and the deltas are adde
 t.test('blocks grow with a list, and go with it', async (t) => {
   const databaseUrl = await testDatabase(t);
   await fill(databaseUrl, 0, 30_000);
-  const { send, db } = await testService(t, { DATABASE_URL: databaseUrl });
+  const { send, db } = await freshService(t, { DATABASE_URL: databaseUrl });
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const blocks = async () => {

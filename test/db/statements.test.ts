@@ -2,13 +2,13 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import type { ListKind } from '../../src/collection/list-orders.js';
 import { Statements } from '../../src/collection/sql-templates.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
 import { fill, readStatements } from '../../src/db/statements.js';
 import { RESOURCES } from '../support/collections.js';
 import { testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 function statementsOf(t: Test, text: string): ReadonlyMap<string, string> {
   const file = join(t.testdir(), 'some.sql');

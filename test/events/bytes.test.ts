@@ -1,13 +1,13 @@
-import t, { type Test } from 'tap';
 import { prune } from '../../src/db/maintenance.js';
-import { until } from '../support/process.js';
-import { RETENTION, testService } from '../support/service.js';
+import { freshService, RETENTION } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import { deliveriesOf, LOOPBACK, makeWebhook, testTarget } from '../webhooks/target.js';
 
 const MB = 1_000_000;
 
 /** The bytes of the events that have not expired, and of all that are stored. */
-async function bytesOf({ db }: { db: Awaited<ReturnType<typeof testService>>['db'] }) {
+async function bytesOf({ db }: { db: Awaited<ReturnType<typeof freshService>>['db'] }) {
   const [row] = await db.run(
     `select coalesce(sum(octet_length(data)), 0)::integer as stored,
       coalesce(sum(octet_length(data)) filter (where seq > (select floor from events_floor)), 0)::integer as retained
@@ -21,7 +21,7 @@ const retainedBytes = async (service: Parameters<typeof bytesOf>[0]) => (await b
 
 /** A service with a large item that ten small patches have changed. */
 async function patched(t: Test, env: Record<string, string> = {}) {
-  const service = await testService(t, env);
+  const service = await freshService(t, env);
   const { id } = (await service.send('POST', '/items', { body: { name: 'x', text: 'x'.repeat(0.95 * MB) } }))
     .json;
   const patch = async () => {
@@ -55,7 +55,11 @@ t.test('small patches of a large record stay within EVENTS_MAX_BYTES', async (t)
 t.test('a service enforces EVENTS_MAX_BYTES by itself', async (t) => {
   const service = await patched(t, { EVENTS_MAX_BYTES: '2000000' });
   await service.patch();
-  await until('the oldest are gone', async () => (await retainedBytes(service)) <= 2 * MB);
+  await until(
+    'the oldest are gone',
+    () => retainedBytes(service),
+    (seen) => seen <= 2 * MB,
+  );
 });
 
 t.test('pruning waits for webhooks, and beyond twice the limit drops events loudly', async (t) => {

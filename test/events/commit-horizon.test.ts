@@ -1,9 +1,10 @@
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import { CommitHorizon, type Snapshot } from '../../src/events/commit-horizon.js';
 import { CITUS_URL, touchOnCitus } from '../support/citus.js';
-import { startProcess, until } from '../support/process.js';
-import { send, testDatabase, testService } from '../support/service.js';
+import { startProcess } from '../support/process.js';
+import { freshService, send, testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import { follow } from './follow.js';
 
 const snapshot = (newest: number, xmin: number, next: number): Snapshot => ({
@@ -44,7 +45,7 @@ t.test('it never goes back', async (t) => {
 
 /** Creates, patches and deletes of items by SQL, as transactions that a test holds open. */
 async function setup(t: Test) {
-  const service = await testService(t);
+  const service = await freshService(t);
   const sql = postgres(service.databaseUrl, { max: 8, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const names = ['a', 'b'];
@@ -58,6 +59,11 @@ async function setup(t: Test) {
   return { service, sql, a, b, touch };
 }
 
+/** Leaves a transaction open while others go on: for so many statements. */
+async function linger(tx: postgres.Sql, statements: number): Promise<void> {
+  for (let count = 0; count < statements; count++) await tx`select 1`;
+}
+
 const allOf = async (
   url: string,
 ): Promise<{ subject: string; data: { _version: number }; sequence: string }[]> =>
@@ -68,7 +74,11 @@ t.test(
   async (t) => {
     const { service, sql, a, b, touch } = await setup(t);
     const stream = await follow(t, `${service.url}/events`);
-    await until('the creations are published', () => stream.messages.length === 2);
+    await until(
+      'the creations are published',
+      () => stream.messages,
+      ({ length }) => length === 2,
+    );
     const [late, early] = [await sql.reserve(), await sql.reserve()];
     // The later writer of `b` has begun first, and has the lower transaction number.
     await late`begin`;
@@ -84,7 +94,11 @@ t.test(
     await late`commit`;
     late.release();
     early.release();
-    await until('all is published', () => stream.messages.length === 15);
+    await until(
+      'all is published',
+      () => stream.messages,
+      ({ length }) => length === 15,
+    );
     const versions = (id: string) =>
       stream.messages
         .filter(({ data }) => data.subject === `/items/${id}`)
@@ -106,7 +120,11 @@ t.test(
 t.test('a transaction that runs is waited for although none with a higher number has ended', async (t) => {
   const { service, sql, a, b, touch } = await setup(t);
   const stream = await follow(t, `${service.url}/events`);
-  await until('the creations are published', () => stream.messages.length === 2);
+  await until(
+    'the creations are published',
+    () => stream.messages,
+    ({ length }) => length === 2,
+  );
   // The snapshot that shows what `low` wrote ends just below `high`.
   const [low, high] = [await sql.reserve(), await sql.reserve()];
   await low`begin`;
@@ -119,7 +137,11 @@ t.test('a transaction that runs is waited for although none with a higher number
   await high`commit`;
   low.release();
   high.release();
-  await until('all is published', () => stream.messages.length === 4);
+  await until(
+    'all is published',
+    () => stream.messages,
+    ({ length }) => length === 4,
+  );
   t.same(
     stream.messages.slice(2).map(({ data }) => data.subject),
     [`/items/${a}`, `/items/${b}`],
@@ -135,7 +157,11 @@ t.test('what is rolled back is never published, and delays no other event', asyn
   await service.send('POST', '/items', { body: { name: 'after' } });
   await doomed`rollback`;
   doomed.release();
-  await until('the rest is published', () => stream.messages.length === 3);
+  await until(
+    'the rest is published',
+    () => stream.messages,
+    ({ length }) => length === 3,
+  );
   t.same(
     stream.messages.map(({ event }) => event),
     ['items.created', 'items.created', 'items.created'],
@@ -158,9 +184,9 @@ t.test(
         const [one, two] = [ids[(number + count) % 5]!, ids[(number * 2 + count * 3) % 5]!].sort();
         await sql.begin(async (tx) => {
           await tx`select pg_current_xact_id()`;
-          if (number === 0) await tx`select pg_sleep(0.05)`;
+          if (number === 0) await linger(tx as never, 50);
           await touch(tx as never, one!);
-          if (number < 3) await tx`select pg_sleep(0.005)`;
+          if (number < 3) await linger(tx as never, 5);
           if (two !== one) await touch(tx as never, two!);
         });
       }
@@ -191,7 +217,11 @@ t.test(
     });
     await writing;
     for (const stream of streams) {
-      await until('all is published', () => stream.messages.length >= row!.count);
+      await until(
+        'all is published',
+        () => stream.messages,
+        ({ length }) => length >= row!.count,
+      );
       t.same(
         stream.messages.map(({ id }) => id),
         paged,
@@ -208,8 +238,12 @@ t.test(
 
 t.test('the horizon of a new process is that of the database', async (t) => {
   const databaseUrl = await testDatabase(t);
-  const first = await testService(t, { DATABASE_URL: databaseUrl });
+  const first = await freshService(t, { DATABASE_URL: databaseUrl });
   await first.send('POST', '/items', { body: { name: 'one' } });
-  const second = await testService(t, { DATABASE_URL: databaseUrl });
-  await until('it is read', async () => (await second.send('GET', '/events')).json.data.length === 1);
+  const second = await freshService(t, { DATABASE_URL: databaseUrl });
+  await until(
+    'it is read',
+    async () => (await second.send('GET', '/events')).json.data,
+    ({ length }) => length === 1,
+  );
 });

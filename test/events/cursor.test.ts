@@ -1,9 +1,9 @@
 import postgres from 'postgres';
-import t from 'tap';
 import { cursorIn, positionIn } from '../../src/events/cursor.js';
 import { positionText } from '../../src/events/position.js';
-import { until } from '../support/process.js';
-import { testService } from '../support/service.js';
+import { freshService } from '../support/service.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 import { follow } from './follow.js';
 
 const EPOCHS = [
@@ -31,7 +31,7 @@ t.test('a cursor names the epoch of its event, and is valid in the epochs that s
 
 /** What a client sees when the database of a running service loses its newest events, as a failover may. */
 t.test('events that are lost make cursors after them 410, and none that follow are skipped', async (t) => {
-  const service = await testService(t);
+  const service = await freshService(t);
   const { send, url } = service;
   const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
@@ -48,7 +48,11 @@ t.test('events that are lost make cursors after them 410, and none that follow a
   }
   const retained = cursors[1]!;
   const stream = await follow(t, `${url}/events?after=${retained}`);
-  await until('the stream has them', () => stream.messages.length === 2);
+  await until(
+    'the stream has them',
+    () => stream.messages,
+    ({ length }) => length === 2,
+  );
 
   const [last] = await sql`select seq from events order by seq offset 1 limit 1`;
   await sql.begin(async (sql) => {
@@ -60,7 +64,11 @@ t.test('events that are lost make cursors after them 410, and none that follow a
     await sql`select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid()`;
   });
-  await until('it writes again', async () => (await create('three')).status === 201);
+  await until(
+    'it writes again',
+    async () => (await create('three')).status,
+    (seen) => seen === 201,
+  );
   await until('the stream has ended', stream.isOver);
   for (const cursor of cursors.slice(2))
     t.match(await send('GET', `/events?after=${cursor}`), {
@@ -78,23 +86,35 @@ t.test('events that are lost make cursors after them 410, and none that follow a
   t.equal(sequence.slice(0, 11), cursors[2]!.slice(0, 11), 'the number is used again');
   t.not(sequence, cursors[2]);
   const more = await follow(t, `${url}/events`, { 'last-event-id': retained });
-  await until('a stream from an event that was retained has the new one', () => more.messages.length === 1);
+  await until(
+    'a stream from an event that was retained has the new one',
+    () => more.messages,
+    ({ length }) => length === 1,
+  );
 });
 
 t.test('a failover that loses nothing changes no cursor and ends no stream', async (t) => {
-  const service = await testService(t);
+  const service = await freshService(t);
   const { send, url } = service;
   const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   await send('POST', '/items', { body: { name: 'one' } });
   const stream = await follow(t, `${url}/events`);
-  await until('the stream has it', () => stream.messages.length === 1);
+  await until(
+    'the stream has it',
+    () => stream.messages,
+    ({ length }) => length === 1,
+  );
   await sql`update feed_epochs set history = 'of the server that failed'`;
   await sql`select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid()`;
   const create = async () => (await send('POST', '/items', { body: { name: 'two' } })).status === 201;
   await until('it writes again', create);
-  await until('the stream has it, too', () => stream.messages.length === 2);
+  await until(
+    'the stream has it, too',
+    () => stream.messages,
+    ({ length }) => length === 2,
+  );
   t.notOk(stream.isOver());
   const [one, two] = stream.messages.map(({ id }) => id) as [string, string];
   t.not(one.slice(12), two.slice(12));
@@ -102,7 +122,7 @@ t.test('a failover that loses nothing changes no cursor and ends no stream', asy
 });
 
 t.test('a session that was opened before a promotion begins the epoch when the feed is read', async (t) => {
-  const { send, databaseUrl } = await testService(t);
+  const { send, databaseUrl } = await freshService(t);
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const before = (await send('GET', '/events?after=now')).headers['events-cursor'] as string;

@@ -1,6 +1,6 @@
-import t, { type Test } from 'tap';
-import { until } from '../support/process.js';
 import { type TestService, testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 const create = async ({ send }: TestService, name: string) =>
   (await send('POST', '/items', { body: { name } })).json.id as string;
@@ -10,7 +10,11 @@ async function setup(t: Test) {
   const service = await testService(t);
   const ids: string[] = [];
   for (const name of ['one', 'two', 'three']) ids.push(await create(service, name));
-  await until('all can be read', async () => (await service.send('GET', '/events')).json.data.length === 3);
+  await until(
+    'all can be read',
+    async () => (await service.send('GET', '/events')).json.data,
+    ({ length }) => length === 3,
+  );
   return { ...service, service, ids };
 }
 
@@ -21,10 +25,11 @@ t.test('an event is a CloudEvents envelope with the record after the change', as
   const { json: user } = await send('POST', '/users', { body });
   await send('PATCH', `/users/${user.id}`, { body: { age: 7 } });
   await send('DELETE', `/users/${user.id}`);
-  const { json, headers } = await until('all can be read', async () => {
-    const response = await send('GET', '/api/v1/events');
-    return response.json.data.length === 3 && response;
-  });
+  const { json, headers } = await until(
+    'all can be read',
+    () => send('GET', '/api/v1/events'),
+    (response) => response.json.data.length === 3,
+  );
   t.equal(headers['content-type'], 'application/json');
   t.equal(headers['cache-control'], 'no-store');
   const [created, updated, deleted] = json.data;
@@ -77,7 +82,11 @@ t.test('types narrows, and the cursor passes what it leaves out', async (t) => {
   await send('POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
   const typesOf = async (types: string) =>
     (await send('GET', `/events?types=${types}`)).json.data.map(({ type }: { type: string }) => type);
-  await until('all can be read', async () => (await send('GET', '/events')).json.data.length === 5);
+  await until(
+    'all can be read',
+    async () => (await send('GET', '/events')).json.data,
+    ({ length }) => length === 5,
+  );
   t.same(await typesOf('items.deleted'), ['items.deleted']);
   t.same(await typesOf('users.*,items.deleted'), ['items.deleted', 'users.created']);
   t.same(await typesOf('posts.*'), []);
@@ -131,12 +140,16 @@ t.test('many large records come in several pages', async (t) => {
     await service.send('POST', '/items', { body: { name: `large ${count}`, note } });
   const sizes: number[] = [];
   let cursor = '';
-  await until('all is read', async () => {
-    const { json } = await service.send('GET', `/events?limit=1000${cursor && `&after=${cursor}`}`);
-    if (json.data.length > 0) sizes.push(json.data.length);
-    cursor = json.meta.cursor;
-    return sizes.reduce((sum, size) => sum + size, 0) === 6;
-  });
+  await until(
+    'all is read',
+    async () => {
+      const { json } = await service.send('GET', `/events?limit=1000${cursor && `&after=${cursor}`}`);
+      if (json.data.length > 0) sizes.push(json.data.length);
+      cursor = json.meta.cursor;
+      return sizes.reduce((sum, size) => sum + size, 0);
+    },
+    (seen) => seen === 6,
+  );
   t.ok(Math.max(...sizes) <= 3, 'no page is much larger than a megabyte');
 });
 

@@ -1,5 +1,5 @@
 import http, { type IncomingHttpHeaders } from 'node:http';
-import type { Test } from 'tap';
+import type { Test } from '../support/test.js';
 
 export interface Message {
   readonly id: string;

@@ -1,11 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import { WITH_TRIGGERS } from '../support/citus.js';
-import { startNode } from '../support/process.js';
-import { testDatabase, testService } from '../support/service.js';
+import { plinth } from '../support/command.js';
+import { freshService, testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 interface Written {
   readonly type: string;
@@ -26,7 +25,7 @@ async function written(t: Test, url: string): Promise<() => Promise<Written[]>> 
 const PATCHES = ['application/json', 'application/merge-patch+json', 'application/json-patch+json'];
 
 t.test('each create, replace, patch and delete leaves one event with the record after it', async (t) => {
-  const { send, databaseUrl } = await testService(t);
+  const { send, databaseUrl } = await freshService(t);
   const events = await written(t, databaseUrl);
   const body = { email: 'ann@example.org', name: 'Ann', password: 'correct horse' };
   const { json: user } = await send('POST', '/users', { body });
@@ -60,7 +59,7 @@ t.test('each create, replace, patch and delete leaves one event with the record 
 });
 
 t.test('writes that are refused leave none', async (t) => {
-  const { send, databaseUrl } = await testService(t);
+  const { send, databaseUrl } = await freshService(t);
   const events = await written(t, databaseUrl);
   const body = { email: 'ann@example.org', name: 'Ann' };
   const { json: user } = await send('POST', '/users', { body });
@@ -77,7 +76,7 @@ t.test('writes that are refused leave none', async (t) => {
 });
 
 t.test('writes that share a statement leave one each', async (t) => {
-  const { send, databaseUrl } = await testService(t);
+  const { send, databaseUrl } = await freshService(t);
   const events = await written(t, databaseUrl);
   const made = await Promise.all(
     Array.from({ length: 50 }, (_, n) => send('POST', '/items', { body: { name: `item ${n}` } })),
@@ -102,7 +101,7 @@ t.test('writes that share a statement leave one each', async (t) => {
 });
 
 t.test('what a delete takes with it leaves events too', async (t) => {
-  const { send, databaseUrl } = await testService(t);
+  const { send, databaseUrl } = await freshService(t);
   const events = await written(t, databaseUrl);
   const { json: user } = await send('POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
   const posts: string[] = [];
@@ -117,7 +116,7 @@ t.test('what a delete takes with it leaves events too', async (t) => {
 });
 
 t.test('a batch leaves the events of its operations, or none', async (t) => {
-  const { send, databaseUrl } = await testService(t);
+  const { send, databaseUrl } = await freshService(t);
   const events = await written(t, databaseUrl);
   const create = (name: string) => ({ method: 'POST', path: '/items', body: { name } });
   t.equal((await send('POST', '/batch', { body: [create('a'), create('b')] })).status, 200);
@@ -133,7 +132,7 @@ t.test('a batch leaves the events of its operations, or none', async (t) => {
 });
 
 t.test('a repeat under one Idempotency-Key leaves no second event', async (t) => {
-  const { send, databaseUrl } = await testService(t);
+  const { send, databaseUrl } = await freshService(t);
   const events = await written(t, databaseUrl);
   for (let time = 0; time < 3; time++)
     t.equal(
@@ -144,7 +143,7 @@ t.test('a repeat under one Idempotency-Key leaves no second event', async (t) =>
 });
 
 t.test('EVENTS=off writes none and has no feed', async (t) => {
-  const { send, databaseUrl } = await testService(t, { EVENTS: 'off' });
+  const { send, databaseUrl } = await freshService(t, { EVENTS: 'off' });
   const events = await written(t, databaseUrl);
   const { json: item } = await send('POST', '/items', { body: { name: 'quiet' } });
   await send('PATCH', `/items/${item.id}`, { body: { price: 1 } });
@@ -158,7 +157,7 @@ t.test('EVENTS=off writes none and has no feed', async (t) => {
 });
 
 t.test('changes by SQL of others leave events', WITH_TRIGGERS, async (t) => {
-  const { send, databaseUrl } = await testService(t);
+  const { send, databaseUrl } = await freshService(t);
   const events = await written(t, databaseUrl);
   await send('POST', '/items', { body: { name: 'one' } });
   const sql = postgres(databaseUrl, { max: 1 });
@@ -170,8 +169,6 @@ t.test('changes by SQL of others leave events', WITH_TRIGGERS, async (t) => {
   );
 });
 
-const IMPORT = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
-
 t.test('what is imported leaves events, unless they are off', async (t) => {
   const file = join(t.testdir(), 'items.json');
   writeFileSync(file, JSON.stringify({ items: [{ name: 'one' }, { name: 'two' }] }));
@@ -180,8 +177,8 @@ t.test('what is imported leaves events, unless they are off', async (t) => {
     ['off', 0],
   ] as const) {
     const databaseUrl = await testDatabase(t);
-    const run = startNode(t, [IMPORT, 'import', file], { DATABASE_URL: databaseUrl, EVENTS: setting });
-    t.equal(await run.ended, 0, run.stderr());
+    const { code, err } = await plinth(t, ['import', file], { DATABASE_URL: databaseUrl, EVENTS: setting });
+    t.equal(code, 0, err);
     t.equal((await (await written(t, databaseUrl))()).length, count);
   }
 });

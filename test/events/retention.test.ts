@@ -1,15 +1,18 @@
-import t, { type Test } from 'tap';
 import { prune } from '../../src/db/maintenance.js';
 import { WITH_TRIGGERS } from '../support/citus.js';
-import { until } from '../support/process.js';
-import { RETENTION, testService } from '../support/service.js';
+import { freshService, RETENTION } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import { follow } from './follow.js';
 
 const KEEP = { ...RETENTION, eventsRetentionSeconds: 1000, eventsMax: 1000 };
 
+const MANY_ITEMS = `insert into items (id, updated_at, doc, name)
+  select id, now(), '{"id":"' || id || '"}', 'n' from (select gen_random_uuid() as id from generate_series(1, 6000)) as new`;
+
 /** A service with ten items, and the cursors of their events. */
 async function setup(t: Test) {
-  const service = await testService(t);
+  const service = await freshService(t);
   for (let count = 0; count < 10; count++)
     await service.send('POST', '/items', { body: { name: `item ${count}` } });
   const events = await until('all can be read', async () => {
@@ -41,6 +44,27 @@ t.test(
   },
 );
 
+t.test(
+  'the link to the newest events leads to them, also when all that it was made for have expired',
+  async (t) => {
+    const { db, send } = await setup(t);
+    const headers = { accept: 'text/html' };
+    const page = await send('GET', '/events?types=items.*', { headers });
+    const [, href = ''] = /<a href="([^"]*)">newest</.exec(page.text) ?? [];
+    const link = href.replaceAll('&amp;', '&').replaceAll('&#38;', '&');
+    t.match((await send('GET', link, { headers })).text, /items\.created/);
+    await db.run("update events set time = now() - interval '1 year'", []);
+    await prune(db, KEEP);
+    t.match(await send('GET', link, { headers }), { status: 200, text: /No events/ });
+    await send('POST', '/items', { body: { name: 'new' } });
+    await until(
+      'the new event is there',
+      async () => (await send('GET', link, { headers })).text,
+      (text) => text.includes('items.created'),
+    );
+  },
+);
+
 t.test('the newest so many are retained', async (t) => {
   const { db, cursors, left, send } = await setup(t);
   await prune(db, { ...KEEP, eventsMax: 3 });
@@ -56,10 +80,14 @@ t.test('a cursor before what was pruned is an error also when nothing is left', 
   t.equal((await send('GET', `/events?after=${cursors[8]}`)).status, 410);
   t.equal((await send('GET', `/events?after=${cursors[9]}`)).status, 200);
   await send('POST', '/items', { body: { name: 'new' } });
-  await until('it is read', async () => {
-    const { json } = await send('GET', `/events?after=${cursors[9]}`);
-    return json.data.length === 1;
-  });
+  await until(
+    'it is read',
+    async () => {
+      const { json } = await send('GET', `/events?after=${cursors[9]}`);
+      return json.data.length;
+    },
+    (seen) => seen === 1,
+  );
 });
 
 t.test('nothing beyond the horizon is pruned', async (t) => {
@@ -70,11 +98,7 @@ t.test('nothing beyond the horizon is pruned', async (t) => {
 
 t.test('pruning goes on batch after batch', WITH_TRIGGERS, async (t) => {
   const { db, left } = await setup(t);
-  await db.run(
-    `insert into items (id, updated_at, doc, name)
-      select id, now(), '{"id":"' || id || '"}', 'n' from (select gen_random_uuid() as id from generate_series(1, 6000)) as new`,
-    [],
-  );
+  await db.run(MANY_ITEMS, []);
   await prune(db, { ...KEEP, eventsMax: 5 });
   const [remaining] = await db.run(
     'select count(*)::integer as events from events, events_floor where seq > floor',
@@ -82,15 +106,52 @@ t.test('pruning goes on batch after batch', WITH_TRIGGERS, async (t) => {
   );
   t.equal(remaining!.events, 5);
   // They are final when all transactions of the server that had begun before them have ended, other tests' too.
-  await until('they can be read', async () => (await left()) === 5);
+  await until('they can be read', left, (seen) => seen === 5);
 });
 
 t.test('a stream whose events were pruned before they were sent ends', async (t) => {
   const { url, db, send } = await setup(t);
   const stream = await follow(t, `${url}/events?types=users.*`);
-  await until('it is live', () => stream.text() !== '');
+  await until(
+    'it is live',
+    () => stream.text(),
+    (seen) => seen !== '',
+  );
   // As a process sees it that was asleep while another one pruned.
   await db.run('update events_floor set floor = floor + 1000000', []);
   await send('POST', '/items', { body: { name: 'new' } });
   await until('it is over', () => stream.isOver());
 });
+
+t.test(
+  'without a cursor, events that expire while they are read are left out, and nothing is 410',
+  WITH_TRIGGERS,
+  async (t) => {
+    const { url, db, send } = await setup(t);
+    await db.run(MANY_ITEMS, []);
+    let isOver = false;
+    const expire = async () => {
+      while (!isOver)
+        await db.run(
+          'update events_floor set floor = least(floor + 1, (select max(seq) - 1 from events))',
+          [],
+        );
+    };
+    const expiring = expire();
+    const seen: number[] = [];
+    const poll = async () => {
+      for (let count = 0; count < 40; count++) seen.push((await send('GET', '/events?types=users.*')).status);
+    };
+    await Promise.all([poll(), poll(), poll(), poll()]);
+    const streams = await Promise.all(Array.from({ length: 40 }, () => follow(t, `${url}/events`)));
+    isOver = true;
+    await expiring;
+    t.same([...new Set(seen)], [200]);
+    await send('POST', '/items', { body: { name: 'new' } });
+    await until(
+      'each stream goes on',
+      () => streams.map(({ messages }) => messages.at(-1)?.data.data.name),
+      (names) => names.every((name) => name === 'new'),
+    );
+  },
+);

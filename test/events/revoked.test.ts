@@ -1,6 +1,5 @@
 import type http from 'node:http';
 import { text } from 'node:stream/consumers';
-import t, { type Test } from 'tap';
 import { CredentialWatch } from '../../src/auth/credentials/credential-watch.js';
 import { createCredential } from '../../src/auth/credentials/credentials.js';
 import type { Presented } from '../../src/auth/scheme.js';
@@ -8,11 +7,13 @@ import { bearer } from '../../src/auth/schemes/bearer.js';
 import { readConfig } from '../../src/config/config.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { makeKey } from '../support/credentials.js';
-import { AUDIENCE, claims, json, mockClock, sign, signingKey, testIssuer } from '../support/issuer.js';
+import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../support/issuer.js';
 import { SIGN_IN } from '../support/names.js';
-import { until } from '../support/process.js';
+import { mockClock } from '../support/pause.js';
 import { testProxy } from '../support/proxy.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import { type Followed, follow } from './follow.js';
 
 const EVENTS = '/events?after=now';
@@ -88,8 +89,10 @@ t.test('revocation is found when notifications are lost', async (t) => {
 t.test('a key that expires ends its streams, whatever the heartbeat', async (t) => {
   const { service, stream, other } = await setup(t);
   const { id, key } = await makeKey(service.db);
-  await service.db.run("update credentials set expires_at = now() + interval '1 second' where id = $1", [id]);
+  await service.db.run("update credentials set expires_at = now() + interval '1 hour' where id = $1", [id]);
   const open = await stream({ 'x-api-key': key });
+  t.equal(open.status, 200);
+  mockClock(t).ms += 3_601_000;
   await ends(t, open, other);
 });
 
@@ -135,12 +138,20 @@ t.test('a request that waits ends, and has nothing that came after the revocatio
   const { id, key } = await makeKey(service.db);
   const headers = { 'x-api-key': key, prefer: 'wait=60' };
   const waiting = service.send('GET', EVENTS, { headers });
-  await until('it waits', () => service.feed!.streams.size === 2);
+  await until(
+    'it waits',
+    () => service.feed!.streams.size,
+    (seen) => seen === 2,
+  );
   await service.send('DELETE', `/keys/${id}`, { headers: admin });
   const { status, json } = await waiting;
   t.equal(status, 200);
   t.same(json.data, []);
-  await until('its place is free', () => service.feed!.streams.size === 1);
+  await until(
+    'its place is free',
+    () => service.feed!.streams.size,
+    (seen) => seen === 1,
+  );
 });
 
 t.test('bearer tokens: `exp`', async (t) => {
@@ -148,10 +159,11 @@ t.test('bearer tokens: `exp`', async (t) => {
   const issuer = await testIssuer(t, key);
   const env = { AUTH: 'bearer, api-key', ISSUER: issuer.url, AUDIENCE };
   const { stream, other } = await setup(t, env);
-  const exp = Math.floor(Date.now() / 1000) + 2;
+  const exp = Math.floor(Date.now() / 1000) + 600;
   const token = await sign(key, claims(issuer.url, { exp, scope: 'admin' }));
   const open = await stream({ authorization: `Bearer ${token}` });
   t.equal(open.status, 200);
+  mockClock(t).ms += 660_000;
   await ends(t, open, other);
 });
 
@@ -179,12 +191,20 @@ t.test('introspected tokens: introspected again when the remembered response is 
   }
   away = true;
   clock.ms += 31_000;
-  await until('it has been away', () => issuer.requests.length >= 6);
+  await until(
+    'it has been away',
+    () => issuer.requests.length,
+    (seen) => seen >= 6,
+  );
   t.same(ended, [], 'nothing is known while the authorization server is away');
   away = false;
   responses.revoked = { active: false };
   responses.narrowed = { ...response, scope: 'items:read' };
-  await until('both have ended', () => ended.length === 2);
+  await until(
+    'both have ended',
+    () => ended,
+    ({ length }) => length === 2,
+  );
   t.same(new Set(ended), new Set(['revoked', 'narrowed']));
 });
 
@@ -234,7 +254,15 @@ t.test('an mTLS grant that is revoked is one of these', async (t) => {
   t.teardown(() => watch.close());
   await watch.watch(principal, () => invalid++);
   await watch.watch({ ...principal, expiresAt: 1 }, () => invalid++);
-  await until('the expired one is found', () => invalid === 1);
+  await until(
+    'the expired one is found',
+    () => invalid,
+    (seen) => seen === 1,
+  );
   await service.db.run('delete from credentials where id = $1', [id]);
-  await until('the revoked one is found', () => invalid === 2);
+  await until(
+    'the revoked one is found',
+    () => invalid,
+    (seen) => seen === 2,
+  );
 });

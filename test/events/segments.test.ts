@@ -1,9 +1,9 @@
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import { prune } from '../../src/db/maintenance.js';
 import { WITH_TRIGGERS } from '../support/citus.js';
-import { until } from '../support/process.js';
-import { RETENTION, type TestService, testService } from '../support/service.js';
+import { freshService, RETENTION, type TestService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 /** A segment has more than three events, six are retained. */
 const SMALL = { ...RETENTION, eventsMax: 6 };
@@ -14,7 +14,7 @@ interface Read {
 }
 
 async function setup(t: Test) {
-  const service = await testService(t);
+  const service = await freshService(t);
   const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   return { service, sql };
@@ -54,10 +54,14 @@ async function read({ send }: TestService, after = ''): Promise<Read> {
 
 /** The subjects of the feed once it has so many events. */
 const feedOf = (service: TestService, events: number) =>
-  until('all events are final', async () => {
-    const { subjects } = await read(service);
-    return subjects.length === events && subjects;
-  });
+  until(
+    'all events are final',
+    async () => {
+      const { subjects } = await read(service);
+      return subjects;
+    },
+    (subjects) => subjects.length === events,
+  );
 
 t.test(
   'expired events are truncated with their segment, and the feed is in order across segments',

@@ -1,18 +1,19 @@
 import net from 'node:net';
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import type { Config } from '../../src/config/config.js';
+import { heldResponseBytes } from '../../src/limits/response-memory.js';
 import { deleteItems } from '../support/citus.js';
-import { until } from '../support/process.js';
 import { testProxy } from '../support/proxy.js';
-import { type TestService, testDatabase, testService } from '../support/service.js';
+import { freshService, type TestService, testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import { follow } from './follow.js';
 
 const create = async ({ send }: TestService, name: string, more = {}) =>
   (await send('POST', '/items', { body: { name, ...more } })).json.id as string;
 
 async function setup(t: Test, env: Record<string, string> = {}, overrides: Partial<Config> = {}) {
-  const service = await testService(t, env, overrides);
+  const service = await freshService(t, env, overrides);
   return { service, follow: (path: string, headers = {}) => follow(t, service.url + path, headers) };
 }
 
@@ -24,7 +25,11 @@ t.test('a stream tells what was and what comes, each with its cursor as id', asy
   t.equal(stream.headers['content-type'], 'text/event-stream');
   t.equal(stream.headers['cache-control'], 'no-store');
   const second = await create(service, 'after');
-  await until('both are published', () => stream.messages.length === 2);
+  await until(
+    'both are published',
+    () => stream.messages,
+    ({ length }) => length === 2,
+  );
   t.match(stream.messages, [
     { event: 'items.created', data: { subject: `/items/${first}`, data: { name: 'before' } } },
     { event: 'items.created', data: { subject: `/items/${second}`, data: { name: 'after' } } },
@@ -33,16 +38,43 @@ t.test('a stream tells what was and what comes, each with its cursor as id', asy
   t.match(stream.text(), /^retry: \d+\n\n/);
 });
 
+t.test('what a reader has taken holds no memory, however long its stream lasts', async (t) => {
+  const warnings: string[] = [];
+  const note = ({ name }: Error) => void warnings.push(name);
+  process.on('warning', note);
+  t.teardown(() => process.off('warning', note));
+  const { service, follow } = await setup(t);
+  const stream = await follow('/events');
+  for (let count = 1; count <= 12; count++) {
+    await create(service, `item ${count}`);
+    await until(
+      'it arrives',
+      () => stream.messages,
+      ({ length }) => length === count,
+    );
+  }
+  await until('nothing is held', heldResponseBytes, (seen) => seen === 0);
+  t.same(warnings, [], 'no listener remains of an event that was sent');
+});
+
 t.test('Last-Event-ID resumes, also over an `after` that is repeated', async (t) => {
   const { service, follow } = await setup(t);
   for (const name of ['a', 'b', 'c']) await create(service, name);
   const whole = await follow('/events');
-  await until('all is published', () => whole.messages.length === 3);
+  await until(
+    'all is published',
+    () => whole.messages,
+    ({ length }) => length === 3,
+  );
   const ids = whole.messages.map(({ id }) => id);
   whole.leave();
   const resumed = await follow(`/events?after=${ids[0]}`, { 'last-event-id': ids[1] });
   await create(service, 'd');
-  await until('the rest is published', () => resumed.messages.length === 2);
+  await until(
+    'the rest is published',
+    () => resumed.messages,
+    ({ length }) => length === 2,
+  );
   t.same(
     resumed.messages.map(({ data }) => data.data.name),
     ['c', 'd'],
@@ -55,12 +87,20 @@ t.test('heartbeats keep a stream alive and its cursor up to date', async (t) => 
   const { service, follow } = await setup(t, {}, { eventsHeartbeatMs: 50 });
   const stream = await follow('/events?types=users.*');
   await create(service, 'not requested');
-  await until('its cursor has passed it', () => stream.lastId().slice(0, 11) > '00000000000');
+  await until(
+    'its cursor has passed it',
+    () => stream.lastId().slice(0, 11),
+    (seen) => seen > '00000000000',
+  );
   t.match(stream.text(), /\n:\nid: [0-9a-z]{11}-[0-9a-f]{6}\n\n/);
   t.same(stream.messages, []);
   const resumed = await follow('/events', { 'last-event-id': stream.lastId() });
   await create(service, 'next');
-  await until('the next is published', () => resumed.messages.length === 1);
+  await until(
+    'the next is published',
+    () => resumed.messages,
+    ({ length }) => length === 1,
+  );
   t.equal(resumed.messages[0]!.data.data.name, 'next');
 });
 
@@ -75,10 +115,22 @@ t.test('a reader that does not read is cut, and gets the rest when it comes agai
   // More than what sockets take between them.
   const COUNT = 40;
   for (let count = 0; count < COUNT; count++) await create(service, `large ${count}`, { note });
-  await until('the quick one has all', () => quick.messages.length === COUNT + 1);
-  await until('the slow one is cut', () => service.feed!.streams.size === 1);
+  await until(
+    'the quick one has all',
+    () => quick.messages,
+    ({ length }) => length === COUNT + 1,
+  );
+  await until(
+    'the slow one is cut',
+    () => service.feed!.streams.size,
+    (seen) => seen === 1,
+  );
   const resumed = await follow('/events', { 'last-event-id': slow.lastId() });
-  await until('it has the rest', () => resumed.messages.length === COUNT);
+  await until(
+    'it has the rest',
+    () => resumed.messages,
+    ({ length }) => length === COUNT,
+  );
   t.same(
     resumed.messages.map(({ data }) => data.data.name),
     Array.from({ length: COUNT }, (_, count) => `large ${count}`),
@@ -94,8 +146,16 @@ t.test('a reader that takes nothing between two heartbeats is cut', async (t) =>
   );
   t.teardown(() => socket.destroy());
   socket.pause();
-  await until('it is there', () => service.feed!.streams.size === 1);
-  await until('it is gone', () => service.feed!.streams.size === 0);
+  await until(
+    'it is there',
+    () => service.feed!.streams.size,
+    (seen) => seen === 1,
+  );
+  await until(
+    'it is gone',
+    () => service.feed!.streams.size,
+    (seen) => seen === 0,
+  );
 });
 
 t.test('places are bounded, and free again when a reader leaves', async (t) => {
@@ -106,18 +166,27 @@ t.test('places are bounded, and free again when a reader leaves', async (t) => {
     headers: { prefer: 'wait=60' },
     signal: controller.signal,
   }).catch(() => 'left');
-  await until('all are accepted', () => service.feed!.streams.size === 2);
+  await until(
+    'all are accepted',
+    () => service.feed!.streams.size,
+    (seen) => seen === 2,
+  );
   t.equal((await follow('/events')).status, 503);
   controller.abort();
   t.equal(await waiting, 'left');
-  const second = await until('one is free', async () => {
-    const next = await follow('/events');
-    return next.status === 200 && next;
-  });
+  const second = await until(
+    'one is free',
+    () => follow('/events'),
+    (next) => next.status === 200,
+  );
   t.equal((await service.send('GET', '/events')).status, 200, 'a client that does not wait needs none');
   stream.leave();
   second.leave();
-  await until('both are free', () => service.feed!.streams.size === 0);
+  await until(
+    'both are free',
+    () => service.feed!.streams.size,
+    (seen) => seen === 0,
+  );
 });
 
 t.test('a stream ends after its time, and with the service', async (t) => {
@@ -127,7 +196,11 @@ t.test('a stream ends after its time, and with the service', async (t) => {
   const { service, follow } = await setup(t);
   const last = await follow('/events');
   const waiting = service.send('GET', '/events?after=now', { headers: { prefer: 'wait=60' } });
-  await until('both are there', () => service.feed!.streams.size === 2);
+  await until(
+    'both are there',
+    () => service.feed!.streams.size,
+    (seen) => seen === 2,
+  );
   await service.feed!.close();
   await until('the stream is over', () => last.isOver());
   t.same((await waiting).json.data, []);
@@ -145,7 +218,11 @@ t.test('a hundred streams get one event', async (t) => {
   t.equal(listeners.length, 1, 'on one connection that listens');
   const id = await create(service, 'news');
   for (const stream of streams) {
-    await until('it is published', () => stream.messages.length === 1);
+    await until(
+      'it is published',
+      () => stream.messages,
+      ({ length }) => length === 1,
+    );
     t.equal(stream.messages[0]!.data.subject, `/items/${id}`);
   }
 });
@@ -153,31 +230,47 @@ t.test('a hundred streams get one event', async (t) => {
 t.test('what others write wakes a stream, by a message or by looking', async (t) => {
   const databaseUrl = await testDatabase(t);
   const [one, two] = [
-    await testService(t, { DATABASE_URL: databaseUrl }),
-    await testService(t, { DATABASE_URL: databaseUrl }),
+    await freshService(t, { DATABASE_URL: databaseUrl }),
+    await freshService(t, { DATABASE_URL: databaseUrl }),
   ];
   const stream = await follow(t, `${two.url}/events`);
   await create(one, 'by another process');
-  await until('it is published', () => stream.messages.length === 1);
+  await until(
+    'it is published',
+    () => stream.messages,
+    ({ length }) => length === 1,
+  );
   const sql = postgres(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   await deleteItems(sql);
-  await until('it is published', () => stream.messages.length === 2);
+  await until(
+    'it is published',
+    () => stream.messages,
+    ({ length }) => length === 2,
+  );
   t.equal(stream.messages[1]!.event, 'items.deleted');
 });
 
 t.test('a stream outlives the loss of the database, and misses nothing', async (t) => {
   const databaseUrl = await testDatabase(t);
   const proxy = await testProxy(t, databaseUrl);
-  const reader = await testService(t, { DATABASE_URL: proxy.url });
-  const writer = await testService(t, { DATABASE_URL: databaseUrl });
+  const reader = await freshService(t, { DATABASE_URL: proxy.url });
+  const writer = await freshService(t, { DATABASE_URL: databaseUrl });
   const stream = await follow(t, `${reader.url}/events`);
   await create(writer, 'before');
-  await until('it is published', () => stream.messages.length === 1);
+  await until(
+    'it is published',
+    () => stream.messages,
+    ({ length }) => length === 1,
+  );
   proxy.cut();
   for (let count = 0; count < 5; count++) await create(writer, `meanwhile ${count}`);
   await proxy.restore();
-  await until('all is published', () => stream.messages.length === 6);
+  await until(
+    'all is published',
+    () => stream.messages,
+    ({ length }) => length === 6,
+  );
   t.same(
     stream.messages.map(({ data }) => data.data.name),
     ['before', ...Array.from({ length: 5 }, (_, count) => `meanwhile ${count}`)],

@@ -1,7 +1,7 @@
 import postgres from 'postgres';
-import t from 'tap';
 import { readStatements } from '../../src/db/statements.js';
 import { testDatabase } from '../support/service.js';
+import t from '../support/test.js';
 
 const EVENTS = 40_000;
 /** Maximum events that one statement examines. */

@@ -2,9 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import t from 'tap';
-import { dataFolder, startProcess, until } from '../support/process.js';
+import { dataFolder, startProcess } from '../support/process.js';
 import { type ServiceResponse, send } from '../support/service.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 
 const SIZE = '192m';
 const NOTE = 'x'.repeat(200_000);
@@ -83,7 +84,11 @@ t.test('a full disk: 507 or 503, reads where it can, and writes when there is ro
   if (statuses.get(507)) t.equal(read.status, 200, 'a server that runs is read from');
 
   free();
-  await until('it writes again', async () => (await create('again')).status === 201);
+  await until(
+    'it writes again',
+    async () => (await create('again')).status,
+    (seen) => seen === 201,
+  );
   confirmed.add('again');
   const names = (await send(url, 'GET', '/items?sort=created_at')).json.map(
     ({ name }: { name: string }) => name,

@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { Test } from 'tap';
-import { freePort } from '../support/free-port.js';
-import { until } from '../support/process.js';
+import { claimPort } from '../support/claimed-port.js';
 import { send } from '../support/service.js';
+import type { Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 /** Why there is no haproxy here; undefined: there is. */
 export function missingHaproxy(): string | undefined {
@@ -18,15 +18,15 @@ export function missingHaproxy(): string | undefined {
 
 /** haproxy in front of services on `ports`, as operations.md has it; gives its URL. Ended when the test ends. */
 export async function testHaproxy(t: Test, ports: readonly number[]): Promise<string> {
-  const port = await freePort();
+  const port = await claimPort(t);
   const lines = [
     'defaults',
     '  mode http',
-    '  timeout connect 1s',
-    '  timeout client 10s',
-    '  timeout server 10s',
+    '  timeout connect 60s',
+    '  timeout client 60s',
+    '  timeout server 60s',
     '  option httpchk GET /readyz',
-    '  timeout check 2s',
+    '  timeout check 60s',
     '  default-server check inter 100ms fall 2 rise 1',
     '  retries 3',
     '  option redispatch',
@@ -52,9 +52,13 @@ export async function testHaproxy(t: Test, ports: readonly number[]): Promise<st
     await ended;
   });
   const url = `http://127.0.0.1:${port}`;
-  await until('haproxy has a service', async () => {
-    if (child.exitCode !== null) throw new Error(`haproxy ended: ${words}`);
-    return (await send(url, 'GET', '/healthz').catch(() => undefined))?.status === 200;
-  });
+  await until(
+    'haproxy has a service',
+    async () => {
+      if (child.exitCode !== null) throw new Error(`haproxy ended: ${words}`);
+      return (await send(url, 'GET', '/healthz').catch(() => undefined))?.status;
+    },
+    (seen) => seen === 200,
+  );
   return url;
 }

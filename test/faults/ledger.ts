@@ -1,14 +1,16 @@
 import http from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Test } from 'tap';
+import { pause, stopwatch } from '../support/pause.js';
 import { type ServiceResponse, send } from '../support/service.js';
+import type { Test } from '../support/test.js';
 
 /** What clients were sent, to be compared with what is there. */
 export interface Ledger {
   /** How often each status came; 0 stands for a request that got no response. */
   readonly statuses: Map<number, number>;
-  /** The longest that a response took, in milliseconds. */
+  /** The longest that a response took, in milliseconds, to be printed. */
   slowestMs: number;
+  /** How many of the requests that were in flight at the call are so now. */
+  inFlight(): () => number;
   /** What no client should ever see, each kind once. */
   readonly faults: Set<string>;
   /** Ends the load; resolves when every client is done. */
@@ -19,7 +21,7 @@ export interface Ledger {
 
 const CLIENTS = 16;
 const RECORDS = 4;
-/** What a client waits before it tries again; shorter than Retry-After says, so that nothing is missed. */
+/** The pause of a client before it tries again; shorter than Retry-After says, so that nothing is missed. */
 const AGAIN_MS = 20;
 
 /** What became of one value that a client has sent. */
@@ -42,6 +44,7 @@ export async function startLedger(
     const made = await send(base, 'POST', '/items', { body: { name: `record ${n}`, marks: [] } });
     records.push(`/items/${made.json.id}`);
   }
+  const inFlight = new Set<() => number>();
   let stopped = false;
   let abandoned = false;
   t.teardown(() => {
@@ -52,6 +55,10 @@ export async function startLedger(
   const ledger: Ledger = {
     statuses: new Map(),
     slowestMs: 0,
+    inFlight: () => {
+      const then = [...inFlight];
+      return () => then.filter((each) => inFlight.has(each)).length;
+    },
     faults: new Set(),
     stop: async () => {
       stopped = true;
@@ -68,18 +75,20 @@ export async function startLedger(
     headers: Record<string, string> = {},
     body?: unknown,
   ): Promise<RequestContext | undefined> {
-    const began = performance.now();
+    const elapsed = stopwatch();
+    inFlight.add(elapsed);
     const response = await request(agent, base, method, path, headers, body).catch((error: Error) => {
       ledger.faults.add(`${method}: ${error.message}`);
       return undefined;
     });
+    inFlight.delete(elapsed);
     const status = response?.status ?? 0;
     ledger.statuses.set(status, (ledger.statuses.get(status) ?? 0) + 1);
-    ledger.slowestMs = Math.max(ledger.slowestMs, performance.now() - began);
+    ledger.slowestMs = Math.max(ledger.slowestMs, elapsed());
     if (!response) return undefined;
     if (mayRefuse.includes(status)) {
       if (!response.retryAfter) ledger.faults.add(`${method}: ${status} without Retry-After`);
-      await sleep(AGAIN_MS);
+      await pause(AGAIN_MS);
     } else if (![200, 201, 409, 412].includes(status))
       ledger.faults.add(`${method}: ${status} ${response.text}`);
     return response;
@@ -98,7 +107,7 @@ export async function startLedger(
       if (response?.status === 201) return void created.set(name, 'confirmed');
       const again = !response || response.status === 409 || mayRefuse.includes(response.status);
       if (!again) return;
-      await sleep(AGAIN_MS);
+      await pause(AGAIN_MS);
     }
   }
 

@@ -2,15 +2,17 @@ import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { chown, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import type { Test } from 'tap';
 import { findBinaries } from '../../src/db/embedded/binaries.js';
 import { lastWordsOf, pickUser, spawnAs } from '../../src/db/embedded/cluster.js';
 import { startEmbedded } from '../../src/db/embedded/embedded.js';
-import { freePort } from '../support/free-port.js';
-import { dataFolder, isAlive, until } from '../support/process.js';
+import { authority, withoutOpenssl } from '../support/certificates.js';
+import { claimPort } from '../support/claimed-port.js';
+import { dataFolder, isAlive } from '../support/process.js';
+import type { Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 /** A PostgreSQL that bad things are done to. Its port stays the same. */
 export interface Victim {
@@ -28,20 +30,33 @@ export interface Victim {
   thaw(): void;
 }
 
-/** Makes a cluster in a folder of the test's, or in `folder`, and starts it. Ended when the test ends. */
+/** Whether services speak TLS with their database, for tests that run with both. */
+export const TRANSPORTS: readonly ('plain' | 'TLS')[] =
+  withoutOpenssl === false ? ['plain', 'TLS'] : ['plain'];
+
+/**
+ * Makes a cluster in a folder of the test's, or in `folder`, and starts it. Ended when the test ends. With TLS, it accepts
+ * no connection without, the URLs demand `verify-full`, and each session must show a certificate of its own; RULES has the
+ * exceptions.
+ */
 export async function testPostgres(
   t: Test,
-  settings: readonly string[] = [],
+  given: readonly string[] = [],
   folder?: string,
+  transport: 'plain' | 'TLS' = 'plain',
 ): Promise<Victim> {
   const dataDir = folder ?? (await dataFolder(t));
-  await (await startEmbedded({ dataDir, settings })).stop();
+  await (await startEmbedded({ dataDir, settings: given })).stop();
   const cluster = join(dataDir, 'postgres');
+  const tls = transport === 'TLS' ? await demandTls(t, dataDir, cluster) : undefined;
+  const settings = [...given, ...(tls?.settings ?? [])];
   const password = await readFile(join(cluster, 'plinth.password'), 'utf8');
   const binaries = await findBinaries();
   const runAs = await pickUser(dataDir, binaries);
-  const port = await freePort();
-  const url = `postgres://plinth:${password}@127.0.0.1:${port}/postgres`;
+  const port = await claimPort(t);
+  const urlOf = (database: string) =>
+    `postgres://plinth:${password}@127.0.0.1:${port}/${database}${tls?.parameters ?? ''}`;
+  const own = urlOf('postgres').split('?')[0]!;
   const base = ['-D', cluster, '-p', String(port), '-c', 'listen_addresses=127.0.0.1'];
   const more = ['unix_socket_directories=', ...settings].flatMap((setting) => ['-c', setting]);
   let child: ChildProcess | undefined;
@@ -53,7 +68,7 @@ export async function testPostgres(
     const started = child;
     await until('the database is started', () => {
       if (started.exitCode !== null) throw new Error(`PostgreSQL ended: ${words()}`);
-      return isResponding(url);
+      return isResponding(own, tls?.files);
     });
   };
   const end = async (signal: NodeJS.Signals): Promise<void> => {
@@ -74,13 +89,13 @@ export async function testPostgres(
     await end('SIGQUIT');
   });
   return {
-    url,
+    url: urlOf('postgres'),
     database: async () => {
       const name = `test_${randomBytes(6).toString('hex')}`;
-      const sql = postgres(url, { max: 1, onnotice: () => undefined });
+      const sql = postgres(own, { max: 1, onnotice: () => undefined, ssl: tls?.files ?? false });
       await sql.unsafe(`create database ${name}`);
       await sql.end();
-      return url.replace(/\/[^/]*$/, `/${name}`);
+      return urlOf(name);
     },
     start,
     stop: () => end('SIGINT'),
@@ -95,8 +110,57 @@ export async function testPostgres(
   };
 }
 
-async function isResponding(url: string): Promise<boolean> {
-  const sql = postgres(url, { max: 1, connect_timeout: 1, fetch_types: false, onnotice: () => undefined });
+/** Roles of a cluster with TLS that a test may create: one without TLS, and one without a certificate of its own. */
+export const [WITHOUT_TLS, WITHOUT_CERTIFICATE] = ['without_tls', 'without_certificate'];
+
+const RULES = [
+  `hostnossl all ${WITHOUT_TLS} &scram-sha-256`,
+  `hostssl all ${WITHOUT_TLS} &reject`,
+  `hostssl all ${WITHOUT_CERTIFICATE} &scram-sha-256`,
+  'hostssl all all &scram-sha-256 clientcert=verify-ca',
+];
+
+interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+  readonly rejectUnauthorized: false;
+}
+
+/** Makes a certificate for a cluster, which then accepts only TLS, and only clients of the same authority. */
+async function demandTls(t: Test, dataDir: string, cluster: string) {
+  const ca = authority(t);
+  const [server, client] = [ca.sign('server'), ca.sign('client')];
+  const [certFile, keyFile, caFile] = ['server.crt', 'server.key', 'ca.crt'].map((name) =>
+    join(cluster, name),
+  );
+  await Promise.all([
+    writeFile(certFile!, server.cert),
+    writeFile(keyFile!, server.key, { mode: 0o600 }),
+    writeFile(caFile!, ca.cert),
+    writeFile(
+      join(cluster, 'pg_hba.conf'),
+      `${RULES.map((rule) => rule.replace('&', '127.0.0.1/32 ')).join('\n')}\n`,
+    ),
+  ]);
+  const runAs = await pickUser(dataDir, await findBinaries());
+  if (runAs) for (const file of [certFile, keyFile, caFile]) await chown(file!, runAs.uid, runAs.gid);
+  // The driver would compare an address with the name localhost.
+  const files: TlsFiles = { cert: client.cert, key: client.key, rejectUnauthorized: false };
+  return {
+    files,
+    parameters: `?sslmode=verify-full&sslrootcert=${ca.certFile}&sslcert=${client.certFile}&sslkey=${client.keyFile}`,
+    settings: ['ssl=on', `ssl_cert_file=${certFile}`, `ssl_key_file=${keyFile}`, `ssl_ca_file=${caFile}`],
+  };
+}
+
+async function isResponding(url: string, tls: TlsFiles | undefined): Promise<boolean> {
+  const sql = postgres(url, {
+    max: 1,
+    connect_timeout: 1,
+    fetch_types: false,
+    onnotice: () => undefined,
+    ssl: tls ?? false,
+  });
   try {
     await sql`select 1`;
     return true;

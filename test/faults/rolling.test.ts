@@ -1,7 +1,8 @@
-import t from 'tap';
-import { freePort } from '../support/free-port.js';
-import { type ServiceProcess, startProcess, until } from '../support/process.js';
+import { claimPort } from '../support/claimed-port.js';
+import { type ServiceProcess, startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 import { missingHaproxy, testHaproxy } from './haproxy.js';
 import { startKeepAlive } from './keep-alive.js';
 
@@ -15,12 +16,14 @@ t.test(
   { skip },
   async (t) => {
     const databaseUrl = await testDatabase(t);
-    const ports = [await freePort(), await freePort()];
+    const ports = [await claimPort(t), await claimPort(t)];
     const start = async (port: number): Promise<ServiceProcess> => {
       const service = startProcess(t, {
         DATABASE_URL: databaseUrl,
         PORT: String(port),
-        SHUTDOWN_DELAY_MS: '500',
+        // In which haproxy sees it, also on a slow machine.
+        SHUTDOWN_DELAY_MS: '10000',
+        SHUTDOWN_MS: '600000',
       });
       await service.ready();
       return service;
@@ -30,7 +33,11 @@ t.test(
     const load = startKeepAlive([url], CLIENTS);
     const goesOn = (): Promise<unknown> => {
       const now = load.confirmed.size;
-      return until('the load goes on', () => load.confirmed.size > now + 300);
+      return until(
+        'the load goes on',
+        () => load.confirmed.size,
+        (seen) => seen > now + 300,
+      );
     };
     await goesOn();
     for (let round = 0; round < ROUNDS; round++) {
@@ -40,11 +47,15 @@ t.test(
         t.equal(services[at]!.stderr(), '');
         services[at] = await start(port);
         // haproxy has to have seen it, or there would be none for a moment.
-        await until('haproxy has both', async () => {
-          const pids = new Set<string>();
-          for (let n = 0; n < 8; n++) pids.add(await requestPrefix(url));
-          return pids.size === 2;
-        });
+        await until(
+          'haproxy has both',
+          async () => {
+            const pids = new Set<string>();
+            for (let n = 0; n < 8; n++) pids.add(await requestPrefix(url));
+            return pids.size;
+          },
+          (seen) => seen === 2,
+        );
         await goesOn();
       }
     }

@@ -1,5 +1,5 @@
-import t from 'tap';
 import { csv } from '../../src/formats/csv.js';
+import t from '../support/test.js';
 
 t.test('RFC 4180: quotes, commas and line ends', async (t) => {
   const record = {
@@ -22,6 +22,7 @@ t.test('a text that a spreadsheet would run is made harmless', async (t) => {
     '+1',
     '-1',
     '@SUM(A1)',
+    '|cmd',
     '\t=1',
     '\r=1',
     '\n=1',
@@ -34,6 +35,7 @@ t.test('a text that a spreadsheet would run is made harmless', async (t) => {
     const cell = csv({ a: text }).split('\r\n').slice(1, -1).join('\r\n');
     t.match(cell, /^"?'/, JSON.stringify(text));
   }
+  t.equal(csv({ a: 'x; |cmd' }), "a\r\nx; '|cmd\r\n", 'after another separator');
   t.match(csv({ '=cmd': 1 }), /^'=cmd\r\n/, 'in a name too');
   t.equal(csv({ a: -1 }), 'a\r\n-1\r\n', 'a number is a number');
   for (const text of ['a=1', "'=1", '1-1', 'a@b.c', '1+1'])

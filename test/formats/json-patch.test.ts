@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import t from 'tap';
 import { Problem } from '../../src/errors/problem.js';
 import { jsonPatch } from '../../src/formats/json-patch.js';
 import { clone, type Json } from '../../src/json.js';
+import t from '../support/test.js';
 
 const parse = (text: string) => JSON.parse(text) as Json;
 

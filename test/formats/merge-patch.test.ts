@@ -1,6 +1,6 @@
-import t from 'tap';
 import { assign, mergePatch } from '../../src/formats/merge-patch.js';
 import type { Json } from '../../src/json.js';
+import t from '../support/test.js';
 
 t.test('RFC 7396 appendix A', async (t) => {
   const rows: [original: string, patch: string, result: string][] = [

@@ -1,5 +1,5 @@
-import t from 'tap';
 import { bodyCoding, negotiateCoding, RESPONSE_CODINGS } from '../../src/http/content-coding.js';
+import t from '../support/test.js';
 
 const [PREFERRED] = RESPONSE_CODINGS;
 

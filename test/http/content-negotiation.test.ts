@@ -1,5 +1,5 @@
-import t from 'tap';
 import { acceptsProblemJson, negotiate } from '../../src/http/content-negotiation.js';
+import t from '../support/test.js';
 
 const OFFERS = ['application/json', 'text/html', 'text/csv'];
 

@@ -1,5 +1,5 @@
-import t from 'tap';
 import { preferredWait, prefersMinimal } from '../../src/http/prefer.js';
+import t from '../support/test.js';
 
 t.test('RFC 7240 section 4.2: return=minimal', async (t) => {
   const minimal: (string | string[])[] = [

@@ -1,6 +1,6 @@
-import t from 'tap';
 import { Problem } from '../../src/errors/problem.js';
 import { readJson, readRecords, requireStorable } from '../../src/http/strict-json.js';
+import t from '../support/test.js';
 
 function refusal(bytes: string | Buffer): { path: string; keyword: string } | undefined {
   return refusalOf(() => readJson(Buffer.from(bytes as string)));
@@ -165,8 +165,8 @@ t.test('numbers that a double cannot hold', async (t) => {
 });
 
 t.test('a long number is read in a time that grows no faster than its length', async (t) => {
-  const zeros = '0'.repeat(1_000_000);
-  const started = performance.now();
+  // Steps that grew with the square of so many digits would take hours: the test would not end.
+  const zeros = '0'.repeat(4_000_000);
   t.same(await refusalOfLong(`1${zeros}1`), { path: '', keyword: 'number' });
   t.same(await refusalOfLong(`0.1${zeros}1`), { path: '', keyword: 'number' });
   t.equal(await refusalOfLong(`0.1${zeros}`), undefined);
@@ -175,7 +175,6 @@ t.test('a long number is read in a time that grows no faster than its length', a
     refusalOf(() => readRecords(Buffer.from(`1${zeros}-`))),
     { path: '', keyword: 'json' },
   );
-  t.ok(performance.now() - started < 5000);
 });
 
 t.test('a file of records is read whole, with what is to be refused marked', async (t) => {

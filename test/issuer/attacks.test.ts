@@ -1,8 +1,8 @@
 import { decodeJwt, SignJWT, UnsecuredJWT } from 'jose';
 import * as client from 'openid-client';
-import t from 'tap';
 import { signingKey } from '../support/issuer.js';
-import { until } from '../support/process.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 import { authorizationServer, begin, consent, PASSWORD, signIn } from './authorization-server.js';
 import { Visitor } from './visitor.js';
 
@@ -50,7 +50,8 @@ t.test('a code is of one client, one verifier, one redirect URI and one use', as
   );
   await until(
     'the tokens of the first use end',
-    async () => (await server.service.send('GET', '/whoami', bearer(token))).status === 401,
+    async () => (await server.service.send('GET', '/whoami', bearer(token))).status,
+    (seen) => seen === 401,
   );
   await t.rejects(redeem(wrong.url, wrong.flow.verifier, 'another state'), 'another state');
 });

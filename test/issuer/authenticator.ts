@@ -40,8 +40,8 @@ export class Authenticator {
     });
   }
 
-  /** The response to a page's options for a sign-in. */
-  get(options: string, counter: number): string {
+  /** The response to a page's options for a sign-in; `userId` is what the authenticator stored with the passkey. */
+  get(options: string, counter: number, userId: string | undefined): string {
     const { challenge } = JSON.parse(options) as { challenge: string };
     const clientData = this.#clientData('webauthn.get', challenge);
     const data = this.#data(PRESENT, counter);
@@ -50,6 +50,7 @@ export class Authenticator {
       clientDataJSON: clientData.toString('base64url'),
       authenticatorData: data.toString('base64url'),
       signature: sign('sha256', signed, this.#keys.privateKey).toString('base64url'),
+      ...(userId === undefined ? {} : { userHandle: Buffer.from(userId).toString('base64url') }),
     });
   }
 

@@ -1,8 +1,8 @@
 import * as client from 'openid-client';
-import type { Test } from 'tap';
 import { type ClientFields, createClient } from '../../src/issuer/clients.js';
-import { freePort } from '../../src/process/listen.js';
+import { claimPort } from '../support/claimed-port.js';
 import { type TestService, testService } from '../support/service.js';
+import type { Test } from '../support/test.js';
 import { type Page, Visitor } from './visitor.js';
 
 export const PASSWORD = 'correct horse battery staple';
@@ -14,15 +14,24 @@ const CLIENT: ClientFields = {
   confidential: false,
   grantTypes: ['authorization_code', 'refresh_token'],
   redirectUris: ['http://127.0.0.1/callback'],
+  postLogoutRedirectUris: [],
+  idTokenAlgorithm: 'ES256',
   native: true,
   scopes: ['self', 'items:read'],
   tokenFormat: 'jwt',
 };
 
+export interface User {
+  readonly id: string;
+  readonly email: string;
+}
+
 export interface AuthorizationServer {
   readonly service: TestService;
   readonly issuer: string;
-  readonly user: { readonly id: string; readonly email: string };
+  readonly user: User;
+  /** A further user with the same password. */
+  readonly addUser: (email: string, name?: string) => Promise<User>;
   register(
     fields?: Partial<ClientFields>,
   ): Promise<{ readonly id: string; readonly config: client.Configuration }>;
@@ -33,35 +42,38 @@ export async function authorizationServer(
   t: Test,
   { host = '127.0.0.1', ...env }: Record<string, string> = {},
 ): Promise<AuthorizationServer> {
-  const { service, issuer } = await startOnFreePort(t, host, env);
+  const { service, issuer } = await startOnClaimedPort(t, host, env);
   const open = await testService(t, { DATABASE_URL: service.databaseUrl });
-  const email = 'ann@example.org';
-  const body = { email, name: 'Ann', password: PASSWORD };
-  const { json } = await open.send('POST', '/users', { body });
+  const addUser = async (email: string, name = 'Ann'): Promise<User> => {
+    const { json } = await open.send('POST', '/users', { body: { email, name, password: PASSWORD } });
+    return { id: json.id, email };
+  };
+  const user = await addUser('ann@example.org');
   const register = async (fields: Partial<ClientFields> = {}) => {
     const { client: stored, secret } = await createClient(service.db, { ...CLIENT, ...fields });
     const options = { execute: [client.allowInsecureRequests] };
     const config = await client.discovery(new URL(issuer), stored.id, secret, undefined, options);
     return { id: stored.id, config };
   };
-  return { service, issuer, user: { id: json.id, email }, register };
+  return { service, issuer, user, addUser, register };
 }
 
-const PORT_ATTEMPTS = 5;
-
-/** The issuer's name contains the port, so it is chosen first. Another process may take it before the service listens. */
-async function startOnFreePort(t: Test, host: string, env: Record<string, string>) {
-  for (let attempt = 1; ; attempt++) {
-    const port = await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' });
-    const issuer = `http://${host}:${port}`;
-    const settings = { AUTH: 'bearer', AUTH_SERVER: 'on', PORT: String(port), PUBLIC_URL: issuer };
-    try {
-      return { service: await testService(t, { ...settings, ...env }), issuer };
-    } catch (error) {
-      if (attempt === PORT_ATTEMPTS || !/already in use/.test(String(error))) throw error;
-    }
-  }
+/** The issuer's name contains the port, so it is chosen first. */
+async function startOnClaimedPort(t: Test, host: string, env: Record<string, string>) {
+  const port = await claimPort(t);
+  const issuer = `http://${host}:${port}`;
+  const settings = { AUTH: 'bearer', AUTH_SERVER: 'on', PORT: String(port), PUBLIC_URL: issuer };
+  return { service: await testService(t, { ...settings, ...env }), issuer };
 }
+
+/** Another process of the same service, with the same database. */
+export const secondProcess = (t: Test, { service, issuer }: AuthorizationServer): Promise<TestService> =>
+  testService(t, {
+    AUTH: 'bearer',
+    AUTH_SERVER: 'on',
+    PUBLIC_URL: issuer,
+    DATABASE_URL: service.databaseUrl,
+  });
 
 export interface Flow {
   readonly url: URL;

@@ -1,5 +1,5 @@
 import * as client from 'openid-client';
-import t from 'tap';
+import t from '../support/test.js';
 import { authorizationServer, begin, consent, PASSWORD, signIn } from './authorization-server.js';
 import { type Page, Visitor } from './visitor.js';
 

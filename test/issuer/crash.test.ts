@@ -1,7 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as client from 'openid-client';
-import t, { type Test } from 'tap';
+import { pause } from '../support/pause.js';
 import { startProcess } from '../support/process.js';
+import t, { type Test } from '../support/test.js';
+import { isThorough } from '../support/thorough.js';
 import { authorizationServer, consent, PASSWORD, REDIRECT } from './authorization-server.js';
 import { Visitor } from './visitor.js';
 
@@ -79,7 +80,7 @@ t.test('a flow goes on after kill -9 between any two of its steps', async (t) =>
 
 t.test('kill -9 during POST /token: a code gives at most one token', async (t) => {
   const { issuer, user, id, config, kill, restart } = await crashing(t);
-  for (const delay of [0, 2, 5, 9]) {
+  for (const delay of isThorough ? [0, 2, 5, 9] : [2]) {
     const verifier = client.randomPKCECodeVerifier();
     const url = client.buildAuthorizationUrl(config, {
       redirect_uri: REDIRECT,
@@ -97,7 +98,8 @@ t.test('kill -9 during POST /token: a code gives at most one token', async (t) =
     });
     const redeem = async () => (await fetch(`${issuer}/token`, { method: 'POST', body })).status;
     const first = redeem().catch(() => 0);
-    await sleep(delay);
+    // The kill may come at any moment of the request, so there is no state to wait for.
+    await pause(delay);
     kill();
     await restart();
     const statuses = [await first, await redeem(), await redeem()];

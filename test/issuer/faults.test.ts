@@ -1,9 +1,9 @@
 import * as client from 'openid-client';
-import t from 'tap';
 import { prune } from '../../src/db/maintenance.js';
-import { until } from '../support/process.js';
 import { testProxy } from '../support/proxy.js';
 import { RETENTION, testDatabase } from '../support/service.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 import { authorizationServer, begin, consent, signIn } from './authorization-server.js';
 
 t.jobs = 2;
@@ -25,10 +25,11 @@ t.test('without the database every endpoint is 503; afterwards a code is redeeme
   });
   const redeem = () => fetch(`${server.issuer}/token`, { method: 'POST', body });
   proxy.cut();
-  const refused = await until('the service notices', async () => {
-    const response = await redeem();
-    return response.status === 503 ? response : undefined;
-  });
+  const refused = await until(
+    'the service notices',
+    () => redeem(),
+    (response) => response.status === 503,
+  );
   t.ok(Number(refused.headers.get('retry-after')) >= 1);
   t.notMatch(await refused.text(), /access_token|ECONN|select|postgres/);
   const pages = [

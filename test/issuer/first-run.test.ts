@@ -1,23 +1,17 @@
-import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
-import { freePort } from '../../src/process/listen.js';
+import { claimPort } from '../support/claimed-port.js';
+import { plinth, startPlinth } from '../support/command.js';
 import { makeKey } from '../support/credentials.js';
-import { dataFolder, startNode, until } from '../support/process.js';
+import { dataFolder } from '../support/process.js';
 import { send, testService } from '../support/service.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 import { authorizationServer, PASSWORD, signIn } from './authorization-server.js';
 import { Visitor } from './visitor.js';
 
-const COMMAND = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
-
-async function plinth(t: Test, args: readonly string[], env: Record<string, string>, input = '') {
-  const { child, ended, stdout, stderr } = startNode(t, [COMMAND, ...args], env, undefined, input);
-  return { code: await ended, out: stdout(), err: stderr(), child };
-}
-
 t.test('from nothing to an authenticated request on the embedded database', async (t) => {
-  const port = String(await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' }));
+  const port = String(await claimPort(t));
   const env = { DATA_DIR: await dataFolder(t), PORT: port };
-  const service = startNode(t, [COMMAND], { ...env, AUTH: 'bearer', AUTH_SERVER: 'on' });
+  const service = startPlinth(t, [], { ...env, AUTH: 'bearer', AUTH_SERVER: 'on' });
   const url = await service.ready();
   t.match(service.stdout(), /plinth users create/);
   t.match(service.stdout(), /plinth clients create/);
@@ -26,7 +20,7 @@ t.test('from nothing to an authenticated request on the embedded database', asyn
     t,
     ['users', 'create', 'ann@example.org', '--name', 'Ann', '--scopes', 'items:write'],
     env,
-    `${PASSWORD}\n`,
+    { input: `${PASSWORD}\n` },
   );
   t.match(user, { code: 0, out: /^id: {2}\S{36}\n$/ }, user.err);
   const made = await plinth(
@@ -46,7 +40,7 @@ t.test('from nothing to an authenticated request on the embedded database', asyn
   const [, client = ''] = /^id: {6}(\S+)\n$/.exec(made.out) ?? [];
   t.match(client, /^\S{36}$/, made.err);
 
-  const login = startNode(t, [COMMAND, 'login', '--client', client, '--scope', 'openid items:write'], env);
+  const login = startPlinth(t, ['login', '--client', client, '--scope', 'openid items:write'], env);
   const address = await until(
     'it prints where to sign in',
     () => /^Open in a browser: (\S+)$/m.exec(login.stderr())?.[1],
@@ -67,7 +61,7 @@ t.test('from nothing to an authenticated request on the embedded database', asyn
     env,
   );
   const tv = /^id: {6}(\S+)$/m.exec(device.out)![1]!;
-  const other = startNode(t, [COMMAND, 'login', '--device', '--client', tv], env);
+  const other = startPlinth(t, ['login', '--device', '--client', tv], env);
   const [, code = ''] = await until(
     'it prints a code',
     () => /enter (\S+)$/m.exec(other.stderr()) ?? undefined,
@@ -98,13 +92,17 @@ t.test('from nothing to an authenticated request on the embedded database', asyn
   });
 
   const rotated = await plinth(t, ['issuer', 'rotate-keys', '--delay', '0'], env);
-  t.match(rotated, { code: 0, out: /^id: {2}\S+\n$/ });
+  t.match(rotated, { code: 0, out: /^ES256: {2}\S+\nRS256: {2}\S+\n$/ });
   t.equal(
     (await send(url, 'GET', '/items', { headers })).status,
     200,
     'a token of the former key stays valid',
   );
-  await until('the new key signs', async () => (await send(url, 'GET', '/jwks')).json.keys.length === 2);
+  await until(
+    'the new key signs',
+    async () => (await send(url, 'GET', '/jwks')).json.keys,
+    ({ length }) => length === 4,
+  );
   service.child.kill('SIGTERM');
   await service.ended;
 });
@@ -115,9 +113,11 @@ t.test('users and clients on the command line: what is wrong is one line', async
   const rows: [string[], string, number, RegExp][] = [
     [['users'], '', 64, /needs a subcommand/],
     [['users', 'create', 'a@example.org'], '', 64, /needs --name/],
-    [['users', 'create', 'a@example.org', '--name', 'A'], 'short\n', 1, /\/password must NOT have fewer/],
+    [['users', 'create', 'a@example.org', '--name', 'A'], 'short\n', 1, /\/password must have at least/],
     [['users', 'set-password', 'none@example.org'], `${PASSWORD}\n`, 1, /there is no user none@example\.org/],
     [['users', 'set-scopes', 'a@example.org', '--scopes', 'item:read'], '', 64, /`item:read` is not a scope/],
+    [['users', 'passkeys', 'none@example.org'], '', 1, /there is no user none@example\.org/],
+    [['users', 'remove-passkeys'], '', 64, /name one email/],
     [['clients'], '', 64, /needs a subcommand/],
     [['clients', 'create', '--name', 'x'], '', 1, /\/type must be confidential for client_credentials/],
     [
@@ -138,7 +138,7 @@ t.test('users and clients on the command line: what is wrong is one line', async
     [['issuer'], '', 64, /needs a subcommand: rotate-keys/],
   ];
   for (const [args, input, code, err] of rows)
-    t.match(await plinth(t, args, env, input), { code, err }, args.join(' '));
+    t.match(await plinth(t, args, env, { input }), { code, err }, args.join(' '));
 });
 
 t.test('clients are managed over HTTP too', async (t) => {

@@ -1,7 +1,9 @@
-import { existsSync } from 'node:fs';
 import * as client from 'openid-client';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import t, { type Test } from 'tap';
+import type { Page } from 'playwright-core';
+import { noBrowser, openPage } from '../support/chromium.js';
+import { checkForm } from '../support/page-checks.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import {
   type AuthorizationServer,
   authorizationServer,
@@ -10,20 +12,12 @@ import {
   REDIRECT,
 } from './authorization-server.js';
 
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
-const noBrowser = CHROMIUM === undefined && 'chromium is not installed';
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code';
+const VIEWS = [{ width: 320 }, { width: 1280 }];
 
-let browser: Browser | undefined;
-if (CHROMIUM !== undefined)
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
-t.teardown(() => browser?.close());
-
-/** A page of this width. The application that users return to shows the query that it received. */
-async function visit(t: Test, width: number): Promise<{ page: Page; returned: URL[] }> {
-  const context = await browser!.newContext({ viewport: { width, height: 640 } });
-  t.teardown(() => context.close());
-  const page = await context.newPage();
+/** A page of a narrow window. The application that users return to shows a page of its own. */
+async function visit(t: Test, { issuer }: AuthorizationServer): Promise<{ page: Page; returned: URL[] }> {
+  const page = await openPage(t, issuer, { width: 320, alsoRequests: [REDIRECT] });
   const returned: URL[] = [];
   await page.route(`${REDIRECT}**`, (route) => {
     returned.push(new URL(route.request().url()));
@@ -38,33 +32,21 @@ async function signIn(page: Page, { user }: AuthorizationServer, password = PASS
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
 
-/** What every page of this width must be. */
-async function checkLayout(t: Test, page: Page, name: string): Promise<void> {
-  const layout = await page.evaluate<{ overflow: number; unlabelled: number; language: string }>(`({
-    overflow: document.documentElement.scrollWidth - window.innerWidth,
-    unlabelled: [...document.querySelectorAll('input:not([type=hidden]):not([hidden])')]
-      .filter(({ labels }) => !labels?.length).length,
-    language: document.documentElement.lang,
-  })`);
-  t.ok(layout.overflow <= 0, `${name}: nothing is wider than the window`);
-  t.equal(layout.unlabelled, 0, `${name}: every field has a label`);
-  t.equal(layout.language, 'en');
-}
+t.test('pages in a browser', { skip: noBrowser }, async (t) => {
+  const server = await authorizationServer(t);
 
-for (const width of [320, 1280]) {
-  t.test(`${width} px: wrong password, sign-in, consent, and back`, { skip: noBrowser }, async (t) => {
-    const server = await authorizationServer(t);
+  t.test('wrong password, sign-in, consent, and back', async (t) => {
     const { config } = await server.register();
     const flow = await begin(server, config);
-    const { page, returned } = await visit(t, width);
+    const { page, returned } = await visit(t, server);
     await page.goto(String(flow.url));
-    await checkLayout(t, page, 'sign-in');
+    await checkForm(t, page, 'sign-in', VIEWS);
     await signIn(page, server, 'wrong');
     await page.getByRole('alert').getByText('The email or the password is wrong.').waitFor();
     t.equal(await page.getByLabel('Email').inputValue(), server.user.email, 'the email is still there');
     await signIn(page, server);
     await page.getByRole('button', { name: 'Allow' }).waitFor();
-    await checkLayout(t, page, 'consent');
+    await checkForm(t, page, 'consent', VIEWS);
     await page.getByRole('button', { name: 'Allow' }).click();
     await page.getByText('The application').waitFor();
     const issued = await client.authorizationCodeGrant(config, returned[0]!, {
@@ -82,11 +64,10 @@ for (const width of [320, 1280]) {
     t.equal(returned.length, 1, 'the back button gives no second code');
   });
 
-  t.test(`${width} px: denial, double submit, and an expired request`, { skip: noBrowser }, async (t) => {
-    const server = await authorizationServer(t);
+  t.test('denial, double submit, and an expired request', async (t) => {
     const { config } = await server.register();
     const denied = await begin(server, config);
-    const { page, returned } = await visit(t, width);
+    const { page, returned } = await visit(t, server);
     await page.goto(String(denied.url));
     await signIn(page, server);
     await page.getByRole('button', { name: 'Deny' }).click();
@@ -108,24 +89,50 @@ for (const width of [320, 1280]) {
     await server.service.db.run("delete from issuer_records where model = 'Interaction'", []);
     await page.getByRole('button', { name: 'Allow' }).click();
     await page.getByText('The request has expired. Start again from the application.').waitFor();
-    await checkLayout(t, page, 'error');
+    await checkForm(t, page, 'error', VIEWS);
   });
 
-  t.test(`${width} px: a device is connected with the keyboard alone`, { skip: noBrowser }, async (t) => {
-    const server = await authorizationServer(t);
+  t.test('a device with its code in the address', async (t) => {
+    const { config } = await server.register({ grantTypes: [DEVICE], redirectUris: [], native: false });
+    const device = await client.initiateDeviceAuthorization(config, { scope: 'openid self' });
+    const { page } = await visit(t, server);
+    await page.goto(device.verification_uri_complete!);
+    await page.getByText(device.user_code).waitFor();
+    t.match(await page.content(), /Continue only if your device shows this code/);
+  });
+
+  t.test('a code in a form (form_post) reaches the application', async (t) => {
+    const { config } = await server.register();
+    const flow = await begin(server, config, { response_mode: 'form_post' });
+    const { page } = await visit(t, server);
+    const posted = page.waitForRequest(
+      (request) => request.url() === REDIRECT && request.method() === 'POST',
+    );
+    await page.goto(String(flow.url));
+    await signIn(page, server);
+    await page.getByRole('button', { name: 'Allow' }).click();
+    t.match((await posted).postData(), /code=/);
+  });
+
+  t.test('a device is connected with the keyboard alone', async (t) => {
     const { config } = await server.register({ grantTypes: [DEVICE], redirectUris: [] });
     const device = await client.initiateDeviceAuthorization(config, { scope: 'openid self' });
-    const { page } = await visit(t, width);
+    const { page } = await visit(t, server);
     await page.goto(device.verification_uri);
-    await checkLayout(t, page, 'device entry');
+    await checkForm(t, page, 'device entry', VIEWS);
+    const code = page.getByLabel('The code that your device shows');
     await page.keyboard.press('Tab');
     await page.keyboard.type('WRON-GONE');
     await page.keyboard.press('Enter');
-    await page.getByRole('alert').waitFor();
-    await page.getByLabel('The code that your device shows').fill(device.user_code);
+    await until(
+      'the page refuses the code',
+      async () => [await page.getByRole('alert').count(), await page.locator('body').innerText()],
+      ([alerts]) => alerts === 1,
+    );
+    await code.fill(device.user_code);
     await page.keyboard.press('Enter');
     await page.getByText(device.user_code).waitFor();
-    await checkLayout(t, page, 'device confirmation');
+    await checkForm(t, page, 'device confirmation', VIEWS);
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.getByLabel('Email').waitFor();
@@ -138,22 +145,21 @@ for (const width of [320, 1280]) {
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.getByText('Device connected').waitFor();
-    await checkLayout(t, page, 'device connected');
+    await checkForm(t, page, 'device connected', VIEWS);
     const tokens = await client.pollDeviceAuthorizationGrant(config, { ...device, interval: 0.05 });
     t.ok(tokens.access_token);
   });
 
-  t.test(`${width} px: the account page`, { skip: noBrowser }, async (t) => {
-    const server = await authorizationServer(t);
-    const { page } = await visit(t, width);
+  t.test('the account page', async (t) => {
+    const { page } = await visit(t, server);
     await page.goto(`${server.issuer}/account`);
-    await checkLayout(t, page, 'sign-in to the account');
+    await checkForm(t, page, 'sign-in to the account', VIEWS);
     await signIn(page, server);
     await page.getByText(`Signed in as ${server.user.email}`).waitFor();
-    await checkLayout(t, page, 'account');
+    await checkForm(t, page, 'account', VIEWS);
     await server.service.db.run("delete from issuer_records where model = 'Session'", []);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByText('to your account').waitFor();
     t.match(await page.getByRole('alert').innerText(), /expired/, 'an expired session');
   });
-}
+});

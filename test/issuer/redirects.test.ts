@@ -1,4 +1,4 @@
-import t from 'tap';
+import t from '../support/test.js';
 import { authorizationServer, begin, REDIRECT } from './authorization-server.js';
 
 t.jobs = 2;

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import * as client from 'openid-client';
-import t from 'tap';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
 import {
   type AuthorizationServer,
   authorizationServer,
@@ -97,8 +97,10 @@ t.test('grants that are off, or not of the client', async (t) => {
 });
 
 t.test('codes and refresh tokens are redeemed once by two processes', async (t) => {
-  const server = await authorizationServer(t);
+  const strict = { REFRESH_REUSE_SECONDS: '0' };
+  const server = await authorizationServer(t, strict);
   const second = await testService(t, {
+    ...strict,
     AUTH: 'bearer',
     AUTH_SERVER: 'on',
     PUBLIC_URL: server.issuer,

@@ -10,6 +10,8 @@ export interface Page {
 export class Visitor {
   readonly #cookies = new Map<string, { readonly value: string; readonly path: string }>();
 
+  #follows = true;
+
   constructor(readonly origin: string) {}
 
   open(url: string): Promise<Page> {
@@ -26,6 +28,16 @@ export class Visitor {
     const hidden = [...page.text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"\s*\/?>/g)];
     const fields = { ...Object.fromEntries(hidden.map(([, name, value]) => [name!, value!])), ...filled };
     return this.#request(new URL(action, page.url), 'POST', new URLSearchParams(fields), headers);
+  }
+
+  /** Submits a form like `submit`, but does not follow the redirect: returns its address. */
+  async submitOnly(page: Page, filled: Readonly<Record<string, string>>): Promise<string> {
+    this.#follows = false;
+    try {
+      return (await this.submit(page, filled)).url;
+    } finally {
+      this.#follows = true;
+    }
   }
 
   /** Stores a cookie that someone else chose. */
@@ -63,7 +75,7 @@ export class Visitor {
       };
     await response.body?.cancel();
     const next = new URL(location, url);
-    if (next.origin === this.origin) return this.#request(next, 'GET');
+    if (this.#follows && next.origin === this.origin) return this.#request(next, 'GET');
     return { status: response.status, url: String(next), headers: response.headers, text: '' };
   }
 

@@ -1,6 +1,6 @@
-import t from 'tap';
 import type { Problem } from '../../src/errors/problem.js';
 import { ParseLimit } from '../../src/limits/parse-limit.js';
+import t from '../support/test.js';
 
 /** Enters a limit, and gives how many of those that wait have been admitted by now. */
 function entering(limit: ParseLimit) {

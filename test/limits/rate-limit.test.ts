@@ -1,13 +1,14 @@
 import { createHmac } from 'node:crypto';
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import type { Db } from '../../src/db/db.js';
 import { prune } from '../../src/db/maintenance.js';
 import { rateLimiter } from '../../src/limits/rate-limit.js';
 import { openSharedCounts } from '../../src/limits/shared-counters.js';
 import type { Log } from '../../src/telemetry/log.js';
+import { shiftClock, shiftedDatabase } from '../support/clock.js';
 import { testProxy } from '../support/proxy.js';
-import { RETENTION, type ServiceResponse, send, testDatabase, testService } from '../support/service.js';
+import { freshService, RETENTION, type ServiceResponse, send, testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 /** The longest window there is: it does not end while a test runs. */
 const LONG = 99_999;
@@ -38,7 +39,7 @@ t.test('a window lets its requests pass and begins anew at its end', async (t) =
 });
 
 t.test('without RATE_LIMIT no response has its fields', async (t) => {
-  const { url } = await testService(t);
+  const { url } = await freshService(t);
   for (const path of ['/items', '/nothing']) {
     const { headers } = await send(url, 'GET', path);
     t.notOk('ratelimit' in headers || 'ratelimit-policy' in headers);
@@ -46,7 +47,7 @@ t.test('without RATE_LIMIT no response has its fields', async (t) => {
 });
 
 t.test('every response has the fields and is counted, until they are all 429', async (t) => {
-  const { url } = await testService(t, { RATE_LIMIT: `10/${LONG}` });
+  const { url } = await freshService(t, { RATE_LIMIT: `10/${LONG}` });
   const { id } = (await send(url, 'POST', '/items', { body: { name: 'x' } })).json;
   const requests: [method: string, path: string, status: number, headers?: Record<string, string>][] = [
     ['GET', `/items/${id}`, 304, { 'if-none-match': '*' }],
@@ -96,7 +97,7 @@ function signedBy(subject: string, nonce: number): Record<string, string> {
 t.test(
   'a principal has its own count, wherever it comes from, and others the one of their address',
   async (t) => {
-    const { url } = await testService(t, {
+    const { url } = await freshService(t, {
       AUTH: 'signature',
       SIGNING_SECRETS: JSON.stringify(SECRETS),
       RATE_LIMIT: `3/${LONG}`,
@@ -131,7 +132,7 @@ t.test(
 );
 
 t.test('a refused request has done nothing, and its body is not waited for', async (t) => {
-  const { url, raw } = await testService(t, { RATE_LIMIT: `2/${LONG}` });
+  const { url, raw } = await freshService(t, { RATE_LIMIT: `2/${LONG}` });
   t.equal((await send(url, 'GET', '/items')).json.meta.total, 0);
   await send(url, 'GET', '/items');
   t.equal((await send(url, 'POST', '/items', { body: { name: 'x' } })).status, 429);
@@ -144,7 +145,7 @@ t.test('a refused request has done nothing, and its body is not waited for', asy
 t.test('two services share one limit through the database', async (t) => {
   const databaseUrl = await testDatabase(t);
   const env = { DATABASE_URL: databaseUrl, RATE_LIMIT: `6/${LONG}`, RATE_LIMIT_STORE: 'postgres' };
-  const [one, two] = [await testService(t, env), await testService(t, env)];
+  const [one, two] = [await freshService(t, env), await freshService(t, env)];
   const responses = await Promise.all(
     Array.from({ length: 20 }, (_, at) => send(at % 2 ? one.url : two.url, 'GET', '/nothing')),
   );
@@ -157,10 +158,30 @@ t.test('two services share one limit through the database', async (t) => {
   );
 });
 
+t.test('shared counts follow the clock of the database, forward and back', async (t) => {
+  const databaseUrl = await shiftedDatabase(t, 0);
+  const { url, db } = await freshService(t, {
+    DATABASE_URL: databaseUrl,
+    RATE_LIMIT: `3/${LONG}`,
+    RATE_LIMIT_STORE: 'postgres',
+  });
+  const next = async () => left(t, await send(url, 'GET', '/nothing'), 3);
+  t.equal(await next(), 2);
+  t.equal(await next(), 1);
+  await shiftClock(databaseUrl, 30 * 86_400);
+  t.equal(await next(), 2, 'the window is over');
+  await shiftClock(databaseUrl, 0);
+  t.equal(await next(), 2, 'a window that ends in a month is none');
+  t.equal(await next(), 1);
+  const failures = openSharedCounts(db, {} as Log)('failures', 60);
+  t.match(await failures.set('a', 9, 1_800_000), { count: 9, endsInMs: 1_800_000 });
+  t.match(await failures.add('a'), { count: 10 }, 'a wait of half an hour goes on');
+});
+
 t.test('while the database is away each service goes on counting for itself', async (t) => {
   const proxy = await testProxy(t, await testDatabase(t));
   const env = { DATABASE_URL: proxy.url, RATE_LIMIT: `4/${LONG}`, RATE_LIMIT_STORE: 'postgres' };
-  const { url } = await testService(t, env);
+  const { url } = await freshService(t, env);
   t.equal(left(t, await send(url, 'GET', '/nothing'), 4), 3);
   proxy.cut();
   for (const rest of [2, 1, 0]) {
@@ -180,7 +201,7 @@ t.test('a database that is away is tried now and then, and its absence logged on
   const run: Db['run'] = async () => {
     queries++;
     if (away) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
-    return [{ points: 7, expire: String(Date.now() + 60_000) }];
+    return [{ points: 7, ends_in: '60000' }];
   };
   const counts = openSharedCounts({ run } as Db, log, () => at)('requests', 60);
   for (let time = 0; time < 5; time++) t.equal(await counts.add('a'), undefined);
@@ -198,7 +219,7 @@ t.test('a database that is away is tried now and then, and its absence logged on
 });
 
 t.test('what is past its time is cleaned up', async (t) => {
-  const { db, databaseUrl } = await testService(t);
+  const { db, databaseUrl } = await freshService(t);
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   await sql`insert into limits select 'old' || n, 1, ${Date.now() - 120_000} from generate_series(1, 1500) n`;

@@ -1,8 +1,8 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Test } from 'tap';
 import type { JsonObject } from '../../src/json.js';
 import { noteError } from '../support/provoked-errors.js';
+import type { Test } from '../support/test.js';
 
 /** What a call returned: its value, which is also its text. */
 export interface Called {

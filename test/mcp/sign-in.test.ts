@@ -1,9 +1,9 @@
 import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import t from 'tap';
 import { authorizationServer, consent, REDIRECT } from '../issuer/authorization-server.js';
 import { Visitor } from '../issuer/visitor.js';
+import t from '../support/test.js';
 
 t.test('a client signs its user in by what the 401 says', async (t) => {
   const server = await authorizationServer(t, { MCP: 'on' });

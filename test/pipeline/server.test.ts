@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { STATUS_CODES } from 'node:http';
 import net from 'node:net';
-import t, { type Test } from 'tap';
 import { Problem } from '../../src/errors/problem.js';
 import { type Action, requiring } from '../../src/http/router.js';
 import { type TestService, testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 const HOST = 'Host: plinth.test\r\n';
 const JSON_BODY = `${HOST}Content-Type: application/json\r\n`;
@@ -565,7 +565,11 @@ t.test('HEAD has the header fields of GET and no body', async (t) => {
     const head = await client.next(true);
     t.equal(head.status, whole.status, says);
     t.ok(head.fields.has('content-length'), `${says}: Content-Length`);
-    const still = (wire: Wire) => [...wire.fields].filter(([name]) => name !== 'date');
+    const still = (wire: Wire) =>
+      [...wire.fields]
+        .filter(([name]) => name !== 'date')
+        // The cursor moves on when events become final.
+        .map(([name, value]) => [name, name === 'events-cursor' ? '' : value]);
     t.same(still(head), still(whole), says);
   }
   client.write(method('HEAD') + get('/nothing'));
@@ -650,7 +654,8 @@ t.test('a request that does not arrive in time: 408', async (t) => {
     await client.closed;
     t.equal(client.rest, '');
   }
-  t.same((await service.send('GET', '/users')).json, []);
+  const patient = await testService(t, { DATABASE_URL: service.databaseUrl });
+  t.same((await patient.send('GET', '/users')).json, []);
 });
 
 t.test('an error response that cannot be written becomes a 500', async (t) => {

@@ -1,11 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import { documentOf } from '../support/command.js';
 import { doctor, faultsOf } from '../support/doctor.js';
-import { type ServiceProcess, startProcess, until } from '../support/process.js';
+import { type ServiceProcess, startProcess } from '../support/process.js';
 import { send } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import { testTarget } from '../webhooks/target.js';
 import { type DebianCluster, debianCluster } from './debian.js';
 import { missingPrograms } from './programs.js';
@@ -89,7 +90,11 @@ const isItem = ({ type }: FeedEvent) => type.startsWith('items.');
 
 async function writeSome(t: Test, url: string, prefix: string): Promise<void> {
   const writers = startWriters(url, prefix);
-  await until('there are enough records', () => writers.done() > ENOUGH);
+  await until(
+    'there are enough records',
+    () => writers.done(),
+    (seen) => seen > ENOUGH,
+  );
   await writers.stop();
   t.same(writers.failed, []);
 }
@@ -212,15 +217,27 @@ t.test(
     const before = (await eventsAfter(first.url)).cursor;
 
     const writers = startWriters(first.url, 'during');
-    await until('there are writes', () => writers.done() > ENOUGH / 2);
+    await until(
+      'there are writes',
+      () => writers.done(),
+      (seen) => seen > ENOUGH / 2,
+    );
     const file = join(cluster.folder, 'plinth.dump');
     const commit = await changeItem(t, first.url, databaseUrl);
     const later = writers.done();
-    await until('there are events after the open one', () => writers.done() > later + CLIENTS);
+    await until(
+      'there are events after the open one',
+      () => writers.done(),
+      (seen) => seen > later + CLIENTS,
+    );
     const rows = await dumpSnapshot(cluster, databaseUrl, file);
     await commit();
     const now = writers.done();
-    await until('writes go on', () => writers.done() > now + ENOUGH);
+    await until(
+      'writes go on',
+      () => writers.done(),
+      (seen) => seen > now + ENOUGH,
+    );
     await writers.stop();
     t.same(writers.failed, []);
     const all = await eventsAfter(first.url);
@@ -296,11 +313,19 @@ t.test(
     const first = await startService(t, databaseUrl);
     const receivers = await startReceivers(t, first.url);
     const writers = startWriters(first.url, 'during');
-    await until('there are writes', () => writers.done() > ENOUGH / 2);
+    await until(
+      'there are writes',
+      () => writers.done(),
+      (seen) => seen > ENOUGH / 2,
+    );
     await pgbackrest('--type=full', 'backup');
     const before = (await eventsAfter(first.url)).cursor;
     const now = writers.done();
-    await until('writes go on', () => writers.done() > now + ENOUGH);
+    await until(
+      'writes go on',
+      () => writers.done(),
+      (seen) => seen > now + ENOUGH,
+    );
     await writers.stop();
     t.same(writers.failed, []);
 
@@ -317,10 +342,14 @@ t.test(
     await cluster.start(settings);
     for (const name of ['users', 'items', 'posts'])
       t.same((await rowsOf(databaseUrl)).get(name), rows.get(name), `${name} are as they were at the moment`);
-    await until('the service that was not stopped recovers', async () => {
-      const { status } = await send(first.url, 'GET', '/readyz');
-      return status === 200;
-    });
+    await until(
+      'the service that was not stopped recovers',
+      async () => {
+        const { status } = await send(first.url, 'GET', '/readyz');
+        return status;
+      },
+      (seen) => seen === 200,
+    );
     t.match(
       await eventsAfter(first.url, all.cursor),
       { status: 410 },

@@ -4,10 +4,11 @@ import { once } from 'node:events';
 import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import type { Test } from 'tap';
 import { lastWordsOf, pickUser, spawnAs } from '../../src/db/embedded/cluster.js';
-import { freePort } from '../support/free-port.js';
-import { dataFolder, until } from '../support/process.js';
+import { claimPort } from '../support/claimed-port.js';
+import { dataFolder } from '../support/process.js';
+import type { Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import { POSTGRES_BIN } from './programs.js';
 
 /** A cluster that was made and is run with Debian's programs. */
@@ -54,7 +55,7 @@ export async function debianCluster(t: Test): Promise<DebianCluster> {
   const passwordFile = join(folder, 'password');
   writeFileSync(passwordFile, password, { mode: 0o600 });
   for (const path of [folder, data, socket, passwordFile]) own(path);
-  const port = await freePort();
+  const port = await claimPort(t);
   const url = (database: string) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
 
   const run = async (program: string, args: readonly string[]): Promise<string> => {
@@ -99,7 +100,7 @@ export async function debianCluster(t: Test): Promise<DebianCluster> {
     stop: server.stop,
     standby: async (name, settings = []) => {
       const copy = join(folder, name);
-      const own = await freePort();
+      const own = await claimPort(t);
       const from = ['-h', socket, '-p', String(port), '-U', 'postgres'];
       await run('pg_basebackup', ['-D', copy, '-R', '-X', 'stream', '--checkpoint=fast', ...from]);
       const at = (database: string) => url(database).replace(`:${port}/`, `:${own}/`);

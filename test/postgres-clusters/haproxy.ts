@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Test } from 'tap';
-import { freePort } from '../support/free-port.js';
+import { claimPort } from '../support/claimed-port.js';
+import type { Test } from '../support/test.js';
 import type { Node } from './patroni.js';
 import { run } from './programs.js';
 
 /** haproxy in front of the primary, which it finds by Patroni's health check. Returns the database URL. */
 export async function testDatabaseProxy(t: Test, nodes: readonly Node[]): Promise<string> {
-  const port = await freePort();
+  const port = await claimPort(t);
   const lines = [
     'defaults',
     '  mode tcp',

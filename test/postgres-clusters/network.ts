@@ -1,4 +1,4 @@
-import type { Test } from 'tap';
+import type { Test } from '../support/test.js';
 import { finish } from './programs.js';
 
 /** Hosts of a network of their own: network namespaces on a bridge. */

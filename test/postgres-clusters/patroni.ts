@@ -1,8 +1,8 @@
 import { chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Test } from 'tap';
-import { until } from '../support/process.js';
+import type { Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import { type Host, killAll, testNetwork } from './network.js';
 import { finish, POSTGRES_BIN, type Running, run } from './programs.js';
 

@@ -1,10 +1,11 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { claimPort } from '../support/claimed-port.js';
 import { doctor, faultsOf } from '../support/doctor.js';
-import { freePort } from '../support/free-port.js';
-import { dataFolder, startProcess, until } from '../support/process.js';
+import { dataFolder, startProcess } from '../support/process.js';
 import { SERVER_URL, testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import { missingRoot, run } from './programs.js';
 
 const skip = missingRoot('pgbouncer');
@@ -18,7 +19,7 @@ async function testPooler(t: Test, mode: string, ignored: string): Promise<strin
   const folder = await dataFolder(t);
   chmodSync(folder, 0o755);
   const target = new URL(SERVER_URL);
-  const port = await freePort();
+  const port = await claimPort(t);
   const lines = [
     '[databases]',
     `* = host=${target.hostname} port=${target.port}`,
@@ -35,7 +36,11 @@ async function testPooler(t: Test, mode: string, ignored: string): Promise<strin
   writeFileSync(join(folder, 'users.txt'), `"${target.username}" "${target.password}"\n`);
   writeFileSync(join(folder, 'pgbouncer.ini'), lines.join('\n'));
   const pooler = run(t, ['pgbouncer', join(folder, 'pgbouncer.ini')], { user: 'postgres' });
-  await until('PgBouncer listens', () => /listening on/.test(pooler.output()));
+  await until(
+    'PgBouncer listens',
+    () => pooler.output(),
+    (seen) => /listening on/.test(seen),
+  );
   const url = new URL(await testDatabase(t));
   url.port = String(port);
   return url.href;

@@ -10,11 +10,28 @@ const PARTS = ['src', 'sql', 'collections', 'schema', 'package.json'];
 const git = (...args: string[]): string =>
   execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 
-/** The last commit without the newest migration; undefined: there is no history here. */
+/**
+ * The last commit without the newest migration whose migrations have not changed since: a database refuses changed ones.
+ * Undefined: there is no history here.
+ */
 export function previousCommit(): string | undefined {
+  let added = '';
   try {
-    const added = git('log', '-1', '--diff-filter=A', '--format=%H', '--', 'sql/migrations');
-    return git('rev-parse', '--verify', '--quiet', `${added}^`);
+    for (let path = 'sql/migrations'; ; ) {
+      added = git('log', '-1', '--diff-filter=A', '--format=%H', ...(added ? [`${added}^`] : []), '--', path);
+      const commit = git('rev-parse', '--verify', '--quiet', `${added}^`);
+      const changed = git(
+        'diff',
+        '--name-only',
+        '--no-renames',
+        '--diff-filter=MD',
+        commit,
+        '--',
+        'sql/migrations',
+      );
+      if (changed === '') return commit;
+      [path = ''] = changed.split('\n');
+    }
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import type { Test } from 'tap';
+import type { Test } from '../support/test.js';
 
 /** The folder of Debian's PostgreSQL 15, whose programs the embedded one lacks. */
 export const POSTGRES_BIN = '/usr/lib/postgresql/15/bin';

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Test } from 'tap';
-import { until } from '../support/process.js';
+import { pause } from '../support/pause.js';
 import { type ServiceResponse, send } from '../support/service.js';
+import type { Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 const CLIENTS = 8;
-/** Before a request is repeated. */
+/** The pause of a client before it repeats a request, in milliseconds. */
 const AGAIN_MS = 20;
 const TYPES = 'users.*,items.*';
 
@@ -62,7 +62,7 @@ export function startUpgradeLoad(t: Test, initial: readonly string[]): UpgradeLo
       const response = await attempt(method, path, key, body);
       if (response) return response;
       if (abandoned || faults.size > 0) throw new Error([...faults].join('\n'));
-      await sleep(AGAIN_MS);
+      await pause(AGAIN_MS);
     }
   };
   /** Creates a record, and sends the same again, often to another version. */
@@ -100,7 +100,7 @@ export function startUpgradeLoad(t: Test, initial: readonly string[]): UpgradeLo
   const reader = async (): Promise<void> => {
     for (let n = 0; !stopped; n++) {
       await readOnce(bases[n % bases.length]!);
-      await sleep(AGAIN_MS);
+      await pause(AGAIN_MS);
     }
   };
   const running = [reader(), ...Array.from({ length: CLIENTS }, (_, at) => client(at))];
@@ -122,10 +122,14 @@ export function startUpgradeLoad(t: Test, initial: readonly string[]): UpgradeLo
     unknownCursors: () => unknownCursors,
     goesOn: async (more) => {
       const end = responses + more;
-      await until('the load goes on', () => {
-        if (abandoned || faults.size > 0) throw new Error([...faults].join('\n'));
-        return responses >= end;
-      });
+      await until(
+        'the load goes on',
+        () => {
+          if (abandoned || faults.size > 0) throw new Error([...faults].join('\n'));
+          return responses;
+        },
+        (seen) => seen >= end,
+      );
     },
     stop: async () => {
       stopped = true;

@@ -1,7 +1,7 @@
 import http from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Test } from 'tap';
+import { pause, stopwatch } from '../support/pause.js';
 import { send } from '../support/service.js';
+import type { Test } from '../support/test.js';
 
 /** What happened to the requests since the last report. */
 export interface Report {
@@ -13,8 +13,10 @@ export interface Report {
   readonly retried: number;
   /** The longest time without a confirmed write, in milliseconds. */
   readonly gapMs: number;
-  /** From the moment given to the first confirmed write that was sent after it, in milliseconds. */
+  /** From the last call of `mark` to the first confirmed write that was sent after it, in milliseconds. */
   readonly resumedMs: number | undefined;
+  /** Requests without success that a client sent after `mark` and before its first with success; of the worst client. */
+  readonly refusedAfter: number;
 }
 
 /** Clients that create items, each under an Idempotency-Key until the response is 201. */
@@ -23,14 +25,17 @@ export interface Writers {
   readonly confirmed: ReadonlySet<string>;
   /** Responses that no client should get. */
   readonly faults: ReadonlySet<string>;
-  /** Reports and starts anew. `resumeFrom`: a moment of performance.now(). */
-  report(resumeFrom?: number): Report;
+  /** Begins `resumedMs` and `refusedAfter`. */
+  mark(): void;
+  /** Reports and starts anew. Times are for print only. */
+  report(): Report;
   stop(): Promise<void>;
 }
 
 const CLIENTS = 64;
 /** Each client pauses, so that the machine has time for the databases. */
 const PAUSE_MS = 100;
+/** The pause of a client before it repeats a request. */
 const AGAIN_MS = 50;
 
 interface Write {
@@ -45,31 +50,40 @@ export function startWriters(t: Test, bases: readonly string[]): Writers {
   const faults = new Set<string>();
   let counts = { sent: 0, failed: 0, unanswered: 0, retried: 0 };
   let writes: Write[] = [];
-  let since = performance.now();
+  const now = stopwatch();
+  let since = now();
+  let markedAt: number | undefined;
+  /** Of each client since the mark; absent: it had success. */
+  let refused = new Map<number, number>();
+  let worst = 0;
   let isStopped = false;
 
-  async function create(base: string, name: string): Promise<void> {
+  async function create(base: string, name: string, at: number): Promise<void> {
     for (let attempt = 0; ; attempt++) {
-      const sentAt = performance.now();
+      const sentAt = now();
+      const sinceMark = refused;
       counts.sent++;
       if (attempt > 0) counts.retried++;
       const response = await post(agent, `${base}/items`, name);
       if (response?.status === 201) {
         confirmed.add(name);
-        writes.push({ sentAt, confirmedAt: performance.now() });
+        writes.push({ sentAt, confirmedAt: now() });
+        worst = Math.max(worst, sinceMark.get(at) ?? 0);
+        sinceMark.delete(at);
         return;
       }
       if (response === undefined) counts.unanswered++;
       else if (![409, 503].includes(response.status)) faults.add(`${response.status} ${response.text}`);
       counts.failed++;
-      await sleep(AGAIN_MS);
+      if (sinceMark.has(at)) sinceMark.set(at, sinceMark.get(at)! + 1);
+      await pause(AGAIN_MS);
     }
   }
 
   async function client(at: number): Promise<void> {
     for (let n = 0; !isStopped; n++) {
-      await create(bases[at % bases.length]!, `${at}-${n}`);
-      await sleep(PAUSE_MS);
+      await create(bases[at % bases.length]!, `${at}-${n}`, at);
+      await pause(PAUSE_MS);
     }
   }
 
@@ -83,20 +97,29 @@ export function startWriters(t: Test, bases: readonly string[]): Writers {
   return {
     confirmed,
     faults,
-    report: (resumeFrom) => {
-      const now = performance.now();
-      const moments = [since, ...writes.map(({ confirmedAt }) => confirmedAt), now];
+    mark: () => {
+      markedAt = now();
+      worst = 0;
+      refused = new Map(clients.map((_, at) => [at, 0]));
+    },
+    report: () => {
+      const end = now();
+      const from = markedAt;
+      const moments = [since, ...writes.map(({ confirmedAt }) => confirmedAt), end];
       const gaps = moments.slice(1).map((moment, at) => moment - moments[at]!);
-      const resumed =
-        resumeFrom === undefined ? undefined : writes.find(({ sentAt }) => sentAt >= resumeFrom);
+      const resumed = from === undefined ? undefined : writes.find(({ sentAt }) => sentAt >= from);
       const report = {
         ...counts,
         gapMs: Math.round(Math.max(...gaps)),
-        resumedMs: resumed && Math.round(resumed.confirmedAt - resumeFrom!),
+        resumedMs: resumed && Math.round(resumed.confirmedAt - from!),
+        refusedAfter: Math.max(worst, ...refused.values()),
       };
       counts = { sent: 0, failed: 0, unanswered: 0, retried: 0 };
       writes = [];
-      since = now;
+      since = end;
+      markedAt = undefined;
+      worst = 0;
+      refused = new Map();
       return report;
     },
     stop,
@@ -153,7 +176,7 @@ export function followEvents(t: Test, base: string): Follower {
         for (const { data } of response.json.data) names.push(data.name);
         cursor = response.json.meta.cursor;
       }
-      await sleep(AGAIN_MS);
+      await pause(AGAIN_MS);
     }
   };
   const following = follow();

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
-import type { Test } from 'tap';
 import { testDatabase } from './service.js';
+import type { Test } from './test.js';
 
 /** The URL of a database whose clock is so many seconds ahead. */
 export async function shiftedDatabase(t: Test, seconds: number): Promise<string> {

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Test } from 'tap';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../../src/declarations/resource-of.js';
 import { COLLECTIONS } from './names.js';
+import type { Test } from './test.js';
 
 /** The collections that the tests use. */
 export const RESOURCES = resourcesWithoutRefs(readDeclarations(COLLECTIONS.COLLECTIONS).collections);

@@ -1,4 +1,5 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
@@ -169,10 +170,9 @@ const documented = new Set<string>();
 const seen = new Set<string>();
 
 if (FOLDER !== undefined)
-  process.on('exit', () => {
-    mkdirSync(FOLDER, { recursive: true });
-    writeFileSync(join(FOLDER, `${process.pid}.json`), JSON.stringify([[...documented], [...seen]]));
-  });
+  process.on('exit', () =>
+    writeFileSync(join(FOLDER, `${randomUUID()}.json`), JSON.stringify([[...documented], [...seen]])),
+  );
 
 /** Codes of the stages that all operations share; one operation stands for all. */
 const SHARED = new Set(

@@ -1,6 +1,6 @@
-import type { Test } from 'tap';
 import type { Check } from '../../src/cli/doctor/check.js';
 import { plinth } from './command.js';
+import type { Test } from './test.js';
 
 /** Runs `plinth doctor`, whose exit code must fit its results. */
 export async function doctor(

@@ -1,5 +1,5 @@
-import t from 'tap';
 import { faultOf, type Operation } from './history.js';
+import t from './test.js';
 
 let clock = 0;
 const at = (fields: Partial<Operation>, began = ++clock, ended = ++clock): Operation => ({

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
-import type { Test } from 'tap';
+import { claimPort } from './claimed-port.js';
+import type { Test } from './test.js';
 
 export const AUDIENCE = 'https://api.example.org';
 
@@ -37,18 +38,6 @@ export interface TestIssuer {
   readonly comeBack: () => Promise<void>;
 }
 
-const realNow = Date.now;
-
-/** Stops the clock of this process: Date.now() changes only with `ms`. */
-export function mockClock(t: Test): { ms: number } {
-  const clock = { ms: Date.now() };
-  Date.now = () => clock.ms;
-  t.teardown(() => {
-    Date.now = realNow;
-  });
-  return clock;
-}
-
 export const METADATA = '/.well-known/oauth-authorization-server';
 
 export const json =
@@ -75,7 +64,7 @@ export async function testIssuer(t: Test, ...keys: SigningKey[]): Promise<TestIs
     server.closeAllConnections();
     await closed;
   };
-  const port = await listen(0);
+  const port = await listen(await claimPort(t));
   t.teardown(() => (server.listening ? leave() : undefined));
   const url = `http://127.0.0.1:${port}`;
   const publish = (...keys: SigningKey[]) => paths.set('/jwks', json({ keys: keys.map(({ jwk }) => jwk) }));

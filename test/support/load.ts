@@ -25,6 +25,7 @@ export async function load(
     size: bytes.length,
     digest,
     start: 0,
+    isWhole: true,
     read: async function* (from: number) {
       yield bytes.subarray(from);
     },
@@ -37,6 +38,8 @@ export async function load(
   const outcome = await importSources(target, await sourcesOf(input, undefined), {
     strict: false,
     resume: false,
+    onConflict: 'fail',
+    dryRun: false,
     rename: new Map(),
     recordLimit: 1_048_576,
     digest,

@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Test } from 'tap';
 import { readConfig } from '../../src/config/config.js';
-import { freePort } from '../../src/process/listen.js';
 import { Visitor } from '../issuer/visitor.js';
-import { dataFolder, startProgram, until } from './process.js';
+import { claimPort } from './claimed-port.js';
+import { dataFolder, startProgram } from './process.js';
+import type { Test } from './test.js';
+import { until } from './until.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -38,6 +39,8 @@ const ELSEWHERE: readonly RegExp[] = [
   // test/postgres-clusters/backup.test.ts.
   /^pg_dump /m,
   /^pgbackrest /m,
+  // test/issuer/application.test.ts.
+  /http\.server/m,
   // Benchmarks take minutes.
   /^npm run bench/m,
   /^node dist\/bench\//m,
@@ -83,7 +86,7 @@ interface PageOptions {
 /** Runs the commands of a page in order, as printed, and compares their output. Returns the URL of its service. */
 export async function runPage(t: Test, page: string, options: PageOptions = {}): Promise<string> {
   const folder = await dataFolder(t);
-  const port = String(await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' }));
+  const port = String(await claimPort(t));
   const bin = layOut(folder, options);
   const env: Record<string, string> = {
     PATH: `${bin}:${process.env.PATH}`,

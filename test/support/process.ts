@@ -4,17 +4,26 @@ import { readFileSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Test } from 'tap';
 import { ENGINE } from './citus.js';
 import { COLLECTIONS } from './names.js';
+import type { Test } from './test.js';
+import { NO_TIME_LIMITS } from './time-limits.js';
+import { until } from './until.js';
+
+export { until };
 
 /** The names that tests send in Host. */
 export const HOSTS = 'a x plinth.test';
 
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-const PATIENCE_MS = 60_000;
+/**
+ * The program in one file, which a run of many test files has made of dist: it starts in a third of the CPU time. Undefined
+ * in a run of few files.
+ */
+export const BUNDLED = process.env.PLINTH_TEST_BUNDLED;
+
+const URL_PRINTED = /https?:\/\/\S+/;
+const MAIN = BUNDLED ?? fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 /** A service as it is run: a process of its own. */
 export interface ServiceProcess {
@@ -27,9 +36,9 @@ export interface ServiceProcess {
   readonly ready: () => Promise<string>;
 }
 
-/** Runs dist/src/main.js with nothing in its environment but `env`; killed when the test ends. */
+/** Runs the service, without limits of time but those in `env`; killed when the test ends. */
 export function startProcess(t: Test, env: Record<string, string>): ServiceProcess {
-  return startNode(t, [MAIN], { PORT: '0', ALLOWED_HOSTS: HOSTS, ...env });
+  return startNode(t, [MAIN], { ...NO_TIME_LIMITS, PORT: '0', ALLOWED_HOSTS: HOSTS, ...env });
 }
 
 /** Runs node in a folder, or this one, with `input` on the standard input; killed when the test ends. */
@@ -38,10 +47,18 @@ export function startNode(
   args: readonly string[],
   env: Record<string, string>,
   cwd?: string,
-  input?: string,
+  input?: string | Buffer,
 ): ServiceProcess {
   return startProgram(t, process.execPath, args, env, cwd, input);
 }
+
+/** `env` and what every process of a test needs: the program path, the names of collections, the engine of its database. */
+export const environment = (env: Record<string, string>): Record<string, string | undefined> => ({
+  PATH: process.env.PATH,
+  ...COLLECTIONS,
+  ...(env.DATABASE_URL ? ENGINE : {}),
+  ...env,
+});
 
 /** Runs a program in a process group of its own; the group is killed when the test ends. */
 export function startProgram(
@@ -50,12 +67,12 @@ export function startProgram(
   args: readonly string[],
   env: Record<string, string>,
   cwd?: string,
-  input?: string,
+  input?: string | Buffer,
 ): ServiceProcess {
   const child = spawn(program, args, {
     cwd,
     detached: true,
-    env: { PATH: process.env.PATH, ...COLLECTIONS, ...(env.DATABASE_URL ? ENGINE : {}), ...env },
+    env: environment(env),
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   }) as ChildProcessWithoutNullStreams;
   child.stdin?.end(input);
@@ -76,11 +93,17 @@ export function startProgram(
     stdout: () => stdout,
     stderr: () => stderr,
     ended,
-    ready: () =>
-      until('the service is ready', () => {
-        if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}: ${stderr}`);
-        return /https?:\/\/\S+/.exec(stdout)?.[0];
-      }),
+    ready: async () => {
+      const printed = await until(
+        'the service is ready',
+        () => {
+          if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}: ${stderr}`);
+          return stdout + stderr;
+        },
+        () => URL_PRINTED.test(stdout),
+      );
+      return URL_PRINTED.exec(printed)![0];
+    },
   };
 }
 
@@ -89,20 +112,6 @@ function killGroup({ pid }: ChildProcess): void {
     process.kill(-pid!, 'SIGKILL');
   } catch {
     // All its processes have ended.
-  }
-}
-
-/** What `probe` gives once it gives something; throws when it does not within a generous bound. */
-export async function until<T>(
-  what: string,
-  probe: () => T | Promise<T>,
-): Promise<Exclude<T, undefined | false>> {
-  const end = Date.now() + PATIENCE_MS;
-  for (;;) {
-    const found = await probe();
-    if (found !== undefined && found !== false) return found as Exclude<T, undefined | false>;
-    if (Date.now() > end) throw new Error(`it did not come about that ${what}`);
-    await sleep(20);
   }
 }
 

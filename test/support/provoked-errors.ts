@@ -1,16 +1,14 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CATALOGUE, describeError, NAMED } from '../../src/errors/catalogue.js';
 
-/** Where each process of a run writes the errors that it provoked. */
+/** Where each copy of this module writes the errors that it has seen: a process with renamed collections has two. */
 const FOLDER = process.env.PLINTH_TEST_ERRORS;
 const provoked = new Set<string>();
 
 if (FOLDER !== undefined)
-  process.on('exit', () => {
-    mkdirSync(FOLDER, { recursive: true });
-    writeFileSync(join(FOLDER, `${process.pid}.txt`), [...provoked].join('\n'));
-  });
+  process.on('exit', () => writeFileSync(join(FOLDER, `${randomUUID()}.txt`), [...provoked].join('\n')));
 
 /** Remembers the error that a response contains, if it is one. */
 export function noteError(status: number, text: string): void {

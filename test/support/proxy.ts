@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
-import type { Test } from 'tap';
+import { claimPort } from './claimed-port.js';
+import type { Test } from './test.js';
 
 /** A database behind a network of the test's own. */
 export interface Proxy {
@@ -14,6 +15,8 @@ export interface Proxy {
   reset(): void;
   /** Every byte vanishes, and neither side is notified; what was open then stays dead when it is restored. */
   swallow(): void;
+  /** How many connections came while bytes vanished. */
+  readonly swallowed: () => number;
   restore(): Promise<void>;
 }
 
@@ -28,8 +31,12 @@ export async function testProxy(t: Test, url: string): Promise<Proxy> {
     return socket.on('error', () => undefined).on('close', () => open.delete(socket));
   };
   let swallowing = false;
+  let swallowed = 0;
   const server = net.createServer((near) => {
-    if (swallowing) return void keep(near).resume();
+    if (swallowing) {
+      swallowed++;
+      return void keep(near).resume();
+    }
     const far = keep(net.connect({ host: target.hostname, port: Number(target.port) }));
     keep(near).pipe(far).pipe(near);
     near.on('close', () => !dead.has(near) && far.destroy());
@@ -40,7 +47,7 @@ export async function testProxy(t: Test, url: string): Promise<Proxy> {
     await once(server, 'listening');
     return (server.address() as net.AddressInfo).port;
   };
-  const port = await listen(0);
+  const port = await listen(await claimPort(t));
   const end = (): void => {
     for (const socket of open) socket.destroy();
   };
@@ -71,6 +78,7 @@ export async function testProxy(t: Test, url: string): Promise<Proxy> {
         socket.unpipe().resume();
       }
     },
+    swallowed: () => swallowed,
     restore: async () => {
       swallowing = false;
       if (!server.listening) await listen(port);

@@ -25,25 +25,38 @@ export const RUN_ONCE: Readonly<Record<string, string>> = {
   'api/allowed-hosts': 'the field Host',
   'api/compressed-bodies': 'codings of bodies',
   'api/compression': 'codings of responses',
+  'api/conditions': 'declares collections of its own',
   'api/cors': 'fields of responses to pages of other origins',
+  'api/cross-site': 'signs in users, and fields of requests from pages of other origins',
+  'api/cross-site-operations': 'signs in users, and fields of requests from pages of other origins',
   'api/errors': 'the catalogue of errors',
   'api/health': 'the state of the service',
   'api/home': 'declares a collection of its own',
-  'api/json-server': 'declares collections of its own',
+  'api/large-records': 'declares collections of its own',
   'api/linearizability': 'concurrent requests to several processes',
   'api/list-lines': 'declares collections of its own',
   'api/long-bodies': 'the time that reading a body takes',
+  'api/memory': 'declares collections of its own',
+  'api/memory-queries': 'declares collections of its own',
+  'api/one-record': 'declares collections of its own',
   'api/openapi': 'declares collections of its own',
   'api/overload': 'limits of requests and connections',
+  'api/overload-connections': 'limits of requests and connections',
+  'api/overload-database': 'limits of requests and connections',
+  'api/overload-memory': 'limits of requests and connections',
   'api/queries': 'declares collections of its own',
+  'api/references': 'declares collections of its own',
+  'api/searches': 'declares collections of its own',
   'api/slow-bodies': 'bodies that arrive slowly',
   'api/slow-clients': 'clients that read slowly',
+  'api/sort-values': 'declares collections of its own',
   'api/version-2-lists': 'declares collections of its own',
   'api/version-retirement': 'versions of the API and their callers',
   'events/bytes': 'the space that events take',
   'events/commit-horizon': 'the order of transactions',
   'events/crash': 'processes that are killed',
   'events/sse': 'the protocol of event streams',
+  'events/tickets': 'credentials, also of users who sign in',
   'webhooks/dispatcher': 'deliveries, whatever the event',
   'webhooks/receiver': 'a package for receivers',
   'webhooks/retry-policy': 'the times of attempts',
@@ -68,18 +81,14 @@ const filesOf = (folder: string): string[] =>
     .filter((file) => !Object.hasOwn(RUN_ONCE, file))
     .sort();
 
-/** What each file of test/renamed runs. */
-export const RUNS: Readonly<Record<string, readonly string[]>> = {
-  api: filesOf('api'),
-  events: [
-    ...filesOf('events'),
-    ...filesOf('webhooks'),
-    'auth/permissions',
-    'cli/importer',
-    'formats/csv',
-    'telemetry/metrics',
-  ],
-};
+/** The files that run with either names: their names, as `api/batch`. */
+export const RUN_TWICE: readonly string[] = [
+  ...['api', 'events', 'webhooks'].flatMap(filesOf),
+  'auth/permissions',
+  'cli/importer',
+  'formats/csv',
+  'telemetry/metrics',
+];
 
 const capital = (word: string) => word[0]!.toUpperCase() + word.slice(1);
 
@@ -102,19 +111,11 @@ export function writeRenamed(): void {
   for (const name of readdirSync(TESTS, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.js')) continue;
     mkdirSync(dirname(join(COPY, name)), { recursive: true });
-    writeFileSync(join(COPY, name), withCurrentTest(renamed(readFileSync(join(TESTS, name), 'utf8'))));
+    writeFileSync(join(COPY, name), renamed(readFileSync(join(TESTS, name), 'utf8')));
   }
   mkdirSync(DECLARATIONS, { recursive: true });
   for (const { name, schema } of readDeclarations(undefined).collections)
     writeFileSync(join(DECLARATIONS, `${renamed(name)}.json`), renamed(JSON.stringify(schema)));
-}
-
-/** A test file whose tests belong to the one that run-renamed.ts names: several files share a process. */
-function withCurrentTest(text: string): string {
-  return text.replace(
-    /^import t(?:, \{\})? from 'tap';$/m,
-    `import { current as t } from '../support/current-test.js';`,
-  );
 }
 
 /** Gives a migrated database the collections of the second run instead of those that can be left out. */

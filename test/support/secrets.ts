@@ -1,27 +1,20 @@
-import { pino } from 'pino';
-import type { Test } from 'tap';
-import type { Log } from '../../src/telemetry/log.js';
 import type { SendOptions, ServiceResponse } from './service.js';
+import type { Test } from './test.js';
 
 /** Shorter ones are not worth looking for: they occur by chance. */
 const SHORTEST = 8;
 
 export interface Watch {
-  /** At its most talkative. */
-  readonly log: Log;
-  /** Its lines, and the errors that it responded with. */
-  readonly printed: readonly string[];
   readonly sent: (path: string, options: SendOptions) => void;
   readonly onResponse: (response: ServiceResponse) => void;
 }
 
 /**
- * Looks, when the test ends, for every credential that was sent or configured in everything that the service
- * printed and in the errors that it responded with.
+ * Looks, when the test ends, for every credential that was sent or configured in all lines that the service has logged and
+ * in the errors that it responded with, which are added to `printed`.
  */
-export function watchSecrets(t: Test, env: Record<string, string>): Watch {
+export function watchSecrets(t: Test, env: Record<string, string>, printed: string[]): Watch {
   const secrets = new Set<string>();
-  const printed: string[] = [];
   const add = (secret: unknown) => {
     if (typeof secret === 'string' && secret.length >= SHORTEST) secrets.add(secret);
   };
@@ -33,8 +26,6 @@ export function watchSecrets(t: Test, env: Record<string, string>): Watch {
         if (text.includes(secret)) throw new Error(`a credential was printed: ${text}`);
   });
   return {
-    printed,
-    log: pino({ level: 'trace', base: null }, { write: (line: string) => printed.push(line) }),
     sent: (path, { headers = {}, body }) => {
       const fields = Object.fromEntries(
         Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),

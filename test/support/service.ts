@@ -1,24 +1,26 @@
-import { randomBytes } from 'node:crypto';
-import http from 'node:http';
-import https from 'node:https';
-import net from 'node:net';
-import type { SecureContextOptions } from 'node:tls';
-import postgres from 'postgres';
-import type { Test } from 'tap';
 import { type App, type AppOptions, startApp } from '../../src/app.js';
 import { type Config, readConfig } from '../../src/config/config.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { CITUS_URL, createOnNodes, dropOnNodes, ENGINE } from './citus.js';
 import { Contract, type Received } from './contract.js';
+import './hash-cost.js';
 import { COLLECTIONS, TEMPLATE } from './names.js';
 import { HOSTS } from './process.js';
-import { noteError } from './provoked-errors.js';
+import { emptyAll, noteTables } from './reset.js';
+import { ofRunner } from './runner/control.js';
 import { watchSecrets } from './secrets.js';
+import { raw, type SendOptions, type ServiceResponse, send } from './send.js';
+import current, { currentFile, type Test } from './test.js';
+import { NO_FIXED_LIMITS, NO_TIME_LIMITS } from './time-limits.js';
+import { Traffic } from './traffic.js';
+
+export * from './send.js';
 
 /** Whether each response must be one that the OpenAPI document has: in the tests of the API. */
-const isChecked = /[\\/]test[\\/](api|auth|collection|events|webhooks|issuer|renamed)[\\/]/.test(
-  process.argv[1] ?? '',
-);
+const isChecked = () =>
+  /[\\/]test(-renamed)?[\\/](api|auth|collection|events|issuer|json-server|webhooks)[\\/]/.test(
+    currentFile(),
+  );
 
 async function requireContract(
   service: App,
@@ -31,30 +33,31 @@ async function requireContract(
     throw new Error(`the response contradicts the OpenAPI document of src/openapi/: ${fault}`);
 }
 
-/** The PostgreSQL that test/support/run.ts started; a superuser's URL. */
+/** The PostgreSQL of this worker: a superuser's URL. */
 export const SERVER_URL = process.env.PLINTH_TEST_URL ?? '';
 
-/** The URL of a new database: a migrated one, or an empty one. Dropped when the test ends. */
+/** The URL of a new database: a migrated one, or an empty one. It is not dropped, since its server ends with the run. */
 export async function testDatabase(t: Test, empty = false): Promise<string> {
-  if (SERVER_URL === '') throw new Error('run the tests with: npm test');
-  const name = `test_${randomBytes(6).toString('hex')}`;
-  const template = empty ? 'template0' : TEMPLATE;
-  if (CITUS_URL !== '') {
-    await createOnNodes(CITUS_URL, name, template);
-    t.teardown(() => dropOnNodes(CITUS_URL, name));
-    return SERVER_URL.replace(/\/[^/]*$/, `/${name}`);
-  }
-  const sql = postgres(SERVER_URL, { max: 1, onnotice: () => undefined });
-  // Only one session may copy a template at a time.
-  await sql`select pg_advisory_lock(1)`;
-  // Copying the files takes half as long as writing them to the log, since a checkpoint costs nothing here.
-  await sql.unsafe(`create database ${name} template ${template} strategy file_copy`);
-  await sql.end();
-  t.teardown(async () => {
-    const sql = postgres(SERVER_URL, { max: 1, onnotice: () => undefined });
-    await sql.unsafe(`drop database if exists ${name} with (force)`);
-    await sql.end();
-  });
+  return copyOf(t, empty ? 'template0' : TEMPLATE);
+}
+
+/** The URL of a new database to which no declarations have been applied. */
+export const undeclaredDatabase = (t: Test): Promise<string> =>
+  copyOf(t, CITUS_URL === '' ? process.env.PLINTH_TEST_TEMPLATE_UNDECLARED! : TEMPLATE);
+
+async function copyOf(t: Test, template: string): Promise<string> {
+  if (CITUS_URL !== '') return citusDatabase(t, template);
+  const server = process.env.PLINTH_TEST_SERVER ?? '0';
+  const name = await ofRunner<string>(`/database?server=${server}&template=${template}`);
+  return SERVER_URL.replace(/\/[^/]*$/, `/${name}`);
+}
+
+let databases = 0;
+
+async function citusDatabase(t: Test, template: string): Promise<string> {
+  const name = `test_${process.pid}_${++databases}`;
+  await createOnNodes(CITUS_URL, name, template);
+  t.teardown(() => dropOnNodes(CITUS_URL, name));
   return SERVER_URL.replace(/\/[^/]*$/, `/${name}`);
 }
 
@@ -68,9 +71,36 @@ export interface TestService extends App {
   readonly raw: (bytes: string | Buffer, until?: RegExp) => Promise<string>;
 }
 
+/** A service and what the tests that use it one after the other need to know of it. */
+class Running {
+  isStopped = false;
+  onLine: (line: string) => void = () => undefined;
+  app!: App;
+
+  constructor(
+    readonly config: Config,
+    readonly databaseUrl: string,
+  ) {}
+
+  async start(options: AppOptions): Promise<void> {
+    // With credentials at its most talkative: no line may contain one.
+    const level = this.config.auth.length > 0 ? 'trace' : this.config.logLevel;
+    this.app = await startApp(this.config, createLog(level, { write: (line) => this.onLine(line) }), options);
+  }
+
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    await this.app.stop();
+  }
+}
+
+/** Idle services of the file that runs, by their settings. */
+const idle = new Map<string, Running[]>();
+let fileOfIdle: Test | undefined;
+
 /**
- * A service in this process on a port and a database of its own. `env` as on the command line; `overrides` for what is no
- * setting.
+ * A service in this process on a port and a database of its own; `env` as on the command line. Tests of a file that need the
+ * same settings use one service, one after the other, and each finds an empty database.
  */
 export async function testService(
   t: Test,
@@ -78,120 +108,109 @@ export async function testService(
   overrides: Partial<Config> = {},
   options: AppOptions = {},
 ): Promise<TestService> {
+  const isOwn = env.DATABASE_URL !== undefined || CITUS_URL !== '';
+  if (isOwn || Object.keys(overrides).length + Object.keys(options).length > 0)
+    return freshService(t, env, overrides, options);
+  const key = JSON.stringify(env);
+  const found = await emptied(idle.get(key)?.pop());
+  const running = found ?? (await openService(t, env, overrides, options));
+  if (!found) await noteTables(running.databaseUrl);
+  stopIdleAfterFile();
+  // The test of the file itself ends when all others have ended.
+  t.teardown(() => (t === current ? running.stop() : release(key, running)));
+  return serviceOf(t, env, running);
+}
+
+/** A service that no other test uses: for tests of what a process counts or remembers, or that change tables. */
+export async function freshService(
+  t: Test,
+  env: Record<string, string> = {},
+  overrides: Partial<Config> = {},
+  options: AppOptions = {},
+): Promise<TestService> {
+  const running = await openService(t, env, overrides, options);
+  t.teardown(() => running.stop());
+  return serviceOf(t, env, running);
+}
+
+/** An idle service without the data of the last test; undefined if there is none, or a test has changed its tables. */
+async function emptied(running: Running | undefined): Promise<Running | undefined> {
+  if (running === undefined || (await emptyAll(running.databaseUrl))) return running;
+  await running.stop();
+  return undefined;
+}
+
+async function release(key: string, running: Running): Promise<void> {
+  if (running.isStopped) return;
+  if (running.app.isInMaintenance() !== running.config.maintenance) return running.stop();
+  running.onLine = () => undefined;
+  idle.set(key, [...(idle.get(key) ?? []), running]);
+}
+
+function stopIdleAfterFile(): void {
+  if (fileOfIdle === current) return;
+  fileOfIdle = current;
+  current.teardown(stopIdle);
+}
+
+async function stopIdle(): Promise<void> {
+  const all = [...idle.values()].flat();
+  idle.clear();
+  await Promise.all(all.map((running) => running.stop()));
+}
+
+async function openService(
+  t: Test,
+  env: Record<string, string>,
+  overrides: Partial<Config>,
+  options: AppOptions,
+): Promise<Running> {
   const databaseUrl = env.DATABASE_URL ?? (await testDatabase(t));
   const settings = {
     ...COLLECTIONS,
     ...ENGINE,
+    ...NO_TIME_LIMITS,
     PORT: '0',
-    LOG_LEVEL: 'silent',
+    LOG_LEVEL: 'warn',
     SHUTDOWN_MS: '1000',
     ALLOWED_HOSTS: HOSTS,
     ...env,
   };
   // Services whose deliveries reach a test look for them often.
   const poll = env.WEBHOOK_ALLOW ? { webhookPollMs: 20 } : {};
-  const config = readConfig({ ...settings, DATABASE_URL: databaseUrl }, { ...poll, ...overrides });
-  const watch = config.auth.length > 0 ? watchSecrets(t, env) : undefined;
+  const config = readConfig(
+    { ...settings, DATABASE_URL: databaseUrl },
+    { ...NO_FIXED_LIMITS, ...poll, ...overrides },
+  );
+  const running = new Running(config, databaseUrl);
+  await running.start(options);
+  return running;
+}
+
+/** A service as one test sees it. When that test fails, it prints what the service has logged and received last. */
+function serviceOf(t: Test, env: Record<string, string>, running: Running): TestService {
+  const { app, config, databaseUrl } = running;
   const logged: string[] = [];
-  const log = createLog(config.logLevel, { write: (line) => logged.push(line) });
-  const service = await startApp(config, watch?.log ?? log, options);
-  t.teardown(() => service.stop());
+  running.onLine = (line) => void logged.push(line);
+  const watch = config.auth.length > 0 ? watchSecrets(t, env, logged) : undefined;
+  const traffic = new Traffic();
+  t.teardown(() => {
+    if (!t.passing()) t.comment(traffic.state(app, logged));
+  });
   return {
-    ...service,
+    ...app,
+    stop: () => running.stop(),
     databaseUrl,
-    logged: watch?.printed ?? logged,
+    logged,
     send: async (method, path, options = {}) => {
       watch?.sent(path, options);
-      const response = await send(service.url, method, path, options);
-      if (isChecked) await requireContract(service, method, path, response);
+      const response = await traffic.follow(`${method} ${path}`, send(app.url, method, path, options));
+      if (isChecked()) await requireContract(app, method, path, response);
       watch?.onResponse(response);
       return response;
     },
-    raw: (bytes, until) => raw(service.url, bytes, until),
+    raw: (bytes, until) => traffic.follow(String(bytes).slice(0, 100), raw(app.url, bytes, until)),
   };
-}
-
-export interface SendOptions {
-  readonly headers?: http.OutgoingHttpHeaders;
-  /** Text or bytes as they are; anything else as JSON with `type`, or application/json. */
-  readonly body?: unknown;
-  readonly type?: string;
-  /** Of an https service: the authority to believe, and the client's own certificate and key. */
-  readonly tls?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key'>;
-}
-
-/** The text of an error without the id of its request. */
-export const withoutRequestId = (text: string): string => text.replace(/,"requestId":"[^"]*"/, '');
-
-export interface ServiceResponse {
-  readonly status: number;
-  readonly headers: http.IncomingHttpHeaders;
-  readonly text: string;
-  /** The body as it was sent. */
-  readonly bytes: Buffer;
-  /** The body as JSON; undefined when there is none. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes
-  readonly json: any;
-}
-
-/** One request over a real socket; the connection is not used again. */
-export function send(
-  base: string,
-  method: string,
-  path: string,
-  options: SendOptions = {},
-): Promise<ServiceResponse> {
-  const { body } = options;
-  const bytes =
-    body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
-  const type = options.type ?? (body === undefined || Buffer.isBuffer(body) ? undefined : 'application/json');
-  const length = bytes === undefined ? {} : { 'content-length': Buffer.byteLength(bytes) };
-  const headers = { ...(type === undefined ? {} : { 'content-type': type }), ...length, ...options.headers };
-  const { protocol, hostname, port } = new URL(base);
-  const { request: open } = protocol === 'https:' ? https : http;
-  const where = { hostname, port, method, path, headers, agent: false as const, ...options.tls };
-  return new Promise((resolve, reject) => {
-    const request = open(where, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        const bytes = Buffer.concat(chunks);
-        const isCoded = response.headers['content-encoding'] !== undefined;
-        const text = isCoded ? '' : bytes.toString();
-        noteError(response.statusCode!, text);
-        const isJson = /\bjson/.test(response.headers['content-type'] ?? '') && text !== '';
-        resolve({
-          status: response.statusCode!,
-          headers: response.headers,
-          text,
-          bytes,
-          json: isJson ? JSON.parse(text) : undefined,
-        });
-      });
-    });
-    request.on('error', reject);
-    request.end(bytes);
-  });
-}
-
-/** Writes bytes to a new connection and gives what comes back. */
-export function raw(base: string, bytes: string | Buffer, until?: RegExp): Promise<string> {
-  const { hostname, port } = new URL(base);
-  return new Promise((resolve, reject) => {
-    const socket = net.connect({ host: hostname, port: Number(port) }, () => socket.write(bytes));
-    let text = '';
-    socket.on('data', (chunk) => {
-      text += chunk.toString('latin1');
-      if (until?.test(text)) socket.destroy();
-    });
-    socket.on('error', (error) => (text === '' ? reject(error) : resolve(text)));
-    socket.on('close', () => {
-      for (const [, status, rest] of text.matchAll(/HTTP\/1\.1 (\d{3})([\s\S]*?)(?=HTTP\/1\.1 \d{3}|$)/g))
-        noteError(Number(status), rest!);
-      resolve(text);
-    });
-  });
 }
 
 /** What maintenance retains where a test names nothing else. */

@@ -15,5 +15,6 @@ export function settings(): string[] {
   readConfig(env);
   clientSecret(env);
   webhookSecret(env);
-  return [...names].filter((name) => !FORMER.has(name)).sort();
+  // Those of libpq complete a database URL.
+  return [...names].filter((name) => !FORMER.has(name) && !name.startsWith('PG')).sort();
 }

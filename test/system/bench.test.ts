@@ -1,4 +1,3 @@
-import t from 'tap';
 import { TERMS } from '../../bench/harness/data.js';
 import { parseWrk, scriptOf } from '../../bench/harness/load-wrk.js';
 import type { Measured } from '../../bench/harness/measure.js';
@@ -14,6 +13,7 @@ import { type Report, regressions } from '../../bench/report/results.js';
 import { table } from '../../bench/report/table.js';
 import { growthTable } from '../../bench/suites/growth.js';
 import { rowsOf } from '../../bench/suites/rows.js';
+import t from '../support/test.js';
 
 const measured = (label: string, median: Figures): Measured => ({ label, rounds: [median], median });
 

@@ -1,14 +1,19 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Script } from 'node:vm';
-import t, { type Test } from 'tap';
-import { freePort } from '../../src/process/listen.js';
+import bcrypt from 'bcrypt';
 import { connect } from '../mcp/session.js';
-import { startNode, until } from '../support/process.js';
+import { authority, withoutOpenssl } from '../support/certificates.js';
+import { claimPort } from '../support/claimed-port.js';
+import { startNode } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 t.jobs = 2;
 
@@ -20,24 +25,35 @@ t.teardown(() => rmSync(folder, { recursive: true }));
 execFileSync(process.execPath, [BUILD, join(folder, 'dist')]);
 const PLINTH = join(folder, 'dist/plinth.cjs');
 const START = join(folder, 'dist/start.cjs');
-const HEALTH = join(folder, 'dist/health.cjs');
 
 const run = async (t: Test, args: readonly string[], env: Record<string, string>) => {
   const { ended, stdout, stderr } = startNode(t, args, env);
   return { code: await ended, out: stdout(), err: stderr() };
 };
 
-t.test('it is one file, and those that start it, check its health and serve agents', async (t) => {
-  const files = ['health.cjs', 'mcp-sdk.cjs', 'plinth.cache', 'plinth.cjs', 'start.cjs'];
+t.test('it is one file, and those that start it, check its health, and are loaded on demand', async (t) => {
+  const files = [
+    'bcrypt.node',
+    'health.cjs',
+    'health.sh',
+    'issuer-packages.cjs',
+    'mcp-sdk.cjs',
+    'plinth.cache',
+    'plinth.cjs',
+    'start.cjs',
+  ];
   t.same(readdirSync(join(folder, 'dist')).sort(), files);
 });
 
 t.test('what V8 has compiled of it is accepted by the Node that made it', async (t) => {
-  const script = new Script(readFileSync(PLINTH, 'latin1'), {
-    filename: PLINTH,
-    cachedData: readFileSync(join(folder, 'dist/plinth.cache')),
-  });
-  t.equal(script.cachedDataRejected, false);
+  // In a process of its own, since a cache is valid for the flags of V8 with which it was made.
+  const text = `const { Script } = require('node:vm');
+    const { readFileSync } = require('node:fs');
+    const [filename, cache] = process.argv.slice(1);
+    const cachedData = readFileSync(cache);
+    console.log(new Script(readFileSync(filename, 'latin1'), { filename, cachedData }).cachedDataRejected);`;
+  const ended = await run(t, ['-e', text, PLINTH, join(folder, 'dist/plinth.cache')], {});
+  t.same(ended, { code: 0, out: 'false\n', err: '' });
 });
 
 t.test('it starts without that, and with what another Node has made', async (t) => {
@@ -51,25 +67,62 @@ t.test('it starts without that, and with what another Node has made', async (t) 
   t.match(await run(t, [start, '--help'], {}), help);
 });
 
+t.test('it knows its version, without the package around it', async (t) => {
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
+  t.same(await run(t, [START, '--version'], {}), { code: 0, out: `plinth ${version}\n`, err: '' });
+});
+
 t.test('it contains the authorization server', async (t) => {
   const env = { AUTH: 'bearer', AUTH_SERVER: 'on', DATABASE_URL: await testDatabase(t, true) };
-  const port = String(await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' }));
+  const port = String(await claimPort(t));
   const issuer = `http://localhost:${port}`;
   await startNode(t, [START], { ...env, PORT: port, PUBLIC_URL: issuer }, folder).ready();
   const { json } = await send(issuer, 'GET', '/.well-known/openid-configuration');
   t.equal(json.issuer, issuer);
   const page = await send(issuer, 'GET', '/account');
   t.match(page, { status: 200, text: /to your account/ });
+  const body = new URLSearchParams({ email: 'none@example.org', password: 'x' });
+  t.equal((await fetch(`${issuer}/token`, { method: 'POST', body })).status, 400);
 });
 
-t.test('without the file for agents, MCP=on says what is missing', async (t) => {
-  const dist = join(t.testdir(), 'dist');
-  cpSync(join(folder, 'dist'), dist, { recursive: true });
-  rmSync(join(dist, 'mcp-sdk.cjs'));
-  const env = { MCP: 'on', DATABASE_URL: await testDatabase(t, true), PORT: '0' };
-  const { code, err } = await run(t, [join(dist, 'start.cjs')], env);
-  t.equal(code, 1);
-  t.match(err, /MCP=on needs the package @modelcontextprotocol\/sdk/);
+t.test(
+  'without the files that are loaded on demand, a setting says what is missing; else nothing does',
+  async (t) => {
+    const dist = join(t.testdir(), 'dist');
+    cpSync(join(folder, 'dist'), dist, { recursive: true });
+    for (const name of ['mcp-sdk.cjs', 'issuer-packages.cjs', 'bcrypt.node']) rmSync(join(dist, name));
+    const start = join(dist, 'start.cjs');
+    const env = { DATABASE_URL: await testDatabase(t, true), PORT: '0' };
+    const agents = await run(t, [start], { ...env, MCP: 'on' });
+    t.match(agents, { code: 1, err: /MCP=on needs the package @modelcontextprotocol\/sdk/ });
+    const issuer = { AUTH: 'bearer', AUTH_SERVER: 'on', PUBLIC_URL: 'https://login.example.org' };
+    t.match(await run(t, [start], { ...env, ...issuer }), {
+      code: 1,
+      err: /AUTH_SERVER=on needs the package oidc-provider/,
+    });
+    const url = await startNode(t, [start], env).ready();
+    t.equal((await send(url, 'GET', '/items')).status, 200);
+  },
+);
+
+t.test('it verifies imported passwords', async (t) => {
+  const env = { DATABASE_URL: await testDatabase(t) };
+  const file = join(t.testdir(), 'users.json');
+  const user = {
+    email: 'a@example.org',
+    name: 'A',
+    password_hash: await bcrypt.hash('an old passphrase', 4),
+  };
+  writeFileSync(file, JSON.stringify({ users: [user] }));
+  t.match(await run(t, [PLINTH, 'import', file], env), { code: 0 });
+  const settings = { ...env, AUTH: 'basic', BASIC_INSECURE: 'loopback', PORT: '0' };
+  const url = await startNode(t, [START], settings, folder).ready();
+  const signIn = async (password: string) => {
+    const authorization = `Basic ${Buffer.from(`a@example.org:${password}`).toString('base64')}`;
+    return (await send(url, 'GET', '/whoami', { headers: { authorization } })).status;
+  };
+  t.equal(await signIn('another passphrase'), 401);
+  t.equal(await signIn('an old passphrase'), 200);
 });
 
 t.test('it serves agents', async (t) => {
@@ -131,20 +184,49 @@ t.test('without DATABASE_URL, and without the optional packages, it says what to
   t.match(err, /^plinth: [^\n]*no embedded PostgreSQL is installed here[^\n]*: set DATABASE_URL[^\n]*\n$/);
 });
 
-t.test('health.cjs asks the service of its environment', async (t) => {
-  const DATABASE_URL = await testDatabase(t);
-  const service = startNode(t, [PLINTH], { DATABASE_URL, PORT: '0', HOST: '0.0.0.0', AUTH: 'none' });
+/** Runs a program with nothing of this environment but the path of programs. */
+function runProgram(program: string, args: readonly string[], env: Record<string, string>) {
+  const options = { env: { PATH: process.env.PATH, ...env }, encoding: 'utf8' } as const;
+  return new Promise<{ code: unknown; out: string; err: string }>((resolve) => {
+    execFile(program, args, options, (error, out, err) => resolve({ code: error?.code ?? 0, out, err }));
+  });
+}
+
+for (const [program, file, refused] of [
+  [process.execPath, 'health.cjs', /^plinth: .*ECONNREFUSED/],
+  ['bash', 'health.sh', /Connection refused/],
+] as const)
+  t.test(`${file} requests /healthz of the service of its environment`, async (t) => {
+    const check = (env: Record<string, string>) => runProgram(program, [join(folder, 'dist', file)], env);
+    const DATABASE_URL = await testDatabase(t);
+    const service = startNode(t, [PLINTH], { DATABASE_URL, PORT: '0', HOST: '0.0.0.0', AUTH: 'none' });
+    const { port } = new URL(await service.ready());
+    const env = { PORT: port, HOST: '0.0.0.0', AUTH: 'none' };
+    t.same(await check(env), { code: 0, out: '', err: '' });
+    t.match(await check({ ...env, PORT: 'x' }), { code: 1, err: /x/ });
+    service.child.kill('SIGUSR2');
+    await until(
+      'maintenance begins',
+      async () => (await send(`http://127.0.0.1:${port}`, 'GET', '/users')).status,
+      (seen) => seen === 503,
+    );
+    t.equal((await check(env)).code, 0, 'a service in maintenance is well');
+    service.child.kill('SIGTERM');
+    await service.ended;
+    t.match(await check(env), { code: 1, err: refused });
+    const other = createServer((_req, res) => res.writeHead(500).end());
+    t.teardown(() => other.close());
+    other.listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port: failing } = other.address() as AddressInfo;
+    t.match(await check({ ...env, PORT: String(failing) }), { code: 1, err: /500/ });
+  });
+
+t.test('health.sh of a service with TLS', { skip: withoutOpenssl }, async (t) => {
+  const { certFile, keyFile } = authority(t).sign('server');
+  const settings = { TLS_CERT: certFile, TLS_KEY: keyFile, HOST: '127.0.0.1', AUTH: 'none' };
+  const service = startNode(t, [PLINTH], { ...settings, DATABASE_URL: await testDatabase(t), PORT: '0' });
   const { port } = new URL(await service.ready());
-  const env = { PORT: port, HOST: '0.0.0.0', AUTH: 'none' };
-  t.same(await run(t, [HEALTH], env), { code: 0, out: '', err: '' });
-  t.match(await run(t, [HEALTH], { ...env, PORT: 'x' }), { code: 1, err: /PORT must be/ });
-  service.child.kill('SIGUSR2');
-  await until(
-    'maintenance begins',
-    async () => (await send(`http://127.0.0.1:${port}`, 'GET', '/users')).status === 503,
-  );
-  t.equal((await run(t, [HEALTH], env)).code, 0, 'a service in maintenance is well');
-  service.child.kill('SIGTERM');
-  await service.ended;
-  t.match(await run(t, [HEALTH], env), { code: 1, err: /^plinth: .*ECONNREFUSED/ });
+  const check = [join(folder, 'dist/health.sh')];
+  t.same(await runProgram('bash', check, { ...settings, PORT: port }), { code: 0, out: '', err: '' });
 });

@@ -1,10 +1,10 @@
-import t from 'tap';
 import { parseHead } from '../../bench/harness/fixed-load.js';
 import { readOptions } from '../../bench/harness/options.js';
 import { type Model, need, predict, predictMix } from '../../bench/model/constants.js';
 import { costAt, fitCost, fitSharing } from '../../bench/model/fit.js';
 import { OPERATIONS, READ_MOSTLY, WRITE_MOSTLY } from '../../bench/model/operations.js';
 import { modelText } from '../../bench/report/model-text.js';
+import t from '../support/test.js';
 
 const SIZES = [10_000, 100_000, 1_000_000, 10_000_000];
 const NOTHING = { base: 0, perDoubling: 0, perRow: 0 };

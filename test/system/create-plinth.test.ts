@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import http, { type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
-import t, { type Test } from 'tap';
 import { createPlinth, type PlinthOptions } from '../../src/create-plinth.js';
-import { until } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 t.jobs = 3;
 
@@ -128,7 +128,8 @@ t.test('requests in flight are finished when it stops, later ones are 503', asyn
   slow.write('{"name"');
   await until(
     'another request is served',
-    async () => (await send(address, 'GET', '/data/healthz')).status === 200,
+    async () => (await send(address, 'GET', '/data/healthz')).status,
+    (seen) => seen === 200,
   );
   const stopped = plinth.stop();
   slow.end(':"Lamp"}');
@@ -182,6 +183,10 @@ t.test('it logs where it is configured to', async (t) => {
   const log = { write: (line: string) => lines.push(line) };
   const { url } = await started(t, { log, env: { ACCESS_LOG: 'on' } });
   await send(url!, 'GET', '/items');
-  await until('the request is logged', () => lines.length > 0);
+  await until(
+    'the request is logged',
+    () => lines,
+    ({ length }) => length > 0,
+  );
   t.match(JSON.parse(lines[0]!), { method: 'GET' });
 });

@@ -1,14 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
 import { parse } from 'yaml';
 import { readConfig } from '../../src/config/config.js';
-import { COMMAND } from '../support/command.js';
+import { plinth } from '../support/command.js';
 import { type Manifest, readManifests, schemaFaults, unknownMembers } from '../support/manifests.js';
-import { startNode } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
 import { settings } from '../support/settings.js';
+import t from '../support/test.js';
 
 const ROOT = new URL('../../../', import.meta.url);
 const read = (name: string) => readFileSync(new URL(name, ROOT), 'utf8');
@@ -142,8 +141,8 @@ t.test('the commands that migrate do so on an empty database', async (t) => {
   t.ok(dockerfile.includes(`/app/${bundle} `), 'the image has the file');
   t.ok(dockerfile.includes(`/app/${compose.services.plinth.healthcheck.test[2]} `));
   const env = { ...IMAGE, ...environmentOf('Job'), DATABASE_URL: await testDatabase(t, true) };
-  const { ended, stdout } = startNode(t, [COMMAND, ...args], env);
-  t.equal(await ended, 0, stdout());
+  const { code, out } = await plinth(t, args, env);
+  t.equal(code, 0, out);
 });
 
 t.test('names, ports, labels and times fit together', async (t) => {

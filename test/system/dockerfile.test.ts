@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import t from 'tap';
+import t from '../support/test.js';
 
 const ROOT = new URL('../../../', import.meta.url);
 // Plain JavaScript, which nothing but the build needs.
@@ -12,14 +12,14 @@ t.test('the Dockerfile has no faults', async (t) => t.same(lint(VALID), []));
 
 /** A change to it, and what is then wrong. */
 const BAD: [from: string | RegExp, to: string, fault: RegExp][] = [
-  [/FROM node:\S+\nENV/, 'FROM node:22\nENV', /not pinned/],
+  [/FROM node:\S+\nENV/, 'FROM node:24\nENV', /not pinned/],
   [/FROM node:\S+\nENV/, 'FROM node\nENV', /not pinned/],
   ['USER 1000:1000', 'USER root', /other than root/],
   ['USER 1000:1000', 'USER 0:0', /other than root/],
   ['USER 1000:1000\n', '', /0 USER, not one/],
   ['CMD ["node", "dist/start.cjs"]', 'CMD node dist/start.cjs', /CMD is not in exec form/],
-  ['CMD ["node", "dist/health.cjs"]', 'CMD curl localhost', /HEALTHCHECK is not in exec form/],
-  ['CMD ["node", "dist/health.cjs"]', 'CMD ["curl", "localhost"]', /need not have/],
+  ['CMD ["bash", "dist/health.sh"]', 'CMD curl localhost', /HEALTHCHECK is not in exec form/],
+  ['CMD ["bash", "dist/health.sh"]', 'CMD ["curl", "localhost"]', /need not have/],
   [/HEALTHCHECK.*\n/, '', /0 HEALTHCHECK/],
   ['STOPSIGNAL SIGTERM\n', '', /0 STOPSIGNAL/],
   ['EXPOSE 3000', 'EXPOSE 80', /EXPOSE is not the PORT/],

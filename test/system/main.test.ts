@@ -4,16 +4,11 @@ import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
-import {
-  dataFolder,
-  isAlive,
-  type ServiceProcess,
-  serverPid,
-  startProcess,
-  until,
-} from '../support/process.js';
+import { claimPort } from '../support/claimed-port.js';
+import { dataFolder, isAlive, type ServiceProcess, serverPid, startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 t.jobs = 3;
 
@@ -55,7 +50,8 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 }
 
 t.test('a request that is in flight is finished, an idle connection is closed', async (t) => {
-  const service = startProcess(t, { DATABASE_URL: await testDatabase(t) });
+  const patience = { SHUTDOWN_MS: '600000', BODY_MIN_RATE: '0' };
+  const service = startProcess(t, { DATABASE_URL: await testDatabase(t), ...patience });
   const url = await service.ready();
   const { hostname, port } = new URL(url);
   const idle = net.connect(Number(port), hostname);
@@ -101,7 +97,8 @@ for (const [signal, code] of [
   ['SIGINT', 130],
 ] as const) {
   t.test(`a second ${signal} ends it at once, with ${code}`, async (t) => {
-    const service = startProcess(t, { DATABASE_URL: await testDatabase(t), SHUTDOWN_MS: '600000' });
+    const patience = { SHUTDOWN_MS: '600000', BODY_MIN_RATE: '0' };
+    const service = startProcess(t, { DATABASE_URL: await testDatabase(t), ...patience });
     const url = await service.ready();
     const { hostname, port } = new URL(url);
     const socket = net.connect(Number(port), hostname).on('error', () => undefined);
@@ -117,17 +114,24 @@ for (const [signal, code] of [
 }
 
 t.test('with SHUTDOWN_DELAY_MS it goes on for a while, and says that it is ending', async (t) => {
-  const service = startProcess(t, { DATABASE_URL: await testDatabase(t), SHUTDOWN_DELAY_MS: '1500' });
+  const DATABASE_URL = await testDatabase(t);
+  const service = startProcess(t, { DATABASE_URL, SHUTDOWN_DELAY_MS: '600000' });
   const url = await service.ready();
   service.child.kill('SIGTERM');
-  const ready = await until('it says so', async () => {
-    const response = await send(url, 'GET', '/readyz');
-    return response.status === 503 && response;
-  });
+  const ready = await until(
+    'it says so',
+    () => send(url, 'GET', '/readyz'),
+    (response) => response.status === 503,
+  );
   t.same(ready.json, { status: 'draining' });
   const created = await send(url, 'POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
   t.same([created.status, created.headers.connection], [201, 'close']);
-  t.equal(await service.ended, 0);
+  t.equal(service.child.exitCode, null);
+
+  const brief = startProcess(t, { DATABASE_URL, SHUTDOWN_DELAY_MS: '100' });
+  await brief.ready();
+  brief.child.kill('SIGTERM');
+  t.equal(await brief.ended, 0, 'it ends after the delay');
 });
 
 t.test('a port that is already in use is reported in one line', async (t) => {
@@ -187,12 +191,7 @@ t.test('renamed and removed settings are a warning each, once for all workers', 
 });
 
 t.test('a database that cannot be used is reported in one line', async (t) => {
-  const closed = net.createServer().listen(0, '127.0.0.1');
-  await once(closed, 'listening');
-  const { port } = closed.address() as net.AddressInfo;
-  closed.close();
-  await once(closed, 'close');
-  const DATABASE_URL = `postgres://u:secret@127.0.0.1:${port}/d`;
+  const DATABASE_URL = `postgres://u:secret@127.0.0.1:${await claimPort(t)}/d`;
   const away = startProcess(t, { DATABASE_URL });
   await isRefused(t, away, 69, /the database cannot be reached: .*ECONNREFUSED/);
   t.notMatch(away.stderr(), /secret/);

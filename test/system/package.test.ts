@@ -3,16 +3,17 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
-import { freePort } from '../../src/process/listen.js';
 import { newSecret } from '../../src/webhooks/secret.js';
 import { signWebhook } from '../../src/webhooks/sign.js';
+import { claimPort } from '../support/claimed-port.js';
 import { blocksOf } from '../support/page-commands.js';
-import { startProgram, until } from '../support/process.js';
+import { startProgram } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
+const TSC = join(ROOT, 'node_modules/@typescript/native/lib/tsc.js');
 const TYPE_ROOTS = join(ROOT, 'node_modules/@types');
 
 const folder = mkdtempSync(join(tmpdir(), 'plinth-package-'));
@@ -118,7 +119,7 @@ server.listen(0, '127.0.0.1', async () => {
 t.test('the program of docs/command.md runs as printed, but for its port', async (t) => {
   const example = blocksOf('docs/command.md').find(({ text }) => text.includes('createPlinth'))!.text;
   t.match(example, '.listen(3000)');
-  const port = await freePort({ host: '127.0.0.1', port: 0, setting: 'PORT' });
+  const port = await claimPort(t);
   writeFileSync(join(folder, 'example.js'), example.replace('.listen(3000)', `.listen(${port})`));
   const env = { ...process.env, DATABASE_URL: await testDatabase(t) };
   const child = spawn(process.execPath, ['example.js'], { cwd: folder, env, stdio: 'inherit' });

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import t from 'tap';
 import { readWhole } from '../../bench/harness/read-whole.js';
+import t from '../support/test.js';
 
 t.test('a whole list is read to its end, and half of one is an error', async (t) => {
   const long = 'x'.repeat(1_000_000);

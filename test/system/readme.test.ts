@@ -1,5 +1,5 @@
-import t from 'tap';
 import { runPage } from '../support/page-commands.js';
+import t from '../support/test.js';
 
 t.test('every command of the README works as printed, in order, and prints what it says', async (t) => {
   const url = await runPage(t, 'README.md', { copied: ['package.json', 'collections'] });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import t from '../support/test.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import t from 'tap';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
 import { parseScrape } from './scraped.js';
 
 interface Panel {

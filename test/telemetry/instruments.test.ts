@@ -1,5 +1,5 @@
-import t from 'tap';
 import { counter, histogram, single } from '../../src/telemetry/instruments.js';
+import t from '../support/test.js';
 
 t.test('a counter has a cell for each combination of label values', async (t) => {
   const requests = counter('requests_total', 'Requests.', ['method', 'route']);

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
 import { logLines } from '../../src/telemetry/log-output.js';
-import { until } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -34,7 +34,11 @@ t.test('lines of one tick are one write, in order', async (t) => {
   });
   const lines = logLines(output);
   for (const line of ['a\n', 'b\n', 'c\n']) lines.write(line);
-  await until('they are written', () => written.length > 0);
+  await until(
+    'they are written',
+    () => written,
+    ({ length }) => length > 0,
+  );
   t.same(written, ['a\nb\nc\n']);
 });
 
@@ -72,7 +76,11 @@ t.test('an output that fails ends nothing', async (t) => {
   });
   const lines = logLines(output);
   lines.write('a\n');
-  await until('the error is reported', () => output.errored !== null);
+  await until(
+    'the error is reported',
+    () => output.errored,
+    (seen) => seen !== null,
+  );
   t.doesNotThrow(() => lines.write('b\n'));
 });
 

@@ -1,15 +1,17 @@
 import { once } from 'node:events';
 import net from 'node:net';
-import { AggregatorRegistry } from 'prom-client';
-import t from 'tap';
+import { AggregatorRegistry, Gauge, Registry } from 'prom-client';
+import { showMetrics } from '../../src/actions/admin/metrics.js';
+import type { Request } from '../../src/http/request.js';
 import { createMetrics } from '../../src/telemetry/metrics.js';
 import { makeKey } from '../support/credentials.js';
 import { startProcess } from '../support/process.js';
-import { send, testDatabase, testService } from '../support/service.js';
+import { freshService, send, testDatabase } from '../support/service.js';
+import t from '../support/test.js';
 import { parseScrape, scrape } from './scraped.js';
 
 t.test('/metrics of the service itself needs the scope admin', async (t) => {
-  const { send, db } = await testService(t, { AUTH: 'api-key', MAINTENANCE: 'on' });
+  const { send, db } = await freshService(t, { AUTH: 'api-key', MAINTENANCE: 'on' });
   const [admin, reader] = [
     await makeKey(db, { scopes: ['admin'] }),
     await makeKey(db, { scopes: ['users:read'] }),
@@ -25,12 +27,12 @@ t.test('/metrics of the service itself needs the scope admin', async (t) => {
 });
 
 t.test('where everybody may do everything, it is open as all else', async (t) => {
-  const { send } = await testService(t);
+  const { send } = await freshService(t);
   t.equal((await send('GET', '/metrics')).status, 200);
 });
 
 t.test('with METRICS_PORT they have a listener of their own, with nothing else', async (t) => {
-  const { url, metricsUrl, ...service } = await testService(t, { AUTH: 'api-key', METRICS_PORT: '0' });
+  const { url, metricsUrl, ...service } = await freshService(t, { AUTH: 'api-key', METRICS_PORT: '0' });
   const get = (path: string, method = 'GET', headers = {}) => send(metricsUrl!, method, path, { headers });
   t.equal((await service.send('GET', '/metrics')).status, 404, 'and the service has none');
   t.equal((await get('/metrics')).status, 200, 'without a credential');
@@ -55,7 +57,7 @@ t.test('with METRICS_PORT they have a listener of their own, with nothing else',
 });
 
 t.test('scrapes at the same time share one response', async (t) => {
-  const { metricsUrl } = await testService(t, { METRICS_PORT: '0' });
+  const { metricsUrl } = await freshService(t, { METRICS_PORT: '0' });
   const responses = await Promise.all(Array.from({ length: 20 }, () => send(metricsUrl!, 'GET', '/metrics')));
   for (const { status, text } of responses) {
     t.equal(status, 200);
@@ -86,7 +88,8 @@ t.test('the registries of several processes add up', async (t) => {
   const parts = await Promise.all(
     [one, two].map(async (metrics) => (await metrics.registry()).getMetricsAsJSON()),
   );
-  const text = await AggregatorRegistry.aggregate(parts).metrics();
+  const shown = await showMetrics(async () => AggregatorRegistry.aggregate(parts)).run({} as Request);
+  const text = shown.body!;
   const value = (name: string, labels = {}) =>
     parseScrape(text).find(
       (sample) =>
@@ -96,4 +99,17 @@ t.test('the registries of several processes add up', async (t) => {
   t.equal(value('http_server_request_duration_seconds_bucket', { le: '0.0025' }), 3);
   t.equal(value('http_server_request_duration_seconds_bucket', { le: '0.001' }), 0);
   t.equal(value('http_server_active_requests'), 3);
+});
+
+t.test('values that are no finite numbers are spelt as the format does', async (t) => {
+  const { metricsUrl } = await freshService(t, { METRICS_PORT: '0' });
+  // The first scrape restarts the measurements of the event loop, so that the second one finds few or none.
+  for (let count = 0; count < 2; count++) t.ok((await scrape(metricsUrl!)).samples.length > 50);
+  const registry = new Registry();
+  const gauge = new Gauge({ name: 'found', help: 'A value', labelNames: ['a'], registers: [registry] });
+  gauge.set({ a: 'x Nan' }, Number.NaN);
+  gauge.set({ a: 'y' }, Number.POSITIVE_INFINITY);
+  gauge.set({ a: 'z' }, Number.NEGATIVE_INFINITY);
+  const { body } = await showMetrics(async () => registry).run({} as Request);
+  t.same(body!.split('\n').slice(2, 5), ['found{a="x Nan"} NaN', 'found{a="y"} +Inf', 'found{a="z"} -Inf']);
 });

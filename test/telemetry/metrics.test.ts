@@ -1,10 +1,10 @@
 import net from 'node:net';
-import t, { type Test } from 'tap';
 import { hashOf, newKey } from '../../src/auth/credentials/api-key-format.js';
 import type { Config } from '../../src/config/config.js';
 import { follow } from '../events/follow.js';
-import { until } from '../support/process.js';
-import { testService } from '../support/service.js';
+import { freshService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import { LOOPBACK, makeWebhook, testTarget } from '../webhooks/target.js';
 import { scrape } from './scraped.js';
 
@@ -12,7 +12,7 @@ const COUNT = 'http_server_request_duration_seconds_count';
 const user = (n: number) => ({ email: `u${n}@example.org`, name: 'U' });
 
 t.test('requests are counted by route template, method and status, with their bytes', async (t) => {
-  const { send, url } = await testService(t);
+  const { send, url } = await freshService(t);
   const created = await send('POST', '/users', { body: user(1) });
   const sentBytes = Buffer.byteLength(JSON.stringify(user(1)));
   const { id } = created.json;
@@ -64,7 +64,7 @@ t.test('requests are counted by route template, method and status, with their by
 });
 
 t.test('a streamed array is counted by what was written', async (t) => {
-  const { send, url } = await testService(t);
+  const { send, url } = await freshService(t);
   const empty = await send('GET', '/users');
   t.equal(empty.text, '[]');
   const ofList = { method: 'GET', route: '/users' };
@@ -78,7 +78,7 @@ t.test('a streamed array is counted by what was written', async (t) => {
 });
 
 t.test('the database: statements by pool, and how many records share one', async (t) => {
-  const { send, url } = await testService(t);
+  const { send, url } = await freshService(t);
   const ids = await Promise.all([1, 2, 3, 4].map((n) => send('POST', '/users', { body: user(n) })));
   await Promise.all(ids.map(({ json }) => send('GET', `/users/${json.id}`)));
   await send('GET', '/items?page=1&search=lamp');
@@ -93,11 +93,18 @@ t.test('the database: statements by pool, and how many records share one', async
   t.equal(value('plinth_db_statement_duration_seconds_count', { pool: 'search' }), 1);
   // Also what the service does in the background.
   t.ok(value('plinth_db_statement_duration_seconds_count', { pool: 'transaction' })! >= 1);
-  await until('nothing is in flight', async () => {
-    const { value } = await scrape(url);
-    return value('plinth_db_active_statements', { pool: 'short' }) === 0;
-  });
-  t.equal(value('plinth_db_waiting_statements', { pool: 'transaction' }), 0);
+  // The service has work in the background, too.
+  await until(
+    'nothing is in flight, and nothing waits',
+    async () => {
+      const { value } = await scrape(url);
+      return [
+        value('plinth_db_active_statements', { pool: 'short' }),
+        value('plinth_db_waiting_statements', { pool: 'transaction' }),
+      ];
+    },
+    (seen) => seen.every((each) => each === 0),
+  );
   t.equal(value('plinth_db_connections_limit', { pool: 'stream' }), 4);
   t.equal(value('plinth_db_queue_limit'), 2000);
   t.equal(value('plinth_db_failures_total', { pool: 'short' }), 0);
@@ -106,7 +113,7 @@ t.test('the database: statements by pool, and how many records share one', async
 });
 
 t.test('a wait for a connection that is checked out, and a statement that fails', async (t) => {
-  const { url, db } = await testService(t, { DB_CONNECTIONS: '1' });
+  const { url, db } = await freshService(t, { DB_CONNECTIONS: '1' });
   let free: () => void = () => undefined;
   const held = new Promise<void>((resolve) => {
     free = resolve;
@@ -115,10 +122,14 @@ t.test('a wait for a connection that is checked out, and a statement that fails'
   const second = db.transaction(async () => 'done');
   const waits = async () =>
     (await scrape(url)).value('plinth_db_waiting_statements', { pool: 'transaction' });
-  await until('one waits', async () => ((await waits()) ?? 0) >= 1);
+  await until(
+    'one waits',
+    async () => (await waits()) ?? 0,
+    (seen) => seen >= 1,
+  );
   free();
   await Promise.all([first, second]);
-  await until('none waits', async () => (await waits()) === 0);
+  await until('none waits', waits, (seen) => seen === 0);
   await t.rejects(db.run('select 1/0', []));
   await t.rejects(db.transaction(async () => Promise.reject(new Error('of the work'))));
   const { value } = await scrape(url);
@@ -131,7 +142,7 @@ const aborted = async (url: string, reason: string) =>
 
 /** A service, and a request to it that gets more than any buffer on the way takes. */
 async function longResponse(t: Test, overrides: Partial<Config> = {}) {
-  const { url, db } = await testService(t, {}, overrides);
+  const { url, db } = await freshService(t, {}, overrides);
   await db.run(
     `insert into users (id, updated_at, email, doc)
      select gen_random_uuid(), now(), n || '@example.org', '{"name":"' || repeat('x', 10000) || '"}'
@@ -168,7 +179,7 @@ t.test('a reader that leaves', async (t) => {
 });
 
 t.test('a client that leaves within its body', async (t) => {
-  const { url } = await testService(t);
+  const { url } = await freshService(t);
   const fields = 'Content-Type: application/json\r\nContent-Length: 9\r\nExpect: 100-continue';
   const socket = connectTo(t, url, `POST /users HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n`);
   socket.once('data', () => socket.destroy());
@@ -177,7 +188,7 @@ t.test('a client that leaves within its body', async (t) => {
 });
 
 t.test('messages that never became a request', async (t) => {
-  const { url, raw } = await testService(t);
+  const { url, raw } = await freshService(t);
   await raw('GARBAGE\r\n\r\n');
   await raw('BREW / HTTP/1.1\r\nHost: a\r\n\r\n');
   await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -187,7 +198,7 @@ t.test('messages that never became a request', async (t) => {
 });
 
 t.test('invalid credentials, by scheme and reason', async (t) => {
-  const service = await testService(t, {
+  const service = await freshService(t, {
     AUTH: 'api-key basic',
     METRICS_PORT: '0',
     BASIC_INSECURE: 'loopback',
@@ -213,26 +224,32 @@ t.test('invalid credentials, by scheme and reason', async (t) => {
 });
 
 t.test('followers of the events are counted, and why each ended', async (t) => {
-  const { url } = await testService(t);
+  const { url } = await freshService(t);
   const readers = async () => (await scrape(url)).value('plinth_event_readers');
   t.equal(await readers(), 0);
   const followed = await follow(t, `${url}/events`);
   t.equal(await readers(), 1);
   followed.leave();
-  await until('it has left', async () => (await readers()) === 0);
+  await until('it has left', readers, (seen) => seen === 0);
   t.equal((await scrape(url)).value('plinth_event_streams_ended_total', { reason: 'left' }), 1);
 });
 
 t.test('tries to deliver are counted by how they ended', async (t) => {
-  const service = await testService(t, LOOPBACK);
+  const service = await freshService(t, LOOPBACK);
   const target = await testTarget(t, (_message, _res, count) => (count === 0 ? 503 : 204));
   const { id } = await makeWebhook(service, target.url);
   const count = async (outcome: string) =>
     (await scrape(service.url)).value('plinth_webhook_try_duration_seconds_count', { outcome });
   await service.send('POST', `/webhooks/${id}/test`);
-  await until('it was delivered', async () => (await count('delivered')) === 1);
+  await until(
+    'it was delivered',
+    () => count('delivered'),
+    (seen) => seen === 1,
+  );
   t.equal(await count('retry'), 1);
-  await until('none is in flight', async () => {
-    return (await scrape(service.url)).value('plinth_webhook_active_tries') === 0;
-  });
+  await until(
+    'none is in flight',
+    async () => (await scrape(service.url)).value('plinth_webhook_active_tries'),
+    (seen) => seen === 0,
+  );
 });

@@ -1,6 +1,6 @@
-import t from 'tap';
 import { createLog } from '../../src/telemetry/log.js';
 import { readableLines } from '../../src/telemetry/readable-lines.js';
+import t from '../support/test.js';
 
 t.test('lines for people have the time, the level, the message and its details', async (t) => {
   let out = '';

@@ -7,7 +7,7 @@ export interface Scraped {
   readonly value: number;
 }
 
-const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (-?[\d.e+-]+|N[aA][nN]|[+-]?Inf)$/;
+const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (-?[\d.e+-]+|NaN|[+-]?Inf)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/gy;
 
 /** Reads the text format as strictly as a scraper: throws at a line that is none. */

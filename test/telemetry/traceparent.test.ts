@@ -1,5 +1,5 @@
-import t from 'tap';
 import { parseTraceparent } from '../../src/telemetry/traceparent.js';
+import t from '../support/test.js';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';

@@ -7,9 +7,9 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
-import t from 'tap';
 import { findTracer } from '../../src/telemetry/tracing.js';
 import { send as sendTo, testService } from '../support/service.js';
+import t from '../support/test.js';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
@@ -41,7 +41,7 @@ t.test('a span a request, named by method and route, below the caller', async (t
   const { send, url, db } = await testService(t);
   spans();
   const body = { email: 'a@example.org', name: 'swordfish' };
-  const { json } = await send('POST', '/api/v1/users?secret=1', {
+  const { json } = await send('POST', '/api/v1/users?_secret=1', {
     body,
     headers: { traceparent: `00-${TRACE}-${SPAN}-01`, 'user-agent': 'a test' },
   });

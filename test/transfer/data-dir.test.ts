@@ -1,11 +1,8 @@
-import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import t from 'tap';
-
-const COMMAND = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
+import { plinth } from '../support/command.js';
+import t from '../support/test.js';
 
 t.test('a folder that cannot hold the data is one line that says what to do', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'plinth-import-'));
@@ -18,14 +15,8 @@ t.test('a folder that cannot hold the data is one line that says what to do', as
     join(file, 'below'),
     ...(process.platform === 'linux' ? ['/proc', '/proc/x/y'] : []),
   ]) {
-    const child = spawn(process.execPath, [COMMAND, 'import', 'items', file], {
-      env: { PATH: process.env.PATH, DATA_DIR },
-    });
-    let err = '';
-    child.stderr.on('data', (chunk) => {
-      err += chunk;
-    });
-    t.equal(await new Promise((resolve) => child.on('close', resolve)), 69, DATA_DIR);
+    const { code, err } = await plinth(t, ['import', 'items', file], { DATA_DIR });
+    t.equal(code, 69, DATA_DIR);
     t.match(
       err,
       /^plinth: DATA_DIR \S+ cannot be written: [^\n]+; set DATA_DIR to a folder [^\n]+\n$/,

@@ -2,25 +2,23 @@ import { spawn } from 'node:child_process';
 import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
-import { ENGINE, WITH_TRIGGERS } from '../support/citus.js';
+import { WITH_TRIGGERS } from '../support/citus.js';
 import { declare } from '../support/collections.js';
-import { until } from '../support/process.js';
+import { COMMAND, plinth } from '../support/command.js';
+import { environment } from '../support/process.js';
 import { testService } from '../support/service.js';
-
-const COMMAND = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 interface Started {
   readonly kill: () => void;
   readonly outcome: Promise<{ code: number | null; out: string; err: string }>;
 }
 
+/** Starts an import as a process, which can be killed. */
 function start(args: readonly string[], env: Record<string, string>, stdin?: string): Started {
-  const child = spawn(process.execPath, [COMMAND, 'import', ...args], {
-    env: { PATH: process.env.PATH, ...ENGINE, ...env },
-  });
+  const child = spawn(process.execPath, [COMMAND, 'import', ...args], { env: environment(env) });
   if (stdin === undefined) child.stdin.end();
   else createReadStream(stdin).pipe(child.stdin);
   child.stdin.on('error', () => undefined); // it was killed
@@ -36,6 +34,10 @@ function start(args: readonly string[], env: Record<string, string>, stdin?: str
   });
   return { kill: () => child.kill('SIGKILL'), outcome };
 }
+
+/** Imports to the end. */
+const imported = (t: Test, args: readonly string[], env: Record<string, string>) =>
+  plinth(t, ['import', ...args], env);
 
 function fileOf(t: Test, name: string, content: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'plinth-import-'));
@@ -100,10 +102,10 @@ t.test('NDJSON: every type of column, events, and refusals with their lines', as
     'books.ndjson',
     `${lines([book, { title: 'B' }])}\n{"title": 1}\r\n{"title"\n${lines([{ title: 'C', isbn: '1\\N' }])}{"title": "last"}`,
   );
-  t.same(await start(['books', file], env).outcome, {
+  t.same(await imported(t, ['books', file], env), {
     code: 1,
     out: 'books: 3 stored, 3 refused\n',
-    err: `${file}:4/title: must be string\n${file}:5: is not valid JSON\n${file}:6/isbn: DUPLICATE: Another record has this isbn.\n`,
+    err: `${file}:4/title: must be of type string (value 1)\n${file}:5: is not valid JSON\n${file}:6/isbn: DUPLICATE: Another record has this isbn. (value "1\\\\N")\n`,
   });
   const { json } = await send('GET', '/books?order=asc');
   const { note, ...shown } = book;
@@ -127,9 +129,12 @@ t.test('CSV: cells have the declared types; a row may have several lines', async
   const { send, env } = await library(t);
   const csv = `\uFEFFtitle,price,inPrint,tags,extra\r\n"One, ""1""\nmore",1.5,TRUE,"[""a""]",007\r\nTwo,,,,\r\nThree,much,,,\r\nFour,1,,,,\r\n`;
   const file = fileOf(t, 'books.csv', csv);
-  const { code, out, err } = await start(['--as', 'books', file], env).outcome;
+  const { code, out, err } = await imported(t, ['--as', 'books', file], env);
   t.same([code, out], [1, 'books: 2 stored, 2 refused\n']);
-  t.equal(err, `${file}:5/price: must be number\n${file}:6: has 6 cells, the header has 5\n`);
+  t.equal(
+    err,
+    `${file}:5/price: must be of type number (value "much")\n${file}:6: has 6 cells, the header has 5\n`,
+  );
   const { json } = await send('GET', '/books?order=asc');
   t.match(json[0], { title: 'One, "1"\nmore', price: 1.5, inPrint: true, tags: ['a'], extra: '007' });
   t.notOk('price' in json[1]);
@@ -146,8 +151,8 @@ t.test('old ids lead to new ones in later imports, and to records of the same fi
       { id: 2, name: 'Cy' },
     ]),
   );
-  const first = await start(['authors', authors], env).outcome;
-  t.equal(first.err, `${authors}:3/legacy_id: DUPLICATE: Another record has this legacy_id.\n`);
+  const first = await imported(t, ['authors', authors], env);
+  t.equal(first.err, `${authors}:3/legacy_id: DUPLICATE: Another record has this legacy_id. (record 2)\n`);
   const books = [
     { id: 'x', title: 'X', authorId: 2, sequelTo: 'y' },
     { id: 'y', title: 'Y', authorId: '1' },
@@ -155,10 +160,10 @@ t.test('old ids lead to new ones in later imports, and to records of the same fi
     { title: 'W', sequelTo: 'gone' },
   ];
   const file = fileOf(t, 'books.json', JSON.stringify(books));
-  const { err } = await start(['books', file], env).outcome;
+  const { err } = await imported(t, ['books', file], env);
   t.equal(
     err,
-    'books[2]/authorId: AUTHOR_NOT_FOUND: No such author exists.\nbooks[3]/sequelTo: BOOK_NOT_FOUND: No such book exists.\n',
+    'books[2]/authorId: AUTHOR_NOT_FOUND: No such author exists. (value "3")\nbooks[3]/sequelTo: BOOK_NOT_FOUND: No such book exists. (value "gone")\n',
   );
   const [ann, bob] = (await send('GET', '/authors?order=asc')).json;
   const [x, y] = (await send('GET', '/books?order=asc')).json;
@@ -174,7 +179,7 @@ t.test('a constraint that only the database knows refuses one record', WITH_TRIG
     $$ begin raise exception 'no' using errcode = '22003'; end $$;
     create trigger deny before insert on books for each row when (new.price = 77) execute function deny()`);
   const file = fileOf(t, 'books.ndjson', lines(records));
-  const { out, err } = await start(['books', file], env).outcome;
+  const { out, err } = await imported(t, ['books', file], env);
   t.equal(out, 'books: 99 stored, 1 refused\n');
   t.match(err, /books\.ndjson:78: BAD_REQUEST/);
 });
@@ -186,18 +191,18 @@ t.test('--strict stops at the first refusal, and --resume goes on there', async 
     'books.ndjson',
     lines([{ title: 'A' }, { title: 'B', isbn: '1' }, { isbn: '2' }, { title: 'D' }]),
   );
-  const strict = await start(['books', file, '--strict'], env).outcome;
+  const strict = await imported(t, ['books', file, '--strict'], env);
   t.same(strict, {
     code: 1,
     out: 'books: 2 stored, 1 refused\n',
-    err: `${file}:3/title: must have required property 'title'\n`,
+    err: `${file}:3/title: is required\n`,
   });
-  await start(['books', file, '--resume'], env).outcome;
+  await imported(t, ['books', file, '--resume'], env);
   t.same(
     (await send('GET', '/books?order=asc')).json.map(({ title }: { title: string }) => title),
     ['A', 'B', 'D'],
   );
-  t.match(await start(['books', file, '--resume'], env).outcome, { out: /^books: 3 stored/ });
+  t.match(await imported(t, ['books', file, '--resume'], env), { out: /^books: 3 stored/ });
   t.equal((await send('GET', '/books?order=asc')).json.length, 3, 'a finished import is not repeated');
 });
 
@@ -226,11 +231,13 @@ for (const source of ['file', 'standard input'])
       const first = start(args, env, stdin);
       await until(
         'some batches are stored',
-        async () => (await sql`select 1 from imports where stored > 60000`).length > 0,
+        () => sql`select 1 from imports where stored > 60000`,
+        ({ length }) => length > 0,
       );
       first.kill();
       t.equal((await first.outcome).code, null);
-      const again = await start([...args, '--resume'], env, stdin).outcome;
+      const rest = [...args, '--resume'];
+      const again = await (stdin === undefined ? imported(t, rest, env) : start(rest, env, stdin).outcome);
       t.equal(again.out, `books: ${count - count / 1000} stored, ${count / 1000} refused\n`);
       const [row] = await sql`select count(*)::int, count(distinct isbn)::int as different from books`;
       t.match(row, { count: count - count / 1000, different: count - count / 1000 });
@@ -254,7 +261,7 @@ t.test('two imports of one file at the same time: the second gets a message', as
     await transaction`lock table books in access exclusive mode`;
     const first = start(['books', file], env);
     const waiting = () => transaction`select 1 from pg_locks where not granted`;
-    await until('the first waits', async () => (await waiting()).length > 0);
+    await until('the first waits', waiting, ({ length }) => length > 0);
     const second = await start(['books', file], { ...env, MIGRATE: 'check' }).outcome;
     t.match(second, { code: 1, err: /is being imported by another process/ });
     first.kill();

@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
 import { plinth } from '../support/command.js';
 import { testDatabase, testService } from '../support/service.js';
+import t from '../support/test.js';
 
 /** Northwind, as a file of json-server. */
 const FILE = fileURLToPath(new URL('../../../test/fixtures/northwind.json', import.meta.url));

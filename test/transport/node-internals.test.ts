@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
-import t, { type Test } from 'tap';
 import {
   bytesInWriteQueue,
   closeEmptyBody,
   prepareResponse,
   responseInFlight,
 } from '../../src/transport/node-internals.js';
+import t, { type Test } from '../support/test.js';
 
 const FIELDS = ['X-A', '! \t~', 'ETag', '"1"'];
 const LENGTH = ['Content-Length', '5'];

@@ -1,5 +1,5 @@
-import t from 'tap';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
 
 const CHUNKED = 'Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n';
 const SMUGGLED = 'DELETE /nowhere HTTP/1.1\r\nHost: a\r\nX-Request-Id: smuggled\r\n\r\n';

@@ -1,5 +1,5 @@
-import t from 'tap';
 import { type ConnectionState, isStale, noHistory } from '../../src/transport/stale-connections.js';
+import t from '../support/test.js';
 
 const OPTIONS = { streamStallMs: 30_000, keepAliveMs: 65_000 };
 

@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv';
 import formats from 'ajv-formats';
-import t from 'tap';
 import { isEmail } from '../../src/validation/email.js';
+import t from '../support/test.js';
 
 const ajv = new Ajv();
 (formats as unknown as typeof formats.default)(ajv, { mode: 'full', formats: ['email'] });

@@ -1,9 +1,9 @@
 import { Ajv } from 'ajv';
-import t from 'tap';
 import { type Failure, Problem } from '../../src/errors/problem.js';
 import type { Json, JsonObject } from '../../src/json.js';
 import { type Checked, compileCheck } from '../../src/validation/validation.js';
 import { items, posts, users } from '../support/collections.js';
+import t from '../support/test.js';
 
 const checks = { users: compileCheck(users), items: compileCheck(items), posts: compileCheck(posts) };
 const USER = { email: 'a@example.org', name: 'A' };

@@ -1,11 +1,11 @@
-import t from 'tap';
 import { readConfig } from '../../src/config/config.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { fanOut, type Source } from '../../src/webhooks/fan-out.js';
 import { sourceOf } from '../../src/webhooks/feed-source.js';
 import { openWebhooks } from '../../src/webhooks/open.js';
-import { until } from '../support/process.js';
-import { testService } from '../support/service.js';
+import { freshService } from '../support/service.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 import { LOOPBACK, makeWebhook, testTarget } from './target.js';
 
 t.jobs = 4;
@@ -35,7 +35,7 @@ function feedOf(count: number): Source {
 t.test(
   'each event becomes one delivery of each webhook that wants it, however many processes read',
   async (t) => {
-    const service = await testService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+    const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
     const wanted: [types: string[], fits: (type: string) => boolean][] = [
       [['*'], () => true],
       [['users.*'], (type) => type.startsWith('users.')],
@@ -71,7 +71,7 @@ t.test(
 );
 
 t.test('a transaction that fails makes nothing and moves nothing', async (t) => {
-  const service = await testService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+  const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
   await makeWebhook(service, 'http://127.0.0.1:9/');
   const failing: Source = {
     ...feedOf(3),
@@ -91,7 +91,7 @@ t.test(
   'what is in the feed reaches the target, in order per record, while deliveries end and begin',
   async (t) => {
     const target = await testTarget(t);
-    const service = await testService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+    const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
     await makeWebhook(service, target.url);
     let known = 0;
     const all = feedOf(300);
@@ -111,7 +111,11 @@ t.test(
       for (const { wake } of processes) wake();
       await new Promise((done) => setImmediate(done));
     }
-    await until('all arrive', () => target.received.length >= 300);
+    await until(
+      'all arrive',
+      () => target.received,
+      ({ length }) => length >= 300,
+    );
     t.equal(target.received.length, 300);
     for (let record = 0; record < 10; record++) {
       const order = target.received.map((each) => Number(each.id.slice(1))).filter((n) => n % 10 === record);
@@ -125,11 +129,15 @@ t.test(
 );
 
 t.test('events that expired before their delivery are reported once, and passed', async (t) => {
-  const service = await testService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+  const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
   const { db, feed, send } = service;
   await makeWebhook(service, 'http://127.0.0.1:9/');
   for (const name of ['a', 'b']) await send('POST', '/items', { body: { name } });
-  await until('they are final', async () => (await send('GET', '/events')).json.data.length === 2);
+  await until(
+    'they are final',
+    async () => (await send('GET', '/events')).json.data,
+    ({ length }) => length === 2,
+  );
   // They have expired, and are still stored.
   await db.run('update events_floor set floor = (select max(seq) from events)', []);
   await db.run('update webhook_cursor set position = $1', ['00000000000']);
@@ -138,7 +146,11 @@ t.test('events that expired before their delivery are reported once, and passed'
   for (let n = 0; n < 3; n++) await fanOut(db, source);
   t.equal(lines.filter((line) => line.includes('webhooks missed events')).length, 1);
   await send('POST', '/items', { body: { name: 'c' } });
-  await until('it is final', async () => (await send('GET', '/events')).json.data.length === 1);
+  await until(
+    'it is final',
+    async () => (await send('GET', '/events')).json.data,
+    ({ length }) => length === 1,
+  );
   await fanOut(db, source);
   t.equal((await db.run('select 1 from deliveries', [])).length, 1, 'what comes after is delivered');
 });

@@ -1,17 +1,16 @@
-import { spawn } from 'node:child_process';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
 import { newSecret } from '../../src/webhooks/secret.js';
 import { signWebhook } from '../../src/webhooks/sign.js';
-import { startNode, until } from '../support/process.js';
+import { plinth } from '../support/command.js';
+import { startNode } from '../support/process.js';
 import { send, testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import { deliveriesOf, LOOPBACK, makeWebhook, testTarget } from './target.js';
 
 t.jobs = 3;
 
 const RECEIVER = fileURLToPath(new URL('../../../docs/clients/receive.mjs', import.meta.url));
-const COMMAND = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
 
 t.test('the receiver of the documentation takes what is delivered, once, and nothing else', async (t) => {
   const service = await testService(t, LOOPBACK);
@@ -24,7 +23,11 @@ t.test('the receiver of the documentation takes what is delivered, once, and not
   t.match(delivery, { status: 'delivered', last_answer: { status: 204 } });
   await service.send('POST', `/webhooks/${id}/deliveries/${delivery.id}/redeliver`);
   await deliveriesOf(service, id, 1);
-  await until('it prints', () => receiver.stdout().includes('webhooks.test'));
+  await until(
+    'it prints',
+    () => receiver.stdout(),
+    (seen) => seen.includes('webhooks.test'),
+  );
   const message = { id: 'm', timestamp: Math.floor(Date.now() / 1000), target: '/hook', body: '{}' };
   const other = newSecret();
   const wrong = [
@@ -38,14 +41,8 @@ t.test('the receiver of the documentation takes what is delivered, once, and not
   t.equal(receiver.stdout().match(/webhooks\.test/g)!.length, 1);
 });
 
-async function verify(args: readonly string[], secret: string | undefined, body: string) {
-  const env = { PATH: process.env.PATH, ...(secret === undefined ? {} : { WEBHOOK_SECRET: secret }) };
-  const child = spawn(process.execPath, [COMMAND, 'verify-webhook', ...args], { env });
-  child.stdin.on('error', () => undefined).end(body);
-  const ended = new Promise((resolve) => child.on('close', resolve));
-  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-  return { code, out, err };
-}
+const verify = (t: Test, args: readonly string[], secret: string | undefined, input: string) =>
+  plinth(t, ['verify-webhook', ...args], secret === undefined ? {} : { WEBHOOK_SECRET: secret }, { input });
 
 t.test('plinth verify-webhook says whether a message is to be believed', async (t) => {
   const target = await testTarget(t);
@@ -60,27 +57,27 @@ t.test('plinth verify-webhook says whether a message is to be believed', async (
     secrets: `${newSecret()}\n${secret}\n`,
   });
   const file = ['--headers', `${folder}/head`];
-  const valid = await verify(file, secret, body);
+  const valid = await verify(t, file, secret, body);
   t.match(valid, { code: 0, err: '' });
   t.match(JSON.parse(valid.out), { id: messageId, timestamp: Number });
-  t.match(await verify([...file, '--secret-file', `${folder}/secrets`], undefined, body), { code: 0 });
+  t.match(await verify(t, [...file, '--secret-file', `${folder}/secrets`], undefined, body), { code: 0 });
   const signature = ['x-timestamp', 'x-signature'].flatMap((name) => [
     '--header',
     `${name}: ${headers[name]}`,
   ]);
   const scheme = ['--scheme', 'x-signature'];
   const form = [...signature, ...scheme];
-  t.match(await verify([...form, '--path', '/hook'], secret, body), { code: 0, out: /^\{"id":null,/ });
-  t.match(await verify(form, secret, body), { code: 1, err: /^plinth: MISSING_PATH: / });
+  t.match(await verify(t, [...form, '--path', '/hook'], secret, body), { code: 0, out: /^\{"id":null,/ });
+  t.match(await verify(t, form, secret, body), { code: 1, err: /^plinth: MISSING_PATH: / });
   t.match(
-    await verify([...signature, '--path', '/hook'], secret, body),
+    await verify(t, [...signature, '--path', '/hook'], secret, body),
     { code: 1, out: '', err: /^plinth: MISSING_HEADERS: / },
     'without webhook-* fields, X-Signature applies only if the command says so',
   );
-  const bad = await verify(file, newSecret(), body);
+  const bad = await verify(t, file, newSecret(), body);
   t.match(bad, { code: 1, out: '', err: /^plinth: BAD_SIGNATURE: / });
   t.notMatch(bad.err, /whsec_/);
-  t.match(await verify(file, secret, `${body} `), { code: 1 });
+  t.match(await verify(t, file, secret, `${body} `), { code: 1 });
   for (const args of [
     [],
     [...file, '--tolerance', 'x'],
@@ -89,8 +86,8 @@ t.test('plinth verify-webhook says whether a message is to be believed', async (
     [...file, '--secret', secret],
     ['--headers', `${folder}/none`],
   ])
-    t.match(await verify(args, secret, body), { code: 64, out: '', err: /usage: plinth/ }, args.join(' '));
-  t.match(await verify(file, undefined, body), { code: 64, err: /needs WEBHOOK_SECRET or --secret-file/ });
+    t.match(await verify(t, args, secret, body), { code: 64, out: '', err: /usage: plinth/ }, args.join(' '));
+  t.match(await verify(t, file, undefined, body), { code: 64, err: /needs WEBHOOK_SECRET or --secret-file/ });
 });
 
 t.test('the package exports verifyWebhook', async (t) => {

@@ -1,7 +1,7 @@
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
 import { prune } from '../../src/db/maintenance.js';
-import { RETENTION, testService } from '../support/service.js';
+import { freshService, RETENTION } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 import { addDeliveries, deliveriesOf, LOOPBACK, makeWebhook, testTarget } from './target.js';
 
 const HOUR = 3600;
@@ -9,7 +9,7 @@ const KEEP = { ...RETENTION, webhookRetentionSeconds: HOUR };
 
 async function setup(t: Test) {
   const target = await testTarget(t);
-  const service = await testService(t, LOOPBACK);
+  const service = await freshService(t, LOOPBACK);
   const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   /** Lets time pass for deliveries, and runs the maintenance. */

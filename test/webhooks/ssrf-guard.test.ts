@@ -1,9 +1,9 @@
 import { promisify } from 'node:util';
-import t from 'tap';
 import { readConfig } from '../../src/config/config.js';
 import { guardedLookup, openSender } from '../../src/webhooks/http-sender.js';
 import { isInside } from '../../src/webhooks/ssrf-guard.js';
 import { hostOf, readTarget } from '../../src/webhooks/target-url.js';
+import t from '../support/test.js';
 import { testTarget } from './target.js';
 
 const rulesOf = (env: Record<string, string>) => {

@@ -1,7 +1,7 @@
 import postgres from 'postgres';
-import t from 'tap';
 import { fill, readStatements } from '../../src/db/statements.js';
 import { testDatabase } from '../support/service.js';
+import t from '../support/test.js';
 
 const DELIVERIES = 5000;
 const IN_FLIGHT = 10;

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import postgres from 'postgres';
-import type { Test } from 'tap';
-import { until } from '../support/process.js';
 import type { TestService } from '../support/service.js';
+import type { Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 /** A message that arrived. */
 export interface Received {
@@ -46,8 +46,9 @@ export async function testTarget(t: Test, respond: Responder = () => 204, port =
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received, close };
 }
 
-/** Settings with which a test's deliveries reach loopback and are retried quickly. */
+/** Settings with which a test's deliveries reach loopback, have time on a slow machine, and are retried quickly. */
 export const LOOPBACK = {
+  WEBHOOK_TIMEOUT_MS: '60000',
   WEBHOOK_ALLOW: '127.0.0.1',
   WEBHOOK_INSECURE: 'on',
   WEBHOOK_RETRIES: '0.01 0.02 0.03',
@@ -98,11 +99,14 @@ export async function deliveriesOf(
   count: number,
   status: (text: string) => boolean = (text) => text !== 'pending',
 ) {
-  const found = await until('the deliveries end', async () => {
-    const { json } = await send('GET', `/webhooks/${webhookId}/deliveries`);
-    // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes
-    const data = json.data as any[];
-    return data.length === count && data.every((each) => status(each.status)) && data;
-  });
+  const found = await until(
+    'the deliveries end',
+    async () => {
+      const { json } = await send('GET', `/webhooks/${webhookId}/deliveries`);
+      // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes
+      return json.data as any[];
+    },
+    (data) => data.length === count && data.every((each) => status(each.status)),
+  );
   return found.reverse();
 }

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
-import t from 'tap';
 import { authority, withoutOpenssl } from '../support/certificates.js';
-import { startProcess, until } from '../support/process.js';
+import { startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
 
 t.test(
   'https targets are those of an authority that is known, no others',
@@ -42,10 +43,11 @@ t.test(
     const ends = targets.map(async ({ url }) => {
       const { json } = await send(base, 'POST', '/webhooks', { body: { url, types: ['*'] } });
       const { headers } = await send(base, 'POST', `/webhooks/${json.id}/test`);
-      return await until('it ends', async () => {
-        const delivery = (await send(base, 'GET', headers.location!)).json;
-        return delivery.status !== 'pending' && delivery;
-      });
+      return await until(
+        'it ends',
+        async () => (await send(base, 'GET', headers.location!)).json,
+        (delivery) => delivery.status !== 'pending',
+      );
     });
     t.match(await Promise.all(ends), [
       { status: 'delivered', last_answer: { status: 204 } },

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
-import t from 'tap';
 import { keyOf, newSecret } from '../../src/webhooks/secret.js';
 import { signWebhook } from '../../src/webhooks/sign.js';
 import { type VerifyOptions, verifyWebhook } from '../../src/webhooks/verify.js';
+import t from '../support/test.js';
 
 const BODY = '{"type":"users.created","data":{"name":"Ünal 🙂"}}';
 const now = () => Math.floor(Date.now() / 1000);

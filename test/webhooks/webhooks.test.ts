@@ -1,6 +1,6 @@
-import t from 'tap';
 import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
+import t from '../support/test.js';
 import { addDeliveries, LOOPBACK, makeWebhook, testTarget } from './target.js';
 
 t.jobs = 4;

@@ -2,13 +2,13 @@
 -- if they exceed work_mem.
 
 -- name: stream
-copy (select distributed_rows($sql$select doc from :table order by :by$sql$, null:bounds)) to stdout (format binary);
+copy (select distributed_rows($sql$select doc from :table order by :by$sql$, null)) to stdout (format binary);
 
 -- name: stream_of_parent (plinth.parent)
 copy (
   select distributed_rows(
     $sql$select doc from :table where :parent = ($1)[1]::uuid order by :by$sql$,
-    array[current_setting('plinth.parent')]:bounds
+    array[current_setting('plinth.parent')]
   )
 ) to stdout (format binary);
 
@@ -16,7 +16,7 @@ copy (
 copy (
   select distributed_rows(
     $sql$select doc from :table where :search like lower(($1)[1]) order by :by$sql$,
-    array[current_setting('plinth.pattern')]:bounds
+    array[current_setting('plinth.pattern')]
   )
 ) to stdout (format binary);
 
@@ -25,6 +25,6 @@ copy (
   select distributed_rows(
     $sql$select doc from :table
       where grams(:search) @> array[left(lower(($1)[1]), 2)] and strpos(:search, lower(($1)[1])) > 0 order by :by$sql$,
-    array[current_setting('plinth.term')]:bounds
+    array[current_setting('plinth.term')]
   )
 ) to stdout (format binary);

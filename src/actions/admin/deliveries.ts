@@ -84,7 +84,7 @@ export function testDelivery(db: Db, source: string, wake: () => void): Action {
   return notInBatch('webhooks', {
     run: async (request) => {
       const webhook = await enabledOf(db, request);
-      const event = testEvent(source, webhook.id);
+      const event = testEvent(source, `${request.prefix}/webhooks/${webhook.id}`);
       const [id] = await insertDeliveries(db.run, [event], [{ webhook: webhook.id, event: 0 }]);
       wake();
       const { delivery } = (await getDelivery(db, webhook.id, id!))!;
@@ -105,14 +105,14 @@ async function enabledOf(db: Db, request: Request): Promise<Webhook> {
 const TEST_TYPE = 'webhooks.test';
 
 /** A CloudEvents 1.0 envelope. It is its own record, so it waits for no other delivery. */
-function testEvent(source: string, webhookId: string) {
+function testEvent(source: string, subject: string) {
   const { id, ms } = nextIdentity();
   const body = JSON.stringify({
     specversion: '1.0',
     id,
     source,
     type: TEST_TYPE,
-    subject: `webhooks/${webhookId}`,
+    subject,
     time: timeOf(ms),
     datacontenttype: 'application/json',
     data: {},
@@ -138,18 +138,19 @@ function linked(
   webhookId: string,
   delivery: Delivery,
 ): Record<string, unknown> {
-  const fields = shown(delivery);
+  const fields = shown(delivery, `${prefix}/webhooks/${webhookId}`);
   if (version.lists === 'numbered') return fields;
   return { ...fields, _links: { self: { href: prefix + hrefOf(webhookId, delivery.id), method: 'GET' } } };
 }
 
-function shown(delivery: Delivery): Record<string, unknown> {
+/** `webhook` is the path of the webhook, which is the subject of a test. */
+function shown(delivery: Delivery, webhook: string): Record<string, unknown> {
   const { id, eventId, type, recordKey, status, attempts, lastStatus, lastError, lastBody } = delivery;
   return {
     id,
     event_id: eventId,
     type,
-    subject: `/${recordKey}`,
+    subject: type === TEST_TYPE ? webhook : recordKey,
     status,
     tries: attempts,
     next_at: timeOf(delivery.next),

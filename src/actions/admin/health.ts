@@ -4,7 +4,7 @@ import type { Reply } from '../../http/reply.js';
 import type { Action } from '../../http/router.js';
 
 /** Whether the process is alive: 200. */
-export const healthz: Action = { offers: [JSON_TYPE], run: () => reply(200, 'alive') };
+export const healthz: Action = { offers: [JSON_TYPE], run: () => healthReply(200, 'alive') };
 
 /** Whether the service can respond to requests: 200, or 503 with the reason. */
 export function readyz(obstacle: () => Promise<NotReadyReason>): Action {
@@ -12,12 +12,12 @@ export function readyz(obstacle: () => Promise<NotReadyReason>): Action {
     offers: [JSON_TYPE],
     run: async () => {
       const found = await obstacle();
-      return found === undefined ? reply(200, 'ready') : reply(503, found);
+      return found === undefined ? healthReply(200, 'ready') : healthReply(503, found);
     },
   };
 }
 
-function reply(status: number, state: string): Reply {
+export function healthReply(status: number, state: string): Reply {
   const headers = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
   if (status === 503) headers.push('Retry-After', '1');
   return { status, headers, body: `{"status":"${state}"}` };

@@ -16,6 +16,7 @@ import type { Action } from '../../http/router.js';
 import { parseUuid } from '../../uuid.js';
 import { notInBatch, timeOf } from '../not-in-batch.js';
 import { managedList, managedReply, requireMatch, type Shown } from './admin-replies.js';
+import { whileSignedIn } from './signed-in.js';
 
 /** Lists registered keys and certificates, newest first, after `?after=<id>`: 200, 400. */
 export function listKeys(db: Db): Action {
@@ -40,7 +41,7 @@ export function createKey(db: Db, scopes: readonly string[]): Action {
     accepts: [JSON_TYPE],
     run: async (request) => {
       const { input, key } = readCredentialInput(request.body?.value, scopes);
-      const credential = await createCredential(db, input);
+      const credential = await whileSignedIn(db, request.principal, (db) => createCredential(db, input));
       return managedReply(request, managed(credential), { status: 201, secrets: { key } });
     },
   });

@@ -20,6 +20,7 @@ import {
 } from '../../webhooks/webhook-store.js';
 import { notInBatch, timeOf } from '../not-in-batch.js';
 import { managedList, managedReply, requireMatch, type Shown } from './admin-replies.js';
+import { whileSignedIn } from './signed-in.js';
 
 /** Lists webhooks, newest first, after `?after=<id>`: 200, 400. */
 export function listOfWebhooks(db: Db): Action {
@@ -45,7 +46,9 @@ export function newWebhook(db: Db, read: ReadFields, pass: Webhooks['pass']): Ac
     run: async (request) => {
       const fields = read(request.body?.value);
       await pass();
-      const { webhook, secret } = await createWebhook(db, fields);
+      const { webhook, secret } = await whileSignedIn(db, request.principal, (db) =>
+        createWebhook(db, fields),
+      );
       return managedReply(request, shown(webhook), { status: 201, secrets: { secret } });
     },
   });
@@ -80,10 +83,12 @@ function change(
       const id = parseUuid(request.params.id ?? '');
       const changed =
         id &&
-        (await changeWebhook(db, id, (before) => {
-          requireMatch(request, shown(before));
-          return make(request.body, before);
-        }));
+        (await whileSignedIn(db, request.principal, (db) =>
+          changeWebhook(db, id, (before) => {
+            requireMatch(request, shown(before));
+            return make(request.body, before);
+          }),
+        ));
       if (!changed) throw absent('webhook', 'simple');
       return managedReply(request, shown(changed));
     },
@@ -107,7 +112,7 @@ export function rotateWebhook(db: Db): Action {
   return notInBatch('webhooks', {
     run: async (request) => {
       const id = parseUuid(request.params.id ?? '');
-      const rotated = id && (await rotateSecret(db, id));
+      const rotated = id && (await whileSignedIn(db, request.principal, (db) => rotateSecret(db, id)));
       if (!rotated) throw absent('webhook', 'simple');
       return managedReply(request, shown(rotated.webhook), { secrets: { secret: rotated.secret } });
     },

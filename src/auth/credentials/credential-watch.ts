@@ -72,8 +72,36 @@ export class CredentialWatch {
     return () => this.#unwatch(entry);
   }
 
+  /** The token with which `current` finds a principal again; undefined: `current` finds that principal without a token. */
+  tokenOf(principal: Principal): string | undefined {
+    return this.#schemeOf(principal)?.secretOf?.(principal);
+  }
+
+  /**
+   * The principal as its credential permits now; undefined: the credential is no longer valid. Rejects with 503 if the
+   * database or the authorization server cannot confirm the credential.
+   */
+  async current(principal: Principal, token: string | undefined): Promise<Principal | undefined> {
+    if (principal.scheme === 'none') return principal;
+    try {
+      if (token !== undefined) return await this.#schemeOf(principal)?.restore?.(token);
+    } catch (error) {
+      if (error instanceof Refusal) return undefined;
+      throw error;
+    }
+    const entry = { principal, userId: await this.#current.findUser(principal) };
+    const stored = isStored(entry) ? await this.#current.read([entry]) : undefined;
+    const until = stored ? validUntil(entry, stored) : expiryOf(principal.expiresAt);
+    const isDeleted = stored !== undefined && isUserDeleted(entry, stored);
+    return until > Date.now() && !isDeleted ? principal : undefined;
+  }
+
   close(): void {
     clearInterval(this.#timer);
+  }
+
+  #schemeOf({ scheme }: Principal): Scheme | undefined {
+    return this.schemes.find(({ name }) => name === scheme);
   }
 
   #unwatch(entry: Watched): boolean {
@@ -121,7 +149,7 @@ export class CredentialWatch {
 
   /** Returns false when the scheme cannot verify the credential now, and has logged the reason. */
   async #recheck(entry: Watched): Promise<boolean> {
-    const scheme = this.schemes.find(({ name }) => name === entry.principal.scheme);
+    const scheme = this.#schemeOf(entry.principal);
     try {
       const rechecked = scheme?.recheck?.(entry.principal);
       if (rechecked === undefined) return true;

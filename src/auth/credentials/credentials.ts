@@ -36,7 +36,7 @@ export const PAGE = 1000;
 const MAX_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** Throws 409 when the certificate is stored already. */
-export async function createCredential(db: Db, fields: CredentialFields): Promise<Credential> {
+export async function createCredential(db: Pick<Db, 'run'>, fields: CredentialFields): Promise<Credential> {
   const { kind, hash, label, subject, scopes, expires } = fields;
   const { id } = nextIdentity();
   const args = [id, kind, hash, label, subject, scopes.join(' '), expires ?? null];

@@ -20,6 +20,7 @@ export function basic(config: Config, signIn: SignIn): Scheme {
       scheme: 'basic',
       expiresAt: undefined,
       credential: user.credential,
+      passwordVersion: user.passwordVersion,
     };
   }
 

@@ -76,7 +76,16 @@ class Bearer implements Scheme {
   recheck(principal: Principal): Promise<Principal> | Principal | undefined {
     const text = this.#texts.get(principal);
     if (text === undefined || !this.#opaque) return undefined;
-    return this.#opaque.cached(text)?.principal ?? this.#opaque.verify(text).then((token) => token.principal);
+    return this.#opaque.cached(text)?.principal ?? this.restore(text);
+  }
+
+  secretOf(principal: Principal): string | undefined {
+    return this.#texts.get(principal);
+  }
+
+  async restore(text: string): Promise<Principal> {
+    if (!this.#opaque) throw unsupported();
+    return (this.#opaque.cached(text) ?? (await this.#introspect(this.#opaque, text))).principal;
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
-import QuickLRU from 'quick-lru';
 import type { Principal } from '../../principal.js';
+import { TimedCache } from '../../timed-cache.js';
 import { type Presented, Refusal } from '../scheme.js';
 
 /** A verified access token. */
@@ -37,7 +37,7 @@ export const MAX_CACHED_CHARACTERS = 4096;
 
 /** Verified tokens, by their text. Concurrent requests with the same new token share one verification. */
 export class TokenCache {
-  readonly #tokens = new QuickLRU<string, Token>({ maxSize: MAX_TOKENS / 2 });
+  readonly #tokens = new TimedCache<Token>(MAX_TOKENS);
   /** At most one for each request in progress. */
   readonly #pending = new Map<string, Promise<Token>>();
   #generation = 0;
@@ -64,7 +64,7 @@ export class TokenCache {
     const generation = this.#generation;
     const token = await verified;
     if (text.length <= MAX_CACHED_CHARACTERS && generation === this.#generation)
-      this.#tokens.set(text, token, { maxAge: token.cachedUntil - Date.now() });
+      this.#tokens.set(text, token, token.cachedUntil - Date.now());
     return token;
   }
 }

@@ -1,8 +1,9 @@
-import QuickLRU from 'quick-lru';
 import type { Config } from '../../config/config.js';
+import { MAX_INTROSPECTIONS } from '../../config/limits.js';
 import { unavailable } from '../../errors/errors.js';
 import { scopesOf } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
+import { TimedCache } from '../../timed-cache.js';
 import { Refusal } from '../scheme.js';
 import { MAX_CACHED_CHARACTERS, refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
 import {
@@ -17,17 +18,16 @@ import { objectIn, RemoteError, requestJson } from './issuer-client.js';
 
 const VALID_CACHE_MS = 30_000;
 const INVALID_CACHE_MS = 5000;
-const MAX_IN_FLIGHT = 64;
 /** Invalid tokens have a cache of their own, so that they do not evict valid ones. */
 const MAX_INVALID = 5000;
 
 /**
- * Verifies tokens at the introspection endpoint (RFC 7662). Rejects with a Refusal, and with 503 when MAX_IN_FLIGHT
+ * Verifies tokens at the introspection endpoint (RFC 7662). Rejects with a Refusal, and with 503 when MAX_INTROSPECTIONS
  * requests are in progress, or the authorization server is unavailable or rejects the service's own credentials.
  */
 export class Introspection implements TokenSource {
   readonly #valid = new TokenCache();
-  readonly #invalid = new QuickLRU<string, Refusal>({ maxSize: MAX_INVALID / 2, maxAge: INVALID_CACHE_MS });
+  readonly #invalid = new TimedCache<Refusal>(MAX_INVALID);
   readonly #headers: Record<string, string>;
   #inFlight = 0;
 
@@ -57,13 +57,15 @@ export class Introspection implements TokenSource {
     try {
       return tokenOf(response, this.config, Date.now());
     } catch (error) {
-      if (error instanceof Refusal && text.length <= MAX_CACHED_CHARACTERS) this.#invalid.set(text, error);
+      if (error instanceof Refusal && text.length <= MAX_CACHED_CHARACTERS)
+        this.#invalid.set(text, error, INVALID_CACHE_MS);
       throw error;
     }
   }
 
   async #introspect(text: string): Promise<Claims> {
-    if (this.#inFlight >= MAX_IN_FLIGHT) throw unavailable('Too many access tokens are being introspected.');
+    if (this.#inFlight >= MAX_INTROSPECTIONS)
+      throw unavailable('Too many access tokens are being introspected.');
     this.#inFlight++;
     try {
       return await this.#request(text);

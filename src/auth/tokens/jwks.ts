@@ -42,7 +42,7 @@ const MIN_RSA_BITS = 2048;
  * refresh while the keys are in use, a pause after failed fetches, and a notification of changed keys.
  */
 export class IssuerKeys {
-  readonly #remote: ReturnType<typeof createRemoteJWKSet>;
+  #remote: ReturnType<typeof createRemoteJWKSet>;
   /** jose stores the fetched set and its time here. */
   readonly #cache: JWKSCacheInput = {};
   #published: JSONWebKeySet | undefined;
@@ -53,21 +53,15 @@ export class IssuerKeys {
   constructor(
     readonly source: KeySource,
     readonly log: Log,
-    timeoutMs: number,
+    readonly timeoutMs: number,
     readonly onChange: () => void,
   ) {
-    // The URL of the keys is not known before #fetch has read the metadata.
-    this.#remote = createRemoteJWKSet(new URL(source.jwksUri ?? source.issuer), {
-      timeoutDuration: timeoutMs,
-      cacheMaxAge: MAX_AGE_MS,
-      cooldownDuration: UNKNOWN_KEY_MS,
-      [jwksCache]: this.#cache,
-      [customFetch]: (_url, { signal }) => this.#fetch(signal),
-    });
+    this.#remote = this.#open();
   }
 
   /** The key that a token's header names. Throws a Refusal without one, 503 while the issuer is unavailable. */
   async find(header: CompactJWSHeaderParameters, input: FlattenedJWSInput): Promise<CryptoKey> {
+    this.#followClock();
     if (this.#remote.fresh && this.#age() > STALE_MS && !this.#hasFailed()) await this.#reload();
     else this.refresh();
     try {
@@ -81,12 +75,36 @@ export class IssuerKeys {
 
   /** Fetches old keys again in the background. */
   refresh(): void {
+    this.#followClock();
     const isDue = this.#remote.fresh && this.#age() > REFRESH_MS;
-    if (isDue && Date.now() - this.#failedAt >= REFRESH_RETRY_MS) void this.#reload();
+    if (isDue && performance.now() - this.#failedAt >= REFRESH_RETRY_MS) void this.#reload();
   }
 
   close(): void {
     this.#closing.abort();
+  }
+
+  /** Opens jose's key set, with the keys that `#cache` has. */
+  #open() {
+    const { jwksUri, issuer } = this.source;
+    // The URL of the keys is not known before #fetch has read the metadata.
+    return createRemoteJWKSet(new URL(jwksUri ?? issuer), {
+      timeoutDuration: this.timeoutMs,
+      cacheMaxAge: MAX_AGE_MS,
+      cooldownDuration: UNKNOWN_KEY_MS,
+      [jwksCache]: this.#cache,
+      [customFetch]: (_url, { signal }) => this.#fetch(signal),
+    });
+  }
+
+  /**
+   * Takes keys for stale that were fetched later than now: the clock of the machine was set forward and back meanwhile, and
+   * they would never be fetched again.
+   */
+  #followClock(): void {
+    if ((this.#cache.uat ?? 0) <= Date.now()) return;
+    this.#cache.uat = Date.now() - STALE_MS - 1;
+    this.#remote = this.#open();
   }
 
   #age(): number {
@@ -116,13 +134,14 @@ export class IssuerKeys {
   /** Throws RemoteError. jose's cooldown follows successful fetches only, so this one follows those that failed. */
   async #fetch(timeout: AbortSignal): Promise<Response> {
     const pauseMs = this.#remote.fresh ? UNKNOWN_KEY_MS : RETRY_MS;
-    if (Date.now() - this.#failedAt < pauseMs) throw new RemoteError('the last fetch of the keys failed');
+    if (performance.now() - this.#failedAt < pauseMs)
+      throw new RemoteError('the last fetch of the keys failed');
     try {
       const keys = await fetchKeys(this.source, AbortSignal.any([this.#closing.signal, timeout]));
       this.#failedAt = Number.NEGATIVE_INFINITY;
       return Response.json(keys);
     } catch (error) {
-      this.#failedAt = Date.now();
+      this.#failedAt = performance.now();
       if (!this.#closing.signal.aborted)
         this.log.warn({ err: error, issuer: this.source.issuer }, "the issuer's keys cannot be fetched");
       throw new RemoteError('the keys cannot be fetched', { cause: error });

@@ -60,19 +60,13 @@ export class JwtSource implements TokenSource {
 
 /** The token of verified claims. Throws a Refusal. */
 export function tokenOf(claims: JWTPayload, config: Config, now: number): Token {
-  const { jti, cnf, exp, auth_time } = claims;
+  const { jti, cnf, exp } = claims;
   const { issuer, jwtOnce } = config;
   const subject = subjectOf(claims);
   if (jwtOnce && (typeof jti !== 'string' || jti === '')) throw refusal('The access token has no jti.');
   const expiresAt = secondsIn(exp)!;
   return {
-    principal: {
-      subject,
-      scopes: scopesIn(claims, config),
-      scheme: 'bearer',
-      expiresAt,
-      authenticatedAt: typeof auth_time === 'number' ? auth_time : undefined,
-    },
+    principal: { subject, scopes: scopesIn(claims, config), scheme: 'bearer', expiresAt },
     ...confirmationIn(cnf),
     id: jwtOnce ? `jwt\n${issuer}\n${jti}` : undefined,
     cachedUntil: Math.min(expiresAt * 1000, now + CACHE_MS),

@@ -4,15 +4,18 @@ import { readStatements } from '../../db/statements.js';
 
 const SIGNING_KEYS = readStatements('issuer.sql').get('signing_keys')!;
 
-/** The JWS algorithm of the embedded authorization server. */
+/** The JWS algorithm of access tokens of the embedded authorization server. */
 export const OWN_ALGORITHM = 'ES256';
+
+/** The purpose of its keys in the database. */
+export const SIGNING = 'sign';
 
 /** After a read that did not find a key, since any client can name one. */
 const UNKNOWN_KEY_MS = 500;
 
 type Keys = ReadonlyMap<string, CryptoKey>;
 
-/** The public keys of the embedded authorization server, from the database. */
+/** The public keys of access tokens of the embedded authorization server, from the database. */
 export class OwnKeys {
   #keys: Promise<Keys> | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
@@ -51,11 +54,13 @@ export class OwnKeys {
 
 async function readKeys(db: Db): Promise<Keys> {
   const rows = await db.run(SIGNING_KEYS, []);
-  const entries = rows.map(
-    async ({ id, public: jwk }): Promise<[string, CryptoKey]> => [
-      String(id),
-      (await importJWK(JSON.parse(String(jwk)) as JWK, OWN_ALGORITHM)) as CryptoKey,
-    ],
-  );
+  const entries = rows
+    .filter(({ purpose }) => purpose === SIGNING)
+    .map(
+      async ({ id, public: jwk }): Promise<[string, CryptoKey]> => [
+        String(id),
+        (await importJWK(JSON.parse(String(jwk)) as JWK, OWN_ALGORITHM)) as CryptoKey,
+      ],
+    );
   return new Map(await Promise.all(entries));
 }

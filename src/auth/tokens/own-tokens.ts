@@ -2,10 +2,13 @@ import { hash } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify } from 'jose';
 import type { Config } from '../../config/config.js';
 import { createBatcher } from '../../db/batcher.js';
-import type { Db } from '../../db/db.js';
+import type { Db, Row } from '../../db/db.js';
 import { readStatements } from '../../db/statements.js';
+import { scopesOf } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { sharing } from '../../telemetry/metrics.js';
+import { allowedScopes, isClaimScope, userScopes, withImplied } from '../user-scopes.js';
+import { passwordVersionOf } from '../verified-password.js';
 import { refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
 import { requireAccessJwt } from './access-token-claims.js';
 import { refusalOf, tokenOf } from './jwt.js';
@@ -20,6 +23,23 @@ const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 /** The SHA-256 by which the database knows a record of the authorization server; base64. */
 export const recordHash = (model: string, id: string) => hash('sha256', `${model}:${id}`, 'base64');
 
+/** The model of a record that says that the JWT with this id was revoked. */
+export const REVOKED_TOKEN = 'RevokedToken';
+
+/** The name of the scopes of this API in a client's metadata. */
+export const API_SCOPES = 'plinth_scopes';
+
+/** The grant of a user, or the client, from which a token was issued. */
+interface Source {
+  readonly isOfUser: boolean;
+  /** The scopes that an operator granted to the user. */
+  readonly scopes: unknown;
+  /** The version of the user's password; undefined for a client. */
+  readonly passwordVersion: number | undefined;
+  /** The scopes that the client may request. */
+  readonly clientScopes: ReadonlySet<string>;
+}
+
 /** The claim with the id of the grant from which a token was issued. */
 export const GRANT_CLAIM = 'grant_id';
 
@@ -30,7 +50,7 @@ export const GRANT_CLAIM = 'grant_id';
 export class OwnTokens implements TokenSource {
   readonly #cache = new TokenCache();
   readonly #keys: OwnKeys;
-  readonly #isActive: (id: string) => Promise<boolean>;
+  readonly #sourceOf: (id: string) => Promise<Source | undefined>;
   #isListening = false;
   /** Called when keys were added. */
   onNewKeys: () => void = () => undefined;
@@ -42,9 +62,9 @@ export class OwnTokens implements TokenSource {
     log: Log,
   ) {
     this.#keys = new OwnKeys(db);
-    this.#isActive = createBatcher<string, boolean>(
+    this.#sourceOf = createBatcher<string, Source | undefined>(
       { ...READS, sharing: sharing(db.metrics, 'read', 'grants') },
-      (ids) => this.#readActive(ids),
+      (ids) => this.#readSources(ids),
     );
     this.close = db.listen('plinth_issuer', {
       onMessage: (subject) => {
@@ -75,18 +95,24 @@ export class OwnTokens implements TokenSource {
     return this.config.jwtOnce || !this.#isListening ? verifyNew() : this.#cache.add(text, verifyNew);
   }
 
-  /** The claims of a valid JWT. Rejects with a Refusal. */
+  /** The claims of a valid JWT, with the scopes that its user may still allow. Rejects with a Refusal. */
   async claimsOf(text: string): Promise<JWTPayload> {
+    return (await this.#claimsOf(text)).claims;
+  }
+
+  async #claimsOf(text: string): Promise<{ claims: JWTPayload; source: Source }> {
     const { config } = this;
     const claims = await this.#signedClaims(text, config);
-    const { [GRANT_CLAIM]: grant, client_id: client } = claims;
-    const source = typeof grant === 'string' ? recordHash('Grant', grant) : `client ${client}`;
-    if (!(await this.#isActive(source))) throw refusal('The access token has been revoked.');
-    return claims;
+    const { [GRANT_CLAIM]: grant, client_id: client, jti } = claims;
+    const sourceId = typeof grant === 'string' ? recordHash('Grant', grant) : CLIENT + client;
+    const source = await this.#sourceOf(`${sourceId}\n${recordHash(REVOKED_TOKEN, jti!)}`);
+    if (!source) throw refusal('The access token has been revoked.');
+    return { claims: { ...claims, ...scopeOf(source, claims.scope) }, source };
   }
 
   async #verifyJwt(text: string): Promise<Token> {
-    return tokenOf(await this.claimsOf(text), this.config, Date.now());
+    const { claims, source } = await this.#claimsOf(text);
+    return this.#tokenOf(claims, source);
   }
 
   async #signedClaims(text: string, config: Config): Promise<JWTPayload> {
@@ -96,7 +122,7 @@ export class OwnTokens implements TokenSource {
         issuer: config.issuer!,
         audience: config.audience!,
         clockTolerance: config.jwtSkewSeconds,
-        requiredClaims: ['exp', 'sub', 'client_id'],
+        requiredClaims: ['exp', 'sub', 'client_id', 'jti'],
       });
       requireAccessJwt(protectedHeader.typ, payload, 'at+jwt');
       return payload;
@@ -110,28 +136,61 @@ export class OwnTokens implements TokenSource {
     const [row] = await this.db.run(SQL.get('active_token')!, [JSON.stringify(hashes)]);
     if (!row) throw refusal('The access token is unknown, has expired or has been revoked.');
     const { accountId, clientId, scope, aud, exp, jkt, extra } = JSON.parse(String(row.payload));
+    const source = sourceIn(row, accountId !== undefined);
     if (aud !== this.config.audience) throw refusal('The access token is for another audience.');
     const cnf = jkt === undefined ? {} : { cnf: { jkt } };
     const claims = {
       ...extra,
       sub: accountId ?? clientId,
       client_id: clientId,
-      scope,
+      ...scopeOf(source, scope),
       exp,
       jti: text,
       ...cnf,
     };
-    return tokenOf(claims, this.config, Date.now());
+    return this.#tokenOf(claims, source);
   }
 
-  async #readActive(ids: readonly string[]): Promise<boolean[]> {
-    const clients = ids.filter((id) => id.startsWith('client ')).map((id) => id.slice('client '.length));
-    const grants = ids.filter((id) => !id.startsWith('client '));
+  #tokenOf(claims: JWTPayload, { passwordVersion }: Source): Token {
+    const token = tokenOf(claims, this.config, Date.now());
+    return { ...token, principal: { ...token.principal, passwordVersion } };
+  }
+
+  /** Each id is that of a source, and after a line break the hash by which the database knows the revoked token. */
+  async #readSources(ids: readonly string[]): Promise<(Source | undefined)[]> {
+    const pairs = ids.map((id) => id.split('\n') as [source: string, token: string]);
+    const named = pairs.map(([source]) => source);
+    const clients = named.filter((id) => id.startsWith(CLIENT)).map((id) => id.slice(CLIENT.length));
+    const grants = named.filter((id) => !id.startsWith(CLIENT));
     const rows = await this.db.run(SQL.get('active_grants')!, [
-      JSON.stringify(grants),
+      JSON.stringify([...grants, ...pairs.map(([, token]) => token)]),
       JSON.stringify(clients),
     ]);
-    const active = new Set(rows.map(({ id }) => id));
-    return ids.map((id) => active.has(id.replace(/^client /, '')));
+    const sources = new Map(rows.map((row) => [String(row.id), sourceIn(row, row.is_of_user === true)]));
+    return pairs.map(([source, token]) =>
+      sources.has(token) ? undefined : sources.get(source.replace(CLIENT, '')),
+    );
   }
+}
+
+/** Begins the id of a source that is a client. */
+const CLIENT = 'client ';
+
+function sourceIn(row: Row, isOfUser: boolean): Source {
+  const { [API_SCOPES]: clientScopes } = JSON.parse(String(row.client)) as Record<string, unknown>;
+  return {
+    isOfUser,
+    scopes: row.scopes,
+    clientScopes: withImplied(scopesOf(clientScopes)),
+    passwordVersion: passwordVersionOf(row),
+  };
+}
+
+/** The scope of a token as far as its client may still request it, and its user allow it; absent without one. */
+function scopeOf({ isOfUser, scopes, clientScopes }: Source, scope: unknown): { readonly scope?: unknown } {
+  if (scope === undefined) return {};
+  const ofClient = [...withImplied(scopesOf(scope))]
+    .filter((each) => isClaimScope(each) || each === 'offline_access' || clientScopes.has(each))
+    .join(' ');
+  return { scope: isOfUser ? allowedScopes(userScopes(scopes), ofClient) : ofClient };
 }

@@ -31,13 +31,13 @@ export async function checkIssuerClock(
       redirect: 'manual',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    const middle = (began + Date.now()) / 2;
+    const ended = Date.now();
     const date = Date.parse(response.headers.get('date') ?? '');
     if (Number.isNaN(date)) return [ok('the authorization server sends no Date')];
-    // A Date is the beginning of its second.
-    const ahead = date + DATE_MS / 2 - middle;
+    // A Date is the beginning of its second, and is made at some time of the exchange.
+    const ahead = date - Math.min(Math.max(date, began - DATE_MS), ended);
     const text = `the clock of ISSUER ${difference(ahead)}`;
-    return Math.abs(ahead) - DATE_MS > jwtSkewSeconds * 1000
+    return Math.abs(ahead) > jwtSkewSeconds * 1000
       ? [problem(`${text}, and JWT_SKEW is ${jwtSkewSeconds} s: its tokens may be refused`, ADVICE)]
       : [ok(text)];
   } catch (error) {

@@ -6,6 +6,7 @@ import { type Inspection, inspectDatabase, receivesNotifications } from '../../d
 import { MIN_VERSION, unreachable } from '../../db/migrate.js';
 import { openServer } from '../../db/open.js';
 import { isPoolerError, POOLER } from '../../db/pooler.js';
+import { connectionsOf, plainTextFault, roleFaults } from '../../db/start-faults.js';
 import type { Declarations } from '../../declarations/read-declarations.js';
 import { createLog } from '../../telemetry/log.js';
 import { type Check, messageOf, resultsOf } from './check.js';
@@ -55,7 +56,7 @@ async function checkServer(
   const names = declarations?.collections.map(({ name }) => name) ?? [];
   let found: Inspection;
   try {
-    found = await inspectDatabase(url, ['migrations', ...names], config.dbTimeoutMs);
+    found = await inspectDatabase(url, names, config.dbTimeoutMs);
   } catch (error) {
     if (isPoolerError(error)) return [database.problem(POOLER.problem, POOLER.advice)];
     if (isRefusal(error as { code?: string })) throw error;
@@ -66,7 +67,7 @@ async function checkServer(
   }
   return [
     ...serverChecks(found, config),
-    ...roleChecks(found),
+    ...roleChecks(found, config),
     ...(await checkNotifications(url)),
     checkDatabaseClock(found.aheadMs),
     ...(declarations === undefined ? [] : await checkPlan(url, config, declarations, found)),
@@ -77,7 +78,7 @@ async function checkServer(
 const isRefusal = ({ code = '' }: { code?: string }): boolean =>
   /^(?!28|3D|53|57|08)\d[\dA-Z]{4}$/.test(code);
 
-function serverChecks(found: Inspection, { dbConnections, dbSearches, dbStreams, workers }: Config): Check[] {
+function serverChecks(found: Inspection, config: Config): Check[] {
   const checks: Check[] = [];
   if (found.versionNumber < MIN_VERSION)
     checks.push(
@@ -93,8 +94,9 @@ function serverChecks(found: Inspection, { dbConnections, dbSearches, dbStreams,
         `turn it off: alter database ${found.database} set default_transaction_read_only = off`,
       ),
     );
-  // Short statements, searches, transactions and lists, and the connections that listen.
-  const needed = workers * (2 * dbConnections + dbSearches + dbStreams + 3);
+  const plainText = plainTextFault(found, config.databaseUrl);
+  if (plainText) checks.push(database.warning(plainText.message, plainText.advice));
+  const needed = connectionsOf(config);
   const free = found.maxConnections - found.connections;
   if (free < needed)
     checks.push(
@@ -105,10 +107,14 @@ function serverChecks(found: Inspection, { dbConnections, dbSearches, dbStreams,
     );
   return checks.length > 0
     ? checks
-    : [database.ok(`PostgreSQL ${found.version}, database ${found.database}; ${free} connections are free`)];
+    : [
+        database.ok(
+          `PostgreSQL ${found.version}, database ${found.database}, ${found.isEncrypted ? 'with' : 'without'} TLS; ${free} connections are free`,
+        ),
+      ];
 }
 
-function roleChecks(found: Inspection): Check[] {
+function roleChecks(found: Inspection, config: Config): Check[] {
   const { role, schema } = found;
   const checks: Check[] = [];
   if (schema === null)
@@ -129,13 +135,8 @@ function roleChecks(found: Inspection): Check[] {
         'as a superuser: create extension pg_trgm (package postgresql-contrib)',
       ),
     );
-  if (found.foreignTables.length > 0)
-    checks.push(
-      permissions.problem(
-        `tables belong to another role, so that migrations fail: ${found.foreignTables.join(', ')}`,
-        `alter table ${found.foreignTables[0]} owner to ${role}, and so on`,
-      ),
-    );
+  for (const { message, advice } of roleFaults(found, config))
+    checks.push(permissions.problem(message, advice));
   return checks.length > 0 ? checks : [permissions.ok(`the role ${role} may create tables in ${schema}`)];
 }
 

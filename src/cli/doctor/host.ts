@@ -3,6 +3,7 @@ import { access, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Config } from '../../config/config.js';
 import { freePort, type ListenAddress } from '../../process/listen.js';
+import { fittingConnections, openFileLimit, otherFiles } from '../../transport/open-files.js';
 import { requestHealth } from '../health-request.js';
 import { type Check, messageOf, resultsOf } from './check.js';
 
@@ -42,31 +43,19 @@ async function nearestFolder(path: string): Promise<string> {
   return exists || path === dirname(path) ? path : nearestFolder(dirname(path));
 }
 
-/** Files that a process has open besides its connections. */
-const OTHER_FILES = 200;
-
-/** Whether a process may open as many files as MAX_CONNECTIONS needs. Node has raised its limit to the hard one. */
-export function checkFiles({ maxConnections }: Config, limit = openFileLimit()): Check[] {
-  const needed = maxConnections + OTHER_FILES;
+/** Whether a process may open as many files as MAX_CONNECTIONS needs. */
+export function checkFiles(config: Config, limit = openFileLimit()): Check[] {
   if (limit === undefined) return [files.ok('the limit of open files is unknown on this system')];
-  return limit >= needed
-    ? [files.ok(`a process may open ${limit} files`)]
-    : [
-        files.warning(
-          `a process may open ${limit} files, and MAX_CONNECTIONS=${maxConnections} needs ${needed}`,
-          `raise the hard limit (ulimit -Hn ${needed}, LimitNOFILE= of systemd), or set MAX_CONNECTIONS=${Math.max(1, limit - OTHER_FILES)}`,
-        ),
-      ];
-}
-
-function openFileLimit(): number | undefined {
-  // Interfaces of the network take time and are of no interest.
-  Object.assign(process.report, { excludeNetwork: true });
-  const { userLimits } = process.report.getReport() as unknown as {
-    userLimits?: { open_files?: { soft: number | 'unlimited' } };
-  };
-  const soft = userLimits?.open_files?.soft;
-  return soft === 'unlimited' ? Number.POSITIVE_INFINITY : soft;
+  const { maxConnections } = config;
+  const fitting = fittingConnections(config, limit);
+  if (fitting === maxConnections) return [files.ok(`a process may open ${limit} files`)];
+  const needed = maxConnections + otherFiles(config);
+  return [
+    files.warning(
+      `a process may open ${limit} files, and MAX_CONNECTIONS=${maxConnections} needs ${needed}: the start lowers it to ${fitting}`,
+      `raise the hard limit (ulimit -Hn ${needed}, LimitNOFILE= of systemd), or set MAX_CONNECTIONS=${fitting}`,
+    ),
+  ];
 }
 
 /** Whether the service can listen where it is configured to. */

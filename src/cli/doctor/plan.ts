@@ -45,7 +45,7 @@ async function compare(
     return violating.map((each) =>
       plan.problem(
         `${each.violating} of ${each.records} records of ${each.collection} violate the declaration`,
-        'plinth migrate --plan lists examples; correct them, or plinth migrate --allow-violations',
+        'plinth migrate --violations lists them; correct them, or plinth migrate --allow-violations',
       ),
     );
   if (steps.length > 0)
@@ -60,8 +60,8 @@ async function compare(
   return drops.length > 0
     ? [
         plan.warning(
-          `collections are no longer declared: ${drops.length} tables are left`,
-          'plinth migrate --plan, then plinth migrate --allow-drop; or declare them again',
+          `${drops.length} steps complete a change of the declarations: they remove what is no longer declared`,
+          'plinth migrate --plan, then plinth migrate --allow-drop when no service has them; or declare it again',
         ),
       ]
     : [plan.ok('the tables match the declarations')];

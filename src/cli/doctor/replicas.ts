@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.js';
-import { knownServers } from '../../database-url.js';
+import { eachServer } from '../../database-url/servers.js';
 import { inspectDatabase } from '../../db/inspect.js';
 import { unreachable } from '../../db/migrate.js';
 import { type Check, resultsOf } from './check.js';
@@ -9,12 +9,12 @@ const replicas = resultsOf('replicas');
 /** Whether each server of DATABASE_READ_URL can be reached and is a standby. */
 export async function checkReplicas({ databaseReadUrl, dbTimeoutMs }: Config): Promise<Check[]> {
   if (databaseReadUrl === undefined) return [];
-  const { urls } = knownServers(databaseReadUrl);
-  return Promise.all(urls.map((url) => checkReplica(url, dbTimeoutMs)));
+  return Promise.all(
+    eachServer(databaseReadUrl).map(({ name, url }) => checkReplica(name, url, dbTimeoutMs)),
+  );
 }
 
-async function checkReplica(url: string, timeoutMs: number): Promise<Check> {
-  const { host } = new URL(url);
+async function checkReplica(host: string, url: string, timeoutMs: number): Promise<Check> {
   try {
     const { isStandby, version } = await inspectDatabase(url, [], timeoutMs);
     return isStandby

@@ -1,19 +1,23 @@
-import { type Config, ConfigError, configWarnings, readConfig } from '../../config/config.js';
+import { type Config, ConfigError, configWarnings } from '../../config/config.js';
 import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import { DeclarationError, type Declarations } from '../../declarations/read-declarations.js';
+import { configOf, type Io } from '../io.js';
 import { type Check, messageOf, resultsOf } from './check.js';
 
 const settings = resultsOf('settings');
 const declared = resultsOf('declarations');
 
 /** All faults of the settings. Undefined: nothing that depends on them can be checked. */
-export function checkSettings(): { readonly checks: readonly Check[]; readonly config: Config | undefined } {
-  const warnings = configWarnings().map((text) =>
+export function checkSettings(io: Io): {
+  readonly checks: readonly Check[];
+  readonly config: Config | undefined;
+} {
+  const warnings = configWarnings(io.env).map((text) =>
     settings.warning(text, 'correct the name, or remove the variable'),
   );
   try {
-    const config = readConfig();
+    const config = configOf(io);
     return { checks: warnings.length > 0 ? warnings : [settings.ok('all settings are valid')], config };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

@@ -5,6 +5,31 @@ const SERVICE = {
   service: { value: 'URL', text: 'the service (http://127.0.0.1:3000, or PORT)' },
 } as const;
 
+/** What a client may have, whether it is new or changed. */
+const CLIENT_OPTIONS = {
+  redirect: {
+    value: 'URI',
+    many: true,
+    text: 'where users return to; http://127.0.0.1/callback permits any port',
+  },
+  'post-logout': {
+    value: 'URI',
+    many: true,
+    text: 'where users return to after they signed out',
+  },
+  grant: {
+    value: 'TYPE',
+    many: true,
+    values: ['authorization_code', 'refresh_token', 'client_credentials', 'device_code'],
+    text: 'may be repeated. By default the first two with --redirect, else client_credentials',
+  },
+  'id-token-alg': {
+    value: 'ALGORITHM',
+    values: ['ES256', 'RS256'],
+    text: 'how ID tokens are signed (ES256)',
+  },
+} as const;
+
 /** Commands about credentials. */
 export const ACCESS_COMMANDS = {
   keys: {
@@ -33,7 +58,7 @@ export const ACCESS_COMMANDS = {
     failure: 'there is no such key',
   },
   users: {
-    summary: 'creates users, and sets passwords and scopes',
+    summary: 'creates users, and sets how they sign in and what they may do',
     forms: {
       create: {
         text: 'creates a user',
@@ -48,7 +73,7 @@ export const ACCESS_COMMANDS = {
         },
       },
       'set-password': {
-        text: 'replaces the password',
+        text: 'replaces the password, removes passkeys, and ends sessions and the access of applications',
         operands: 'EMAIL',
         options: {
           'password-stdin': {
@@ -61,9 +86,19 @@ export const ACCESS_COMMANDS = {
         text: 'replaces the scopes',
         operands: 'EMAIL',
         options: {
-          scopes: { value: SCOPE_LIST, required: true, text: 'what the user may do besides' },
+          scopes: { value: SCOPE_LIST, required: true, text: 'what the user may do besides; none if empty' },
           ...JSON_OPTION,
         },
+      },
+      passkeys: {
+        text: 'prints the passkeys, one JSON object a line',
+        operands: 'EMAIL',
+        options: JSON_OPTION,
+      },
+      'remove-passkeys': {
+        text: 'removes all passkeys, and ends sessions and the access of applications',
+        operands: 'EMAIL',
+        options: JSON_OPTION,
       },
     },
     text: 'Reads the password from the terminal, or the first line of the standard input. A user may always read and change its\nown records; --scopes permits more.',
@@ -81,20 +116,21 @@ export const ACCESS_COMMANDS = {
         text: 'creates a client',
         options: {
           name: { value: 'NAME', text: 'the name that users see' },
-          redirect: {
-            value: 'URI',
-            many: true,
-            text: 'where users return to; http://127.0.0.1/callback permits any port',
-          },
-          grant: {
-            value: 'TYPE',
-            many: true,
-            values: ['authorization_code', 'refresh_token', 'client_credentials', 'device_code'],
-            text: 'may be repeated. By default the first two with --redirect, else client_credentials',
-          },
+          ...CLIENT_OPTIONS,
           scopes: { value: SCOPE_LIST, text: 'what the client may request (openid,self)' },
           confidential: { text: 'the client has a secret, which is printed once' },
           opaque: { text: 'access tokens are not JWTs' },
+          ...JSON_OPTION,
+        },
+      },
+      update: {
+        text: 'changes what is given; an option that may be repeated replaces all, and none remain if it is empty',
+        operands: 'ID',
+        options: {
+          name: { value: 'NAME', text: 'the name that users see' },
+          ...CLIENT_OPTIONS,
+          scopes: { value: SCOPE_LIST, text: 'what the client may request; none if empty' },
+          'token-format': { value: 'FORMAT', values: ['jwt', 'opaque'], text: 'of access tokens' },
           ...JSON_OPTION,
         },
       },
@@ -105,6 +141,7 @@ export const ACCESS_COMMANDS = {
     examples: [
       'plinth clients create --name terminal --redirect http://127.0.0.1/callback --scopes openid,self,items:write',
       'plinth clients create --name reports --confidential --scopes items:read --json',
+      'plinth clients update ID --post-logout https://app.example.org/ --id-token-alg RS256',
     ],
     exits: [1, 69, 78],
     failure: 'there is no such client, or the values are not valid',

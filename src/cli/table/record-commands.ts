@@ -17,6 +17,19 @@ export const RECORD_COMMANDS = {
             many: true,
             text: 'renames a top-level field of every record; may be repeated',
           },
+          delimiter: {
+            value: 'CHARACTER',
+            text: 'what separates the cells of CSV, or tab; by default what the header uses: , ; tab or |',
+          },
+          'keep-ids': {
+            text: 'keep id, created_at, updated_at and _version of the records, as an export has them; the default for an export if its collections have no records',
+          },
+          'on-conflict': {
+            value: 'ACTION',
+            values: ['skip', 'replace', 'fail'],
+            text: 'keep ids, and for a record that differs from the stored one with its id: leave that, replace it, or refuse the record (the default)',
+          },
+          'dry-run': { text: 'check everything, and store nothing' },
           strict: { text: 'stop at the first record that is refused; the records before it stay' },
           resume: {
             text: 'continue an import of FILE that was interrupted: each record is stored once',
@@ -26,7 +39,7 @@ export const RECORD_COMMANDS = {
         },
       },
     },
-    text: 'FILE is .ndjson, .csv or .json, or - for the standard input. Without COLLECTION it is JSON,\n{"collection": [records], ...}. Ids are new; references between the records of FILE are preserved. A user\'s password\nmay be given as its hash: "password_hash", scrypt$N$r$p$salt$key or bcrypt\'s $2b$cost$...',
+    text: 'FILE is .ndjson, .csv or .json, or - for the standard input. Without COLLECTION it is JSON,\n{"collection": [records], ...}. Ids are new, except those\nof an export; references between the records of FILE are preserved. A user\'s password\nmay be given as its hash: "password_hash", scrypt$N$r$p$salt$key or bcrypt\'s $2b$cost$...',
     examples: [
       'plinth import db.json --infer',
       'plinth import books books.ndjson --strict',

@@ -5,7 +5,14 @@ export const SERVICE_COMMANDS = {
   serve: {
     summary: 'runs the service',
     aliases: ['start'],
-    forms: { '': { options: { json: { text: 'print the address and all log lines as JSON' } } } },
+    forms: {
+      '': {
+        options: {
+          watch: { text: 'for development: apply each change of a declaration, without a restart' },
+          json: { text: 'print the address and all log lines as JSON' },
+        },
+      },
+    },
     text: 'Runs the service until SIGTERM or SIGINT. Its settings are environment variables, also from a file .env in the\ncurrent folder (docs/configuration.md). `plinth` alone does the same.',
     examples: ['PORT=8080 plinth serve', 'AUTH=bearer AUTH_SERVER=on plinth serve'],
     exits: [1, 69, 78],
@@ -17,7 +24,10 @@ export const SERVICE_COMMANDS = {
       '': {
         options: {
           plan: { text: 'print the SQL of each step, what it locks and what it loses, and change nothing' },
-          'allow-drop': { text: 'also remove collections that are no longer declared, with their records' },
+          violations: { text: 'list every stored record that violates its declaration, and change nothing' },
+          'allow-drop': {
+            text: 'also remove what is no longer declared: collections with their records, values of fields that a declaration forbids, and what only services with the former declarations use',
+          },
           'allow-violations': { text: 'let stored records stay that violate a new rule' },
           ...JSON_OPTION,
         },
@@ -54,6 +64,22 @@ export const SERVICE_COMMANDS = {
     ],
     exits: [1, 73, 78],
     failure: 'the file exists already',
+  },
+  backup: {
+    summary: 'copies the embedded database to a folder',
+    forms: { '': { operands: 'FOLDER', completes: 'file', options: JSON_OPTION } },
+    text: 'Copies the database in DATA_DIR to a new folder, as it is at one moment, also while a service writes. The copy has all\nrecords, events, users and keys: store it as carefully.',
+    examples: ['plinth backup /backups/monday', 'plinth backup /backups/monday --json'],
+    exits: [1, 69, 78],
+    failure: 'the database is not the embedded one',
+  },
+  restore: {
+    summary: 'makes the embedded database from a backup',
+    forms: { '': { operands: 'FOLDER', completes: 'file', options: JSON_OPTION } },
+    text: 'Makes the database in DATA_DIR, which has none, from a folder that `plinth backup` has\nwritten. The folder stays as it is.',
+    examples: ['DATA_DIR=./restored plinth restore /backups/monday', 'plinth restore /backups/monday --json'],
+    exits: [1, 69, 78],
+    failure: 'the database is not the embedded one',
   },
   openapi: {
     summary: 'writes the OpenAPI document',

@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import { UnavailableError } from '../../exit-error.js';
 import { type Binaries, reachable } from './binaries.js';
 
+/** How long the creation of a cluster may take, also on a slow disk. */
+const INITDB_MS = 300_000;
+
 /** A cluster that cannot be used; the message is one line. */
 export class EmbeddedError extends UnavailableError {}
 
@@ -83,7 +86,10 @@ async function runInitdb(
   const login = ['--username=plinth', '--auth=scram-sha-256', `--pwfile=${passwordFile}`];
   const child = spawnAs(runAs, binaries.initdb, ['-D', made, '--no-instructions', ...locale, ...login]);
   const words = lastWordsOf(child);
-  const [code] = (await once(child, 'close')) as [number];
+  const closed = once(child, 'close') as Promise<[number]>;
+  const late = setTimeout(() => child.kill('SIGKILL'), INITDB_MS);
+  const [code] = await closed;
+  clearTimeout(late);
   if (code !== 0) throw new EmbeddedError(`initdb failed: ${words()}`);
 }
 
@@ -110,8 +116,10 @@ export function spawnAs(runAs: RunAs | undefined, program: string, args: readonl
   return endWithUs(spawn('setpriv', [...drop, program, ...args], options));
 }
 
-/** Ends the server also if the service exits abruptly. */
+/** Ends the server also if the service exits abruptly. `lastWordsOf` reports a program that cannot be started. */
 function endWithUs(child: ChildProcess): ChildProcess {
+  child.on('error', () => undefined);
+  child.stderr?.on('error', () => undefined);
   const end = () => child.kill('SIGINT');
   process.once('exit', end);
   child.once('close', () => process.off('exit', end));
@@ -127,5 +135,11 @@ export function lastWordsOf(child: ChildProcess): () => string {
   child.stderr?.setEncoding('utf8').on('data', (more: string) => {
     text = (text + more).slice(-2000);
   });
-  return () => text.trim().split('\n').slice(-3).join(' | ');
+  return () => lastLines(text.trim().split('\n'));
+}
+
+/** The last three lines, and of those before them the last that says why: hints and farewells follow it. */
+function lastLines(lines: readonly string[]): string {
+  const reason = lines.slice(0, -3).findLast((line) => /\b(?:FATAL|PANIC|ERROR)\b|No space left/.test(line));
+  return [...(reason === undefined ? [] : [reason]), ...lines.slice(-3)].join(' | ');
 }

@@ -3,7 +3,7 @@ import { mkdir, readFile, realpath, rm, statfs, writeFile } from 'node:fs/promis
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findBinaries } from './binaries.js';
-import { type Cluster, EmbeddedError, initialise, pickUser, urlOf } from './cluster.js';
+import { type Cluster, EmbeddedError, initialise, pickUser, type RunAs, urlOf } from './cluster.js';
 import { ownedPort } from './owner-lock.js';
 import { claim, type Server } from './server.js';
 import { whileStarting } from './start-lock.js';
@@ -52,6 +52,12 @@ async function inOneLine<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof EmbeddedError) throw error;
     throw new EmbeddedError(`the embedded PostgreSQL cannot be used: ${messageOf(error)}`, { cause: error });
   }
+}
+
+/** The user that runs the server of a data folder; undefined: the service's own. Throws EmbeddedError. */
+export async function userOf(dataDir: string): Promise<RunAs | undefined> {
+  const binaries = await findBinaries();
+  return pickUser(await makeFolder(resolve(dataDir)), binaries);
 }
 
 /** The cluster in a data folder, created if there is none. */
@@ -124,7 +130,7 @@ async function start(cluster: Cluster, options: EmbeddedOptions): Promise<Embedd
 const messageOf = (error: unknown) => (error as Error).message.replaceAll('\n', ' | ');
 
 /** Creates a folder and those above it. The recursive mkdir of Node never ends below /proc. */
-async function makeFolders(path: string): Promise<void> {
+export async function makeFolders(path: string): Promise<void> {
   if (existsSync(path)) return;
   await makeFolders(dirname(path));
   await mkdir(path).catch((error: NodeJS.ErrnoException) => {

@@ -2,11 +2,14 @@ import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import postgres from 'postgres';
+import { serversOf } from '../../database-url/servers.js';
+import { Connection } from '../pool/connection.js';
 import { type Cluster, EmbeddedError, urlOf } from './cluster.js';
 
 /** Advisory lock that says "a live service owns this cluster"; it ends with the service's connection. */
 const OWNER = 0x706c6e74;
+/** How long opening the connection may take. */
+const OPEN_MS = 5000;
 const ORPHAN_MS = 30_000;
 const STOP_MS = 20_000;
 /** How long the lock of a killed service may remain. */
@@ -17,30 +20,31 @@ export async function tryOwn(
   cluster: Cluster,
   port: number,
   onLost?: () => void,
-): Promise<postgres.Sql | false | undefined> {
-  let held = false;
-  const sql = postgres(urlOf(cluster, port), {
-    max: 1,
-    connect_timeout: 5,
-    // The lock ends with the connection, and the driver would end that within the hour.
-    max_lifetime: null,
-    fetch_types: false,
-    onnotice: () => undefined,
-    onclose: () => {
-      if (held) onLost?.();
-      held = false;
+): Promise<Connection | false | undefined> {
+  let isHeld = false;
+  const connection = new Connection(
+    {
+      server: serversOf(urlOf(cluster, port)).servers[0],
+      settings: { application_name: 'plinth owner' },
     },
-    connection: { application_name: 'plinth owner' },
-  });
+    () => {
+      if (isHeld) onLost?.();
+      isHeld = false;
+    },
+  );
+  const late = setTimeout(() => connection.destroy(), OPEN_MS);
   try {
+    const { sql } = await connection.opened;
     const [row] = await sql<{ owned: boolean }[]>`select pg_try_advisory_lock(${OWNER}::bigint) as owned`;
-    held = row?.owned === true;
+    isHeld = row?.owned === true;
   } catch {
-    await sql.end({ timeout: 0 });
+    connection.destroy();
     return undefined;
+  } finally {
+    clearTimeout(late);
   }
-  if (held) return sql;
-  await sql.end({ timeout: 0 });
+  if (isHeld) return connection;
+  await connection.end();
   return false;
 }
 
@@ -53,7 +57,7 @@ export async function ownedPort(cluster: Cluster): Promise<number | undefined> {
   const [pid, port] = [Number(lines[0]), Number(lines[3])];
   if (!(pid > 0) || !(port > 0) || !isServer(pid, cluster.folder)) return undefined;
   const owner = await tryOwn(cluster, port);
-  if (owner) await owner.end({ timeout: 0 });
+  if (owner) await owner.end();
   return owner === false ? port : undefined;
 }
 
@@ -72,7 +76,7 @@ export async function removeOrphan(cluster: Cluster): Promise<void> {
     if (owner) {
       // Held until the end, so that no other service regards the server as owned.
       await stopOrphan(pid, cluster.folder);
-      return owner.end({ timeout: 0 });
+      return owner.end();
     }
     const waited = Date.now() - start;
     if (owner === false && waited > GRACE_MS) throw new EmbeddedError(inUse(cluster));

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../process/listen.js';
 import { type Cluster, EmbeddedError, lastWordsOf, spawnAs } from './cluster.js';
@@ -7,6 +8,8 @@ import { whileStarting } from './start-lock.js';
 
 const START_MS = 30_000;
 const STOP_MS = 20_000;
+/** How long the last words of a process that has ended may take: one that it has started may hold the pipe. */
+const WORDS_MS = 5000;
 
 /** A server that runs and is owned by this process. */
 export interface Server {
@@ -23,6 +26,7 @@ export function claim(cluster: Cluster, port?: number): Promise<Server> {
 
 async function clearAndLaunch(cluster: Cluster, port: number | undefined): Promise<Server> {
   const end = Date.now() + START_MS;
+  const reasons = new Set<string>();
   for (let attempt = 1; ; attempt++) {
     await removeOrphan(cluster);
     try {
@@ -34,7 +38,10 @@ async function clearAndLaunch(cluster: Cluster, port: number | undefined): Promi
       // A session of a server that was killed works on until it ends, and nothing may start before.
       const held = /shared memory block/.test((error as Error).message) && Date.now() < end;
       // The port was taken meanwhile, or another service started the cluster at the same moment.
-      if (!held && (attempt >= 3 || error instanceof EmbeddedError)) throw error;
+      reasons.add((error as Error).message);
+      // Each attempt may fail for another reason, and the first is the cause: a full disk.
+      if (!held && (attempt >= 3 || error instanceof EmbeddedError))
+        throw reasons.size === 1 ? error : new EmbeddedError([...reasons].join('; then: '), { cause: error });
       await sleep(100);
     }
   }
@@ -58,7 +65,7 @@ async function launch(cluster: Cluster, port: number): Promise<Server> {
   const exited = new Promise<void>((done) => {
     child.once('close', () => done());
   });
-  const owner = await ready(cluster, port, child, lastWords);
+  const owner = await ready(cluster, port, child, exited, lastWords);
   return { port, exited, lastWords, stop: () => stopServer(child, exited, owner) };
 }
 
@@ -72,6 +79,7 @@ async function ready(
   cluster: Cluster,
   port: number,
   child: ChildProcess,
+  exited: Promise<void>,
   lastWords: () => string,
 ): Promise<Owner> {
   const ended = () => child.exitCode !== null || child.signalCode !== null;
@@ -92,7 +100,15 @@ async function ready(
 
   let owner = await own();
   while (!owner) {
-    if (ended()) throw new Error(`PostgreSQL did not start: ${lastWords()}`);
+    if (ended()) {
+      // Its last words may still be in the pipe.
+      const isClosed = await Promise.race([exited.then(() => true), sleep(WORDS_MS, false, { ref: false })]);
+      if (isClosed) throw new Error(`PostgreSQL did not start: ${lastWords()}`);
+      child.stderr?.destroy();
+      throw new EmbeddedError(
+        `PostgreSQL did not start, and a process that it has started still runs: ${lastWords()}`,
+      );
+    }
     if (owner === false) throw new EmbeddedError(inUse(cluster));
     if (Date.now() > end) {
       child.kill('SIGQUIT');
@@ -104,15 +120,21 @@ async function ready(
   return {
     end: async () => {
       stopping = true;
-      if (owner) await owner.end({ timeout: 1 });
+      if (owner) await owner.end();
     },
   };
 }
 
+/** Rejects if the server ends by no signal, as one that waits for a disk. */
 async function stopServer(child: ChildProcess, exited: Promise<void>, owner: Owner): Promise<void> {
   await owner.end();
-  child.kill('SIGINT'); // fast shutdown: sessions end, a checkpoint is written
-  const impatient = setTimeout(() => child.kill('SIGQUIT'), STOP_MS);
-  await exited;
-  clearTimeout(impatient);
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = Promise.race([exited, once(child, 'exit')]);
+  // The first one is a fast shutdown: sessions end, a checkpoint is written.
+  for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
+    child.kill(signal);
+    const isEnded = await Promise.race([ended.then(() => true), sleep(STOP_MS, false, { ref: false })]);
+    if (isEnded) return;
+  }
+  throw new EmbeddedError(`PostgreSQL does not end: process ${child.pid}`);
 }

@@ -20,6 +20,7 @@ export async function whileStarting<T>(folder: string, work: () => Promise<T>): 
     const lock = createServer().listen(name);
     try {
       await once(lock, 'listening');
+      lock.on('error', () => undefined); // others only look whether it exists
     } catch (error) {
       if ((error as { code?: string }).code !== 'EADDRINUSE') throw error;
       if (Date.now() > end)

@@ -1,10 +1,13 @@
-import net from 'node:net';
-import postgres from 'postgres';
+import type postgres from 'postgres';
+import type { DatabaseServer } from '../../database-url/servers.js';
+import { createDriver } from './postgres-environment.js';
 import { stabilizeClasses } from './postgres-stable-classes.js';
+import { connectionError, type Encryption, ServerSocket } from './server-socket.js';
+
+export { connectionError };
 
 export interface ConnectionOptions {
-  /** Names one host. */
-  readonly url: string;
+  readonly server: DatabaseServer;
   /** Whether a server that accepts no writes is refused. */
   readonly requiresPrimary?: boolean;
   /** Settings of the session; undefined: the server's default. */
@@ -16,22 +19,10 @@ export interface ConnectionOptions {
   readonly onNotification?: (channel: string, payload: string) => void;
 }
 
-/** An error with a code that `problemOf` (database-errors.ts) maps. */
-export function connectionError(code: string, message: string): Error {
-  return Object.assign(new Error(message), { code });
-}
-
 const END_S = 2;
 
 /** The server is a standby, or a primary that was demoted (SQLSTATE read_only_sql_transaction). */
 export const READ_ONLY = '25006';
-
-/** The address in the driver's options. */
-interface Target {
-  readonly host: readonly [string];
-  readonly port: readonly [number];
-  readonly path: string | false;
-}
 
 /**
  * One session, without time limits: see host-dialler.ts. The driver (postgres 3.4.9) does not survive the loss of a
@@ -45,25 +36,26 @@ export class Connection {
   readonly opened: Promise<Connection>;
   /** The server's process id, for a cancel request. */
   pid = '';
+  /** Whether the server accepted no writes when the connection was opened. */
+  isReadOnly = false;
   /** Why the connection was lost; undefined while it is usable. */
   lost: Error | undefined;
-  #socket: net.Socket | undefined;
-  #isDialled = false;
+  #socket: ServerSocket | undefined;
   #reject: (reason: Error) => void = () => undefined;
 
   /** `onLost` is called once when the session ends, for whatever reason. */
   constructor(
-    { url, settings, requiresPrimary = false, noDelay = false, onOpen, onNotification }: ConnectionOptions,
+    { server, settings, requiresPrimary = false, noDelay = false, onOpen, onNotification }: ConnectionOptions,
     readonly onLost: (lost: Connection) => void,
   ) {
     const driver = {
-      ...driverOptions(settings),
-      socket: (target: Target) => this.#connect(target, noDelay),
+      ...driverOptions(server, settings),
+      socket: () => this.#connect(server, noDelay),
       onclose: () => this.#lose(),
       // Missing in the driver's types; its own `listen` is based on it.
       ...(onNotification && { onnotify: onNotification }),
     };
-    this.sql = postgres(url, driver);
+    this.sql = createDriver(driver);
     this.opened = new Promise((resolve, reject) => {
       this.#reject = reject;
       this.#open(requiresPrimary, onOpen).then(() => resolve(this), reject);
@@ -72,12 +64,16 @@ export class Connection {
 
   /** Bytes received from the server. */
   get received(): number {
-    return this.#socket?.bytesRead ?? 0;
+    return this.#socket?.received ?? 0;
+  }
+
+  get encryption(): Encryption {
+    return this.#socket?.encryption ?? 'none';
   }
 
   /** Whether the driver has stopped reading, since its rows are not consumed. */
   get paused(): boolean {
-    return this.#socket?.isPaused() === true;
+    return this.#socket?.isPaused === true;
   }
 
   /** Closes it at once: statements in flight are rejected with `reason`, or as a lost connection. */
@@ -99,6 +95,7 @@ export class Connection {
     stabilizeClasses(query.constructor, rows.constructor);
     const { pid, isReadOnly } = rows[0]!;
     this.pid = pid;
+    this.isReadOnly = isReadOnly;
     try {
       if (requiresPrimary && isReadOnly) throw connectionError(READ_ONLY, 'the server accepts no writes');
       await onOpen?.(this.sql);
@@ -109,16 +106,16 @@ export class Connection {
   }
 
   /** Opens the driver's socket, once. */
-  #connect({ host, port, path }: Target, noDelay: boolean): net.Socket {
-    if (this.lost || this.#isDialled) {
-      this.#lose(connectionError('CONNECTION_CLOSED', 'the server closed the connection before it was open'));
+  async #connect(server: DatabaseServer, noDelay: boolean): Promise<unknown> {
+    try {
+      if (this.lost || this.#socket)
+        throw connectionError('CONNECTION_CLOSED', 'the server closed the connection before it was open');
+      this.#socket = new ServerSocket(server, noDelay);
+      return await this.#socket.ready;
+    } catch (error) {
+      this.#lose(error as Error);
       throw this.lost;
     }
-    this.#isDialled = true;
-    const socket = path ? net.connect(path) : net.connect({ host: host[0], port: port[0], noDelay });
-    // The driver verifies the server's certificate against the socket's host.
-    this.#socket = Object.assign(socket, { host: host[0], port: port[0] });
-    return socket;
   }
 
   #lose(reason = connectionError('CONNECTION_CLOSED', 'the connection to the database was lost')): void {
@@ -131,19 +128,43 @@ export class Connection {
   }
 }
 
-function driverOptions(settings: ConnectionOptions['settings']) {
+/** Complete, so that the driver reads nothing from variables of the environment. */
+function driverOptions(
+  { host, port, path, user, password, database, session, keepAliveSeconds }: DatabaseServer,
+  settings: ConnectionOptions['settings'],
+) {
+  const connection = { application_name: 'plinth', TimeZone: 'UTC', ...session, ...settings };
   return {
+    host: [host],
+    port: [port],
+    path: path ?? '',
+    user,
+    pass: () => password,
+    database,
+    ssl: false,
+    sslnegotiation: null,
     max: 1,
     // The pools have their own time limits: the driver's would close a connection within the hour, even one in use.
     connect_timeout: 0,
     idle_timeout: 0,
     max_lifetime: null,
+    max_pipeline: 100,
+    keep_alive: keepAliveSeconds,
+    backoff: () => 0,
+    debug: false,
+    publications: 'alltables',
+    prepare: true,
     fetch_types: false,
     onnotice: () => undefined,
     // Times remain the server's text, without a Date in between.
     types: {
       time: { to: 1184, from: [1082, 1114, 1184], serialize: String, parse: (text: string) => text },
     },
-    connection: { application_name: 'plinth', TimeZone: 'UTC', ...settings },
+    connection: Object.fromEntries(
+      Object.entries(connection).flatMap(([name, value]) =>
+        // The driver leaves out a 0.
+        value === undefined ? [] : [[name, String(value)]],
+      ),
+    ),
   };
 }

@@ -24,6 +24,8 @@ export class Lease {
   break: (reason: unknown) => void = () => undefined;
   /** Whether it occupies one of the pool's slots; not while it is stalled. */
   hasSlot = true;
+  /** Whether its connection is closed after it. */
+  isRetired = false;
   /** Whether the server is to send something, rather than the caller to consume it. */
   isWaiting = () => true;
 
@@ -69,6 +71,7 @@ export class ExclusivePool {
     this.#limits = limitsOf(options);
     this.#dialler = new Dialler(options, (lost) => this.#drop(lost));
     this.#startChecks = checkRegularly(this.#limits.checkMs, (now) => this.#check(now));
+    options.hosts.onReadOnly(() => this.#renew());
   }
 
   /**
@@ -86,7 +89,7 @@ export class ExclusivePool {
       this.#startChecks();
       return await Promise.race([work(lease), lease.broken]);
     } catch (error) {
-      if (lease) this.#dialler.closeIfReadOnly(lease.connection, error);
+      this.#dialler.noteError(error);
       throw error;
     } finally {
       if (lease) this.#giveBack(lease);
@@ -137,8 +140,14 @@ export class ExclusivePool {
   #giveBack(lease: Lease): void {
     const { connection } = lease;
     this.#leases.delete(lease);
-    if (this.#ended) void connection.end();
+    if (this.#ended || lease.isRetired) void connection.end();
     else if (!connection.lost) this.#idle.push(new Silence(connection));
+  }
+
+  /** Lets no further lease use the present connections. */
+  #renew(): void {
+    for (const lease of this.#leases) lease.isRetired = true;
+    for (const { connection } of this.#idle) connection.destroy();
   }
 
   #drop(lost: Connection): void {

@@ -1,5 +1,7 @@
+import type { DatabaseServer } from '../../database-url/servers.js';
 import { Connection, type ConnectionOptions, connectionError, READ_ONLY } from './connection.js';
 import type { HostOrder } from './host-order.js';
+import { errorOfBoth, tlsFallback } from './tls-fallback.js';
 
 /** After a failure no further connection is attempted for this time, in milliseconds. */
 const PAUSE_MS = 50;
@@ -7,7 +9,9 @@ const PAUSE_MS = 50;
 const RETRY_MS = 500;
 
 /** The options of the connections that a dialler opens. */
-export type DialOptions = Omit<ConnectionOptions, 'url' | 'requiresPrimary'> & { readonly hosts: HostOrder };
+export type DialOptions = Omit<ConnectionOptions, 'server' | 'requiresPrimary'> & {
+  readonly hosts: HostOrder;
+};
 
 export const stoppedError = () => connectionError('CONNECTION_ENDED', 'the service is stopping');
 
@@ -44,10 +48,12 @@ export class Dialler {
     }
   }
 
-  /** Closes a connection whose server turned out to accept no writes, if another host may. */
-  closeIfReadOnly(connection: Connection, error: unknown): void {
-    if (this.options.hosts.requiresPrimary && (error as { code?: unknown } | null)?.code === READ_ONLY)
-      connection.destroy(error as Error);
+  /**
+   * Renews all connections after an error that says that a server accepts no writes: another host may accept them, or
+   * another server at the address of a balancer. What a connection still runs goes on.
+   */
+  noteError(error: unknown): void {
+    if ((error as { code?: unknown } | null)?.code === READ_ONLY) this.options.hosts.noteReadOnly();
   }
 
   stop(): void {
@@ -57,12 +63,12 @@ export class Dialler {
   #race(connectMs: number): Promise<Connection> {
     const { signal } = this.#stop;
     const { hosts, ...options } = this.options;
-    const { urls, requiresPrimary } = hosts;
+    const { servers, requiresPrimary } = hosts;
     const attempts: Connection[] = [];
     let isSettled = false;
     let started = 0;
     /** Hosts to attempt at once when one refuses, until the next interval. */
-    let left = urls.length - 1;
+    let left = servers.length - 1;
     return new Promise((resolve, reject) => {
       const settle = (outcome: Connection | Error): void => {
         if (isSettled) return;
@@ -74,34 +80,39 @@ export class Dialler {
         if (outcome instanceof Connection) resolve(outcome);
         else reject(outcome);
       };
-      const attempt = (): void => {
-        const url = urls[started++ % urls.length]!;
+      const attempt = (): void => open(servers[started++ % servers.length]!);
+      /** Attempts a server; after `first` has failed, in the way of `fallback`. */
+      const open = (server: DatabaseServer, fallback?: DatabaseServer, first?: Error): void => {
         const connection = new Connection(
-          { ...options, url, requiresPrimary },
+          { ...options, server: fallback ?? server, requiresPrimary },
           (lost) => isSettled && this.onLost(lost),
         );
         attempts.push(connection);
         connection.opened.then(
           () => {
-            hosts.prefer(url);
+            hosts.prefer(server);
             settle(connection);
+            if (!connection.isReadOnly) hosts.noteWritable();
           },
           (error) => {
             // The failure of an abandoned attempt indicates nothing about the server.
             const at = attempts.indexOf(connection);
             if (at < 0 || isSettled) return;
             attempts.splice(at, 1);
-            if (left-- > 0) attempt();
+            const next = tlsFallback(fallback ?? server, connection, error);
+            if (next) open(server, next, error);
+            else if (left-- > 0) attempt();
             // The primary may be the host that has not responded yet.
-            else if (attempts.length === 0 || urls.length === 1) settle(error);
+            else if (attempts.length === 0 || servers.length === 1)
+              settle(first ? errorOfBoth(first, error, server) : error);
           },
         );
       };
       const abort = () => settle(stoppedError());
       const retry = setInterval(() => {
-        left = urls.length - 1;
-        if (urls.length > 1) hosts.avoid(urls[(started - 1) % urls.length]!);
-        if (attempts.length > urls.length) attempts.splice(1, 1)[0]?.destroy();
+        left = servers.length - 1;
+        if (servers.length > 1) hosts.avoid(servers[(started - 1) % servers.length]!);
+        if (attempts.length > servers.length) attempts.splice(1, 1)[0]?.destroy();
         attempt();
       }, RETRY_MS);
       const late = connectionError('ETIMEDOUT', 'the database did not open a connection in time');

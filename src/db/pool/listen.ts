@@ -61,6 +61,8 @@ export function listen(
     }
   };
 
+  // Not before: each renewal is a gap in the feed, and a database may be read-only for long.
+  hosts.onWritable(() => current?.destroy());
   void open();
   return async () => {
     hasEnded = true;

@@ -25,7 +25,11 @@ interface Member {
   readonly silence: Silence;
   readonly tasks: Set<Task>;
   isStalled: boolean;
+  /** Whether it takes no further work, and is closed after what it has. */
+  isRetired: boolean;
 }
+
+const isUsable = ({ isStalled, isRetired }: Member): boolean => !isStalled && !isRetired;
 
 /**
  * Connections that concurrent statements share, pipelined; opened when needed. At most `size` of them work, and as many
@@ -44,6 +48,7 @@ export class PipelinedPool {
     this.#limits = limitsOf(options);
     this.#dialler = new Dialler(options, (lost) => this.#drop(lost));
     this.#startChecks = checkRegularly(this.#limits.checkMs, (now) => this.#check(now));
+    options.hosts.onReadOnly(() => this.#renew());
   }
 
   /**
@@ -78,21 +83,26 @@ export class PipelinedPool {
   #leastLoaded(): Member | undefined {
     let found: Member | undefined;
     for (const member of this.#members)
-      if (!member.isStalled && !(found && found.tasks.size <= member.tasks.size)) found = member;
+      if (isUsable(member) && !(found && found.tasks.size <= member.tasks.size)) found = member;
     return found;
   }
 
-  #start(task: Task, { tasks, connection }: Member): void {
+  #start(task: Task, member: Member): void {
+    const { tasks, connection } = member;
+    const end = (): void => {
+      tasks.delete(task);
+      this.#closeIfDone(member);
+    };
     tasks.add(task);
     task.work(connection.sql).then(
       (result) => {
-        tasks.delete(task);
+        end();
         task.resolve(result as never);
       },
       (error) => {
-        tasks.delete(task);
+        end();
         task.reject(error);
-        this.#dialler.closeIfReadOnly(connection, error);
+        this.#dialler.noteError(error);
       },
     );
   }
@@ -108,7 +118,7 @@ export class PipelinedPool {
 
   #grow(now: number): void {
     const { size, timeoutMs } = this.options;
-    const working = this.#members.filter(({ isStalled }) => !isStalled).length;
+    const working = this.#members.filter(isUsable).length;
     if (this.#isDialling || working >= size || this.#members.length >= 2 * size) return;
     if (this.#ended || this.#dialler.refusal(now)) return;
     this.#isDialling = true;
@@ -129,9 +139,27 @@ export class PipelinedPool {
   #add(connection: Connection): void {
     // It may have been lost, or the pool ended, since it was opened.
     if (connection.lost || this.#ended) return connection.destroy();
-    this.#members.push({ connection, silence: new Silence(connection), tasks: new Set(), isStalled: false });
+    this.#members.push({
+      connection,
+      silence: new Silence(connection),
+      tasks: new Set(),
+      isStalled: false,
+      isRetired: false,
+    });
     this.#startWaiting();
     this.#startChecks();
+  }
+
+  /** Lets no further work use the present connections. */
+  #renew(): void {
+    for (const member of this.#members) {
+      member.isRetired = true;
+      this.#closeIfDone(member);
+    }
+  }
+
+  #closeIfDone({ isRetired, tasks, connection }: Member): void {
+    if (isRetired && tasks.size === 0) connection.destroy();
   }
 
   #drop(lost: Connection): void {
@@ -144,24 +172,34 @@ export class PipelinedPool {
   /** Returns whether there is work left to check. */
   #check(now: number): boolean {
     const { giveUpMs } = this.#limits;
-    for (const member of this.#members) {
-      const [oldest] = member.tasks;
-      if (oldest && now - oldest.since > giveUpMs) member.connection.destroy(timedOutError());
-      else this.#detectStall(member, oldest, now);
+    for (const { tasks, connection } of this.#members) {
+      const [oldest] = tasks;
+      if (oldest && now - oldest.since > giveUpMs) connection.destroy(timedOutError());
     }
+    this.#detectStalls(now);
     rejectOlder(this.#waiting, now - giveUpMs, timedOutError);
     this.#startWaiting();
     if (this.#waiting.size > 0) this.#grow(now);
     return this.#waiting.size > 0 || this.#members.some(({ tasks }) => tasks.size > 0);
   }
 
-  #detectStall(member: Member, oldest: Task | undefined, now: number): void {
+  /**
+   * Whatever interrupted one connection may have interrupted the others: those that have been silent for half the time
+   * count as stalled, too, and idle ones are closed. Otherwise new work would still be sent to a dead connection.
+   */
+  #detectStalls(now: number): void {
     const { stallMs } = this.#limits;
-    const silentFor = member.silence.lasts(now);
-    const wasStalled = member.isStalled;
-    member.isStalled = oldest !== undefined && Math.min(silentFor, now - oldest.since) > stallMs;
-    if (!member.isStalled || wasStalled) return;
-    // What interrupted one connection may have interrupted the idle ones.
+    const silentWork = this.#members.map(({ silence, tasks: [oldest] }) =>
+      Math.min(silence.lasts(now), oldest ? now - oldest.since : 0),
+    );
+    const limitMs = Math.max(...silentWork) > stallMs ? stallMs / 2 : stallMs;
+    let isNew = false;
+    this.#members.forEach((member, at) => {
+      const isStalled = silentWork[at]! > limitMs;
+      isNew ||= isStalled && !member.isStalled;
+      member.isStalled = isStalled;
+    });
+    if (!isNew) return;
     for (const { connection, silence, tasks } of this.#members)
       if (tasks.size === 0 && silence.lasts(now) > stallMs) connection.destroy();
   }

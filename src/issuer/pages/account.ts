@@ -58,10 +58,10 @@ ${list(grants, csrf, 'revoke', 'Revoke', 'No application has access.')}
 <h2>Sessions</h2>
 ${list(sessions, csrf, 'end-session', 'End', 'There are no other sessions.')}
 ${
-  passkey &&
+  (passkey !== undefined || passkeys.length > 0) &&
   html`<h2>Passkeys</h2>
 ${list(passkeys, csrf, 'remove-passkey', 'Remove', 'There are no passkeys.')}
-${passkey === 'stale' ? html`<p>To add a passkey, sign out and sign in again.</p>` : passkeyForm('create', csrf, passkey)}`
+${passkey === undefined ? '' : passkey === 'stale' ? html`<p>To add a passkey, sign out and sign in again.</p>` : passkeyForm('create', csrf, passkey)}`
 }
 <h2>Password</h2>
 <form method="post">

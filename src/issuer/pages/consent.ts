@@ -10,14 +10,17 @@ export interface ConsentPage {
   readonly scopes: readonly string[];
 }
 
-/** What scopes of OpenID Connect mean to people. */
+/** The meanings of scopes, as the consent page shows them. */
 const MEANINGS: Readonly<Record<string, string>> = {
   openid: 'know who you are',
   email: 'read your email address',
   profile: 'read your name',
   offline_access: 'stay connected when you have signed out',
-  self: 'read and change your own records',
-  admin: 'administer this service',
+  self: 'read your account, and read, change and delete your own records, but not change your email or password, or delete your account',
+  'self:delete': 'delete your account with all your records',
+  'users:write': 'read, change and delete all users, and set their passwords',
+  'events:read': 'follow changes of records that it may read',
+  admin: 'administer this service: read and change everything, and create keys that never expire',
 };
 
 /** The question whether the client may act for the user. */
@@ -38,5 +41,7 @@ ${hidden('csrf', csrf)}
 
 function meaningOf(scope: string): string {
   const [collection, verb] = scope.split(':');
-  return MEANINGS[scope] ?? (verb === 'write' ? `read and change ${collection}` : `read ${collection}`);
+  if (Object.hasOwn(MEANINGS, scope)) return MEANINGS[scope]!;
+  if (verb === 'write') return `read, change and delete ${collection}`;
+  return verb === 'read' ? `read ${collection}` : `do what the scope ${scope} permits`;
 }

@@ -23,7 +23,7 @@ export function pageHeaders(redirectUri?: string): string[] {
 }
 
 /** The source expression of a redirect URI that was registered: its origin, or the scheme of a native application. */
-function sourceOf(uri: string): string {
+export function sourceOf(uri: string): string {
   const { protocol, origin } = new URL(uri);
   return protocol === 'http:' || protocol === 'https:' ? origin : protocol;
 }

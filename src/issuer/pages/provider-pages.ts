@@ -43,7 +43,8 @@ export async function showDeviceSuccess(ctx: KoaContextWithOIDC): Promise<void> 
 
 /** The question whether to sign out. `form` is oidc-provider's, with its token. */
 export async function showSignOut(ctx: KoaContextWithOIDC, form: string): Promise<void> {
-  show(ctx, signOutPage(form));
+  const { post_logout_redirect_uri: target } = ctx.oidc.params ?? {};
+  show(ctx, signOutPage(form), typeof target === 'string' ? target : undefined);
 }
 
 export async function showSignedOut(ctx: KoaContextWithOIDC): Promise<void> {
@@ -63,8 +64,9 @@ function csrfOf({ oidc }: KoaContextWithOIDC): string {
   return String(oidc.session?.state?.secret ?? '');
 }
 
-function show(ctx: KoaContextWithOIDC, html: string): void {
-  const headers = pageHeaders();
+/** `redirectUri`: where a form of the page leads in the end. */
+function show(ctx: KoaContextWithOIDC, html: string, redirectUri?: string): void {
+  const headers = pageHeaders(redirectUri);
   for (let at = 0; at < headers.length; at += 2) ctx.set(headers[at]!, headers[at + 1]!);
   ctx.body = html;
 }

@@ -1,9 +1,9 @@
 import { createHmac, X509Certificate } from 'node:crypto';
-import t from 'tap';
 import { authority, withoutOpenssl } from '../../support/certificates.js';
 import { makeKey } from '../../support/credentials.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { testService } from '../../support/service.js';
+import t from '../../support/test.js';
 
 t.test('all schemes of one service, over TLS', { skip: withoutOpenssl }, async (t) => {
   const ca = authority(t);

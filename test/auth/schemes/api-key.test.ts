@@ -1,5 +1,4 @@
 import postgres from 'postgres';
-import t from 'tap';
 import { hashOf, isKey, newKey } from '../../../src/auth/credentials/api-key-format.js';
 import { CredentialCache } from '../../../src/auth/credentials/credential-cache.js';
 import { readCredentialInput } from '../../../src/auth/credentials/credential-input.js';
@@ -8,9 +7,11 @@ import type { Db, Row } from '../../../src/db/db.js';
 import type { Listening } from '../../../src/db/pool/listen.js';
 import { createLog } from '../../../src/telemetry/log.js';
 import { makeKey } from '../../support/credentials.js';
-import { until } from '../../support/process.js';
+import { mockClock } from '../../support/pause.js';
 import { testProxy } from '../../support/proxy.js';
 import { testDatabase, testService } from '../../support/service.js';
+import t from '../../support/test.js';
+import { until } from '../../support/until.js';
 
 const AUTH = { AUTH: 'api-key', AUTH_FAILURES: '0' };
 const by = (key: string) => ({ headers: { 'x-api-key': key } });
@@ -103,10 +104,14 @@ t.test('an expired key is refused, also one that is cached', async (t) => {
   t.equal((await send('GET', '/whoami', by(key!))).status, 401);
 
   const soon = readCredentialInput({ label: 'l', subject: 's', scopes: ['self'] }, ['self']);
-  await createCredential(db, { ...soon.input, expires: Date.now() + 700 });
+  const clock = mockClock(t);
+  await createCredential(db, { ...soon.input, expires: clock.ms + 700 });
   const status = async () => (await send('GET', '/whoami', by(soon.key!))).status;
   t.equal(await status(), 200);
-  await until('it expires', async () => (await status()) === 401);
+  clock.ms += 699;
+  t.equal(await status(), 200);
+  clock.ms++;
+  t.equal(await status(), 401);
 });
 
 t.test('the last use is written down, at most once a minute', async (t) => {
@@ -143,7 +148,11 @@ t.test('a key that is revoked is refused at once here, and in every other servic
   for (const { send } of [one, two]) t.equal((await send('GET', '/whoami', by(key))).status, 200);
   t.equal((await one.send('DELETE', `/keys/${id}`, by(admin.key))).status, 204);
   t.equal((await one.send('GET', '/whoami', by(key))).status, 401);
-  await until('the other refuses it', async () => (await two.send('GET', '/whoami', by(key))).status === 401);
+  await until(
+    'the other refuses it',
+    async () => (await two.send('GET', '/whoami', by(key))).status,
+    (seen) => seen === 401,
+  );
 });
 
 t.test('a change of scopes by hand counts as well', async (t) => {
@@ -153,13 +162,17 @@ t.test('a change of scopes by hand counts as well', async (t) => {
   const sql = postgres(databaseUrl, { max: 1 });
   await sql`update credentials set scopes = '{items:read}' where id = ${id}`;
   await sql.end();
-  await until('it counts', async () => (await send('GET', '/users', by(key))).status === 403);
+  await until(
+    'it counts',
+    async () => (await send('GET', '/users', by(key))).status,
+    (seen) => seen === 403,
+  );
 });
 
 t.test('a loss of the database gives no stale yes: 503, and then what holds by now', async (t) => {
   const databaseUrl = await testDatabase(t);
   const proxy = await testProxy(t, databaseUrl);
-  const { db, send } = await testService(t, { ...AUTH, DATABASE_URL: proxy.url, DB_TIMEOUT_MS: '1000' });
+  const { db, send } = await testService(t, { ...AUTH, DATABASE_URL: proxy.url });
   const { id, key } = await makeKey(db);
   const status = async () => (await send('GET', '/whoami', by(key))).status;
   t.equal(await status(), 200);
@@ -167,12 +180,13 @@ t.test('a loss of the database gives no stale yes: 503, and then what holds by n
   const sql = postgres(databaseUrl, { max: 1 });
   await sql`delete from credentials where id = ${id}`;
   await sql.end();
-  await until('the loss shows', async () => (await status()) === 503);
+  await until('the loss shows', status, (seen) => seen === 503);
   await proxy.restore();
-  const first = await until('it is back', async () => {
-    const found = await status();
-    return found !== 503 && found;
-  });
+  const first = await until(
+    'it is back',
+    () => status(),
+    (found) => found !== 503,
+  );
   t.equal(first, 401);
 });
 
@@ -183,16 +197,21 @@ t.test('it listens again after its connection is lost', async (t) => {
   const listeners = () => sql<{ pid: number }[]>`
     select pid from pg_stat_activity
     where datname = current_database() and application_name = 'plinth listen' and query like 'listen %'`;
-  const [first] = await until('it listens', async () => {
-    const found = await listeners();
-    return found.length > 0 && found;
-  });
+  const [first] = await until(
+    'it listens',
+    () => listeners(),
+    (found) => found.length > 0,
+  );
   const { id, key } = await makeKey(db);
   t.equal((await send('GET', '/whoami', by(key))).status, 200);
   await sql`select pg_terminate_backend(${first!.pid})`;
   await sql`delete from credentials where id = ${id}`;
-  await until('the key is refused', async () => (await send('GET', '/whoami', by(key))).status === 401);
-  await until('it listens again', async () => (await listeners()).some(({ pid }) => pid !== first!.pid));
+  await until(
+    'the key is refused',
+    async () => (await send('GET', '/whoami', by(key))).status,
+    (seen) => seen === 401,
+  );
+  await until('it listens again', listeners, (seen) => seen.some(({ pid }) => pid !== first!.pid));
 });
 
 /** A database that records queries and responds when the test calls them. */

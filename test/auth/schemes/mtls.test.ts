@@ -6,13 +6,14 @@ import https from 'node:https';
 import net from 'node:net';
 import { join } from 'node:path';
 import tls from 'node:tls';
-import t, { type Test } from 'tap';
 import { present } from '../../../src/http/client-identity.js';
 import { readTls } from '../../../src/process/tls.js';
 import { type Authority, authority, type Pair, withoutOpenssl } from '../../support/certificates.js';
 import { makeKey } from '../../support/credentials.js';
-import { startProcess, until } from '../../support/process.js';
+import { startProcess } from '../../support/process.js';
 import { send as sendTo, testDatabase, testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+import { until } from '../../support/until.js';
 
 const options = { skip: withoutOpenssl };
 
@@ -296,13 +297,21 @@ t.test('SIGHUP gives new connections a new certificate, and drops none that is t
 
   writeFileSync(TLS_KEY, 'no key');
   service.child.kill('SIGHUP');
-  await until('the error is logged', () => /the certificates cannot be read again/.test(service.stdout()));
+  await until(
+    'the error is logged',
+    () => service.stdout(),
+    (seen) => /the certificates cannot be read again/.test(seen),
+  );
   t.match(service.stdout(), /TLS_CERT \S+ and TLS_KEY \S+ cannot be used/);
   t.equal(await serialOf(url, ca.cert), before, 'bad files: the old ones stay');
 
   install(ca.sign('renewed'));
   service.child.kill('SIGHUP');
-  await until('the new one is shown', async () => (await serialOf(url, ca.cert)) !== before);
+  await until(
+    'the new one is shown',
+    () => serialOf(url, ca.cert),
+    (seen) => seen !== before,
+  );
   t.equal(await busy.end(), 400, 'the request in flight gets a response');
   t.equal((await sendTo(url, 'GET', '/whoami', as(ca, alice))).status, 200);
   service.child.kill('SIGTERM');

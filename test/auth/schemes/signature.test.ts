@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import t from 'tap';
 import { testService } from '../../support/service.js';
+import t from '../../support/test.js';
 
 const SECRET = 'the first secret, of more than 32 characters';
 const OTHER = 'the second secret, of more than 32 characters';
@@ -39,7 +39,7 @@ t.test('a signed request is its signer', async (t) => {
   t.same(caller.json, { subject: 'billing', scopes: ['items:write'], scheme: 'signature', expires_at: null });
   t.equal(caller.headers['cache-control'], 'no-store');
 
-  const path = '/api/v1/items?note=a%20b';
+  const path = '/api/v1/items?_note=a%20b';
   const body = '{"name": "signed",  "price": 1}';
   const options = { body, type: 'application/json' };
   const created = await send('POST', path, { ...options, headers: sign({ method: 'POST', path, body }) });
@@ -138,9 +138,9 @@ t.test('clients of the documentation', async (t) => {
     const path = fileURLToPath(new URL(`../../../../docs/clients/${file}`, import.meta.url));
     const env = { ...process.env, SIGNING_SECRET: SECRET };
     const body = `{"name": "from ${file}"}`;
-    const created = await run(command, [path, 'POST', `${url}/items?from=${file}`, body], { env });
+    const created = await run(command, [path, 'POST', `${url}/items?_from=${file}`, body], { env });
     t.equal(JSON.parse(created.stdout).name, `from ${file}`);
-    const caller = await run(command, [path, 'GET', `${url}/whoami?from=${file}`], { env });
+    const caller = await run(command, [path, 'GET', `${url}/whoami?_from=${file}`], { env });
     t.equal(JSON.parse(caller.stdout).subject, 'billing');
   }
 });

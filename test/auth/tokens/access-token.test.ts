@@ -1,6 +1,6 @@
-import t from 'tap';
 import { type Token, TokenCache } from '../../../src/auth/tokens/access-token.js';
-import { mockClock } from '../../support/issuer.js';
+import { mockClock } from '../../support/pause.js';
+import t from '../../support/test.js';
 
 const END = 'x'.repeat(32);
 

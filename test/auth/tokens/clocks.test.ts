@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
-import t from 'tap';
 import { prune } from '../../../src/db/maintenance.js';
 import { shiftedDatabase } from '../../support/clock.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { RETENTION, type TestService, testService } from '../../support/service.js';
+import t from '../../support/test.js';
 
 const SECRET = 'the first secret, of more than 32 characters';
 const SIGNATURE = {

@@ -1,13 +1,15 @@
 import type http from 'node:http';
 import { text } from 'node:stream/consumers';
-import t, { type Test } from 'tap';
 import { Refusal } from '../../../src/auth/scheme.js';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
 import { Problem } from '../../../src/errors/problem.js';
 import { createLog } from '../../../src/telemetry/log.js';
-import { AUDIENCE, claims, json, mockClock, sign, signingKey, testIssuer } from '../../support/issuer.js';
+import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../../support/issuer.js';
+import { mockClock } from '../../support/pause.js';
 import { testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+import { until } from '../../support/until.js';
 
 const es = await signingKey('es');
 const ADA = { active: true, sub: 'ada', aud: AUDIENCE };
@@ -174,13 +176,14 @@ t.test('64 introspections at a time', async (t) => {
   );
   const outcomes = Array.from({ length: 65 }, (_, index) => outcome(verify(`token-${index}`)));
   t.equal(await outcomes[64], 503, 'one too many');
+  await until(
+    'all others are in flight',
+    () => waiting.length,
+    (seen) => seen === 64,
+  );
   respondWith(issuer.paths, json(ADA), []);
-  const done = Promise.all(outcomes.slice(0, 64));
-  const release = setInterval(() => {
-    for (const res of waiting.splice(0)) json(ADA)({} as never, res);
-  }, 5);
-  t.same(await done, Array(64).fill('valid'));
-  clearInterval(release);
+  for (const res of waiting) json(ADA)({} as never, res);
+  t.same(await Promise.all(outcomes.slice(0, 64)), Array(64).fill('valid'));
   t.equal(await outcome(verify('token-64')), 'valid', 'accepted again');
 });
 

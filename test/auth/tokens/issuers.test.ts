@@ -2,9 +2,9 @@ import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { exportSPKI, type JWTPayload } from 'jose';
-import t, { type Test } from 'tap';
 import { assemble, json, METADATA, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { type TestService, testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
 
 const DOCUMENT = readFileSync(
   fileURLToPath(new URL('../../../../docs/authentication.md', import.meta.url)),

@@ -3,12 +3,12 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair } from 'jose';
 import Provider, { type Configuration, type JWK } from 'oidc-provider';
-import t, { type Test } from 'tap';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
 import { createLog } from '../../../src/telemetry/log.js';
-import { mockClock } from '../../support/issuer.js';
+import { mockClock } from '../../support/pause.js';
 import { testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
 
 const JWT_API = 'https://jwt.example.org';
 const OPAQUE_API = 'https://opaque.example.org';

@@ -1,8 +1,8 @@
 import net from 'node:net';
-import t from 'tap';
 import { connect } from '../../../src/db/db.js';
 import { padForImmediateWrite } from '../../../src/db/pool/postgres-immediate-write.js';
 import { testDatabase } from '../../support/service.js';
+import t from '../../support/test.js';
 
 const OPTIONS = {
   connections: 1,

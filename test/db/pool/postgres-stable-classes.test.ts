@@ -1,10 +1,11 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInThisContext } from 'node:vm';
 import type postgres from 'postgres';
-import t from 'tap';
+import { serversOf } from '../../../src/database-url/servers.js';
 import { Connection } from '../../../src/db/pool/connection.js';
 import { stabilizeClasses } from '../../../src/db/pool/postgres-stable-classes.js';
 import { testDatabase } from '../../support/service.js';
+import t from '../../support/test.js';
 
 setFlagsFromString('--allow-natives-syntax');
 const isFast = runInThisContext('(object) => %HasFastProperties(object)') as (object: object) => boolean;
@@ -26,7 +27,7 @@ t.test('V8 no longer stores a class with a computed static member as a dictionar
 });
 
 t.test("the driver's classes need this, and are stable once a connection is open", async (t) => {
-  const options = { url: await testDatabase(t), settings: {} };
+  const options = { server: serversOf(await testDatabase(t)).servers[0], settings: {} };
   const connection = await new Connection(options, () => undefined).opened;
   t.teardown(() => connection.end());
   const query: postgres.PendingQuery<postgres.Row[]> = connection.sql`select 1 as one`;

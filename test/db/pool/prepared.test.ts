@@ -1,7 +1,7 @@
 import postgres from 'postgres';
-import t from 'tap';
 import { prepared } from '../../../src/db/pool/prepared.js';
 import { testDatabase } from '../../support/service.js';
+import t from '../../support/test.js';
 
 const STATEMENT = 'select $1::text as a';
 

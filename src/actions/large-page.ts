@@ -1,0 +1,47 @@
+import type { Collection } from '../collection/collection.js';
+import { CACHE, headersOf } from '../collection/representation.js';
+import type { Run } from '../db/db.js';
+import type { Problem } from '../errors/problem.js';
+import { piecesOf } from '../http/listed-text.js';
+import type { Reply } from '../http/reply.js';
+import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
+
+/** The response with a page that is too large for memory, as an array, which may have a frame, or as lines. It has no ETag. */
+export function largePage(
+  type: string,
+  form: Pick<Reply, 'frame' | 'lines'>,
+  more: readonly string[],
+  documents: NonNullable<Reply['documents']>,
+): Reply {
+  return { status: 200, headers: [...headersOf(type), 'Cache-Control', CACHE, ...more], ...form, documents };
+}
+
+/** The documents of records by their ids, read one by one, without those that were deleted meanwhile. */
+export async function* readDocuments(
+  collection: Collection,
+  ids: readonly string[],
+  run: Run | undefined,
+): AsyncGenerator<string> {
+  for (const id of ids) {
+    const found = await collection.get(id, run);
+    if (typeof found === 'string') continue;
+    if (found.doc.length > LONG_TASK_BYTES) await nextLongTask();
+    yield found.doc;
+  }
+}
+
+/** The reply with its documents in one body. Throws the problem if the body has more than `max` bytes. */
+export async function gathered(
+  reply: Reply,
+  max: number,
+  tooLarge: (max: number) => Problem,
+): Promise<Reply> {
+  const pieces: string[] = [];
+  let bytes = 0;
+  for await (const piece of piecesOf(reply)) {
+    bytes += Buffer.byteLength(piece);
+    if (bytes > max) throw tooLarge(max);
+    pieces.push(piece);
+  }
+  return { status: reply.status, headers: reply.headers, body: pieces.join('') };
+}

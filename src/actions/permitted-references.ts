@@ -1,0 +1,71 @@
+import type { Collection } from '../collection/collection.js';
+import type { Reference } from '../collection/resource.js';
+import type { ValidatedInput } from '../collection/validated-input.js';
+import { forbidden } from '../errors/credential-errors.js';
+import type { Request } from '../http/request.js';
+import { type JsonObject, member } from '../json.js';
+import { includes } from '../principal.js';
+import { parseUuid } from '../uuid.js';
+
+/**
+ * Rejects with 403 if a write refers to a record that the caller may not read, whether the record exists or not. `present`: the
+ * record before the write, whose references may stay. Undefined: the caller may read all that the write refers to.
+ */
+export type CheckReferences = (
+  input: ValidatedInput,
+  request: Request,
+  present?: () => Promise<JsonObject | undefined> | JsonObject | undefined,
+) => Promise<void> | undefined;
+
+/** The records of a collection to which the caller may refer. */
+type Reach = 'none' | 'own' | 'all';
+
+/**
+ * The check of a collection's writes. A caller that may write only its own records refers with `restrict` only to records that
+ * are its own as well: otherwise it could prevent others from deleting theirs.
+ */
+export function checkReferences({ resource }: Collection, related: readonly Collection[]): CheckReferences {
+  const targets = resource.references.map((reference) => ({
+    reference,
+    target: related.find((each) => each.resource.name === reference.to)!,
+  }));
+  return (input, request, present) => {
+    const limited = targets.flatMap(({ reference, target }) => {
+      const id = member(input.fields, reference.field);
+      const reach = reachOf(request, reference, target);
+      return typeof id !== 'string' || reach === 'all' ? [] : [{ reference, target, id, reach }];
+    });
+    if (limited.length === 0) return undefined;
+    return (async () => {
+      let before: JsonObject | undefined;
+      for (const { reference, target, id, reach } of limited) {
+        if (reach === 'own' && (await isOwn(target, id, request))) continue;
+        before ??= (await present?.()) ?? {};
+        if (member(before, reference.field) !== id)
+          throw forbidden([mayRead(request, target) ? resource.scopes.write : target.resource.scopes.read!]);
+      }
+    })();
+  };
+}
+
+function reachOf(request: Request, reference: Reference, target: Collection): Reach {
+  const { scopes } = request.principal;
+  if (scopes.has('admin')) return 'all';
+  const isBound = request.permission === 'own' && reference.onDelete === 'restrict';
+  if (mayRead(request, target) && !isBound) return 'all';
+  return scopes.has('self') ? 'own' : 'none';
+}
+
+/** Whether the caller may read all records of a collection. */
+function mayRead({ principal }: Request, { resource }: Collection): boolean {
+  const { read } = resource.scopes;
+  return read === undefined || includes(principal.scopes, read);
+}
+
+/** Whether a record is the caller, or belongs to it. */
+async function isOwn(target: Collection, id: string, { principal, run }: Request): Promise<boolean> {
+  const subject = parseUuid(principal.subject);
+  if (subject === undefined) return false;
+  if (target.resource.owner) return id === subject;
+  return target.resource.isOwned && target.belongs(id, subject, run);
+}

@@ -1,0 +1,36 @@
+import { ACCOUNT_DELETION, includes, scopesOf } from '../principal.js';
+
+/** Scopes of OpenID Connect, with the claims from a user's record that each grants. */
+export const CLAIMS: Readonly<Record<string, readonly string[]>> = {
+  openid: ['sub'],
+  email: ['email'],
+  profile: ['name', 'updated_at'],
+};
+
+/** Whether a scope is one of OpenID Connect, which grants claims. */
+export const isClaimScope = (scope: string): boolean => Object.hasOwn(CLAIMS, scope);
+
+/** The scopes of a user: those of its own account, and those that an operator granted. */
+export const userScopes = (granted: unknown): ReadonlySet<string> =>
+  new Set(['self', ACCOUNT_DELETION, ...scopesOf(granted)]);
+
+/** Whether a user with these scopes may allow a scope to a client. */
+export function mayAllow(scopes: ReadonlySet<string>, scope: string): boolean {
+  return isClaimScope(scope) || scopes.has('admin') || includes(scopes, scope);
+}
+
+/** Scopes with the ones that they imply: a scope that permits writing implies the one that permits reading. */
+export function withImplied(scopes: Iterable<string>): ReadonlySet<string> {
+  const named = [...scopes];
+  const implied = named
+    .filter((scope) => scope.endsWith(':write'))
+    .map((scope) => scope.replace(/write$/, 'read'));
+  return new Set([...named, ...implied]);
+}
+
+/** The requested scopes, and the scopes that these imply, as far as a user with `scopes` may allow them. */
+export function allowedScopes(scopes: ReadonlySet<string>, requested: unknown): string {
+  return [...withImplied(scopesOf(requested))]
+    .filter((scope) => scope === 'offline_access' || mayAllow(scopes, scope))
+    .join(' ');
+}

@@ -1,0 +1,29 @@
+import type { Normalization } from '../validation/normalization.js';
+import type { Resource } from './resource.js';
+
+/** UTF-16 units of a text that is composed: composition takes quadratic time for a run of combining characters. */
+const MAX_COMPOSED = 8192;
+
+/** What a text of a query is of a stored text: all of it, its beginning, or any part. */
+type Part = 'whole' | 'start' | 'any';
+
+/** A text of a query, changed by the steps of `x-normalize` as the field's values were. */
+export function normalizedText({ normalize }: Resource, field: string, text: string, part: Part): string {
+  return (normalize[field] ?? []).reduce((result, step) => STEPS[step](result, part), text);
+}
+
+const STEPS: Readonly<Record<Normalization, (text: string, part: Part) => string>> = {
+  // Spaces at the end of a beginning are within the stored text.
+  trim: (text, part) => (part === 'whole' ? text.trim() : part === 'start' ? text.trimStart() : text),
+  nfc: (text) => (text.length <= MAX_COMPOSED ? text.normalize('NFC') : text),
+  lower: (text) => text.toLowerCase(),
+  integer: (text) => text,
+};
+
+/** The text of a search as each searched field stores it, without texts that differ in ASCII case only. */
+export function searchedTexts(resource: Resource, text: string): string[] {
+  if (text === '') return [];
+  const texts = resource.searchable.map((field) => normalizedText(resource, field, text, 'any'));
+  const folded = (each: string) => each.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+  return [...new Map(texts.map((each) => [folded(each), each])).values()];
+}

@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+
+/** Bytes of a name in PostgreSQL. It cuts longer names, all of which are ASCII here. */
+const MAX_NAME_BYTES = 63;
+const HASH_LENGTH = 12;
+
+/** The name of an object that belongs to a collection's table: an index, a constraint, a trigger or a function. */
+export interface ObjectName {
+  /** The parts without the table. */
+  readonly parts: readonly string[];
+  /** Its parts if they fit, otherwise `distinct`. Objects of two tables can have one: `a_b` of `c`, and `a` of `b_c`. */
+  readonly plain: string;
+  /** No other object's name: it has a hash of the parts. */
+  readonly distinct: string;
+  /** Every name that the object may have in a database, also from versions that let PostgreSQL cut it. */
+  readonly all: readonly string[];
+}
+
+/** Makes the name of an object from its table and from what it is about: the column, and a suffix for its kind. */
+export function objectName(table: string, ...parts: readonly string[]): ObjectName {
+  const whole = [table, ...parts].filter((part) => part !== '').join('_');
+  const hash = createHash('sha256')
+    .update(JSON.stringify([table, ...parts]))
+    .digest('hex')
+    .slice(0, HASH_LENGTH);
+  const distinct = `${whole.slice(0, MAX_NAME_BYTES - 1 - HASH_LENGTH)}_${hash}`;
+  const cut = whole.slice(0, MAX_NAME_BYTES);
+  const plain = whole === cut ? whole : distinct;
+  return { parts, plain, distinct, all: [...new Set([plain, distinct, whole, cut])] };
+}
+
+/** The constraint or index that enforces a column's unique values. */
+export const uniqueName = (table: string, column: string): ObjectName => objectName(table, column, 'key');
+
+/** The constraint of a reference. */
+export const referenceName = (table: string, column: string): ObjectName => objectName(table, column, 'fkey');
+
+/** The function, and its trigger, that removes a reference when the record that it names is deleted. */
+export const nullName = (table: string, column: string): ObjectName =>
+  objectName(table, column, 'fkey', 'null');

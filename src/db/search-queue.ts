@@ -1,0 +1,191 @@
+import { unavailable } from '../errors/errors.js';
+import type { Sharing } from '../telemetry/metrics.js';
+import { detached, trackWait } from '../telemetry/wait-tracking.js';
+
+export interface SearchQueueOptions {
+  /** Searches that run at once. */
+  readonly concurrency: number;
+  /** The longest time for which a search waits, and may be expected to wait. Milliseconds. */
+  readonly deadlineMs: number;
+  /** Callers that may wait, which bounds the memory for them. */
+  readonly maxCallers: number;
+  /**
+   * After this time another search may run beside this one: its connection may be dead, and the pool opens another. Twice
+   * `concurrency` run at most. Milliseconds, 1000 by default.
+   */
+  readonly patienceMs?: number;
+  /** Milliseconds. */
+  readonly now?: () => number;
+}
+
+interface Waiting<T> {
+  readonly run: () => Promise<T>;
+  readonly sharing: Sharing | undefined;
+  readonly since: number;
+  readonly callers: { resolve(outcome: T): void; reject(error: unknown): void }[];
+}
+
+/** The number of last searches whose median is the expected cost of one: a single slow one says little of the next. */
+const COSTS = 9;
+
+let waitingCallers = 0;
+
+/** Callers, in this process, that wait for their search to begin. */
+export const waitingSearches = (): number => waitingCallers;
+
+/**
+ * Runs a few searches at once, the others in the order of their calls. One search may cost a thousand times as much as
+ * another, so the queue has no fixed length: a call is refused with 503 if the searches ahead of it, at the median cost
+ * of the last ones, take longer than the deadline. Without progress, the time since the last one began counts as the cost.
+ */
+export class SearchQueue<T> {
+  #waiting = new Map<string, Waiting<T>>();
+  #callers = 0;
+  #running = 0;
+  /** Running searches that began less than `patienceMs` ago. */
+  #recent = 0;
+  /** Of the last searches, in milliseconds; the latest last. */
+  #costs: number[] = [];
+  #startedAt = 0;
+  #isScheduled = false;
+  #isTimed = false;
+  readonly #now: () => number;
+
+  constructor(readonly options: SearchQueueOptions) {
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  /**
+   * Runs a search in its turn. Calls with the same key share it while it waits. The caller waits under the name of the
+   * metrics, or under a name alone.
+   */
+  submit(key: string, sharing: Sharing | string, run: () => Promise<T>): Promise<T> {
+    const [name, metrics] = typeof sharing === 'string' ? [sharing] : [sharing.name, sharing];
+    return trackWait(name, () => this.#enqueue(key, metrics, run), undefined);
+  }
+
+  #enqueue(key: string, sharing: Sharing | undefined, run: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const { maxCallers, deadlineMs } = this.options;
+      const same = this.#waiting.get(key);
+      const isFull = this.#callers >= maxCallers || (!same && this.#expectedWaitMs() > deadlineMs);
+      if (isFull) return reject(tooManySearches());
+      this.#callers++;
+      waitingCallers++;
+      if (same) return void same.callers.push({ resolve, reject });
+      this.#waiting.set(key, { run, sharing, since: this.#now(), callers: [{ resolve, reject }] });
+      if (sharing) sharing.queued.value++;
+      this.#schedule();
+      this.#watchDeadline();
+    });
+  }
+
+  /** The time until one more search would begin. */
+  #expectedWaitMs(): number {
+    const free = this.#free();
+    const surplus = this.#waiting.size + 1 - free;
+    if (surplus <= 0) return 0;
+    const standstillMs = free > 0 ? 0 : this.#now() - this.#startedAt;
+    return (surplus * Math.max(this.#medianMs(), standstillMs)) / this.options.concurrency;
+  }
+
+  #medianMs(): number {
+    const costs = this.#costs.toSorted((a, b) => a - b);
+    return costs[Math.floor(costs.length / 2)] ?? 0;
+  }
+
+  /** How many searches may begin now. */
+  #free(): number {
+    const { concurrency } = this.options;
+    return Math.min(concurrency - this.#recent, 2 * concurrency - this.#running);
+  }
+
+  /** At the end of the tick, so that equal calls of one tick share a search. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#free() <= 0) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#startWaiting();
+    });
+  }
+
+  #startWaiting(): void {
+    for (const [key, search] of this.#waiting) {
+      if (this.#free() <= 0) return;
+      this.#remove(key, search);
+      search.sharing?.size.observe(1);
+      void this.#start(search);
+    }
+  }
+
+  async #start({ run, callers }: Waiting<T>): Promise<void> {
+    const since = this.#now();
+    this.#startedAt = since;
+    const end = this.#begin();
+    try {
+      const outcome = await detached(run);
+      for (const { resolve } of callers) resolve(outcome);
+    } catch (error) {
+      for (const { reject } of callers) reject(error);
+    } finally {
+      this.#costs.push(this.#now() - since);
+      if (this.#costs.length > COSTS) this.#costs.shift();
+      end();
+      this.#startWaiting();
+    }
+  }
+
+  /** Counts a search as running until the returned function is called. */
+  #begin(): () => void {
+    this.#running++;
+    this.#recent++;
+    let isRecent = true;
+    const outlast = (): void => {
+      if (isRecent) this.#recent--;
+      isRecent = false;
+    };
+    const timer = setTimeout(() => {
+      outlast();
+      this.#startWaiting();
+    }, this.options.patienceMs ?? 1000);
+    return () => {
+      clearTimeout(timer);
+      outlast();
+      this.#running--;
+    };
+  }
+
+  #remove(key: string, { callers, sharing }: Waiting<T>): void {
+    this.#waiting.delete(key);
+    this.#callers -= callers.length;
+    waitingCallers -= callers.length;
+    if (sharing) sharing.queued.value--;
+  }
+
+  /** Refuses what has waited until the deadline. */
+  #watchDeadline(): void {
+    const [first] = this.#waiting.values();
+    if (this.#isTimed || !first) return;
+    this.#isTimed = true;
+    setTimeout(
+      () => {
+        this.#isTimed = false;
+        this.#refuseLate();
+        this.#watchDeadline();
+      },
+      Math.max(1, first.since + this.options.deadlineMs - this.#now()),
+    ).unref();
+  }
+
+  #refuseLate(): void {
+    const latest = this.#now() - this.options.deadlineMs;
+    for (const [key, search] of this.#waiting) {
+      if (search.since > latest) return;
+      this.#remove(key, search);
+      for (const { reject } of search.callers) reject(tooManySearches());
+    }
+  }
+}
+
+const tooManySearches = () => unavailable('Too many searches wait for the database.');

@@ -1,0 +1,37 @@
+import type postgres from 'postgres';
+import { Dialler, type DialOptions } from './pool/host-dialler.js';
+import { HostOrder } from './pool/host-order.js';
+
+export interface SessionOptions extends Omit<DialOptions, 'hosts'> {
+  /** How long the hosts may take to accept a connection, in milliseconds. */
+  readonly connectMs: number;
+}
+
+/** Opens one session with a database for `work`, which uses it alone, and closes it. Rejects as `Dialler.dial` does. */
+export async function withSession<T>(
+  url: string,
+  { connectMs, ...options }: SessionOptions,
+  work: (sql: postgres.Sql) => Promise<T>,
+): Promise<T> {
+  const dialler = new Dialler({ hosts: new HostOrder(url), ...options }, () => undefined);
+  const connection = await dialler.dial(connectMs);
+  try {
+    return await work(connection.sql);
+  } finally {
+    await connection.end();
+  }
+}
+
+/** Runs `work` in a transaction of a session that nothing else uses meanwhile. */
+export async function inTransaction<T>(sql: postgres.Sql, work: () => Promise<T>): Promise<T> {
+  await sql.unsafe('begin');
+  try {
+    const result = await work();
+    await sql.unsafe('commit');
+    return result;
+  } catch (error) {
+    // After the loss of a connection the server has rolled back; the first error is the relevant one.
+    await sql.unsafe('rollback').catch(() => undefined);
+    throw error;
+  }
+}

@@ -1,0 +1,75 @@
+import type { Config } from '../config/config.js';
+import { serversOf } from '../database-url/servers.js';
+import type { Log } from '../telemetry/log.js';
+import type { Run } from './db.js';
+import { type Inspection, inspect } from './inspect.js';
+
+/** The settings on which the number of connections depends. */
+export type PoolSizes = Pick<Config, 'workers' | 'dbConnections' | 'dbSearches' | 'dbStreams'>;
+
+/** The connections that a service may have: short statements, transactions, searches, lists, and those that listen. */
+export const connectionsOf = ({ workers, dbConnections, dbSearches, dbStreams }: PoolSizes): number =>
+  workers * (2 * dbConnections + dbSearches + dbStreams + 3);
+
+export interface StartFault {
+  readonly message: string;
+  readonly advice: string;
+}
+
+/** The faults of a role with which the service starts: later, some of its statements fail or wait. */
+export function roleFaults(found: Inspection, sizes: PoolSizes): StartFault[] {
+  const { role, database, foreignTables, hiddenTrigrams } = found;
+  const needed = connectionsOf(sizes);
+  const faults: StartFault[] = [];
+  if (foreignTables.length > 0)
+    faults.push({
+      message: `tables belong to another role, so that migrations fail and expired events are not truncated: ${foreignTables.join(', ')}`,
+      advice: `alter table ${foreignTables[0]} owner to ${role}, and so on; or connect as their owner`,
+    });
+  if (hiddenTrigrams !== null)
+    faults.push({
+      message: `the extension pg_trgm is in the schema ${hiddenTrigrams}, which is not in the search_path, so that collections with searches cannot be created`,
+      advice: `alter extension pg_trgm set schema ${found.schema ?? 'public'}; or add ${hiddenTrigrams} to the search_path of ${role}`,
+    });
+  if (isShort(found.roleLimit, needed))
+    faults.push({
+      message: `the role ${role} may have ${found.roleLimit} connections (${found.roleConnections} now), and the service may open ${needed}`,
+      advice: `alter role ${role} connection limit ${needed}, or lower DB_CONNECTIONS, DB_SEARCHES, DB_STREAMS or WORKERS`,
+    });
+  if (isShort(found.databaseLimit, needed))
+    faults.push({
+      message: `the database ${database} may have ${found.databaseLimit} connections (${found.databaseConnections} now), and the service may open ${needed}`,
+      advice: `alter database ${database} connection limit ${needed}, or lower DB_CONNECTIONS, DB_SEARCHES, DB_STREAMS or WORKERS`,
+    });
+  return faults;
+}
+
+const isShort = (limit: number, needed: number): boolean => limit >= 0 && limit < needed;
+
+/** The fault of a connection that may be read on its way, although the operator did not choose plain text. */
+export function plainTextFault(
+  { isLocal, isEncrypted }: Pick<Inspection, 'isLocal' | 'isEncrypted'>,
+  databaseUrl: string | undefined,
+): StartFault | undefined {
+  if (isLocal || isEncrypted || databaseUrl === undefined) return undefined;
+  const { mode } = serversOf(databaseUrl).servers[0].tls;
+  if (mode !== 'prefer' && mode !== 'allow') return undefined;
+  return {
+    message: `the connections to the database are in plain text, which sslmode=${mode} permits`,
+    advice: 'set sslmode=verify-full in DATABASE_URL; or sslmode=disable, if the network is safe',
+  };
+}
+
+/** Logs the faults with which the service starts. An error is left to the statement that needs the database next. */
+export async function reportFaults(
+  run: Run,
+  names: readonly string[],
+  config: PoolSizes & Pick<Config, 'databaseUrl'>,
+  log: Pick<Log, 'warn'>,
+): Promise<void> {
+  const found = await inspect(run, names).catch(() => undefined);
+  if (!found) return;
+  const plainText = plainTextFault(found, config.databaseUrl);
+  for (const { message, advice } of [...roleFaults(found, config), ...(plainText ? [plainText] : [])])
+    log.warn({ advice }, message);
+}

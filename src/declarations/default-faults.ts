@@ -1,0 +1,91 @@
+import type { ErrorObject } from 'ajv/dist/2020.js';
+import type { AnyValidateFunction } from 'ajv/dist/types/index.js';
+import { columnValue, MAX_INDEXED_BYTES } from '../collection/column.js';
+import { clone, escapeToken, isObject, type Json, type JsonObject } from '../json.js';
+import { parseUuid } from '../uuid.js';
+import type { createAjv } from '../validation/ajv.js';
+import { failureOf } from '../validation/failure.js';
+import { WorkLimitError, withinLimits } from '../validation/work-limit.js';
+import { columnOf, hasColumn } from './column-of.js';
+import type { Declaration, DeclarationFault, DeclaredField } from './declaration.js';
+import { isGiven } from './field-keywords.js';
+import type { Declarations } from './read-declarations.js';
+import { baseOf } from './schema-base.js';
+import { DEFINITIONS, type Place, SchemaFiles, subschemas } from './schema-files.js';
+
+type Ajv = ReturnType<typeof createAjv>;
+
+const LIMITS = { work: 2_000_000, failures: 100_000 };
+
+/** The defaults that violate their own schema, so that a body without the member would be invalid, or could not be stored. */
+export function defaultFaults({ collections, shared }: Declarations, ajv: Ajv): DeclarationFault[] {
+  const own = collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]);
+  const paths = new Map(collections.map(({ name, file }) => [`${name}.json`, file]));
+  const files = new SchemaFiles([...own, ...shared]);
+  const seen = new Set<JsonObject>();
+  const violations = own.flatMap(([name]) =>
+    [...withDefault(files.root(name), files, seen)].flatMap((place) => {
+      const { file, pointer } = place;
+      const reason = violationOf(place, ajv);
+      return reason === undefined
+        ? []
+        : [{ file: paths.get(file) ?? file, pointer: `${pointer}/default`, reason }];
+    }),
+  );
+  return [...violations, ...collections.flatMap(columnFaults)];
+}
+
+/** The schemas with a default to which a schema leads. */
+function* withDefault(place: Place, files: SchemaFiles, seen: Set<JsonObject>): Generator<Place> {
+  if (seen.has(place.schema)) return;
+  seen.add(place.schema);
+  if (isGiven(place.schema, 'default') && place.pointer !== '') yield place;
+  for (const each of subschemas(place))
+    if (!DEFINITIONS.has(each.keyword)) yield* withDefault(each.place, files, seen);
+  for (const each of files.referred(place)) yield* withDefault(each.place, files, seen);
+}
+
+function violationOf({ schema, file, pointer }: Place, ajv: Ajv): string | undefined {
+  let validate: AnyValidateFunction | undefined;
+  try {
+    validate = /"\$(?:ref|dynamicRef|id)":/.test(JSON.stringify(schema))
+      ? ajv.getSchema(`${baseOf(file)}#${pointer.split('/').map(encodeURIComponent).join('/')}`)
+      : ajv.compile(schema);
+  } catch {
+    // A schema that cannot be compiled has a fault of its own.
+    return undefined;
+  }
+  const value = clone(schema.default!);
+  try {
+    if (!validate || withinLimits(LIMITS, () => validate(value) as boolean)) return undefined;
+  } catch (error) {
+    if (error instanceof WorkLimitError) return `cannot be validated: it ${error.reason}`;
+    // The stack overflows.
+    if (error instanceof RangeError)
+      return 'contains itself without end: its members get it as a default again';
+    throw error;
+  }
+  const { path, message } = failureOf(validate.errors![0] as ErrorObject);
+  return `violates its own schema: ${path && `${path} `}${message}`;
+}
+
+/** Defaults that are valid, and that no column can have. */
+function columnFaults({ file, schema }: Declaration): DeclarationFault[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const reason = isObject(field as Json) ? columnFault(name, field) : undefined;
+    return reason === undefined
+      ? []
+      : [{ file, pointer: `/properties/${escapeToken(name)}/default`, reason }];
+  });
+}
+
+function columnFault(name: string, field: DeclaredField): string | undefined {
+  const { default: value } = field as { default?: Json };
+  if (value === undefined || value === null || !hasColumn(field)) return undefined;
+  if (field['x-references'] !== undefined)
+    return parseUuid(String(value)) ? undefined : 'must be the id of a record';
+  const column = columnOf(name, field);
+  return !('fault' in column) && columnValue(column, value) === undefined
+    ? `has more than ${MAX_INDEXED_BYTES} bytes, which an index cannot hold`
+    : undefined;
+}

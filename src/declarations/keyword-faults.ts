@@ -1,0 +1,153 @@
+import { escapeToken, isObject, type JsonObject } from '../json.js';
+import { KEYWORDS } from '../validation/ajv.js';
+import type { DeclarationFault } from './declaration.js';
+import { FIELD_KEYWORDS, isGiven } from './field-keywords.js';
+import { nearest } from './nearest.js';
+import type { Declarations } from './read-declarations.js';
+import { DEFINITIONS, type Place, SchemaFiles, subschemas } from './schema-files.js';
+
+/**
+ * The subject of a schema, which decides the keywords that have an effect in it: the record; a field of it; a member of an
+ * object in a field; another value; or a value to which the schema may not apply.
+ */
+type Role = 'record' | 'field' | 'member' | 'value' | 'branch';
+
+const EFFECTIVE: Readonly<Record<Role, ReadonlySet<string>>> = {
+  record: new Set(),
+  field: new Set([...FIELD_KEYWORDS, 'default']),
+  member: new Set(['default']),
+  value: new Set(),
+  branch: new Set(),
+};
+const MEANINGFUL: ReadonlySet<string> = new Set([...FIELD_KEYWORDS, 'default', 'x-collection']);
+/** Keywords whose schemas apply only sometimes, or only to some values. */
+const BRANCHES: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'contains']);
+/** Every keyword of the service that stands where it has no effect, wherever a collection's schema leads. */
+export function keywordFaults({ collections, shared }: Declarations): DeclarationFault[] {
+  const own = collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]);
+  const files = new SchemaFiles([...own, ...shared]);
+  const paths = new Map(collections.map(({ name, file }) => [`${name}.json`, file]));
+  const faults = new Map<string, DeclarationFault>();
+  const cycles = new Cycles(files);
+  const seen = new Map<JsonObject, Set<Role>>();
+  const fault = ({ file }: Place, pointer: string, reason: string) =>
+    void faults.set(`${file}#${pointer}`, { file: paths.get(file) ?? file, pointer, reason });
+  /** `from`: the reference that leads to the schema. */
+  const visit = (place: Place, role: Role, from?: string): void => {
+    const { schema, file, pointer } = place;
+    const roles = seen.get(schema) ?? new Set();
+    if (roles.has(role)) return;
+    seen.set(schema, roles.add(role));
+    for (const keyword of Object.keys(schema)) {
+      if (keyword === 'x-collection' && pointer === '' && paths.has(file)) continue;
+      const reason = faultOf(keyword, schema, role);
+      if (reason)
+        fault(
+          place,
+          `${pointer}/${escapeToken(keyword)}`,
+          from === undefined ? reason : `${reason}. It is referred to in ${from}`,
+        );
+    }
+    if (isObject(schema.properties) && Object.hasOwn(schema.properties, '__proto__'))
+      fault(place, `${pointer}/properties/__proto__`, 'cannot be declared: no rule of it would be checked');
+    if (cycles.has(place))
+      fault(place, pointer, 'leads back to itself by a reference: its validation would not end');
+    for (const { keyword, place: each } of subschemas(place))
+      if (!DEFINITIONS.has(keyword)) visit(each, roleIn(role, keyword), from);
+    for (const { keyword, place: target } of files.referred(place))
+      visit(target, roleIn(role, keyword), `${paths.get(file) ?? file}#${pointer}/${keyword}`);
+  };
+  for (const { name } of collections) {
+    const record = files.root(`${name}.json`);
+    visit(record, 'record');
+    for (const place of defaultsOfSecrets(record, files))
+      fault(
+        place,
+        `${place.pointer}/default`,
+        'a field that is never returned cannot have a default: each patch would set it again',
+      );
+  }
+  return [...faults.values()];
+}
+
+/** The schemas with a default for a write-only field of the record. */
+function defaultsOfSecrets(record: Place, files: SchemaFiles): Place[] {
+  const parts = [...always(record, files)];
+  const fields = parts.flatMap((part) =>
+    [...subschemas(part)].filter(({ keyword }) => keyword === 'properties'),
+  );
+  const nameOf = ({ pointer }: Place) => pointer.slice(pointer.lastIndexOf('/') + 1);
+  const secrets = new Set(
+    fields.filter(({ place }) => place.schema.writeOnly === true).map(({ place }) => nameOf(place)),
+  );
+  return fields
+    .filter(({ place }) => secrets.has(nameOf(place)))
+    .flatMap(({ place }) => [...always(place, files)])
+    .filter(({ schema }) => isGiven(schema, 'default'));
+}
+
+/** A schema, and those that apply to the value whenever the schema applies, except perhaps for their conditions. */
+function* always(place: Place, files: SchemaFiles, seen = new Set<JsonObject>()): Generator<Place> {
+  if (seen.has(place.schema)) return;
+  seen.add(place.schema);
+  yield place;
+  for (const each of inPlace(place, files))
+    if (!BRANCHES.has(each.keyword)) yield* always(each.place, files, seen);
+}
+
+function faultOf(keyword: string, schema: JsonObject, role: Role): string | undefined {
+  if (keyword.startsWith('x-') && !KEYWORDS.includes(keyword))
+    return `unknown keyword: "${keyword}"${nearest(keyword, KEYWORDS)}`;
+  if (!MEANINGFUL.has(keyword) || EFFECTIVE[role].has(keyword)) return undefined;
+  if (!isGiven(schema, keyword)) return undefined;
+  if (keyword === 'x-collection')
+    return 'has no effect here: it belongs at the top of the file of a collection';
+  if (keyword === 'default')
+    return 'has no effect here: only members of objects that are always validated get a default';
+  return `has no effect here: it belongs to a field of the record, in /properties/<field>, or in what that refers to by $ref or allOf`;
+}
+
+function roleIn(role: Role, keyword: string): Role {
+  if (role === 'branch' || BRANCHES.has(keyword)) return 'branch';
+  if (keyword === 'properties') return role === 'record' ? 'field' : 'member';
+  const isField = role === 'field' && (keyword === '$ref' || keyword === 'allOf');
+  return isField ? 'field' : 'value';
+}
+
+/** Keywords whose schemas apply to the value that their own schema applies to. */
+const IN_PLACE: ReadonlySet<string> = new Set([
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'not',
+  'if',
+  'then',
+  'else',
+  'dependentSchemas',
+  'dependencies',
+]);
+
+/** The schemas that apply to a value together with a schema, each with the keyword that names or contains it. */
+const inPlace = (place: Place, files: SchemaFiles) => [
+  ...files.referred(place),
+  ...[...subschemas(place)].filter(({ keyword }) => IN_PLACE.has(keyword)),
+];
+
+/** Finds schemas that apply to a value again while they are applied to it, which would never end. */
+class Cycles {
+  readonly #open = new Set<JsonObject>();
+  readonly #done = new Set<JsonObject>();
+
+  constructor(readonly files: SchemaFiles) {}
+
+  has(place: Place): boolean {
+    const { schema } = place;
+    if (this.#open.has(schema)) return true;
+    if (this.#done.has(schema)) return false;
+    this.#open.add(schema);
+    const isCyclic = inPlace(place, this.files).some((each) => this.has(each.place));
+    this.#open.delete(schema);
+    this.#done.add(schema);
+    return isCyclic;
+  }
+}

@@ -1,0 +1,158 @@
+import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
+import { baseOf } from './schema-base.js';
+
+/** Keywords whose members are schemas by name. */
+export const SCHEMA_MAPS: ReadonlySet<string> = new Set([
+  'properties',
+  'patternProperties',
+  'dependentSchemas',
+  'dependencies',
+  '$defs',
+  'definitions',
+]);
+/** Keywords whose values are not schemas, whatever they look like. */
+export const SCHEMA_VALUES: ReadonlySet<string> = new Set([
+  'enum',
+  'const',
+  'default',
+  'examples',
+  'required',
+  'dependentRequired',
+]);
+/** Keywords whose schemas apply only where something refers to them. */
+export const DEFINITIONS: ReadonlySet<string> = new Set(['$defs', 'definitions']);
+/** Keywords that name a schema, which applies to the value that their own schema applies to. */
+const REFERENCES = ['$ref', '$dynamicRef'];
+
+/** A schema in a file. */
+export interface Place {
+  readonly schema: JsonObject;
+  readonly file: string;
+  /** A JSON Pointer into the file. */
+  readonly pointer: string;
+  /** The URI that its references are relative to. */
+  readonly base: string;
+}
+
+/** The schemas that a schema contains, each with the keyword that contains it. */
+export function* subschemas({
+  schema,
+  file,
+  pointer,
+  base,
+}: Place): Generator<{ readonly keyword: string; readonly place: Place }> {
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword.startsWith('x-') || SCHEMA_VALUES.has(keyword)) continue;
+    for (const [tokens, each] of schemasIn(keyword, value)) {
+      const path = tokens.map((token) => `/${escapeToken(token)}`).join('');
+      yield { keyword, place: { schema: each, file, pointer: pointer + path, base: baseIn(each, base) } };
+    }
+  }
+}
+
+function schemasIn(keyword: string, value: Json): [tokens: string[], schema: JsonObject][] {
+  if (!Array.isArray(value) && !isObject(value)) return [];
+  if (isObject(value) && !SCHEMA_MAPS.has(keyword)) return [[[keyword], value]];
+  return Object.entries(value).flatMap(([key, each]) =>
+    isObject(each) ? [[[keyword, key], each] as [string[], JsonObject]] : [],
+  );
+}
+
+/** The base URI within a schema, which its `$id` may change. */
+function baseIn({ $id }: JsonObject, base: string): string {
+  return typeof $id === 'string' ? (parseUri($id, base)?.href ?? base) : base;
+}
+
+function parseUri(text: string, base: string): URL | undefined {
+  return URL.canParse(text, base) ? new URL(text, base) : undefined;
+}
+
+/** The schemas of all files, and those that their references name. */
+export class SchemaFiles {
+  readonly #roots = new Map<string, Place>();
+  /** Schemas with an identifier or an anchor of their own, by their URIs. */
+  readonly #named = new Map<string, Place>();
+
+  constructor(files: Iterable<readonly [name: string, schema: object]>) {
+    for (const [file, schema] of files) {
+      const root = { schema: schema as JsonObject, file, pointer: '', base: baseOf(file) };
+      this.#roots.set(file, root);
+      this.#named.set(root.base, root);
+      this.#addNamed(root);
+    }
+  }
+
+  /** The schema of a whole file. */
+  root(file: string): Place {
+    return this.#roots.get(file)!;
+  }
+
+  /** The schema that a reference at this place names; undefined: none of these files has it. */
+  resolve(reference: string, { base }: Place): Place | undefined {
+    const uri = parseUri(reference, base);
+    if (uri === undefined) return undefined;
+    const fragment = decode(uri.hash.slice(1));
+    uri.hash = '';
+    const root = this.#named.get(uri.href);
+    if (fragment === '') return root;
+    if (!fragment.startsWith('/')) return this.#named.get(`${uri.href}#${fragment}`);
+    return root && at(root, fragment);
+  }
+
+  /** The schemas that the references of a schema itself name. */
+  referred(place: Place): { readonly keyword: string; readonly place: Place }[] {
+    return REFERENCES.flatMap((keyword) => {
+      const reference = place.schema[keyword];
+      const target = typeof reference === 'string' ? this.resolve(reference, place) : undefined;
+      return target ? [{ keyword, place: target }] : [];
+    });
+  }
+
+  /** The schemas to which the references in a schema lead, one after the other. */
+  referredFrom(start: Place): JsonObject[] {
+    const seen = new Set<JsonObject>();
+    const found: JsonObject[] = [];
+    const visit = (place: Place): void => {
+      if (seen.has(place.schema)) return;
+      seen.add(place.schema);
+      for (const each of subschemas(place)) visit(each.place);
+      for (const each of this.referred(place)) {
+        if (!seen.has(each.place.schema)) found.push(each.place.schema);
+        visit(each.place);
+      }
+    };
+    visit(start);
+    return found;
+  }
+
+  #addNamed(place: Place): void {
+    const { $id, $anchor, $dynamicAnchor } = place.schema;
+    if (typeof $id === 'string') this.#named.set(place.base.replace(/#$/, ''), place);
+    for (const anchor of [$anchor, $dynamicAnchor])
+      if (typeof anchor === 'string') this.#named.set(`${place.base.replace(/#.*/s, '')}#${anchor}`, place);
+    for (const each of subschemas(place)) this.#addNamed(each.place);
+  }
+}
+
+function decode(fragment: string): string {
+  try {
+    return decodeURIComponent(fragment);
+  } catch {
+    return fragment;
+  }
+}
+
+/** The schema at a JSON Pointer below another. */
+function at(root: Place, pointer: string): Place | undefined {
+  let value: Json | undefined = root.schema;
+  let { base } = root;
+  for (const token of pointer.slice(1).split('/')) {
+    const key = token.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+    value = (value as JsonObject)[key];
+    if (isObject(value)) base = baseIn(value, base);
+  }
+  return isObject(value)
+    ? { schema: value, file: root.file, pointer: root.pointer + pointer, base }
+    : undefined;
+}

@@ -1,0 +1,40 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { originNotAllowed } from '../errors/errors.js';
+import type { Principal } from '../principal.js';
+
+/** Throws 403 for a request that a page of another site had its browser send. */
+export type RequireOrigin = (headers: IncomingHttpHeaders, scheme: Principal['scheme']) => void;
+
+/** Schemes for which a browser needs no page: it adds its password, its certificate, or its place in a network by itself. */
+const AMBIENT: ReadonlySet<Principal['scheme']> = new Set(['none', 'basic', 'mtls']);
+
+/**
+ * Protects unsafe methods against cross-site request forgery. Pages of the service itself and of `corsOrigins` may send
+ * them; programs that are no browsers send neither Sec-Fetch-Site nor Origin. Other credentials are in a field that a page
+ * of another origin can set only with the permission of a CORS preflight.
+ */
+export function originRule({
+  corsOrigins,
+  publicUrl,
+}: {
+  readonly corsOrigins: readonly string[];
+  readonly publicUrl: string | undefined;
+}): RequireOrigin {
+  const allowed = new Set([...corsOrigins, ...(publicUrl === undefined ? [] : [new URL(publicUrl).origin])]);
+  return ({ 'sec-fetch-site': site, origin, host }, scheme) => {
+    if (!AMBIENT.has(scheme) || (site === undefined && origin === undefined)) return;
+    if (site === 'same-origin' || site === 'none') return;
+    if (origin !== undefined && allowed.has(origin)) return;
+    // Browsers name the site over https and on localhost alone.
+    if (site === undefined && isHostOf(origin!, host)) return;
+    throw originNotAllowed();
+  };
+}
+
+/** Whether a Host field names the host and port of an origin, with or without the default port. */
+export function isHostOf(origin: string, host: string | undefined): boolean {
+  if (host === undefined || !URL.canParse(origin)) return false;
+  const { protocol, host: expected } = new URL(origin);
+  const own = `${protocol}//${host}`;
+  return expected !== '' && URL.canParse(own) && new URL(own).host === expected;
+}

@@ -1,0 +1,160 @@
+import { type ObjectName, objectName } from '../collection/object-names.js';
+import type { Engine } from '../db/engine.js';
+import { type ExistingTable, FORMER_NAME } from './catalog.js';
+import { type ChooseName, presentIndex, presentKey, primaryKeyOf } from './names.js';
+import { lockTable, NO_LOCK, type Step } from './step.js';
+import type { ForeignKey, Table } from './table.js';
+import { attach, dropNullTrigger, nullTrigger, nullTriggers, TRIGGERS } from './table-sql.js';
+
+/** A collection that gets another name. */
+export interface Renaming {
+  readonly was: string;
+  readonly existing: ExistingTable;
+  /** Its table by the new name, as the applied declaration describes it; undefined: none was applied. */
+  readonly former: Table | undefined;
+  readonly table: Table;
+  /** Names that it had before. */
+  readonly formerNames: readonly string[];
+}
+
+/**
+ * The step that renames a collection, and its table after it. `nameNow`: the name of a table at this step. Services with the
+ * former declaration use a view by the former name.
+ */
+export function renameTable(
+  { was, existing, former, table, formerNames }: Renaming,
+  nameOf: ChooseName,
+  nameNow: (table: string) => string,
+): {
+  readonly step: Step;
+  readonly renamed: ExistingTable;
+  readonly triggers: ReadonlyMap<string, readonly string[]>;
+} {
+  const indexes = renamedIndexes(was, existing, former, table, nameOf);
+  const keys = (former?.foreignKeys ?? []).flatMap((key): [string, ForeignKey][] => {
+    const name = presentKey(existing, objectName(was, ...key.name.parts));
+    return name === undefined ? [] : [[name, key]];
+  });
+  const nulls = keys
+    .filter(([, { onDelete }]) => onDelete === 'null')
+    .map(([, key]) => ({ ...key, to: nameNow(key.to) }));
+  const step = {
+    title: `Rename the collection ${was} to ${table.name}`,
+    locks: lockTable(was),
+    sql: [
+      `alter table ${was} rename to ${table.name}`,
+      ...[...indexes].map(([name, to]) => `alter index ${name} rename to ${to}`),
+      ...(table.distribution
+        ? [`select rename_distributed_collection('${was}', '${table.name}')`]
+        : [
+            ...keys.map(
+              ([name, key]) => `alter table ${table.name} rename constraint ${name} to ${key.name.plain}`,
+            ),
+            // Their functions update the table by name.
+            ...nulls.flatMap((key) => [
+              ...dropNullTrigger(objectName(was, ...key.nullName.parts)),
+              ...nullTrigger(former!, key, nameOf),
+            ]),
+            ...TRIGGERS.map((suffix) => `drop trigger ${was}_${suffix} on ${table.name}`),
+            ...attach(former ?? table),
+            ...createFormerName(was, table.name),
+            ...formerNames.map((name) => nameFormer(name, table.name)),
+          ]),
+      ...['counts', 'blocks', 'plinth_document_work'].map(
+        (each) => `update ${each} set collection = '${table.name}' where collection = '${was}'`,
+      ),
+      `update collections set name = '${table.name}' where name = '${was}'`,
+      ...(table.distribution ? [] : formerTotal(was, table.name)),
+    ],
+  };
+  return {
+    step,
+    renamed: afterRenaming(was, table.name, existing, indexes, new Map(keys)),
+    triggers: new Map(nulls.map((key) => [key.to, nullTriggers(former!, key, nameOf)])),
+  };
+}
+
+/** The present names of indexes, and those that they get. */
+function renamedIndexes(
+  was: string,
+  existing: ExistingTable,
+  former: Table | undefined,
+  table: Table,
+  nameOf: ChooseName,
+): Map<string, string> {
+  const renamed = new Map<string, string>();
+  const rename = (name: string | undefined, { parts }: ObjectName) =>
+    name === undefined ? undefined : renamed.set(name, nameOf(objectName(table.name, ...parts)));
+  for (const index of former?.indexes ?? []) {
+    const before = { ...index, name: objectName(was, ...index.name.parts) };
+    rename(presentIndex(existing, before), index.name);
+  }
+  const primaryKey = primaryKeyOf(was);
+  rename(
+    primaryKey.all.find((name) => existing.indexes.has(name)),
+    primaryKey,
+  );
+  return renamed;
+}
+
+/** A view by which services with the former declaration use a table. */
+export const createFormerName = (was: string, name: string): string[] => [
+  `create view ${was} as select * from ${name}`,
+  nameFormer(was, name),
+];
+
+const nameFormer = (was: string, name: string) => `comment on view ${was} is '${FORMER_NAME}${name}'`;
+
+/** The total that services with the former declaration read. */
+const formerTotal = (was: string, name: string): string[] => [
+  `insert into blocks (collection, total) select '${was}', coalesce((select total from blocks where collection = '${name}'), 0) + coalesce((select sum(delta) from counts where collection = '${name}'), 0)`,
+];
+
+function afterRenaming(
+  was: string,
+  name: string,
+  existing: ExistingTable,
+  indexes: ReadonlyMap<string, string>,
+  keys: ReadonlyMap<string, ForeignKey>,
+): ExistingTable {
+  const suffixOf = (trigger: string) => TRIGGERS.find((each) => trigger === `${was}_${each}`);
+  return {
+    ...existing,
+    indexes: new Map([...existing.indexes].map(([each, index]) => [indexes.get(each) ?? each, index])),
+    foreignKeys: new Map(
+      [...existing.foreignKeys].map(([each, key]) => [keys.get(each)?.name.plain ?? each, key]),
+    ),
+    triggers: new Set(
+      [...existing.triggers].map((each) => {
+        const suffix = suffixOf(each);
+        return suffix === undefined ? each : `${name}_${suffix}`;
+      }),
+    ),
+  };
+}
+
+/** Removes the view by which services with the former declaration know a renamed collection. */
+export function dropFormerName(name: string, present: string): Step {
+  return {
+    title: `Remove the former name ${name} of ${present}`,
+    locks: NO_LOCK,
+    loses: 'nothing, if no service with the former declaration runs',
+    sql: [`drop view ${name}`, `delete from blocks where collection = '${name}'`],
+  };
+}
+
+export function dropTable(name: string, engine: Engine): Step {
+  return {
+    title: `Remove the collection ${name}`,
+    locks: lockTable(name),
+    loses: `all records of ${name}`,
+    sql: [
+      ...(engine === 'citus' ? [`select forget_distributed_collection('${name}')`] : []),
+      `drop table ${name} cascade`,
+      `delete from counts where collection = '${name}'`,
+      `delete from blocks where collection = '${name}'`,
+      `delete from collections where name = '${name}'`,
+      `delete from plinth_document_work where collection = '${name}'`,
+    ],
+  };
+}

@@ -1,0 +1,117 @@
+import { type Column, WRITE_ONLY } from '../collection/column.js';
+import { type ExistingTable, FILLING, UNUSED } from './catalog.js';
+import { createFormerName } from './collection-steps.js';
+import { documentStep } from './field-steps.js';
+import { lockTable, NO_LOCK, type Step } from './step.js';
+import type { Table } from './table.js';
+
+/** The steps for the columns of an existing table. `former` is the table of the applied declaration. */
+export const columnSteps = (
+  table: Table,
+  former: Table | undefined,
+  existing: ExistingTable,
+  isDue: boolean,
+  formerNames: readonly string[],
+): Step[] => [
+  ...retireColumns(table, former, existing),
+  ...replaceColumns(table, existing, formerNames),
+  ...addColumns(table, existing),
+  ...fillColumns(table, existing, isDue),
+];
+
+/** Columns of the former declaration. Services with that one write them, so that they stay. */
+function retireColumns(table: Table, former: Table | undefined, { columns }: ExistingTable): Step[] {
+  const isSurplus = ({ name }: Column) =>
+    columns.get(name)?.isUnused === false && !table.columns.some((each) => each.name === name);
+  return (former?.columns ?? []).filter(isSurplus).map(({ name }) => ({
+    title: `Leave the column ${table.name}.${name} to services with the former declaration`,
+    locks: NO_LOCK,
+    sql: [`comment on column ${table.name}.${name} is '${UNUSED}'`],
+  }));
+}
+
+/** What removes the columns that no declaration has. `formerNames`: views that stay. */
+export function dropColumns(
+  table: Table,
+  { columns }: ExistingTable,
+  formerNames: readonly string[],
+): Step[] {
+  const unused = [...columns].filter(
+    ([name, { isUnused }]) => isUnused && !table.columns.some((each) => each.name === name),
+  );
+  return unused.map(([name]) => dropColumn(table, name, formerNames));
+}
+
+/** Views by former names are made anew, since they have all columns. */
+function dropColumn(table: Table, name: string, formerNames: readonly string[]): Step {
+  const isWriteOnly = name === WRITE_ONLY.name;
+  return {
+    title: `Remove the column ${table.name}.${name}${isWriteOnly ? '' : '; the documents keep the field'}`,
+    locks: lockTable(table.name),
+    loses: isWriteOnly
+      ? `the values of ${table.name} that no response contains`
+      : 'nothing, if no service with the former declaration runs',
+    sql: [
+      ...formerNames.map((each) => `drop view ${each}`),
+      `alter table ${table.name} drop column ${name}`,
+      ...formerNames.flatMap((each) => createFormerName(each, table.name)),
+    ],
+  };
+}
+
+/** Columns whose values get another type. */
+function replaceColumns(table: Table, { columns }: ExistingTable, formerNames: readonly string[]): Step[] {
+  const isOther = ({ name, type }: Column) => columns.has(name) && columns.get(name)!.type !== type;
+  return table.columns.filter(isOther).map(({ name }) => {
+    const { loses: _, ...step } = dropColumn(table, name, formerNames);
+    return step;
+  });
+}
+
+function addColumns(table: Table, { columns }: ExistingTable): Step[] {
+  const isThere = ({ name, type }: Column) => columns.get(name)?.type === type;
+  return table.columns
+    .filter((column) => !isThere(column))
+    .map(({ name, type }) => ({
+      title: `Add the column ${table.name}.${name}`,
+      locks: lockTable(table.name),
+      sql: [
+        `alter table ${table.name} add column ${name} ${type}`,
+        `comment on column ${table.name}.${name} is '${FILLING}'`,
+      ],
+    }));
+}
+
+/** Columns that are new, those whose filling was interrupted, those that a former declaration had, and if it is due all. */
+function fillColumns(table: Table, { columns }: ExistingTable, isDue: boolean): Step[] {
+  const isIncomplete = ({ name, type }: Column) => {
+    const found = columns.get(name);
+    return isDue || found?.type !== type || found.isFilling || found.isUnused;
+  };
+  const names = table.columns.filter(isIncomplete).map(({ name }) => name);
+  const complete = names.map((name) => `comment on column ${table.name}.${name} is null`);
+  if (isDue)
+    complete.push(`delete from plinth_document_work where collection = '${table.name}' and state = 'due'`);
+  // The values that no response contains are in no document.
+  const filled = names.filter((name) => name !== WRITE_ONLY.name);
+  if (filled.length > 0)
+    return [
+      documentStep(
+        `Fill ${filled.map((name) => `${table.name}.${name}`).join(', ')} from the documents, 1,000 at a time`,
+        { kind: 'fill', collection: table.name, columns: filled },
+        complete,
+      ),
+    ];
+  return complete.length === 0
+    ? []
+    : [
+        {
+          title:
+            names.length === 0
+              ? `Note that ${table.name} has no columns to fill`
+              : `Use the column ${table.name}.${names[0]}`,
+          locks: NO_LOCK,
+          sql: complete,
+        },
+      ];
+}

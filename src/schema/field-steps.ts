@@ -1,0 +1,197 @@
+import type { Resource } from '../collection/resource.js';
+import type { Declaration } from '../declarations/declaration.js';
+import type { Json } from '../json.js';
+import type { PendingWork } from './catalog.js';
+import { type DocumentWork, type FieldWork, lockBatch, NO_LOCK, quoted, type Step } from './step.js';
+import type { Table } from './table.js';
+
+type Schema = Declaration['schema'];
+
+const isDeclared = (schema: Schema | undefined, field: string): boolean =>
+  schema !== undefined && Object.hasOwn(schema.properties, field);
+
+/** A step that changes documents. It is recorded, so that it is repeated for what running services write meanwhile. */
+export function documentStep(title: string, work: DocumentWork, sql: readonly string[] = []): Step {
+  return {
+    title,
+    locks: lockBatch,
+    work,
+    sql: [
+      ...sql,
+      `insert into plinth_document_work values (${quoted(work.collection)}, ${quoted(JSON.stringify(work))}, 'repeat') on conflict (collection, work) do update set state = excluded.state`,
+    ],
+  };
+}
+
+/** Fields with x-was that the applied declaration knows by their former names. */
+export function renameFields({ name, schema }: Declaration, former: Schema | undefined): Step[] {
+  return Object.entries(schema.properties).flatMap(([to, { 'x-was': from }]) =>
+    from === undefined || !isDeclared(former, from) || isDeclared(former, to)
+      ? []
+      : [
+          documentStep(`Rename the field ${from} of ${name} to ${to} in the documents, 1,000 at a time`, {
+            kind: 'rename',
+            collection: name,
+            from,
+            to,
+          }),
+        ],
+  );
+}
+
+/** Fields that become required and have a default. */
+export function defaultFields({ name, schema }: Declaration, former: Schema | undefined): Step[] {
+  if (former === undefined) return [];
+  const values = Object.fromEntries(
+    (schema.required ?? [])
+      .filter((field) => !former.required?.includes(field))
+      .map((field): [string, Json | undefined] => [field, defaultOf(schema, field)])
+      .filter((entry): entry is [string, Json] => entry[1] !== undefined && entry[1] !== null),
+  );
+  const names = Object.keys(values).map((field) => `${name}.${field}`);
+  if (names.length === 0) return [];
+  return [
+    documentStep(
+      `Give ${names.join(', ')} ${names.length === 1 ? 'its default' : 'their defaults'} in the documents without a value, 1,000 at a time`,
+      { kind: 'default', collection: name, values },
+    ),
+  ];
+}
+
+const defaultOf = ({ properties }: Schema, field: string): Json | undefined =>
+  Object.hasOwn(properties, field) ? (properties[field] as { default?: Json }).default : undefined;
+
+/** Fields that become write-only: their values were stored, and recorded, where responses read them. */
+export function hideFields({ name, writeOnly }: Resource, former: Schema | undefined): Step[] {
+  const fields = writeOnly.filter((field) => former?.properties[field]?.writeOnly !== true);
+  if (fields.length === 0) return [];
+  return [
+    documentStep(
+      `Hide ${fields.map((field) => `${name}.${field}`).join(', ')}: in the documents, 1,000 at a time, and in events, deliveries and stored responses`,
+      { kind: 'hide', collection: name, fields },
+    ),
+  ];
+}
+
+/** Fields that the applied declaration had and this one has not, under any name. */
+export function droppedFields({ schema }: Declaration, former: Schema | undefined): string[] {
+  const renamed = Object.values(schema.properties).map(({ 'x-was': was }) => was);
+  return Object.keys(former?.properties ?? {}).filter(
+    (field) => !isDeclared(schema, field) && !renamed.includes(field),
+  );
+}
+
+/** Whether a record may have no other fields than the declared ones. */
+const isClosed = (schema: Schema): boolean =>
+  schema.additionalProperties === false || schema.unevaluatedProperties === false;
+
+/** What removes fields that are no longer declared from the documents, if a record may not have them. */
+export function pruneFields(
+  { name, schema }: Declaration,
+  dropped: readonly string[],
+  pending: readonly PendingWork[],
+): Step[] {
+  const offered = pending.flatMap(({ work }) => (work.kind === 'prune' ? work.fields : []));
+  const fields = [...new Set([...dropped, ...offered])].filter((field) => !isDeclared(schema, field));
+  if (fields.length === 0 || !isClosed(schema)) return [];
+  const names = fields.map((field) => `${name}.${field}`).join(', ');
+  return [
+    {
+      title: `Remove ${names} from the documents, 1,000 at a time`,
+      locks: lockBatch,
+      loses: `the values of ${names}, which the declaration forbids`,
+      work: { kind: 'prune', collection: name, fields },
+      sql: fields.map(
+        (field) =>
+          `delete from plinth_document_work where collection = ${quoted(name)} and state = 'offer' and work::json -> 'fields' ->> 0 = ${quoted(field)}`,
+      ),
+    },
+  ];
+}
+
+const forget = (collection: string, work: DocumentWork): string =>
+  `delete from plinth_document_work where collection = ${quoted(collection)} and work = ${quoted(JSON.stringify(work))}`;
+
+/** What repeats work for records that services with the former declaration have written since. */
+export function repeatWork(
+  declaration: Declaration,
+  { columns }: Table,
+  writeOnly: readonly string[],
+  pending: readonly PendingWork[],
+): Step[] {
+  const { name, schema } = declaration;
+  const isCurrent = (work: DocumentWork): boolean => {
+    switch (work.kind) {
+      case 'fill':
+        return work.columns.every((column) => columns.some((each) => each.name === column));
+      case 'rename':
+        return isDeclared(schema, work.to) && !isDeclared(schema, work.from);
+      case 'hide':
+        return work.fields.every((field) => writeOnly.includes(field));
+      case 'default':
+        return Object.keys(work.values).every((field) => schema.required?.includes(field));
+      case 'prune':
+        return work.fields.every((field) => !isDeclared(schema, field));
+    }
+  };
+  return pending
+    .filter(({ state }) => state === 'repeat')
+    .sort((a, b) => ORDER.indexOf(a.work.kind) - ORDER.indexOf(b.work.kind))
+    .map(({ work }) =>
+      isCurrent(work)
+        ? {
+            title: `Repeat for ${name}, for records of services with the former declarations: ${summaryOf(work)}`,
+            locks: lockBatch,
+            work: { ...work, collection: name },
+            sql: [forget(name, work)],
+          }
+        : {
+            title: `Forget for ${name}, since the declaration is another one: ${summaryOf(work)}`,
+            locks: NO_LOCK,
+            sql: [forget(name, work)],
+          },
+    );
+}
+
+/** The order in which a plan does work on documents. */
+const ORDER: readonly DocumentWork['kind'][] = ['rename', 'default', 'fill', 'hide', 'prune'];
+
+function summaryOf(work: DocumentWork): string {
+  switch (work.kind) {
+    case 'fill':
+      return `fill ${work.columns.join(', ')}`;
+    case 'rename':
+      return `rename ${work.from} to ${work.to}`;
+    case 'default':
+      return `defaults of ${Object.keys(work.values).join(', ')}`;
+    default:
+      return `${work.kind} ${work.fields.join(', ')}`;
+  }
+}
+
+/** The fields of a record after work, without changing it; undefined: they are as they were. */
+export function fieldsAfter(
+  work: FieldWork,
+  record: Readonly<Record<string, Json>>,
+): [string, Json][] | undefined {
+  const entries = Object.entries(record);
+  switch (work.kind) {
+    case 'rename': {
+      const { from, to } = work;
+      if (!Object.hasOwn(record, from) || Object.hasOwn(record, to)) return undefined;
+      return entries.map(([field, value]) => [field === from ? to : field, value]);
+    }
+    case 'default': {
+      const missing = Object.entries(work.values).filter(
+        ([field]) => !Object.hasOwn(record, field) || record[field] === null,
+      );
+      if (missing.length === 0) return undefined;
+      const names = missing.map(([field]) => field);
+      return [...entries.filter(([field]) => !names.includes(field)), ...missing];
+    }
+    default: {
+      const rest = entries.filter(([field]) => !work.fields.includes(field));
+      return rest.length === entries.length ? undefined : rest;
+    }
+  }
+}

@@ -1,0 +1,63 @@
+/** What `sequenceAt` allows as the second byte of a sequence, by its first. */
+const SECOND: Readonly<Record<number, readonly [number, number]>> = {
+  224: [0xa0, 0xbf],
+  237: [0x80, 0x9f],
+  240: [0x90, 0xbf],
+  244: [0x80, 0x8f],
+};
+
+/** The bytes of the character at an offset; 0: they are not UTF-8 (RFC 3629). */
+function sequenceAt(bytes: Buffer, at: number): number {
+  const first = bytes[at]!;
+  if (first < 0x80) return 1;
+  const length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  const [least, most] = SECOND[first] ?? [0x80, 0xbf];
+  for (let next = 1; next < length; next++) {
+    const byte = bytes[at + next];
+    const [min, max] = next === 1 ? [least, most] : [0x80, 0xbf];
+    if (byte === undefined || byte < min || byte > max) return 0;
+  }
+  return length;
+}
+
+/** Says which bytes are not UTF-8; `offset` is that of the bytes in their file. */
+export function notUtf8(bytes: Buffer, offset: number): string {
+  let at = 0;
+  for (let length = 1; at < bytes.length && length > 0; at += length) length = sequenceAt(bytes, at);
+  const wrong = bytes
+    .subarray(at, at + 4)
+    .toString('hex')
+    .toUpperCase()
+    .replace(/..(?=.)/g, '$& ');
+  return `is not UTF-8: the bytes ${wrong} at offset ${offset + at}`;
+}
+
+/** The encoding that a byte order mark names, and the bytes of the mark. */
+export function markOf(head: Buffer): {
+  readonly encoding: 'utf-8' | 'utf-16le' | 'utf-16be';
+  readonly bytes: number;
+} {
+  if (head[0] === 0xff && head[1] === 0xfe) return { encoding: 'utf-16le', bytes: 2 };
+  if (head[0] === 0xfe && head[1] === 0xff) return { encoding: 'utf-16be', bytes: 2 };
+  const isMarked = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf;
+  return { encoding: 'utf-8', bytes: isMarked ? 3 : 0 };
+}
+
+/** The bytes of a text in UTF-16 as UTF-8, without the mark. Throws TypeError for bytes that are not UTF-16. */
+export async function* toUtf8(
+  bytes: AsyncIterable<Buffer>,
+  encoding: 'utf-16le' | 'utf-16be',
+): AsyncGenerator<Buffer> {
+  const decoder = new TextDecoder(encoding, { fatal: true });
+  for await (const part of bytes) yield Buffer.from(decoder.decode(part, { stream: true }));
+  yield Buffer.from(decoder.decode());
+}
+
+/** The text of a small file, without its byte order mark. Throws TypeError for UTF-16 that is malformed. */
+export function textOf(bytes: Buffer): string {
+  const { encoding, bytes: mark } = markOf(bytes);
+  const content = bytes.subarray(mark);
+  return encoding === 'utf-8'
+    ? content.toString('utf8')
+    : new TextDecoder(encoding, { fatal: true }).decode(content);
+}

@@ -1,0 +1,95 @@
+import { createContext, Script } from 'node:vm';
+
+/** How long a pattern that may backtrack without end can block the process in one validation. */
+const MAX_PATTERN_MS = 50;
+
+/** Limits of one validation. */
+export interface Limits {
+  readonly work: number;
+  /** Failures of alternatives that it may hold. */
+  readonly failures: number;
+  /** Time of the processor for patterns. */
+  readonly patternMs?: number | undefined;
+}
+
+/** A validation exceeds its limit. */
+export class WorkLimitError extends Error {
+  constructor(readonly reason: string) {
+    super(reason);
+  }
+}
+
+/** A pattern needs the time limit, in which the validation then starts again. */
+class TimeLimitNeeded extends Error {}
+
+const NEEDED = new TimeLimitNeeded();
+let remaining = Number.POSITIVE_INFINITY;
+let maxFailures: number | undefined;
+let isTimed = false;
+
+/** Counts work of the validation that runs. Throws WorkLimitError. */
+export function spend(units: number): void {
+  remaining -= units;
+  if (remaining < 0) throw new WorkLimitError('takes too many comparisons to validate');
+}
+
+/** Throws WorkLimitError. */
+export function requireFewErrors(count: number): void {
+  if (maxFailures !== undefined && count > maxFailures) throw new WorkLimitError('has too many failures');
+}
+
+/**
+ * Compares a text with a pattern that may take more than linear time: within a limited validation only while its time is
+ * limited as well. A timer cannot interrupt a comparison, but the deadline of a script can.
+ */
+export function testSlowPattern(pattern: RegExp, text: string): boolean {
+  if (maxFailures !== undefined && !isTimed) throw NEEDED;
+  return pattern.test(text);
+}
+
+/** Validates within limits. Throws WorkLimitError. */
+export function withinLimits(
+  { work, failures, patternMs = MAX_PATTERN_MS }: Limits,
+  validate: () => boolean,
+): boolean {
+  [remaining, maxFailures] = [work, failures];
+  try {
+    return validate();
+  } catch (error) {
+    if (error !== NEEDED) throw error;
+    isTimed = true;
+    return withinTime(patternMs, () => {
+      remaining = work;
+      return validate();
+    });
+  } finally {
+    [remaining, maxFailures, isTimed] = [Number.POSITIVE_INFINITY, undefined, false];
+  }
+}
+
+const sandbox: { validate?: () => boolean } = createContext({});
+const script = new Script('validate()');
+
+/** Attempts of a process that gets too little of the processor, each with twice the time. */
+const ATTEMPTS = 6;
+
+/** The deadline of a script is one of the clock. A process that had to wait for the processor meanwhile tries again. */
+function withinTime(maxMs: number, validate: () => boolean): boolean {
+  sandbox.validate = validate;
+  try {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const before = process.cpuUsage();
+      try {
+        return script.runInContext(sandbox, { timeout: maxMs * 2 ** attempt }) as boolean;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+        const { user, system } = process.cpuUsage(before);
+        // The clocks differ a little.
+        if ((user + system) / 1000 > 0.9 * maxMs) break;
+      }
+    }
+    throw new WorkLimitError('takes too long to compare with a pattern');
+  } finally {
+    delete sandbox.validate;
+  }
+}

@@ -1,0 +1,49 @@
+import { once } from 'node:events';
+import { healthReply } from './actions/admin/health.js';
+import type { Config } from './config/config.js';
+import { waitForDatabase } from './db/wait-for-database.js';
+import { createCommonFields, fixedFields } from './http/common-headers.js';
+import { isHealthCheck } from './http/health-check.js';
+import { Refusal } from './http/refusal.js';
+import { createHttpServer } from './pipeline/server.js';
+import { listen } from './process/listen.js';
+import { readTls } from './process/tls.js';
+import type { Log } from './telemetry/log.js';
+import { refuse } from './transport/admission-control.js';
+
+/**
+ * Waits for the configured database. Meanwhile the port of the service is open: /healthz is 200, /readyz is 503 with the
+ * reason, and all else is 503. With PORT=0 nothing listens, since no client knows the port. Throws StartError and TlsError.
+ */
+export function waitInPublic(config: Config, log: Log): Promise<void> {
+  return waitForDatabase(config, log, async () => (config.port === 0 ? nothing : openWaitingServer(config)));
+}
+
+const nothing = async (): Promise<void> => undefined;
+
+/** Returns the function that closes the server, and all its connections. */
+async function openWaitingServer(config: Config): Promise<() => Promise<void>> {
+  const tls = readTls(config);
+  const always = fixedFields(tls !== undefined, config.hstsMaxAgeSeconds);
+  const common = createCommonFields(always, undefined);
+  const waiting = new Refusal('The service waits for its database.', config.publicPrefix);
+  const server = createHttpServer(
+    (req, res, expectation, ended) => {
+      res.once('close', ended);
+      const reply = isHealthCheck(req.url!) ? healthOf(req.url!) : waiting.replyTo(req);
+      refuse(req, res, expectation === 'continue', reply, common);
+    },
+    { ...config, commonFields: common, always },
+    tls,
+  );
+  await listen(server, { host: config.host, port: config.port, setting: 'PORT' });
+  return async () => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+}
+
+const healthOf = (target: string) =>
+  target.includes('/healthz') ? healthReply(200, 'alive') : healthReply(503, 'database');

@@ -1,0 +1,141 @@
+import { type FSWatcher, watch } from 'node:fs';
+import { createServer, type Server as HttpServer } from 'node:http';
+import { type App, startApp } from './app.js';
+import { CoalescedRuns } from './coalesced-runs.js';
+import type { Config } from './config/config.js';
+import { pathIn } from './config/path-in.js';
+import { openServer, type Server } from './db/open.js';
+import { ExitError } from './exit-error.js';
+import { listen, urlOf } from './process/listen.js';
+import { type Stoppable, stopOnSignals } from './process/signals.js';
+import type { Started } from './standalone.js';
+import type { Log } from './telemetry/log.js';
+
+/** What `runWatching` needs of its process. */
+export interface Watching {
+  /** Reads the settings again: the folder with declarations may be a new one. Throws ConfigError. */
+  readonly readConfig: () => Config;
+  readonly log: Log;
+  readonly isQuiet: boolean;
+  /** Prints what a change led to, or what is wrong with it. */
+  readonly print: (text: string) => void;
+}
+
+/** An editor writes a file in several steps. */
+const SETTLE_MS = 50;
+/** Services that finish their requests at once. */
+const MAX_STOPPING = 3;
+
+/**
+ * Runs the service for development. After a change of a declaration or of an SQL file another service in
+ * this process takes its place at the same address, after the steps of the plan; with a fault the former one goes on. Throws
+ * what `startApp` throws.
+ */
+export async function runWatching(config: Config, watching: Watching): Promise<Started> {
+  if (config.workers > 1 || config.tlsCert !== undefined)
+    throw new ExitError('--watch needs one process without TLS: remove WORKERS and TLS_CERT');
+  let running: WatchedService | undefined;
+  stopOnSignals(() => running, watching.log, watching.isQuiet);
+  const database = await openServer(config, watching.log, false);
+  const service = new WatchedService(config, database, watching);
+  try {
+    const started = await service.start();
+    running = service;
+    return started;
+  } catch (error) {
+    await service.stop();
+    throw error;
+  }
+}
+
+class WatchedService implements Stoppable {
+  readonly #listener: HttpServer;
+  readonly #reloads = new CoalescedRuns(() => this.#reload());
+  readonly #stopping = new Set<Promise<void>>();
+  #app: App | undefined;
+  #watchers: readonly FSWatcher[] = [];
+  #settle: NodeJS.Timeout | undefined;
+
+  constructor(
+    private config: Config,
+    private readonly database: Server,
+    private readonly watching: Watching,
+  ) {
+    this.#listener = createServer((req, res) => {
+      // The prefix is that of links: a proxy removes it, which the service in another one's place expects to do itself.
+      const request = Object.assign(req, { originalUrl: `${this.config.publicPrefix}${req.url}` });
+      this.#app!.handle(request, res);
+    });
+  }
+
+  async start(): Promise<Started> {
+    const { host, port } = this.config;
+    const app = await this.#startApp();
+    this.#app = app;
+    await listen(this.#listener, { host, port, setting: 'PORT' });
+    this.#watch();
+    return { url: urlOf(this.#listener, host), run: app.db.run };
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#settle);
+    for (const watcher of this.#watchers) watcher.close();
+    await this.#reloads.stop();
+    this.#listener.close();
+    await Promise.all([this.#app?.stop(), ...this.#stopping]);
+    this.#listener.closeAllConnections();
+    await this.database.close();
+  }
+
+  #startApp(): Promise<App> {
+    const config = { ...this.config, databaseUrl: this.database.url, metricsPort: undefined };
+    return startApp(config, this.watching.log, { isMounted: true });
+  }
+
+  /** Watches the folder with declarations, or the one in which it may be created, and that with SQL files. */
+  #watch(): void {
+    const { collections, dataChanges, folder } = this.config;
+    const folders = [
+      pathIn(folder, collections ?? '.'),
+      ...(dataChanges === undefined ? [] : [pathIn(folder, dataChanges)]),
+    ];
+    this.#watchers = folders.map((path) => {
+      const watcher = watch(path, { persistent: false }, () => {
+        clearTimeout(this.#settle);
+        this.#settle = setTimeout(() => this.#reloads.request(), SETTLE_MS);
+      });
+      watcher.on('error', (error) =>
+        this.watching.print(`${path} is not watched any more: ${error.message}`),
+      );
+      return watcher;
+    });
+  }
+
+  async #reload(): Promise<void> {
+    const former = this.config;
+    try {
+      this.config = this.watching.readConfig();
+      const app = await this.#startApp();
+      const replaced = this.#app!;
+      this.#app = app;
+      this.#stopLater(replaced);
+      const names = app.collections.map(({ resource }) => resource.name);
+      this.watching.print(`The declarations are applied: ${names.join(', ')}`);
+    } catch (error) {
+      this.config = former;
+      const text = error instanceof ExitError ? error.message : ((error as Error).stack ?? String(error));
+      this.watching.print(`${text}\nThe service goes on with the former declarations.`);
+    }
+    for (const watcher of this.#watchers) watcher.close();
+    this.#watch();
+    if (this.#stopping.size >= MAX_STOPPING) await Promise.race(this.#stopping);
+  }
+
+  #stopLater(app: App): void {
+    const stopped = app.stop().catch((error: unknown) => {
+      this.watching.log.error({ err: error }, 'a service with former declarations did not stop in order');
+    });
+    this.#stopping.add(stopped);
+    void stopped.then(() => this.#stopping.delete(stopped));
+  }
+}

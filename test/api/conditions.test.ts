@@ -1,0 +1,175 @@
+import type { JsonObject } from '../../src/json.js';
+import { connect } from '../mcp/session.js';
+import { declare } from '../support/collections.js';
+import { testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+
+t.jobs = 2;
+
+const DECLARATIONS = {
+  'authors.json': { title: 'Author', type: 'object', properties: { name: { type: 'string' } } },
+  'books.json': {
+    title: 'Book',
+    type: 'object',
+    properties: {
+      title: { type: 'string', 'x-index': true, 'x-search': true },
+      price: { type: 'number', 'x-index': true },
+      sold: { type: 'boolean', 'x-index': true },
+      tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
+      text: { type: 'string', 'x-search': true },
+      rank: { type: 'object', readOnly: true },
+      authorId: { type: 'string', format: 'uuid', 'x-references': 'authors' },
+    },
+    'x-collection': { nested: true, requireIfMatch: true },
+  },
+};
+
+async function library(t: Test) {
+  const env = { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto', MCP: 'on' };
+  const service = await testService(t, env);
+  const author = (await service.send('POST', '/authors', { body: { name: 'A' } })).json;
+  for (const [index, title] of ['a', 'b,c', ''].entries()) {
+    const body = { title, price: index, sold: index === 0, tags: [title], text: title, authorId: author.id };
+    t.equal((await service.send('POST', '/books', { body })).status, 201);
+  }
+  return { service, author };
+}
+
+/** Conditions that have no value. */
+const EMPTY: readonly JsonObject[] = [
+  { title: {} },
+  { title: { in: [] } },
+  { price: { in: [] } },
+  { sold: { in: [] } },
+  { authorId: { in: [] } },
+  { price: { gte: [] } },
+  { title: { prefix: [] } },
+  { title: { null: [] } },
+  { tags: { has: [] } },
+  { text: { contains: [] } },
+  { title: [] },
+  { title: { eq: ['a'] } },
+  { title: { eq: {} } },
+  { title: { eq: null } },
+  { title: null },
+  { price: { gte: 0 }, title: {} },
+];
+
+t.test(
+  'a condition without a value is 400 by QUERY, by an agent and by GET, and selects nothing',
+  async (t) => {
+    const { service, author } = await library(t);
+    const { call } = await connect(t, service.url);
+    for (const filter of EMPTY) {
+      const about = JSON.stringify(filter);
+      for (const path of ['/books', `/authors/${author.id}/books`, '/api/v2/books'])
+        for (const accept of ['application/json', 'text/csv', 'application/x-ndjson']) {
+          const { status, text } = await service.send('QUERY', path, {
+            body: { filter },
+            headers: { accept },
+          });
+          t.equal(status, 400, `${path} ${accept} ${about} ${text.slice(0, 200)}`);
+        }
+      const { isError, value } = await call('books_list', { filter });
+      t.ok(isError, about);
+      t.equal(value.error.status, 400, about);
+    }
+    for (const query of [
+      'filter[price][in]=',
+      'filter[price]=',
+      'filter[sold]=',
+      'filter=',
+      'filter[title]',
+      'filter[]=',
+    ])
+      for (const path of ['/books', '/api/v2/books']) {
+        const { status, json } = await service.send('GET', `${path}?${query}`);
+        // An empty text is a value.
+        if (query === 'filter[title]') t.equal(json.data.length, 1, query);
+        else t.equal(status, 400, query);
+      }
+    for (const body of [{ limit: [5] }, { search: ['a'] }, { count: ['none'] }, { page: [1, 2] }])
+      t.equal((await service.send('QUERY', '/books', { body })).status, 400, JSON.stringify(body));
+  },
+);
+
+t.test('the same conditions select the same by GET, by QUERY and by an agent', async (t) => {
+  const { service, author } = await library(t);
+  const { call } = await connect(t, service.url);
+  for (const [filter, query, count] of [
+    [{ title: 'a' }, 'filter[title]=a', 1],
+    [{ title: { eq: 'b,c' } }, 'filter[title]=b,c', 1],
+    [{ title: '' }, 'filter[title]=', 1],
+    [{ title: { in: ['b,c'] } }, 'filter[title][in]=b,c&filter[title][in]=b,c', 1],
+    [{ title: { in: ['a', 'b,c'] } }, 'filter[title][in]=a&filter[title][in]=b,c', 2],
+    [{ title: { in: [''] } }, 'filter[title][in]=', 1],
+    [{ price: 1 }, 'filter[price]=1', 1],
+    [{ price: { in: [0, 2] } }, 'filter[price][in]=0,2', 2],
+    [{ price: { gte: 1 }, sold: false }, 'filter[price][gte]=1&filter[sold]=false', 2],
+    [{ sold: true }, 'filter[sold]=true', 1],
+    [{ tags: { has: 'b,c' } }, 'filter[tags][has]=b,c', 1],
+    [{ authorId: author.id }, `filter[authorId]=${author.id}`, 3],
+    [{}, '', 3],
+  ] as const) {
+    const read = await service.send('GET', `/books?page=1&${query}`);
+    t.equal(read.json.meta.total, count, query);
+    const queried = await service.send('QUERY', '/books', { body: { page: 1, filter } });
+    t.same(queried.json.data, read.json.data, JSON.stringify(filter));
+    const { value } = await call('books_list', { filter: filter as JsonObject });
+    t.same(value.data, read.json.data, JSON.stringify(filter));
+  }
+});
+
+t.test('where writes need If-Match, one to all that match needs If-Match: *', async (t) => {
+  const { service } = await library(t);
+  for (const method of ['PATCH', 'DELETE'])
+    for (const path of ['/books?filter[price][gte]=1', '/api/v2/books?filter[price][gte]=1']) {
+      const send = (match?: string) =>
+        service.send(method, path, {
+          ...(method === 'PATCH' ? { body: { seen: path } } : {}),
+          headers: match === undefined ? {} : { 'if-match': match },
+        });
+      const refused = await send();
+      t.equal(refused.status, 428, `${method} ${path}`);
+      t.match(refused.text, /If-Match: \*/, 'it says how');
+      t.equal((await send('"1"')).status, 400);
+      t.match((await send('"1"')).text, /If-Match: \*/);
+      if (method === 'PATCH' || path.startsWith('/api')) t.same((await send('*')).json.meta, { matched: 2 });
+    }
+  t.equal((await service.send('GET', '/books?page=1')).json.meta.total, 1);
+  const of = (await service.send('GET', '/books')).json[0];
+  const one = await service.send('PATCH', `/books/${of.id}`, { body: {} });
+  t.equal(one.status, 428, 'one record needs its ETag');
+});
+
+t.test('a patch that changes a read-only field is 400, and writes nothing', async (t) => {
+  const { service } = await library(t);
+  const [{ id }] = (await service.send('GET', '/books')).json;
+  const { call } = await connect(t, service.url);
+  const before = (await service.send('GET', '/events')).json.data.length;
+  const patch = (body: unknown, type = 'application/merge-patch+json') =>
+    service.send('PATCH', `/books/${id}`, {
+      body: JSON.stringify(body),
+      headers: { 'content-type': type, 'if-match': '*' },
+    });
+  const json = 'application/json';
+  const operations = 'application/json-patch+json';
+  for (const [body, type] of [
+    [{ rank: { a: 1 }, title: 'x' }, json],
+    [{ rank: { a: 1 } }, 'application/merge-patch+json'],
+    [{ rank: 'x' }, 'application/merge-patch+json'],
+    [[{ op: 'add', path: '/rank', value: { a: 1 } }], operations],
+    [[{ op: 'copy', from: '/tags', path: '/rank' }], operations],
+  ] as const) {
+    const refused = await patch(body, type);
+    t.equal(refused.status, 400, JSON.stringify(body));
+    t.match(refused.json.errors, [{ path: '/rank', keyword: 'readOnly' }]);
+  }
+  const all = { body: { rank: { a: 1 } }, headers: { 'if-match': '*' } };
+  t.equal((await service.send('PATCH', '/books?filter[price][gte]=0', all)).status, 400);
+  t.equal((await call('books_update', { id, patch: { rank: { a: 1 } }, ifMatch: '*' })).isError, true);
+  t.equal((await service.send('GET', `/books/${id}`)).json._version, 1);
+  t.equal((await service.send('GET', '/events')).json.data.length, before);
+  t.equal((await patch({ rank: null })).status, 200, 'it has no value');
+  t.equal((await patch({ price: 3 })).status, 200);
+});

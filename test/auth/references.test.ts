@@ -1,0 +1,136 @@
+import { declare } from '../support/collections.js';
+import { makeKey } from '../support/credentials.js';
+import { SIGN_IN } from '../support/names.js';
+import { testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+
+const reference = (to: string, onDelete: string) => ({
+  type: 'string',
+  'x-references': to,
+  'x-on-delete': onDelete,
+});
+const DECLARATIONS = {
+  'posts.json': {
+    properties: {
+      reviewerId: reference('users', 'restrict'),
+      friendId: reference('users', 'null'),
+      replyId: reference('posts', 'null'),
+      topicId: reference('topics', 'null'),
+      boardId: reference('topics', 'restrict'),
+      secretId: reference('secrets', 'null'),
+    },
+  },
+  'topics.json': { type: 'object', properties: {}, 'x-collection': { public: 'read' } },
+  'secrets.json': { type: 'object', properties: {}, 'x-collection': { scopes: { read: 'vault' } } },
+};
+const NOBODY = '01900000-0000-7000-8000-000000000000';
+
+/** The scope that a caller without it lacks, by the field that it sets. */
+const SCOPES: Readonly<Record<string, string>> = {
+  friendId: 'users:read',
+  reviewerId: 'users:read',
+  replyId: 'posts:read',
+  boardId: 'posts:write',
+  secretId: 'vault',
+};
+
+/** Two users with a post each, a public topic, a secret, and the requests of the first user, of a key, and of an administrator. */
+async function blog(t: Test) {
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, DECLARATIONS),
+    MIGRATE: 'auto',
+    AUTH: 'api-key',
+  });
+  const sendAs = async (scopes: string[], subject: string) => {
+    const { key } = await makeKey(service.db, { scopes, subject });
+    return (method: string, path: string, body?: object) =>
+      service.send(method, path, { headers: { 'x-api-key': key }, ...(body && { body }) });
+  };
+  const admin = await sendAs(['admin'], 'root');
+  const created = async (path: string, body: object) => (await admin('POST', path, body)).json.id as string;
+  const [ann, bob] = [
+    await created('/users', { email: 'ann@example.org', name: 'Ann' }),
+    await created('/users', { email: 'bob@example.org', name: 'Bob' }),
+  ];
+  const ids = {
+    ann,
+    bob,
+    annsPost: await created('/posts', { userId: ann }),
+    bobsPost: await created('/posts', { userId: bob }),
+    topic: await created('/topics', {}),
+    secret: await created('/secrets', {}),
+  };
+  return { admin, ids, self: await sendAs(['self'], ann), sendAs };
+}
+
+t.test('a caller refers only to what it may read', SIGN_IN, async (t) => {
+  const { self, ids } = await blog(t);
+  const rows: [field: string, id: string, status: 'accepted' | 'rejected'][] = [
+    ['friendId', ids.ann, 'accepted'],
+    ['friendId', ids.bob, 'rejected'],
+    ['friendId', NOBODY, 'rejected'],
+    ['reviewerId', ids.ann, 'accepted'],
+    ['reviewerId', ids.bob, 'rejected'],
+    ['reviewerId', NOBODY, 'rejected'],
+    ['replyId', ids.annsPost, 'accepted'],
+    ['replyId', ids.bobsPost, 'rejected'],
+    ['replyId', NOBODY, 'rejected'],
+    ['topicId', ids.topic, 'accepted'],
+    ['boardId', ids.topic, 'rejected'],
+    ['boardId', NOBODY, 'rejected'],
+    ['secretId', ids.secret, 'rejected'],
+    ['secretId', NOBODY, 'rejected'],
+  ];
+  const path = `/posts/${ids.annsPost}`;
+  const own = { userId: ids.ann };
+  for (const [field, id, expected] of rows) {
+    const body = { ...own, [field]: id };
+    const operation = { method: 'POST', path: '/posts', body };
+    const responses = [
+      await self('POST', '/posts', body),
+      await self('POST', `/users/${ids.ann}/posts`, body),
+      await self('PATCH', path, { [field]: id }),
+      await self('PUT', path, body),
+      await self('POST', '/batch', [operation] as object),
+    ];
+    for (const [index, { status, json }] of responses.entries()) {
+      const name = `${field} ${id}: ${status}`;
+      t.equal(expected === 'accepted' ? [200, 201].includes(status) : status === 403, true, name);
+      if (expected === 'rejected') t.match(json.error, { code: 'INSUFFICIENT_SCOPE' }, name);
+      // The details of a batch name its operation.
+      if (expected === 'rejected' && index < 4) t.equal(json.error.details.scope, SCOPES[field], name);
+    }
+  }
+});
+
+t.test('references that others have set may stay', SIGN_IN, async (t) => {
+  const { self, admin, ids } = await blog(t);
+  const path = `/posts/${ids.annsPost}`;
+  const set = { friendId: ids.bob, secretId: ids.secret };
+  t.equal((await admin('PATCH', path, set)).status, 200);
+  t.equal((await self('PATCH', path, { text: 'x' })).status, 200);
+  t.equal((await self('PUT', path, { userId: ids.ann, ...set })).status, 200);
+  t.equal((await self('PATCH', path, { secretId: null })).status, 200);
+  t.equal((await self('PATCH', path, { secretId: ids.secret })).status, 403);
+});
+
+t.test('no record of a user prevents another deletion', SIGN_IN, async (t) => {
+  const { self, admin, ids } = await blog(t);
+  for (const field of ['reviewerId', 'boardId']) {
+    const id = field === 'boardId' ? ids.topic : ids.bob;
+    t.equal((await self('POST', '/posts', { userId: ids.ann, [field]: id })).status, 403, field);
+  }
+  t.equal((await admin('DELETE', `/users/${ids.bob}`)).status, 204);
+  t.equal((await admin('DELETE', `/topics/${ids.topic}`)).status, 204);
+});
+
+t.test('a scope to write one collection does not reveal the records of another', async (t) => {
+  const { sendAs, ids } = await blog(t);
+  const writer = await sendAs(['posts:write', 'users:read'], 'writer');
+  for (const secretId of [ids.secret, NOBODY])
+    t.equal((await writer('POST', '/posts', { userId: ids.bob, secretId })).status, 403);
+  t.equal((await writer('POST', '/posts', { userId: NOBODY })).status, 422, 'users may be read');
+  t.equal((await writer('POST', '/posts', { userId: ids.bob, boardId: ids.topic })).status, 201);
+  const both = await sendAs(['posts:write', 'users:read', 'vault'], 'both');
+  t.equal((await both('POST', '/posts', { userId: ids.bob, secretId: ids.secret })).status, 201);
+});

@@ -1,0 +1,63 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { declare } from '../support/collections.js';
+import { plinthProcess, startPlinth } from '../support/command.js';
+import { dataFolder, until } from '../support/process.js';
+import { send } from '../support/send.js';
+import t from '../support/test.js';
+
+const book = (properties: object) => JSON.stringify({ title: 'Book', type: 'object', properties });
+
+t.test('a changed declaration is applied without a restart, and a faulty one is printed', async (t) => {
+  const folder = declare(t, { 'books.json': book({ name: { type: 'string' } }) });
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+  const service = startPlinth(t, ['serve', '--watch'], {
+    DATA_DIR: await dataFolder(t),
+    COLLECTIONS: folder,
+    PORT: '0',
+    LOG_LEVEL: 'error',
+  });
+  const url = await service.ready();
+  const status = async (path: string) => (await send(url, 'GET', path)).status;
+  const { json } = await send(url, 'POST', '/books', { body: { name: 'a', price: 2 } });
+  // The clients of the service go on meanwhile.
+  let [isDone, unexpected] = [false, 0];
+  const reading = (async () => {
+    while (!isDone) if ((await status(`/books/${json.id}`)) !== 200) unexpected++;
+  })();
+  t.equal(await status('/pens'), 404);
+  write('pens.json', book({ colour: { type: 'string' } }));
+  await until('a new collection is served', async () => (await status('/pens')) === 200);
+  write('books.json', book({ name: { type: 'string' }, price: { type: 'number', 'x-index': true } }));
+  const priced = '/books?page=1&filter[price][gte]=2';
+  await until('a new index is used', async () => (await send(url, 'GET', priced)).json?.meta?.total === 1);
+  for (const [text, fault] of [
+    ['{', 'is not JSON'],
+    [book({ name: { type: 'strin' } }), 'books.json#/properties/name'],
+    [book({ name: { type: 'number' }, price: { type: 'number' } }), '--allow-violations'],
+  ] as const) {
+    const before = service.stderr().length;
+    write('books.json', text);
+    await until(`${fault} is printed`, () => service.stderr().slice(before).includes(fault));
+    await until('it says what goes on', () => /former declarations\.\n$/.test(service.stderr()));
+    t.match((await send(url, 'GET', priced)).json, { meta: { total: 1 } }, fault);
+    t.equal((await send(url, 'POST', '/books', { body: { name: 'b', price: 1 } })).status, 201);
+  }
+  write('books.json', book({ title: { type: 'string', 'x-was': 'name' } }));
+  await until(
+    'the corrected one is served',
+    async () => (await send(url, 'GET', `/books/${json.id}`)).json.title === 'a',
+  );
+  rmSync(join(folder, 'pens.json'));
+  await until('a removed collection is not served', async () => (await status('/pens')) === 404);
+  isDone = true;
+  await reading;
+  t.equal(unexpected, 0);
+  service.child.kill('SIGINT');
+  t.equal(await service.ended, 0, service.stderr());
+});
+
+t.test('settings that a watched service cannot have are refused', async (t) => {
+  const { code, err } = await plinthProcess(t, ['serve', '--watch'], { WORKERS: '2', PORT: '0' });
+  t.match([code, err], [1, '--watch needs one process without TLS']);
+});

@@ -1,0 +1,349 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { serversOf } from '../../src/database-url/servers.js';
+import { withSession } from '../../src/db/session.js';
+import { plainTextFault } from '../../src/db/start-faults.js';
+import { testPostgres, type Victim, WITHOUT_CERTIFICATE, WITHOUT_TLS } from '../faults/postgres.js';
+import { authority, withoutOpenssl } from '../support/certificates.js';
+import { plinth, plinthProcess } from '../support/command.js';
+import { doctor } from '../support/doctor.js';
+import { startProcess } from '../support/process.js';
+import { testProxy } from '../support/proxy.js';
+import { SERVER_URL, send, testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
+
+t.jobs = 1;
+
+const PATIENT_MS = 60_000;
+const options = { skip: withoutOpenssl };
+
+let victim: Victim;
+if (withoutOpenssl === false) victim = await testPostgres(t, [], undefined, 'TLS');
+
+/** Whether the session of a URL has TLS; its error's code and message if it cannot be opened. */
+async function sessionOf(url: string): Promise<boolean | string> {
+  try {
+    return await withSession(url, { settings: {}, connectMs: PATIENT_MS }, async (sql) => {
+      const [row] = await sql<{ ssl: boolean }[]>`select ssl from pg_stat_ssl where pid = pg_backend_pid()`;
+      return row!.ssl;
+    });
+  } catch (error) {
+    const { code, message } = error as Error & { code?: string };
+    return `${code} ${message}`;
+  }
+}
+
+/** A URL with other values of some parameters; an empty one removes the parameter. */
+function changed(url: string, values: Record<string, string>): string {
+  const [start, query] = url.split('?');
+  const parameters = new Map((query?.split('&') ?? []).map((pair) => pair.split('=') as [string, string]));
+  for (const [name, value] of Object.entries(values))
+    if (value === '') parameters.delete(name);
+    else parameters.set(name, value);
+  return `${start}?${[...parameters].map((pair) => pair.join('=')).join('&')}`;
+}
+
+t.test(
+  'each sslmode protects as in libpq, and none that asks for TLS goes on without',
+  options,
+  async (t) => {
+    const { url } = victim;
+    const foreign = authority(t, 'foreign').certFile;
+    const named = url.replace('@127.0.0.1', '@localhost');
+    const rows: [url: string, expected: boolean | RegExp][] = [
+      [url, true],
+      [changed(url, { sslmode: 'verify-ca' }), true],
+      [changed(url, { sslmode: 'require', sslrootcert: '' }), true],
+      [changed(url, { sslmode: 'prefer', sslrootcert: '' }), true],
+      [changed(url, { sslmode: '', sslrootcert: '' }), true],
+      [changed(url, { ssl_min_protocol_version: 'TLSv1.3' }), true],
+      [changed(url, { sslmode: 'disable' }), /^28000 .*pg_hba/],
+      [changed(url, { sslrootcert: foreign }), /^TLS_FAILED TLS to 127\.0\.0\.1:\d+: /],
+      [changed(url, { sslmode: 'require', sslrootcert: foreign }), /^TLS_FAILED /],
+      [changed(url, { sslrootcert: '' }), /^TLS_FAILED /],
+      [named, /^TLS_FAILED .*altnames/],
+      [changed(named, { sslmode: 'verify-ca' }), true],
+      [changed(named, { hostaddr: '127.0.0.1', sslmode: 'verify-ca' }), true],
+      [changed(url, { sslrootcert: '/nowhere' }), /^TLS_FAILED .*ENOENT/],
+      [changed(url, { sslcert: '', sslkey: '' }), /^(28000|TLS_FAILED|ECONNRESET) /],
+      [changed(SERVER_URL, { sslmode: 'prefer' }), false],
+      [
+        changed(SERVER_URL, { sslmode: 'require' }),
+        /^TLS_FAILED .*has no TLS, which sslmode=require requires/,
+      ],
+      [changed(SERVER_URL, { sslmode: 'verify-full' }), /^TLS_FAILED .*sslmode=verify-full/],
+    ];
+    for (const [each, expected] of rows) {
+      const found = await sessionOf(each);
+      if (typeof expected === 'boolean') t.equal(found, expected, each);
+      else t.match(found, expected, each);
+    }
+  },
+);
+
+/** A URL with another role, whose password is `x`. */
+const asRole = (url: string, role: string) => url.replace(/\/\/[^@]*@/, `//${role}:x@`);
+
+t.test(
+  'prefer and allow attempt a server once more in the other way, and no other mode does',
+  options,
+  async (t) => {
+    const create = [WITHOUT_TLS, WITHOUT_CERTIFICATE].map(
+      (role) => `create role ${role} superuser login password 'x'`,
+    );
+    await withSession(victim.url, { settings: {}, connectMs: PATIENT_MS }, (sql) =>
+      sql.unsafe(create.join(';')),
+    );
+    const tooOld = { ssl_max_protocol_version: 'TLSv1.1' };
+    const [without, free] = [WITHOUT_TLS, WITHOUT_CERTIFICATE].map((role) => asRole(victim.url, role!));
+    const rows: [url: string, values: Record<string, string>, expected: boolean | RegExp][] = [
+      [without!, { sslmode: 'disable' }, false],
+      [without!, { sslmode: 'allow' }, false],
+      [without!, { sslmode: 'prefer' }, false],
+      [without!, { sslmode: 'require' }, /^28000 .*rejects/],
+      [without!, { sslmode: 'verify-ca' }, /^28000 .*rejects/],
+      [without!, { sslmode: 'verify-full' }, /^28000 .*rejects/],
+      [without!, { sslmode: 'prefer', ...tooOld }, false],
+      [without!, { sslmode: 'prefer', sslcert: '/nowhere' }, false],
+      [without!, { sslmode: 'require', ...tooOld }, /^TLS_FAILED /],
+      [without!, { sslmode: 'verify-full', ...tooOld }, /^TLS_FAILED /],
+      [free!, { sslmode: 'disable' }, /^28000 .*no encryption$/],
+      [free!, { sslmode: 'allow' }, true],
+      [free!, { sslmode: 'prefer' }, true],
+      [free!, { sslmode: 'prefer', ...tooOld }, /^28000 .*\(in plain text\); TLS to .*\(with TLS\)$/],
+      [free!, { sslmode: 'allow', ...tooOld }, /^TLS_FAILED .*\(with TLS\); .*\(in plain text\)$/],
+      [free!.replace(':x@', ':y@'), { sslmode: 'prefer' }, /^28P01 (?!.*plain text)/],
+      [free!.replace(':x@', ':y@'), { sslmode: 'allow' }, /^28P01 .*\(with TLS\); no pg_hba/],
+    ];
+    for (const [url, values, expected] of rows) {
+      const found = await sessionOf(changed(url, values));
+      const name = `${url === free ? 'TLS' : 'plain text'} ${JSON.stringify(values)}`;
+      if (typeof expected === 'boolean') t.equal(found, expected, name);
+      else t.match(found, expected, name);
+    }
+    const { pathname } = new URL(await victim.database());
+    const url = changed(without!.replace('/postgres?', `${pathname}?`), { sslmode: 'prefer' });
+    const service = await testService(t, { DATABASE_URL: url });
+    t.equal((await service.send('POST', '/items', { body: { name: 'Lamp' } })).status, 201);
+    t.equal((await service.send('GET', '/items?sort=name')).json.length, 1);
+    const { checks } = await doctor(t, { DATABASE_URL: url });
+    t.match(checks.find(({ check }: { check: string }) => check === 'database')?.message, /without TLS/);
+  },
+);
+
+t.test('after a handshake that fails only prefer sends anything in plain text', async (t) => {
+  const LENGTH_OF_REQUEST = 8;
+  for (const [mode, expected] of Object.entries({
+    prefer: ['TLS', 'login'],
+    require: ['TLS'],
+    allow: ['login'],
+  })) {
+    const first: string[] = [];
+    const url = await fakeServer(t, (socket) =>
+      socket.once('data', (message) => {
+        const isRequest = message.length === LENGTH_OF_REQUEST;
+        first.push(isRequest ? 'TLS' : 'login');
+        if (!isRequest) return void socket.resetAndDestroy();
+        socket.once('data', () => socket.resetAndDestroy());
+        socket.write('S');
+      }),
+    );
+    t.match(await sessionOf(`${url}?sslmode=${mode}`), /^(ECONNRESET|CONNECTION_CLOSED|TLS_FAILED) /);
+    t.strictSame(first, expected, mode);
+  }
+});
+
+t.test('plain text to another machine is reported unless the operator chose it', (t) => {
+  const rows: [isLocal: boolean, isEncrypted: boolean, url: string | undefined, expected: boolean][] = [
+    [false, false, 'postgres://h/d', true],
+    [false, false, 'postgres://h/d?sslmode=allow', true],
+    [false, false, 'postgres://h/d?sslmode=disable', false],
+    [false, false, undefined, false],
+    [false, true, 'postgres://h/d', false],
+    [true, false, 'postgres://h/d', false],
+  ];
+  for (const [isLocal, isEncrypted, url, expected] of rows)
+    t.equal(
+      plainTextFault({ isLocal, isEncrypted }, url) !== undefined,
+      expected,
+      `${isLocal} ${isEncrypted} ${url}`,
+    );
+  t.end();
+});
+
+/** A server of one behaviour. */
+async function fakeServer(t: Test, onConnection: (socket: net.Socket) => void): Promise<string> {
+  const server = net.createServer((socket) => {
+    socket.on('error', () => undefined);
+    onConnection(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  return `postgres://u@127.0.0.1:${(server.address() as net.AddressInfo).port}/d`;
+}
+
+t.test('a server that says something else than whether it has TLS gets no login', async (t) => {
+  for (const response of ['Sx', 'Nx', 'E', 'HTTP/1.1 400 Bad Request\r\n\r\n'])
+    for (const mode of ['prefer', 'require']) {
+      let received = '';
+      const url = await fakeServer(t, (socket) =>
+        socket.on('data', (more) => {
+          received += more.toString('latin1');
+          socket.write(response);
+        }),
+      );
+      t.match(await sessionOf(`${url}?sslmode=${mode}`), /^TLS_FAILED .*does not respond as a PostgreSQL/);
+      t.equal(received.length, 8, 'only the request for TLS was sent');
+    }
+});
+
+t.test('a reset at any moment of opening a connection is an error of that connection', async (t) => {
+  const moments: Record<string, (socket: net.Socket) => void> = {
+    'when it is accepted': (socket) => void socket.resetAndDestroy(),
+    'after the request for TLS': (socket) => void socket.once('data', () => socket.resetAndDestroy()),
+    'within the handshake': (socket) =>
+      void socket.once('data', () => {
+        socket.once('data', () => socket.resetAndDestroy());
+        socket.write('S');
+      }),
+    'without TLS, within the login': (socket) =>
+      void socket.once('data', () => {
+        socket.once('data', () => socket.resetAndDestroy());
+        socket.write('N');
+      }),
+  };
+  for (const [moment, onConnection] of Object.entries(moments)) {
+    // With `prefer`, a handshake that fails is followed by plain text.
+    const mode = moment === 'within the handshake' ? 'require' : 'prefer';
+    const url = `${await fakeServer(t, onConnection)}?sslmode=${mode}`;
+    t.match(await sessionOf(url), /^(ECONNRESET|CONNECTION_CLOSED|TLS_FAILED) /, moment);
+  }
+});
+
+/** Libuv's codes, as on Linux. */
+const SYSTEM = { EMFILE: -24, ENOBUFS: -105, ECONNRESET: -104, ENOMEM: -12 } as const;
+
+t.test('a connection for which the system has no resources is an error of that connection', async (t) => {
+  // Node has no public place to inject an error of the system.
+  const { TCP } = (process as unknown as { binding(name: string): { TCP: { prototype: object } } }).binding(
+    'tcp_wrap',
+  );
+  const prototype = TCP.prototype as { connect: () => number };
+  const { connect } = prototype;
+  t.teardown(() => {
+    prototype.connect = connect;
+  });
+  const { port } = serversOf(SERVER_URL).servers[0];
+  for (const [code, errno] of Object.entries(SYSTEM)) {
+    prototype.connect = function (this: unknown, ...args: unknown[]) {
+      return args[2] === port ? errno : (connect as (...all: unknown[]) => number).apply(this, args);
+    } as never;
+    t.match(await sessionOf(SERVER_URL), new RegExp(`^${code} `));
+  }
+});
+
+const isFrozen = (url: string) =>
+  until(
+    'the database is missed',
+    async () => (await send(url, 'GET', '/users?limit=1')).status,
+    (status) => status === 503,
+  );
+
+const isBack = (url: string) =>
+  until(
+    'it is there again',
+    async () => (await send(url, 'POST', '/items', { body: { name: 'Lamp' } })).status,
+    (status) => status === 201,
+  );
+
+t.test('connections that the service discards do not end it, nor does SIGTERM', options, async (t) => {
+  const env = { DATABASE_URL: await victim.database(), DB_TIMEOUT_MS: '1000', LOG_LEVEL: 'error' };
+  const service = startProcess(t, env);
+  const url = await service.ready();
+  await isBack(url);
+  for (let round = 0; round < 2; round++) {
+    victim.freeze();
+    await isFrozen(url);
+    victim.thaw();
+    await isBack(url);
+  }
+  victim.freeze();
+  await isFrozen(url);
+  service.child.kill('SIGTERM');
+  t.equal(await service.ended, 0);
+  t.equal(service.stderr(), '');
+  victim.thaw();
+});
+
+t.test(
+  'a list that its reader abandons frees its connection, and one that stalls is waited for',
+  options,
+  async (t) => {
+    const service = await testService(t, {
+      DATABASE_URL: await victim.database(),
+      DB_STREAMS: '1',
+      DB_TIMEOUT_MS: '1000',
+    });
+    const note = 'x'.repeat(100_000);
+    for (let n = 0; n < 100; n++) await service.send('POST', '/items', { body: { name: `${n}`, note } });
+    const { port } = new URL(service.url);
+    const reader = net.connect(Number(port), '127.0.0.1');
+    reader.write('GET /items?sort=created_at HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await once(reader, 'data');
+    reader.pause();
+    reader.destroy();
+    const whole = await until(
+      'the next list is served',
+      () => service.send('GET', '/items?sort=created_at'),
+      ({ status }) => status === 200,
+    );
+    t.equal(whole.json.length, 100);
+  },
+);
+
+t.test('the feed is listened to over TLS, also after its connection was lost', options, async (t) => {
+  const proxy = await testProxy(t, await victim.database());
+  const first = await testService(t, { DATABASE_URL: proxy.url });
+  const create = async () =>
+    (await first.send('POST', '/items', { body: { name: 'Lamp' } })).json.id as string;
+  const after = (await first.send('GET', '/events')).json.links?.next ?? '/events';
+  t.ok(after);
+  proxy.cut();
+  await proxy.restore();
+  await isBack(first.url);
+  const id = await create();
+  await until(
+    'the event is there',
+    async () => (await first.send('GET', '/events')).text.includes(id),
+    (seen) => seen,
+  );
+});
+
+t.test('commands work over TLS', options, async (t) => {
+  const env = { DATABASE_URL: await victim.database() };
+  t.match(await plinth(t, ['migrate'], env), { code: 0, err: '' });
+  t.match(await plinth(t, ['migrate', '--plan'], env), { code: 0, err: '' });
+  const input = '{"items": [{"name": "Lamp"}]}';
+  t.match(await plinth(t, ['import', '-'], env, { input }), { code: 0, err: '' });
+  t.match(await plinth(t, ['export', 'items'], env), { code: 0, out: /Lamp/ });
+  t.match(await plinth(t, ['keys', 'create', '--label', 'a', '--subject', 'a', '--scopes', 'admin'], env), {
+    code: 0,
+  });
+  const { checks } = await doctor(t, env);
+  t.strictSame(
+    checks.filter(
+      ({ check, status }: { check: string; status: string }) =>
+        ['database', 'permissions', 'plan'].includes(check) && status === 'problem',
+    ),
+    [],
+  );
+  const wrong = {
+    DATABASE_URL: changed(env.DATABASE_URL, { sslrootcert: authority(t, 'foreign').certFile }),
+  };
+  t.match(await plinthProcess(t, ['migrate'], wrong), {
+    code: 69,
+    err: /TLS to 127\.0\.0\.1:\d+: .*certificate/,
+  });
+});

@@ -1,0 +1,295 @@
+import { declare } from '../support/collections.js';
+import { testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
+
+const SHARED = {
+  $defs: {
+    secret: { type: 'string', minLength: 3, writeOnly: true },
+    rank: { type: 'integer', readOnly: true },
+    code: { type: 'string', maxLength: 20, 'x-normalize': ['trim', 'lower'], 'x-unique': true },
+    named: { allOf: [{ type: 'string' }, { 'x-index': true, 'x-search': true }] },
+    owner: { type: 'string', 'x-references': 'authors', 'x-on-delete': 'cascade' },
+    language: { type: 'string', default: 'en' },
+    imported: { type: 'string', 'x-import-only': true },
+    isOld: { type: 'boolean', default: false },
+  },
+};
+const AUTHORS = { title: 'Author', type: 'object', properties: { name: { type: 'string' } } };
+const BOOKS = {
+  title: 'Book',
+  type: 'object',
+  properties: {
+    pin: { $ref: '_shared.json#/$defs/secret' },
+    key: { $ref: '#/properties/pin' },
+    note: { allOf: [{ type: 'string' }, { allOf: [{ $ref: '_shared.json#/$defs/secret' }] }] },
+    rank: { $ref: '_shared.json#/$defs/rank' },
+    code: { $ref: '#/$defs/code' },
+    'full name': { $ref: '_shared.json#/$defs/named' },
+    authorId: { $ref: '_shared.json#/$defs/owner' },
+    language: { $ref: '_shared.json#/$defs/language' },
+    isNew: { $ref: '_shared.json#/$defs/isOld' },
+    isSold: { $ref: '_shared.json#/$defs/isOld', default: false },
+    origin: { allOf: [{ $ref: '_shared.json#/$defs/imported' }] },
+    'a/b~c': { $ref: '_shared.json#/$defs/secret' },
+  },
+  $defs: { code: { $ref: '_shared.json#/$defs/code' } },
+};
+
+t.test('keywords behind $ref and in allOf of a field apply to it', async (t) => {
+  const files = { '_shared.json': SHARED, 'authors.json': AUTHORS, 'books.json': BOOKS };
+  const { send } = await testService(t, { COLLECTIONS: declare(t, files), MIGRATE: 'auto' });
+  const author = (await send('POST', '/authors', { body: {} })).json;
+  const secrets = { pin: 'hunter2', key: 'hunter2', note: 'hunter2', 'a/b~c': 'hunter2' };
+  const body = { ...secrets, rank: 7, code: ' ABC ', 'full name': 'Ann Lee', authorId: author.id };
+  const created = await send('POST', '/books', { body });
+  t.match(created, {
+    status: 201,
+    json: {
+      code: 'abc',
+      'full name': 'Ann Lee',
+      authorId: author.id,
+      language: 'en',
+      isNew: false,
+      isSold: false,
+    },
+  });
+  const path = `/books/${created.json.id}`;
+  t.equal((await send('PATCH', path, { body: { rank: 9 } })).status, 400);
+  const patched = await send('PATCH', path, { body: { pin: 'hunter2!' } });
+  t.equal(patched.status, 200);
+  const events = await until(
+    'the events are final',
+    () => send('GET', '/events?types=books.*'),
+    ({ json }) => json.data.length === 2,
+  );
+  const shown = [created, patched, await send('GET', path), await send('GET', '/books'), events];
+  for (const { text } of shown) t.notMatch(text, /hunter2|"rank"/);
+  for (const [name, value] of [
+    ['code', 'aBc'],
+    ['authorId', '01900000-0000-7000-8000-000000000000'],
+    ['origin', 'x'],
+    ['pin', 'x'],
+  ] as const) {
+    const refused = await send('POST', '/books', { body: { [name]: value } });
+    t.ok([400, 409, 422].includes(refused.status), `${name}: ${refused.status}`);
+  }
+  t.match((await send('GET', '/books?search=nn%20l')).json, [{ id: created.json.id }]);
+  const schema = (await send('GET', '/openapi.json')).json.components.schemas.Book;
+  t.notOk('pin' in schema.properties, 'no response has it');
+  t.equal((await send('DELETE', `/authors/${author.id}`)).status, 204);
+  t.equal((await send('GET', path)).status, 404, 'deleted with its author');
+});
+
+const field = (schema: object) => ({ properties: { a: schema } });
+const nested = (schema: object) => field({ type: 'object', properties: { b: schema } });
+
+/** Where keywords of a field have no effect: `of` puts one there. */
+const PLACES: Readonly<Record<string, [pointer: string, of: (schema: object, id: number) => object]>> = {
+  'the record': ['', (schema) => schema],
+  'a member of an object': ['/properties/a/properties/b', nested],
+  items: ['/properties/a/items', (items) => field({ type: 'array', items })],
+  prefixItems: [
+    '/properties/a/prefixItems/0',
+    (each) => field({ type: 'array', prefixItems: [each], minItems: 1, items: false }),
+  ],
+  contains: ['/properties/a/contains', (contains) => field({ type: 'array', contains })],
+  additionalProperties: ['/additionalProperties', (additionalProperties) => ({ additionalProperties })],
+  patternProperties: ['/patternProperties/^x', (each) => ({ patternProperties: { '^x': each } })],
+  propertyNames: ['/propertyNames', (propertyNames) => ({ propertyNames })],
+  'allOf of the record': ['/allOf/0/properties/a', (each) => ({ allOf: [field(each)] })],
+  'anyOf of a field': ['/properties/a/anyOf/0', (each) => field({ anyOf: [each, { type: 'null' }] })],
+  'oneOf of a field': ['/properties/a/oneOf/1', (each) => field({ oneOf: [{ type: 'null' }, each] })],
+  not: ['/properties/a/not', (not) => field({ not })],
+  if: ['/if/properties/a', (each) => ({ if: field(each) })],
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: ['/then/properties/a', (each) => ({ if: true, then: field(each) })],
+  dependentSchemas: [
+    '/dependentSchemas/x/properties/a',
+    (each) => ({ dependentSchemas: { x: field(each) } }),
+  ],
+  'a definition of a member': [
+    '/$defs/d',
+    (d) => ({ ...nested({ $ref: '#/$defs/d' }), $defs: { d: { type: 'string', ...d } } }),
+  ],
+  'an anchor of a member': [
+    '/$defs/d',
+    (d) => ({ ...nested({ $ref: '#d' }), $defs: { d: { $anchor: 'd', ...d } } }),
+  ],
+  'a schema with an identifier': [
+    '/$defs/d/$defs/e',
+    (e, id) => ({
+      ...nested({ $ref: `https://example.org/${id}#/$defs/e` }),
+      $defs: { d: { $id: `https://example.org/${id}`, $defs: { e } } },
+    }),
+  ],
+  'a record within a record': [
+    '/properties/c',
+    (c) => ({
+      properties: { a: { type: 'array', items: { $ref: '#/properties/c' } }, c: { type: 'string', ...c } },
+    }),
+  ],
+};
+const KEYWORDS: Readonly<Record<string, unknown>> = {
+  writeOnly: true,
+  readOnly: true,
+  'x-unique': true,
+  'x-references': 'users',
+  'x-index': true,
+  'x-search': true,
+  'x-import-only': true,
+  'x-normalize': ['trim'],
+};
+
+async function faultsOf(t: Test, files: Readonly<Record<string, unknown>>): Promise<string> {
+  const folder = declare(t, files);
+  const start = testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
+  return start.then(
+    () => 'none',
+    (error: Error) => error.message.replaceAll(`${folder}/`, ''),
+  );
+}
+
+t.test('a keyword is refused where it has no effect', async (t) => {
+  for (const [place, [pointer, of]] of Object.entries(PLACES)) {
+    const files = Object.fromEntries(
+      Object.entries(KEYWORDS).map(([keyword, value], index) => [
+        `c${index}.json`,
+        { type: 'object', properties: {}, ...of({ [keyword]: value }, index) },
+      ]),
+    );
+    const faults = await faultsOf(t, files);
+    for (const [index, keyword] of Object.keys(KEYWORDS).entries()) {
+      // The field itself has an effect; only the reference to it from elsewhere has none.
+      t.ok(
+        faults.includes(`c${index}.json#${pointer}/${keyword}: has no effect here`),
+        `${place}: ${keyword}`,
+      );
+    }
+  }
+});
+
+t.test('faults of keywords name what they are about', async (t) => {
+  const collection = (more: object) => ({ type: 'object', properties: {}, ...more });
+  const rows: [faults: RegExp, declaration: object, shared?: object][] = [
+    [/a\.json#\/x-unique: has no effect/, { 'x-unique': [['a', 'b']] }],
+    [/a\.json#\/properties\/a\/x-collection: has no effect/, field({ 'x-collection': { list: 'page' } })],
+    [/unknown keyword: "x-uniqe"; did you mean x-unique/, field({ 'x-uniqe': true })],
+    [/a\.json#\/properties\/a\/properties\/b\/x-indx: unknown keyword/, nested({ 'x-indx': true })],
+    [
+      /_shared\.json#\/\$defs\/d\/writeOnly: has no effect.* referred to in .*a\.json#\/properties\/a\/properties\/b\/\$ref/,
+      nested({ $ref: '_shared.json#/$defs/d' }),
+    ],
+    [
+      /a\.json#\/properties\/b\/writeOnly: has no effect.* referred to in .*a\.json#\/properties\/a\/items\/\$ref/,
+      { properties: { a: { type: 'array', items: { $ref: '#' } }, b: { writeOnly: true } } },
+    ],
+    [
+      /#\/properties\/a\/default: a field that is never returned/,
+      field({ type: 'string', writeOnly: true, default: 'x' }),
+    ],
+    [/#\/properties\/a\/default: a field that is never/, field({ writeOnly: true, default: false })],
+    [
+      /#\/properties\/a\/default: a field that is never/,
+      field({ writeOnly: true, allOf: [{ default: 'x' }] }),
+    ],
+    [
+      /#\/properties\/a: has two values of default/,
+      { ...field({ $ref: '#/$defs/d', default: true }), $defs: { d: { default: false } } },
+    ],
+    [
+      /#\/allOf\/0\/properties\/a\/default: a field that is never/,
+      { ...field({ writeOnly: true }), allOf: [field({ default: 'x' })] },
+    ],
+    [
+      /#\/dependentSchemas\/b\/properties\/a\/default: a field that is never/,
+      { ...field({ writeOnly: true }), dependentSchemas: { b: field({ default: 'x' }) } },
+    ],
+    [
+      /_shared\.json#\/\$defs\/e\/properties\/a\/default: a field that is never/,
+      { ...field({ writeOnly: true }), $ref: '_shared.json#/$defs/e' },
+      { e: field({ default: 'x' }) },
+    ],
+    [
+      /_shared\.json#\/\$defs\/f\/default: a field that is never/,
+      {
+        ...field({ writeOnly: true }),
+        allOf: [{ allOf: [field({ $ref: '_shared.json#/$defs/f' })] }],
+      },
+      { f: { default: 'x' } },
+    ],
+    [
+      /#\/properties\/a: leads back to itself/,
+      {
+        ...field({ $ref: '#/$defs/d' }),
+        $defs: { d: { $dynamicAnchor: 'd', allOf: [{ $dynamicRef: '#d' }] } },
+      },
+    ],
+    [
+      /#\/properties\/a: has two values of x-references/,
+      {
+        properties: { a: { 'x-references': 'users', allOf: [{ 'x-references': 'a' }] } },
+      },
+    ],
+    [
+      /#\/properties\/a: leads back to itself/,
+      { ...field({ $ref: '#/$defs/d' }), $defs: { d: { $ref: '#/$defs/d' } } },
+    ],
+    [/leads back to itself/, { ...field({ anyOf: [{ type: 'null' }, { $ref: '#/properties/a' }] }) }],
+    [/default: has no effect/, field({ type: 'array', items: { type: 'string', default: 'x' } })],
+    [
+      /default/,
+      field({ oneOf: [{ type: 'object', properties: { x: { default: 'd' } } }, { type: 'null' }] }),
+    ],
+    [/can't resolve reference/, field({ $ref: '_nothing.json#/$defs/d' })],
+    [/can't resolve reference/, field({ $ref: 'https://json-schema.org/draft/2020-12/schema' })],
+    [
+      /_shared\.json#\/\$defs\/e\/maxLength: must be integer/,
+      field({ $ref: '_shared.json#/$defs/e' }),
+      { e: { maxLength: 'x' } },
+    ],
+    [
+      /#\/properties\/a\/x-unique/,
+      field({ $ref: '_shared.json#/$defs/e' }),
+      { e: { type: 'string', 'x-unique': 7 } },
+    ],
+  ];
+  for (const [expected, declaration, $defs = {}] of rows) {
+    const shared = { $defs: { d: { type: 'string', writeOnly: true }, ...$defs } };
+    const faults = await faultsOf(t, { 'a.json': collection(declaration), '_shared.json': shared });
+    t.match(faults, expected, JSON.stringify(declaration));
+  }
+});
+
+t.test('what has an effect is accepted', async (t) => {
+  const tree = {
+    type: 'object',
+    properties: { children: { type: 'array', items: { $ref: '#/$defs/tree' } } },
+  };
+  const rows: object[] = [
+    nested({ type: 'string', default: 'x' }),
+    nested({ type: 'string', readOnly: false, writeOnly: false }),
+    { ...field({ $ref: '#/$defs/tree' }), $defs: { tree } },
+    { properties: { self: { $ref: '#' } } },
+    {
+      properties: { children: { type: 'array', items: { $ref: '#' } } },
+      'x-collection': { list: 'page', sort: '-created_at' },
+    },
+    {
+      ...field({}),
+      dependentRequired: { a: ['writeOnly'], writeOnly: ['a'], default: ['a'], 'x-index': [] },
+    },
+    { ...nested({ writeOnly: false, default: 'x' }), allOf: [field({ default: {} })] },
+    {
+      ...field({ $dynamicRef: '#tree' }),
+      $defs: {
+        tree: { $dynamicAnchor: 'tree', properties: { next: { $dynamicRef: '#tree' } } },
+      },
+    },
+    field({ enum: [{ writeOnly: true }], default: { writeOnly: true } }),
+    { ...field({}), $defs: { unused: { writeOnly: true } } },
+    { properties: { writeOnly: { type: 'boolean' }, 'x-unique': { type: 'string' } } },
+  ];
+  const files = rows.map((row, index) => [`c${index}.json`, { type: 'object', properties: {}, ...row }]);
+  t.equal(await faultsOf(t, Object.fromEntries(files)), 'none');
+});

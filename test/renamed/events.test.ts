@@ -1,4 +1,0 @@
-import t from 'tap';
-import { runRenamed } from '../support/run-renamed.js';
-
-await runRenamed(t, 'events');

@@ -1,0 +1,292 @@
+import postgres from 'postgres';
+import { migrationsOn } from '../../src/db/engine.js';
+import { migrate } from '../../src/db/migrate.js';
+import { checkDeclarations, isNameAvailable } from '../../src/declarations/check-declarations.js';
+import { DeclarationError, readDeclarations } from '../../src/declarations/read-declarations.js';
+import { OWN_PATHS } from '../../src/http/own-paths.js';
+import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
+import { declare, RESOURCES } from '../support/collections.js';
+import { freshService, undeclaredDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+
+const text = { type: 'string' };
+const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more });
+
+async function database(t: Test) {
+  const url = await undeclaredDatabase(t);
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  return { url, sql };
+}
+
+/** The titles of the steps that are left after a migration. */
+async function left(url: string, folder: string): Promise<string[]> {
+  const { steps, drops } = await planCollections(url, readDeclarations(folder));
+  return [...steps, ...drops].map(({ title }) => title);
+}
+
+t.test('no collection has the name of anything that the service has in its database', async (t) => {
+  const { sql } = await database(t);
+  const rows = await sql<{ name: string; table: string | null }[]>`
+    select relname as name, (select indrelid::regclass::text from pg_index where indexrelid = class.oid) as table
+    from pg_class as class where relnamespace = 'public'::regnamespace and relkind <> 'c'
+    union
+    select typname, null from pg_type as type
+    where typnamespace = 'public'::regnamespace and typcategory <> 'A'
+      and not exists (select from pg_depend where objid = type.oid and deptype = 'e')
+    union
+    select proname, null from pg_proc as function
+    where pronamespace = 'public'::regnamespace
+      and not exists (select from pg_depend where objid = function.oid and deptype = 'e')`;
+  const collections = ['items', 'posts', 'users'];
+  const own = rows.filter(
+    ({ name, table }) =>
+      !collections.includes(table ?? name) && !/^(items|posts|users)_note_events$/.test(name),
+  );
+  t.ok(own.length > 100, `${own.length} names`);
+  t.same(own.map(({ name }) => name).filter(isNameAvailable), []);
+  t.same(
+    collections.filter((name) => !isNameAvailable(name)),
+    [],
+  );
+});
+
+t.test('a table that no collection made is not attached', async (t) => {
+  const { url, sql } = await database(t);
+  await sql`create table books (id uuid primary key)`;
+  await sql`create view views as select 1`;
+  const before = await sql`select tgname from pg_trigger order by 1`;
+  const rows: [file: string, schema: object, message: RegExp][] = [
+    [
+      'books.json',
+      object({ name: text }),
+      /the database has a table books that does not belong to a collection/,
+    ],
+    ['views.json', object({ name: text }), /the database has a view views that/],
+    ['gtrgm.json', object({ name: text }), /the database has a type gtrgm that/],
+    ['deliveries.json', object({ name: text }), /the database has a table deliveries that/],
+  ];
+  for (const [file, schema, message] of rows) {
+    const declarations = readDeclarations(declare(t, { [file]: schema }));
+    await t.rejects(planCollections(url, declarations), message);
+    await t.rejects(migrateCollections(url, declarations, { allowDrop: true }), message);
+  }
+  const renaming = object({ name: text }, { 'x-collection': { was: 'deliveries' } });
+  await migrateCollections(url, readDeclarations(declare(t, { 'parcels.json': renaming })));
+  t.match(await sql`select to_regclass('deliveries')::text as name`, [{ name: 'deliveries' }], 'no rename');
+  const after = await sql`select tgname from pg_trigger where not tgname like 'parcels_%' order by 1`;
+  t.same(after, before);
+});
+
+t.test('an upgrade detaches what was attached to a table of the service', async (t) => {
+  const { url, sql } = await database(t);
+  await sql`select attach_collection('deliveries')`;
+  await sql`insert into collections (name, declaration) values ('deliveries', '{"type":"object","properties":{}}')`;
+  await sql`delete from migrations where name like '0060%'`;
+  await migrate(url, 10_000);
+  t.same(await sql`select tgname from pg_trigger where tgname like 'deliveries_%'`, []);
+  t.same(await sql`select name from collections`, []);
+  const users = await sql`select tgname from pg_trigger where tgname like 'users_%' and not tgisinternal`;
+  t.equal(users.length, 5, 'those of collections stay');
+  t.same(await left(url, declare(t, {})), []);
+});
+
+t.test('names that the names of others would be do not collide', async (t) => {
+  const indexed = { type: 'number', 'x-index': true };
+  const flag = { type: 'boolean', 'x-index': true };
+  const to = (field: string) => ({ [field]: { ...text, 'x-references': 'targets', 'x-on-delete': 'null' } });
+  const folder = declare(t, {
+    // The names of indexes that the migrations make.
+    'items.json': {},
+    'items_name.json': object({ name: text }),
+    'items_pkey.json': object({ name: text }),
+    // Two collections, one index.
+    'team.json': object({ memberName: indexed }),
+    'team_member.json': object({ name: indexed }),
+    // Two fields, one index.
+    'shelf.json': object({
+      name: indexed,
+      nameAsc: flag,
+      code: { ...text, 'x-unique': true },
+      codeKey: flag,
+      title: { ...text, 'x-search': true },
+      search: flag,
+      pkey: flag,
+    }),
+    // Two references, one function.
+    'targets.json': object({}),
+    'a.json': object(to('bC')),
+    'a_b.json': object(to('c')),
+    // An index and a table of the service; an index and the table of another collection.
+    'issuer.json': object({ records: flag }),
+    'wall.json': object({ clock: flag }),
+    'wall_clock.json': object({ name: text }),
+  });
+  const { url, sql } = await database(t);
+  checkDeclarations(readDeclarations(folder));
+  await migrateCollections(url, readDeclarations(folder));
+  t.same(await left(url, folder), []);
+  const { send } = await freshService(t, { DATABASE_URL: url, COLLECTIONS: folder });
+  const create = async (path: string, body: object) => (await send('POST', path, { body })).json;
+  const target = await create('/targets', {});
+  const [first, second] = [await create('/a', { bC: target.id }), await create('/a_b', { c: target.id })];
+  t.equal((await send('DELETE', `/targets/${target.id}`)).status, 204);
+  t.notOk('bC' in (await send('GET', `/a/${first.id}`)).json);
+  t.notOk('c' in (await send('GET', `/a_b/${second.id}`)).json);
+  await create('/shelf', { code: 'x' });
+  t.match(await send('POST', '/shelf', { body: { code: 'x' } }), {
+    status: 409,
+    json: { error: { code: 'DUPLICATE' } },
+  });
+  const indexes = await sql`select indexrelid from pg_index where indrelid = 'shelf'::regclass`;
+  t.equal(indexes.length, 10);
+});
+
+/** With columns of 40 characters, as many as a name can have, and fields whose names differ at their ends alone. */
+const FIELD = 'anUnusuallyLongNameOfAFieldOfIt';
+const collection = (letter: string) => `a_collection_with_the_longest_of_names_${letter}`;
+const reference = (action: string) => ({ ...text, 'x-references': collection('b'), 'x-on-delete': action });
+const LONG = {
+  [`${collection('b')}.json`]: object({ name: text }, { title: 'Target' }),
+  [`${collection('a')}.json`]: object({
+    [`${FIELD}N`]: { type: 'number', 'x-index': true },
+    [`${FIELD}B`]: { type: 'boolean', 'x-index': true },
+    [`${FIELD}S`]: { ...text, 'x-search': true, 'x-index': true },
+    [`${FIELD}U`]: { ...text, 'x-unique': true },
+    [`${FIELD}V`]: { ...text, 'x-unique': { code: 'V_TAKEN' } },
+    [`${FIELD}H`]: { type: 'array', items: text, 'x-index': true },
+    [`${FIELD}R`]: reference('restrict'),
+    [`${FIELD}C`]: reference('cascade'),
+    [`${FIELD}O`]: reference('null'),
+  }),
+};
+
+async function worksAsDeclared(t: Test, url: string, folder: string): Promise<void> {
+  const { send } = await freshService(t, { DATABASE_URL: url, COLLECTIONS: folder });
+  const [path, targets] = [`/${collection('a')}`, `/${collection('b')}`];
+  const target = async () => (await send('POST', targets, { body: {} })).json.id as string;
+  const post = (letter: string, value: unknown) =>
+    send('POST', path, { body: { [`${FIELD}${letter}`]: value } });
+  const missing = '00000000-0000-7000-8000-000000000000';
+  for (const letter of ['R', 'C', 'O'])
+    t.match(await post(letter, missing), { status: 422, json: { error: { code: 'TARGET_NOT_FOUND' } } });
+  for (const [letter, code] of [
+    ['U', 'DUPLICATE'],
+    ['V', 'V_TAKEN'],
+  ] as const) {
+    t.equal((await post(letter, 'x')).status, 201);
+    t.match(await post(letter, 'x'), { status: 409, json: { error: { code } } });
+  }
+  const [restricting, cascading, cleared] = [await target(), await target(), await target()];
+  await post('R', restricting);
+  const gone = await post('C', cascading);
+  const remaining = await post('O', cleared);
+  t.match(await send('DELETE', `${targets}/${restricting}`), {
+    status: 409,
+    json: { error: { code: 'REFERENCED' } },
+  });
+  for (const id of [cascading, cleared]) t.equal((await send('DELETE', `${targets}/${id}`)).status, 204);
+  t.equal((await send('GET', `${path}/${gone.json.id}`)).status, 404);
+  t.notOk(`${FIELD}O` in (await send('GET', `${path}/${remaining.json.id}`)).json);
+  await post('N', 2.5);
+  t.equal((await send('GET', `${path}?page=1&filter[${FIELD}N][gte]=2`)).json.meta.total, 1);
+}
+
+t.test('the longest names with every keyword start twice, and give the right errors', async (t) => {
+  const { url } = await database(t);
+  const folder = declare(t, LONG);
+  checkDeclarations(readDeclarations(folder));
+  await migrateCollections(url, readDeclarations(folder));
+  t.same(await left(url, folder), []);
+  await worksAsDeclared(t, url, folder);
+});
+
+t.test('a renamed collection with the longest names is in line after one migration', async (t) => {
+  const { url, sql } = await database(t);
+  const was = 'a_collection_that_was_called_otherwise__';
+  const rest = Object.entries(LONG).map(([file, schema]) => [file.replace(collection('a'), was), schema]);
+  await migrateCollections(url, readDeclarations(declare(t, Object.fromEntries(rest))));
+  const name = `${collection('a')}.json`;
+  const renamed = { ...LONG, [name]: { ...LONG[name], 'x-collection': { was } } };
+  await migrateCollections(url, readDeclarations(declare(t, renamed)));
+  t.same(await left(url, declare(t, renamed)), [`Remove the former name ${was} of ${collection('a')}`]);
+  await migrateCollections(url, readDeclarations(declare(t, renamed)), { allowDrop: true });
+  t.same(await left(url, declare(t, renamed)), []);
+  t.same(await sql`select relname from pg_class where relname like ${`${was}%`}`, []);
+  t.same(
+    await sql`select proname from pg_proc where proname like ${`${was}%`} and proname not like '%_note_events'`,
+    [],
+  );
+  await worksAsDeclared(t, url, declare(t, renamed));
+});
+
+t.test('objects with names that PostgreSQL has cut are known', async (t) => {
+  const { url, sql } = await database(t);
+  const folder = declare(t, LONG);
+  await migrateCollections(url, readDeclarations(folder));
+  const table = collection('a');
+  const column = (letter: string) => `an_unusually_long_name_of_afield_of_it_${letter}`;
+  const cut = (...parts: string[]) => parts.join('_').slice(0, 63);
+  const [unique] = await sql`select indexrelid::regclass::text as name from pg_index
+    where indrelid = ${table}::regclass and indisunique and pg_get_indexdef(indexrelid) like ${`%(${column('u')} %`}`;
+  t.ok(unique, 'the index of the unique field');
+  await sql.unsafe(`alter index ${unique!.name} rename to ${cut(table, column('u'), 'key')}`);
+  const [key] = await sql`select conname as name from pg_constraint
+    where conrelid = ${table}::regclass and confdeltype = 'r'`;
+  await sql.unsafe(
+    `alter table ${table} rename constraint ${key!.name} to ${cut(table, column('r'), 'fkey')}`,
+  );
+  t.same(await left(url, folder), []);
+  await worksAsDeclared(t, url, folder);
+});
+
+t.test('a fault names the reason for which a name is not available', (t) => {
+  const rows: [name: string, reason: RegExp][] = [
+    ['deliveries', /^deliveries is a name that the service itself has in the database$/],
+    ['events_pkey', /^events_pkey is a name that the service itself has in the database$/],
+    ['plinth_anything', /^plinth_anything is a name that the service itself has in the database$/],
+    ['token', /^\/token is a path of the service itself$/],
+    ['pg_class', /^PostgreSQL reserves names that begin with pg_$/],
+  ];
+  for (const [name, reason] of rows) {
+    const folder = declare(t, { [`${name}.json`]: object({ name: text }) });
+    try {
+      checkDeclarations(readDeclarations(folder));
+      t.fail(name);
+    } catch (error) {
+      t.ok(error instanceof DeclarationError, name);
+      t.match((error as DeclarationError).faults, [{ reason }]);
+    }
+  }
+  t.end();
+});
+
+t.test('new migrations create nothing that a collection can be called', (t) => {
+  const names = migrationsOn('citus')
+    .filter(({ name }) => name >= '0060')
+    .flatMap(({ text }) => [
+      ...text.matchAll(/^create (?:\w+ )?(?:table|view|type|sequence) (?:if not exists )?(\w+)/gm),
+    ]);
+  t.same(
+    names.map(([, name]) => name!).filter((name) => !name.startsWith('plinth_')),
+    [],
+  );
+  t.end();
+});
+
+t.test('the paths that no collection can have are those of the service with all features', async (t) => {
+  const { routes } = await freshService(t, {
+    AUTH: 'bearer,api-key',
+    AUTH_SERVER: 'on',
+    PUBLIC_URL: 'http://127.0.0.1:3000',
+    MCP: 'on',
+  });
+  const segments = routes.map(({ path }) => path.split('/')[1]!);
+  const declared = new Set(RESOURCES.map(({ name }) => name));
+  const own = new Set(
+    segments.filter((segment) => /^[a-z][a-z0-9_]*$/.test(segment) && !declared.has(segment)),
+  );
+  // Precedes the paths of versions.
+  own.add('api');
+  t.same([...own].sort(), [...OWN_PATHS].sort());
+});

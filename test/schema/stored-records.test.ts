@@ -1,0 +1,239 @@
+import postgres from 'postgres';
+import { readDeclarations } from '../../src/declarations/read-declarations.js';
+import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
+import { declare } from '../support/collections.js';
+import { plinth } from '../support/command.js';
+import { testService, undeclaredDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const book = (properties: object, more: object = {}): Schema => ({
+  title: 'Book',
+  type: 'object',
+  properties,
+  ...more,
+});
+const CLOSED = { additionalProperties: false };
+
+/** A database with records that a service with `before` has stored, and the folder of `after`. */
+async function stored(
+  t: Test,
+  before: Schema,
+  records: readonly object[],
+  after: Schema,
+  shared: object[] = [],
+) {
+  const url = await undeclaredDatabase(t);
+  const folder = (schema: Schema, index: number) =>
+    declare(t, {
+      'books.json': schema,
+      ...(shared[index] === undefined ? {} : { '_shared.json': shared[index] }),
+    });
+  const service = await testService(t, {
+    DATABASE_URL: url,
+    COLLECTIONS: folder(before, 0),
+    MIGRATE: 'auto',
+  });
+  for (const body of records) {
+    const { status, text } = await service.send('POST', '/books', { body });
+    t.equal(status, 201, text);
+  }
+  await service.stop();
+  const collections = folder(after, 1);
+  return { url, collections, declarations: readDeclarations(collections) };
+}
+
+t.test('a stricter rule is noticed, whatever the field or the keyword is called', async (t) => {
+  const names = [
+    'title',
+    'description',
+    'default',
+    'examples',
+    '$comment',
+    '$schema',
+    'x-rating',
+    'properties',
+  ];
+  const text = (maxLength: number) => ({ type: 'string', maxLength });
+  const rows: [says: string, (maxLength: number) => object, record: object][] = [
+    ...names.map((name): [string, (n: number) => object, object] => [
+      name,
+      (n) => ({ [name]: text(n) }),
+      { [name]: 'abc' },
+    ]),
+    ...names.map((name): [string, (n: number) => object, object] => [
+      `${name} in an object`,
+      (n) => ({ o: { type: 'object', properties: { [name]: text(n) } } }),
+      { o: { [name]: 'abc' } },
+    ]),
+    ['in items', (n) => ({ o: { type: 'array', items: text(n) } }), { o: ['abc'] }],
+    [
+      'a pattern of names',
+      (n) => ({ o: { type: 'object', patternProperties: { '^title$': text(n) } } }),
+      { o: { title: 'abc' } },
+    ],
+    [
+      'a constant with a title',
+      (n) => ({ o: { const: { title: n > 3 ? 'abc' : 'x' } } }),
+      { o: { title: 'abc' } },
+    ],
+    [
+      'an enumeration',
+      (n) => ({ o: { enum: [{ default: n > 3 ? 'abc' : 'x' }] } }),
+      { o: { default: 'abc' } },
+    ],
+  ];
+  const properties = (n: number) =>
+    Object.fromEntries(rows.map(([, make], index) => [`f${index}`, { type: 'object', properties: make(n) }]));
+  const records = rows.map(([, , record], index) => ({ [`f${index}`]: record }));
+  // Fields of the record itself: one collection with all names.
+  const own = Object.fromEntries(names.map((name) => [name, text(9)]));
+  const { url } = await stored(
+    t,
+    book({ ...own, ...properties(9) }),
+    [...records, { title: 'abc' }],
+    book({}),
+  );
+  for (const [index, [says, make]] of rows.entries()) {
+    const stricter = { ...own, ...properties(9), [`f${index}`]: { type: 'object', properties: make(2) } };
+    const { violations } = await planCollections(
+      url,
+      readDeclarations(declare(t, { 'books.json': book(stricter) })),
+    );
+    t.match(violations, [{ violating: 1 }], says);
+  }
+  for (const name of names) {
+    const stricter = { ...own, ...properties(9), [name]: text(2) };
+    const { violations } = await planCollections(
+      url,
+      readDeclarations(declare(t, { 'books.json': book(stricter) })),
+    );
+    t.match(violations, [{ violating: name === 'title' ? 1 : 0 }], name);
+  }
+  const described = book({
+    ...own,
+    ...properties(9),
+    title: { ...text(9), title: 'T', description: 'D', examples: ['x'] },
+  });
+  t.strictSame(
+    (await planCollections(url, readDeclarations(declare(t, { 'books.json': described })))).violations,
+    [],
+  );
+});
+
+t.test('a stricter rule in a shared schema is noticed', async (t) => {
+  const shared = (maxLength: number) => ({ $defs: { name: { type: 'string', maxLength } } });
+  const schema = book({ name: { $ref: '_shared.json#/$defs/name' } });
+  const { url, declarations } = await stored(t, schema, [{ name: 'abc' }], schema, [shared(9), shared(2)]);
+  t.match((await planCollections(url, declarations)).violations, [{ violating: 1 }]);
+  await migrateCollections(url, declarations, { allowViolations: true });
+  t.strictSame((await planCollections(url, declarations)).violations, []);
+});
+
+t.test('records of a closed declaration are checked after a rename', async (t) => {
+  const { url, collections, declarations } = await stored(
+    t,
+    book({ title: { type: 'string' }, n: { type: 'number' } }, { ...CLOSED, required: ['title'] }),
+    [{ title: 'T', n: 1 }],
+    book(
+      { name: { type: 'string', 'x-was': 'title', 'x-index': true }, n: { type: 'number' } },
+      { ...CLOSED, required: ['name'] },
+    ),
+  );
+  t.strictSame((await planCollections(url, declarations)).violations, [
+    { collection: 'books', records: 1, violating: 0, examples: [] },
+  ]);
+  const { send } = await testService(t, { DATABASE_URL: url, COLLECTIONS: collections, MIGRATE: 'auto' });
+  const [{ id, name }] = (await send('GET', '/books')).json;
+  t.equal(name, 'T');
+  t.equal((await send('PATCH', `/books/${id}`, { body: { n: 2 } })).status, 200);
+});
+
+t.test('a dropped field of a closed declaration is removed by a step', async (t) => {
+  const { url, collections, declarations } = await stored(
+    t,
+    book({ name: { type: 'string' }, old: { type: 'string', 'x-index': true } }, CLOSED),
+    [{ name: 'a', old: 'x' }, { name: 'b' }],
+    book({ name: { type: 'string' } }, CLOSED),
+  );
+  const env = { DATABASE_URL: url, COLLECTIONS: collections };
+  const refused = await plinth(t, ['migrate'], env);
+  t.equal(refused.code, 1);
+  for (const expected of [
+    '1 of 2 records of books',
+    '--allow-violations',
+    '--violations',
+    '--allow-drop removes the values of books.old',
+  ])
+    t.match(refused.err, expected);
+  t.match(await plinth(t, ['migrate', '--plan'], env), {
+    code: 1,
+    out: /Remove books.old from the documents/,
+  });
+  const listed = await plinth(t, ['migrate', '--violations'], env);
+  t.match(listed, { code: 1, out: /^books [0-9a-f-]{36}: \/old is not a known field[^\n]*\n$/ });
+  t.match(JSON.parse((await plinth(t, ['migrate', '--violations', '--json'], env)).out), {
+    collection: 'books',
+  });
+  t.equal((await plinth(t, ['migrate', '--allow-violations'], env)).code, 0);
+  t.equal((await plinth(t, ['migrate', '--violations'], env)).code, 1, 'also those that were let stay');
+  t.equal((await planCollections(url, declarations)).drops.length, 2, 'the field, and its column');
+  t.equal((await plinth(t, ['migrate', '--allow-drop'], env)).code, 0);
+  t.match(await plinth(t, ['migrate', '--violations'], env), { code: 0, out: '' });
+  t.match(await plinth(t, ['migrate', '--plan'], env), {
+    code: 0,
+    out: '-- The database matches the declarations.\n',
+  });
+  const { send } = await testService(t, env);
+  for (const { id, old } of (await send('GET', '/books')).json) {
+    t.equal(old, undefined);
+    t.equal((await send('PATCH', `/books/${id}`, { body: { name: 'c' } })).status, 200);
+  }
+});
+
+t.test(
+  'a field that becomes required gets its default in stored records, however often that is interrupted',
+  async (t) => {
+    const { url, collections, declarations } = await stored(
+      t,
+      book({ name: { type: 'string' } }),
+      [{ name: 'a' }, { name: 'b', state: 'done' }],
+      book(
+        {
+          name: { type: 'string' },
+          state: { type: 'string', default: 'new', 'x-index': true },
+          n: { type: 'number', default: 0 },
+        },
+        { required: ['state', 'n'] },
+      ),
+    );
+    const sql = postgres(url, { max: 1 });
+    t.teardown(() => sql.end());
+    await sql`insert into books (id, updated_at, doc)
+    select first_id(n), now(), format('{"id":"%s","created_at":"1970-01-01T00:00:01.000Z","updated_at":"1970-01-01T00:00:01.000Z","_version":1}', first_id(n))
+    from generate_series(1, 2500) as n`;
+    const { steps, violations } = await planCollections(url, declarations);
+    t.match(violations, [{ violating: 0 }], 'they count as they are afterwards');
+    for (let killed = 0; killed < steps.length; killed++)
+      await t.rejects(
+        migrateCollections(url, declarations, {
+          onStep: (_, index, of) => {
+            if (index === Math.min(killed, of - 1)) throw new Error('killed');
+          },
+        }),
+        /killed/,
+      );
+    await migrateCollections(url, declarations);
+    t.strictSame((await planCollections(url, declarations)).steps, []);
+    const { send } = await testService(t, { DATABASE_URL: url, COLLECTIONS: collections });
+    for (const [state, total] of [
+      ['new', 2501],
+      ['done', 1],
+    ])
+      t.equal((await send('GET', `/books?page=1&limit=1&filter[state]=${state}`)).json.meta.total, total);
+    const [row] =
+      await sql`select count(*)::int as n from books where doc::json ->> 'n' = '0' and doc::json ->> 'state' = state`;
+    t.equal(row!.n, 2502);
+  },
+);

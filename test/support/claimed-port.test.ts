@@ -1,0 +1,16 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { claimPort } from './claimed-port.js';
+import t from './test.js';
+
+t.test(
+  'claimed ports differ, are below those that the system gives out, and can be listened on',
+  async (t) => {
+    const ports = await Promise.all(Array.from({ length: 100 }, () => claimPort(t)));
+    t.equal(new Set(ports).size, ports.length);
+    t.ok(ports.every((port) => port >= 20_000 && port < 26_000));
+    const server = net.createServer().listen(ports[0], '127.0.0.1');
+    t.teardown(() => server.close());
+    await once(server, 'listening');
+  },
+);

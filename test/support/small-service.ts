@@ -1,0 +1,29 @@
+import { startProcess } from './process.js';
+import { type SendOptions, type ServiceResponse, send, testDatabase } from './service.js';
+import type { Test } from './test.js';
+
+/** MiB of JavaScript objects. */
+const HEAP = 256;
+
+export interface SmallService {
+  readonly databaseUrl: string;
+  readonly request: (method: string, path: string, options?: SendOptions) => Promise<ServiceResponse>;
+}
+
+/** A service in a process of its own with little memory: a request rejects once the process has ended. */
+export async function smallService(t: Test, env: Record<string, string>): Promise<SmallService> {
+  const databaseUrl = await testDatabase(t);
+  const service = startProcess(t, {
+    DATABASE_URL: databaseUrl,
+    MIGRATE: 'auto',
+    // All requests of a test come from one address.
+    BODY_BYTES_PER_ADDRESS: '0',
+    NODE_OPTIONS: `--max-old-space-size=${HEAP}`,
+    ...env,
+  });
+  t.teardown(() => {
+    if (!t.passing()) t.comment(`exit ${service.child.exitCode}: ${service.stderr().slice(-2000)}`);
+  });
+  const url = await service.ready();
+  return { databaseUrl, request: (method, path, options) => send(url, method, path, options) };
+}

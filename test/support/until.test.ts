@@ -1,0 +1,57 @@
+import t from './test.js';
+import { until } from './until.js';
+
+t.test('the first accepted value is the result', async (t) => {
+  let looks = 0;
+  t.equal(await until('it is there', () => (++looks < 3 ? undefined : looks)), 3);
+  t.equal(
+    await until(
+      'it is false',
+      () => looks++ < 5,
+      (seen) => !seen,
+    ),
+    false,
+  );
+});
+
+t.test('a state that does not come is reported with the last value', async (t) => {
+  const never = until(
+    'all are read',
+    () => Promise.resolve(['one']),
+    ({ length }) => length === 2,
+    100,
+  );
+  await t.rejects(never, {
+    message: /^waited 0\.1 s in vain until all are read: \d+ looks, last seen: \[ 'one' \]$/,
+  });
+  const long = until(
+    'it is short',
+    () => 'x'.repeat(10_000),
+    () => false,
+    1,
+  );
+  await t.rejects(long, { message: /^waited [^x]+'x{1999}…$/ });
+});
+
+t.test('an error of the probe ends the wait at once, with the last value', async (t) => {
+  let looks = 0;
+  const cause = new Error('it ended with 1');
+  const failing = until('it is ready', () => {
+    if (++looks === 2) throw cause;
+    return false;
+  });
+  await t.rejects(failing, {
+    message: 'until it is ready: it ended with 1 (look 2, last seen: false)',
+    cause,
+  });
+});
+
+t.test('a probe that does not end is reported', async (t) => {
+  const hanging = until(
+    'it responds',
+    () => new Promise<boolean>(() => undefined),
+    () => true,
+    1,
+  );
+  await t.rejects(hanging, { message: /^until it responds: the probe did not end in time/ });
+});

@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
+
+// Its own, since tests replace Date.now and performance.now.
+const now = performance.now.bind(performance);
+
+const BOUND_MS = 60_000;
+const INTERVAL_MS = 20;
+const MAX_CHARACTERS = 2000;
+
+/**
+ * Waits for a state. Calls `probe` again and again, and resolves with the first value that `accepts` accepts; without
+ * `accepts` with the first one that is neither undefined nor false. After a minute it rejects with the number of looks and
+ * with the last value, so a probe returns what it observes and leaves the comparison to `accepts`. An error of the probe
+ * rejects at once, since it says that the state cannot come; a probe catches errors that may pass.
+ */
+export function until<T>(what: string, probe: () => T | Promise<T>): Promise<Exclude<T, undefined | false>>;
+export function until<T>(
+  what: string,
+  probe: () => T | Promise<T>,
+  accepts: (seen: T) => boolean,
+  boundMs?: number,
+): Promise<T>;
+export async function until<T>(
+  what: string,
+  probe: () => T | Promise<T>,
+  accepts = (seen: T): boolean => seen !== undefined && seen !== false,
+  boundMs = BOUND_MS,
+): Promise<T> {
+  const end = now() + boundMs;
+  let last: unknown = 'nothing';
+  for (let looks = 1; ; looks++) {
+    const seen = await look(probe, end - now()).catch((error: unknown) => {
+      throw new Error(`until ${what}: ${problemOf(error)} (look ${looks}, last seen: ${shown(last)})`, {
+        cause: error,
+      });
+    });
+    if (accepts(seen)) return seen;
+    last = seen;
+    if (now() > end)
+      throw new Error(
+        `waited ${boundMs / 1000} s in vain until ${what}: ${looks} looks, last seen: ${shown(last)}`,
+      );
+    await sleep(INTERVAL_MS);
+  }
+}
+
+/** One call of a probe, which must end within the bound, too. */
+async function look<T>(probe: () => T | Promise<T>, leftMs: number): Promise<T> {
+  const given = probe();
+  if (!(given instanceof Promise)) return given;
+  const timer = new AbortController();
+  const over = sleep(Math.max(leftMs, INTERVAL_MS), undefined, { signal: timer.signal }).then(() => {
+    throw new Error('the probe did not end in time');
+  });
+  try {
+    return await Promise.race([given, over]);
+  } finally {
+    over.catch(() => undefined);
+    timer.abort();
+  }
+}
+
+const problemOf = (error: unknown): string => (error instanceof Error ? error.message : shown(error));
+
+function shown(value: unknown): string {
+  const text = inspect(value, { depth: 4, breakLength: Number.POSITIVE_INFINITY, maxArrayLength: 30 });
+  return text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
+}

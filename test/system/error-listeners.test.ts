@@ -1,0 +1,86 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { emittersOf } from '../support/emitters.js';
+import t from '../support/test.js';
+
+const SRC = fileURLToPath(new URL('../../../src/', import.meta.url));
+
+/** Emitters that have their listener elsewhere, by file and creator: the file that listens, or why no error is emitted. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  'cli/collections.ts: createInterface': 'cli/next-line.ts',
+  'cli/users.ts: createInterface': 'cli/next-line.ts',
+  'pipeline/server.ts: createServer': 'process/listen.ts',
+  'transfer/input.ts: createReadStream':
+    '`for await` and `pipeline` listen from the moment on in which the stream is created',
+  'transport/codecs.ts: createBrotliCompress': 'transport/streamed-body.ts',
+  'transport/codecs.ts: createGzip': 'transport/streamed-body.ts',
+  'transport/node-internals.ts: Readable': 'a stream that neither reads nor ends',
+  'watch.ts: createServer': 'process/listen.ts',
+};
+
+const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => [name.replaceAll('\\', '/'), readFileSync(join(SRC, name), 'utf8')] as const);
+
+t.test('each socket, server, stream and process has an error listener from its creation on', async (t) => {
+  const emitters = sources.flatMap(([name, text]) =>
+    emittersOf(name, text).map((emitter) => ({ name, ...emitter })),
+  );
+  t.ok(emitters.length >= 20, 'the scan finds them');
+  const silent = emitters.filter(({ hasListener }) => !hasListener);
+  t.same(
+    [...new Set(silent.map(({ name, creator }) => `${name}: ${creator}`))].sort(),
+    Object.keys(ELSEWHERE).sort(),
+  );
+  for (const [name, where] of Object.entries(ELSEWHERE)) {
+    const found = sources.find(([file]) => file === where);
+    if (where.endsWith('.ts')) t.match(found?.[1], /\.on\('error'/, `${name}: ${where}`);
+  }
+});
+
+t.test('the scan is about each emitter, however a file names and passes it', async (t) => {
+  const heard = (text: string) => emittersOf('a.ts', text).map(({ hasListener }) => hasListener);
+  const net = "import net from 'node:net';\n";
+  t.same(heard(`${net}net.connect(1).on('error', f);`), [true]);
+  t.same(heard(`${net}net.connect(1).unref().on('error', f);`), [true]);
+  t.same(heard(`${net}net.connect(1).on('close', f);`), [false]);
+  t.same(heard(`${net}const a = net.connect(1);\nconst b = net.connect(2);\na.on('error', f);`), [
+    true,
+    false,
+  ]);
+  t.same(heard(`${net}const a = net.connect(1);\na.once('error', f);`), [false], 'a second error has none');
+  t.same(
+    heard(`${net}const listen = (s) => s.on('error', f);\nlisten(net.connect(1));`),
+    [false],
+    'no declaration',
+  );
+  t.same(heard(`${net}function listen(s) { s.on('error', f); }\nlisten(net.connect(1));`), [true]);
+  t.same(heard(`${net}function listen(x, s) { x.on('error', f); }\nlisten(1, net.connect(1));`), [false]);
+  t.same(heard(`${net}const s = net.connect(1);\nlisten(s);\nfunction listen(a) { a.on('error', f); }`), [
+    true,
+  ]);
+  t.same(heard("import { createServer as open } from 'node:https';\nopen();"), [false]);
+  t.same(heard("import { createServer } from './own.js';\ncreateServer();"), []);
+  t.same(
+    heard(
+      "import h from 'node:http';\nimport s from 'node:https';\nconst { request: open } = x ? s : h;\nopen();",
+    ),
+    [false],
+  );
+  t.same(
+    heard(
+      "import * as zlib from 'node:zlib';\nconst z = x ? zlib.createGzip() : zlib.createInflate();\nz.on('error', f);",
+    ),
+    [true, true],
+  );
+  t.same(heard("import { PassThrough } from 'node:stream';\nnew PassThrough();"), [false]);
+  t.same(heard("import { createInterface } from 'node:readline/promises';\ncreateInterface({});"), [false]);
+});
+
+t.test('the driver creates no socket of its own', async (t) => {
+  const creating = sources.filter(([, text]) => / postgres\(\w/.test(text)).map(([name]) => name);
+  t.same(creating, ['db/pool/postgres-environment.ts']);
+  const connection = sources.find(([name]) => name === 'db/pool/connection.ts')![1];
+  t.match(connection, /socket: \(\) => this\.#connect\(/);
+});

@@ -1,0 +1,154 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import openIdConnect from 'express-openid-connect';
+import type { Page } from 'playwright-core';
+import { createClient } from '../../src/issuer/clients.js';
+import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
+import { noBrowser, openPage } from '../support/chromium.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
+
+/** A server that listens before its application knows the issuer, which must know the server's origin. */
+async function applicationServer(t: Test): Promise<{ server: Server; origin: string }> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { server, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+/** The user signs in, and allows what the application requests. */
+async function signIn(page: Page, email: string): Promise<void> {
+  await page.fill('input[name="email"]', email);
+  await page.fill('input[name="password"]', PASSWORD);
+  await page.click('button[value="sign-in"]');
+  await page.click('button[value="allow"]');
+}
+
+const LIBRARY = readFileSync(
+  new URL('../../../node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js', import.meta.url),
+);
+
+const SCRIPT = `
+  const { authority, client_id } = window.settings;
+  const { origin } = location;
+  const manager = new oidc.UserManager({
+    authority,
+    client_id,
+    redirect_uri: origin + '/callback',
+    post_logout_redirect_uri: origin + '/signed-out',
+    scope: 'openid email self',
+    loadUserInfo: true,
+    revokeTokensOnSignout: true,
+  });
+  const show = (text) => { document.querySelector('p').textContent = text; };
+  const button = (name, act) => {
+    const element = document.createElement('button');
+    element.textContent = name;
+    element.onclick = () => act().catch((error) => show('Failed: ' + error.message));
+    document.body.append(element);
+  };
+  button('Sign in', () => manager.signinRedirect());
+  button('Refresh', async () => show('Refreshed ' + (await manager.signinSilent()).profile.email));
+  button('Sign out', () => manager.signoutRedirect());
+  (async () => {
+    if (location.pathname === '/callback') show('Hello ' + (await manager.signinRedirectCallback()).profile.email);
+    if (location.pathname === '/signed-out') {
+      await manager.signoutRedirectCallback();
+      show((await manager.getUser()) === null ? 'Goodbye' : 'Still signed in');
+    }
+  })().catch((error) => show('Failed: ' + error.message));
+`;
+
+for (const idTokenAlgorithm of ['ES256', 'RS256'] as const)
+  t.test(`oidc-client-ts, with its defaults: ${idTokenAlgorithm}`, { skip: noBrowser }, async (t) => {
+    const { server, origin } = await applicationServer(t);
+    const { issuer, user, register, service } = await authorizationServer(t, { CORS_ORIGINS: origin });
+    const { id } = await register({
+      redirectUris: [`${origin}/callback`],
+      postLogoutRedirectUris: [`${origin}/signed-out`],
+      scopes: ['self'],
+      idTokenAlgorithm,
+    });
+    const settings = JSON.stringify({ authority: issuer, client_id: id });
+    const respond: RequestListener = (req, res) => {
+      if (req.url === '/library.js') return void res.end(LIBRARY);
+      res.setHeader('Content-Type', 'text/html');
+      res.end(
+        `<!doctype html><p></p><script>window.settings = ${settings}</script><script src="/library.js"></script><script>${SCRIPT}</script>`,
+      );
+    };
+    server.on('request', respond);
+    const page = await openPage(t, origin, { alsoRequests: [issuer] });
+    await page.goto('/');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await signIn(page, user.email);
+    await page.getByText(`Hello ${user.email}`).waitFor();
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByText(`Refreshed ${user.email}`).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.click('button[name="logout"]');
+    await page.getByText('Goodbye').waitFor();
+    t.ok(page.url().startsWith(`${origin}/signed-out`));
+    await until(
+      'nothing that was issued is left',
+      () =>
+        service.db.run(
+          "select from issuer_records where model in ('RefreshToken', 'Session') and user_id is not null",
+          [],
+        ),
+      ({ length }) => length === 0,
+    );
+  });
+
+t.test('express-openid-connect, with its default algorithm', { skip: noBrowser }, async (t) => {
+  const { server, origin } = await applicationServer(t);
+  const { issuer, user, service } = await authorizationServer(t);
+  const { client, secret } = await createClient(service.db, {
+    name: 'Web',
+    confidential: true,
+    grantTypes: ['authorization_code', 'refresh_token'],
+    redirectUris: [`${origin}/callback`],
+    postLogoutRedirectUris: [origin],
+    native: false,
+    scopes: ['self'],
+    tokenFormat: 'jwt',
+    idTokenAlgorithm: 'RS256',
+  });
+  const app = express();
+  app.use(
+    openIdConnect.auth({
+      issuerBaseURL: issuer,
+      baseURL: origin,
+      clientID: client.id,
+      clientSecret: secret!,
+      secret: 'a secret of the application for its own cookies',
+      authRequired: false,
+      idpLogout: true,
+      authorizationParams: { response_type: 'code', scope: 'openid email' },
+    }),
+  );
+  app.get('/', (req, res) => {
+    res.send(`<p>${req.oidc.isAuthenticated() ? `Hello ${String(req.oidc.user!.email)}` : 'Nobody'}</p>`);
+  });
+  server.on('request', app);
+  const page = await openPage(t, origin, { alsoRequests: [issuer] });
+  await page.goto('/');
+  await page.getByText('Nobody').waitFor();
+  await page.goto('/login');
+  await signIn(page, user.email);
+  await page.getByText(`Hello ${user.email}`).waitFor();
+  await page.goto('/logout');
+  await page.click('button[name="logout"]');
+  await page.getByText('Nobody').waitFor();
+  t.equal(new URL(page.url()).origin, origin, 'the user is back');
+  await page.goto('/login');
+  await page.locator('input[name="password"]').waitFor();
+  t.pass('the session has ended');
+});
