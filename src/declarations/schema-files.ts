@@ -50,6 +50,21 @@ export function* subschemas({
   }
 }
 
+/** A copy of a schema, with another in the place of each schema that it contains. */
+export function withSubschemas(schema: JsonObject, other: (schema: JsonObject) => Json): JsonObject {
+  const otherOf = (value: Json): Json => (isObject(value) ? other(value) : value);
+  const members = Object.entries(schema).map(([keyword, value]): [string, Json] => {
+    if (keyword.startsWith('x-') || SCHEMA_VALUES.has(keyword)) return [keyword, value];
+    if (Array.isArray(value)) return [keyword, value.map(otherOf)];
+    if (!isObject(value) || !SCHEMA_MAPS.has(keyword)) return [keyword, otherOf(value)];
+    return [keyword, withEach(value, otherOf)];
+  });
+  return Object.fromEntries(members);
+}
+
+const withEach = (object: JsonObject, other: (value: Json) => Json): JsonObject =>
+  Object.fromEntries(Object.entries(object).map(([name, value]) => [name, other(value)]));
+
 function schemasIn(keyword: string, value: Json): [tokens: string[], schema: JsonObject][] {
   if (!Array.isArray(value) && !isObject(value)) return [];
   if (isObject(value) && !SCHEMA_MAPS.has(keyword)) return [[[keyword], value]];

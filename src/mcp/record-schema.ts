@@ -1,6 +1,6 @@
 import type { Resource } from '../collection/resource.js';
 import { baseOf } from '../declarations/schema-base.js';
-import { SCHEMA_MAPS, SCHEMA_VALUES } from '../declarations/schema-files.js';
+import { withSubschemas } from '../declarations/schema-files.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
 
 /** The schemas in the folder of declarations, by their files: what `$ref` may name. */
@@ -71,24 +71,12 @@ export class SchemaWriter {
 
   #copy(schema: JsonObject, from: Source): JsonObject {
     const members = Object.entries(schema).filter(([key]) => !key.startsWith('x-') && !IDENTIFIERS.has(key));
-    const copy = Object.fromEntries(members.map(([key, value]) => [key, this.#member(key, value, from)]));
+    const copy = withSubschemas(Object.fromEntries(members), (each) => this.#copy(each, from));
+    if (typeof schema.$ref === 'string') copy.$ref = this.#reference(schema.$ref, from);
     const to = schema['x-references'];
     return to === undefined || 'description' in copy
       ? copy
       : { ...copy, description: `The id of a record of ${to}.` };
-  }
-
-  #member(key: string, value: Json, from: Source): Json {
-    if (SCHEMA_VALUES.has(key)) return value;
-    if (key === '$ref') return this.#reference(value as string, from);
-    if (Array.isArray(value)) return value.map((each) => (isObject(each) ? this.#copy(each, from) : each));
-    if (!isObject(value)) return value;
-    if (!SCHEMA_MAPS.has(key)) return this.#copy(value, from);
-    const named = Object.entries(value).map(([name, each]) => [
-      name,
-      isObject(each) ? this.#copy(each, from) : each,
-    ]);
-    return Object.fromEntries(named);
   }
 
   /** A JSON Pointer into the arguments, for a reference within a file or to another. */

@@ -1,4 +1,5 @@
-import { isObject, type Json, type JsonObject, member } from '../json.js';
+import { withSubschemas } from '../declarations/schema-files.js';
+import { isObject, type Json, member } from '../json.js';
 import type { Schema } from './model.js';
 
 /**
@@ -6,33 +7,15 @@ import type { Schema } from './model.js';
  * take a member with `default` for one that is always present.
  */
 export function asInput(schema: Schema): Schema {
-  const result: JsonObject = {};
-  for (const [keyword, value] of Object.entries(schema)) {
-    if (keyword === 'default') continue;
-    result[keyword] = VALUES.has(keyword) ? value : nestedInput(keyword, value);
-  }
+  const { default: _, ...rest } = schema;
+  const result = withSubschemas(rest, asInput);
+  if (typeof schema.$ref === 'string') result.$ref = inputReference(schema.$ref);
   if (Array.isArray(schema.required) && isObject(schema.properties)) {
     const members = schema.properties;
     result.required = schema.required.filter((name) => !hasDefault(member(members, String(name))));
   }
   return schema.default === undefined ? result : { ...result, description: describedDefault(schema) };
 }
-
-/** Keywords whose values are no schemas. */
-const VALUES: ReadonlySet<string> = new Set(['const', 'enum', 'examples', 'required']);
-
-function nestedInput(keyword: string, value: Json): Json {
-  if (keyword === '$ref') return inputReference(String(value));
-  if (Array.isArray(value)) return value.map((each) => (isObject(each) ? asInput(each) : each));
-  if (!isObject(value)) return value;
-  if (!NAMED.has(keyword)) return asInput(value);
-  return Object.fromEntries(
-    Object.entries(value).map(([name, each]) => [name, isObject(each) ? asInput(each) : each]),
-  );
-}
-
-/** Keywords whose members are schemas by their names. */
-const NAMED: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs']);
 
 /** The reference to the input of a definition. */
 const inputReference = (reference: string): string =>

@@ -1,4 +1,5 @@
 import { relatedOf } from '../collection/extended-query.js';
+import { withSubschemas } from '../declarations/schema-files.js';
 import type { JsonObject } from '../json.js';
 import type { Version } from '../versions/version.js';
 import { asInput, hasDefault, withoutDefaults } from './input-schema.js';
@@ -123,30 +124,26 @@ export function definitions({ schema, name, types }: DescribedResource): Record<
   );
 }
 
-/** A schema with references to where definitions are in the document. */
-function located(schema: JsonObject, collection: string, types: TypeNames): JsonObject {
-  const text = JSON.stringify(withoutExtensions(schema)).replace(
-    /"\$ref":"(?:([a-z][\w-]*)\.json)?#\/\$defs\/([\w.-]+)"/g,
-    (found, file: string | undefined, key: string) => {
-      const name = types.definition(file ?? collection, key);
-      return name === undefined ? found : `"$ref":"#/components/schemas/${name}"`;
-    },
-  );
-  // Other files are not part of the document.
-  const own = text.replace(/"\$ref":"(?!#\/components\/)([^"]*)"/g, '"description":"As in $1."');
-  return JSON.parse(own) as JsonObject;
-}
+/** `#/$defs/money` or `shared.json#/$defs/money`, and what may follow. */
+const DEFINITION = /^(?:([a-z][\w-]*)\.json)?#\/\$defs\/([\w.-]+)/;
 
-function withoutExtensions(schema: JsonObject): JsonObject {
-  const result: JsonObject = {};
-  for (const [name, value] of Object.entries(schema)) {
-    if (name.startsWith('x-')) continue;
-    result[name] =
-      typeof value === 'object' && value !== null && !Array.isArray(value)
-        ? withoutExtensions(value as JsonObject)
-        : value;
-  }
-  return result;
+/** A schema without keywords of declarations, and with references to where definitions are in the document. */
+function located(schema: JsonObject, collection: string, types: TypeNames): JsonObject {
+  const locate = (found: string, file: string | undefined, key: string): string => {
+    const name = types.definition(file ?? collection, key);
+    return name === undefined ? found : `#/components/schemas/${name}`;
+  };
+  const copy = (each: JsonObject): JsonObject => {
+    const own = Object.entries(each).filter(([keyword]) => !keyword.startsWith('x-'));
+    const { $ref, ...rest } = withSubschemas(Object.fromEntries(own), copy);
+    if (typeof $ref !== 'string') return rest;
+    const reference = $ref.replace(DEFINITION, locate);
+    // Other files are not part of the document.
+    return reference.startsWith('#/components/')
+      ? { ...rest, $ref: reference }
+      : { description: `As in ${reference}.`, ...rest };
+  };
+  return copy(schema);
 }
 
 /** What responses show: imports may have set more than requests may. */
