@@ -70,26 +70,42 @@ export function withinLimits(
 const sandbox: { validate?: () => boolean } = createContext({});
 const script = new Script('validate()');
 
-/** Attempts of a process that gets too little of the processor, each with twice the time. */
-const ATTEMPTS = 6;
+/** The share of the time that the first attempt gets. Each further one gets twice that of the one before. */
+const FIRST_SHARE = 1 / 3;
+/** Attempts of a process that gets too little of the processor. */
+const ATTEMPTS = 7;
 
-/** The deadline of a script is one of the clock. A process that had to wait for the processor meanwhile tries again. */
+/**
+ * The deadline of a script is one of the clock. A process that had to wait for the processor, or that collected garbage
+ * meanwhile, tries again until the time of the processor is used.
+ */
 function withinTime(maxMs: number, validate: () => boolean): boolean {
   sandbox.validate = validate;
+  const before = processorTime();
   try {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const before = process.cpuUsage();
       try {
-        return script.runInContext(sandbox, { timeout: maxMs * 2 ** attempt }) as boolean;
+        const timeout = Math.ceil(maxMs * FIRST_SHARE) * 2 ** attempt;
+        return script.runInContext(sandbox, { timeout }) as boolean;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-        const { user, system } = process.cpuUsage(before);
         // The clocks differ a little.
-        if ((user + system) / 1000 > 0.9 * maxMs) break;
+        if (processorTime() - before > 0.9 * maxMs) break;
       }
     }
     throw new WorkLimitError('takes too long to compare with a pattern');
   } finally {
     delete sandbox.validate;
   }
+}
+
+/** Of this thread; before Node 24, of the whole process. */
+const { threadCpuUsage: cpuUsage = process.cpuUsage } = process as {
+  readonly threadCpuUsage?: () => NodeJS.CpuUsage;
+};
+
+/** Time of the processor that was used until now; milliseconds. */
+function processorTime(): number {
+  const { user, system } = cpuUsage();
+  return (user + system) / 1000;
 }
