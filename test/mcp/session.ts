@@ -4,6 +4,9 @@ import type { JsonObject } from '../../src/json.js';
 import { noteError } from '../support/provoked-errors.js';
 import type { Test } from '../support/test.js';
 
+/** A guard against a call that never returns. */
+const PATIENCE_MS = 300_000;
+
 /** What a call returned: its value, which is also its text. */
 export interface Called {
   readonly isError: boolean;
@@ -24,7 +27,7 @@ export async function connect(
   return {
     client,
     call: async (name, args = {}) => {
-      const result = await client.callTool({ name, arguments: args });
+      const result = await client.callTool({ name, arguments: args }, undefined, { timeout: PATIENCE_MS });
       const [content] = result.content as { text: string }[];
       t.same(JSON.parse(content!.text), result.structuredContent, 'the text is the value');
       const value = result.structuredContent as JsonObject;

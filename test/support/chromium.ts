@@ -8,7 +8,7 @@ const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsS
 export const noBrowser = CHROMIUM === undefined && 'chromium is not installed';
 
 /** How long a browser may take to start, and a page to reach a state. It only bounds tests that fail. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 
 let browser: Promise<Browser> | undefined;
 

@@ -6,11 +6,13 @@ const now = performance.now.bind(performance);
 
 const BOUND_MS = 60_000;
 const INTERVAL_MS = 20;
+/** The most that one look counts, so that a machine which stands still for a minute does not end the wait. */
+const MAX_LOOK_MS = 500;
 const MAX_CHARACTERS = 2000;
 
 /**
  * Waits for a state. Calls `probe` again and again, and resolves with the first value that `accepts` accepts; without
- * `accepts` with the first one that is neither undefined nor false. After a minute it rejects with the number of looks and
+ * `accepts` with the first one that is neither undefined nor false. After a minute of looks it rejects with their number and
  * with the last value, so a probe returns what it observes and leaves the comparison to `accepts`. An error of the probe
  * rejects at once, since it says that the state cannot come; a probe catches errors that may pass.
  */
@@ -27,30 +29,32 @@ export async function until<T>(
   accepts = (seen: T): boolean => seen !== undefined && seen !== false,
   boundMs = BOUND_MS,
 ): Promise<T> {
-  const end = now() + boundMs;
+  let leftMs = boundMs;
   let last: unknown = 'nothing';
   for (let looks = 1; ; looks++) {
-    const seen = await look(probe, end - now()).catch((error: unknown) => {
+    const start = now();
+    const seen = await look(probe, boundMs).catch((error: unknown) => {
       throw new Error(`until ${what}: ${problemOf(error)} (look ${looks}, last seen: ${shown(last)})`, {
         cause: error,
       });
     });
     if (accepts(seen)) return seen;
     last = seen;
-    if (now() > end)
+    if (leftMs < 0)
       throw new Error(
         `waited ${boundMs / 1000} s in vain until ${what}: ${looks} looks, last seen: ${shown(last)}`,
       );
     await sleep(INTERVAL_MS);
+    leftMs -= Math.min(now() - start, MAX_LOOK_MS);
   }
 }
 
 /** One call of a probe, which must end within the bound, too. */
-async function look<T>(probe: () => T | Promise<T>, leftMs: number): Promise<T> {
+async function look<T>(probe: () => T | Promise<T>, boundMs: number): Promise<T> {
   const given = probe();
   if (!(given instanceof Promise)) return given;
   const timer = new AbortController();
-  const over = sleep(Math.max(leftMs, INTERVAL_MS), undefined, { signal: timer.signal }).then(() => {
+  const over = sleep(boundMs, undefined, { signal: timer.signal }).then(() => {
     throw new Error('the probe did not end in time');
   });
   try {
