@@ -111,9 +111,13 @@ t.test(
       [free!, { sslmode: 'disable' }, /^28000 .*no encryption$/],
       [free!, { sslmode: 'allow' }, true],
       [free!, { sslmode: 'prefer' }, true],
-      [free!, { sslmode: 'prefer', ...tooOld }, /^28000 .*\(in plain text\); TLS to .*\(with TLS\)$/],
+      [free!, { sslmode: 'prefer', ...tooOld }, /^TLS_FAILED TLS to .*\(with TLS\); .*\(in plain text\)$/],
       [free!, { sslmode: 'allow', ...tooOld }, /^TLS_FAILED .*\(with TLS\); .*\(in plain text\)$/],
-      [free!.replace(':x@', ':y@'), { sslmode: 'prefer' }, /^28P01 (?!.*plain text)/],
+      [
+        free!.replace(':x@', ':y@'),
+        { sslmode: 'prefer' },
+        /^28P01 .*password.*\(with TLS\); no pg_hba.*\(in plain text\)$/,
+      ],
       [free!.replace(':x@', ':y@'), { sslmode: 'allow' }, /^28P01 .*\(with TLS\); no pg_hba/],
     ];
     for (const [url, values, expected] of rows) {
@@ -132,8 +136,50 @@ t.test(
   },
 );
 
+/** Of the message that requests TLS. */
+const LENGTH_OF_REQUEST = 8;
+
+/** ErrorResponse of PostgreSQL's protocol. */
+function refusal(code: string): Buffer {
+  const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0Mno\0\0`);
+  const head = Buffer.from([69, 0, 0, 0, 0]);
+  head.writeUInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
+}
+
+t.test('the second attempt follows any error before the login is accepted, but 57P03', async (t) => {
+  const ok = Buffer.from([82, 0, 0, 0, 8, 0, 0, 0, 0]);
+  const rows: [says: string, response: Buffer[], isRepeated: boolean][] = [
+    ['of a pooler that demands TLS', [refusal('08P01')], true],
+    ['too many clients', [refusal('53300')], true],
+    ['a wrong password', [refusal('28P01')], true],
+    ['it starts up', [refusal('57P03')], false],
+    ['no such database', [ok, refusal('3D000')], false],
+    ['a role that may not log in, in one packet', [Buffer.concat([ok, refusal('28000')])], false],
+    ['the same in many', [ok.subarray(0, 4), ok.subarray(4), refusal('28000')], false],
+  ];
+  for (const [says, response, isRepeated] of rows) {
+    const received: number[] = [];
+    const url = await fakeServer(t, (socket) => {
+      socket.setNoDelay(true).once('data', async (message) => {
+        received.push(message.length);
+        if (message.length === LENGTH_OF_REQUEST) return void socket.end('N');
+        for (const part of response) await new Promise((sent) => socket.write(part, sent));
+        socket.end();
+      });
+    });
+    const code = isRepeated
+      ? 'TLS_FAILED'
+      : response
+          .at(-1)!
+          .toString()
+          .replace(/.*C(\w{5})\0.*/s, '$1');
+    t.match(await sessionOf(`${url}?sslmode=allow`), new RegExp(`^${code} `), says);
+    t.equal(received.length, isRepeated ? 2 : 1, says);
+  }
+});
+
 t.test('after a handshake that fails only prefer sends anything in plain text', async (t) => {
-  const LENGTH_OF_REQUEST = 8;
   for (const [mode, expected] of Object.entries({
     prefer: ['TLS', 'login'],
     require: ['TLS'],

@@ -71,6 +71,11 @@ export class Connection {
     return this.#socket?.encryption ?? 'none';
   }
 
+  /** Whether the server has accepted the login; noted only for modes of TLS with a second attempt. */
+  get isAuthenticated(): boolean {
+    return this.#socket?.isAuthenticated === true;
+  }
+
   /** Whether the driver has stopped reading, since its rows are not consumed. */
   get paused(): boolean {
     return this.#socket?.isPaused === true;

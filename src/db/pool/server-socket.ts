@@ -18,6 +18,8 @@ export type Encryption = 'none' | 'handshake' | 'encrypted';
 const TLS_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const AGREED = 'S'.charCodeAt(0);
 const DECLINED = 'N'.charCodeAt(0);
+/** AuthenticationOk of PostgreSQL's protocol. */
+const AUTHENTICATION_OK = Buffer.from([82, 0, 0, 0, 8, 0, 0, 0, 0]);
 
 /**
  * A socket to a server of the database, with TLS as its URL requests. The driver (postgres 3.4.9) would wrap the socket
@@ -29,6 +31,8 @@ export class ServerSocket {
   readonly ready: Promise<net.Socket>;
   /** How far TLS has got: a handshake that fails remains one. */
   encryption: Encryption = 'none';
+  /** Whether the server has accepted the login; noted only for modes with a second attempt. */
+  isAuthenticated = false;
   readonly #raw: net.Socket;
   #secure: tls.TLSSocket | undefined;
 
@@ -40,7 +44,7 @@ export class ServerSocket {
     this.#raw = withErrorListener(
       path === undefined ? net.connect({ host: address ?? host, port, noDelay }) : net.connect(path),
     );
-    this.ready = this.#open();
+    this.ready = this.#open().then((socket) => this.#watchLogin(socket));
   }
 
   /** Bytes received from the server. */
@@ -79,6 +83,20 @@ export class ServerSocket {
     }
     this.encryption = 'encrypted';
     return this.#secure;
+  }
+
+  /** Looks for the end of the login in what the server sends, which begins after the first message of the driver. */
+  #watchLogin(socket: net.Socket): net.Socket {
+    const { mode } = this.server.tls;
+    if (mode !== 'prefer' && mode !== 'allow') return socket;
+    let received = Buffer.alloc(0);
+    const onData = (more: Buffer): void => {
+      received = Buffer.concat([received, more]);
+      if (!received.includes(AUTHENTICATION_OK)) return;
+      this.isAuthenticated = true;
+      socket.off('data', onData);
+    };
+    return socket.on('data', onData);
   }
 
   /** Requests TLS. Rejects if the server sends more than its response, as an intruder may before TLS begins. */

@@ -1,20 +1,23 @@
 import type { DatabaseServer, TlsRequest } from '../../database-url/servers.js';
 import type { Connection } from './connection.js';
 
-/** The server refuses the login (SQLSTATE invalid_authorization_specification), as pg_hba.conf does for lack of TLS or for TLS. */
+/** The server refuses a login because of who, from where and how (SQLSTATE invalid_authorization_specification). */
 const LOGIN_REFUSED = '28000';
+/** The server starts up or shuts down (SQLSTATE cannot_connect_now), whatever the encryption. */
+const NOT_NOW = '57P03';
 
 /**
- * How to attempt a server once more after a connection to it could not be opened, as libpq does: with `sslmode=prefer` in
- * plain text after TLS, with `allow` with TLS after plain text. Undefined: not at all, as always with stricter modes.
+ * How to attempt a server once more after a connection to it could not be opened, as libpq does (PQconnectPoll): with
+ * `sslmode=prefer` in plain text after TLS, with `allow` with TLS after plain text, after each error that the server
+ * sends before it accepts the login, but one. Undefined: not at all, as always with stricter modes.
  */
 export function tlsFallback(
   server: DatabaseServer,
-  { encryption }: Pick<Connection, 'encryption'>,
+  { encryption, isAuthenticated }: Pick<Connection, 'encryption' | 'isAuthenticated'>,
   error: Error & { code?: string },
 ): DatabaseServer | undefined {
   const { mode } = server.tls;
-  const isRefused = error.code === LOGIN_REFUSED;
+  const isRefused = error.name === 'PostgresError' && !isAuthenticated && error.code !== NOT_NOW;
   if (mode === 'prefer' && (encryption === 'handshake' || (encryption === 'encrypted' && isRefused)))
     return withMode(server, 'disable');
   if (mode === 'allow' && isRefused && server.path === undefined) return withMode(server, 'require');
@@ -26,11 +29,18 @@ const withMode = (server: DatabaseServer, mode: TlsRequest['mode']): DatabaseSer
   tls: { ...server.tls, mode },
 });
 
-/** The error of a second attempt, which also says why the first one failed. It has the code of the second. */
-export function errorOfBoth(first: Error, second: Error & { code?: string }, server: DatabaseServer): Error {
+/**
+ * The error of two attempts, which says why each failed. It has the code of the second one, but if that refuses the login,
+ * as pg_hba.conf does for lack of TLS: then the first one has the reason.
+ */
+export function errorOfBoth(first: Error, second: Error, { tls }: DatabaseServer): Error {
   if (first.message === second.message) return second;
   const [before, after] =
-    server.tls.mode === 'allow' ? ['in plain text', 'with TLS'] : ['with TLS', 'in plain text'];
-  const message = `${second.message} (${after}); ${first.message} (${before})`;
-  return Object.assign(new Error(message, { cause: second }), { code: second.code });
+    tls.mode === 'allow' ? ['in plain text', 'with TLS'] : ['with TLS', 'in plain text'];
+  const messages = [`${second.message} (${after})`, `${first.message} (${before})`];
+  const isFirst = codeOf(second) === LOGIN_REFUSED;
+  const message = (isFirst ? messages.reverse() : messages).join('; ');
+  return Object.assign(new Error(message, { cause: second }), { code: codeOf(isFirst ? first : second) });
 }
+
+const codeOf = (error: Error) => (error as Error & { code?: string }).code;
