@@ -20,7 +20,7 @@ export function readJson(bytes: Buffer): Json | Promise<Json> {
 
 function readShortJson(bytes: Buffer): Json {
   const text = decode(bytes);
-  const value = parse(text);
+  const value = parsed(text);
   requireExactNumbers(text);
   requireStorable(value);
   return value;
@@ -30,6 +30,10 @@ async function readLongJson(bytes: Buffer): Promise<Json> {
   const text = decode(bytes);
   requireJsonBounds(bytes);
   const value = parse(text);
+  if (value === undefined) {
+    await nextLongTask();
+    throw notJson(text);
+  }
   await requireExactNumbersInStages(text);
   await nextLongTask();
   requireStorable(value);
@@ -49,7 +53,7 @@ export function readRecords(bytes: Buffer): Json {
     marked += text.slice(done, start) + JSON.stringify(`\u0000${token}`);
     done = start + token.length;
   }
-  return parse(marked + text.slice(done));
+  return parsed(marked + text.slice(done));
 }
 
 function decode(bytes: Buffer): string {
@@ -58,19 +62,28 @@ function decode(bytes: Buffer): string {
   return bytes.toString('utf8').replace(/^\uFEFF/, '');
 }
 
-/** Parses without a stack trace, which for an invalid body would cost more than the rest of the request. */
-function parse(text: string): Json {
+function parsed(text: string): Json {
+  const value = parse(text);
+  if (value === undefined) throw notJson(text);
+  return value;
+}
+
+/** Undefined if the text is not valid JSON. Without a stack trace, which would cost more than the rest of the request. */
+function parse(text: string): Json | undefined {
   if (isTruncatedJson(text)) throw TRUNCATED;
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {
     return JSON.parse(text) as Json;
   } catch {
-    throw invalidBody(`The body is not valid JSON: see ${placeOf(text, syntaxErrorAt(text))}.`, 'json');
+    return undefined;
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
 }
+
+const notJson = (text: string) =>
+  invalidBody(`The body is not valid JSON: see ${placeOf(text, syntaxErrorAt(text))}.`, 'json');
 
 /** Throws invalidBody for a value that PostgreSQL or another reader of the record cannot hold. */
 export function requireStorable(value: Json): void {
