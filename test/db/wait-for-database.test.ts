@@ -3,7 +3,7 @@ import net from 'node:net';
 import { serversOf } from '../../src/database-url/servers.js';
 import { waitForDatabase } from '../../src/db/wait-for-database.js';
 import { createLog } from '../../src/telemetry/log.js';
-import { testPostgres } from '../faults/postgres.js';
+import { TRANSPORTS, testPostgres, type Victim } from '../faults/postgres.js';
 import { claimPort } from '../support/claimed-port.js';
 import { startProcess } from '../support/process.js';
 import { SERVER_URL, send, testDatabase } from '../support/service.js';
@@ -15,40 +15,54 @@ t.jobs = 1;
 const WAITING = { DB_START_MS: '3600000' };
 const MESSAGE = 'the start waits for the database';
 
-const victim = await testPostgres(t);
+const victims = new Map<string, Victim>();
 
-for (const workers of ['1', '2'])
-  t.test(`WORKERS=${workers}: a start before its database waits for it, and says so`, async (t) => {
-    await victim.stop();
-    const port = String(await claimPort(t));
-    const service = startProcess(t, { ...WAITING, DATABASE_URL: victim.url, PORT: port, WORKERS: workers });
-    const url = `http://127.0.0.1:${port}`;
-    const health = await until(
-      'the port is open',
-      () => send(url, 'GET', '/healthz').catch(() => undefined),
-      (response) => response !== undefined,
-    );
-    t.match(health, { status: 200, json: { status: 'alive' } });
-    t.match(await send(url, 'GET', '/readyz'), {
-      status: 503,
-      json: { status: 'database' },
-      headers: { 'retry-after': '1' },
-    });
-    for (const path of ['/users', '/api/v1/items/x', '/nowhere'])
-      t.match(await send(url, 'GET', path), {
+async function victimOf(transport: 'plain' | 'TLS'): Promise<Victim> {
+  const victim = victims.get(transport) ?? (await testPostgres(t, [], undefined, transport));
+  victims.set(transport, victim);
+  return victim;
+}
+
+for (const [workers, transport] of [
+  ['1', 'plain'],
+  ['1', TRANSPORTS.at(-1)!],
+  ['2', TRANSPORTS.at(-1)!],
+] as const)
+  t.test(
+    `WORKERS=${workers}: a start before its database (${transport}) waits for it, and says so`,
+    async (t) => {
+      const victim = await victimOf(transport);
+      await victim.stop();
+      const port = String(await claimPort(t));
+      const service = startProcess(t, { ...WAITING, DATABASE_URL: victim.url, PORT: port, WORKERS: workers });
+      const url = `http://127.0.0.1:${port}`;
+      const health = await until(
+        'the port is open',
+        () => send(url, 'GET', '/healthz').catch(() => undefined),
+        (response) => response !== undefined,
+      );
+      t.match(health, { status: 200, json: { status: 'alive' } });
+      t.match(await send(url, 'GET', '/readyz'), {
         status: 503,
-        json: { error: { message: 'The service waits for its database.' } },
-        headers: { 'retry-after': /\d/ },
+        json: { status: 'database' },
+        headers: { 'retry-after': '1' },
       });
-    await until('it is logged', () => service.stdout().includes(MESSAGE));
-    t.notMatch(service.stdout(), serversOf(victim.url).servers[0].password, 'without the password');
-    await victim.start();
-    t.equal(await service.ready(), url);
-    t.equal((await send(url, 'GET', '/readyz')).status, 200);
-    t.equal((await send(url, 'POST', '/items', { body: { name: 'Lamp' } })).status, 201);
-    service.child.kill('SIGTERM');
-    t.equal(await service.ended, 0);
-  });
+      for (const path of ['/users', '/api/v1/items/x', '/nowhere'])
+        t.match(await send(url, 'GET', path), {
+          status: 503,
+          json: { error: { message: 'The service waits for its database.' } },
+          headers: { 'retry-after': /\d/ },
+        });
+      await until('it is logged', () => service.stdout().includes(MESSAGE));
+      t.notMatch(service.stdout(), serversOf(victim.url).servers[0].password, 'without the password');
+      await victim.start();
+      t.equal(await service.ready(), url);
+      t.equal((await send(url, 'GET', '/readyz')).status, 200);
+      t.equal((await send(url, 'POST', '/items', { body: { name: 'Lamp' } })).status, 201);
+      service.child.kill('SIGTERM');
+      t.equal(await service.ended, 0);
+    },
+  );
 
 t.test('a signal ends the wait, and so does its limit', async (t) => {
   const closed = `postgres://u:p@127.0.0.1:${await claimPort(t)}/d`;

@@ -218,35 +218,6 @@ for (const transport of TRANSPORTS)
     },
   );
 
-t.test('two workers over TLS survive a frozen database, resets and SIGTERM', async (t) => {
-  const victim = victims.get(TRANSPORTS.at(-1)!)!;
-  const proxy = await testProxy(t, await victim.database());
-  const env = { DATABASE_URL: proxy.url, DB_TIMEOUT_MS: '1000', WORKERS: '2', LOG_LEVEL: 'error' };
-  const service = startProcess(t, env);
-  const url = await service.ready();
-  const refused = () =>
-    until(
-      'it is missed',
-      async () => (await send(url, 'GET', '/users?limit=1')).status,
-      (status) => status === 503,
-    );
-  await writes(url);
-  victim.freeze();
-  await refused();
-  victim.thaw();
-  await writes(url);
-  proxy.reset();
-  await refused();
-  await proxy.restore();
-  await writes(url);
-  victim.freeze();
-  await refused();
-  service.child.kill('SIGTERM');
-  t.equal(await service.ended, 0);
-  t.equal(service.stderr(), '', 'no worker ended before');
-  victim.thaw();
-});
-
 t.test('a lock that another holds: 503 in half of the time limit, and nothing was written', async (t) => {
   const service = await testService(t, { DB_TIMEOUT_MS: '4000' });
   const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });

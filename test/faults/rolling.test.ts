@@ -1,10 +1,11 @@
 import { claimPort } from '../support/claimed-port.js';
 import { type ServiceProcess, startProcess } from '../support/process.js';
-import { send, testDatabase } from '../support/service.js';
+import { send } from '../support/service.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 import { missingHaproxy, testHaproxy } from './haproxy.js';
 import { startKeepAlive } from './keep-alive.js';
+import { TRANSPORTS, testPostgres } from './postgres.js';
 
 const CLIENTS = 64;
 const ROUNDS = 2;
@@ -15,7 +16,7 @@ t.test(
   'behind haproxy both services are restarted, one after the other: no request is lost',
   { skip },
   async (t) => {
-    const databaseUrl = await testDatabase(t);
+    const { url: databaseUrl } = await testPostgres(t, [], undefined, TRANSPORTS.at(-1));
     const ports = [await claimPort(t), await claimPort(t)];
     const start = async (port: number): Promise<ServiceProcess> => {
       const service = startProcess(t, {

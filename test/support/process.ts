@@ -23,7 +23,8 @@ export const HOSTS = 'a x plinth.test';
 export const BUNDLED = process.env.PLINTH_TEST_BUNDLED;
 
 const URL_PRINTED = /https?:\/\/\S+/;
-const MAIN = BUNDLED ?? fileURLToPath(new URL('../../src/main.js', import.meta.url));
+/** The program as tsc has made it. */
+export const DIST = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 /** A service as it is run: a process of its own. */
 export interface ServiceProcess {
@@ -37,8 +38,12 @@ export interface ServiceProcess {
 }
 
 /** Runs the service, without limits of time but those in `env`; killed when the test ends. */
-export function startProcess(t: Test, env: Record<string, string>): ServiceProcess {
-  return startNode(t, [MAIN], { ...NO_TIME_LIMITS, PORT: '0', ALLOWED_HOSTS: HOSTS, ...env });
+export function startProcess(
+  t: Test,
+  env: Record<string, string>,
+  program = BUNDLED ?? DIST,
+): ServiceProcess {
+  return startNode(t, [program], { ...NO_TIME_LIMITS, PORT: '0', ALLOWED_HOSTS: HOSTS, ...env });
 }
 
 /** Runs node in a folder, or this one, with `input` on the standard input; killed when the test ends. */
