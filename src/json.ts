@@ -21,7 +21,11 @@ export function member(target: JsonObject, key: string): Json | undefined {
 
 /** A deep copy. */
 export function clone(value: Json): Json {
-  if (Array.isArray(value)) return value.map(clone);
+  if (Array.isArray(value)) {
+    const copy = value.slice();
+    for (let at = 0; at < copy.length; at++) if (typeof copy[at] === 'object') copy[at] = clone(copy[at]!);
+    return copy;
+  }
   if (!isObject(value)) return value;
   const copy = { ...value };
   for (const key of Object.keys(value)) {

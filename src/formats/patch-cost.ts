@@ -1,8 +1,8 @@
 import { unprocessablePatch } from '../errors/patch-errors.js';
 import { isObject, type Json } from '../json.js';
 
-/** Maximum characters of JSON that the copies of one patch add up to, and their objects, arrays and members. */
-const MAX_COPIED = 4 * 1024 * 1024;
+/** Maximum characters of JSON, at least, that the copies of one patch add up to, and their objects, arrays and members. */
+const MAX_COPIED = 2 * 1024 * 1024;
 const MAX_COPIED_MEMBERS = 50_000;
 /**
  * Maximum array elements that the insertions and removals of one patch shift: 1,000 at the front of an array of 50,000, or
@@ -20,10 +20,9 @@ export class PatchCost {
   #compared = 0;
 
   copy(value: Json, index: number): void {
-    this.#copied += JSON.stringify(value).length;
+    this.#add(value);
     if (this.#copied > MAX_COPIED)
       throw unprocessablePatch(`The patch copies more than ${MAX_COPIED} characters of JSON.`, index);
-    this.#members += sizeOf(value);
     if (this.#members > MAX_COPIED_MEMBERS)
       throw unprocessablePatch(`The patch copies more than ${MAX_COPIED_MEMBERS} members.`, index);
   }
@@ -40,13 +39,21 @@ export class PatchCost {
     if (this.#compared > MAX_COMPARED)
       throw unprocessablePatch(`The patch compares more than ${MAX_COMPARED} members.`, index);
   }
-}
 
-/** The objects, arrays and members of objects in a value. */
-function sizeOf(value: Json): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  const values = Object.values(value);
-  let size = 1 + (isObject(value) ? values.length : 0);
-  for (const each of values) size += sizeOf(each);
-  return size;
+  /** Adds a value without making its text, which would take longer than the copy. */
+  #add(value: Json): void {
+    // With the comma.
+    this.#copied += typeof value === 'string' ? value.length + 3 : 2;
+    if (typeof value !== 'object' || value === null) return;
+    this.#members++;
+    if (Array.isArray(value)) {
+      for (const each of value) this.#add(each);
+      return;
+    }
+    for (const name of Object.keys(value)) {
+      this.#members++;
+      this.#copied += name.length + 3;
+      this.#add(value[name]!);
+    }
+  }
 }

@@ -17,11 +17,12 @@ function decimalOf(value: number): Decimal {
 
 /** Digits that a number of JavaScript holds exactly. */
 const EXACT_DIGITS = 15;
+const MAX_UNITS = 10 ** EXACT_DIGITS;
 /** Digits whose division is one unit of work. */
 const DIGITS = 16;
 
 /** Whether a number is a multiple of another, in decimal. */
-export function isMultiple(value: number, of: number): boolean {
+function isMultiple(value: number, of: number): boolean {
   const [a, b] = [decimalOf(value), decimalOf(of)];
   const exponent = Math.min(a.exponent, b.exponent);
   const [dividend, divisor] = [a, b].map(
@@ -33,10 +34,29 @@ export function isMultiple(value: number, of: number): boolean {
   return BigInt(dividend) % BigInt(divisor) === 0n;
 }
 
+/** Powers of ten that a number of JavaScript holds exactly. */
+const MAX_POWER = 22;
+
+/**
+ * The check whether a number is a multiple of another, in decimal. A number that has no more decimals than the other, and up
+ * to fifteen digits, is the closest one to a whole number of the other's last decimals: it needs no texts.
+ */
+export function multipleOf(of: number): (value: number) => boolean {
+  const { digits, exponent } = decimalOf(of);
+  const [divisor, power] = [Number(digits), -exponent];
+  if (digits.length > EXACT_DIGITS || power < 0 || power > MAX_POWER) return (value) => isMultiple(value, of);
+  const factor = Number(`1e${power}`);
+  return (value) => {
+    const units = Math.round(value * factor);
+    if (Math.abs(units) >= MAX_UNITS) return isMultiple(value, of);
+    return units / factor === value && units % divisor === 0;
+  };
+}
+
 /** `multipleOf` in decimal: the validator's own divides binary fractions, of which 19.99 is no multiple of 0.01. */
 export const MULTIPLE_OF: FuncKeywordDefinition = {
   keyword: 'multipleOf',
   type: 'number',
   schemaType: 'number',
-  compile: (of: number) => (value: number) => isMultiple(value, of),
+  compile: multipleOf,
 };

@@ -77,6 +77,9 @@ function creatorsIn(file: ts.SourceFile): (callee: ts.Expression) => string | un
   return (callee) => {
     if (ts.isIdentifier(callee)) return functions.get(callee.text);
     if (!ts.isPropertyAccessExpression(callee) || !ts.isIdentifier(callee.expression)) return undefined;
+    const creator = functions.get(callee.expression.text);
+    // Of a class, as Readable.from.
+    if (creator !== undefined && callee.name.text === 'from') return creator;
     const module = modules.get(callee.expression.text);
     return module !== undefined && CREATORS[module]?.test(callee.name.text) ? callee.name.text : undefined;
   };

@@ -10,6 +10,7 @@ const SRC = fileURLToPath(new URL('../../../src/', import.meta.url));
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'cli/collections.ts: createInterface': 'cli/next-line.ts',
   'cli/users.ts: createInterface': 'cli/next-line.ts',
+  'pipeline/run-handler.ts: Readable': 'a body in memory, which nothing ends by an error',
   'pipeline/server.ts: createServer': 'process/listen.ts',
   'transfer/input.ts: createReadStream':
     '`for await` and `pipeline` listen from the moment on in which the stream is created',
@@ -74,8 +75,22 @@ t.test('the scan is about each emitter, however a file names and passes it', asy
     ),
     [true, true],
   );
+  t.same(heard("import { Readable } from 'node:stream';\nReadable.from([]);"), [false]);
   t.same(heard("import { PassThrough } from 'node:stream';\nnew PassThrough();"), [false]);
   t.same(heard("import { createInterface } from 'node:readline/promises';\ncreateInterface({});"), [false]);
+});
+
+t.test('the pipes of a child have listeners as well', async (t) => {
+  const piping = sources.filter(([, text]) => /stdio: [^\n]*'pipe'/.test(text));
+  t.same(
+    piping.map(([name]) => name),
+    ['db/embedded/cluster.ts'],
+  );
+  for (const [name, text] of piping) {
+    const pipes = /stdio: \[(.*?)\]/.exec(text)![1]!.split(', ');
+    for (const [at, pipe] of ['stdin', 'stdout', 'stderr'].entries())
+      if (pipes[at] === "'pipe'") t.match(text, `.${pipe}?.on('error'`, `${name}: ${pipe}`);
+  }
 });
 
 t.test('the driver creates no socket of its own', async (t) => {
