@@ -98,6 +98,7 @@ t.test('a JSON syntax error has its position; an empty body is called empty', as
     ['nope', /line 1, column 1/],
     ['{"name": "a\tb"}', /line 1, column 10/],
     ['{"price": 01}', /line 1, column 12/],
+    [`{"a": [${'[1],\n'.repeat(50_000)}[1], x]}`, /line 50001, column 6/],
   ] as const) {
     const { status, json } = await send('POST', '/items', { body: raw, headers: type });
     t.equal(status, 400, raw);
