@@ -1,23 +1,59 @@
-import type { ValidateFunction } from 'ajv/dist/2020.js';
+import { createHash } from 'node:crypto';
+import type { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import QuickLRU from 'quick-lru';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import { createAjv } from '../validation/ajv.js';
 
 /** Levels of a schema that an example has. */
 const MAX_DEPTH = 6;
 
+/** Whether the examples of schemas are valid, by the texts that decide it. Documents of other callers have the same schemas. */
+const validity = new QuickLRU<string, boolean>({ maxSize: 2000 });
+
 /** The document with an example of each schema for which a valid one is found. */
 export function withExamples(document: JsonObject): JsonObject {
   const components = document.components as JsonObject & { schemas: Record<string, JsonObject> };
-  // Copies of declared schemas have their defaults also where no validator applies them.
-  const ajv = createAjv({ formats: formats.default, isStrict: false });
-  ajv.addSchema({ $id: 'document', components: components as never }, 'document');
+  const check = checkOf(components);
+  const texts = Object.entries(components.schemas).map(([name, schema]) => [name, JSON.stringify(schema)]);
+  const used = usedBy(new Map(texts as [string, string][]));
   const schemas = Object.entries(components.schemas).map(([name, schema]): [string, JsonObject] => {
     const example = exampleOf(schema, document, 0);
-    const check = ajv.getSchema(`document#/components/schemas/${name}`) as ValidateFunction | undefined;
-    return [name, check?.(structuredClone(example)) ? { ...schema, examples: [example] } : schema];
+    const key = createHash('sha256').update(used(name)).digest('base64');
+    const isValid = validity.get(key) ?? check(name, example);
+    validity.set(key, isValid);
+    return [name, isValid ? { ...schema, examples: [example] } : schema];
   });
   return { ...document, components: { ...components, schemas: Object.fromEntries(schemas) } };
+}
+
+/** Checks a value by a schema of a document. */
+function checkOf(components: JsonObject): (name: string, value: Json) => boolean {
+  let made: Ajv2020 | undefined;
+  return (name, value) => {
+    // Copies of declared schemas have their defaults also where no validator applies them.
+    made ??= createAjv({ formats: formats.default, isStrict: false, allErrors: false }).addSchema(
+      { $id: 'document', components: components as never },
+      'document',
+    );
+    const validate = made.getSchema(`document#/components/schemas/${name}`);
+    return validate?.(structuredClone(value)) === true;
+  };
+}
+
+/** The texts of a schema and of all that it refers to. */
+function usedBy(texts: ReadonlyMap<string, string>): (name: string) => string {
+  const named = new Map<string, string[]>();
+  for (const [name, text] of texts)
+    named.set(
+      name,
+      [...text.matchAll(/"#\/components\/schemas\/([^"/]+)/g)].map(([, other]) => other!),
+    );
+  return (name) => {
+    const used = new Set([name]);
+    for (const each of used) for (const other of named.get(each) ?? []) used.add(other);
+    return [...used].map((each) => `${each} ${texts.get(each)}\n`).join('');
+  };
 }
 
 const FORMATS: Readonly<Record<string, string>> = {
