@@ -9,7 +9,7 @@ import { testService } from '../support/service.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
 
-const ROWS = times(100_000, 1_000_000);
+const ROWS = times(100_000, 300_000, 1_000_000);
 
 const DECLARATION = {
   'books.json': {

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import QuickLRU from 'quick-lru';
 import type { App } from '../../src/app.js';
 import { CATALOGUE } from '../../src/errors/catalogue.js';
 import type { JsonObject } from '../../src/json.js';
@@ -130,7 +131,8 @@ export class Contract {
 }
 
 const byService = new WeakMap<App, Map<Version, Contract>>();
-const contracts = new Map<string, Contract>();
+/** Of the services of the last files: a contract has megabytes, and a worker meets some hundred of them. */
+const contracts = new QuickLRU<string, Contract>({ maxSize: 8 });
 
 /** What decides what the document of a service says. */
 function keyOf({ documents: { settings }, routes }: App): string {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { readConfig } from '../../src/config/config.js';
 import { Visitor } from '../issuer/visitor.js';
 import { claimPort } from './claimed-port.js';
-import { dataFolder, startProgram } from './process.js';
+import { BUNDLED, dataFolder, startProgram } from './process.js';
 import type { Test } from './test.js';
 import { until } from './until.js';
 
@@ -186,7 +186,8 @@ function layOut(folder: string, { copied = [], files = {}, strict = false }: Pag
   if (strict) writeFileSync(join(folder, '.curlrc'), 'fail-with-body\nsilent\n');
   const bin = join(folder, '.bin');
   mkdirSync(bin);
-  const script = `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, 'dist/src/cli/plinth.js')}' "$@"\n`;
+  const program = BUNDLED ?? join(ROOT, 'dist/src/cli/plinth.js');
+  const script = `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`;
   writeFileSync(join(bin, 'plinth'), script, { mode: 0o755 });
   return bin;
 }

@@ -2,10 +2,10 @@ import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'n
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ENGINE } from './citus.js';
+import { fastFolder } from './fast-folder.js';
 import { COLLECTIONS } from './names.js';
 import type { Test } from './test.js';
 import { NO_TIME_LIMITS } from './time-limits.js';
@@ -122,7 +122,7 @@ function killGroup({ pid }: ChildProcess): void {
 
 /** A folder for a cluster, its real path. When the test ends, a server that is left in it, or in its `data`, is ended. */
 export async function dataFolder(t: Test): Promise<string> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'plinth-data-')));
+  const folder = await realpath(await mkdtemp(join(fastFolder(), 'plinth-data-')));
   await chmod(folder, 0o755);
   t.teardown(async () => {
     for (const dataDir of [folder, join(folder, 'data')]) {

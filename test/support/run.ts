@@ -21,7 +21,7 @@ import { THOROUGH } from './thorough.js';
  * and a file, the set of `npm test`. Files are named by their source, `test/api/preconditions.test.ts`. A few workers
  * take the files in a random order; each worker has a PostgreSQL of its own.
  */
-const { files, tapOptions, seed, jobs, isWhole, isThorough, withRenamed } = readArguments(
+const { files, tapOptions, seed, jobs, isWhole, thoroughness, withRenamed } = readArguments(
   process.argv.slice(2),
 );
 if (CITUS_URL === '' && process.argv.includes('citus')) {
@@ -42,6 +42,7 @@ const control = await openControl({
   finished: (file) => {
     progress.finished(file);
     queue.finished(file);
+    servers.release(file.server);
   },
   database: (server, template) => servers.database(server, template),
 });
@@ -52,7 +53,7 @@ try {
     ...Object.fromEntries(urls),
     [CONTROL]: control.url,
     PLINTH_SEED: String(seed),
-    ...(isThorough ? { [THOROUGH]: '1' } : {}),
+    ...(thoroughness === undefined ? {} : { [THOROUGH]: thoroughness }),
     ...(bundled === undefined ? {} : { PLINTH_TEST_BUNDLED: bundled }),
     PLINTH_TEST_TEMPLATE: TEMPLATE,
     PLINTH_TEST_TEMPLATE_UNDECLARED: TEMPLATE_UNDECLARED,

@@ -6,7 +6,7 @@ import { Contract, type Received } from './contract.js';
 import './hash-cost.js';
 import { COLLECTIONS, TEMPLATE } from './names.js';
 import { HOSTS } from './process.js';
-import { emptyAll, noteTables } from './reset.js';
+import { Reset } from './reset.js';
 import { ofRunner } from './runner/control.js';
 import { watchSecrets } from './secrets.js';
 import { raw, type SendOptions, type ServiceResponse, send } from './send.js';
@@ -76,11 +76,14 @@ class Running {
   isStopped = false;
   onLine: (line: string) => void = () => undefined;
   app!: App;
+  readonly reset: Reset;
 
   constructor(
     readonly config: Config,
     readonly databaseUrl: string,
-  ) {}
+  ) {
+    this.reset = new Reset(databaseUrl);
+  }
 
   async start(options: AppOptions): Promise<void> {
     // With credentials at its most talkative: no line may contain one.
@@ -90,6 +93,7 @@ class Running {
 
   async stop(): Promise<void> {
     this.isStopped = true;
+    await this.reset.end();
     await this.app.stop();
   }
 }
@@ -114,7 +118,7 @@ export async function testService(
   const key = JSON.stringify(env);
   const found = await emptied(idle.get(key)?.pop());
   const running = found ?? (await openService(t, env, overrides, options));
-  if (!found) await noteTables(running.databaseUrl);
+  if (!found) await running.reset.note();
   stopIdleAfterFile();
   // The test of the file itself ends when all others have ended.
   t.teardown(() => (t === current ? running.stop() : release(key, running)));
@@ -135,7 +139,7 @@ export async function freshService(
 
 /** An idle service without the data of the last test; undefined if there is none, or a test has changed its tables. */
 async function emptied(running: Running | undefined): Promise<Running | undefined> {
-  if (running === undefined || (await emptyAll(running.databaseUrl))) return running;
+  if (running === undefined || (await running.reset.empty())) return running;
   await running.stop();
   return undefined;
 }

@@ -1,7 +1,18 @@
-/** The setting with which the runner asks for thorough tests: in all sets but the default one. */
+/** The setting with which the runner asks for more repetitions: `many` in all sets but the default one, `most` in those by hand. */
 export const THOROUGH = 'PLINTH_TEST_THOROUGH';
 
-export const isThorough = process.env[THOROUGH] !== undefined;
+export type Thoroughness = 'many' | 'most';
 
-/** A number of repetitions, records or settings: `few` in `npm test`, `many` in thorough tests. */
-export const times = (few: number, many: number): number => (isThorough ? many : few);
+const asked = process.env[THOROUGH] as Thoroughness | undefined;
+
+export const isThorough = asked !== undefined;
+
+/** Whether tests that otherwise draw some of their cases have all. */
+export const hasAllCases = asked === 'most';
+
+/**
+ * A number of repetitions, records or settings: `few` in `npm test`, `many` in continuous integration, and `most` in the sets
+ * `soak` and `thorough`.
+ */
+export const times = (few: number, many: number, most = many): number =>
+  asked === 'most' ? most : asked === 'many' ? many : few;

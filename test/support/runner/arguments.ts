@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { CITUS_URL } from '../citus.js';
-import { filesOf, isSet, isWholeSet, namedFile, type TestFile, TIMEOUT_MS } from './files.js';
+import type { Thoroughness } from '../thorough.js';
+import { filesOf, isByHand, isSet, isWholeSet, namedFile, type TestFile } from './files.js';
 import { shuffled } from './random.js';
 
 export interface Run {
@@ -12,8 +13,8 @@ export interface Run {
   readonly jobs: number | undefined;
   /** Whether the default set is part of it, of which the gaps in the contract are counted. */
   readonly isWhole: boolean;
-  /** Whether a set besides the default one is named: its tests repeat more. */
-  readonly isThorough: boolean;
+  /** How often tests repeat; undefined in the default set. */
+  readonly thoroughness: Thoroughness | undefined;
   /** Whether tests with other names for the collections may run. */
   readonly withRenamed: boolean;
 }
@@ -45,13 +46,12 @@ export function readArguments(args: readonly string[]): Run {
     seed,
     jobs: numberOf('jobs'),
     isWhole: paths.length === 0 && wanted.some(isWholeSet),
-    isThorough: sets.length > 0,
+    thoroughness: sets.some(isByHand) ? 'most' : sets.length > 0 ? 'many' : undefined,
     withRenamed,
   };
 }
 
 /** The files that may take longest begin, so that no worker waits for one at the end. */
 function longFirst(files: readonly TestFile[]): TestFile[] {
-  const isLong = ({ timeoutMs }: TestFile) => timeoutMs > TIMEOUT_MS;
-  return [...files.filter(isLong), ...files.filter((file) => !isLong(file))];
+  return [...files.filter(({ isLong }) => isLong), ...files.filter(({ isLong }) => !isLong)];
 }

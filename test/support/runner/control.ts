@@ -15,7 +15,11 @@ export const CONTROL = 'PLINTH_TEST_CONTROL';
 /** The end of a file. */
 export interface Finished {
   readonly name: string;
+  /** The worker that ran it, and its PostgreSQL. */
+  readonly server: number;
   readonly ms: number;
+  /** CPU time of the worker, and of the processes that have ended. */
+  readonly cpuMs: number;
   /** Its failed assertions; empty: it has passed. */
   readonly failures: readonly string[];
   readonly needs: string | undefined;

@@ -18,6 +18,8 @@ export interface TestFile {
   readonly needs: string | undefined;
   /** 0, or how often the file has run before. */
   readonly turn: number;
+  /** Whether it is among those that take longest. */
+  readonly isLong: boolean;
   readonly timeoutMs: number;
 }
 
@@ -55,7 +57,14 @@ const REPEATING = ['api/linearizability', 'events/crash', 'issuer/crash'];
 const SOAKED = ['api/concurrent-creates', ...REPEATING];
 /** The files that repeat more, or with more records, in thorough tests (thorough.ts). */
 const THOROUGH = 'thorough';
-const THOROUGH_FILES = [...REPEATING, 'api/openapi', 'collection/query-plans'];
+const THOROUGH_FILES = [
+  ...REPEATING,
+  'api/memory-queries',
+  'api/openapi',
+  'collection/query-plans',
+  'declarations/generated',
+  'schema/plan-property',
+];
 
 /** All that runs on one machine: the default set, and the sets that it leaves out. */
 const ALL = 'all';
@@ -65,10 +74,13 @@ const isSoaked = (name: string) => SOAKED.includes(name) || name.startsWith('fau
 /** Whether a set has the default one, so that all errors and operations occur in it. */
 export const isWholeSet = (set: string | undefined): boolean => set === undefined || set === ALL;
 
+/** Whether people start a set, who may wait for it. */
+export const isByHand = (set: string): boolean => set === SOAK || set === THOROUGH;
+
 export const isSet = (word: string): boolean =>
   [ALL, OTHER_NAMES, SOAK, THOROUGH].includes(word) || Object.hasOwn(SETS, word);
 
-/** Files that change their process as a whole, and how. */
+/** Files that change their process as a whole, and how, or that load much. */
 const OWN_PROCESS: Readonly<Record<string, string>> = {
   'db/embedded/embedded': 'changes the locale of the process',
   ...Object.fromEntries(
@@ -83,16 +95,29 @@ const OWN_PROCESS: Readonly<Record<string, string>> = {
       'uuid',
     ].map((name) => [name, 'moves the clock, and ids of a process never go back']),
   ),
+  'api/openapi': 'loads a compiler and a linter, whose 200 MB a worker would have from then on',
   'telemetry/tracing': 'installs an OpenTelemetry SDK',
   'transport/node-internals': 'replaces parts of Node',
 };
 
-export const TIMEOUT_MS = 240_000;
-const LONG_TIMEOUT_MS: Readonly<Record<string, number>> = {
-  faults: 590_000,
-  'postgres-clusters': 590_000,
-  citus: 590_000,
-};
+/** No file takes as long on any machine: the limit ends one that hangs. */
+const TIMEOUT_MS = 1_200_000;
+
+/** The folders and files that take longest. */
+const LONG = [
+  'faults',
+  'postgres-clusters',
+  'citus',
+  'api/memory-queries',
+  'api/openapi',
+  'collection/query-plans',
+  'db/embedded/backup',
+  'declarations/generated',
+  'docs-page/docs-page',
+  'system/docs',
+  'system/readme',
+  'system/typed-clients',
+];
 
 /** The files of a set; of the default one if it is undefined. */
 export function filesOf(set: string | undefined): TestFile[] {
@@ -138,6 +163,7 @@ function testFile(name: string, isRenamed: boolean): TestFile {
     turn: 0,
     needs: folder === 'postgres-clusters' || folder === 'citus' ? 'clusters' : undefined,
     needsProcess: Object.hasOwn(OWN_PROCESS, name),
-    timeoutMs: LONG_TIMEOUT_MS[folder!] ?? TIMEOUT_MS,
+    isLong: LONG.some(isBelow(name)),
+    timeoutMs: TIMEOUT_MS,
   };
 }

@@ -18,14 +18,17 @@ export class Progress {
   finished(file: Finished): void {
     this.#files.push(file);
     const mark = file.failures.length === 0 ? 'passed' : 'FAILED';
-    this.#print(`${this.#files.length}/${this.total} ${mark} ${file.name} ${seconds(file.ms)}`);
+    this.#print(
+      `${this.#files.length}/${this.total} ${mark} ${file.name} ${seconds(file.ms)} (CPU ${seconds(file.cpuMs)})`,
+    );
     for (const failure of file.failures) process.stderr.write(`${failure}\n`);
   }
 
   end(): void {
     const slowest = [...this.#files].sort((a, b) => b.ms - a.ms).slice(0, SLOWEST);
     if (this.#files.length > 1)
-      for (const { name, ms } of slowest) this.#print(`slowest: ${seconds(ms)} ${name}`);
+      for (const { name, ms, cpuMs } of slowest)
+        this.#print(`slowest: ${seconds(ms)} (CPU ${seconds(cpuMs)}) ${name}`);
     for (const { name } of this.#files.filter(({ failures }) => failures.length > 0))
       this.#print(`failed: ${name}`);
     this.#print(`${this.#files.length} files in ${seconds(this.#elapsedMs())}, --seed=${this.seed}`);

@@ -8,10 +8,8 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  statfsSync,
   statSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { type Embedded, startEmbedded } from '../../../src/db/embedded/embedded.js';
@@ -19,6 +17,7 @@ import { migrate } from '../../../src/db/migrate.js';
 import { readDeclarations } from '../../../src/declarations/read-declarations.js';
 import { migrateCollections } from '../../../src/schema/migrate-collections.js';
 import { CITUS_URL, closeOnNodes, createCluster, databaseAt, dropOnNodes } from '../citus.js';
+import { fastFolder } from '../fast-folder.js';
 import { migrateRenamed } from '../renamed.js';
 import { addReset } from '../reset.js';
 import { ROOT } from './files.js';
@@ -35,6 +34,8 @@ export interface Servers {
   readonly urls: readonly string[];
   /** The name of a new database of a server: a copy of a template, or an empty one. */
   database(server: number, template: string): Promise<string>;
+  /** Drops the databases that a server has given, beside the next file. */
+  release(server: number): void;
   stop(): Promise<void>;
 }
 
@@ -47,7 +48,6 @@ const SETTINGS = [
   'autovacuum=off',
   'jit=off',
 ];
-const MIN_MEMORY_BYTES = 8 * 1024 ** 3;
 
 /**
  * Starts servers with a migrated template. Each worker has a server of its own: an event becomes final when the oldest
@@ -133,10 +133,15 @@ async function makeTemplates(url: string, withRenamed: boolean): Promise<void> {
 /** Databases that are made ahead for each template. */
 const READY = 2;
 
-/** Makes databases ahead. None is dropped: the folder of the servers is removed when the run ends. */
+/**
+ * Makes databases ahead, and drops those of a file that has ended: one has 10 MB, and a run makes more than a thousand. What
+ * still has a session stays, since an error of that session would be one of another file.
+ */
 function poolOf(servers: readonly Embedded[], remove: () => void): Servers {
   const admins = servers.map(({ url }) => postgres(url, { max: 1, onnotice: () => undefined }));
+  const droppers = servers.map(({ url }) => postgres(url, { max: 1, onnotice: () => undefined }));
   const ready = new Map<string, Promise<string>[]>();
+  const given = servers.map((): Promise<string>[] => []);
   let made = 0;
   const make = async (server: number, template: string): Promise<string> => {
     const name = `test_${++made}`;
@@ -151,12 +156,17 @@ function poolOf(servers: readonly Embedded[], remove: () => void): Servers {
       const names = ready.get(key) ?? [make(server, template)];
       ready.set(key, names);
       const name = names.shift()!;
+      given[server]!.push(name);
       while (names.length < (template === EMPTY ? 1 : READY)) names.push(make(server, template));
       return name;
     },
+    release: (server) => {
+      for (const made of given[server]!.splice(0))
+        made.then((name) => droppers[server]!.unsafe(`drop database ${name}`)).catch(() => undefined);
+    },
     stop: async () => {
       await Promise.allSettled([...ready.values()].flat());
-      await Promise.all(admins.map((sql) => sql.end()));
+      await Promise.all([...admins, ...droppers].map((sql) => sql.end()));
       await Promise.all(servers.map((server) => server.stop()));
       remove();
     },
@@ -172,14 +182,7 @@ async function citusServer(): Promise<Servers> {
   return {
     urls: [databaseAt(CITUS_URL, 'postgres')],
     database: () => Promise.reject(new Error('test files create their databases on all nodes')),
+    release: () => undefined,
     stop: () => dropOnNodes(CITUS_URL, TEMPLATE),
   };
-}
-
-/** Memory if there is enough of it: each database has some hundred files. */
-function fastFolder(): string {
-  const memory = '/dev/shm';
-  if (process.env.TMPDIR !== undefined || !existsSync(memory)) return tmpdir();
-  const { bavail, bsize } = statfsSync(memory);
-  return bavail * bsize > MIN_MEMORY_BYTES ? memory : tmpdir();
 }

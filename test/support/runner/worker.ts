@@ -7,6 +7,7 @@ import { isClockReal, stopwatch } from '../pause.js';
 import { COPY } from '../renamed.js';
 import * as tests from '../test.js';
 import { ofRunner } from './control.js';
+import { cpuMs } from './cost.js';
 import { collectFailures } from './failures.js';
 import { ROOT, type TestFile } from './files.js';
 import { failByUncaughtErrors } from './uncaught.js';
@@ -26,8 +27,17 @@ export async function runFiles(server: number): Promise<void> {
       const file = await ofRunner<TestFile | null>('/next');
       if (file === null) break;
       const elapsedMs = stopwatch();
+      const cpuBeforeMs = cpuMs();
       const failures = await (file.needsProcess ? runApart(t, file) : runHere(t, file));
-      await ofRunner('/finished', { name: file.name, ms: elapsedMs(), failures, needs: file.needs });
+      const { name, needs } = file;
+      await ofRunner('/finished', {
+        name,
+        server,
+        ms: elapsedMs(),
+        cpuMs: cpuMs() - cpuBeforeMs,
+        failures,
+        needs,
+      });
     }
   });
   // Its timer does not keep the process.
@@ -47,7 +57,8 @@ function endAnyway(): void {
 async function runApart(t: Test, file: TestFile): Promise<readonly string[]> {
   const noLoaders = join(ROOT, 'test/support/no-loaders.cjs');
   const entry = join(ROOT, 'dist/test/support/runner/one-file.js');
-  const args = ['--enable-source-maps', '--require', noLoaders, entry, JSON.stringify(file)];
+  const options = ['--max-semi-space-size=64', '--enable-source-maps', '--require', noLoaders];
+  const args = [...options, entry, JSON.stringify(file)];
   const running = t.spawn(process.execPath, args, { name: file.name, timeout: file.timeoutMs });
   const failures = collectFailures(running.subtest!);
   return outcome(await running, failures);
