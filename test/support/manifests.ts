@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
 import { parse } from 'yaml';
+import { typeFaults } from './type-faults.js';
 
 const FOLDER = fileURLToPath(new URL('../../../deploy/kubernetes/', import.meta.url));
 const require = createRequire(import.meta.url);
@@ -45,16 +45,5 @@ export function unknownMembers(manifests: readonly Manifest[], folder: string): 
   );
   const file = join(folder, 'manifests.ts');
   writeFileSync(file, lines.join('\n'));
-  const program = ts.createProgram([file], {
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    types: [],
-    lib: ['lib.es2022.d.ts'],
-    module: ts.ModuleKind.NodeNext,
-    moduleResolution: ts.ModuleResolutionKind.NodeNext,
-  });
-  return ts
-    .getPreEmitDiagnostics(program)
-    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+  return typeFaults([file], '--noEmit --lib es2022 --module nodenext');
 }

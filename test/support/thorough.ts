@@ -3,16 +3,16 @@ export const THOROUGH = 'PLINTH_TEST_THOROUGH';
 
 export type Thoroughness = 'many' | 'most';
 
-const asked = process.env[THOROUGH] as Thoroughness | undefined;
+const requested = process.env[THOROUGH] as Thoroughness | undefined;
 
-export const isThorough = asked !== undefined;
+export const isThorough = requested !== undefined;
 
 /** Whether tests that otherwise draw some of their cases have all. */
-export const hasAllCases = asked === 'most';
+export const hasAllCases = requested === 'most';
 
 /**
  * A number of repetitions, records or settings: `few` in `npm test`, `many` in continuous integration, and `most` in the sets
  * `soak` and `thorough`.
  */
 export const times = (few: number, many: number, most = many): number =>
-  asked === 'most' ? most : asked === 'many' ? many : few;
+  requested === 'most' ? most : requested === 'many' ? many : few;
