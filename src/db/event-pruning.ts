@@ -22,7 +22,17 @@ const WAITING_FACTOR = 2;
  * Lets the oldest events expire until their age, number and bytes are within the limits. Events that enabled webhooks have
  * still to receive are retained up to twice the bytes; beyond that the oldest are dropped and counted per webhook.
  */
-export async function pruneEvents(db: Db, limits: EventLimits): Promise<void> {
+export function pruneEvents(db: Db, limits: EventLimits): Promise<void> {
+  const former = running.get(db)?.catch(() => undefined);
+  const run = former ? former.then(() => pruneOnce(db, limits)) : pruneOnce(db, limits);
+  running.set(db, run);
+  return run;
+}
+
+/** The last run of each pool. A statement skips the floor while another one holds it, so that two runs would get in their way. */
+const running = new WeakMap<Db, Promise<void>>();
+
+async function pruneOnce(db: Db, limits: EventLimits): Promise<void> {
   const { eventsRetentionSeconds, eventsMax, eventsMaxBytes, horizon, onDropped } = limits;
   const final = horizon?.() ?? Number.MAX_SAFE_INTEGER;
   const blockBytes = Math.max(1, Math.floor(eventsMaxBytes / BLOCKS));
