@@ -36,13 +36,13 @@ returning true;
 
 -- name: passwords_of ($1 emails, as a JSON array)
 select email, user_id, hash, passwords.version
-from users
+from plinth_users as users
 join passwords on user_id = users.id
 where email = any (array(select json_array_elements_text($1::text::json)));
 
 -- name: password_of ($1 user id)
 select email, hash, passwords.version
-from users
+from plinth_users as users
 left join passwords on user_id = users.id
 where users.id = $1;
 
@@ -97,7 +97,7 @@ where hash = any (array(select decode(value, 'base64') from json_array_elements_
 union all
 select users.id::text, null, null, null,
   encode(sha256(convert_to(email || chr(10) || passwords.hash, 'UTF8')), 'base64')
-from users
+from plinth_users as users
 left join passwords on user_id = users.id
 where users.id = any (array(select value::uuid from json_array_elements_text($2::text::json)));
 
@@ -108,4 +108,4 @@ from :table
 where id = any (array(select value::uuid from json_array_elements_text($2::text::json)));
 
 -- name: user_of_email ($1 email)
-select id::text from users where email = $1;
+select id::text from plinth_users as users where email = $1;

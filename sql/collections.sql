@@ -1,6 +1,6 @@
 -- What the database has of the collections' tables, and the declarations that were applied, as one JSON text.
 
--- name: catalog ($1 names of tables, as a JSON array)
+-- name: catalog ($1 names of tables, as a JSON array, $2 their schema)
 select json_build_object(
   'tables', (
     select coalesce(json_agg(json_build_object(
@@ -42,7 +42,7 @@ select json_build_object(
       )
     )), '[]')
     from pg_class as class
-    where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
+    where relnamespace = (select oid from pg_namespace where nspname = $2) and relkind in ('r', 'p')
       and relname in (select json_array_elements_text($1::text::json) union select name from collections)
   ),
   -- What else has a name of interest.
@@ -51,13 +51,13 @@ select json_build_object(
     from (
       select relname as name,
         case when relkind in ('i', 'I') then 'index' when relkind = 'S' then 'sequence' when relkind in ('v', 'm') then 'view' else 'relation' end as kind,
-        (select indrelid::regclass::text from pg_index where indexrelid = class.oid) as of
+        (select owner.relname from pg_index join pg_class as owner on owner.oid = indrelid where indexrelid = class.oid) as of
       from pg_class as class
-      where relnamespace = current_schema()::regnamespace and relkind not in ('r', 'p')
+      where relnamespace = (select oid from pg_namespace where nspname = $2) and relkind not in ('r', 'p')
       union all
       select typname, 'type', null
       from pg_type
-      where typnamespace = current_schema()::regnamespace and typrelid = 0 and typcategory <> 'A'
+      where typnamespace = (select oid from pg_namespace where nspname = $2) and typrelid = 0 and typcategory <> 'A'
     ) as others
     where name in (select json_array_elements_text($1::text::json))
   ),
@@ -76,7 +76,7 @@ select json_build_object(
   'views', (
     select coalesce(json_agg(json_build_object('name', relname, 'comment', obj_description(oid, 'pg_class')) order by relname), '[]')
     from pg_class
-    where relnamespace = current_schema()::regnamespace and relkind = 'v'
+    where relnamespace = (select oid from pg_namespace where nspname = $2) and relkind = 'v'
       and obj_description(oid, 'pg_class') like 'plinth: former name of %'
   )
 )::text as state;

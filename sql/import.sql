@@ -40,7 +40,7 @@ on conflict (key, collection, old) do update set id = excluded.id;
 -- name: forget_ids ($1 key)
 delete from import_ids where key = $1;
 
--- References that are set when all records are stored. No collection has a name with an underscore at its beginning.
+-- References that are set when all records are stored.
 -- name: defer_references ($1 key, $2 collection, $3 rows, as a JSON array)
 insert into plinth_import_references (key, collection, field, id, target, place)
 select $1, $2, field, id, target, place
@@ -147,9 +147,8 @@ on conflict (user_id) do update set hash = excluded.hash, version = passwords.ve
 
 -- Secondary indexes of a table without records.
 -- name: droppable ($1 table)
-select indexes.relname as name, pg_get_indexdef(indexrelid) as definition
+select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition
 from pg_index
-join pg_class as indexes on indexes.oid = indexrelid
 where indrelid = $1::text::regclass and not indisunique;
 
 -- name: is_empty

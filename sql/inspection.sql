@@ -1,6 +1,6 @@
 -- What a role may do in a database, for the start and `plinth doctor`.
 
--- name: inspect ($1 names of tables, as a JSON array)
+-- name: inspect ($1 names of tables of the service, $2 of collections, as JSON arrays, $3 the schema of collections)
 select
   current_setting('server_version') as version,
   current_setting('server_version_num')::integer as version_number,
@@ -11,7 +11,10 @@ select
   pg_is_in_recovery() as is_standby,
   current_setting('default_transaction_read_only') = 'on' as is_read_only,
   coalesce(has_schema_privilege(current_schema(), 'create'), false) as may_create,
-  has_database_privilege(current_database(), 'create') as may_create_extensions,
+  has_database_privilege(current_database(), 'create') as may_create_schemas,
+  -- Null: there is no such schema.
+  (select has_schema_privilege(oid, 'create') and has_schema_privilege(oid, 'usage') from pg_namespace where nspname = $3)
+    as may_create_collections,
   exists (select from pg_extension where extname = 'pg_trgm') as has_trigrams,
   (
     select nspname
@@ -34,14 +37,17 @@ select
   (
     select coalesce(json_agg(relname order by relname), '[]')::text
     from pg_class
-    where relnamespace = current_schema()::regnamespace
-      and relkind in ('r', 'p')
-      and relname in (
-        select name from json_array_elements_text($1::text::json) as name
-        union all
-        -- Its segments.
-        select inhrelid::regclass::text
-        from json_array_elements_text($1::text::json) as name join pg_inherits on inhparent = to_regclass(name)
+    where relkind in ('r', 'p')
+      and (
+        relnamespace = (select oid from pg_namespace where nspname = $3)
+        and relname in (select json_array_elements_text($2::text::json))
+        or relnamespace = current_schema()::regnamespace and relname in (
+          select name from json_array_elements_text($1::text::json) as name
+          union all
+          -- Its segments.
+          select inhrelid::regclass::text
+          from json_array_elements_text($1::text::json) as name join pg_inherits on inhparent = to_regclass(name)
+        )
       )
       and not pg_has_role(relowner, 'usage')
   ) as foreign_tables

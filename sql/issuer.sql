@@ -5,7 +5,7 @@ insert into issuer_records (hash, model, payload, grant_hash, session_uid, user_
 select decode($1, 'base64'), $2, $3, decode($4, 'base64'), $5, decode($6, 'base64'), $7::uuid, $8,
   now() + make_interval(secs => $9::float8)
 where case
-  when $7::uuid is not null and not exists (select from users where id = $7::uuid for key share) then false
+  when $7::uuid is not null and not exists (select from plinth_users as users where id = $7::uuid for key share) then false
   when $7::uuid is not null
     and not exists (select from passwords where user_id = $7::uuid and version = $10::integer for share) then false
   else $4::text is null or exists (select from issuer_records where hash = decode($4, 'base64') for key share)
@@ -205,7 +205,7 @@ delete from issuer_clients where id = $1 returning id;
 
 -- name: account ($1 user id)
 select users.id::text, doc, array_to_string(user_scopes.scopes, ' ') as scopes
-from users
+from plinth_users as users
 left join user_scopes on user_id = users.id
 where users.id = $1::uuid;
 
@@ -265,7 +265,7 @@ where id = $1;
 insert into passkeys (id, user_id, public_key, counter, transports)
 select $1, $2::uuid, $3, $4::bigint, $5
 where case
-  when not exists (select from users where id = $2::uuid for key share) then false
+  when not exists (select from plinth_users as users where id = $2::uuid for key share) then false
   when not exists (select from passwords where user_id = $2::uuid and version = $7::integer for share) then false
   else (select count(*) from passkeys where user_id = $2::uuid) < $6::integer
 end
@@ -292,7 +292,7 @@ delete from passkeys where user_id = $1::uuid and id = $2;
 select users.id::text, payload, extract(epoch from expires_at)::float8 as expires,
   array_to_string(user_scopes.scopes, ' ') as scopes, passwords.version
 from issuer_records
-join users on users.id = issuer_records.user_id
+join plinth_users as users on users.id = issuer_records.user_id
 left join user_scopes on user_scopes.user_id = users.id
 left join passwords on passwords.user_id = users.id
 where issuer_records.hash = decode($1, 'base64') and model = 'Session' and expires_at > now();

@@ -73,7 +73,7 @@ export async function openParts(
     await ensureCollections(database, declarations, config.migrate, log);
     await reportFaults(db.run, namesIn(declarations), config, log);
   }
-  const resources = resourcesFor(config, declarations);
+  const resources = resourcesFor(config, declarations, database.schema);
   const metricsServer = await startMetricsServer(config, log, database, registry);
   closers.push(() => closeNow(metricsServer));
   // Loaded on demand, so that a start without it takes less time and memory.
@@ -83,7 +83,7 @@ export async function openParts(
       : undefined;
   const callers = resources
     .filter(({ owner, hasPasswords }) => owner && !hasPasswords)
-    .map(({ name }) => name);
+    .map(({ table }) => table);
   const auth = await openAuth(config, db, log, metrics.authFailures, callers, counters);
   closers.push(auth.close);
   const issuer = config.authServer ? await openIssuer(config, db, log, auth, counters) : undefined;
@@ -139,8 +139,9 @@ function openReplicas(
 const namesIn = ({ collections }: Declarations): string[] => collections.map(({ name }) => name);
 
 /** What the declarations declare with this configuration. Throws ConfigError for scopes that there are not. */
-export function resourcesFor(config: Config, declarations: Declarations): Resource[] {
-  const resources = resourcesOf(declarations, config.publicPrefix).map((resource) =>
+export function resourcesFor(config: Config, declarations: Declarations, schema?: string): Resource[] {
+  const place = { prefix: config.publicPrefix, ...(schema === undefined ? {} : { schema }) };
+  const resources = resourcesOf(declarations, place).map((resource) =>
     config.isJsonServer ? { ...resource, list: 'array' as const } : resource,
   );
   const faults = scopeFaults(config, knownScopes(resources));

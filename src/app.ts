@@ -158,7 +158,7 @@ function running(
   const { versionCalls } = parts;
   const mount = new Mount(server, config.publicPrefix);
   const stopClockWatch = watchClock(log);
-  const stopMaintenance = startMaintenance(database.db, log, {
+  const stopMaintenance = startMaintenance(database, log, {
     ...config,
     saveVersionCalls: () => versionCalls.save(),
     horizon: feed?.follower.horizon,

@@ -1,4 +1,5 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
+import { openSql } from '../../test/support/sql.js';
 import { PLAIN_TABLES } from '../peers/tables.js';
 
 /** Words of the items' names: some common, some rare. */
@@ -56,7 +57,7 @@ export async function fillPlain(url: string, users: number, items: number): Prom
 }
 
 async function withFunctions(url: string, work: (sql: postgres.Sql) => Promise<void>): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined, connection: { 'plinth.events': 'off' } });
+  const sql = openSql(url, { max: 1, onnotice: () => undefined, connection: { 'plinth.events': 'off' } });
   try {
     await sql.unsafe(FUNCTIONS);
     await work(sql);

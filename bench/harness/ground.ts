@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import postgres from 'postgres';
+import { openSql } from '../../test/support/sql.js';
 import { type Contestant, type Name, startContestant } from './contestant.js';
 import { AUDIENCE, startIssuer } from './issuer.js';
 import type { Loader } from './loader.js';
@@ -85,7 +85,7 @@ export async function onGround<T>(
 }
 
 async function idsOf(url: string, table: 'users' | 'items'): Promise<string[]> {
-  const sql = postgres(url, { max: 1 });
+  const sql = openSql(url, { max: 1 });
   try {
     const [row] = await sql<{ total: number }[]>`select count(*)::integer as total from ${sql(table)}`;
     const step = Math.max(1, Math.floor(row!.total / MAX_IDS));

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import postgres from 'postgres';
+import { openSql } from '../../test/support/sql.js';
 import { startContestant } from './contestant.js';
 import { loadByWrk } from './load-wrk.js';
 import { cpuOf } from './proc.js';
@@ -65,7 +65,7 @@ export async function openReadBench(settings: Readonly<Record<string, string>> =
 }
 
 async function idsOf(databaseUrl: string): Promise<string[]> {
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   try {
     return (await sql<{ id: string }[]>`select id from users`).map(({ id }) => id);
   } finally {

@@ -4,12 +4,14 @@ import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import postgres from 'postgres';
+import type postgres from 'postgres';
+import { collectionsSchema } from '../../src/db/collections-schema.js';
 import { connect } from '../../src/db/db.js';
 import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { migrate } from '../../src/db/migrate.js';
 import { compact, uncompacted } from '../../src/db/row-counts.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
+import { openSql } from '../../test/support/sql.js';
 import { fill, fillPlain } from './data.js';
 
 const DATA_DIR = fileURLToPath(new URL('../../../bench/.data', import.meta.url));
@@ -51,7 +53,7 @@ export interface Size {
 /** Starts the cluster in bench/.data; databases that were filled by other code than this are dropped. */
 export async function openStage(log: (line: string) => void): Promise<Stage> {
   const embedded = await startEmbedded({ dataDir: DATA_DIR, settings: SETTINGS });
-  const sql = postgres(embedded.url, { max: 1, onnotice: () => undefined });
+  const sql = openSql(embedded.url, { max: 1, onnotice: () => undefined });
   const at = (name: string) => embedded.url.replace(/\/postgres$/, `/${name}`);
   try {
     await dropStale(sql);
@@ -71,7 +73,7 @@ export async function openStage(log: (line: string) => void): Promise<Stage> {
         return at(`run_${name}`);
       },
       settle: async (url) => {
-        const own = postgres(url, { max: 1, onnotice: () => undefined });
+        const own = openSql(url, { max: 1, onnotice: () => undefined });
         await own.unsafe('vacuum analyze');
         await own.unsafe('checkpoint');
         await own.end();
@@ -136,7 +138,8 @@ export async function addUp(url: string): Promise<void> {
   };
   const db = connect(url, limits);
   try {
-    for (const collection of await uncompacted(db.run)) while (await compact(db, collection));
+    const schema = await collectionsSchema(db.run);
+    for (const collection of await uncompacted(db.run)) while (await compact(db, schema, collection));
   } finally {
     await db.close();
   }

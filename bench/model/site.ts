@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import postgres from 'postgres';
+import type postgres from 'postgres';
+import { openSql } from '../../test/support/sql.js';
 import { type Contestant, startContestant } from '../harness/contestant.js';
 import { loadFixed } from '../harness/fixed-load.js';
 import { cpuOfFamily } from '../harness/proc.js';
@@ -65,7 +66,7 @@ export async function joinSite(
   rows: number,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<Site> {
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
   await sql`create extension if not exists pg_walinspect`;
   const percent = Math.min(100, (200 * IDS) / rows);
   const sample = await sql<{ id: string }[]>`

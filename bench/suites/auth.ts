@@ -4,8 +4,8 @@ import { createWriteStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { hashOf, newKey } from '../../src/auth/credentials/api-key-format.js';
+import { openSql } from '../../test/support/sql.js';
 import { type Contestant, startContestant } from '../harness/contestant.js';
 import { AUDIENCE, type Issuer, startIssuer } from '../harness/issuer.js';
 import { pickLoader } from '../harness/load.js';
@@ -54,7 +54,7 @@ try {
 }
 
 async function prepare(databaseUrl: string): Promise<{ ids: string[]; key: string }> {
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   const rows = await sql<{ id: string }[]>`select id from users`;
   const key = newKey();
   await sql`insert into credentials (id, kind, hash, label, subject, scopes)

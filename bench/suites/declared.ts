@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import postgres from 'postgres';
+import { openSql } from '../../test/support/sql.js';
 import { type Contestant, startContestant } from '../harness/contestant.js';
 import { pickLoader } from '../harness/load.js';
 import { loadPrepared } from '../harness/load-wrk.js';
@@ -135,7 +135,7 @@ async function measureCases(): Promise<void> {
 }
 
 async function fillBooks(databaseUrl: string): Promise<Record<'items' | 'books', string[]>> {
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
   const columns = await sql<{ names: string }[]>`
     select string_agg(column_name, ', ') as names from information_schema.columns where table_name = 'items'`;
   await sql.unsafe(`insert into books (${columns[0]!.names}) select ${columns[0]!.names} from items`);

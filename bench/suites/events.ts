@@ -3,7 +3,7 @@ import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import postgres from 'postgres';
+import { openSql } from '../../test/support/sql.js';
 import { type Contestant, startContestant } from '../harness/contestant.js';
 import { pickLoader } from '../harness/load.js';
 import { cpuOf, cpuOfFamily } from '../harness/proc.js';
@@ -65,7 +65,7 @@ try {
 }
 
 async function writeIds(url: string): Promise<string> {
-  const sql = postgres(url, { max: 1 });
+  const sql = openSql(url, { max: 1 });
   const rows = await sql<{ id: string }[]>`select id from users`;
   await sql.end();
   const file = join(folder, 'ids.txt');
@@ -179,7 +179,7 @@ function post(url: string, body: string, agent: http.Agent): Promise<void> {
 async function measureFeed({ url }: Contestant, databaseUrl: string): Promise<void> {
   const EVENTS = 50_000;
   const agent = new http.Agent({ keepAlive: true });
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   const start = (await read(`${url}/events?after=now`, agent)).cursor;
   const began = performance.now();
   await sql`insert into items (id, updated_at, doc, name)

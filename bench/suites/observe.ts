@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import postgres from 'postgres';
+import { openSql } from '../../test/support/sql.js';
 import { type Contestant, startContestant } from '../harness/contestant.js';
 import { pickLoader } from '../harness/load.js';
 import { loadPrepared } from '../harness/load-wrk.js';
@@ -77,7 +77,7 @@ trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [nowhere
 
 /** A file of requests: a line each. */
 async function requestsOf(databaseUrl: string): Promise<string> {
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   const rows = await sql<{ id: string }[]>`select id from users order by random() limit 5000`;
   await sql.end();
   const file = join(folder, 'requests.txt');

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { type ListStatement, Statements } from '../../src/collection/sql-templates.js';
 import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { migrate } from '../../src/db/migrate.js';
 import { items } from '../../test/support/collections.js';
+import { openSql } from '../../test/support/sql.js';
 import { fill } from '../harness/data.js';
 import { addUp } from '../harness/stage.js';
 
@@ -46,7 +46,7 @@ try {
 
 async function print(url: string): Promise<void> {
   // As in the service: one plan for short statements, one per term for searches.
-  const sql = postgres(url, { max: 1, onnotice: () => undefined, connection: { jit: 'off' } });
+  const sql = openSql(url, { max: 1, onnotice: () => undefined, connection: { jit: 'off' } });
   const statements = new Statements(items, false);
   for (const [title, wanted, args] of STATEMENTS) {
     const isShort = !wanted.kind.startsWith('matching');

@@ -9,8 +9,8 @@
 -- a tenth of the table.
 -- name: page ($1 limit, $2 offset)
 with total as (
-  select coalesce((select total from blocks where collection = ':table'), 0)
-    + coalesce((select sum(delta) from counts where collection = ':table'), 0)::bigint as total
+  select coalesce((select total from blocks where collection = ':name'), 0)
+    + coalesce((select sum(delta) from counts where collection = ':name'), 0)::bigint as total
 )
 select total.total, (
   select :documents
@@ -23,8 +23,8 @@ from total;
 -- A later page: its ids are found in the index alone, and only the rows of the page itself are read, one by one.
 -- name: page_deep ($1 limit, $2 offset)
 with total as (
-  select coalesce((select total from blocks where collection = ':table'), 0)
-    + coalesce((select sum(delta) from counts where collection = ':table'), 0)::bigint as total
+  select coalesce((select total from blocks where collection = ':name'), 0)
+    + coalesce((select sum(delta) from counts where collection = ':name'), 0)::bigint as total
 ), page as materialized (
   select id from :table order by :by limit $1 offset $2
 )
@@ -39,14 +39,14 @@ from total;
 -- is then counted from the start of the list.
 -- name: page_counted ($1 limit, $2 offset)
 with _delta as materialized (
-  select at, delta from counts where collection = ':table'
+  select at, delta from counts where collection = ':name'
 ), _list as materialized (
   select coalesce(starts, '{0}') as starts, coalesce(before, '{0}') as before,
     coalesce(blocks.total, 0) + changed.total as total, changed.added
   from (
     select coalesce(sum(delta), 0)::bigint as total, coalesce(sum(greatest(delta, 0)), 0)::bigint as added from _delta
   ) as changed
-  left join blocks on collection = ':table'
+  left join blocks on collection = ':name'
 ), _located as materialized (
   select starts, before, total, :position as position, :rows as rows,
     greatest(width_bucket(:position - added, before), 1) as bucket

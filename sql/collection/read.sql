@@ -1,6 +1,6 @@
 -- Reads by id. At start each `:name` is replaced from the collection's declaration, never from a request:
---   :table           the collection's table. Names that a statement gives to queries begin with an underscore, as no table's name
---                    does, or are reserved (src/declarations/column-of.ts)
+--   :table           the collection's table with its schema, so that no query of a statement has its name
+--   :name            the collection's name
 --   :document        a document, or the id and length of a large one (src/collection/document.ts)
 --   :separator       the character between two documents
 --   :tombstones      with TOMBSTONES, the deleted records among several ids

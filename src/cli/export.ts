@@ -39,15 +39,15 @@ async function run(
   output: string | undefined,
 ): Promise<readonly Exported[]> {
   const config = configOf(io);
-  const resources = resourcesOf(await loadDeclarations(config));
-  const wanted = resources.filter((each) => name === undefined || each.name === name);
-  if (wanted.length === 0)
-    throw new ExitError(
-      `there is no collection ${name}: there are ${resources.map((each) => each.name).join(', ')}`,
-    );
+  const declarations = await loadDeclarations(config);
+  const names = declarations.collections.map((each) => each.name);
+  if (name !== undefined && !names.includes(name))
+    throw new ExitError(`there is no collection ${name}: there are ${names.join(', ')}`);
   io.process?.exitOnSignals();
   const database = await openDatabase(config, logOf(io, config), { join: true });
   try {
+    const resources = resourcesOf(declarations, database);
+    const wanted = resources.filter((each) => name === undefined || each.name === name);
     return await withOutput(io, output, (out) =>
       withBulkConnection(database.url, config, (connection) =>
         exportRecords(connection, wanted, { format, isWhole: name === undefined }, out),

@@ -45,9 +45,8 @@ export async function importInto(
   });
   try {
     const declarations = await loadDeclarations(config);
-    const { run, engine } = database.db;
     const names = options.inferred?.names ?? [];
-    const existing = await collectionsWithTables(run, names, engine);
+    const existing = await collectionsWithTables(database, names);
     // An import that fails before it has stored a record leaves neither declarations nor tables behind.
     const undo = async () => {
       options.inferred?.undo();
@@ -77,13 +76,13 @@ export async function importInto(
 }
 
 async function load(
-  { url }: Database,
+  { url, schema }: Database,
   declarations: Declarations,
   sources: readonly Source[],
   { events, tombstones, databaseEngine, bodyLimit }: Config,
   options: LoadOptions & { readonly digest: string },
 ): Promise<Load> {
-  const resources = resourcesOf(declarations);
+  const resources = resourcesOf(declarations, { schema });
   const names = resources.map(({ name }) => name);
   const unknown = sources.find(({ collection }) => !names.includes(collection));
   if (unknown)

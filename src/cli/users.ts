@@ -104,7 +104,7 @@ function withUsers(
   return withDatabase(io, async (database, config) => {
     const declarations = await loadDeclarations(config);
     await ensureCollections(database, declarations, config.migrate, logOf(io, config));
-    const users = resourcesOf(declarations).find(({ hasPasswords }) => hasPasswords)!;
+    const users = resourcesOf(declarations, database).find(({ hasPasswords }) => hasPasswords)!;
     await work(openCollection(database.db, users, config.tombstones), database, config);
   });
 }

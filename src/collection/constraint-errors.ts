@@ -4,9 +4,9 @@ import {
   RESTRICT_VIOLATION,
   UNIQUE_VIOLATION,
 } from '../db/database-errors.js';
+import { type ObjectName, referenceName, uniqueName } from '../db/object-names.js';
 import type { Problem } from '../errors/problem.js';
 import { duplicate, referenced, unknownReference } from '../errors/record-errors.js';
-import { type ObjectName, referenceName, uniqueName } from './object-names.js';
 import type { Resource } from './resource.js';
 
 /** The 409 for a unique value, or the 422 for a reference, that creating or changing a record violates; undefined: neither. */

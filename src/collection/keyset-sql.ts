@@ -45,9 +45,9 @@ export const isPlain = ({ keyset, extended, selection }: KeysetQuery): boolean =
   keyset.keys.length === 0 && extended.conditions.length === 0 && selection.search.length === 0;
 
 /** A whole collection is not counted: triggers record its number. */
-function totalSql({ name }: Resource, { extended }: KeysetQuery, where: string): string {
+function totalSql({ name, table }: Resource, { extended }: KeysetQuery, where: string): string {
   if (extended.count === 'none') return 'null';
-  if (where !== '') return `(select count(*) from ${name} as record${where})`;
+  if (where !== '') return `(select count(*) from ${table} as record${where})`;
   return `(select coalesce((select total from blocks where collection = '${name}'), 0)
     + coalesce((select sum(delta) from counts where collection = '${name}'), 0)::bigint)`;
 }
@@ -76,7 +76,7 @@ function rowsSql(
   const queries = alternatives(keyset, position, parameter).map((terms) => {
     const all =
       terms.length === 0 ? where : `${where === '' ? ' where ' : `${where} and `}${terms.join(' and ')}`;
-    return `select record.id, record.doc${columns.join('')} from ${resource.name} as record${all} order by ${order} limit ${MAX_LIMIT + 1}`;
+    return `select record.id, record.doc${columns.join('')} from ${resource.table} as record${all} order by ${order} limit ${MAX_LIMIT + 1}`;
   });
   const union = queries.map((query) => `(${query})`).join('\nunion all ');
   return `select * from (${union}) as record order by ${outerOrder(keyset, isBackward)} limit ${size} + 1`;

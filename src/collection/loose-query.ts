@@ -54,20 +54,20 @@ export function looseStatement(
   const page = `offset ${parameter(String(query.offset))}::bigint limit ${
     query.limit === undefined ? 'null' : `${parameter(String(query.limit))}::bigint`
   }`;
-  // No collection has a name with an underscore at its beginning, nor has one of its columns.
+  // No column of a collection has a name with an underscore at its beginning.
   const text = `with _matching as materialized (
   select record.id, row_number() over (order by ${order.join(', ')}) as _position
-  from ${resource.name} as record
+  from ${resource.table} as record
   cross join lateral (select record.doc::jsonb as json) as parsed
   ${conditions.length === 0 ? '' : `where ${conditions.join('\n    and ')}`}
 ), _page as (
   select id, _position from _matching order by _position ${page}
 ), _size as (
   select coalesce(sum(octet_length(record.doc)), 0) <= ${parameter(String(maxBytes))}::bigint as fits, count(*) as records
-  from _page join ${resource.name} as record using (id)
+  from _page join ${resource.table} as record using (id)
 )
 select (select count(*) from _matching)::text as total, _size.fits, case when _size.fits then (
-  select string_agg(record.doc, ',' order by _position) from _page join ${resource.name} as record using (id)
+  select string_agg(record.doc, ',' order by _position) from _page join ${resource.table} as record using (id)
 ) end as docs, case when not _size.fits and _size.records <= ${parameter(String(MAX_LARGE_RECORDS))}::bigint then (
   select string_agg(id::text, ',' order by _position) from _page
 ) end as ids
@@ -104,7 +104,7 @@ function conditionSql(builder: Builder, { path, operator, values }: LooseConditi
     const target = reference && others.get(reference.to);
     const matches = target
       ? `exists (
-      select from ${target.name} as referred
+      select from ${target.table} as referred
       where referred.id = record.${resource.columns.get(field)!.name} and ${idTexts('referred', target)} && ${list}
     )`
       : `${idTexts('record', resource)} && ${list}`;
@@ -121,7 +121,7 @@ function valueSql(builder: Builder, { path, operator, values }: LooseCondition):
   if (operator === 'ne') return `${text} <> all (${listOf(builder, values)})`;
   if (operator === 'eq') {
     // json-server ignores the names of fields that no record has.
-    const isKnown = `exists (select from ${builder.resource.name} as any_record where any_record.doc::jsonb #> ${listOf(builder, path)} is not null)`;
+    const isKnown = `exists (select from ${builder.resource.table} as any_record where any_record.doc::jsonb #> ${listOf(builder, path)} is not null)`;
     return `(${text} = any (${listOf(builder, values)}) or not ${isKnown})`;
   }
   const compared = values.map((each) => {
@@ -172,7 +172,7 @@ function orderSql(builder: Builder, { path, isFalling }: LooseQuery['sorts'][num
 /** Finds the id of a record by its id or the one from before an import. */
 export function looseIdStatement(resource: Resource, text: string): LooseStatement {
   return {
-    text: `select record.id from ${resource.name} as record where ${idTexts('record', resource)} && array[$1::text] order by record.id limit 1`,
+    text: `select record.id from ${resource.table} as record where ${idTexts('record', resource)} && array[$1::text] order by record.id limit 1`,
     args: [text],
   };
 }
@@ -190,7 +190,7 @@ export function looseChildrenStatement(
   '[' || string_agg(doc, ',' order by id) filter (where _bytes <= $2::text::bigint) || ']' as docs
 from (
   select id, ${column} as _parent, doc, sum(octet_length(doc)) over () as _bytes
-  from ${child.name} as record
+  from ${child.table} as record
   where ${column} = any (array(select json_array_elements_text($1::text::json))::uuid[])
 ) as child
 group by _parent`,

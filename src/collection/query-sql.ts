@@ -22,10 +22,11 @@ export function pageSql(
   const args: Value[] = [];
   const where = whereSql(resource, query.conditions, selection, parametersIn(args));
   const order = orderOf(resource, sortsOf(query, selection));
-  const total = query.count === 'none' ? 'null' : `(select count(*) from ${resource.name} as record${where})`;
+  const total =
+    query.count === 'none' ? 'null' : `(select count(*) from ${resource.table} as record${where})`;
   const bounds = `limit $${args.length + 1}::bigint offset $${args.length + 2}::bigint`;
   const text = `select ${total} as total, count(*) as rows, ${documentsOf(order)} as docs
-from (select record.* from ${resource.name} as record${where} order by ${order} ${bounds}) as record`;
+from (select record.* from ${resource.table} as record${where} order by ${order} ${bounds}) as record`;
   return { text, args: [...args, limit, offset] };
 }
 
@@ -45,7 +46,7 @@ export function streamSql(
   };
   const where = whereSql(resource, query.conditions, selection, setting);
   const order = orderOf(resource, sortsOf(query, selection));
-  const rows = `select record.doc from ${resource.name} as record${where} order by ${order}`;
+  const rows = `select record.doc from ${resource.table} as record${where} order by ${order}`;
   if (engine === 'postgresql') return { text: `copy (${rows}) to stdout (format binary)`, settings };
   const values = Object.keys(settings).map((name) => `current_setting('${name}')`);
   const call = `distributed_rows($sql$${rows}$sql$, array[${values.join(', ')}]::text[])`;
@@ -61,7 +62,7 @@ export function idsSql(
 ): QueryStatement {
   const args: Value[] = [];
   const where = whereSql(resource, conditions, selection, parametersIn(args));
-  const text = `select id::text from ${resource.name} as record${where} order by id limit $${args.length + 1}::bigint`;
+  const text = `select id::text from ${resource.table} as record${where} order by id limit $${args.length + 1}::bigint`;
   return { text, args: [...args, limit] };
 }
 
@@ -70,7 +71,7 @@ export function idsSql(
  * than MAX_PAGE_BYTES, which it does not read, it returns TOO_LARGE.
  */
 export function referringSql(
-  { name }: Resource,
+  { name, table }: Resource,
   column: string,
   ids: readonly string[],
   limit: number,
@@ -82,11 +83,10 @@ export function referringSql(
     const text = `select parent, docs from bounded_referring('${name}', '${column}', $1, $2, ${bounds})`;
     return { text, args };
   }
-  // No collection has a name with an underscore at its beginning.
   const text = `with _found as materialized (
   select given.id as parent, record.id, record.bytes
   from unnest($1::uuid[]) as given (id), lateral (
-    select referring.id, octet_length(referring.doc) as bytes from ${name} as referring
+    select referring.id, octet_length(referring.doc) as bytes from ${table} as referring
     where referring.${column} = given.id order by referring.id limit $2::bigint
   ) as record
 ), _total as materialized (
@@ -95,7 +95,7 @@ export function referringSql(
 select null as parent, '${TOO_LARGE}' as docs from _total where exceeds
 union all
 select _found.parent::text, string_agg(record.doc, ',' order by record.id)
-from _found join ${name} as record on record.id = _found.id
+from _found join ${table} as record on record.id = _found.id
 where not (select exceeds from _total)
 group by _found.parent`;
   return { text, args };

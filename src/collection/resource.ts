@@ -8,6 +8,8 @@ export interface Reference {
   /** The collection that it refers to, and the word for one of its records. */
   readonly to: string;
   readonly singular: string;
+  /** Its table in statements. */
+  readonly table: string;
   /** What happens when that record is deleted: `null` removes the field. */
   readonly onDelete: 'cascade' | 'restrict' | 'null';
 }
@@ -21,8 +23,10 @@ export interface UniqueField {
 
 /** A collection as data. All names in it are safe in SQL. */
 export interface Resource extends FieldRules {
-  /** The collection's name: its path segment and its table. */
+  /** The collection's name: its path segment. */
   readonly name: string;
+  /** Its table in statements. */
+  readonly table: string;
   /** Precedes the paths of links: PUBLIC_PREFIX. */
   readonly prefix: string;
   /** The word for one record in messages and codes: `user`. */

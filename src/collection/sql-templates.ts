@@ -138,12 +138,13 @@ function partsOf(resource: Resource, hasTombstones: boolean): Record<string, str
   const names = columns.map(({ name }) => name);
   const { document, separator, tombstone } = DOCUMENT_SQL;
   return {
-    table: resource.name,
+    table: resource.table,
+    name: resource.name,
     document,
     separator,
     first_rows: String(FIRST_ROWS),
     // limit 1: the planner would expect many rows and choose another plan.
-    record: `(select * from ${resource.name} as record where record.id = page.id limit 1)`,
+    record: `(select * from ${resource.table} as record where record.id = page.id limit 1)`,
     columns: names.map((name) => `, ${name}`).join(''),
     assigned: columns.map((column) => `, ${assignmentSql(column, `record.${column.name}`)}`).join(''),
     unique: resource.unique.map(({ field }) => `${resource.columns.get(field)!.name}, `).join(''),

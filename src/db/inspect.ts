@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Row, Run } from './db.js';
+import { collectionsSchemaOf } from './object-names.js';
 import { withSchemaConnection } from './schema-connection.js';
-import { serviceTables } from './service-objects.js';
+import { serviceTables } from './service-tables.js';
 import { withSession } from './session.js';
 import { readStatements } from './statements.js';
 
@@ -20,6 +21,11 @@ export interface Inspection {
   readonly isStandby: boolean;
   readonly isReadOnly: boolean;
   readonly mayCreate: boolean;
+  /** The schema for the tables of collections, whether it exists, and whether the role may create tables in it. */
+  readonly collectionsSchema: string;
+  readonly hasCollectionsSchema: boolean;
+  readonly mayCreateCollections: boolean;
+  readonly mayCreateSchemas: boolean;
   /** Whether it has the extension that searches need, or may create it. */
   readonly hasTrigrams: boolean;
   readonly mayCreateTrigrams: boolean;
@@ -55,11 +61,14 @@ export function inspectDatabase(
 /** Inspects the database of an open session. */
 export async function inspect(run: Run, names: readonly string[]): Promise<Inspection> {
   const began = Date.now();
-  const [row] = await run(INSPECT, [JSON.stringify([...serviceTables(), ...names])]);
-  return inspectionOf(row!, began, Date.now());
+  const [{ schema }] = (await run('select current_schema() as schema', [])) as [{ schema: string | null }];
+  const collections = schema === null ? '' : collectionsSchemaOf(schema);
+  const tables = [serviceTables(), names].map((each) => JSON.stringify(each));
+  const [row] = await run(INSPECT, [...tables, collections]);
+  return { ...inspectionOf(row!, began, Date.now()), collectionsSchema: collections };
 }
 
-function inspectionOf(row: Row, began: number, ended: number): Inspection {
+function inspectionOf(row: Row, began: number, ended: number): Omit<Inspection, 'collectionsSchema'> {
   const now = Number(row.now);
   return {
     version: String(row.version),
@@ -71,8 +80,11 @@ function inspectionOf(row: Row, began: number, ended: number): Inspection {
     isStandby: row.is_standby === true,
     isReadOnly: row.is_read_only === true,
     mayCreate: row.may_create === true,
+    hasCollectionsSchema: row.may_create_collections !== null,
+    mayCreateCollections: row.may_create_collections === true,
+    mayCreateSchemas: row.may_create_schemas === true,
     hasTrigrams: row.has_trigrams === true,
-    mayCreateTrigrams: row.offers_trigrams === true && row.may_create_extensions === true,
+    mayCreateTrigrams: row.offers_trigrams === true && row.may_create_schemas === true,
     hiddenTrigrams: row.hidden_trigrams === null ? null : String(row.hidden_trigrams),
     hasMigrations: row.has_migrations === true,
     isLocal: row.is_local === true,

@@ -2,6 +2,7 @@ import { singleFlight } from '../single-flight.js';
 import type { Log } from '../telemetry/log.js';
 import type { Db, Value } from './db.js';
 import { type EventLimits, pruneEvents } from './event-pruning.js';
+import type { Database } from './open.js';
 import { compact, uncompacted } from './row-counts.js';
 import { readStatements } from './statements.js';
 
@@ -25,10 +26,14 @@ const PRUNE_EVENTS_MS = 2000;
 const MAX_BATCHES = 50;
 
 /** Compacts the row counts and deletes expired rows at intervals; returns the function that stops this. */
-export function startMaintenance(db: Db, log: Log, options: MaintenanceOptions): () => void {
+export function startMaintenance(
+  { db, schema }: Pick<Database, 'db' | 'schema'>,
+  log: Log,
+  options: MaintenanceOptions,
+): () => void {
   const { saveVersionCalls: save } = options;
   const timers = [
-    every(COMPACT_MS, log, compaction(db)),
+    every(COMPACT_MS, log, compaction(db, schema)),
     every(PRUNE_EVENTS_MS, log, () => pruneEvents(db, options)),
     every(PRUNE_MS, log, () => prune(db, options)),
     ...(save ? [every(SAVE_CALLS_MS, log, save)] : []),
@@ -44,11 +49,11 @@ const ISSUER = readStatements('issuer.sql');
 const WEBHOOKS = readStatements('webhooks.sql');
 
 /** Compacts what has changed, and continues what the last run left unfinished. */
-function compaction(db: Db): () => Promise<void> {
+function compaction(db: Db, schema: string): () => Promise<void> {
   const unfinished = new Set<string>();
   return async () => {
     for (const collection of new Set([...unfinished, ...(await uncompacted(db.run))])) {
-      if (await compact(db, collection)) unfinished.add(collection);
+      if (await compact(db, schema, collection)) unfinished.add(collection);
       else unfinished.delete(collection);
     }
   };

@@ -3,6 +3,7 @@ import type postgres from 'postgres';
 import { ExitError } from '../exit-error.js';
 import type { Run } from './db.js';
 import { DISTRIBUTION, type Engine, migrationsOn } from './engine.js';
+import { collectionsSchemaOf } from './object-names.js';
 import { inTransaction, withSession } from './session.js';
 
 /** The database cannot be used as it is; the message is one line. */
@@ -35,6 +36,7 @@ export async function migrate(url: string, timeoutMs: number, engine: Engine = '
     await requireVersion(sql);
     await sql`select pg_advisory_lock(${LOCK[0]!}::integer, ${LOCK[1]!}::integer)`;
     if (engine === 'citus') await requireCluster(sql);
+    await nameCollectionsSchema(sql);
     await applyMissing(sql, engine);
   };
   const settings = { application_name: 'plinth migrate' };
@@ -84,6 +86,22 @@ async function requireVersion(sql: postgres.Sql): Promise<void> {
     throw new DatabaseUnavailableError(
       `PostgreSQL ${Math.floor(version / 10_000)} is too old: 15 or newer is needed`,
     );
+}
+
+/** Tells the migrations where the tables of collections are to be. Throws DatabaseError in the schema of others' collections. */
+async function nameCollectionsSchema(sql: postgres.Sql): Promise<void> {
+  const [row] = await sql<{ schema: string | null; isOther: boolean }[]>`
+    select current_schema() as schema, exists (
+      select from pg_proc
+      where proname = 'plinth_collections_schema' and prosrc = format('select %L::text', current_schema())
+    ) as "isOther"`;
+  const { schema, isOther } = row!;
+  if (schema === null) return;
+  if (isOther)
+    throw new DatabaseError(
+      `the schema ${schema} has the tables of collections of another service: set another search_path in DATABASE_URL`,
+    );
+  await sql`select set_config('plinth.collections_schema', ${collectionsSchemaOf(schema)}, false)`;
 }
 
 async function requireCluster(sql: postgres.Sql): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { Log } from '../telemetry/log.js';
 import type { DbMetrics } from '../telemetry/metrics.js';
+import { collectionsSchema } from './collections-schema.js';
 import { connect, type Db } from './db.js';
 import { joinEmbedded, startEmbedded } from './embedded/embedded.js';
 import { isMigrated, migrate } from './migrate.js';
@@ -18,6 +19,8 @@ export interface Database {
   readonly db: Db;
   /** The address of the server, with credentials. */
   readonly url: string;
+  /** The schema of the tables of collections. */
+  readonly schema: string;
   close(): Promise<void>;
 }
 
@@ -45,7 +48,7 @@ export async function openDatabase(
     await requireSession(db.run);
     const { databaseEngine: engine } = config;
     if (!(await isMigrated(db.run, engine))) await migrate(server.url, config.dbTimeoutMs, engine);
-    return { db, url: server.url, close };
+    return { db, url: server.url, schema: await collectionsSchema(db.run), close };
   });
 }
 
@@ -55,7 +58,7 @@ export async function openPrepared(config: Config, _log: Log, { metrics }: OpenO
   const close = () => db.close();
   return await orClose(close, async () => {
     await requireSession(db.run);
-    return { db, url: config.databaseUrl!, close };
+    return { db, url: config.databaseUrl!, schema: await collectionsSchema(db.run), close };
   });
 }
 

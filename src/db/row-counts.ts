@@ -1,5 +1,6 @@
 import type { Db, Run } from './db.js';
 import { statementsOn } from './engine.js';
+import { qualified } from './object-names.js';
 import { fill, readStatements } from './statements.js';
 
 const SQL = readStatements('row-counts.sql');
@@ -16,17 +17,24 @@ export async function uncompacted(run: Run): Promise<string[]> {
 /**
  * Adds the deltas of a collection to its buckets and splits those that have become too large, in one transaction. Returns
  * whether there may be more to split, as after a statement with millions of records. Does nothing while another process
- * does. `table` is the name of a collection, never text of a client.
+ * does. `schema` has the table of the collection, whose name is never text of a client.
  */
-export function compact(db: Db, table: string, bucketRows = BUCKET_ROWS, runMs = RUN_MS): Promise<boolean> {
+export function compact(
+  db: Db,
+  schema: string,
+  collection: string,
+  bucketRows = BUCKET_ROWS,
+  runMs = RUN_MS,
+): Promise<boolean> {
   return db.transaction(async (run) => {
     const since = performance.now();
-    await run(SQL.get('open')!, [table]);
-    if ((await run(SQL.get('lock')!, [table])).length === 0) return false;
-    await run(SQL.get('compact')!, [table, bucketRows]);
+    await run(SQL.get('open')!, [collection]);
+    if ((await run(SQL.get('lock')!, [collection])).length === 0) return false;
+    await run(SQL.get('compact')!, [collection, bucketRows]);
+    const table = qualified(schema, collection);
     const split = fill(statementsOn(db.engine, 'row-counts.sql').get('split')!, { table });
     do {
-      if ((await run(split, [table, bucketRows])).length === 0) return false;
+      if ((await run(split, [collection, bucketRows])).length === 0) return false;
     } while (performance.now() - since < runMs);
     return true;
   });

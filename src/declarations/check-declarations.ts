@@ -1,12 +1,11 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { MAX_INDEXED_BYTES } from '../collection/column.js';
-import { isServiceObject } from '../db/service-objects.js';
 import { OWN_PATHS } from '../http/own-paths.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { createAjv } from '../validation/ajv.js';
 import { declarationSchema } from './built-in.js';
-import { columnOf, hasColumn, RESERVED } from './column-of.js';
+import { columnOf, hasColumn } from './column-of.js';
 import type { Declaration, DeclarationFault, DeclaredField } from './declaration.js';
 import { defaultFaults } from './default-faults.js';
 import { nearest } from './nearest.js';
@@ -105,9 +104,8 @@ function nameFaults({ name, file }: Declaration): DeclarationFault[] {
   if (!/^[a-z][a-z0-9_]{0,39}$/.test(name))
     return fault('the name of the file must be that of a collection: a-z, 0-9 and _, up to 40 characters');
   if (OWN_PATHS.has(name)) return fault(`/${name} is a path of the service itself`);
-  if (isServiceObject(name)) return fault(`${name} is a name that the service itself has in the database`);
   if (name.startsWith('pg_')) return fault('PostgreSQL reserves names that begin with pg_');
-  return RESERVED.has(name) ? fault(`${name} is a reserved word of PostgreSQL`) : [];
+  return [];
 }
 
 function fieldFaults(declaration: Declaration, collections: readonly string[]): DeclarationFault[] {

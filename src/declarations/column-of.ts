@@ -64,7 +64,7 @@ export function columnName(field: string): string {
 }
 
 /** Names of other columns, also those of PostgreSQL itself, and words that PostgreSQL reserves (appendix C of its manual). */
-export const RESERVED: ReadonlySet<string> = new Set(
+const RESERVED: ReadonlySet<string> = new Set(
   `id version updated_at doc write_only tableoid xmin cmin xmax cmax ctid created_at ordinality record match page total first
   all analyse analyze and any array as asc asymmetric authorization between binary both case cast check collate collation
   column concurrently constraint create cross current_catalog current_date current_role current_schema current_time

@@ -2,7 +2,7 @@ import type { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Resource } from '../collection/resource.js';
 import { createAjv, loadFormats } from '../validation/ajv.js';
 import { type Declarations, readFolder } from './read-declarations.js';
-import { resourcesWithoutRefs } from './resource-of.js';
+import { type Place, resourcesWithoutRefs } from './resource-of.js';
 import { baseOf } from './schema-base.js';
 import { SchemaFiles } from './schema-files.js';
 import { readSqlFiles } from './sql-files.js';
@@ -30,8 +30,8 @@ export async function loadDeclarations({
     : { ...declarations, sqlFiles: readSqlFiles(dataChanges, folder) };
 }
 
-/** The collections of valid declarations; `prefix` precedes the paths of links. Those whose schemas refer to others share a validator. */
-export function resourcesOf({ collections, shared }: Declarations, prefix = ''): Resource[] {
+/** The collections of valid declarations. Those whose schemas refer to others share a validator. */
+export function resourcesOf({ collections, shared }: Declarations, place: Place = {}): Resource[] {
   const validators = new Map<boolean, Ajv2020>();
   let files: SchemaFiles | undefined;
   const referredSchemas = (name: string): object[] => {
@@ -50,7 +50,7 @@ export function resourcesOf({ collections, shared }: Declarations, prefix = ''):
     for (const { name, schema } of collections) ajv.addSchema({ ...schema, $id: baseOf(`${name}.json`) });
     return ajv;
   };
-  return resourcesWithoutRefs(collections, prefix).map((resource) =>
+  return resourcesWithoutRefs(collections, place).map((resource) =>
     /"\$(?:ref|dynamicRef)"/.test(JSON.stringify(resource.schema))
       ? {
           ...resource,

@@ -1,15 +1,30 @@
 import { type Column, WRITE_ONLY } from '../collection/column.js';
 import type { Reference, Resource } from '../collection/resource.js';
+import { qualified } from '../db/object-names.js';
 import type { Code } from '../errors/problem.js';
 import { columnOf, hasColumn } from './column-of.js';
 import { CREDENTIALS } from './credential-faults.js';
 import type { Declaration, DeclaredField } from './declaration.js';
 import { SIGN_IN_FILE } from './read-declarations.js';
 
+/** Where collections are; a description of them needs neither. */
+export interface Place {
+  /** Precedes the paths of links: PUBLIC_PREFIX. */
+  readonly prefix?: string;
+  /** The schema of their tables. */
+  readonly schema?: string;
+}
+
 /** The collections that valid declarations declare, in the same order. They cannot validate records whose schemas have `$ref`. */
-export function resourcesWithoutRefs(declarations: readonly Declaration[], prefix = ''): Resource[] {
+export function resourcesWithoutRefs(
+  declarations: readonly Declaration[],
+  { prefix = '', schema = 'collections' }: Place = {},
+): Resource[] {
   const byName = new Map(declarations.map((declaration) => [declaration.name, declaration]));
-  const resources = declarations.map((declaration) => ({ ...resourceOf(declaration, byName), prefix }));
+  const resources = declarations.map((declaration) => ({
+    ...resourceOf(declaration, byName, schema),
+    prefix,
+  }));
   const owners = new Set(resources.filter(({ owner }) => owner).map(({ name }) => name));
   return resources.map((resource) => ({
     ...resource,
@@ -26,7 +41,11 @@ export function singularOf({ name, schema }: Declaration): string {
   return schema.title?.toLowerCase() ?? name.replace(/s$/, '');
 }
 
-function resourceOf(declaration: Declaration, byName: ReadonlyMap<string, Declaration>): Resource {
+function resourceOf(
+  declaration: Declaration,
+  byName: ReadonlyMap<string, Declaration>,
+  tables: string,
+): Resource {
   const { name, schema } = declaration;
   const { properties, 'x-collection': options = {} } = schema;
   const fields = Object.entries(properties);
@@ -34,7 +53,17 @@ function resourceOf(declaration: Declaration, byName: ReadonlyMap<string, Declar
     fields.filter(([, field]) => test(field)).map(([field]) => field);
   const references = fields.flatMap(
     ([field, { 'x-references': to, 'x-on-delete': onDelete = 'restrict' }]) =>
-      to === undefined ? [] : [{ field, to, onDelete, singular: singularOf(byName.get(to)!) } as Reference],
+      to === undefined
+        ? []
+        : [
+            {
+              field,
+              to,
+              onDelete,
+              singular: singularOf(byName.get(to)!),
+              table: qualified(tables, to),
+            } as Reference,
+          ],
   );
   const hasPasswords = `${name}.json` === SIGN_IN_FILE;
   const writeOnly = named((field) => field.writeOnly).filter(
@@ -44,6 +73,7 @@ function resourceOf(declaration: Declaration, byName: ReadonlyMap<string, Declar
   const parent = references.find(({ field }) => nested === true || nested === field);
   return {
     name,
+    table: qualified(tables, name),
     prefix: '',
     singular: singularOf(declaration),
     schema: { ...schema, required: schema.required ?? [] },

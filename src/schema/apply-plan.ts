@@ -25,7 +25,7 @@ const PATTERN_MS = 5000;
 /** What a declaration says of stored records, and where they are. */
 export interface RecordCheck {
   readonly resource: Resource;
-  /** Their table, which a step may rename. */
+  /** Their table in statements, which a step may rename. */
   readonly table: string;
   /** Work that precedes the check: the records count as they are after it. */
   readonly works: readonly FieldWork[];

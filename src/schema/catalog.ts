@@ -1,3 +1,4 @@
+import { collectionsSchema } from '../db/collections-schema.js';
 import type { Run } from '../db/db.js';
 import { type Engine, statementsOn } from '../db/engine.js';
 import type { DocumentWork } from './step.js';
@@ -40,8 +41,15 @@ export interface ExistingTable {
   readonly triggers: ReadonlySet<string>;
 }
 
+/** How a database stores collections. */
+export interface Layout {
+  readonly engine: Engine;
+  /** The schema of their tables. */
+  readonly schema: string;
+}
+
 /** The state of the database, as far as declarations decide it. */
-export interface Catalog {
+export interface Catalog extends Layout {
   readonly tables: ReadonlyMap<string, ExistingTable>;
   /** Names of interest that collections cannot have as they are. */
   readonly occupied: readonly Occupied[];
@@ -54,7 +62,6 @@ export interface Catalog {
   readonly sqlFiles: ReadonlyMap<string, string>;
   /** Views by which services with former declarations know renamed collections, with their present names. */
   readonly formerNames: ReadonlyMap<string, string>;
-  readonly engine: Engine;
 }
 
 /** Work on documents that is to be repeated, or waits for consent. */
@@ -100,11 +107,17 @@ export const formerNamesOf = (table: string, formerNames: Catalog['formerNames']
   [...formerNames].filter(([, present]) => present === table).map(([name]) => name);
 
 /** Reads the state in one statement. `names` are the tables of interest. */
-export async function readCatalog(run: Run, names: readonly string[], engine: Engine): Promise<Catalog> {
-  const [row] = await run(statementsOn(engine, 'collections.sql').get('catalog')!, [JSON.stringify(names)]);
+export async function readCatalog(
+  run: Run,
+  names: readonly string[],
+  { engine, schema }: Layout,
+): Promise<Catalog> {
+  const text = statementsOn(engine, 'collections.sql').get('catalog')!;
+  const [row] = await run(text, [JSON.stringify(names), schema]);
   const { tables, occupied, applied, pending, files, views } = JSON.parse(row!.state as string) as Row;
   return {
     engine,
+    schema,
     occupied,
     tables: new Map(
       tables.map((table) => [
@@ -144,8 +157,11 @@ export async function readCatalog(run: Run, names: readonly string[], engine: En
   };
 }
 
-/** The engine of a database with the schema. */
-export async function engineOf(run: Run): Promise<Engine> {
+/** The layout of a migrated database. */
+export async function layoutOf(run: Run): Promise<Layout> {
   const [row] = await run("select to_regclass('distributed_collections') is not null as distributed", []);
-  return row?.distributed === true ? 'citus' : 'postgresql';
+  return {
+    engine: row?.distributed === true ? 'citus' : 'postgresql',
+    schema: await collectionsSchema(run),
+  };
 }

@@ -1,6 +1,5 @@
-import { type ObjectName, objectName } from '../collection/object-names.js';
-import type { Engine } from '../db/engine.js';
-import { type ExistingTable, FORMER_NAME } from './catalog.js';
+import { type ObjectName, objectName, qualified } from '../db/object-names.js';
+import { type ExistingTable, FORMER_NAME, type Layout } from './catalog.js';
 import { type ChooseName, presentIndex, presentKey, primaryKeyOf } from './names.js';
 import { lockTable, NO_LOCK, type Step } from './step.js';
 import type { ForeignKey, Table } from './table.js';
@@ -30,6 +29,7 @@ export function renameTable(
   readonly renamed: ExistingTable;
   readonly triggers: ReadonlyMap<string, readonly string[]>;
 } {
+  const inSchema = (name: string) => qualified(table.schema, name);
   const indexes = renamedIndexes(was, existing, former, table, nameOf);
   const keys = (former?.foreignKeys ?? []).flatMap((key): [string, ForeignKey][] => {
     const name = presentKey(existing, objectName(was, ...key.name.parts));
@@ -37,28 +37,28 @@ export function renameTable(
   });
   const nulls = keys
     .filter(([, { onDelete }]) => onDelete === 'null')
-    .map(([, key]) => ({ ...key, to: nameNow(key.to) }));
+    .map(([, key]) => ({ ...key, to: nameNow(key.to), target: inSchema(nameNow(key.to)) }));
   const step = {
     title: `Rename the collection ${was} to ${table.name}`,
     locks: lockTable(was),
     sql: [
-      `alter table ${was} rename to ${table.name}`,
-      ...[...indexes].map(([name, to]) => `alter index ${name} rename to ${to}`),
+      `alter table ${inSchema(was)} rename to "${table.name}"`,
+      ...[...indexes].map(([name, to]) => `alter index ${inSchema(name)} rename to ${to}`),
       ...(table.distribution
         ? [`select rename_distributed_collection('${was}', '${table.name}')`]
         : [
             ...keys.map(
-              ([name, key]) => `alter table ${table.name} rename constraint ${name} to ${key.name.plain}`,
+              ([name, key]) => `alter table ${table.sql} rename constraint ${name} to ${key.name.plain}`,
             ),
             // Their functions update the table by name.
             ...nulls.flatMap((key) => [
-              ...dropNullTrigger(objectName(was, ...key.nullName.parts)),
+              ...dropNullTrigger(table.schema, objectName(was, ...key.nullName.parts)),
               ...nullTrigger(former!, key, nameOf),
             ]),
-            ...TRIGGERS.map((suffix) => `drop trigger ${was}_${suffix} on ${table.name}`),
+            ...TRIGGERS.map((suffix) => `drop trigger ${was}_${suffix} on ${table.sql}`),
             ...attach(former ?? table),
-            ...createFormerName(was, table.name),
-            ...formerNames.map((name) => nameFormer(name, table.name)),
+            ...createFormerName(was, table),
+            ...formerNames.map((name) => nameFormer(name, table)),
           ]),
       ...['counts', 'blocks', 'plinth_document_work'].map(
         (each) => `update ${each} set collection = '${table.name}' where collection = '${was}'`,
@@ -98,12 +98,13 @@ function renamedIndexes(
 }
 
 /** A view by which services with the former declaration use a table. */
-export const createFormerName = (was: string, name: string): string[] => [
-  `create view ${was} as select * from ${name}`,
-  nameFormer(was, name),
+export const createFormerName = (was: string, table: Table): string[] => [
+  `create view ${qualified(table.schema, was)} as select * from ${table.sql}`,
+  nameFormer(was, table),
 ];
 
-const nameFormer = (was: string, name: string) => `comment on view ${was} is '${FORMER_NAME}${name}'`;
+const nameFormer = (was: string, { name, schema }: Table) =>
+  `comment on view ${qualified(schema, was)} is '${FORMER_NAME}${name}'`;
 
 /** The total that services with the former declaration read. */
 const formerTotal = (was: string, name: string): string[] => [
@@ -134,23 +135,23 @@ function afterRenaming(
 }
 
 /** Removes the view by which services with the former declaration know a renamed collection. */
-export function dropFormerName(name: string, present: string): Step {
+export function dropFormerName(name: string, present: string, { schema }: Layout): Step {
   return {
     title: `Remove the former name ${name} of ${present}`,
     locks: NO_LOCK,
     loses: 'nothing, if no service with the former declaration runs',
-    sql: [`drop view ${name}`, `delete from blocks where collection = '${name}'`],
+    sql: [`drop view ${qualified(schema, name)}`, `delete from blocks where collection = '${name}'`],
   };
 }
 
-export function dropTable(name: string, engine: Engine): Step {
+export function dropTable(name: string, { engine, schema }: Layout): Step {
   return {
     title: `Remove the collection ${name}`,
     locks: lockTable(name),
     loses: `all records of ${name}`,
     sql: [
       ...(engine === 'citus' ? [`select forget_distributed_collection('${name}')`] : []),
-      `drop table ${name} cascade`,
+      `drop table ${qualified(schema, name)} cascade`,
       `delete from counts where collection = '${name}'`,
       `delete from blocks where collection = '${name}'`,
       `delete from collections where name = '${name}'`,

@@ -1,4 +1,5 @@
 import { type Column, WRITE_ONLY } from '../collection/column.js';
+import { qualified } from '../db/object-names.js';
 import { type ExistingTable, FILLING, UNUSED } from './catalog.js';
 import { createFormerName } from './collection-steps.js';
 import { documentStep } from './field-steps.js';
@@ -26,7 +27,7 @@ function retireColumns(table: Table, former: Table | undefined, { columns }: Exi
   return (former?.columns ?? []).filter(isSurplus).map(({ name }) => ({
     title: `Leave the column ${table.name}.${name} to services with the former declaration`,
     locks: NO_LOCK,
-    sql: [`comment on column ${table.name}.${name} is '${UNUSED}'`],
+    sql: [`comment on column ${table.sql}.${name} is '${UNUSED}'`],
   }));
 }
 
@@ -52,9 +53,9 @@ function dropColumn(table: Table, name: string, formerNames: readonly string[]):
       ? `the values of ${table.name} that no response contains`
       : 'nothing, if no service with the former declaration runs',
     sql: [
-      ...formerNames.map((each) => `drop view ${each}`),
-      `alter table ${table.name} drop column ${name}`,
-      ...formerNames.flatMap((each) => createFormerName(each, table.name)),
+      ...formerNames.map((each) => `drop view ${qualified(table.schema, each)}`),
+      `alter table ${table.sql} drop column ${name}`,
+      ...formerNames.flatMap((each) => createFormerName(each, table)),
     ],
   };
 }
@@ -76,8 +77,8 @@ function addColumns(table: Table, { columns }: ExistingTable): Step[] {
       title: `Add the column ${table.name}.${name}`,
       locks: lockTable(table.name),
       sql: [
-        `alter table ${table.name} add column ${name} ${type}`,
-        `comment on column ${table.name}.${name} is '${FILLING}'`,
+        `alter table ${table.sql} add column ${name} ${type}`,
+        `comment on column ${table.sql}.${name} is '${FILLING}'`,
       ],
     }));
 }
@@ -89,7 +90,7 @@ function fillColumns(table: Table, { columns }: ExistingTable, isDue: boolean): 
     return isDue || found?.type !== type || found.isFilling || found.isUnused;
   };
   const names = table.columns.filter(isIncomplete).map(({ name }) => name);
-  const complete = names.map((name) => `comment on column ${table.name}.${name} is null`);
+  const complete = names.map((name) => `comment on column ${table.sql}.${name} is null`);
   if (isDue)
     complete.push(`delete from plinth_document_work where collection = '${table.name}' and state = 'due'`);
   // The values that no response contains are in no document.

@@ -20,8 +20,8 @@ interface Document {
 }
 
 /** The documents of a collection in the order of their ids, some at a time. */
-export async function* documentsOf(run: Run, collection: string): AsyncGenerator<Document[]> {
-  const text = fill(DOCUMENTS, { table: collection });
+export async function* documentsOf(run: Run, table: string): AsyncGenerator<Document[]> {
+  const text = fill(DOCUMENTS, { table });
   let after = FIRST;
   for (;;) {
     const rows = (await run(text, [after, BATCH])) as unknown as Document[];
@@ -39,7 +39,7 @@ export async function workOnDocuments(
   onProgress: (records: number) => void = () => undefined,
 ): Promise<void> {
   let done = 0;
-  for await (const documents of documentsOf(run, resource.name)) {
+  for await (const documents of documentsOf(run, resource.table)) {
     let pending: readonly Document[] = documents;
     // A record that a client changes meanwhile is read again.
     while (pending.length > 0) pending = await writeBatch(run, work, resource, pending);
@@ -57,7 +57,7 @@ async function writeBatch(
   resource: Resource,
   documents: readonly Document[],
 ): Promise<Document[]> {
-  const { name } = resource;
+  const { table } = resource;
   const rows = documents.flatMap((document) => {
     const changed = changes(work, resource, document);
     return changed ? [{ ...document, ...changed }] : [];
@@ -65,7 +65,7 @@ async function writeBatch(
   if (rows.length === 0) return [];
   const assigned = assignmentsOf(work);
   const written = await run(
-    `update ${name} as current set ${assigned}
+    `update ${table} as current set ${assigned}
       from json_to_recordset($1::text::json) as changed (${definitionsOf(resource).join(', ')})
       where current.id = changed.id and current.version = changed.version returning current.id`,
     [JSON.stringify(rows)],
@@ -73,7 +73,7 @@ async function writeBatch(
   if (written.length === rows.length) return [];
   const ids = new Set(written.map(({ id }) => id));
   const missing = rows.filter(({ id }) => !ids.has(id)).map(({ id }) => id);
-  const found = await run(`select id, version, doc from ${name} where id = any ($1::uuid[])`, [
+  const found = await run(`select id, version, doc from ${table} where id = any ($1::uuid[])`, [
     `{${missing.join(',')}}`,
   ]);
   return found as unknown as Document[];

@@ -1,17 +1,15 @@
-import type { Run } from '../db/db.js';
-import type { Engine } from '../db/engine.js';
+import type { Database } from '../db/open.js';
 import { withSchemaConnection } from '../db/schema-connection.js';
 import { runStep } from './apply-plan.js';
-import { engineOf, readCatalog } from './catalog.js';
+import { layoutOf, readCatalog } from './catalog.js';
 import { planChanges } from './plan.js';
 
 /** Those of some collections that have a table. */
 export async function collectionsWithTables(
-  run: Run,
+  { db, schema }: Pick<Database, 'db' | 'schema'>,
   names: readonly string[],
-  engine: Engine,
 ): Promise<ReadonlySet<string>> {
-  const { tables } = await readCatalog(run, names, engine);
+  const { tables } = await readCatalog(db.run, names, { engine: db.engine, schema });
   return new Set(names.filter((name) => tables.has(name)));
 }
 
@@ -19,7 +17,7 @@ export async function collectionsWithTables(
 export async function dropCollections(url: string, names: readonly string[]): Promise<void> {
   await withSchemaConnection(url, async (connection) => {
     const { run } = connection;
-    const catalog = await readCatalog(run, names, await engineOf(run));
+    const catalog = await readCatalog(run, names, await layoutOf(run));
     const applied = new Map(names.map((name) => [name, JSON.stringify({ type: 'object', properties: {} })]));
     for (const step of planChanges([], { ...catalog, applied }).drops)
       await runStep(connection, step, undefined);

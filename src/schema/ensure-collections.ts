@@ -19,14 +19,14 @@ class SchemaError extends ExitError {
  * with the plan. Throws DeclarationError, and DatabaseError if stored records violate a declaration.
  */
 export async function ensureCollections(
-  database: { readonly db: Pick<Db, 'run' | 'engine'>; readonly url: string },
+  database: { readonly db: Pick<Db, 'run' | 'engine'>; readonly url: string; readonly schema: string },
   declarations: Declarations,
   mode: 'auto' | 'check',
   log: Log,
 ): Promise<void> {
   const { run, engine } = database.db;
   const { collections } = declarations;
-  const catalog = await readCatalog(run, namesOf(collections), engine);
+  const catalog = await readCatalog(run, namesOf(collections), { engine, schema: database.schema });
   const isRecorded = collections.every((each) => catalog.applied.get(each.name) === appliedText(each));
   // Loaded on demand: a start with known declarations takes less time without it.
   if (!isRecorded) (await import('../declarations/check-declarations.js')).checkDeclarations(declarations);

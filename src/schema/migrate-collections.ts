@@ -1,14 +1,14 @@
 import type { Resource } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
-import type { Engine } from '../db/engine.js';
 import { DatabaseError } from '../db/migrate.js';
+import { qualified } from '../db/object-names.js';
 import { type SchemaConnection, withSchemaConnection } from '../db/schema-connection.js';
 import { readStatements } from '../db/statements.js';
 import type { Declaration } from '../declarations/declaration.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { checkRecords, findViolations, runStep, type Violation, type Violations } from './apply-plan.js';
-import { engineOf, readCatalog } from './catalog.js';
+import { type Layout, layoutOf, readCatalog } from './catalog.js';
 import { type Plan, planChanges } from './plan.js';
 import { appliedText } from './rules.js';
 import type { Step } from './step.js';
@@ -38,7 +38,7 @@ export function planCollections(
   allowDrop?: boolean,
 ): Promise<CheckedPlan> {
   return withSchemaConnection(url, async ({ run }) =>
-    checkedPlan(run, declarations, await engineOf(run), allowDrop),
+    checkedPlan(run, declarations, await layoutOf(run), allowDrop),
   );
 }
 
@@ -53,12 +53,14 @@ export function listViolations(
 ): Promise<void> {
   return withSchemaConnection(url, async ({ run }) => {
     const { collections } = declarations;
-    const catalog = await readCatalog(run, namesOf(collections), await engineOf(run));
+    const layout = await layoutOf(run);
+    const catalog = await readCatalog(run, namesOf(collections), layout);
     const { changed } = planChanges(collections, catalog);
-    for (const resource of resourcesOf(declarations)) {
+    for (const resource of resourcesOf(declarations, layout)) {
       const change = changed.find(({ name }) => name === resource.name);
-      const table = change?.table ?? resource.name;
-      if (!catalog.tables.has(table)) continue;
+      const name = change?.table ?? resource.name;
+      if (!catalog.tables.has(name)) continue;
+      const table = qualified(layout.schema, name);
       for await (const violation of checkRecords(run, { resource, table, works: change?.works ?? [] }))
         if (violation) await onViolation(resource.name, violation);
     }
@@ -78,15 +80,15 @@ export function migrateCollections(
   return withSchemaConnection(url, async (connection) => {
     const { run } = connection;
     await run('select pg_advisory_lock($1::integer, $2::integer)', LOCK);
-    const engine = await engineOf(run);
-    const plan = await checkedPlan(run, declarations, engine, options.allowDrop);
+    const layout = await layoutOf(run);
+    const plan = await checkedPlan(run, declarations, layout, options.allowDrop);
     const { collections } = declarations;
-    const resources = new Map(resourcesOf(declarations).map((resource) => [resource.name, resource]));
+    const resources = resourcesByName(declarations, layout);
     await runAll(connection, plan.steps.slice(0, plan.sqlFiles), resources, options, plan.steps);
     const checked =
       plan.sqlFiles === 0
         ? plan
-        : { ...plan, violations: await violationsOf(run, declarations, plan, options.allowDrop) };
+        : { ...plan, violations: await violationsOf(run, declarations, layout, plan, options.allowDrop) };
     if (isViolated(checked) && !options.allowViolations) throw new DatabaseError(violationsText(checked));
     await runAll(connection, plan.steps.slice(plan.sqlFiles), resources, options, plan.steps);
     for (const [name, fields] of plan.dropped)
@@ -151,34 +153,39 @@ async function runAll(
 async function checkedPlan(
   run: Run,
   declarations: Declarations,
-  engine: Engine,
+  layout: Layout,
   allowDrop = false,
 ): Promise<CheckedPlan> {
   const { collections } = declarations;
   const plan = planChanges(
     collections,
-    await readCatalog(run, namesOf(collections), engine),
+    await readCatalog(run, namesOf(collections), layout),
     declarations.sqlFiles,
   );
-  return { ...plan, violations: await violationsOf(run, declarations, plan, allowDrop) };
+  return { ...plan, violations: await violationsOf(run, declarations, layout, plan, allowDrop) };
 }
 
 async function violationsOf(
   run: Run,
   declarations: Declarations,
+  layout: Layout,
   plan: Plan,
   allowDrop = false,
 ): Promise<Violations[]> {
-  const resources = new Map(resourcesOf(declarations).map((resource) => [resource.name, resource]));
+  const resources = resourcesByName(declarations, layout);
   const violations: Violations[] = [];
-  for (const { name, table, works, prunes } of plan.changed) {
+  for (const { name, table: present, works, prunes } of plan.changed) {
     const resource = resources.get(name)!;
+    const table = qualified(layout.schema, present);
     violations.push(
       await findViolations(run, { resource, table, works: allowDrop ? [...works, ...prunes] : works }),
     );
   }
   return violations;
 }
+
+const resourcesByName = (declarations: Declarations, layout: Layout): ReadonlyMap<string, Resource> =>
+  new Map(resourcesOf(declarations, layout).map((resource) => [resource.name, resource]));
 
 /** The tables that declarations name, and those that they named before. */
 export function namesOf(declarations: readonly Declaration[]): string[] {

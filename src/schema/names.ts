@@ -1,13 +1,12 @@
-import type { ObjectName } from '../collection/object-names.js';
-import { objectName } from '../collection/object-names.js';
-import { isServiceObject } from '../db/service-objects.js';
+import type { ObjectName } from '../db/object-names.js';
+import { objectName } from '../db/object-names.js';
 import type { ExistingTable } from './catalog.js';
 import type { Index, Table } from './table.js';
 
 /** Chooses the name with which an object is created. */
 export type ChooseName = (name: ObjectName) => string;
 
-/** The plain names, except for those that several objects of these tables, or one of the service, would have. */
+/** The plain names, except for those that several objects of these tables would have. */
 export function namesIn(tables: readonly Table[]): ChooseName {
   const claims = new Map<string, number>();
   const claim = (name: string) => void claims.set(name, (claims.get(name) ?? 0) + 1);
@@ -16,7 +15,7 @@ export function namesIn(tables: readonly Table[]): ChooseName {
     for (const { plain } of [primaryKeyOf(name), ...indexes.map((each) => each.name)]) claim(plain);
     for (const { nullName } of foreignKeys) claim(nullName.plain);
   }
-  return ({ plain, distinct }) => ((claims.get(plain) ?? 0) > 1 || isServiceObject(plain) ? distinct : plain);
+  return ({ plain, distinct }) => ((claims.get(plain) ?? 0) > 1 ? distinct : plain);
 }
 
 export const primaryKeyOf = (table: string): ObjectName => objectName(table, '', 'pkey');

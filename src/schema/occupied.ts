@@ -1,3 +1,4 @@
+import { qualified } from '../db/object-names.js';
 import { ExitError } from '../exit-error.js';
 import type { Catalog } from './catalog.js';
 import { primaryKeyOf } from './names.js';
@@ -23,7 +24,7 @@ export function isCollection(name: string, { tables, applied }: Catalog): boolea
   return applied.has(name) || TRIGGERS.every((suffix) => table.triggers.has(`${name}_${suffix}`));
 }
 
-/** Throws OccupiedError if a table belongs to another program, or to the service. */
+/** Throws OccupiedError if a table belongs to another program. */
 export function requireCollection(name: string, catalog: Catalog): void {
   if (!isCollection(name, catalog)) throw new OccupiedError(name, 'table');
 }
@@ -44,7 +45,7 @@ export function makeWay(name: string, catalog: Catalog, known: readonly Table[])
       return {
         title: `Rename the index ${name} of ${owner}, since a collection gets its name`,
         locks: lockTable(owner),
-        sql: [`alter index ${name} rename to ${found.distinct}`],
+        sql: [`alter index ${qualified(catalog.schema, name)} rename to ${found.distinct}`],
       };
     });
 }

@@ -1,5 +1,4 @@
 import type { Resource } from '../collection/resource.js';
-import { isServiceObject } from '../db/service-objects.js';
 import type { Declaration, DeclaredField, SqlFile } from '../declarations/declaration.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import { type Catalog, type ExistingTable, formerNamesOf } from './catalog.js';
@@ -83,7 +82,7 @@ class Planner {
       resourcesWithoutRefs(known(formerDeclarations)).map((resource) => [resource.name, resource]),
     );
     this.#resources = resourcesWithoutRefs(declarations);
-    this.#wanted = this.#resources.map((resource) => tableOf(resource, catalog.engine));
+    this.#wanted = this.#resources.map((resource) => tableOf(resource, catalog));
     this.#tables = new Map(catalog.tables);
     const names = new Set(declarations.map(({ name }) => name));
     // A collection with such a name is created, or renamed, after the view is removed.
@@ -98,11 +97,12 @@ class Planner {
     const [steps, drops]: [Step[], Step[]] = [[], []];
     const changed: Change[] = [];
     const dropped = new Map<string, readonly string[]>();
-    const { pending, formerNames, engine, due, sqlFiles } = this.catalog;
+    const { pending, formerNames, due, sqlFiles } = this.catalog;
     const first = sqlFileSteps(this.sqlFiles, this.catalog);
     const pendingFiles = this.sqlFiles.filter(({ name }) => !sqlFiles.has(name));
     for (const name of formerNames.keys())
-      if (this.#formerNames.has(name)) drops.push(dropFormerName(name, this.#formerNames.get(name)!));
+      if (this.#formerNames.has(name))
+        drops.push(dropFormerName(name, this.#formerNames.get(name)!, this.catalog));
     for (const [index, table] of this.#wanted.entries()) {
       if (created.has(table.name)) continue;
       const declaration = this.declarations[index]!;
@@ -143,12 +143,11 @@ class Planner {
     const isDropped = (name: string) =>
       isCollection(name, this.catalog) &&
       !this.#renamed.has(name) &&
-      !isServiceObject(name) &&
       !this.declarations.some((each) => each.name === name);
     const removed = [...this.catalog.applied.keys()].filter(isDropped);
     return {
       steps: [...first, ...this.#creations, ...this.#renames, ...steps, ...this.#references],
-      drops: [...drops, ...removed.map((name) => dropTable(name, engine))],
+      drops: [...drops, ...removed.map((name) => dropTable(name, this.catalog))],
       sqlFiles: first.length,
       changed,
       dropped,
@@ -166,7 +165,7 @@ class Planner {
     const present = catalog.formerNames.get(table.name);
     if (present !== undefined) {
       this.#formerNames.delete(table.name);
-      this.#creations.push(dropFormerName(table.name, present));
+      this.#creations.push(dropFormerName(table.name, present, catalog));
     } else this.#creations.push(...makeWay(table.name, catalog, [...this.#wanted, ...this.#formerTables()]));
     const was = declarations.find(({ name }) => name === table.name)!.schema['x-collection']?.was ?? '';
     if (!isCollection(was, catalog) || declarations.some(({ name }) => name === was)) {
@@ -205,11 +204,11 @@ class Planner {
   /** The table of an applied declaration, by its name in the plan. */
   #formerTable(was: string, name: string): Table | undefined {
     const resource = this.#formerResources.get(was);
-    return resource && tableOf({ ...resource, name }, this.catalog.engine);
+    return resource && tableOf({ ...resource, name }, this.catalog);
   }
 
   #formerTables(): Table[] {
-    return [...this.#formerResources.values()].map((resource) => tableOf(resource, this.catalog.engine));
+    return [...this.#formerResources.values()].map((resource) => tableOf(resource, this.catalog));
   }
 }
 

@@ -1,3 +1,4 @@
+import { quotedName } from '../db/object-names.js';
 import type { SqlFile } from '../declarations/declaration.js';
 import { ExitError } from '../exit-error.js';
 import type { Catalog } from './catalog.js';
@@ -14,7 +15,7 @@ export class ChangedFileError extends ExitError {
 
 /** The steps that run the SQL files of the operator that were not run yet. Throws ChangedFileError. */
 export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): Step[] {
-  const { applied, sqlFiles } = catalog;
+  const { applied, sqlFiles, schema } = catalog;
   for (const { name, checksum } of files)
     if (sqlFiles.has(name) && sqlFiles.get(name) !== checksum) throw new ChangedFileError(name);
   return files
@@ -31,6 +32,8 @@ export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): Step[
         title: `Run ${file.name}`,
         locks: 'what its statements lock',
         sql: [
+          // Tables of collections after those of the service, which its triggers write.
+          `select set_config('search_path', current_setting('search_path') || ', ' || ${quoted(quotedName(schema))}, true)`,
           file.text.trim().replace(/;$/, ''),
           record,
           ...[...applied.keys()]

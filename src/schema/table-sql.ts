@@ -1,4 +1,4 @@
-import { objectName } from '../collection/object-names.js';
+import { objectName, qualified } from '../db/object-names.js';
 import type { ChooseName } from './names.js';
 import { quoted } from './step.js';
 import type { ForeignKey, Index, Table } from './table.js';
@@ -14,38 +14,38 @@ export const ACTIONS: Readonly<
 };
 
 export function createIndex(
-  table: string,
+  { sql }: Table,
   { name, definition, isUnique }: Index,
   nameOf: ChooseName,
   concurrently = '',
 ): string {
-  return `create ${isUnique ? 'unique ' : ''}index${concurrently} ${nameOf(name)} on ${table} ${definition}`;
+  return `create ${isUnique ? 'unique ' : ''}index${concurrently} ${nameOf(name)} on ${sql} ${definition}`;
 }
 
 export function addForeignKey(
-  { name: table, distribution }: Table,
-  { name, field, column, to, onDelete }: ForeignKey,
+  { name: table, sql, distribution }: Table,
+  { name, field, column, to, target, onDelete }: ForeignKey,
   suffix: string,
 ): string {
   if (distribution)
     return `select refer_to('${table}', '${column}', ${quoted(field)}, '${to}', '${onDelete}')`;
-  return `alter table ${table} add constraint ${name.plain} foreign key (${column}) references ${to} (id) ${ACTIONS[onDelete].sql}${suffix}`;
+  return `alter table ${sql} add constraint ${name.plain} foreign key (${column}) references ${target} (id) ${ACTIONS[onDelete].sql}${suffix}`;
 }
 
 export function dropForeignKey(
-  { name: table, distribution }: Table,
+  { name: table, schema, sql, distribution }: Table,
   present: string,
   { nullName, onDelete }: ForeignKey,
 ): string[] {
   if (distribution) return [`select stop_referring('${table}', '${present}')`];
   return [
-    `alter table ${table} drop constraint if exists ${present}`,
-    ...(onDelete === 'null' ? dropNullTrigger(nullName) : []),
+    `alter table ${sql} drop constraint if exists ${present}`,
+    ...(onDelete === 'null' ? dropNullTrigger(schema, nullName) : []),
   ];
 }
 
-export const dropNullTrigger = ({ all }: ForeignKey['nullName']): string[] =>
-  all.map((name) => `drop function if exists ${name}() cascade`);
+export const dropNullTrigger = (schema: string, { all }: ForeignKey['nullName']): string[] =>
+  all.map((name) => `drop function if exists ${qualified(schema, name)}() cascade`);
 
 /** What follows the table in the names of the triggers that count records and record events. */
 export const TRIGGERS: readonly string[] = [
@@ -57,9 +57,9 @@ export const TRIGGERS: readonly string[] = [
 ];
 
 /** Makes the database count records and record events. */
-export function attach({ name, owner, distribution }: Table): string[] {
+export function attach({ name, sql, owner, distribution }: Table): string[] {
   const ownerSql = owner === undefined ? '' : `, '${owner}'`;
-  if (!distribution) return [`select attach_collection('${name}'${ownerSql})`];
+  if (!distribution) return [`select attach_collection(${quoted(sql)}${ownerSql})`];
   const { parent, unique } = distribution;
   return [
     `select distribute_collection('${name}'${ownerSql || ', null'}, ${parent === undefined ? 'null' : `'${parent}'`})`,
@@ -80,25 +80,27 @@ const afterName = ({ name }: Table, { column }: ForeignKey): string =>
 
 /** What removes the field from the documents when the record that it refers to is deleted. */
 export function nullTrigger(table: Table, key: ForeignKey, nameOf: ChooseName): string[] {
-  const { column, to, field } = key;
+  const { column, target, field } = key;
   const [name, after] = nullTriggers(table, key, nameOf);
   if (name === undefined) return [];
-  const creation = `create or replace function ${name}() returns trigger language plpgsql as $$
+  const routine = qualified(table.schema, name);
+  const creation = `create or replace function ${routine}() returns trigger language plpgsql as $$
 begin
-  update ${table.name} as referring
+  update ${table.sql} as referring
   set ${column} = null, version = referring.version + 1, updated_at = date_trunc('milliseconds', now()),
     doc = without_member(referring.doc, ${quoted(field)}, referring.version + 1, date_trunc('milliseconds', now()))
   where referring.${column} = old.id;
   return old;
 end $$`;
   const trigger = (name: string, when: string) =>
-    `create or replace trigger ${name} ${when} on ${to} for each row`;
-  if (after === undefined) return [creation, `${trigger(name, 'before delete')} execute function ${name}()`];
+    `create or replace trigger ${name} ${when} on ${target} for each row`;
+  if (after === undefined)
+    return [creation, `${trigger(name, 'before delete')} execute function ${routine}()`];
   // Before a record of one collection is deleted, the statement that deletes it cannot change it, nor others that it deletes.
   // Versions that did so look for the first trigger.
   return [
     creation,
-    `${trigger(name, 'before delete')} when (false) execute function ${name}()`,
-    `${trigger(`"${after}"`, 'after delete')} execute function ${name}()`,
+    `${trigger(name, 'before delete')} when (false) execute function ${routine}()`,
+    `${trigger(`"${after}"`, 'after delete')} execute function ${routine}()`,
   ];
 }

@@ -1,3 +1,4 @@
+import { qualified } from '../db/object-names.js';
 import { type Catalog, type ExistingTable, formerNamesOf } from './catalog.js';
 import { columnSteps } from './column-steps.js';
 import { type ChooseName, presentIndex, presentKey } from './names.js';
@@ -29,8 +30,8 @@ export function createTable(table: Table, nameOf: ChooseName): Step {
     title: `Create the table ${table.name}`,
     locks: 'nothing',
     sql: [
-      `create table ${table.name} (\n  ${columns.join(',\n  ')}\n)`,
-      ...table.indexes.map((index) => createIndex(table.name, index, nameOf)),
+      `create table ${table.sql} (\n  ${columns.join(',\n  ')}\n)`,
+      ...table.indexes.map((index) => createIndex(table, index, nameOf)),
       ...attach(table),
     ],
   };
@@ -75,7 +76,7 @@ function indexSteps(
       title: `Remove the index ${name}${why}`,
       locks: NO_LOCK,
       isConcurrent: true,
-      sql: [`drop index concurrently if exists ${name}`],
+      sql: [`drop index concurrently if exists ${qualified(table.schema, name)}`],
     });
   const present = new Map(table.indexes.map((index) => [index, presentIndex(existing, index)]));
   const needed = new Set(present.values());
@@ -94,7 +95,7 @@ function indexSteps(
       title: `Build the index ${nameOf(index.name)}`,
       locks: NO_LOCK,
       isConcurrent: true,
-      sql: [createIndex(table.name, index, nameOf, ' concurrently')],
+      sql: [createIndex(table, index, nameOf, ' concurrently')],
     });
   }
   return steps;
@@ -146,7 +147,7 @@ function foreignKeySteps(
     steps.push({
       title: `Check that the records of ${table.name} refer to existing ${key.to}`,
       locks: NO_LOCK,
-      sql: [`alter table ${table.name} validate constraint ${isRight ? name! : key.name.plain}`],
+      sql: [`alter table ${table.sql} validate constraint ${isRight ? name! : key.name.plain}`],
     });
   }
   return steps;

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Column } from '../collection/column.js';
+import { comparable, type Resource, searchSql } from '../collection/resource.js';
 import {
   nullName,
   type ObjectName,
   objectName,
+  qualified,
   referenceName,
   uniqueName,
-} from '../collection/object-names.js';
-import { comparable, type Resource, searchSql } from '../collection/resource.js';
-import type { Engine } from '../db/engine.js';
+} from '../db/object-names.js';
+import type { Layout } from './catalog.js';
 
 /** An index that a declaration needs. */
 export interface Index {
@@ -28,12 +29,17 @@ export interface ForeignKey {
   readonly field: string;
   readonly column: string;
   readonly to: string;
+  /** The table of that collection in statements. */
+  readonly target: string;
   readonly onDelete: 'cascade' | 'restrict' | 'null';
 }
 
 /** The table that a declaration needs, besides what all collections have. */
 export interface Table {
   readonly name: string;
+  readonly schema: string;
+  /** Its name in statements. */
+  readonly sql: string;
   readonly columns: readonly Column[];
   readonly indexes: readonly Index[];
   readonly foreignKeys: readonly ForeignKey[];
@@ -52,12 +58,14 @@ export interface Distribution {
 }
 
 /** The table of a collection. */
-export function tableOf(resource: Resource, engine: Engine): Table {
+export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
   const { name, columns, references } = resource;
   const columnName = (field: string) => columns.get(field)!.name;
   const distribution = engine === 'citus' ? distributionOf(resource) : undefined;
   return {
     name,
+    schema,
+    sql: qualified(schema, name),
     columns: [...columns.values()],
     indexes: [
       ...resource.unique.map(({ field }) => uniqueIndex(name, columns.get(field)!, !distribution)),
@@ -70,6 +78,7 @@ export function tableOf(resource: Resource, engine: Engine): Table {
       field,
       column: columnName(field),
       to,
+      target: qualified(schema, to),
       onDelete,
     })),
     owner: resource.owner ? 'id' : resource.isOwned ? columnName(resource.parent!.field) : undefined,

@@ -22,13 +22,13 @@ export async function followReferences(
   parents: ReadonlyMap<string, Resource>,
   key: string,
 ): Promise<void> {
-  for (const { field, to, singular } of resource.references) {
+  for (const { field, to, table, singular } of resource.references) {
     const valueIn = ({ record }: Draft) => (isObject(record) ? member(record, field) : undefined);
     const values = new Set(drafts.map(valueIn).filter(isId).map(String));
     if (values.size === 0) continue;
     const known = await idsInImport(run, values, key, to);
     const rest = [...values].filter((value) => !known.has(value));
-    const legacy = await idsByLegacy(run, rest, to, parents.get(to)?.columns.get(LEGACY_ID));
+    const legacy = await idsByLegacy(run, rest, table, parents.get(to)?.columns.get(LEGACY_ID));
     for (const draft of drafts) {
       const value = valueIn(draft);
       if (!isId(value)) continue;
@@ -59,14 +59,14 @@ export async function idsInImport(
 async function idsByLegacy(
   run: Run,
   values: readonly string[],
-  to: string,
+  table: string,
   legacy: Column | undefined,
 ): Promise<Map<string, string>> {
   const isNumeric = legacy?.type === 'double precision';
   // PostgreSQL reads fewer texts as numbers than JavaScript.
   const wanted = isNumeric ? values.filter(isExactNumber) : values;
   if (!legacy || wanted.length === 0) return new Map();
-  const text = fill(STATEMENTS.get('find_legacy_ids')!, { table: to, ...comparison(legacy) });
+  const text = fill(STATEMENTS.get('find_legacy_ids')!, { table, ...comparison(legacy) });
   const rows = await run(text, [JSON.stringify(wanted)]);
   const ids = new Map(rows.map(({ old, id }) => [keyOf(legacy, old), id as string]));
   return new Map(
@@ -85,12 +85,12 @@ export async function requireReferences(
   refuse: Refuse,
 ): Promise<void> {
   const fields = [...resource.columns.keys()];
-  for (const { field, to, singular } of resource.references) {
+  for (const { field, to, table, singular } of resource.references) {
     const at = fields.indexOf(field);
     const valid = drafts.filter(({ row }) => row && row.columns[at] !== null);
     const ids = new Set(valid.map(({ row }) => row!.columns[at] as string));
     if (ids.size === 0) continue;
-    const text = fill(recordStatements(engine).get('existing')!, { table: to });
+    const text = fill(recordStatements(engine).get('existing')!, { table, name: to });
     const rows = await run(text, [JSON.stringify([...ids])]);
     const existing = new Set(rows.map(({ id }) => id));
     for (const draft of valid) {
@@ -119,7 +119,7 @@ export async function requireUnique(
     const valid = drafts.filter(({ row }) => row && row.columns[at] !== null);
     const values = new Set(valid.map(({ row }) => String(row!.columns[at])));
     if (values.size === 0) continue;
-    const parts = { table: resource.name, column: column.name, ...comparison(column) };
+    const parts = { table: resource.table, column: column.name, ...comparison(column) };
     const rows = await run(fill(STATEMENTS.get('in_use')!, parts), [JSON.stringify([...values])]);
     const used = new Map(rows.map(({ value, id }) => [keyOf(column, value), id as string]));
     for (const draft of valid) {

@@ -44,9 +44,13 @@ export async function settleReferences(where: Where, onRemoved: (removed: Remove
   for (const row of pending) {
     const [collection, field] = [String(row.collection), String(row.field)];
     const resource = resources.get(collection);
-    const to = resource?.references.find((each) => each.field === field)?.to;
-    if (!resource || to === undefined) continue;
-    const parts = { table: collection, column: resource.columns.get(field)!.name, to };
+    const reference = resource?.references.find((each) => each.field === field);
+    if (!resource || !reference) continue;
+    const parts = {
+      table: resource.table,
+      column: resource.columns.get(field)!.name,
+      to: reference.table,
+    };
     const text = fill(STATEMENTS.get('set_references')!, parts);
     for (let count = REFERENCES_AT_ONCE; count === REFERENCES_AT_ONCE; )
       await withoutEvents(where, async () => {
@@ -90,7 +94,7 @@ async function removeRecords(
     for (const resource of resources.values())
       for (const { field, to, onDelete } of resource.references) {
         if (to !== next.collection || onDelete === 'null') continue;
-        const parts = { table: resource.name, column: resource.columns.get(field)!.name };
+        const parts = { table: resource.table, column: resource.columns.get(field)!.name };
         for (const { id } of await run(fill(STATEMENTS.get('referring')!, parts), [next.id]))
           add({
             collection: resource.name,
@@ -104,13 +108,13 @@ async function removeRecords(
   const idsOf = (name: string) =>
     JSON.stringify([...removed.values()].filter(({ collection }) => collection === name).map(({ id }) => id));
   // Those of a cycle refer to each other.
-  for (const { name, references, columns, schema } of collections)
+  for (const { name, table, references, columns, schema } of collections)
     for (const { field } of references.filter((each) => !schema.required.includes(each.field))) {
-      const parts = { table: name, column: columns.get(field)!.name };
+      const parts = { table, column: columns.get(field)!.name };
       await run(fill(STATEMENTS.get('unset_reference')!, parts), [idsOf(name)]);
     }
-  for (const { name } of collections) {
-    await run(fill(STATEMENTS.get('remove_records')!, { table: name }), [idsOf(name)]);
+  for (const { name, table } of collections) {
+    await run(fill(STATEMENTS.get('remove_records')!, { table }), [idsOf(name)]);
     await run(STATEMENTS.get('forget_deferred')!, [key, name, idsOf(name)]);
   }
   for (const each of removed.values()) {

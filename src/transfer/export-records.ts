@@ -37,7 +37,7 @@ export async function exportRecords(
   const exported: Exported[] = [];
   if (isWhole) await write('{\n');
   for (const [at, resource] of resources.entries()) {
-    const text = fill(STATEMENTS.get('copy_documents')!, { table: resource.name });
+    const text = fill(STATEMENTS.get('copy_documents')!, { table: resource.table });
     if (isWhole) await write(`${at === 0 ? '' : ',\n'}${JSON.stringify(resource.name)}: `);
     const columns = format === 'csv' ? await columnsOf(run, resource) : [];
     let records = 0;
@@ -121,7 +121,7 @@ async function* linesOf(rows: Readable): AsyncGenerator<string> {
 
 /** The service's fields, the declared ones, and those that records have besides. */
 async function columnsOf(run: BulkConnection['run'], resource: Resource): Promise<Column[]> {
-  const rows = await run(fill(STATEMENTS.get('field_names')!, { table: resource.name }), []);
+  const rows = await run(fill(STATEMENTS.get('field_names')!, { table: resource.table }), []);
   const hidden = new Set(writeOnlyNames(resource.schema));
   const last = ['created_at', 'updated_at', '_version'];
   const declared = Object.keys(resource.schema.properties).filter((name) => !hidden.has(name));

@@ -64,7 +64,7 @@ export class CollectionImport {
     if (this.#progress.finished) return;
     const isAtStart = this.#progress.position === from.position;
     this.#dropsIndexes =
-      isAtStart && !this.run.isDryRun && (await isEmpty(this.run.connection, this.source.collection));
+      isAtStart && !this.run.isDryRun && (await isEmpty(this.run.connection, this.#resource));
     const size = this.#resource.hasPasswords ? PASSWORD_CHUNK_BYTES : CHUNK_BYTES;
     const chunks = chunksOf(input.read(this.#progress.position), scanner, this.#progress, size);
     let writing: Promise<void> = Promise.resolve();
@@ -154,12 +154,12 @@ export class CollectionImport {
 
   async #dropIndexes(): Promise<void> {
     this.#dropsIndexes = false;
-    this.run.droppedIndexes.push(...(await dropIndexes(this.run.connection, this.source.collection)));
+    this.run.droppedIndexes.push(...(await dropIndexes(this.run.connection, this.#resource)));
   }
 }
 
 /** Whether a collection has no records. */
-export async function isEmpty({ run, engine }: BulkConnection, collection: string): Promise<boolean> {
-  const [row] = await run(fill(recordStatements(engine).get('is_empty')!, { table: collection }), []);
+export async function isEmpty({ run, engine }: BulkConnection, { table }: Resource): Promise<boolean> {
+  const [row] = await run(fill(recordStatements(engine).get('is_empty')!, { table }), []);
   return row?.empty === true;
 }

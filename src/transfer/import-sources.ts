@@ -127,7 +127,8 @@ async function importAll(
     await forgetProgress(connection.run, key);
   }
   const progress = await readProgress(connection.run, key);
-  const retainsIds = options.keepIds ?? (await retainsIdsOf(connection, ordered, options, progress));
+  const retainsIds =
+    options.keepIds ?? (await retainsIdsOf(connection, ordered, options, progress, resources));
   const run: ImportRun = { ...open, retainsIds };
   for (const source of ordered)
     if (awaited.has(source.collection))
@@ -154,10 +155,12 @@ async function retainsIdsOf(
   sources: readonly Source[],
   { rename }: ImportOptions,
   progress: ReadonlyMap<string, Progress>,
+  resources: ReadonlyMap<string, Resource>,
 ): Promise<boolean> {
   // An interrupted import goes on as it began.
   if (progress.size > 0) return [...progress.values()].some(({ retainsIds }) => retainsIds);
-  for (const { collection } of sources) if (!(await isEmpty(connection, collection))) return false;
+  for (const { collection } of sources)
+    if (!(await isEmpty(connection, resources.get(collection)!))) return false;
   let isExport = false;
   for (const source of sources) {
     const first = await firstRecord(source, rename);

@@ -1,3 +1,4 @@
+import type { Resource } from '../collection/resource.js';
 import { type BulkConnection, type BulkSettings, withBulkConnection } from '../db/bulk-connection.js';
 import { databaseErrorOf } from '../db/database-errors.js';
 import { fill } from '../db/statements.js';
@@ -11,9 +12,9 @@ const LOCK_NOT_AVAILABLE = '55P03';
  */
 export async function dropIndexes(
   { run, execute }: BulkConnection,
-  collection: string,
+  { table }: Resource,
 ): Promise<readonly string[]> {
-  const indexes = await run(STATEMENTS.get('droppable')!, [collection]);
+  const indexes = await run(STATEMENTS.get('droppable')!, [table]);
   if (indexes.length === 0) return [];
   const drops = indexes.map(({ name }) => fill(STATEMENTS.get('drop_index')!, { index: String(name) }));
   try {

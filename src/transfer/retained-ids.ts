@@ -22,7 +22,7 @@ interface Settled {
 /** Finds records whose retained ids are in use. Those that equal the stored ones are unchanged. */
 export async function settleConflicts(
   { run }: BulkConnection,
-  { name: table }: Resource,
+  { table }: Resource,
   drafts: readonly Draft[],
   onConflict: OnConflict,
   refusals: Refusals,

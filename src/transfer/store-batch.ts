@@ -138,7 +138,8 @@ async function writeRows(
 function statementOf({ connection, resource }: BatchTarget, name: string): string {
   const own = [...resource.columns.values()];
   return fill(recordStatements(connection.engine).get(name) ?? '', {
-    table: resource.name,
+    table: resource.table,
+    name: resource.name,
     given_rows: givenRowsSql(resource),
     columns: own.map((column) => `, ${column.name}`).join(''),
     assigned: own.map((column) => `, ${assignmentSql(column, `record.${column.name}`)}`).join(''),

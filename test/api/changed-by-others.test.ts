@@ -1,10 +1,10 @@
-import postgres from 'postgres';
 import { testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 
 t.test('reads see what other writers have changed since the last read', async (t) => {
   const { send, databaseUrl } = await testService(t);
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const ids: string[] = [];
   for (let n = 0; n < 30; n++)

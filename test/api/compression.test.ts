@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
 import { createGunzip } from 'node:zlib';
-import postgres from 'postgres';
 import { requiring } from '../../src/http/router.js';
 import { WorkSlots } from '../../src/limits/work-slots.js';
 import { CODECS } from '../support/codings.js';
 import { type TestService, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -247,7 +247,7 @@ t.test('a reader that stalls or leaves ends a compressed stream', async (t) => {
 t.test('a failure half way never looks like the end', async (t) => {
   const service = await testService(t);
   await fillRandom(service);
-  const sql = postgres(service.databaseUrl, { max: 1 });
+  const sql = openSql(service.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const { response } = await open(service, '/items?search=');
   response.pause();

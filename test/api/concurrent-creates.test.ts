@@ -1,5 +1,5 @@
-import postgres from 'postgres';
 import { type ServiceResponse, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 
 const count = (responses: readonly ServiceResponse[], status: number): number =>
@@ -7,7 +7,7 @@ const count = (responses: readonly ServiceResponse[], status: number): number =>
 
 t.test('creates that come together are one transaction, and each has its own response', async (t) => {
   const { send, databaseUrl } = await testService(t);
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   await send('POST', '/users', { body: { email: 'taken@example.org', name: 'First' } });
   const responses = await Promise.all(
@@ -54,7 +54,7 @@ t.test('a record that names no parent spoils none of those that came with it', a
 
 t.test('patches that come together: each applied once, refused ones alone', async (t) => {
   const { send, databaseUrl } = await testService(t);
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const users: string[] = [];
   for (let n = 0; n < 40; n++)

@@ -1,7 +1,8 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { CITUS_URL } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { type SendOptions, type TestService, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 /** Requests whose responses the OpenAPI document has, and which no other test is about. */
@@ -44,7 +45,7 @@ async function expectAll(t: Test, { send }: TestService, rows: readonly Row[]): 
 }
 
 function sql(t: Test, { databaseUrl }: TestService): postgres.Sql {
-  const connection = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  const connection = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => connection.end());
   return connection;
 }

@@ -1,11 +1,11 @@
 import http from 'node:http';
-import postgres from 'postgres';
 import { connect } from '../../src/db/db.js';
 import { prune } from '../../src/db/maintenance.js';
 import { LOCKS } from '../support/citus.js';
 import { onlyBuiltIn } from '../support/names.js';
 import { startProcess } from '../support/process.js';
 import { RETENTION, send, testDatabase, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
@@ -115,7 +115,7 @@ t.test('what failed is not stored', async (t) => {
 
 t.test('one still in flight is 409 with Retry-After', async (t) => {
   const service = await testService(t);
-  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const { json } = await service.send('POST', '/items', { body: { name: 'x' } });
   const patch = () =>
@@ -162,7 +162,7 @@ t.test(
   onlyBuiltIn('is about processes'),
   async (t) => {
     const databaseUrl = await testDatabase(t);
-    const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+    const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
     t.teardown(() => sql.end());
     const rounds = 6;
     const survivor = await testService(t, { DATABASE_URL: databaseUrl });
@@ -206,7 +206,7 @@ t.test(
 
 t.test('a response is stored for IDEMPOTENCY_TTL and then removed', async (t) => {
   const { send, databaseUrl } = await testService(t, { IDEMPOTENCY_TTL: '100' });
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const post = (key: string) => send('POST', '/items', { headers: keyed(key), body: { name: 'x' } });
   const first = await post('a');

@@ -1,10 +1,10 @@
 import http from 'node:http';
-import postgres from 'postgres';
 import { fill } from '../../bench/harness/data.js';
 import { countRecords } from '../support/citus.js';
 import { onlyBuiltIn } from '../support/names.js';
 import { testProxy } from '../support/proxy.js';
 import { testDatabase, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -346,7 +346,7 @@ t.test(
 t.test('a database error half way aborts the connection', onlyBuiltIn('is about connections'), async (t) => {
   const databaseUrl = await testDatabase(t);
   await fill(databaseUrl, 6000, 0, TABLES);
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   await sql`set plinth.events = off`;
   // More than the kernel's buffers hold on both ways: the COPY cannot be over while the reader takes nothing.
@@ -372,7 +372,7 @@ t.test('a database error half way aborts the connection', onlyBuiltIn('is about 
 t.test('a database that is away is 503 with Retry-After', onlyBuiltIn('is about connections'), async (t) => {
   const { send, databaseUrl } = await testService(t);
   const name = new URL(databaseUrl).pathname.slice(1);
-  const sql = postgres(databaseUrl.replace(/\/[^/]*$/, '/postgres'), { max: 1, onnotice: () => undefined });
+  const sql = openSql(databaseUrl.replace(/\/[^/]*$/, '/postgres'), { max: 1, onnotice: () => undefined });
   await sql.unsafe(`alter database ${name} allow_connections false`);
   await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
   const away = await send('GET', '/items');

@@ -1,8 +1,8 @@
-import postgres from 'postgres';
 import { AROUND, DEFINITIONS, LEAVES, worstValues } from '../../bench/suites/worst-bodies.js';
 import { declare } from '../support/collections.js';
 import { onlyBuiltIn } from '../support/names.js';
 import { smallService } from '../support/small-service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
 
@@ -12,7 +12,7 @@ t.test('records to include are counted before they are read', onlyBuiltIn('names
     const body = { email: `u${n}@example.org`, name: 'Ann' };
     t.equal((await request('POST', '/users', { body })).status, 201);
   }
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   await sql`with record as (
       select ('01900000-0000-7000-8000-' || lpad((row_number() over ())::text, 12, '0'))::uuid as id, users.id as user_id

@@ -1,11 +1,11 @@
 import http from 'node:http';
-import postgres from 'postgres';
 import { fill } from '../../bench/harness/data.js';
 import { unavailable } from '../../src/errors/errors.js';
 import { type Route, requiring } from '../../src/http/router.js';
 import { connected } from '../support/connected.js';
 import { GET } from '../support/overload.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 import { scrape } from '../telemetry/scraped.js';
@@ -17,7 +17,7 @@ t.test('behind a database that is stuck nothing piles up', async (t) => {
   const { json: user } = await other.send('POST', '/users', {
     body: { email: 'a@example.org', name: 'A' },
   });
-  const sql = postgres(service.databaseUrl, { max: 1 });
+  const sql = openSql(service.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const statuses: number[] = [];
   let sent: Promise<unknown>[] = [];
@@ -70,7 +70,7 @@ t.test('readers of whole lists, however slow, take no places of requests', async
 
 /** Holds a table locked while `work` runs, so that its searches wait. */
 async function whileLocked(t: Test, databaseUrl: string, work: () => Promise<void>): Promise<void> {
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   await sql.begin(async (locked) => {
     await locked`lock table items in access exclusive mode`;

@@ -1,9 +1,10 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { CITUS_URL } from '../support/citus.js';
 import { makeKey } from '../support/credentials.js';
 import { SIGN_IN } from '../support/names.js';
 import { type SendOptions, testService, withoutRequestId } from '../support/service.js';
 import { sign } from '../support/signed.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -25,7 +26,7 @@ async function setup(t: Test, env: Record<string, string> = {}) {
     return (method: string, path: string, { headers, ...options }: SendOptions = {}) =>
       service.send(method, path, { ...options, headers: { ...headers, 'x-api-key': key } });
   };
-  const sql = postgres(open.databaseUrl, { max: 2, onnotice: () => undefined });
+  const sql = openSql(open.databaseUrl, { max: 2, onnotice: () => undefined });
   t.teardown(() => sql.end());
   return { open, service, sql, keyFor, ada, eve, adasPost, evesPost };
 }

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import postgres from 'postgres';
 import { prune } from '../../src/db/maintenance.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { VersionCalls } from '../../src/usage/version-calls.js';
 import { makeKey } from '../support/credentials.js';
 import { startProcess } from '../support/process.js';
 import { freshService, RETENTION, send, testDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -169,7 +169,7 @@ t.test(
       ],
     });
     t.match(found.at(-1), { version: '2', principal: 'a\ufffdb' });
-    const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+    const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
     t.teardown(() => sql.end());
     await sql`update version_calls set day = current_date - 31 where principal <> 'p0000'`;
     await sql`update version_calls set day = current_date - (case calls when 1 then 0 else 29 end) where principal = 'p0000'`;

@@ -1,9 +1,9 @@
 import { scryptSync } from 'node:crypto';
-import postgres from 'postgres';
 import { isYoungerThan } from '../../src/auth/current-password.js';
 import { makeKey } from '../support/credentials.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../support/issuer.js';
 import { type SendOptions, type ServiceResponse, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const MERGE_PATCH = 'application/merge-patch+json';
@@ -37,7 +37,7 @@ async function setup(t: Test, env: Record<string, string> = {}, password: string
   const created = await admin('POST', '/users', { body: RECORD });
   t.equal(created.status, 201);
   const id = created.json.id as string;
-  const sql = postgres(service.databaseUrl, { max: 1 });
+  const sql = openSql(service.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   if (password) await sql`insert into passwords values (${id}, ${quickHash(password)})`;
   const self = as((await makeKey(service.db, { subject: id, scopes: ['self'] })).key);

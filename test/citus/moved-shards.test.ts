@@ -1,6 +1,6 @@
-import postgres from 'postgres';
 import { stopwatch } from '../support/pause.js';
 import { testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 
 const WRITERS = 32;
@@ -14,7 +14,7 @@ interface Written {
 
 t.test('shards move under writers: no record, version or event is lost', async (t) => {
   const { send, databaseUrl } = await testService(t);
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const records = new Map<string, Written>();
   const refused: number[] = [];

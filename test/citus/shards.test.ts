@@ -1,4 +1,4 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { readKeysetQuery } from '../../src/collection/keyset-query.js';
 import { keysetSql } from '../../src/collection/keyset-sql.js';
 import { idsSql, pageSql } from '../../src/collection/query-sql.js';
@@ -7,6 +7,7 @@ import { readSql } from '../../src/db/sql-files.js';
 import { resourcesOf } from '../../src/declarations/load-declarations.js';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 /*
@@ -37,7 +38,7 @@ interface Sent {
 /** Runs statements as the service does, and returns the commands that Citus sends for each. */
 async function watch(t: Test, url: string) {
   const commands: string[] = [];
-  const sql = postgres(url, {
+  const sql = openSql(url, {
     max: 1,
     onnotice: ({ message = '' }) => void commands.push(message),
     connection: { 'plinth.events': 'on', 'citus.log_remote_commands': 'on' } as never,
@@ -160,7 +161,7 @@ t.test(
 
 t.test('a record by its id is planned for one shard, a child for one look in each', async (t) => {
   const { databaseUrl } = await testService(t);
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const tasks = async (table: string): Promise<number> => {
     const rows = await sql.unsafe(`explain (format json) select doc from ${table} where id = '${NEW_ID}'`);

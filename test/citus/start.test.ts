@@ -1,9 +1,9 @@
-import postgres from 'postgres';
 import { readConfig } from '../../src/config/config.js';
 import { migrate } from '../../src/db/migrate.js';
 import { openDatabase } from '../../src/db/open.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { testDatabase, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 
 const start = (url: string, engine: string) =>
@@ -20,7 +20,7 @@ t.test('a database without the extension, or with records, is not distributed', 
   await migrate(empty, 10_000);
   const { send } = await testService(t, { DATABASE_URL: empty, DATABASE_ENGINE: 'postgresql' });
   t.equal((await send('POST', '/items', { body: { name: 'one' } })).status, 201);
-  const sql = postgres(empty, { max: 1, onnotice: () => undefined });
+  const sql = openSql(empty, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   await sql`create extension citus`;
   await t.rejects(start(empty, 'citus'), { message: /only a new database can be distributed/ });

@@ -1,10 +1,10 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { plinth } from '../support/command.js';
 import { doctor, faultsOf, namesOf } from '../support/doctor.js';
 import { startProcess } from '../support/process.js';
 import { SERVER_URL, testDatabase, testService } from '../support/service.js';
+import { openSql, SCHEMA } from '../support/sql.js';
 import t from '../support/test.js';
 
 t.jobs = 3;
@@ -68,7 +68,7 @@ t.test('a database that cannot be used', async (t) => {
 
 t.test('a role without permissions', async (t) => {
   const url = await testDatabase(t);
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const sql = openSql(url, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const role = `doctor_${process.pid}`;
   await sql.unsafe(`create role ${role} login password 'x'`);
@@ -76,16 +76,17 @@ t.test('a role without permissions', async (t) => {
   const limited = new URL(url);
   [limited.username, limited.password] = [role, 'x'];
   const { checks } = await doctor(t, { DATABASE_URL: String(limited) });
-  t.match(faultsOf(checks).slice(0, 2), [
+  t.match(faultsOf(checks).slice(0, 3), [
     new RegExp(
       `^permissions problem: the role ${role} may not create tables in the schema public; grant create`,
     ),
+    `permissions problem: the role ${role} may not create tables in the schema ${SCHEMA} of the collections; alter schema ${SCHEMA} owner to ${role}`,
     /^permissions problem: tables belong to another role.*: .*items.*; alter table \S+ owner to/,
   ]);
 });
 
 t.test('a database without the extension for searches, which its role may not create', async (t) => {
-  const admin = postgres(SERVER_URL, { max: 1, onnotice: () => undefined });
+  const admin = openSql(SERVER_URL, { max: 1, onnotice: () => undefined });
   t.teardown(() => admin.end());
   const name = `doctor_trigrams_${process.pid}`;
   await admin.unsafe(`create role ${name} login password 'x'`);
@@ -96,12 +97,13 @@ t.test('a database without the extension for searches, which its role may not cr
   });
   const url = new URL(SERVER_URL);
   url.pathname = `/${name}`;
-  const sql = postgres(String(url), { max: 1 });
+  const sql = openSql(String(url), { max: 1 });
   await sql.unsafe(`grant create on schema public to ${name}`);
   await sql.end();
   [url.username, url.password] = [name, 'x'];
   const { checks } = await doctor(t, { DATABASE_URL: String(url) });
   t.match(faultsOf(checks), [
+    `permissions problem: the role ${name} may not create the schema ${SCHEMA} for the tables of the collections; create schema ${SCHEMA} authorization ${name}`,
     `permissions problem: the extension pg_trgm is missing, and the role ${name} may not create it; as a superuser: create extension pg_trgm`,
   ]);
 });
@@ -110,14 +112,15 @@ t.test(
   'a role without its tables, with too few connections, and an extension that it does not find',
   async (t) => {
     const url = await testDatabase(t);
-    const admin = postgres(url, { max: 1, onnotice: () => undefined });
+    const admin = openSql(url, { max: 1, onnotice: () => undefined });
     t.teardown(() => admin.end());
     const name = `doctor_limited_${process.pid}`;
     await admin.unsafe(`create role ${name} login password 'x' connection limit 9`);
     t.teardown(() => admin.unsafe(`drop owned by ${name}; drop role ${name}`));
     await admin.unsafe(`
     grant all on schema public to ${name};
-    grant all on all tables in schema public to ${name};
+    grant all on schema ${SCHEMA} to ${name};
+    grant all on all tables in schema public, ${SCHEMA} to ${name};
     grant all on all sequences in schema public to ${name};
     create schema aside;
     alter extension pg_trgm set schema aside;
@@ -141,7 +144,7 @@ t.test(
 
 t.test('a database that is read-only', async (t) => {
   const url = await testDatabase(t);
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const sql = openSql(url, { max: 1, onnotice: () => undefined });
   await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = on`);
   await sql.end();
   const { checks } = await doctor(t, { DATABASE_URL: url });

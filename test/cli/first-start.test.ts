@@ -3,12 +3,12 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import postgres from 'postgres';
 import { authority, withoutOpenssl } from '../support/certificates.js';
 import { plinth, plinthProcess, startPlinth } from '../support/command.js';
 import { makeKey } from '../support/credentials.js';
 import { dataFolder, until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 
 t.jobs = 3;
@@ -86,7 +86,7 @@ t.test('a rejected login is called that, and a database that does not exist too'
     code: 69,
     err: /^plinth: database "none" does not exist: create it, or correct DATABASE_URL\n$/,
   });
-  const sql = postgres(String(url), { max: 1, onnotice: () => undefined });
+  const sql = openSql(String(url), { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   await sql.unsafe(`create role nologin_${process.pid}`);
   t.teardown(() => sql.unsafe(`drop role nologin_${process.pid}`));
@@ -98,7 +98,7 @@ t.test('a rejected login is called that, and a database that does not exist too'
 
 t.test('a collection without its trigger stops the start with what is missing', async (t) => {
   const url = await testDatabase(t);
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const sql = openSql(url, { max: 1, onnotice: () => undefined });
   const [trigger] = await sql`
     select tgname from pg_trigger where tgrelid = 'items'::regclass and not tgisinternal order by tgname limit 1`;
   await sql.unsafe(`drop trigger ${trigger!.tgname} on items`);

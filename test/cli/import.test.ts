@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import bcrypt from 'bcrypt';
-import postgres from 'postgres';
 import type { Json } from '../../src/json.js';
 import { COMMAND, plinth, startPlinth } from '../support/command.js';
 import { useRealHashCost } from '../support/hash-cost.js';
 import { dataFolder, isAlive, serverPid, startProcess, until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const fixture = (name: string) => fileURLToPath(new URL(`../../../test/fixtures/${name}`, import.meta.url));
@@ -156,7 +156,7 @@ t.test('users come with hashes of scrypt and bcrypt, which a sign-in replaces', 
     lines.every((line) => /^users\[\d+\]\/password_hash: must /.test(line)),
     err,
   );
-  const sql = postgres(service.databaseUrl, { max: 1 });
+  const sql = openSql(service.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const hashOf = async (name: string): Promise<string> =>
     (

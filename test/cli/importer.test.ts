@@ -1,7 +1,7 @@
-import postgres from 'postgres';
 import type { Json } from '../../src/json.js';
 import { load } from '../support/load.js';
 import { testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 async function opened(t: Test) {
@@ -126,7 +126,7 @@ t.test('strict: what comes before the first refusal is in, nothing after it', as
 
 t.test('an error that no record caused ends the load, and nothing of its batch is stored', async (t) => {
   const { service, all } = await opened(t);
-  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   await sql.unsafe(`create function fail() returns trigger language plpgsql as
     $$ begin raise exception 'gone' using errcode = '57P01'; end $$;

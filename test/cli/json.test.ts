@@ -94,7 +94,7 @@ t.test('collections and migrate describe declarations and steps', async (t) => {
   const creation = plan.steps.find(({ title }: { title: string }) => /books/.test(title));
   t.match(creation, {
     title: /\S/,
-    sql: [/create table books/],
+    sql: [/create table public_collections.books/],
     locks: /\S/,
     loses: null,
     concurrent: false,

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import postgres from 'postgres';
 import { MAX_PAGE_BYTES, TOO_LARGE } from '../../src/collection/list-orders.js';
 import { referringSql } from '../../src/collection/query-sql.js';
 import { CITUS_URL } from '../support/citus.js';
 import { posts } from '../support/collections.js';
 import { onlyBuiltIn } from '../support/names.js';
 import { testDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 
 const MIGRATION = new URL('../../../sql/citus/migrations/0054_bounded_includes.sql', import.meta.url);
@@ -18,7 +18,7 @@ t.test(
     skip: onlyBuiltIn('names tables').skip || (CITUS_URL !== '' && 'needs tables of one database'),
   },
   async (t) => {
-    const sql = postgres(await testDatabase(t), { max: 1 });
+    const sql = openSql(await testDatabase(t), { max: 1 });
     t.teardown(() => sql.end());
     await sql.unsafe(readFileSync(MIGRATION, 'utf8'));
     for (const id of USERS)

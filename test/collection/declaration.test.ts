@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import postgres from 'postgres';
 import { compact } from '../../src/db/row-counts.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { load } from '../support/load.js';
 import { testService } from '../support/service.js';
+import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -165,14 +165,14 @@ t.test('a database that does not match the declarations stops the start with the
   const folder = declare(t, DECLARATIONS);
   await t.rejects(
     testService(t, { COLLECTIONS: folder, MIGRATE: 'check' }),
-    /plinth migrate[\s\S]*create table authors/,
+    /plinth migrate[\s\S]*create table public_collections.authors/,
   );
 });
 
 t.test('an internal error is a 500 with the request id, and reveals nothing else', async (t) => {
   const service = await testService(t);
   const { json } = await service.send('POST', '/items', { body: { name: 'x' } });
-  const sql = postgres(service.databaseUrl, { max: 1 });
+  const sql = openSql(service.databaseUrl, { max: 1 });
   await sql.unsafe('alter table items rename column doc to document');
   const response = await service.send('GET', `/items/${json.id}`, { headers: { 'x-request-id': 'abc' } });
   t.equal(response.status, 500);
@@ -233,6 +233,6 @@ t.test('no name of a collection has another meaning in a statement', async (t) =
     );
     const { data } = (await send('GET', `/${name}?include=other,${name}&limit=5`)).json;
     t.match(data, [{ _included: { other: null, [name]: [] } }], name);
-    t.equal(await compact(db, name, 1000), false, name);
+    t.equal(await compact(db, SCHEMA, name, 1000), false, name);
   }
 });

@@ -1,4 +1,3 @@
-import postgres from 'postgres';
 import { type ExtendedQuery, readExtended, readSorts } from '../../src/collection/extended-query.js';
 import { cursorAt } from '../../src/collection/keyset.js';
 import { readKeysetQuery } from '../../src/collection/keyset-query.js';
@@ -6,6 +5,7 @@ import { keysetSql } from '../../src/collection/keyset-sql.js';
 import { pageSql } from '../../src/collection/query-sql.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
 
@@ -39,7 +39,7 @@ const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nod
 t.test('every operator is served by an index, over many records', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATION), MIGRATE: 'auto' });
   const { resource } = service.collections.find((each) => each.resource.name === 'books')!;
-  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   // Without triggers and search indexes a million rows take seconds.
   const indexes =

@@ -1,9 +1,9 @@
-import postgres from 'postgres';
 import { openReads } from '../../src/collection/reads.js';
 import { Statements } from '../../src/collection/sql-templates.js';
 import { connect, type Run } from '../../src/db/db.js';
 import { users } from '../support/collections.js';
 import { testDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 
 const idOf = (n: number) => `01900000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
@@ -14,7 +14,7 @@ const documentOf = (id: string, filling = '') =>
 
 t.test('reads of one tick share a statement, and each gets its own record', async (t) => {
   const databaseUrl = await testDatabase(t);
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const db = connect(databaseUrl, {
     connections: 2,

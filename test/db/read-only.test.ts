@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import net from 'node:net';
-import postgres from 'postgres';
 import { serversOf } from '../../src/database-url/servers.js';
 import { testPostgres } from '../faults/postgres.js';
 import { testDatabase, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -43,14 +43,14 @@ async function balancer(t: Test, url: string) {
 async function twinOf(t: Test, url: string) {
   const { database, password } = serversOf(url).servers[0];
   const victim = await testPostgres(t);
-  const admin = postgres(victim.url, { max: 1, onnotice: () => undefined });
+  const admin = openSql(victim.url, { max: 1, onnotice: () => undefined });
   await admin.unsafe(`create database "${database}"`);
   await admin.unsafe(`alter role plinth password '${password}'`);
   await admin.end();
   const twin = new URL(url);
   twin.port = new URL(victim.url).port;
   const setReadOnly = async (on: boolean) => {
-    const sql = postgres(String(twin), { max: 1, onnotice: () => undefined });
+    const sql = openSql(String(twin), { max: 1, onnotice: () => undefined });
     await sql.unsafe(`alter system set default_transaction_read_only = ${on ? 'on' : 'off'}`);
     await sql`select pg_reload_conf()`;
     await sql.end();
@@ -85,7 +85,7 @@ t.test(
     between.lead(second);
     await first.setReadOnly(true);
     await until('without a write, the service leaves it', async () => (await ready()) === '200 ready');
-    const sql = postgres(second, { max: 1, onnotice: () => undefined });
+    const sql = openSql(second, { max: 1, onnotice: () => undefined });
     t.teardown(() => sql.end());
     // The first accepts writes until its sessions have read the setting.
     await until('writes reach the second', async () => {

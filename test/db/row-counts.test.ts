@@ -1,4 +1,4 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { fill } from '../../bench/harness/data.js';
 import { Statements } from '../../src/collection/sql-templates.js';
 import { connect } from '../../src/db/db.js';
@@ -6,6 +6,7 @@ import { BUCKET_ROWS, compact, uncompacted } from '../../src/db/row-counts.js';
 import { fill as fillText, readStatements } from '../../src/db/statements.js';
 import { items } from '../support/collections.js';
 import { freshService, testDatabase } from '../support/service.js';
+import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const STATEMENTS = new Statements(items, false);
@@ -45,7 +46,7 @@ t.test('totals and deep pages are exact while many write and the deltas are adde
   const databaseUrl = await testDatabase(t);
   await fill(databaseUrl, 0, 2000);
   const { send, db } = await freshService(t, { DATABASE_URL: databaseUrl });
-  const sql = postgres(databaseUrl, { max: 8, onnotice: () => undefined });
+  const sql = openSql(databaseUrl, { max: 8, onnotice: () => undefined });
   t.teardown(() => sql.end());
   let writing = true;
   const until = async (work: () => Promise<unknown>): Promise<number> => {
@@ -55,8 +56,8 @@ t.test('totals and deep pages are exact while many write and the deltas are adde
   };
   const background = [
     until(() => compare(t, sql)),
-    until(() => compact(db, 'items', 4)),
-    until(() => compact(db, 'items', 30)),
+    until(() => compact(db, SCHEMA, 'items', 4)),
+    until(() => compact(db, SCHEMA, 'items', 30)),
   ];
   const client = async (): Promise<void> => {
     for (let n = 0; n < 15; n++) {
@@ -79,7 +80,7 @@ t.test('totals and deep pages are exact while many write and the deltas are adde
   await Promise.all([client(), client(), client(), bulk(3), bulk(40), bulk(500)]);
   writing = false;
   for (const times of await Promise.all(background)) t.ok(times >= 3, `${times} times`);
-  await compact(db, 'items', 4);
+  await compact(db, SCHEMA, 'items', 4);
   const left = await compare(t, sql);
   const [row] =
     await sql`select total::int, cardinality(starts) as blocks, (select count(*)::int from counts) as deltas from blocks where collection = 'items'`;
@@ -92,7 +93,7 @@ t.test('blocks grow with a list, and go with it', async (t) => {
   const databaseUrl = await testDatabase(t);
   await fill(databaseUrl, 0, 30_000);
   const { send, db } = await freshService(t, { DATABASE_URL: databaseUrl });
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const blocks = async () => {
     const [row] =
@@ -100,7 +101,7 @@ t.test('blocks grow with a list, and go with it', async (t) => {
     return row!;
   };
   t.same(await uncompacted(db.run), ['items'], 'one statement, and much to add up');
-  await compact(db, 'items');
+  await compact(db, SCHEMA, 'items');
   t.same(await uncompacted(db.run), []);
   const { total, starts, before } = await blocks();
   t.equal(total, 30_000);
@@ -116,7 +117,7 @@ t.test('blocks grow with a list, and go with it', async (t) => {
   t.same((await send('GET', '/items?page=1501')).json.data, []);
   t.equal((await send('GET', `/items?page=${Number.MAX_SAFE_INTEGER}&limit=100`)).json.meta.total, 30_000);
   await sql`delete from items where name not like '% 1_'`;
-  await compact(db, 'items');
+  await compact(db, SCHEMA, 'items');
   const few = await blocks();
   t.same([few.total, few.starts], [10, 1]);
 });
@@ -133,13 +134,13 @@ t.test('what one run leaves to cut is reported, and the next goes on', async (t)
     events: false,
   };
   const db = connect(databaseUrl, limits);
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => Promise.all([db.close(), sql.end()]));
   await sql.unsafe(INSERT, [2000]);
-  while (await compact(db, 'items', 4));
+  while (await compact(db, SCHEMA, 'items', 4));
   await sql.unsafe(INSERT, [20_000]);
-  t.equal(await compact(db, 'items', 4, 0), true, 'every block has become too large');
-  while (await compact(db, 'items', 4));
+  t.equal(await compact(db, SCHEMA, 'items', 4, 0), true, 'every block has become too large');
+  while (await compact(db, SCHEMA, 'items', 4));
   const [largest] = await sql`
     select max(next - passed)::int as records
     from (
@@ -153,7 +154,7 @@ t.test('what one run leaves to cut is reported, and the next goes on', async (t)
 
 t.test('a cut reads so many records, however many there are', async (t) => {
   const databaseUrl = await testDatabase(t);
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   await sql.unsafe(INSERT.replace('$1::integer', '120000'));
   await sql`

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import postgres from 'postgres';
 import type { ListKind } from '../../src/collection/list-orders.js';
 import { Statements } from '../../src/collection/sql-templates.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
 import { fill, readStatements } from '../../src/db/statements.js';
 import { RESOURCES } from '../support/collections.js';
 import { testDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 function statementsOf(t: Test, text: string): ReadonlyMap<string, string> {
@@ -58,7 +58,7 @@ t.test('a statement is filled in with the parts that there are', async (t) => {
 });
 
 t.test('every statement file parses, and PostgreSQL takes every statement', async (t) => {
-  const sql = postgres(await testDatabase(t), { max: 1, onnotice: () => undefined });
+  const sql = openSql(await testDatabase(t), { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const isValid = (text: string, name: string) => t.resolves(sql.unsafe(text).describe(), name);
   const files = readdirSync(SQL_DIR).filter((name) => name.endsWith('.sql'));

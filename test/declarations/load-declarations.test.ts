@@ -134,7 +134,9 @@ t.test('passwords are write-only fields like others where nobody signs in', asyn
   const written = await send('PATCH', path, { body: { password: 'close sesame' } });
   t.equal(written.status, 200);
   for (const { text } of [created, written, await send('GET', path)]) t.notMatch(text, /sesame|password/);
-  t.same(await db.run('select write_only from doors', []), [{ write_only: { password: 'close sesame' } }]);
+  t.same(await db.run('select write_only from public_collections.doors', []), [
+    { write_only: { password: 'close sesame' } },
+  ]);
   t.same(await db.run('select 1 from passwords', []), []);
 });
 
@@ -193,7 +195,7 @@ t.test('an invalid declaration stops the start with every fault', async (t) => {
   );
   const faults = declare(t, {
     'events.json': AUTHORS,
-    'order.json': AUTHORS,
+    'pg_class.json': AUTHORS,
     'a.json': {
       type: 'object',
       properties: { x: { type: 'strin' }, y: { 'x-indx': true, 'x-index': 1 } },
@@ -215,7 +217,7 @@ t.test('an invalid declaration stops the start with every fault', async (t) => {
   );
   for (const expected of [
     'events.json: /events is a path of the service itself',
-    'order.json: order is a reserved word of PostgreSQL',
+    'pg_class.json: PostgreSQL reserves names that begin with pg_',
     'a.json#/properties/x/type: must be one of',
     'a.json#/properties/y/x-index: must be boolean',
     'a.json#/x-collection/lst: is not a known option',

@@ -1,8 +1,9 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { CommitHorizon, type Snapshot } from '../../src/events/commit-horizon.js';
 import { CITUS_URL, touchOnCitus } from '../support/citus.js';
 import { startProcess } from '../support/process.js';
 import { freshService, send, testDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 import { follow } from './follow.js';
@@ -46,7 +47,7 @@ t.test('it never goes back', async (t) => {
 /** Creates, patches and deletes of items by SQL, as transactions that a test holds open. */
 async function setup(t: Test) {
   const service = await freshService(t);
-  const sql = postgres(service.databaseUrl, { max: 8, onnotice: () => undefined });
+  const sql = openSql(service.databaseUrl, { max: 8, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const names = ['a', 'b'];
   const made = await Promise.all(names.map((name) => service.send('POST', '/items', { body: { name } })));

@@ -1,6 +1,6 @@
-import postgres from 'postgres';
 import { dataFolder, serverPid, startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
 import { until } from '../support/until.js';
@@ -11,7 +11,7 @@ t.test(
   'killed under writes: what was confirmed has its event, what was not committed has none',
   async (t) => {
     const databaseUrl = await testDatabase(t);
-    const sql = postgres(databaseUrl, { max: 1 });
+    const sql = openSql(databaseUrl, { max: 1 });
     t.teardown(() => sql.end());
     const confirmed: ConfirmedWrite[] = [];
     let cursor = '';

@@ -1,7 +1,7 @@
-import postgres from 'postgres';
 import { cursorIn, positionIn } from '../../src/events/cursor.js';
 import { positionText } from '../../src/events/position.js';
 import { freshService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 import { follow } from './follow.js';
@@ -33,7 +33,7 @@ t.test('a cursor names the epoch of its event, and is valid in the epochs that s
 t.test('events that are lost make cursors after them 410, and none that follow are skipped', async (t) => {
   const service = await freshService(t);
   const { send, url } = service;
-  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const create = (name: string) => send('POST', '/items', { body: { name } });
   const read = async (after: string) => (await send('GET', `/events?after=${after}`)).json;
@@ -96,7 +96,7 @@ t.test('events that are lost make cursors after them 410, and none that follow a
 t.test('a failover that loses nothing changes no cursor and ends no stream', async (t) => {
   const service = await freshService(t);
   const { send, url } = service;
-  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   await send('POST', '/items', { body: { name: 'one' } });
   const stream = await follow(t, `${url}/events`);
@@ -123,7 +123,7 @@ t.test('a failover that loses nothing changes no cursor and ends no stream', asy
 
 t.test('a session that was opened before a promotion begins the epoch when the feed is read', async (t) => {
   const { send, databaseUrl } = await freshService(t);
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const before = (await send('GET', '/events?after=now')).headers['events-cursor'] as string;
   // As sessions find it that did not note the epoch, since the server was a standby.

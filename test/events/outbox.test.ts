@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { WITH_TRIGGERS } from '../support/citus.js';
 import { plinth } from '../support/command.js';
 import { freshService, testDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 interface Written {
@@ -16,7 +16,7 @@ interface Written {
 
 /** What stands in the outbox, oldest first. */
 async function written(t: Test, url: string): Promise<() => Promise<Written[]>> {
-  const sql = postgres(url, { max: 1 });
+  const sql = openSql(url, { max: 1 });
   t.teardown(() => sql.end());
   return async () =>
     Array.from(await sql<Written[]>`select type, record, owner, version, data from events order by seq`);
@@ -160,7 +160,7 @@ t.test('changes by SQL of others leave events', WITH_TRIGGERS, async (t) => {
   const { send, databaseUrl } = await freshService(t);
   const events = await written(t, databaseUrl);
   await send('POST', '/items', { body: { name: 'one' } });
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   await sql`delete from items`;
   await sql.end();
   t.same(

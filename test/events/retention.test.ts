@@ -7,7 +7,7 @@ import { follow } from './follow.js';
 
 const KEEP = { ...RETENTION, eventsRetentionSeconds: 1000, eventsMax: 1000 };
 
-const MANY_ITEMS = `insert into items (id, updated_at, doc, name)
+const MANY_ITEMS = `insert into public_collections.items (id, updated_at, doc, name)
   select id, now(), '{"id":"' || id || '"}', 'n' from (select gen_random_uuid() as id from generate_series(1, 6000)) as new`;
 
 /** A service with ten items, and the cursors of their events. */

@@ -1,7 +1,8 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { prune } from '../../src/db/maintenance.js';
 import { WITH_TRIGGERS } from '../support/citus.js';
 import { freshService, RETENTION, type TestService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -15,7 +16,7 @@ interface Read {
 
 async function setup(t: Test) {
   const service = await freshService(t);
-  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   return { service, sql };
 }
@@ -110,7 +111,7 @@ t.test('the next segment is used only once it is empty', async (t) => {
 
 t.test('what an open transaction wrote to an earlier segment is retained', WITH_TRIGGERS, async (t) => {
   const { service, sql } = await setup(t);
-  const writer = postgres(service.databaseUrl, { max: 1 });
+  const writer = openSql(service.databaseUrl, { max: 1 });
   t.teardown(() => writer.end());
   const [, , , last] = await create(service, 4);
   const [first] = await sql`select max(seq)::integer as seq from events`;
@@ -147,7 +148,7 @@ t.test('a segment that is read is truncated later, and delays nobody', async (t)
   await create(service, 4);
   await maintain(service, SMALL);
   await create(service, 4);
-  const reader = postgres(service.databaseUrl, { max: 1 });
+  const reader = openSql(service.databaseUrl, { max: 1 });
   t.teardown(() => reader.end());
   await reader.begin('read only', async (tx) => {
     await tx`select count(*) from events`;

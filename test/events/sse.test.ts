@@ -1,10 +1,10 @@
 import net from 'node:net';
-import postgres from 'postgres';
 import type { Config } from '../../src/config/config.js';
 import { heldResponseBytes } from '../../src/limits/response-memory.js';
 import { deleteItems } from '../support/citus.js';
 import { testProxy } from '../support/proxy.js';
 import { freshService, type TestService, testDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 import { follow } from './follow.js';
@@ -211,7 +211,7 @@ t.test('a hundred streams get one event', async (t) => {
   const streams = await Promise.all(
     Array.from({ length: 100 }, (_, n) => follow(n % 2 === 0 ? '/events' : '/events?types=items.created')),
   );
-  const sql = postgres(service.databaseUrl, { max: 1 });
+  const sql = openSql(service.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const listeners = await sql`select 1 from pg_stat_activity
     where datname = current_database() and query ilike 'listen%events%'`;
@@ -240,7 +240,7 @@ t.test('what others write wakes a stream, by a message or by looking', async (t)
     () => stream.messages,
     ({ length }) => length === 1,
   );
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   await deleteItems(sql);
   await until(

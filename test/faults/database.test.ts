@@ -1,9 +1,9 @@
 import http from 'node:http';
-import postgres from 'postgres';
 import { stopwatch } from '../support/pause.js';
 import { startProcess } from '../support/process.js';
 import { type Proxy as Network, testProxy } from '../support/proxy.js';
 import { send, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 import { type Ledger, startLedger } from './ledger.js';
@@ -220,7 +220,7 @@ for (const transport of TRANSPORTS)
 
 t.test('a lock that another holds: 503 in half of the time limit, and nothing was written', async (t) => {
   const service = await testService(t, { DB_TIMEOUT_MS: '4000' });
-  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   await sql.unsafe('begin; lock table items in exclusive mode');
   const together = Array.from({ length: 20 }, (_, at) =>
@@ -244,7 +244,7 @@ for (const transport of TRANSPORTS)
     const proxy = await testProxy(t, await victims.get(transport)!.database());
     const { db, send: ask } = await testService(t, { DATABASE_URL: proxy.url, DB_TIMEOUT_MS: '1000' });
     const held = db.transaction(async (run) => {
-      await run('lock table items in exclusive mode', []);
+      await run('lock table public_collections.items in exclusive mode', []);
       proxy.swallow();
       await run('select 1', []);
     });

@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { chown, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { findBinaries } from '../../src/db/embedded/binaries.js';
 import { lastWordsOf, pickUser, spawnAs } from '../../src/db/embedded/cluster.js';
 import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { authority, withoutOpenssl } from '../support/certificates.js';
 import { claimPort } from '../support/claimed-port.js';
 import { dataFolder, isAlive } from '../support/process.js';
+import { openSql } from '../support/sql.js';
 import type { Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -92,7 +92,7 @@ export async function testPostgres(
     url: urlOf('postgres'),
     database: async () => {
       const name = `test_${randomBytes(6).toString('hex')}`;
-      const sql = postgres(own, { max: 1, onnotice: () => undefined, ssl: tls?.files ?? false });
+      const sql = openSql(own, { max: 1, onnotice: () => undefined, ssl: tls?.files ?? false });
       await sql.unsafe(`create database ${name}`);
       await sql.end();
       return urlOf(name);
@@ -154,7 +154,7 @@ async function demandTls(t: Test, dataDir: string, cluster: string) {
 }
 
 async function isResponding(url: string, tls: TlsFiles | undefined): Promise<boolean> {
-  const sql = postgres(url, {
+  const sql = openSql(url, {
     max: 1,
     connect_timeout: 1,
     fetch_types: false,

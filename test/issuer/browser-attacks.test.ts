@@ -160,7 +160,7 @@ t.test('a user who was deleted is signed out everywhere', async (t) => {
   const flow = await begin(server, config);
   const { url } = await consent(flow, server.user);
   await signIn(server, config);
-  await server.service.db.run('delete from users where id = $1', [server.user.id]);
+  await server.service.db.run('delete from public_collections.users where id = $1', [server.user.id]);
   const checks = { pkceCodeVerifier: flow.verifier, expectedState: flow.state };
   const refused = { error: 'invalid_grant' } as unknown as Error;
   await t.rejects(client.authorizationCodeGrant(config, new URL(url), checks), refused, 'the code');

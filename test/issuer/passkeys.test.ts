@@ -62,7 +62,7 @@ t.test('a counter is used once, also by two sign-ins at once', async (t) => {
   t.match(added.text, /Added \d{4}/);
 
   const { config } = await server.register();
-  const [{ id: userId } = {}] = await server.service.db.run('select id::text from users where email = $1', [
+  const [{ id: userId } = {}] = await server.service.db.run('select id::text from public_collections.users where email = $1', [
     'counter@example.org',
   ]);
   const open = async () => {
@@ -93,7 +93,7 @@ t.test(
     const visitor = await signedIn(t, email);
     const env = { DATABASE_URL: server.service.databaseUrl };
     const admin = await testService(t, env);
-    const [{ id } = {}] = await admin.db.run('select id::text from users where email = $1', [email]);
+    const [{ id } = {}] = await admin.db.run('select id::text from public_collections.users where email = $1', [email]);
     const add = async (browser: Visitor) => {
       const page = await browser.open('/account');
       const authenticator = new Authenticator(server.issuer);
@@ -197,7 +197,7 @@ t.test('a sign-in that was submitted before a reset does not continue after it',
     const late = await control.visitor.submit(question, { action: 'allow' });
     t.notMatch(late.url, /code=/, `${name}: a consent page that was open before`);
     const left = await server.service.db.run(
-      `select model from issuer_records join users on users.id = user_id where email = $1`,
+      `select model from issuer_records join public_collections.users as users on users.id = user_id where email = $1`,
       [email],
     );
     t.same(left, [], name);

@@ -72,6 +72,6 @@ t.test('the deletion of a user ends its event streams', async (t) => {
   const { access_token: token } = await signIn(server, config);
   const stream = await follow(t, `${server.issuer}/events`, { authorization: `Bearer ${token}` });
   t.equal(stream.status, 200);
-  await server.service.db.run('delete from users where id = $1', [server.user.id]);
+  await server.service.db.run('delete from public_collections.users where id = $1', [server.user.id]);
   await until('the stream ends', () => stream.isOver());
 });

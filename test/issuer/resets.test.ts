@@ -1,5 +1,4 @@
 import * as client from 'openid-client';
-import postgres from 'postgres';
 import { recordHash } from '../../src/auth/tokens/own-tokens.js';
 import { readStatements } from '../../src/db/statements.js';
 import { setUserScopes } from '../../src/issuer/accounts.js';
@@ -7,6 +6,7 @@ import { hashPassword } from '../../src/passwords/password.js';
 import { plinth } from '../support/command.js';
 import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 import { Authenticator } from './authenticator.js';
@@ -27,7 +27,7 @@ const { service } = server;
 const { config } = await server.register({ scopes: ['self', 'admin'] });
 const SET_PASSWORD = readStatements('passwords.sql').get('set_password')!;
 
-const sql = postgres(service.databaseUrl, { max: 2, onnotice: () => undefined });
+const sql = openSql(service.databaseUrl, { max: 2, onnotice: () => undefined });
 t.teardown(() => sql.end());
 
 /** Sessions that wait for a lock. */

@@ -103,7 +103,7 @@ t.test('the deletion of a user notifies of scopes only if the user had some', as
     if (scopes.length > 0) await setUserScopes(db, id, scopes);
     await arrival('begin');
     messages.length = 0;
-    await db.run('delete from users where id = $1', [id]);
+    await db.run('delete from public_collections.users where id = $1', [id]);
     await arrival('end');
     return messages.filter((message) => message !== 'end');
   };

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import postgres from 'postgres';
 import { createAuthenticator } from '../../src/auth/authenticate.js';
 import { type Presented, Refusal, type Scheme } from '../../src/auth/scheme.js';
 import { connect } from '../../src/db/db.js';
@@ -9,6 +8,7 @@ import { createLoginThrottle, type LoginThrottle } from '../../src/limits/login-
 import { openSharedCounts } from '../../src/limits/shared-counters.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { freshService, type ServiceResponse, send, testDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 
 /** A clock that stands still, from the moment of its making on: the database has no other. */
@@ -298,7 +298,7 @@ t.test('with the postgres store a process hears of all failures with one of its 
     events: false,
   });
   t.teardown(() => db.close());
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const { now, pass } = testClock();
   const open = () => createLoginThrottle(3, openSharedCounts(db, createLog('silent'))('failures', 60), now);

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import postgres from 'postgres';
 import type { Db } from '../../src/db/db.js';
 import { prune } from '../../src/db/maintenance.js';
 import { rateLimiter } from '../../src/limits/rate-limit.js';
@@ -8,6 +7,7 @@ import type { Log } from '../../src/telemetry/log.js';
 import { shiftClock, shiftedDatabase } from '../support/clock.js';
 import { testProxy } from '../support/proxy.js';
 import { freshService, RETENTION, type ServiceResponse, send, testDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 /** The longest window there is: it does not end while a test runs. */
@@ -220,7 +220,7 @@ t.test('a database that is away is tried now and then, and its absence logged on
 
 t.test('what is past its time is cleaned up', async (t) => {
   const { db, databaseUrl } = await freshService(t);
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   await sql`insert into limits select 'old' || n, 1, ${Date.now() - 120_000} from generate_series(1, 1500) n`;
   await sql`insert into limits values ('ended', 1, ${Date.now() - 1000}), ('new', 1, ${Date.now() + 1000})`;

@@ -93,7 +93,7 @@ t.test('tools are listed and run as far as the scopes permit', async (t) => {
     code: -32_600,
     data: { status: 403, code: 'INSUFFICIENT_SCOPE' },
   });
-  const [row] = await db.run('select count(*)::int as count from items', []);
+  const [row] = await db.run('select count(*)::int as count from public_collections.items', []);
   t.match(row, { count: 1 }, 'nothing was written');
 });
 
@@ -221,7 +221,7 @@ t.test('bodies are bounded as everywhere', async (t) => {
 t.test('a database that is away is a 503, and nothing of its error is shown', async (t) => {
   const { send, db } = await testService(t, { MCP: 'on' });
   t.equal((await send('POST', '/mcp', LIST)).status, 200);
-  await db.run('alter table items rename to things', []);
+  await db.run('alter table public_collections.items rename to things', []);
   const got = await send('POST', '/mcp', message('tools/call', { name: 'items_list', arguments: {} }));
   t.match(got, { status: 500, json: { error: { code: 'INTERNAL_ERROR' } } });
   t.notMatch(got.text, /relation|items/);

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { documentOf } from '../support/command.js';
 import { doctor, faultsOf } from '../support/doctor.js';
 import { type ServiceProcess, startProcess } from '../support/process.js';
 import { send } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 import { testTarget } from '../webhooks/target.js';
@@ -198,7 +198,7 @@ async function checkReusedNumbers(
 
 /** The last number that an event of a database got. */
 async function numberOf(databaseUrl: string): Promise<number> {
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   const [row] = await sql`select last_value::integer as number from events_seq_seq`;
   await sql.end();
   return Number(row!.number);
@@ -270,7 +270,7 @@ t.test(
 /** Changes an item in a transaction that ends when the result is called: its event is in no backup until then. */
 async function changeItem(t: Test, url: string, databaseUrl: string): Promise<() => Promise<void>> {
   const { json } = await send(url, 'POST', '/items', { body: { name: 'changed during the backup' } });
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const connection = await sql.reserve();
   await connection`begin`;
@@ -288,7 +288,7 @@ async function dumpSnapshot(
   url: string,
   file: string,
 ): Promise<Map<string, string[]>> {
-  const sql = postgres(url, { max: 1 });
+  const sql = openSql(url, { max: 1 });
   try {
     return await sql.begin('isolation level repeatable read', async (tx) => {
       const [row] = await tx`select pg_export_snapshot() as snapshot`;
@@ -391,7 +391,7 @@ async function configureBackups({ folder, data, socket, port, user, run }: Debia
 /** The present moment, and what is stored at it. */
 async function momentOf(url: string): Promise<{ moment: string; rows: Map<string, string[]> }> {
   const rows = await rowsOf(url);
-  const sql = postgres(url, { max: 1 });
+  const sql = openSql(url, { max: 1 });
   const [row] = await sql`select clock_timestamp()::text as moment`;
   await sql.end();
   return { moment: String(row!.moment), rows };

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { lastWordsOf, pickUser, spawnAs } from '../../src/db/embedded/cluster.js';
 import { claimPort } from '../support/claimed-port.js';
 import { dataFolder } from '../support/process.js';
+import { openSql } from '../support/sql.js';
 import type { Test } from '../support/test.js';
 import { until } from '../support/until.js';
 import { POSTGRES_BIN } from './programs.js';
@@ -90,7 +90,7 @@ export async function debianCluster(t: Test): Promise<DebianCluster> {
     user: 'postgres',
     url,
     createDatabase: async (name) => {
-      const sql = postgres(url('postgres'), { max: 1 });
+      const sql = openSql(url('postgres'), { max: 1 });
       await sql.unsafe(`create database ${name}`);
       await sql.end();
       return url(name);
@@ -157,7 +157,7 @@ const isWritable = async (url: string): Promise<boolean> => (await isInRecovery(
 
 /** Undefined: it does not respond. */
 async function isInRecovery(url: string): Promise<boolean | undefined> {
-  const sql = postgres(url, { max: 1, connect_timeout: 2, fetch_types: false, onnotice: () => undefined });
+  const sql = openSql(url, { max: 1, connect_timeout: 2, fetch_types: false, onnotice: () => undefined });
   try {
     const [row] = await sql`select pg_is_in_recovery() as recovering`;
     return row!.recovering as boolean;

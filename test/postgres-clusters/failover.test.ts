@@ -1,7 +1,8 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { doctor, faultsOf } from '../support/doctor.js';
 import { startProcess } from '../support/process.js';
 import { send } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 import { testDatabaseProxy } from './haproxy.js';
@@ -141,7 +142,7 @@ async function watchPromotion({ nodes }: PatroniCluster, primary: Node): Promise
   const others = nodes
     .filter((node) => node !== primary)
     .map(({ url }) =>
-      postgres(url, { max: 1, fetch_types: false, onnotice: () => undefined, connect_timeout: 5 }),
+      openSql(url, { max: 1, fetch_types: false, onnotice: () => undefined, connect_timeout: 5 }),
     );
   const isStandby = async (sql: postgres.Sql) => {
     const [row] = await sql`select pg_is_in_recovery() as standby`.catch(() => [{ standby: 'unknown' }]);
@@ -162,7 +163,7 @@ async function watchPromotion({ nodes }: PatroniCluster, primary: Node): Promise
 /** All nodes have the same items. */
 async function requireEqualNodes(t: Test, { nodes }: PatroniCluster, count: number): Promise<void> {
   for (const { url, name } of nodes) {
-    const sql = postgres(url, { max: 1, fetch_types: false, onnotice: () => undefined });
+    const sql = openSql(url, { max: 1, fetch_types: false, onnotice: () => undefined });
     const counted = async () => (await sql`select count(*)::integer as n from items`)[0]!.n as number;
     await until(`${name} has all items`, counted, (seen) => seen === count);
     t.equal(await counted(), count, name);

@@ -1,5 +1,5 @@
-import postgres from 'postgres';
 import { send } from '../support/service.js';
+import { openSql, SCHEMA } from '../support/sql.js';
 
 /** Clients that create, change and delete records until they are stopped. */
 export interface Writers {
@@ -46,13 +46,13 @@ export function startWriters(base: string, prefix: string): Writers {
 
 /** The rows of each table as text, sorted; of a snapshot of another session if one is named. */
 export async function rowsOf(url: string, snapshot?: string): Promise<Map<string, string[]>> {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const sql = openSql(url, { max: 1, onnotice: () => undefined });
   try {
     return await sql.begin('isolation level repeatable read read only', async (tx) => {
       if (snapshot !== undefined) await tx.unsafe(`set transaction snapshot '${snapshot}'`);
       const tables = await tx<{ name: string }[]>`
         select relname as name from pg_class
-        where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and relpersistence = 'p' order by relname`;
+        where relnamespace in (select oid from pg_namespace where nspname in ('public', ${SCHEMA})) and relkind in ('r', 'p') and relpersistence = 'p' order by relname`;
       const rows = new Map<string, string[]>();
       for (const { name } of tables)
         rows.set(

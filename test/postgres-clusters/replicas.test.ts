@@ -1,6 +1,7 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { doctor } from '../support/doctor.js';
 import { type TestService, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 import { debianCluster, type Standby } from './debian.js';
@@ -36,7 +37,7 @@ async function scene(
   const readUrl = databaseUrl.replace(new URL(databaseUrl).host, hosts.join(','));
   const service = await testService(t, { DATABASE_URL: databaseUrl, DATABASE_READ_URL: readUrl, ...env });
   const connections = urls.map((url) =>
-    postgres(url, { max: 1, onnotice: () => undefined, fetch_types: false }),
+    openSql(url, { max: 1, onnotice: () => undefined, fetch_types: false }),
   );
   t.teardown(() => Promise.all(connections.map((sql) => sql.end({ timeout: 1 }))));
   let before = urls.map(() => 0);

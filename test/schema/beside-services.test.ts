@@ -1,10 +1,10 @@
-import postgres from 'postgres';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
 import { startProcess } from '../support/process.js';
 import { send } from '../support/send.js';
 import { undeclaredDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -165,7 +165,7 @@ for (const [says, files] of CHANGES)
       'what the former service used is removed',
     );
     if (says === 'indexed fields are renamed') {
-      const sql = postgres(url, { max: 1 });
+      const sql = openSql(url, { max: 1 });
       t.teardown(() => sql.end());
       const rows = await sql`select doc::json ->> 'label' as name, label from books`;
       t.strictSame(rows.filter(({ name, label }) => name === null || name !== label).length, 0);

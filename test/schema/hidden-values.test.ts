@@ -1,8 +1,8 @@
-import postgres from 'postgres';
 import { connect } from '../mcp/session.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { type SendOptions, testService, undeclaredDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 import { LOOPBACK, testTarget } from '../webhooks/target.js';
@@ -117,7 +117,7 @@ t.test('the values of a field that becomes write-only are shown nowhere', async 
     false,
   );
 
-  const sql = postgres(env.DATABASE_URL, { max: 1 });
+  const sql = openSql(env.DATABASE_URL, { max: 1 });
   t.teardown(() => sql.end());
   for (const [table, column] of [
     ['notes', 'doc'],

@@ -1,9 +1,9 @@
-import postgres from 'postgres';
 import { type Declarations, readDeclarations } from '../../src/declarations/read-declarations.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { planText } from '../../src/schema/plan-text.js';
 import { declare } from '../support/collections.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const AUTHORS = { title: 'Author', type: 'object', properties: { name: { type: 'string' } } };
@@ -38,7 +38,7 @@ async function library(t: Test, books: object = PLAIN) {
   const url = await undeclaredDatabase(t);
   const before = declarations(t, books);
   await migrateCollections(url, before);
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const sql = openSql(url, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   await sql.unsafe(`
     insert into authors (id, updated_at, doc)
@@ -57,12 +57,12 @@ t.test('a plan is SQL that says what it locks; after it nothing is left to do', 
   const plan = await planCollections(url, after);
   const text = planText(plan);
   for (const expected of [
-    'alter table books add column price double precision;',
-    'create index concurrently books_price_asc on books (price asc nulls last, id asc);',
-    'create unique index concurrently books_isbn_key on books (isbn collate "C");',
-    'create index concurrently books_tags_has on books using gin (tags);',
-    'foreign key (author_id) references authors (id) on delete no action not valid;',
-    'alter table books validate constraint books_author_id_fkey;',
+    'alter table public_collections.books add column price double precision;',
+    'create index concurrently books_price_asc on public_collections.books (price asc nulls last, id asc);',
+    'create unique index concurrently books_isbn_key on public_collections.books (isbn collate "C");',
+    'create index concurrently books_tags_has on public_collections.books using gin (tags);',
+    'foreign key (author_id) references public_collections.authors (id) on delete no action not valid;',
+    'alter table public_collections.books validate constraint books_author_id_fkey;',
     'Locks books, for an instant.',
   ])
     t.match(text, expected);

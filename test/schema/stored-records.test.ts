@@ -1,9 +1,9 @@
-import postgres from 'postgres';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -208,7 +208,7 @@ t.test(
         { required: ['state', 'n'] },
       ),
     );
-    const sql = postgres(url, { max: 1 });
+    const sql = openSql(url, { max: 1 });
     t.teardown(() => sql.end());
     await sql`insert into books (id, updated_at, doc)
     select first_id(n), now(), format('{"id":"%s","created_at":"1970-01-01T00:00:01.000Z","updated_at":"1970-01-01T00:00:01.000Z","_version":1}', first_id(n))

@@ -1,18 +1,18 @@
-import postgres from 'postgres';
 import { isNameAvailable } from '../../src/declarations/check-declarations.js';
 import { declare } from '../support/collections.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 
 t.test('words and types of PostgreSQL are names of collections and of fields', async (t) => {
   const url = await undeclaredDatabase(t);
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const sql = openSql(url, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
-  // Words that are no names of types, names of types, and the variables and system columns that functions and tables have.
+  // Words that are no names of types or are reserved, names of types, and the variables and system columns that functions and tables have.
   const rows = await sql`
-    select word as name from pg_get_keywords() where catcode = 'C'
+    select word as name from pg_get_keywords() where catcode in ('C', 'R', 'T')
     union select attname from pg_attribute where attrelid = 'pg_class'::regclass and attnum < 0
-    union select unnest('{refcursor,path,date,json,text,cidr,if,old,new,found,tg_op,changed,current,written,key,name}'::text[])`;
+    union select unnest('{refcursor,path,date,json,text,cidr,if,old,new,found,tg_op,changed,current,written,key,name,record,match,page,total,first,id,doc}'::text[])`;
   const names = rows.map(({ name }) => String(name)).filter((name) => /^[a-z][a-z0-9_]*$/.test(name));
   t.ok(names.length > 60, `${names.length} names`);
   const collections = names.filter(isNameAvailable);

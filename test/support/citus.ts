@@ -1,4 +1,5 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
+import { openSql } from './sql.js';
 
 /** The coordinator of a Citus cluster, in a database that knows its workers: `postgres://host:port/name`. */
 export const CITUS_URL = process.env.CITUS_TEST_URL ?? '';
@@ -17,7 +18,7 @@ type Work = (
 export const databaseAt = (url: string, name: string): string => url.replace(/\/[^/]*$/, `/${name}`);
 
 async function withSql<T>(url: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const sql = openSql(url, { max: 1, onnotice: () => undefined });
   try {
     return await work(sql);
   } finally {

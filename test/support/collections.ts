@@ -4,10 +4,13 @@ import { join } from 'node:path';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../../src/declarations/resource-of.js';
 import { COLLECTIONS } from './names.js';
+import { SCHEMA } from './sql.js';
 import type { Test } from './test.js';
 
 /** The collections that the tests use. */
-export const RESOURCES = resourcesWithoutRefs(readDeclarations(COLLECTIONS.COLLECTIONS).collections);
+export const RESOURCES = resourcesWithoutRefs(readDeclarations(COLLECTIONS.COLLECTIONS).collections, {
+  schema: SCHEMA,
+});
 
 const named = (name: string) => RESOURCES.find((resource) => resource.name === name)!;
 export const [users, items, posts] = [named('users'), named('items'), named('posts')];

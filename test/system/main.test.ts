@@ -3,10 +3,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { claimPort } from '../support/claimed-port.js';
 import { dataFolder, isAlive, type ServiceProcess, serverPid, startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -197,7 +197,7 @@ t.test('a database that cannot be used is reported in one line', async (t) => {
   t.notMatch(away.stderr(), /secret/);
 
   const old = await testDatabase(t, true);
-  const sql = postgres(old, { max: 1 });
+  const sql = openSql(old, { max: 1 });
   await sql.unsafe('create schema old');
   await sql.unsafe(`create function old.current_setting(text) returns text language sql return '140012'`);
   const name = new URL(old).pathname.slice(1);

@@ -90,7 +90,7 @@ t.test('a client that leaves has a line that says so', async (t) => {
 
 t.test('an internal error is logged with the trace it belongs to', async (t) => {
   const { send, db, logged } = await testService(t, { LOG_LEVEL: 'info' });
-  await db.run('alter table users rename to away', []);
+  await db.run('alter table public_collections.users rename to away', []);
   const response = await send('GET', '/users/0192f7b0-0000-7000-8000-000000000000', {
     headers: { traceparent: TRACEPARENT },
   });

@@ -144,7 +144,7 @@ const aborted = async (url: string, reason: string) =>
 async function longResponse(t: Test, overrides: Partial<Config> = {}) {
   const { url, db } = await freshService(t, {}, overrides);
   await db.run(
-    `insert into users (id, updated_at, email, doc)
+    `insert into public_collections.users (id, updated_at, email, doc)
      select gen_random_uuid(), now(), n || '@example.org', '{"name":"' || repeat('x', 10000) || '"}'
      from generate_series(1, 3000) as n`,
     [],

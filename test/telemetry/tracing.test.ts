@@ -129,7 +129,7 @@ t.test('what is an error, and what is not', async (t) => {
     'error.type': '501',
   });
   t.equal(unknown.name, 'HTTP');
-  await db.run('alter table users rename to away', []);
+  await db.run('alter table public_collections.users rename to away', []);
   await send('GET', '/users/0192f7b0-0000-7000-8000-000000000000');
   const found = spans();
   const failed = serverOf(found);

@@ -3,11 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
-import postgres from 'postgres';
 import { run } from '../../src/cli/run.js';
 import { COMMAND, plinth } from '../support/command.js';
 import { environment, until } from '../support/process.js';
 import { testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 function folderOf(t: Test): string {
@@ -127,7 +127,7 @@ t.test('the records are those of one moment', async (t) => {
     const io = { stdin: new PassThrough(), stdout, stderr, env: environment(env) };
     t.equal(await run(['export', 'items'], io), 1);
     t.equal(stderr.read(), null);
-    const sql = postgres(databaseUrl, { max: 1 });
+    const sql = openSql(databaseUrl, { max: 1 });
     t.teardown(() => sql.end());
     const others = () =>
       sql`select 1 from pg_stat_activity where datname = current_database() and application_name = 'plinth import'`;

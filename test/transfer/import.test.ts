@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { WITH_TRIGGERS } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { COMMAND, plinth } from '../support/command.js';
 import { environment } from '../support/process.js';
 import { testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -79,7 +79,7 @@ const BOOKS = {
 async function library(t: Test, env: Record<string, string> = {}) {
   const COLLECTIONS = declare(t, BOOKS);
   const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto', ...env });
-  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   return { ...service, sql, env: { COLLECTIONS, DATABASE_URL: service.databaseUrl, ...env } };
 }

@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import postgres from 'postgres';
 import { plinth } from '../support/command.js';
 import { generator } from '../support/random-values.js';
 import { testDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const fixture = (name: string) => fileURLToPath(new URL(`../../../test/fixtures/${name}`, import.meta.url));
@@ -201,7 +201,7 @@ t.test('a run that fails leaves neither declarations nor tables', async (t) => {
   const DATABASE_URL = await testDatabase(t, true);
   t.match(await run({ DATABASE_URL: DATABASE_URL.replace(/$/, '') }), { code: 0 });
   rmSync(join(folder, 'collections'), { recursive: true });
-  const sql = postgres(DATABASE_URL, { max: 1, onnotice: () => undefined });
+  const sql = openSql(DATABASE_URL, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   await sql`drop table gadgets cascade`;
   await sql`delete from collections where name = 'gadgets'`;

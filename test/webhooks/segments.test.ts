@@ -1,6 +1,6 @@
-import postgres from 'postgres';
 import { prune } from '../../src/db/maintenance.js';
 import { freshService, RETENTION } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { addDeliveries, deliveriesOf, LOOPBACK, makeWebhook, testTarget } from './target.js';
 
@@ -10,7 +10,7 @@ const KEEP = { ...RETENTION, webhookRetentionSeconds: HOUR };
 async function setup(t: Test) {
   const target = await testTarget(t);
   const service = await freshService(t, LOOPBACK);
-  const sql = postgres(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   /** Lets time pass for deliveries, and runs the maintenance. */
   const pass = async (seconds: number) => {

@@ -1,6 +1,6 @@
-import postgres from 'postgres';
 import { fill, readStatements } from '../../src/db/statements.js';
 import { testDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 
 const DELIVERIES = 5000;
@@ -49,7 +49,7 @@ const STATEMENTS: [name: string, types: string, args: string][] = [
 ];
 
 t.test('the cost of deliveries does not depend on how many wait, or have ended', async (t) => {
-  const sql = postgres(await testDatabase(t), { max: 1, onnotice: () => undefined });
+  const sql = openSql(await testDatabase(t), { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   // As the service has it: statements are planned once, here before there are deliveries.
   await sql`set plan_cache_mode = force_generic_plan`;

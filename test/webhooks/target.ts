@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import postgres from 'postgres';
 import type { TestService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import type { Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -73,7 +73,7 @@ export async function addDeliveries(
   webhookId: string,
   records: readonly string[],
 ): Promise<string[]> {
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   const { insertDeliveries } = await import('../../src/webhooks/delivery-store.js');
   const events = records.map((recordKey, n) => ({

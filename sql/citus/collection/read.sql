@@ -3,7 +3,7 @@
 -- each shard.
 
 -- name: lock ($1 ids)
-select id from lock_records(':table', $1::uuid[], null, null);
+select id from lock_records(':name', $1::uuid[], null, null);
 
 -- name: lock_owned ($1 ids, $2 parent)
-select id from lock_records(':table', $1::uuid[], ':parent', $2);
+select id from lock_records(':name', $1::uuid[], ':parent', $2);

@@ -4,11 +4,11 @@
 
 -- name: page_matching ($1 limit, $2 offset, $3 pattern) fan-out
 select total, docs from distributed_page(
-  ':table', $sql$:search like lower($1)$sql$, $sql$length(id::text), :by$sql$, $sql$:documents$sql$, $1, $2, $3::text
+  ':name', $sql$:search like lower($1)$sql$, $sql$length(id::text), :by$sql$, $sql$:documents$sql$, $1, $2, $3::text
 );
 
 -- name: page_matching_short ($1 limit, $2 offset, $3 term) fan-out
 select total, docs from distributed_page(
-  ':table', $sql$grams(:search) @> array[left(lower($1), 2)] and strpos(:search, lower($1)) > 0$sql$,
+  ':name', $sql$grams(:search) @> array[left(lower($1), 2)] and strpos(:search, lower($1)) > 0$sql$,
   $sql$length(id::text), :by$sql$, $sql$:documents$sql$, $1, $2, $3::text
 );

@@ -19,7 +19,7 @@ const STATEMENTS = readStatements('auth.sql');
 export class CurrentCredentials {
   readonly #statement: string;
 
-  /** `callers`: further collections whose records are callers, besides the one that people sign in with. */
+  /** `callers`: the tables of further collections whose records are callers, besides the one that people sign in with. */
   constructor(
     readonly db: Db,
     callers: readonly string[],

@@ -4,9 +4,10 @@ import type { Config } from '../../config/config.js';
 import { findBinaries } from '../../db/embedded/binaries.js';
 import { type Inspection, inspectDatabase, receivesNotifications } from '../../db/inspect.js';
 import { MIN_VERSION, unreachable } from '../../db/migrate.js';
+import { quotedName } from '../../db/object-names.js';
 import { openServer } from '../../db/open.js';
 import { isPoolerError, POOLER } from '../../db/pooler.js';
-import { connectionsOf, plainTextFault, roleFaults } from '../../db/start-faults.js';
+import { connectionsOf, plainTextFault, roleFaults, type StartFault } from '../../db/start-faults.js';
 import type { Declarations } from '../../declarations/read-declarations.js';
 import { createLog } from '../../telemetry/log.js';
 import { type Check, messageOf, resultsOf } from './check.js';
@@ -128,6 +129,8 @@ function roleChecks(found: Inspection, config: Config): Check[] {
         `grant create on schema ${schema} to ${role}`,
       ),
     );
+  const collections = schema === null ? undefined : collectionsFault(found);
+  if (collections) checks.push(permissions.problem(collections.message, collections.advice));
   if (!found.hasTrigrams && !found.mayCreateTrigrams)
     checks.push(
       permissions.problem(
@@ -138,6 +141,23 @@ function roleChecks(found: Inspection, config: Config): Check[] {
   for (const { message, advice } of roleFaults(found, config))
     checks.push(permissions.problem(message, advice));
   return checks.length > 0 ? checks : [permissions.ok(`the role ${role} may create tables in ${schema}`)];
+}
+
+/** Why the role cannot create the tables of collections. */
+function collectionsFault(found: Inspection): StartFault | undefined {
+  const [role, schema] = [found.role, found.collectionsSchema].map(quotedName);
+  if (found.hasCollectionsSchema)
+    return found.mayCreateCollections
+      ? undefined
+      : {
+          message: `the role ${role} may not create tables in the schema ${schema} of the collections`,
+          advice: `alter schema ${schema} owner to ${role}`,
+        };
+  if (found.mayCreateSchemas) return undefined;
+  return {
+    message: `the role ${role} may not create the schema ${schema} for the tables of the collections`,
+    advice: `create schema ${schema} authorization ${role}`,
+  };
 }
 
 async function checkNotifications(url: string): Promise<Check[]> {

@@ -1,4 +1,3 @@
-import postgres from 'postgres';
 import { hashOf, isKey, newKey } from '../../../src/auth/credentials/api-key-format.js';
 import { CredentialCache } from '../../../src/auth/credentials/credential-cache.js';
 import { readCredentialInput } from '../../../src/auth/credentials/credential-input.js';
@@ -10,6 +9,7 @@ import { makeKey } from '../../support/credentials.js';
 import { mockClock } from '../../support/pause.js';
 import { testProxy } from '../../support/proxy.js';
 import { testDatabase, testService } from '../../support/service.js';
+import { openSql, SCHEMA } from '../../support/sql.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
 
@@ -85,9 +85,10 @@ t.test('only the SHA-256 of a key is stored', async (t) => {
       body: { label: 'l', subject: 's', scopes: ['self'] },
     })
   ).json;
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
-  const tables = await sql`select table_name from information_schema.tables where table_schema = 'public'`;
+  const tables =
+    await sql`select table_name from information_schema.tables where table_schema in ('public', ${SCHEMA})`;
   for (const { table_name } of tables) {
     const found =
       await sql`select count(*)::int as n from ${sql(table_name)} t where t::text like ${`%${key}%`}`;
@@ -118,7 +119,7 @@ t.test('the last use is written down, at most once a minute', async (t) => {
   const { db, send, databaseUrl } = await testService(t, AUTH);
   const second = await testService(t, { ...AUTH, DATABASE_URL: databaseUrl });
   const { id, key } = await makeKey(db);
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const lastUsed = async () => {
     const [row] =
@@ -159,7 +160,7 @@ t.test('a change of scopes by hand counts as well', async (t) => {
   const { db, send, databaseUrl } = await testService(t, AUTH);
   const { id, key } = await makeKey(db);
   t.equal((await send('GET', '/users', by(key))).status, 200);
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   await sql`update credentials set scopes = '{items:read}' where id = ${id}`;
   await sql.end();
   await until(
@@ -177,7 +178,7 @@ t.test('a loss of the database gives no stale yes: 503, and then what holds by n
   const status = async () => (await send('GET', '/whoami', by(key))).status;
   t.equal(await status(), 200);
   proxy.cut();
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   await sql`delete from credentials where id = ${id}`;
   await sql.end();
   await until('the loss shows', status, (seen) => seen === 503);
@@ -192,7 +193,7 @@ t.test('a loss of the database gives no stale yes: 503, and then what holds by n
 
 t.test('it listens again after its connection is lost', async (t) => {
   const { db, send, databaseUrl } = await testService(t, AUTH);
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const listeners = () => sql<{ pid: number }[]>`
     select pid from pg_stat_activity
@@ -341,7 +342,7 @@ t.test('keys are managed over HTTP', async (t) => {
 t.test('a list has a thousand at most, and leads on', async (t) => {
   const { db, send, databaseUrl } = await testService(t, AUTH);
   const { id, key } = await makeKey(db);
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openSql(databaseUrl, { max: 1 });
   await sql`
     insert into credentials (id, kind, hash, label, subject, scopes)
     select lpad(n::text, 32, '0')::uuid, 'key', sha256(n::text::bytea), 'l', 's', '{self}' from generate_series(1, 1002) n`;

@@ -38,3 +38,15 @@ export const referenceName = (table: string, column: string): ObjectName => obje
 /** The function, and its trigger, that removes a reference when the record that it names is deleted. */
 export const nullName = (table: string, column: string): ObjectName =>
   objectName(table, column, 'fkey', 'null');
+
+/** The schema for the tables of collections of a service whose own tables are in `schema`. */
+export const collectionsSchemaOf = (schema: string): string => objectName(schema, COLLECTIONS).plain;
+
+const COLLECTIONS = 'collections';
+
+/** The name of a table, an index, a view or a function of a collection in statements, wherever they run. */
+export const qualified = (schema: string, name: string): string => `${quotedName(schema)}.${name}`;
+
+/** A name in statements. */
+export const quotedName = (name: string): string =>
+  /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;

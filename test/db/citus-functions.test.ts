@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { migrationsOn } from '../../src/db/engine.js';
+import { collectionsSchemaOf } from '../../src/db/object-names.js';
+import { declare } from '../support/collections.js';
+import { freshService, testDatabase } from '../support/service.js';
+import { openSql, SCHEMA } from '../support/sql.js';
+import t, { type Test } from '../support/test.js';
+
+/*
+ * The functions of sql/citus in one PostgreSQL, where what Citus does is left out: distributed tables are local ones. It shows
+ * that the functions find their tables; test/citus shows the rest on a cluster.
+ */
+const STUBS = `
+  create function create_distributed_table(name regclass, by text, colocate_with text default null) returns void language sql as '';
+  create function create_distributed_function(name text) returns void language sql as '';
+  create function citus_add_local_table_to_metadata(name text) returns void language sql as ''`;
+
+async function database(t: Test): Promise<string> {
+  const url = await testDatabase(t, true);
+  const sql = openSql(url, { max: 1, onnotice: () => undefined, connection: { search_path: 'public' } });
+  await sql.unsafe(STUBS);
+  await sql`create table migrations (name text primary key, checksum text not null, applied_at timestamptz default now())`;
+  await sql`select set_config('plinth.collections_schema', ${collectionsSchemaOf('public')}, false)`;
+  for (const { name, text } of migrationsOn('citus')) {
+    await sql.begin((tx) => tx.unsafe(text));
+    const checksum = createHash('sha256').update(text).digest('hex');
+    await sql`insert into migrations values (${name}, ${checksum})`;
+  }
+  await sql.end();
+  return url;
+}
+
+t.test('each function finds the tables of collections', async (t) => {
+  const url = await database(t);
+  const text = { type: 'string', maxLength: 100 };
+  const to = (collection: string, action: string) => ({
+    ...text,
+    'x-references': collection,
+    'x-on-delete': action,
+  });
+  const folder = declare(t, {
+    'users.json': {},
+    'deliveries.json': {
+      type: 'object',
+      properties: {
+        code: { ...text, 'x-unique': true },
+        label: { ...text, 'x-index': true, 'x-search': true },
+      },
+    },
+    'taken.json': {
+      type: 'object',
+      required: ['deliveryId'],
+      'x-collection': { nested: 'deliveryId' },
+      properties: { deliveryId: to('deliveries', 'cascade'), other: to('deliveries', 'null') },
+    },
+  });
+  const env = { DATABASE_URL: url, DATABASE_ENGINE: 'citus', COLLECTIONS: folder, MIGRATE: 'auto' };
+  const { send } = await freshService(t, { ...env, TOMBSTONES: 'on' });
+  const post = async (path: string, body: object) => {
+    const { status, json } = await send('POST', path, { body });
+    t.equal(status, 201, `${path} ${JSON.stringify(json)}`);
+    return String(json.id);
+  };
+  const first = await post('/deliveries', { code: 'a', label: 'a first one' });
+  const second = await post('/deliveries', { code: 'b', label: 'another' });
+  t.equal((await send('POST', '/deliveries', { body: { code: 'a' } })).status, 409);
+  const child = await post('/taken', { deliveryId: first, other: second });
+  await post('/taken', { deliveryId: second });
+  for (const query of ['', '&sort=label', '&search=first', '&search=f', '&filter[label][gte]=a', '&page=2'])
+    t.equal((await send('GET', `/deliveries?page=1&limit=1${query}`)).status, 200, query);
+  t.equal((await send('GET', `/deliveries/${first}/taken?page=1`)).json.meta.total, 1);
+  t.match((await send('GET', '/deliveries?page=1&include=taken.deliveryId')).status, /200|400/);
+  t.equal((await send('GET', '/deliveries')).json.length, 2);
+  t.equal((await send('PATCH', `/deliveries/${first}`, { body: { label: 'changed' } })).status, 200);
+  t.equal((await send('PATCH', `/taken/${child}`, { body: { deliveryId: second } })).status, 200);
+  t.equal((await send('DELETE', `/deliveries/${first}`)).status, 204);
+  t.equal((await send('DELETE', `/deliveries/${second}`)).status, 204);
+  t.equal((await send('GET', '/taken?page=1')).json.meta.total, 0, 'the children are deleted');
+  const user = await post('/users', {
+    name: 'Ann',
+    email: 'ann@example.org',
+    password: 'correct horse battery',
+  });
+  t.equal((await send('DELETE', `/users/${user}`)).status, 204);
+
+  const sql = openSql(url, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const rows =
+    await sql`select relname from pg_class where relnamespace = ${SCHEMA}::regnamespace and relkind = 'r' order by 1`;
+  t.same(
+    rows.map(({ relname }) => relname),
+    ['deliveries', 'items', 'posts', 'taken', 'users'],
+  );
+  t.same(await sql`select * from passwords`, [], 'what belongs to a user is deleted with it');
+});
