@@ -62,9 +62,10 @@ t.test('a counter is used once, also by two sign-ins at once', async (t) => {
   t.match(added.text, /Added \d{4}/);
 
   const { config } = await server.register();
-  const [{ id: userId } = {}] = await server.service.db.run('select id::text from public_collections.users where email = $1', [
-    'counter@example.org',
-  ]);
+  const [{ id: userId } = {}] = await server.service.db.run(
+    'select id::text from public_collections.users where email = $1',
+    ['counter@example.org'],
+  );
   const open = async () => {
     const flow = await begin(server, config, {}, new Visitor(server.issuer));
     return { visitor: flow.visitor, form: await flow.visitor.open(String(flow.url)) };
@@ -93,7 +94,10 @@ t.test(
     const visitor = await signedIn(t, email);
     const env = { DATABASE_URL: server.service.databaseUrl };
     const admin = await testService(t, env);
-    const [{ id } = {}] = await admin.db.run('select id::text from public_collections.users where email = $1', [email]);
+    const [{ id } = {}] = await admin.db.run(
+      'select id::text from public_collections.users where email = $1',
+      [email],
+    );
     const add = async (browser: Visitor) => {
       const page = await browser.open('/account');
       const authenticator = new Authenticator(server.issuer);

@@ -62,7 +62,9 @@ t.test(
       return void t.pass('upgrade', { skip: 'the previous version cannot be built here' });
     const databaseUrl = await testDatabase(t, true);
     const env = { DATABASE_URL: databaseUrl, PORT: '0', ALLOWED_HOSTS: HOSTS, LOG_LEVEL: 'warn' };
-    const startPrevious = () => startNode(t, [previousMain], env);
+    // Its own declarations: those of this version may have keywords that it does not know.
+    const declared = { COLLECTIONS: join(folder, 'previous/collections') };
+    const startPrevious = () => startNode(t, [previousMain], { ...env, ...declared });
     const previous = startPrevious();
     const previousUrl = await previous.ready().catch((error: Error) => {
       if (error.message.includes('ERR_MODULE_NOT_FOUND')) return undefined;
