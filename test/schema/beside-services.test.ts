@@ -7,6 +7,7 @@ import { undeclaredDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
+import { targetOf, Writers } from '../support/writers.js';
 
 type Fields = Readonly<Record<string, object>>;
 
@@ -79,85 +80,81 @@ const CHANGES: readonly [says: string, files: Readonly<Record<string, object>>][
   ['a collection is renamed', { works: books({}, { 'x-collection': { was: 'books' } }) }],
 ];
 
-/** Writes, and reads, of a client that knows the former declaration; resolves to the unexpected responses. */
-async function work(base: string, author: string, isDone: () => boolean, key: number): Promise<string[]> {
-  const unexpected: string[] = [];
-  const expect = async (statuses: readonly number[], method: string, path: string, body?: object) => {
-    const response = await send(base, method, path, body === undefined ? {} : { body });
-    if (!statuses.includes(response.status))
-      unexpected.push(`${method} ${path} ${response.status} ${response.text.slice(0, 300)}`);
-    return response;
-  };
-  for (let round = 0; round < 3 || !isDone(); round++) {
-    const fields = { name: 'n', price: round, tags: ['a'], note: 'x', authorId: author };
-    const isbn = `${key}-${round}`;
-    const { json } = await expect([201], 'POST', '/books', { ...fields, isbn });
-    const path = `/books/${json?.id}`;
-    await expect([201, 409], 'POST', '/books', { ...fields, isbn });
-    await expect([201, 422], 'POST', '/books', { ...fields, authorId: path.slice(7) });
-    await expect([200], 'PATCH', path, { price: round + 1 });
-    await expect([200], 'PUT', path, { ...fields, isbn, price: 5 });
-    await expect([200], 'POST', '/batch', [
-      { method: 'POST', path: '/books', body: fields },
-      { method: 'PATCH', path, body: { name: 'm' } },
-    ]);
-    await expect([200], 'GET', '/books?page=1&limit=3&sort=-price');
-    await expect([200], 'GET', '/books?search=nnn&page=1');
-    await expect([200], 'GET', `/books?filter[price][gte]=2&limit=2&page=1`);
-    await expect([200], 'GET', path);
-    await expect([204], 'DELETE', path);
-    if (round > 500) throw new Error('the migration does not end');
-  }
-  return unexpected;
-}
+const WRITERS = 16;
 
-async function migrateBeside(t: Test, files: Readonly<Record<string, object>>) {
-  const url = await undeclaredDatabase(t);
-  const folder = (all: Readonly<Record<string, object>>) =>
-    declare(
-      t,
-      Object.fromEntries(
-        Object.entries({ authors: AUTHORS, ...all }).map(([name, each]) => [`${name}.json`, each]),
-      ),
-    );
+type Files = Readonly<Record<string, object>>;
+
+const folderOf = (t: Test, files: Files) =>
+  declare(
+    t,
+    Object.fromEntries(
+      Object.entries({ authors: AUTHORS, ...files }).map(([name, each]) => [`${name}.json`, each]),
+    ),
+  );
+
+/** A process with declarations. After SIGTERM it accepts connections until the balancer has noticed. */
+async function serve(t: Test, url: string, files: Files) {
   const service = startProcess(t, {
     DATABASE_URL: url,
-    COLLECTIONS: folder({ books: books() }),
+    COLLECTIONS: folderOf(t, files),
     MIGRATE: 'auto',
     LOG_LEVEL: 'error',
+    SHUTDOWN_DELAY_MS: '500',
   });
-  const base = await service.ready();
-  const author = (await send(base, 'POST', '/authors', { body: { name: 'Ann' } })).json.id;
-  for (let n = 0; n < 5; n++)
-    await send(base, 'POST', '/books', { body: { name: `b${n}`, price: n, note: 'y' } });
-  const after = readDeclarations(folder(files));
-  let isDone = false;
-  let rounds = 0;
-  const writers = [1, 2, 3].map((key) => work(base, author, () => ++rounds > 0 && isDone, key));
-  await until('the writers write', () => rounds > 0);
-  const planned = await planCollections(url, after);
+  return { ...service, base: await service.ready() };
+}
+
+/** Runs a plan, and gives the steps that it printed before, and those that it ran. */
+async function migrate(url: string, files: ReturnType<typeof readDeclarations>, allows: object = {}) {
+  const { steps, drops } = await planCollections(url, files);
   const executed: string[] = [];
-  await migrateCollections(url, after, { onStep: ({ title }) => void executed.push(title) }).finally(() => {
-    isDone = true;
-  });
-  const unexpected = (await Promise.all(writers)).flat();
-  return { url, base, after, unexpected, executed, planned, service };
+  await migrateCollections(url, files, { onStep: ({ title }) => void executed.push(title), ...allows });
+  const printed = (Object.keys(allows).length === 0 ? steps : [...steps, ...drops]).map(({ title }) => title);
+  return { printed, executed };
 }
 
 for (const [says, files] of CHANGES)
-  t.test(`beside a service with the former declaration: ${says}`, async (t) => {
-    const { url, after, unexpected, executed, planned, service } = await migrateBeside(t, files);
-    t.strictSame(unexpected.slice(0, 5), [], 'no client sees an error');
-    t.strictSame(
-      executed,
-      planned.steps.map(({ title }) => title),
-      'the printed plan is what runs',
-    );
-    t.ok(executed.length > 0);
+  t.test(`a rolling upgrade under writes: ${says}`, async (t) => {
+    const url = await undeclaredDatabase(t);
+    const formerFiles = { books: books() };
+    const former = await serve(t, url, formerFiles);
+    const author = (await send(former.base, 'POST', '/authors', { body: { name: 'Ann' } })).json.id;
+    for (let n = 0; n < 5; n++)
+      await send(former.base, 'POST', '/books', { body: { name: `b${n}`, price: n, note: 'y' } });
+    const after = readDeclarations(folderOf(t, files));
+    const writers = new Writers(targetOf(former.base, formerFiles), author, WRITERS);
+    const written = async () => {
+      const rounds = writers.rounds;
+      await until('the writers go on', () => writers.rounds >= rounds + WRITERS);
+    };
+    t.teardown(() => writers.end().catch(() => undefined));
+    await written();
+
+    const expanded = await migrate(url, after);
+    t.strictSame(expanded.executed, expanded.printed, 'the printed plan is what runs');
+    t.ok(expanded.executed.length > 0);
     t.strictSame((await planCollections(url, after)).steps, [], 'nothing is left to do');
-    service.child.kill('SIGTERM');
-    await service.ended;
-    await migrateCollections(url, after, { allowDrop: true, allowViolations: true });
+    t.strictSame(writers.unexpected.slice(0, 5), [], 'no client sees an error beside the migration');
+
+    const present = await serve(t, url, files);
+    const targets = [targetOf(former.base, formerFiles), targetOf(present.base, files)];
+    writers.targets = targets;
+    await written();
+    t.strictSame(writers.unexpected.slice(0, 5), [], 'no client of either process sees an error');
+    former.child.kill('SIGTERM');
+    await until(
+      'the former process drains',
+      async () => (await send(former.base, 'GET', '/readyz')).status === 503,
+    );
+    writers.targets = targets.slice(1);
+    t.equal(await former.ended, 0);
+    t.strictSame(writers.unexpected.slice(0, 5), [], 'no client sees that the former process ends');
+
+    const contracted = await migrate(url, after, { allowDrop: true, allowViolations: true });
+    t.strictSame(contracted.executed, contracted.printed);
+    await written();
+    await writers.end();
+    t.strictSame(writers.unexpected.slice(0, 5), [], 'no client sees an error when the rest is removed');
     const { steps, drops } = await planCollections(url, after);
     t.strictSame(
       [...steps, ...drops].map(({ title }) => title),
