@@ -18,9 +18,9 @@ export interface Column {
   /** Its name, which needs no quotes. */
   readonly name: string;
   readonly type: ColumnType;
-  /** Whether the field's values are points in time (RFC 3339); the column has them in UTC. */
+  /** Whether the field's values, or those of its array, are points in time (RFC 3339); the column has them in UTC. */
   readonly isInstant: boolean;
-  /** The format of the field's texts, if it is one of dates, times and durations. */
+  /** The format of the field's texts, or of those in its array, if it is one of dates, times and durations. */
   readonly format?: string | undefined;
   /** Whether an index has the whole values, so that their length is limited. A searched text is in parts in its index. */
   readonly isIndexed: boolean;
@@ -41,11 +41,13 @@ export function columnValue(
   value: Json | undefined,
 ): ColumnValue | undefined {
   if (value === undefined || value === null) return null;
-  if (isInstant) return instantOf(value as string) ?? null;
   if (Array.isArray(value)) {
-    const list = value as readonly (string | number)[];
+    const list = (value as readonly (string | number)[]).flatMap((element) =>
+      isInstant ? (instantOf(element as string) ?? []) : element,
+    );
     return list.every(fitsIndex) ? (list.length === 0 ? null : list) : undefined;
   }
+  if (isInstant) return instantOf(value as string) ?? null;
   const scalar = value as string | number | boolean;
   return !isIndexed || fitsIndex(scalar) ? scalar : undefined;
 }

@@ -24,13 +24,14 @@ export function columnOf(name: string, field: DeclaredField): Column | { readonl
       fault:
         'a field with x-index, x-unique, x-search or x-references must have one of the types string, number, integer, boolean, or array with items of type string or number',
     };
-  const format =
-    type === 'text' && Object.hasOwn(TIME_FORMATS, field.format ?? '') ? field.format : undefined;
+  const items = typeof field.items === 'object' ? field.items : {};
+  const format = { text: field.format, 'text[]': items.format }[type as string];
+  const timeFormat = Object.hasOwn(TIME_FORMATS, format ?? '') ? format : undefined;
   return {
     name: columnName(name),
     type,
-    isInstant: format === 'date-time',
-    format,
+    isInstant: timeFormat === 'date-time',
+    format: timeFormat,
     isIndexed: Boolean(field['x-index'] || field['x-unique']),
   };
 }

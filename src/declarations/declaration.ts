@@ -5,7 +5,7 @@ export interface DeclaredField {
   readonly type?: string | readonly string[];
   readonly format?: string;
   readonly maxLength?: number;
-  readonly items?: { readonly type?: string } | boolean;
+  readonly items?: { readonly type?: string; readonly format?: string } | boolean;
   readonly writeOnly?: boolean;
   readonly readOnly?: boolean;
   readonly 'x-normalize'?: readonly Normalization[];

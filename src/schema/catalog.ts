@@ -32,6 +32,8 @@ export interface ExistingTable {
       readonly isFilling: boolean;
       /** No declaration has it; services with a former one may write it. */
       readonly isUnused: boolean;
+      /** It was filled with points in time in UTC. */
+      readonly isInstant: boolean;
     }
   >;
   /** Indexes by name. */
@@ -80,6 +82,8 @@ type PendingRow = Omit<PendingWork, 'work' | 'state'> & {
 export const FILLING = 'plinth: being filled';
 /** The comment on a column that only services with a former declaration use. */
 export const UNUSED = 'plinth: unused';
+/** The comment on a column whose texts are points in time in UTC. */
+export const INSTANT = 'plinth: points in time';
 /** What the comment on a view by a former name begins with; the present name follows. */
 export const FORMER_NAME = 'plinth: former name of ';
 
@@ -131,6 +135,7 @@ export async function readCatalog(
                 isRequired: required,
                 isFilling: comment === FILLING,
                 isUnused: comment === UNUSED,
+                isInstant: comment === INSTANT,
               },
             ]),
           ),

@@ -1,6 +1,6 @@
 import { type Column, WRITE_ONLY } from '../collection/column.js';
 import { qualified } from '../db/object-names.js';
-import { type ExistingTable, FILLING, UNUSED } from './catalog.js';
+import { type ExistingTable, FILLING, INSTANT, UNUSED } from './catalog.js';
 import { createFormerName } from './collection-steps.js';
 import { documentStep } from './field-steps.js';
 import { lockTable, NO_LOCK, type Step } from './step.js';
@@ -83,14 +83,21 @@ function addColumns(table: Table, { columns }: ExistingTable): Step[] {
     }));
 }
 
-/** Columns that are new, those whose filling was interrupted, those that a former declaration had, and if it is due all. */
+/** Says that a column is complete, and what its texts are. */
+export const completeColumn = (table: Table, { name, isInstant }: Column): string =>
+  `comment on column ${table.sql}.${name} is ${isInstant ? `'${INSTANT}'` : 'null'}`;
+
+/** Columns that are new, those with texts that are points in time no longer or not yet, those whose filling was interrupted, those that a former declaration had, and if it is due all. */
 function fillColumns(table: Table, { columns }: ExistingTable, isDue: boolean): Step[] {
-  const isIncomplete = ({ name, type }: Column) => {
+  const isIncomplete = ({ name, type, isInstant }: Column) => {
     const found = columns.get(name);
-    return isDue || found?.type !== type || found.isFilling || found.isUnused;
+    return (
+      isDue || found?.type !== type || found.isFilling || found.isUnused || found.isInstant !== isInstant
+    );
   };
-  const names = table.columns.filter(isIncomplete).map(({ name }) => name);
-  const complete = names.map((name) => `comment on column ${table.sql}.${name} is null`);
+  const incomplete = table.columns.filter(isIncomplete);
+  const names = incomplete.map(({ name }) => name);
+  const complete = incomplete.map((column) => completeColumn(table, column));
   if (isDue)
     complete.push(`delete from plinth_document_work where collection = '${table.name}' and state = 'due'`);
   // The values that no response contains are in no document.

@@ -1,6 +1,6 @@
 import { qualified } from '../db/object-names.js';
 import { type Catalog, type ExistingTable, formerNamesOf } from './catalog.js';
-import { columnSteps } from './column-steps.js';
+import { columnSteps, completeColumn } from './column-steps.js';
 import { type ChooseName, presentIndex, presentKey } from './names.js';
 import { lockTable, NO_LOCK, type Step } from './step.js';
 import type { ForeignKey, Table } from './table.js';
@@ -31,6 +31,7 @@ export function createTable(table: Table, nameOf: ChooseName): Step {
     locks: 'nothing',
     sql: [
       `create table ${table.sql} (\n  ${columns.join(',\n  ')}\n)`,
+      ...table.columns.filter(({ isInstant }) => isInstant).map((column) => completeColumn(table, column)),
       ...table.indexes.map((index) => createIndex(table, index, nameOf)),
       ...attach(table),
     ],

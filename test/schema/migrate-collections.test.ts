@@ -220,3 +220,32 @@ t.test('a stricter rule is checked also where the declaration refers to a shared
   const response = await second.send('POST', '/authors', { body: { name: 'Ann', fee: { amount: 'x' } } });
   t.match([response.status, response.text], [400, '"path":"/fee/amount"']);
 });
+
+t.test('texts that become points in time, or are none any more, are compared as what they are', async (t) => {
+  const url = await undeclaredDatabase(t);
+  const dates = (format: object) => ({
+    ...AUTHORS,
+    properties: {
+      born: { type: 'string', 'x-index': true, ...format },
+      read: { type: 'array', items: { type: 'string', ...format }, 'x-index': true },
+    },
+  });
+  const as = (format: object) => readDeclarations(declare(t, { 'authors.json': dates(format) }));
+  const [texts, times] = [as({}), as({ format: 'date-time' })];
+  await migrateCollections(url, texts);
+  const sql = openSql(url, { max: 1 });
+  t.teardown(() => sql.end());
+  const local = '2026-01-01T01:00:00+01:00';
+  await sql.unsafe(`
+    insert into authors (id, updated_at, born, read, doc)
+    select first_id(1), now(), '${local}', array['${local}'], '{"id":"' || first_id(1) || '","born":"${local}","read":["${local}"],"created_at":"1970-01-01T00:00:00.001Z","updated_at":"1970-01-01T00:00:00.001Z","_version":1}'`);
+  for (const [after, stored] of [
+    [times, '2026-01-01T00:00:00.000Z'],
+    [texts, local],
+  ] as const) {
+    t.match((await planCollections(url, after)).steps.at(-1)?.title, /^Fill authors\.born, authors\.read/);
+    await migrateCollections(url, after);
+    t.same(await sql`select born, read from authors`, [{ born: stored, read: [stored] }]);
+    t.same((await planCollections(url, after)).steps, []);
+  }
+});
