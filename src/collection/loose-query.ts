@@ -176,24 +176,3 @@ export function looseIdStatement(resource: Resource, text: string): LooseStateme
     args: [text],
   };
 }
-
-/** The statement of records that refer to some others; without documents if these have more than a number of bytes. */
-export function looseChildrenStatement(
-  child: Resource,
-  field: string,
-  ids: readonly string[],
-  maxBytes: number,
-): LooseStatement {
-  const column = child.columns.get(field)!.name;
-  return {
-    text: `select _parent as parent,
-  '[' || string_agg(doc, ',' order by id) filter (where _bytes <= $2::text::bigint) || ']' as docs
-from (
-  select id, ${column} as _parent, doc, sum(octet_length(doc)) over () as _bytes
-  from ${child.table} as record
-  where ${column} = any (array(select json_array_elements_text($1::text::json))::uuid[])
-) as child
-group by _parent`,
-    args: [JSON.stringify(ids), String(maxBytes)],
-  };
-}

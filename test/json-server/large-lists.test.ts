@@ -7,7 +7,7 @@ const text = { type: 'string', 'x-index': true, maxLength: 100 };
 /** Names that the statements of these lists use for themselves. */
 const NAMES = ['matching', 'size', 'child', 'referred', 'parsed', 'member'];
 
-async function library(t: Test) {
+async function library(t: Test, more: Record<string, string> = {}) {
   const COLLECTIONS = declare(t, {
     'authors.json': { type: 'object', properties: { name: text } },
     ...Object.fromEntries(
@@ -25,7 +25,7 @@ async function library(t: Test) {
       ]),
     ),
   });
-  return testService(t, { COMPAT: 'json-server', COLLECTIONS, MIGRATE: 'auto' });
+  return testService(t, { COMPAT: 'json-server', COLLECTIONS, MIGRATE: 'auto', ...more });
 }
 
 t.test('pages of any size are lists, with related records', async (t) => {
@@ -58,6 +58,33 @@ t.test('pages of any size are lists, with related records', async (t) => {
     const [first] = (await send('GET', `/${name}?_sort=position&_limit=1&_expand=author`)).json;
     t.match(first, { position: 'p0', author: { name: 'Ann' } });
   }
+});
+
+t.test('related records that are too large are 413 also if those of the first record are not', async (t) => {
+  const { send } = await library(t, { BODY_LIMIT: '3000000' });
+  const authors: string[] = [];
+  for (const name of ['Ann', 'Bob', 'Cid'])
+    authors.push((await send('POST', '/authors', { body: { name } })).json.id);
+  const add = async (authorId: string | undefined, length: number) =>
+    t.equal((await send('POST', '/child', { body: { text: 'x'.repeat(length), authorId } })).status, 201);
+  for (const each of authors) await add(each, 700_000);
+  const path = '/authors?_embed=child';
+  const whole = await send('GET', path);
+  t.equal(whole.status, 200, 'each has room');
+  t.same(
+    whole.json.map(({ child }: { child: unknown[] }) => child.length),
+    [1, 1, 1],
+  );
+  await add(authors[1], 700_000);
+  t.match(await send('GET', path), { status: 413, json: { error: { code: 'RESPONSE_TOO_LARGE' } } });
+  t.equal((await send('GET', `${path}&name=Cid`)).status, 200);
+
+  const { json: large } = await send('POST', '/authors', {
+    body: { name: 'Dan', text: 'x'.repeat(1_200_000) },
+  });
+  await add(large.id, 10);
+  t.match(await send('GET', '/child?_expand=author'), { status: 413 });
+  t.equal((await send('GET', '/child?_expand=author&_limit=4')).status, 200);
 });
 
 t.test('json-server ignores unknown parameters, and QUERY of this service does not', async (t) => {

@@ -15,7 +15,7 @@ import { parseUuid } from '../../uuid.js';
 import { largePage, readDocuments } from '../large-page.js';
 import { columnsOf, isLines, linesPage, shownLines } from '../list-lines.js';
 import { type JsonServerQuery, readQuery } from './query.js';
-import { addRelations, type Source } from './relations.js';
+import { addRelations, fitsEach, type Source } from './relations.js';
 
 /** The parameters of this service's lists, whose responses stay as they are. */
 const NATIVE = /^(?:page|limit|sort|order|search|filter|fields|include|count|after|before)(?:\[|$)/;
@@ -123,8 +123,8 @@ async function largeReply(
   if (ids === undefined) throw pageExceeds(MAX_PAGE_BYTES);
   const { type } = request;
   const { resource } = source.collection;
-  // Without records, for the rights of the caller: the response has begun when those of a record are read.
-  await addRelations(source, [], query, request);
+  // The response has begun when the related records of one are read.
+  if (!(await fitsEach(source, ids, query, request))) throw pageExceeds(MAX_PAGE_BYTES);
   async function* documents() {
     for await (const doc of readDocuments(source.collection, ids!, request.run)) {
       if (!hasRelations(query)) yield doc;

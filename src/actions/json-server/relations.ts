@@ -1,7 +1,11 @@
 import type { Collection } from '../../collection/collection.js';
 import { relationName } from '../../collection/extended-query.js';
 import { MAX_PAGE_BYTES } from '../../collection/list-orders.js';
-import { looseChildrenStatement } from '../../collection/loose-query.js';
+import {
+  largeChildrenStatement,
+  largeReferredStatement,
+  looseChildrenStatement,
+} from '../../collection/loose-relations.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Db } from '../../db/db.js';
 import { invalidQuery } from '../../errors/query-errors.js';
@@ -36,22 +40,63 @@ export async function addRelations(
   return true;
 }
 
+/** Whether memory has room for what relations add to each of some records. Throws as addRelations does. */
+export async function fitsEach(
+  source: Source,
+  ids: readonly string[],
+  query: Pick<JsonServerQuery, 'embed' | 'expand'>,
+  request: Request,
+): Promise<boolean> {
+  // Without records, for the rights of the caller.
+  await addRelations(source, [], query, request);
+  const { db, collection, related } = source;
+  const { resource } = collection;
+  const embedded = query.embed.map((name) => {
+    const child = childOf(source, name);
+    return child && largeChildrenStatement(child.resource, child.field, ids, MAX_PAGE_BYTES);
+  });
+  const expanded = query.expand.map((name) => {
+    const reference = referenceOf(resource, name);
+    const other = related.find((each) => each.resource.name === reference?.to)?.resource;
+    return (
+      reference && other && largeReferredStatement(resource, reference.field, other, ids, MAX_PAGE_BYTES)
+    );
+  });
+  for (const statement of [...embedded, ...expanded]) {
+    if (statement === undefined) continue;
+    const { text, args } = statement;
+    const [row] = await (request.run ? request.run(text, args) : db.query(text, args));
+    if (row!.exceeds === true) return false;
+  }
+  return true;
+}
+
+/** The collection that a name of `_embed` means, and its field that refers to the records; undefined: there is none. */
+function childOf({ collection, related }: Source, name: string) {
+  const child = related.find(({ resource }) => resource.name === name)?.resource;
+  const field = child && referenceTo(child, collection.resource);
+  return child && field !== undefined ? { resource: child, field } : undefined;
+}
+
+/** The reference that a name of `_expand` means. */
+const referenceOf = ({ references }: Resource, name: string) =>
+  references.find(({ field }) => relationName(field) === name);
+
 async function embedRecords(
   source: Source,
   records: readonly JsonObject[],
   name: string,
   request: Request,
 ): Promise<boolean> {
-  const { db, collection, related } = source;
-  const child = related.find(({ resource }) => resource.name === name)?.resource;
-  const field = child && referenceTo(child, collection.resource);
-  if (!child || field === undefined) {
+  const { db } = source;
+  const child = childOf(source, name);
+  if (child === undefined) {
     for (const record of records) setMember(record, name, []);
     return true;
   }
-  requireReadable(child, request);
+  requireReadable(child.resource, request);
   const ids = records.map(({ id }) => String(id));
-  const { text, args } = looseChildrenStatement(child, field, ids, MAX_PAGE_BYTES);
+  const { text, args } = looseChildrenStatement(child.resource, child.field, ids, MAX_PAGE_BYTES);
   const rows = await (request.run ? request.run(text, args) : db.query(text, args));
   if (rows.some(({ docs }) => docs === null)) return false;
   const found = new Map(
@@ -74,7 +119,7 @@ async function expandRecords(
   name: string,
   request: Request,
 ): Promise<boolean> {
-  const reference = collection.resource.references.find(({ field }) => relationName(field) === name);
+  const reference = referenceOf(collection.resource, name);
   const other = related.find(({ resource }) => resource.name === reference?.to);
   if (!reference || !other) return true;
   requireReadable(other.resource, request);
