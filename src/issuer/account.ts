@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { errors, type Provider } from 'oidc-provider';
+import type { Provider } from 'oidc-provider';
 import type { Collection } from '../collection/collection.js';
 import { setPassword } from '../collection/set-password.js';
 import type { Failure } from '../errors/problem.js';
@@ -18,6 +18,7 @@ import { findUser, type User } from './accounts.js';
 import { ACCOUNT } from './endpoints.js';
 import { isEqual } from './form-token.js';
 import type { InteractionParts } from './interactions.js';
+import { errors } from './oidc-provider.js';
 import { accountPage, accountSignInPage } from './pages/account.js';
 import { pageHeaders } from './pages/layout.js';
 import type { PasskeyForm } from './pages/passkey.js';

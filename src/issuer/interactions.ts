@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { errors, type Provider } from 'oidc-provider';
+import type { Provider } from 'oidc-provider';
 import type { SignIn } from '../auth/password-sign-in.js';
 import { mayAllow } from '../auth/user-scopes.js';
 import type { Config } from '../config/config.js';
@@ -10,6 +10,7 @@ import type { LoginThrottle } from '../limits/login-throttle.js';
 import { findUser } from './accounts.js';
 import { addScopes, rememberConsent } from './consents.js';
 import { isEqual } from './form-token.js';
+import { errors } from './oidc-provider.js';
 import { consentPage } from './pages/consent.js';
 import { errorPage } from './pages/device.js';
 import { pageHeaders } from './pages/layout.js';

@@ -15,6 +15,7 @@ t.test('from nothing to an authenticated request on the embedded database', asyn
   const url = await service.ready();
   t.match(service.stdout(), /plinth users create/);
   t.match(service.stdout(), /plinth clients create/);
+  t.notMatch(service.stderr(), /runtime/, 'oidc-provider says nothing about the version of Node');
 
   const user = await plinth(
     t,
