@@ -32,7 +32,9 @@ export async function declareSources(
   const builtIn = new Map(
     resourcesOf(readDeclarations(undefined)).map((resource) => [resource.name, resource] as const),
   );
-  const proposals = await infer(sources, { own, builtIn }, rename, (name) => onProgress(`reading ${name}`));
+  const onCollection = (name: string) => onProgress(`reading ${name}`);
+  const onOther = (name: string) => report.note(`${name} has no objects: left out.`);
+  const proposals = await infer(sources, { own, builtIn }, rename, onCollection, onOther);
   const written = dryRun ? [] : write(io, proposals, folder);
   for (const { source, renamed, schema } of proposals)
     report.note(...linesOf(folder, source.collection, renamed, schema, dryRun));

@@ -5,6 +5,7 @@ import { isObject, type Json } from '../json.js';
 import { BuiltInCheck } from './built-in-check.js';
 import { type Cell, isExactNumber } from './csv-cell.js';
 import { CollectionStats } from './field-stats.js';
+import { FileError } from './input.js';
 import { propose, type Target } from './propose.js';
 import type { Source } from './source.js';
 import { recordsOf } from './source-records.js';
@@ -28,21 +29,31 @@ export interface Declared {
 
 /**
  * Reads all records of the sources, whose fields have new names by `rename`, and proposes declarations for them.
- * `onProgress` is called with each collection.
+ * `onProgress` is called with each collection, and `onOther` with each that is left out, since none of its values is an
+ * object. Throws FileError if it is the only one.
  */
 export async function infer(
-  sources: readonly Source[],
+  all: readonly Source[],
   { own, builtIn }: Declared,
   rename: ReadonlyMap<string, string>,
   onProgress: (collection: string) => void,
+  onOther: (collection: string) => void,
 ): Promise<Proposal[]> {
+  const sources: Source[] = [];
   const stats: CollectionStats[] = [];
   const checks: (BuiltInCheck | undefined)[] = [];
-  for (const source of sources) {
+  for (const source of all) {
     onProgress(source.collection);
     const base = own.has(source.collection) ? undefined : builtIn.get(snakeOf(source.collection));
     const check = base && new BuiltInCheck(base);
-    stats.push(await statsOf(source, rename, check));
+    const found = await statsOf(source, rename, check);
+    if (found === undefined) {
+      if (all.length === 1) throw new FileError(`${source.input.name} has no object in its array of records`);
+      onOther(source.collection);
+      continue;
+    }
+    sources.push(source);
+    stats.push(found);
     checks.push(check);
   }
   const names = namesFor(sources, stats, checks, own);
@@ -65,21 +76,24 @@ export async function infer(
   });
 }
 
+/** Undefined: there are values, and none is an object. */
 async function statsOf(
   source: Source,
   rename: ReadonlyMap<string, string>,
   check: BuiltInCheck | undefined,
-): Promise<CollectionStats> {
+): Promise<CollectionStats | undefined> {
   const stats = new CollectionStats(
     source.collection,
     source.header !== undefined && !source.header.isExport,
   );
+  let hasValues = false;
   for await (const record of recordsOf(source, rename, inferredCell)) {
+    hasValues = true;
     if (!isObject(record)) continue;
     stats.add(record);
     check?.add(record);
   }
-  return stats;
+  return hasValues && stats.records === 0 ? undefined : stats;
 }
 
 /** Max characters of a cell that is inferred as a number. */

@@ -253,3 +253,21 @@ t.test('--rename applies to what is inferred', async (t) => {
     { legacy_id: 11, stars: 2.5 },
   ]);
 });
+
+t.test('an array without objects is no collection', async (t) => {
+  const cwd = folderOf(t, {
+    'grid.json': { width: 2, height: 2, values: [1, 2, 3, 4] },
+    'lines.ndjson': '[1]\n[2]\n',
+    'db.json': { words: ['a', 'b'], shops: [{ id: 1, name: 'Alpha' }], none: [] },
+  });
+  const DATABASE_URL = await testDatabase(t, true);
+  for (const file of ['grid.json', 'lines.ndjson']) {
+    const ended = await importIn(t, cwd, ['grid', file, '--infer'], { DATABASE_URL });
+    t.match(ended, { code: 64, err: `${file} has no object in its array of records` });
+    t.notOk(readdirSync(cwd).includes('collections'));
+  }
+  const ended = await importIn(t, cwd, ['db.json', '--infer'], { DATABASE_URL });
+  t.match(ended, { code: 0, out: /words has no objects: left out\./ });
+  t.match(ended.out, /shops: 1 stored, 0 refused/);
+  t.same(readdirSync(join(cwd, 'collections')).sort(), ['none.json', 'shops.json']);
+});
