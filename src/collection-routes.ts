@@ -85,7 +85,7 @@ export function openReaders(
   return { replicas, readers: new Map(readers) };
 }
 
-/** What the form of json-server reads. */
+/** The records that lists with COMPAT=json-server read: those of a collection, and of all that it may be related to. */
 const sourceOf = ({ db, collections }: Reader, resource: Resource): Source => ({
   db,
   collection: ofName(collections, resource),

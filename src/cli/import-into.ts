@@ -61,7 +61,7 @@ export async function importInto(
       if (options.infer) await migrateCollections(database.url, declarations);
       // An interrupted import may have left a table without its indexes.
       await ensureCollections(database, declarations, options.resume ? 'auto' : config.migrate, log);
-      // What follows has connections of its own.
+      // The import itself opens connections of its own.
       await database.db.close();
       loaded = await load(database, declarations, sources, config, options);
     } catch (error) {

@@ -116,11 +116,11 @@ export interface Related {
   readonly collection: string;
   /** The field that refers to the other collection; undefined: fields of the other one refer to this one. */
   readonly field: string | undefined;
-  /** These fields. */
+  /** The fields of the other collection that refer to this one; empty: `field` refers to the other one. */
   readonly referring: readonly string[];
 }
 
-/** What a reference is called: its field without `Id`. */
+/** The name of a reference: its field without `Id`. */
 export const relationName = (field: string): string => field.replace(/(?<=.)(Id|_id)$/, '');
 
 /**

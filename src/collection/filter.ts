@@ -88,7 +88,7 @@ export function readFilter(given: URLSearchParams, resource: Resource): Conditio
   });
 }
 
-/** What the values of an operator are of the texts that they are compared with, unless they are the whole. */
+/** The part of a text with which an operator compares its values; absent: the whole text. */
 const PARTS: Partial<Record<Operator, 'start' | 'any'>> = { prefix: 'start', contains: 'any' };
 
 const listed = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));

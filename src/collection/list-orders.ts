@@ -8,7 +8,7 @@ export type ListKind = 'all' | 'counted' | 'deep' | 'of_parent' | 'matching' | '
 
 /** Bytes of the documents of a page that is built in memory. A larger one, or one with a large document, is streamed. */
 export const MAX_PAGE_BYTES = 1_048_576;
-/** What a statement returns instead of documents that are too large. A page's statement appends the ids of its records. */
+/** The text in place of documents that are too large. In a page, the ids of its records follow. */
 export const TOO_LARGE = '!';
 
 /** The documents of a page, or TOO_LARGE and the ids of its records. A large document never becomes part of the text. */

@@ -12,7 +12,7 @@ export interface LooseCondition {
 /** A query of json-server: about documents as they are, without declarations. */
 export interface LooseQuery {
   readonly conditions: readonly LooseCondition[];
-  /** What a value of the record contains, in lower case; empty: anything. */
+  /** The text, in lower case, that a value of the record contains; empty: each record matches. */
   readonly term: string;
   readonly sorts: readonly { readonly path: readonly string[]; readonly isFalling: boolean }[];
   readonly offset: number;

@@ -5,7 +5,7 @@ const SERVICE = {
   service: { value: 'URL', text: 'the service (http://127.0.0.1:3000, or PORT)' },
 } as const;
 
-/** What a client may have, whether it is new or changed. */
+/** The options for the metadata of a client, of the commands that create and change clients. */
 const CLIENT_OPTIONS = {
   redirect: {
     value: 'URI',
