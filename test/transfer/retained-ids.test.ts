@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { JsonObject } from '../../src/json.js';
 import { plinth } from '../support/command.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 async function shop(t: Test) {
   const service = await testService(t, { TOMBSTONES: 'on' });
@@ -48,8 +50,11 @@ t.test('a record with the id of a stored one: unchanged, refused, skipped or rep
   t.match(await load([changed], '--on-conflict', 'replace'), {
     out: 'items: 0 stored, 0 refused, 1 unchanged\n',
   });
-  const [event] = (await send('GET', '/events?limit=100')).json.data?.slice(-1) ?? [];
-  if (event) t.match(event, { type: 'items.updated' });
+  await until(
+    'the update is the last event',
+    async () => (await send('GET', '/events?limit=100')).json.data.map(({ type }: JsonObject) => type),
+    (types: string[]) => types.at(-1) === 'items.updated',
+  );
   t.match(
     await load(
       [
