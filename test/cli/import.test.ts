@@ -9,7 +9,8 @@ import bcrypt from 'bcrypt';
 import type { Json } from '../../src/json.js';
 import { COMMAND, plinth, startPlinth } from '../support/command.js';
 import { useRealHashCost } from '../support/hash-cost.js';
-import { dataFolder, isAlive, serverPid, startProcess, until } from '../support/process.js';
+import { migratedFolder } from '../support/migrated-folder.js';
+import { isAlive, serverPid, startProcess, until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -224,7 +225,7 @@ t.test('what cannot be loaded at all is one clear line, and loads nothing', asyn
 });
 
 t.test('an import works beside the service that uses the embedded database', async (t) => {
-  const folder = await dataFolder(t);
+  const folder = await migratedFolder(t);
   const service = startProcess(t, { DATA_DIR: folder });
   const url = await service.ready();
   const outcome = await importFile(t, [fileOf(t, { items: [{ name: 'a' }] })], { DATA_DIR: folder });
@@ -233,7 +234,7 @@ t.test('an import works beside the service that uses the embedded database', asy
 });
 
 t.test('a signal ends it with the embedded database', async (t) => {
-  const folder = await dataFolder(t);
+  const folder = await migratedFolder(t);
   const items = Array.from({ length: 200_000 }, (_, at) => ({ name: `item ${at}` }));
   const { child, ended } = startPlinth(t, ['import', fileOf(t, { items })], { DATA_DIR: folder });
   const pid = await until('the server runs', () => serverPid(folder));

@@ -7,7 +7,8 @@ import { backOff } from '../../src/cluster/supervisor.js';
 import { authority, withoutOpenssl } from '../support/certificates.js';
 import { claimPort } from '../support/claimed-port.js';
 import { plinth } from '../support/command.js';
-import { dataFolder, isAlive, type ServiceProcess, serverPid, startProcess } from '../support/process.js';
+import { migratedFolder } from '../support/migrated-folder.js';
+import { isAlive, type ServiceProcess, serverPid, startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
@@ -335,7 +336,7 @@ t.test('what prevents its start is reported once', async (t) => {
 });
 
 t.test('one embedded database for all, and keys beside it', async (t) => {
-  const DATA_DIR = await dataFolder(t);
+  const DATA_DIR = await migratedFolder(t);
   const service = startProcess(t, { DATA_DIR, WORKERS: '2', AUTH: 'api-key' });
   const url = await service.ready();
   const pid = serverPid(DATA_DIR)!;

@@ -19,7 +19,7 @@ const PATIENT_MS = 60_000;
 const options = { skip: withoutOpenssl };
 
 let victim: Victim;
-if (withoutOpenssl === false) victim = await testPostgres(t, [], undefined, 'TLS');
+if (withoutOpenssl === false) victim = await testPostgres(t, 'TLS');
 
 /** Whether the session of a URL has TLS; its error's code and message if it cannot be opened. */
 async function sessionOf(url: string): Promise<boolean | string> {

@@ -18,7 +18,7 @@ const MESSAGE = 'the start waits for the database';
 const victims = new Map<string, Victim>();
 
 async function victimOf(transport: 'plain' | 'TLS'): Promise<Victim> {
-  const victim = victims.get(transport) ?? (await testPostgres(t, [], undefined, transport));
+  const victim = victims.get(transport) ?? (await testPostgres(t, transport));
   victims.set(transport, victim);
   return victim;
 }

@@ -1,4 +1,5 @@
-import { dataFolder, serverPid, startProcess } from '../support/process.js';
+import { migratedFolder } from '../support/migrated-folder.js';
+import { serverPid, startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
@@ -68,7 +69,7 @@ t.test(
 );
 
 t.test('the database crashes and comes back: a stream goes on, and misses nothing', async (t) => {
-  const folder = await dataFolder(t);
+  const folder = await migratedFolder(t);
   const service = startProcess(t, { DATA_DIR: folder });
   const url = await service.ready();
   const stream = await follow(t, `${url}/events`);

@@ -1,3 +1,4 @@
+import { pause } from '../support/pause.js';
 import { send } from '../support/service.js';
 
 /** A change whose response was 2xx; `version` of a deleted record is its last one. */
@@ -12,12 +13,13 @@ export const ROLLED_BACK = 'rolled back';
 
 /**
  * Writes on and on until it fails or `isOver`: creates, patches and deletes, each with a 2xx response goes to `confirmed`; and
- * batches that fail after they have written.
+ * batches that fail after they have written. It pauses for `paceMs` after each record.
  */
 export async function write(
   url: string,
   confirmed: ConfirmedWrite[],
   isOver: () => boolean = () => false,
+  paceMs = 0,
 ): Promise<void> {
   for (let count = 0; !isOver(); count++) {
     const { status, json } = await send(url, 'POST', '/items', { body: { name: `item ${count}` } });
@@ -40,5 +42,6 @@ export async function write(
         throw new Error(`a batch that cannot be done: ${failed.status} ${failed.text}`);
       if (failed.status >= 500) return;
     }
+    if (paceMs > 0) await pause(paceMs);
   }
 }

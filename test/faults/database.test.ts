@@ -97,7 +97,7 @@ const FAULTS: readonly Fault[] = [
 ];
 
 const victims = new Map<string, Victim>();
-for (const transport of TRANSPORTS) victims.set(transport, await testPostgres(t, [], undefined, transport));
+for (const transport of TRANSPORTS) victims.set(transport, await testPostgres(t, transport));
 const CASES = TRANSPORTS.flatMap((transport) => FAULTS.map((fault) => ({ ...fault, transport })));
 
 for (const { says, happens, timeoutMs = TIMEOUT_MS, isBrief = false, transport } of CASES) {
@@ -189,7 +189,7 @@ for (const transport of TRANSPORTS)
   t.test(
     `a whole list that a frozen database (${transport}) leaves half sent is cut off, and one that has not begun is 503`,
     async (t) => {
-      const victim = await testPostgres(t, [], undefined, transport);
+      const victim = await testPostgres(t, transport);
       const note = 'x'.repeat(100_000);
       const patient = await testService(t, { DATABASE_URL: victim.url });
       for (let n = 0; n < 300; n++) await patient.send('POST', '/items', { body: { name: `${n}`, note } });

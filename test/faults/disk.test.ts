@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { dataFolder, startProcess } from '../support/process.js';
+import { migratedFolder } from '../support/migrated-folder.js';
+import { startProcess } from '../support/process.js';
 import { type ServiceResponse, send } from '../support/service.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
@@ -52,7 +53,7 @@ function takeRoom(folder: string): () => void {
 }
 
 t.test('a full disk: 507 or 503, reads where it can, and writes when there is room', { skip }, async (t) => {
-  const folder = await dataFolder(t);
+  const folder = await migratedFolder(t);
   mount(folder);
   t.teardown(() => unmount(folder));
   const service = startProcess(t, { DATA_DIR: folder, DB_TIMEOUT_MS: '3000' });

@@ -1,4 +1,5 @@
 import http from 'node:http';
+import { pause } from '../support/pause.js';
 
 /** Clients that send one request after the other, each through a connection that it uses as long as it may. */
 export interface KeepAliveLoad {
@@ -13,9 +14,9 @@ export interface KeepAliveLoad {
 
 /**
  * Starts the load. A client that gets `Connection: close`, or whose new connection is refused, goes on with the
- * next of `bases`.
+ * next of `bases`. Each client pauses for `paceMs` after a response.
  */
-export function startKeepAlive(bases: readonly string[], clients: number): KeepAliveLoad {
+export function startKeepAlive(bases: readonly string[], clients: number, paceMs = 0): KeepAliveLoad {
   const confirmed = new Set<string>();
   const failed: string[] = [];
   const agents: http.Agent[] = [];
@@ -38,6 +39,7 @@ export function startKeepAlive(bases: readonly string[], clients: number): KeepA
         closed++;
         base++;
       }
+      if (paceMs > 0) await pause(paceMs);
     }
   }
   const running = Array.from({ length: clients }, (_, at) => client(at));

@@ -22,7 +22,9 @@ export interface Ledger {
 const CLIENTS = 16;
 const RECORDS = 4;
 /** The pause of a client before it tries again; shorter than Retry-After says, so that nothing is missed. */
-const AGAIN_MS = 20;
+const AGAIN_MS = 100;
+/** The pause of a client before its next request: their number matters less than that there always are some. */
+const PACE_MS = 50;
 
 /** What became of one value that a client has sent. */
 type Outcome = 'confirmed' | 'unknown';
@@ -127,6 +129,7 @@ export async function startLedger(
       if (at % 4 === 0) await append(records[(at / 4) % RECORDS]!, `${at}-${n}`);
       else if (at % 4 === 1) await createUntilConfirmed(`keyed ${at}-${n}`);
       else await create(`plain ${at}-${n}`);
+      await pause(PACE_MS);
     }
   }
   const clients = Array.from({ length: CLIENTS }, (_, at) => client(at));

@@ -6,10 +6,11 @@ import { chown, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findBinaries } from '../../src/db/embedded/binaries.js';
 import { lastWordsOf, pickUser, spawnAs } from '../../src/db/embedded/cluster.js';
-import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { authority, withoutOpenssl } from '../support/certificates.js';
 import { claimPort } from '../support/claimed-port.js';
-import { dataFolder, isAlive } from '../support/process.js';
+import { migratedFolder } from '../support/migrated-folder.js';
+import { TEMPLATE } from '../support/names.js';
+import { isAlive } from '../support/process.js';
 import { openSql } from '../support/sql.js';
 import type { Test } from '../support/test.js';
 import { until } from '../support/until.js';
@@ -17,7 +18,7 @@ import { until } from '../support/until.js';
 /** A PostgreSQL that bad things are done to. Its port stays the same. */
 export interface Victim {
   readonly url: string;
-  /** The URL of a new, empty database. */
+  /** The URL of a new database, with the declarations of the project as in `url`. */
   database(): Promise<string>;
   /** Resolves when it takes statements. */
   start(): Promise<void>;
@@ -35,21 +36,15 @@ export const TRANSPORTS: readonly ('plain' | 'TLS')[] =
   withoutOpenssl === false ? ['plain', 'TLS'] : ['plain'];
 
 /**
- * Makes a cluster in a folder of the test's, or in `folder`, and starts it. Ended when the test ends. With TLS, it accepts
+ * Makes a cluster in a folder of the test's, and starts it. Ended when the test ends. With TLS, it accepts
  * no connection without, the URLs demand `verify-full`, and each session must show a certificate of its own; RULES has the
  * exceptions.
  */
-export async function testPostgres(
-  t: Test,
-  given: readonly string[] = [],
-  folder?: string,
-  transport: 'plain' | 'TLS' = 'plain',
-): Promise<Victim> {
-  const dataDir = folder ?? (await dataFolder(t));
-  await (await startEmbedded({ dataDir, settings: given })).stop();
+export async function testPostgres(t: Test, transport: 'plain' | 'TLS' = 'plain'): Promise<Victim> {
+  const dataDir = await migratedFolder(t);
   const cluster = join(dataDir, 'postgres');
   const tls = transport === 'TLS' ? await demandTls(t, dataDir, cluster) : undefined;
-  const settings = [...given, ...(tls?.settings ?? [])];
+  const settings = tls?.settings ?? [];
   const password = await readFile(join(cluster, 'plinth.password'), 'utf8');
   const binaries = await findBinaries();
   const runAs = await pickUser(dataDir, binaries);
@@ -93,7 +88,7 @@ export async function testPostgres(
     database: async () => {
       const name = `test_${randomBytes(6).toString('hex')}`;
       const sql = openSql(own, { max: 1, onnotice: () => undefined, ssl: tls?.files ?? false });
-      await sql.unsafe(`create database ${name}`);
+      await sql.unsafe(`create database ${name} template ${TEMPLATE} strategy file_copy`);
       await sql.end();
       return urlOf(name);
     },

@@ -29,7 +29,7 @@ function bundle(): string {
 
 const PROGRAMS: Readonly<Record<string, string>> = { dist: DIST, bundle: bundle() };
 const TRANSPORT = TRANSPORTS.at(-1)!;
-const victim = await testPostgres(t, [], undefined, TRANSPORT);
+const victim = await testPostgres(t, TRANSPORT);
 
 for (const [form, program] of Object.entries(PROGRAMS))
   for (const WORKERS of ['1', '2'])

@@ -8,6 +8,8 @@ import { startKeepAlive } from './keep-alive.js';
 import { TRANSPORTS, testPostgres } from './postgres.js';
 
 const CLIENTS = 64;
+/** Restarts take most of the time: at any moment of them, some requests are in flight, and the connections of all are open. */
+const PACE_MS = 100;
 const ROUNDS = 2;
 
 const skip = missingHaproxy() ?? false;
@@ -16,7 +18,7 @@ t.test(
   'behind haproxy both services are restarted, one after the other: no request is lost',
   { skip },
   async (t) => {
-    const { url: databaseUrl } = await testPostgres(t, [], undefined, TRANSPORTS.at(-1));
+    const { url: databaseUrl } = await testPostgres(t, TRANSPORTS.at(-1));
     const ports = [await claimPort(t), await claimPort(t)];
     const start = async (port: number): Promise<ServiceProcess> => {
       const service = startProcess(t, {
@@ -31,7 +33,7 @@ t.test(
     };
     const services = [await start(ports[0]!), await start(ports[1]!)];
     const url = await testHaproxy(t, ports);
-    const load = startKeepAlive([url], CLIENTS);
+    const load = startKeepAlive([url], CLIENTS, PACE_MS);
     const goesOn = (): Promise<unknown> => {
       const now = load.confirmed.size;
       return until(

@@ -28,9 +28,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(`${signal} under full load: not one request of ${CLIENTS} keep-alive clients fails`, async (t) => {
     // One of the two over TLS.
     const database =
-      signal === 'SIGTERM'
-        ? (await testPostgres(t, [], undefined, TRANSPORTS.at(-1))).url
-        : await testDatabase(t);
+      signal === 'SIGTERM' ? (await testPostgres(t, TRANSPORTS.at(-1))).url : await testDatabase(t);
     const env = { DATABASE_URL: database, ...PATIENCE };
     const [first, second] = [startProcess(t, env), startProcess(t, env)];
     const urls = [await first.ready(), await second.ready()];
@@ -144,7 +142,7 @@ t.test('a list that is being read is finished, or cut off after SHUTDOWN_MS', as
 
 for (const transport of TRANSPORTS)
   t.test(`a database that is frozen (${transport}) does not keep it from ending`, async (t) => {
-    const victim = await testPostgres(t, [], undefined, transport);
+    const victim = await testPostgres(t, transport);
     // The time limit of the database is ten times that of the wait below.
     const service = startProcess(t, {
       DATABASE_URL: victim.url,

@@ -156,7 +156,7 @@ t.test('a target that is down while all is written: all is delivered when it is 
 
 for (const fault of ['stop', 'kill'] as const) {
   t.test(`a database that is away (${fault}) during deliveries: the service goes on with them`, async (t) => {
-    const victim = await testPostgres(t, [], undefined, TRANSPORTS.at(-1));
+    const victim = await testPostgres(t, TRANSPORTS.at(-1));
     // A receiver that takes a while, so that deliveries are in flight when the database goes.
     const target = await testTarget(t, (_, res) => void pause(20).then(() => res.writeHead(204).end()));
     const service = startProcess(t, {
@@ -172,7 +172,7 @@ for (const fault of ['stop', 'kill'] as const) {
     let stopped = false;
     const client = async () => {
       while (!stopped) {
-        await write(url, confirmed, () => stopped);
+        await write(url, confirmed, () => stopped, 50);
         // The client is refused meanwhile, and does not try again at once.
         await pause(50);
       }

@@ -1,7 +1,7 @@
 import { claimPort } from '../support/claimed-port.js';
 import { plinth, startPlinth } from '../support/command.js';
 import { makeKey } from '../support/credentials.js';
-import { dataFolder } from '../support/process.js';
+import { migratedFolder } from '../support/migrated-folder.js';
 import { send, testService } from '../support/service.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
@@ -10,7 +10,7 @@ import { Visitor } from './visitor.js';
 
 t.test('from nothing to an authenticated request on the embedded database', async (t) => {
   const port = String(await claimPort(t));
-  const env = { DATA_DIR: await dataFolder(t), PORT: port };
+  const env = { DATA_DIR: await migratedFolder(t), PORT: port };
   const service = startPlinth(t, [], { ...env, AUTH: 'bearer', AUTH_SERVER: 'on' });
   const url = await service.ready();
   t.match(service.stdout(), /plinth users create/);

@@ -8,12 +8,12 @@ import { until } from '../support/until.js';
 import { testDatabaseProxy } from './haproxy.js';
 import { type Node, type PatroniCluster, testPatroni } from './patroni.js';
 import { missingRoot } from './programs.js';
-import { followEvents, startWriters, type Writers } from './writers.js';
+import { AGAIN_MS, followEvents, startWriters, type Writers } from './writers.js';
 
 const skip = missingRoot('patroni', 'etcd', 'haproxy', 'ip');
 
-/** So many requests of one client may fail once there is a new primary: each of them waits 50 ms before the next. */
-const MAX_REFUSED = 20;
+/** So many requests of one client may fail once there is a new primary: those of a second, with the pause after each. */
+const MAX_REFUSED = 1000 / AGAIN_MS;
 
 interface Fault {
   readonly name: string;

@@ -1,3 +1,4 @@
+import { pause } from '../support/pause.js';
 import { send } from '../support/service.js';
 import { openSql, SCHEMA } from '../support/sql.js';
 
@@ -11,6 +12,8 @@ export interface Writers {
 }
 
 export const CLIENTS = 8;
+/** The pause of a client before its next round, which leaves processor time to what the test does meanwhile. */
+const PACE_MS = 50;
 
 export function startWriters(base: string, prefix: string): Writers {
   let [done, stopped] = [0, false];
@@ -31,6 +34,7 @@ export function startWriters(base: string, prefix: string): Writers {
       await request('PATCH', `/items/${item.id}`, '', { price: n + 0.5 });
       if (n % 3 === 0) await request('DELETE', `/users/${user.id}`, '');
       if (n % 5 === 0) await request('DELETE', `/items/${item.id}`, '');
+      await pause(PACE_MS);
     }
   };
   const running = Array.from({ length: CLIENTS }, (_, at) => client(at));

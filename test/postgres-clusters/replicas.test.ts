@@ -1,5 +1,6 @@
 import type postgres from 'postgres';
 import { doctor } from '../support/doctor.js';
+import { pause } from '../support/pause.js';
 import { type TestService, testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -196,6 +197,8 @@ t.test('replicas that are down are not used, and are used again', { skip }, asyn
       while (!isOver) {
         const path = at % 2 === 0 ? `/items/${json.id}` : '/items?sort=name';
         statuses.add((await send('GET', path)).status);
+        // Leaves processor time to the restarts.
+        await pause(20);
       }
     }),
   );
@@ -224,7 +227,11 @@ t.test('who reads a list from a replica and follows its cursor misses nothing', 
   let isOver = false;
   let count = 1;
   const writer = (async () => {
-    while (!isOver) if ((await send('POST', '/items', { body: { name: 'more' } })).status === 201) count++;
+    while (!isOver) {
+      if ((await send('POST', '/items', { body: { name: 'more' } })).status === 201) count++;
+      // Each list would read thousands of records.
+      await pause(10);
+    }
   })();
   for (let n = 0; n < 30; n++) {
     // Without the caller's own position, as another process would read.

@@ -6,6 +6,8 @@ import { until } from '../support/until.js';
 const CLIENTS = 8;
 /** The pause of a client before it repeats a request, in milliseconds. */
 const AGAIN_MS = 20;
+/** The pause of a client before its next records, which leaves processor time to the upgrade. */
+const PACE_MS = 50;
 const TYPES = 'users.*,items.*';
 
 /** Clients of several services, and a reader of the feed, that go on while these services come and go. */
@@ -80,6 +82,7 @@ export function startUpgradeLoad(t: Test, initial: readonly string[]): UpgradeLo
       items.add(item);
       await write('PATCH', item, `patch-${name}`, { price: n });
       users.add(await create('/users', `user-${name}`, { email: `${name}@example.org`, name }));
+      await pause(PACE_MS);
     }
   };
   const readOnce = async (base: string): Promise<boolean> => {

@@ -34,9 +34,9 @@ export interface Writers {
 
 const CLIENTS = 64;
 /** Each client pauses, so that the machine has time for the databases. */
-const PAUSE_MS = 100;
+const PAUSE_MS = 300;
 /** The pause of a client before it repeats a request. */
-const AGAIN_MS = 50;
+export const AGAIN_MS = 200;
 
 interface Write {
   readonly sentAt: number;

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
@@ -41,14 +41,10 @@ const GENERAL = new Set([414, 417, 421, 431, 500, 501, 505]);
 /** Checks the responses of a service against its own OpenAPI document. */
 export class Contract {
   readonly #checked = new Set<string>();
-  readonly #validators = new Map<string, ValidateFunction>();
-  readonly #ajv = createAjv();
+  readonly #validators = new WeakMap<JsonObject, ValidateFunction>();
   readonly #paths: readonly (readonly [pattern: RegExp, path: string])[];
 
   private constructor(readonly document: JsonObject & { paths: Record<string, JsonObject> }) {
-    this.#ajv.addVocabulary(['openapi', 'info', 'servers', 'tags', 'paths', 'webhooks', 'components']);
-    formats.default(this.#ajv, { keywords: false });
-    this.#ajv.addSchema({ ...document, $id: 'document' }, 'document');
     this.#paths = Object.keys(document.paths)
       .sort((a, b) => a.split('{').length - b.split('{').length)
       .map((path) => [new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`), path]);
@@ -119,15 +115,49 @@ export class Contract {
   }
 
   #invalid(schema: JsonObject, value: unknown): string | undefined {
-    const text = JSON.stringify(schema).replaceAll('"#/', '"document#/');
-    const validate = this.#validators.get(text) ?? this.#ajv.compile(JSON.parse(text) as JsonObject);
-    this.#validators.set(text, validate);
+    const validate = this.#validators.get(schema) ?? validatorOf(schema, this.document);
+    this.#validators.set(schema, validate);
     if (validate(value)) return undefined;
     return validate
       .errors!.slice(0, 4)
       .map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`)
       .join('; ');
   }
+}
+
+const ajv = createAjv();
+ajv.addVocabulary(['components']);
+formats.default(ajv, { keywords: false });
+/** Validators by the texts of a schema and of all that it refers to: most documents have most of them in common. */
+const validators = new QuickLRU<string, ValidateFunction>({
+  maxSize: 1000,
+  onEviction: (_, { schema }) => void ajv.removeSchema((schema as JsonObject).$id as string),
+});
+let documents = 0;
+
+/** The validator of a schema in a document. */
+function validatorOf(schema: JsonObject, document: JsonObject): ValidateFunction {
+  const all = (document.components as { readonly schemas: Readonly<Record<string, JsonObject>> }).schemas;
+  const used = new Map<string, JsonObject>();
+  const collect = (part: JsonObject): void => {
+    for (const [, name] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"/]+)/g))
+      if (!used.has(name!)) {
+        used.set(name!, all[name!]!);
+        collect(all[name!]!);
+      }
+  };
+  collect(schema);
+  const components = { schemas: Object.fromEntries(used) };
+  const key = createHash('sha256')
+    .update(JSON.stringify([schema, components]))
+    .digest('base64');
+  const known = validators.get(key);
+  if (known) return known;
+  const $id = `document-${++documents}`;
+  const text = JSON.stringify({ components, ...schema, $id }).replaceAll('"#/', `"${$id}#/`);
+  const validate = ajv.compile(JSON.parse(text) as JsonObject);
+  validators.set(key, validate);
+  return validate;
 }
 
 const byService = new WeakMap<App, Map<Version, Contract>>();

@@ -10,6 +10,7 @@ const RETAINED = [
   'event_segment',
   'webhook_cursor',
   'delivery_segment',
+  'issuer_keys',
 ];
 
 /**

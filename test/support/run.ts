@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CITUS_URL } from './citus.js';
 import { contractGaps } from './contract.js';
+import { CLUSTER } from './migrated-folder.js';
 import { errorGaps } from './provoked-errors.js';
 import { writeRenamed } from './renamed.js';
 import { readArguments } from './runner/arguments.js';
@@ -55,6 +56,7 @@ try {
     PLINTH_SEED: String(seed),
     ...(thoroughness === undefined ? {} : { [THOROUGH]: thoroughness }),
     ...(bundled === undefined ? {} : { PLINTH_TEST_BUNDLED: bundled }),
+    ...(servers.cluster === undefined ? {} : { [CLUSTER]: servers.cluster }),
     PLINTH_TEST_TEMPLATE: TEMPLATE,
     PLINTH_TEST_TEMPLATE_UNDECLARED: TEMPLATE_UNDECLARED,
     PLINTH_TEST_TEMPLATE_RENAMED: TEMPLATE_RENAMED,

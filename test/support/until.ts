@@ -5,7 +5,10 @@ import { inspect } from 'node:util';
 const now = performance.now.bind(performance);
 
 const BOUND_MS = 60_000;
-const INTERVAL_MS = 20;
+const MIN_INTERVAL_MS = 20;
+const MAX_INTERVAL_MS = 200;
+/** The interval is so much of the time that the wait has lasted: looks cost processor time that the state may need to come. */
+const INTERVAL_SHARE = 0.1;
 /** The most that one look counts, so that a machine which stands still for a minute does not end the wait. */
 const MAX_LOOK_MS = 500;
 const MAX_CHARACTERS = 2000;
@@ -44,7 +47,8 @@ export async function until<T>(
       throw new Error(
         `waited ${boundMs / 1000} s in vain until ${what}: ${looks} looks, last seen: ${shown(last)}`,
       );
-    await sleep(INTERVAL_MS);
+    const waitedMs = INTERVAL_SHARE * (boundMs - leftMs);
+    await sleep(Math.min(Math.max(waitedMs, MIN_INTERVAL_MS), MAX_INTERVAL_MS));
     leftMs -= Math.min(now() - start, MAX_LOOK_MS);
   }
 }

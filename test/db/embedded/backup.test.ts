@@ -2,6 +2,8 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../src/json.js';
 import { plinth } from '../../support/command.js';
+import { migratedFolder } from '../../support/migrated-folder.js';
+import { pause } from '../../support/pause.js';
 import { dataFolder, startProcess } from '../../support/process.js';
 import { send } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
@@ -36,7 +38,7 @@ async function onFolder<T>(t: Test, DATA_DIR: string, work: (url: string) => Pro
 }
 
 t.test('a backup of a quiet service has exactly its records, events and users', async (t) => {
-  const [data, restored] = [await dataFolder(t), await dataFolder(t)];
+  const [data, restored] = [await migratedFolder(t), await dataFolder(t)];
   const backup = join(await dataFolder(t), 'monday');
   rmSync(restored, { recursive: true });
   const before = await onFolder(t, data, async (url) => {
@@ -78,7 +80,7 @@ t.test('a backup of a quiet service has exactly its records, events and users', 
 t.test(
   'a backup beside writers has a moment of each: what was acknowledged before, and no torn write',
   async (t) => {
-    const [data, restored] = [await dataFolder(t), await dataFolder(t)];
+    const [data, restored] = [await migratedFolder(t), await dataFolder(t)];
     const backup = join(await dataFolder(t), 'busy');
     const acknowledged = await onFolder(t, data, async (url) => {
       let isOver = false;
@@ -88,6 +90,8 @@ t.test(
           const name = `${writer}-${n}`;
           const batch = { body: { name } };
           if ((await send(url, 'POST', '/items', batch)).status === 201) names.push(name);
+          // Leaves processor time to the backup.
+          await pause(20);
         }
       });
       await until(

@@ -12,9 +12,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
+import { connect } from '../../../src/db/db.js';
 import { type Embedded, startEmbedded } from '../../../src/db/embedded/embedded.js';
 import { migrate } from '../../../src/db/migrate.js';
 import { readDeclarations } from '../../../src/declarations/read-declarations.js';
+import { openKeys } from '../../../src/issuer/keys.js';
 import { migrateCollections } from '../../../src/schema/migrate-collections.js';
 import { CITUS_URL, closeOnNodes, createCluster, databaseAt, dropOnNodes } from '../citus.js';
 import { fastFolder } from '../fast-folder.js';
@@ -32,6 +34,8 @@ const EMPTY = 'template0';
 export interface Servers {
   /** A superuser's URL of each. */
   readonly urls: readonly string[];
+  /** A data folder whose cluster no server uses, with the declarations in its database `postgres`; undefined on Citus. */
+  readonly cluster: string | undefined;
   /** The name of a new database of a server: a copy of a template, or an empty one. */
   database(server: number, template: string): Promise<string>;
   /** Drops the databases that a server has given, beside the next file. */
@@ -61,7 +65,7 @@ export async function startServers(count: number, withRenamed: boolean): Promise
   // With its owner, who is not root.
   for (const dir of dirs) execFileSync('cp', ['-a', cluster, dir]);
   const servers = await Promise.all(dirs.map(start));
-  return poolOf(servers, () => rmSync(folder, { recursive: true, force: true }));
+  return poolOf(cluster, servers, () => rmSync(folder, { recursive: true, force: true }));
 }
 
 const start = (dataDir: string) => startEmbedded({ dataDir, settings: SETTINGS });
@@ -74,6 +78,7 @@ const SOURCES = [
   'dist/src/db',
   'dist/src/schema',
   'dist/src/declarations',
+  'dist/src/issuer/keys.js',
   'dist/test/support/reset.js',
   'dist/test/support/renamed.js',
   'dist/test/support/runner/servers.js',
@@ -120,6 +125,7 @@ async function makeTemplates(url: string, withRenamed: boolean): Promise<void> {
   await sql.unsafe(`create database ${TEMPLATE_UNDECLARED}`);
   await migrate(databaseAt(url, TEMPLATE_UNDECLARED), 10_000);
   await addReset(databaseAt(url, TEMPLATE_UNDECLARED));
+  await addIssuerKeys(databaseAt(url, TEMPLATE_UNDECLARED));
   await sql.unsafe(`create database ${TEMPLATE} template ${TEMPLATE_UNDECLARED}`);
   // So that no service has to check the declarations at its start.
   await migrateCollections(databaseAt(url, TEMPLATE), readDeclarations(undefined));
@@ -127,7 +133,18 @@ async function makeTemplates(url: string, withRenamed: boolean): Promise<void> {
     await sql.unsafe(`create database ${TEMPLATE_RENAMED} template ${TEMPLATE}`);
     await migrateRenamed(databaseAt(url, TEMPLATE_RENAMED));
   }
+  // What a service on this folder uses.
+  await migrate(url, 10_000);
+  await migrateCollections(url, readDeclarations(undefined));
   await sql.end();
+}
+
+/** Stores the keys of an authorization server, whose first start would take half a second of CPU time to make them. */
+async function addIssuerKeys(url: string): Promise<void> {
+  const pools = { connections: 1, searches: 1, streams: 1, queue: 10 };
+  const db = connect(url, { ...pools, timeoutMs: 10_000, events: false, tombstones: false });
+  await openKeys(db, undefined);
+  await db.close();
 }
 
 /** Databases that are made ahead for each template. */
@@ -137,7 +154,7 @@ const READY = 2;
  * Makes databases ahead, and drops those of a file that has ended: one has 10 MB, and a run makes more than a thousand. What
  * still has a session stays, since an error of that session would be one of another file.
  */
-function poolOf(servers: readonly Embedded[], remove: () => void): Servers {
+function poolOf(cluster: string, servers: readonly Embedded[], remove: () => void): Servers {
   const admins = servers.map(({ url }) => postgres(url, { max: 1, onnotice: () => undefined }));
   const droppers = servers.map(({ url }) => postgres(url, { max: 1, onnotice: () => undefined }));
   const ready = new Map<string, Promise<string>[]>();
@@ -151,6 +168,7 @@ function poolOf(servers: readonly Embedded[], remove: () => void): Servers {
   };
   return {
     urls: servers.map(({ url }) => url),
+    cluster,
     database: async (server, template) => {
       const key = `${server} ${template}`;
       const names = ready.get(key) ?? [make(server, template)];
@@ -181,6 +199,7 @@ async function citusServer(): Promise<Servers> {
   await closeOnNodes(CITUS_URL, TEMPLATE);
   return {
     urls: [databaseAt(CITUS_URL, 'postgres')],
+    cluster: undefined,
     database: () => Promise.reject(new Error('test files create their databases on all nodes')),
     release: () => undefined,
     stop: () => dropOnNodes(CITUS_URL, TEMPLATE),
