@@ -59,7 +59,7 @@ export class Writers {
       await this.#round(author, `${key}-${round}`, round);
       this.rounds++;
       // The pace of clients that leave processor time to the migration.
-      await pause(200);
+      await pause(1000);
     }
   }
 
@@ -119,8 +119,9 @@ export class Writers {
       try {
         return await send(target.base, method, path, body === undefined ? {} : { body });
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED' || this.targets.length === 1)
-          throw error;
+        const isRefused = (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
+        // The targets may have changed meanwhile.
+        if (!isRefused || this.targets.every((each) => each === target)) throw error;
       }
     }
   }
