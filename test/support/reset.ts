@@ -22,19 +22,19 @@ export async function addReset(url: string): Promise<void> {
   await sql.unsafe(`
     create schema test_reset;
     create table test_reset.seen (objects text not null);
-    create function test_reset.schemas() returns oid[] language sql as $$
-      select array_agg(oid) from pg_namespace where nspname in ('public', '${SCHEMA}')
-    $$;
     create function test_reset.objects() returns text language sql as $$
+      with spaces as materialized (select oid from pg_namespace where nspname in ('public', '${SCHEMA}')),
+        tables as materialized (
+          select oid, relname, relchecks, relacl from pg_class where relnamespace in (select oid from spaces)
+        )
       select md5(string_agg(definition, ' ' order by definition)) from (
-        select format('%s %s %s %s', oid, relname, relchecks, relacl) as definition
-          from pg_class where relnamespace = any (test_reset.schemas())
-        union all select format('%s %s %s %s', oid, proname, proacl, md5(prosrc))
-          from pg_proc where pronamespace = any (test_reset.schemas())
-        union all select format('%s %s %s', oid, tgname, tgenabled) from pg_trigger
-        union all select format('%s %s', oid, conname) from pg_constraint
+        select format('%s %s %s %s', oid, relname, relchecks, relacl) as definition from tables
+        union all select format('%s %s %s %s', oid, proname, proacl, xmin)
+          from pg_proc where pronamespace in (select oid from spaces)
+        union all select format('%s %s %s', oid, tgname, tgenabled) from pg_trigger where tgrelid in (select oid from tables)
+        union all select format('%s %s', oid, conname) from pg_constraint where conrelid in (select oid from tables)
         union all select format('%s %s %s', attrelid, attname, atttypid) from pg_attribute
-          where attrelid in (select oid from pg_class where relnamespace = any (test_reset.schemas())) and attnum > 0
+          where attrelid in (select oid from tables) and attnum > 0
       ) definitions
     $$;
     create function test_reset.empty_all() returns void language plpgsql as $$
@@ -48,7 +48,7 @@ export async function addReset(url: string): Promise<void> {
       end if;
       set local session_replication_role = 'replica';
       select array_agg(oid::regclass::text order by oid) into names from pg_class
-        where relkind = 'r' and relnamespace = any (test_reset.schemas())
+        where relkind = 'r' and relnamespace::regnamespace::text in ('public', '${SCHEMA}')
           and oid::regclass::text <> all ('{${RETAINED.join()}}');
       execute 'lock table ' || array_to_string(names, ', ') || ' in exclusive mode';
       foreach name in array names loop

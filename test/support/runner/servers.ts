@@ -65,10 +65,22 @@ export async function startServers(count: number, withRenamed: boolean): Promise
   // With its owner, who is not root.
   for (const dir of dirs) execFileSync('cp', ['-a', cluster, dir]);
   const servers = await Promise.all(dirs.map(start));
+  const templates = [TEMPLATE, TEMPLATE_UNDECLARED, ...(withRenamed ? [TEMPLATE_RENAMED] : [])];
+  await Promise.all(servers.flatMap(({ url }) => templates.map((name) => fillCache(databaseAt(url, name)))));
   return poolOf(cluster, servers, () => rmSync(folder, { recursive: true, force: true }));
 }
 
 const start = (dataDir: string) => startEmbedded({ dataDir, settings: SETTINGS });
+
+/**
+ * Connects to a template once: the first session of a database since the start of its server writes descriptions of the
+ * system's tables to a file, which the copies then have, and without which each of the first sessions makes them anew.
+ */
+async function fillCache(url: string): Promise<void> {
+  const sql = postgres(url, { max: 1 });
+  await sql`select 1`;
+  await sql.end();
+}
 
 /** What decides the content of a cluster, below the project. */
 const SOURCES = [
