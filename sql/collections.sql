@@ -81,6 +81,15 @@ select json_build_object(
   )
 )::text as state;
 
+-- The columns of the tables in which a field has columns of several types.
+-- name: columns ($1 schema of the collections)
+select relname as of, attname as name, format_type(atttypid, atttypmod) as type
+from pg_attribute
+join pg_class on pg_class.oid = attrelid
+where relnamespace = (select oid from pg_namespace where nspname = $1) and relkind in ('r', 'p')
+  and attnum > 0 and not attisdropped
+  and attrelid in (select beside.attrelid from pg_attribute as beside where beside.attname like '%$%' and beside.attnum > 0 and not beside.attisdropped);
+
 -- name: apply ($1 name, $2 declaration)
 insert into collections (name, declaration)
 values ($1, $2)

@@ -1,9 +1,10 @@
 import type { ApiDocuments } from './actions/api-documents.js';
-import { openMcp, resourcesFor } from './app-parts.js';
+import { collectionsFor, openMcp } from './app-parts.js';
 import type { CredentialCache } from './auth/credentials/credential-cache.js';
 import { openCollections } from './collection-routes.js';
 import type { Config } from './config/config.js';
 import { connectAs } from './db/open.js';
+import { resourcesOf } from './declarations/load-declarations.js';
 import type { Declarations } from './declarations/read-declarations.js';
 import { Feed } from './events/feed.js';
 import type { Route } from './http/router.js';
@@ -19,7 +20,7 @@ const NOWHERE = 'postgres://127.0.0.1:1/none';
  */
 export async function describeApi(config: Config, declarations: Declarations): Promise<ApiDocuments> {
   const db = connectAs(config, NOWHERE, undefined);
-  const resources = resourcesFor(config, declarations);
+  const resources = collectionsFor(config, resourcesOf(declarations, { prefix: config.publicPrefix }));
   const collections = openCollections(db, resources, config.tombstones);
   const opened = collections.map(({ resource }) => resource);
   const hasKeys = config.auth.includes('api-key') || config.auth.includes('mtls');

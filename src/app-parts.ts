@@ -9,7 +9,7 @@ import { hostsOfMetrics } from './config/edge.js';
 import type { Db } from './db/db.js';
 import { connectAs, type Database, openDatabase, openPrepared } from './db/open.js';
 import { reportFaults } from './db/start-faults.js';
-import { loadDeclarations, resourcesOf } from './declarations/load-declarations.js';
+import { loadDeclarations } from './declarations/load-declarations.js';
 import type { Declarations } from './declarations/read-declarations.js';
 import { Feed } from './events/feed.js';
 import type { Issuer } from './issuer/issuer.js';
@@ -19,6 +19,7 @@ import { createMetricsServer } from './metrics-server.js';
 import { listen, StartError } from './process/listen.js';
 import { Replicas } from './replicas/replicas.js';
 import { ensureCollections } from './schema/ensure-collections.js';
+import { storedResources } from './schema/stored-resources.js';
 import type { Log } from './telemetry/log.js';
 import { createMetrics, type DbMetrics, type Metrics, registryOfAll } from './telemetry/metrics.js';
 import { VersionCalls } from './usage/version-calls.js';
@@ -73,7 +74,10 @@ export async function openParts(
     await ensureCollections(database, declarations, config.migrate, log);
     await reportFaults(db.run, namesIn(declarations), config, log);
   }
-  const resources = resourcesFor(config, declarations, database.schema);
+  const resources = collectionsFor(
+    config,
+    await storedResources(database, declarations, config.publicPrefix),
+  );
   const metricsServer = await startMetricsServer(config, log, database, registry);
   closers.push(() => closeNow(metricsServer));
   // Loaded on demand, so that a start without it takes less time and memory.
@@ -138,10 +142,9 @@ function openReplicas(
 
 const namesIn = ({ collections }: Declarations): string[] => collections.map(({ name }) => name);
 
-/** What the declarations declare with this configuration. Throws ConfigError for scopes that there are not. */
-export function resourcesFor(config: Config, declarations: Declarations, schema?: string): Resource[] {
-  const place = { prefix: config.publicPrefix, ...(schema === undefined ? {} : { schema }) };
-  const resources = resourcesOf(declarations, place).map((resource) =>
+/** Collections as this configuration serves them. Throws ConfigError for scopes that there are not. */
+export function collectionsFor(config: Config, declared: readonly Resource[]): Resource[] {
+  const resources = declared.map((resource) =>
     config.isJsonServer ? { ...resource, list: 'array' as const } : resource,
   );
   const faults = scopeFaults(config, knownScopes(resources));

@@ -5,8 +5,9 @@ import { finished } from 'node:stream/promises';
 import { withBulkConnection } from '../db/bulk-connection.js';
 import { problemOf } from '../db/database-errors.js';
 import { openDatabase } from '../db/open.js';
-import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
+import { loadDeclarations } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
+import { storedResources } from '../schema/stored-resources.js';
 import { type Exported, exportRecords } from '../transfer/export-records.js';
 import { EXTENSIONS, type Format } from '../transfer/input.js';
 import { parse } from './arguments.js';
@@ -46,7 +47,7 @@ async function run(
   io.process?.exitOnSignals();
   const database = await openDatabase(config, logOf(io, config), { join: true });
   try {
-    const resources = resourcesOf(declarations, database);
+    const resources = await storedResources(database, declarations);
     const wanted = resources.filter((each) => name === undefined || each.name === name);
     return await withOutput(io, output, (out) =>
       withBulkConnection(database.url, config, (connection) =>

@@ -1,12 +1,14 @@
+import type { Resource } from '../collection/resource.js';
 import type { Config } from '../config/config.js';
-import { type Database, openDatabase } from '../db/open.js';
-import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
+import { openDatabase } from '../db/open.js';
+import { loadDeclarations } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { Problem } from '../errors/problem.js';
 import { type ExitCode, ExitError } from '../exit-error.js';
 import { collectionsWithTables, dropCollections } from '../schema/drop-collections.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
 import { migrateCollections } from '../schema/migrate-collections.js';
+import { storedResources } from '../schema/stored-resources.js';
 import { importSources, type Load } from '../transfer/import-sources.js';
 import { FileError } from '../transfer/input.js';
 import { requireHeader } from '../transfer/required-columns.js';
@@ -61,9 +63,10 @@ export async function importInto(
       if (options.infer) await migrateCollections(database.url, declarations);
       // An interrupted import may have left a table without its indexes.
       await ensureCollections(database, declarations, options.resume ? 'auto' : config.migrate, log);
+      const resources = await storedResources(database, declarations);
       // The import itself opens connections of its own.
       await database.db.close();
-      loaded = await load(database, declarations, sources, config, options);
+      loaded = await load(database.url, resources, declarations, sources, config, options);
     } catch (error) {
       await undo();
       throw error;
@@ -76,13 +79,13 @@ export async function importInto(
 }
 
 async function load(
-  { url, schema }: Database,
+  url: string,
+  resources: readonly Resource[],
   declarations: Declarations,
   sources: readonly Source[],
   { events, tombstones, databaseEngine, bodyLimit }: Config,
   options: LoadOptions & { readonly digest: string },
 ): Promise<Load> {
-  const resources = resourcesOf(declarations, { schema });
   const names = resources.map(({ name }) => name);
   const unknown = sources.find(({ collection }) => !names.includes(collection));
   if (unknown)

@@ -10,6 +10,7 @@ import { loadDeclarations, resourcesOf } from '../declarations/load-declarations
 import { ExitError } from '../exit-error.js';
 import { setUserScopes } from '../issuer/accounts.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
+import { storedResources } from '../schema/stored-resources.js';
 import { parse, subcommandOf } from './arguments.js';
 import { UsageError } from './exit.js';
 import type { Io } from './io.js';
@@ -104,7 +105,7 @@ function withUsers(
   return withDatabase(io, async (database, config) => {
     const declarations = await loadDeclarations(config);
     await ensureCollections(database, declarations, config.migrate, logOf(io, config));
-    const users = resourcesOf(declarations, database).find(({ hasPasswords }) => hasPasswords)!;
+    const users = (await storedResources(database, declarations)).find(({ hasPasswords }) => hasPasswords)!;
     await work(openCollection(database.db, users, config.tombstones), database, config);
   });
 }

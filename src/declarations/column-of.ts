@@ -3,6 +3,9 @@ import type { Column, ColumnType } from '../collection/column.js';
 import { TIME_FORMATS } from '../validation/times.js';
 import type { DeclaredField } from './declaration.js';
 
+/** The type of a column that the table of a collection has; undefined: it has none of that name. */
+export type StoredType = (collection: string, column: string) => string | undefined;
+
 /** Whether a field has a column besides the document. */
 export function hasColumn(field: DeclaredField): boolean {
   return Boolean(field['x-index'] || field['x-unique'] || field['x-search'] || field['x-references']);
@@ -35,6 +38,27 @@ export function columnOf(name: string, field: DeclaredField): Column | { readonl
     isIndexed: Boolean(field['x-index'] || field['x-unique']),
   };
 }
+
+/**
+ * The column as a table has it, or can have it beside a column of the same field with another type, which services with a
+ * former declaration use. No field's own column has such a name, since it has a `$`.
+ */
+export function placedColumn(column: Column, typeOf: (name: string) => string | undefined): Column {
+  const beside = { ...column, name: `${column.name}$${BESIDE[column.type]}` };
+  const present = typeOf(column.name);
+  if (present === column.type) return column;
+  return present !== undefined || typeOf(beside.name) !== undefined ? beside : column;
+}
+
+const BESIDE: Readonly<Record<ColumnType, string>> = {
+  text: 'text',
+  'double precision': 'number',
+  boolean: 'boolean',
+  uuid: 'id',
+  'text[]': 'texts',
+  'double precision[]': 'numbers',
+  jsonb: 'values',
+};
 
 function columnType({ type, items, ...field }: DeclaredField): ColumnType | undefined {
   if (field['x-references']) return 'uuid';

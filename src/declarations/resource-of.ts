@@ -2,7 +2,7 @@ import { type Column, WRITE_ONLY } from '../collection/column.js';
 import type { Reference, Resource } from '../collection/resource.js';
 import { qualified } from '../db/object-names.js';
 import type { Code } from '../errors/problem.js';
-import { columnOf, hasColumn } from './column-of.js';
+import { columnOf, hasColumn, placedColumn, type StoredType } from './column-of.js';
 import { CREDENTIALS } from './credential-faults.js';
 import type { Declaration, DeclaredField } from './declaration.js';
 import { SIGN_IN_FILE } from './read-declarations.js';
@@ -13,16 +13,18 @@ export interface Place {
   readonly prefix?: string;
   /** The schema of their tables. */
   readonly schema?: string;
+  /** The columns of the tables; absent: there are no tables yet. */
+  readonly typeOf?: StoredType;
 }
 
 /** The collections that valid declarations declare, in the same order. They cannot validate records whose schemas have `$ref`. */
 export function resourcesWithoutRefs(
   declarations: readonly Declaration[],
-  { prefix = '', schema = 'collections' }: Place = {},
+  { prefix = '', schema = 'collections', typeOf = () => undefined }: Place = {},
 ): Resource[] {
   const byName = new Map(declarations.map((declaration) => [declaration.name, declaration]));
   const resources = declarations.map((declaration) => ({
-    ...resourceOf(declaration, byName, schema),
+    ...resourceOf(declaration, byName, schema, typeOf),
     prefix,
   }));
   const owners = new Set(resources.filter(({ owner }) => owner).map(({ name }) => name));
@@ -45,6 +47,7 @@ function resourceOf(
   declaration: Declaration,
   byName: ReadonlyMap<string, Declaration>,
   tables: string,
+  typeOf: StoredType,
 ): Resource {
   const { name, schema } = declaration;
   const { properties, 'x-collection': options = {} } = schema;
@@ -82,12 +85,7 @@ function resourceOf(
     writeOnly,
     hasPasswords,
     importOnly: named((field) => field['x-import-only']),
-    columns: new Map([
-      ...fields
-        .filter(([, field]) => hasColumn(field))
-        .map(([field, rules]) => [field, columnOf(field, rules) as Column] as const),
-      ...(writeOnly.length === 0 ? [] : [['', WRITE_ONLY] as const]),
-    ]),
+    columns: columnsOf(declaration, writeOnly, typeOf),
     unique: fields.flatMap(([field, { 'x-unique': unique }]) =>
       unique ? [{ field, code: unique === true ? 'DUPLICATE' : (unique.code as Code) }] : [],
     ),
@@ -110,4 +108,14 @@ function resourceOf(
     referredBy: [],
     children: [],
   };
+}
+
+function columnsOf({ name, schema }: Declaration, writeOnly: readonly string[], typeOf: StoredType) {
+  const columns = Object.entries(schema.properties)
+    .filter(([, field]) => hasColumn(field))
+    .map(([field, rules]): [string, Column] => {
+      const column = columnOf(field, rules) as Column;
+      return [field, placedColumn(column, (each) => typeOf(name, each))];
+    });
+  return new Map(writeOnly.length === 0 ? columns : [...columns, ['', WRITE_ONLY]]);
 }

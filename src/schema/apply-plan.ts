@@ -5,6 +5,7 @@ import type { Failure } from '../errors/problem.js';
 import { Problem } from '../errors/problem.js';
 import type { Json, JsonObject } from '../json.js';
 import { compileCheck } from '../validation/validation.js';
+import { danglingIn, type TableOf } from './dangling.js';
 import { documentsOf, workOnDocuments } from './document-work.js';
 import { fieldsAfter } from './field-steps.js';
 import type { FieldWork, Step } from './step.js';
@@ -29,6 +30,8 @@ export interface RecordCheck {
   readonly table: string;
   /** Work that precedes the check: the records count as they are after it. */
   readonly works: readonly FieldWork[];
+  /** The tables of the collections that its references lead to, at the time of the check. */
+  readonly tableOf: TableOf;
 }
 
 /** A stored record that violates its declaration. */
@@ -55,19 +58,31 @@ export async function findViolations(run: Run, check: RecordCheck): Promise<Viol
 /** For each record its first violation, or undefined. */
 export async function* checkRecords(
   run: Run,
-  { resource, table, works }: RecordCheck,
+  { resource, table, works, tableOf }: RecordCheck,
 ): AsyncGenerator<Violation | undefined> {
   const check = compileCheck(resource, PATTERN_MS);
-  for await (const documents of documentsOf(run, table))
-    for (const { id, doc } of documents) {
-      let record = JSON.parse(doc) as JsonObject;
-      for (const work of works) {
-        const after = fieldsAfter(work, record);
-        if (after) record = Object.fromEntries(after);
-      }
-      const failure = failureOf(check, record);
+  const { references } = resource;
+  for await (const documents of documentsOf(run, table)) {
+    const records = documents.map(({ doc }) => recordAfter(works, JSON.parse(doc) as JsonObject));
+    const isDangling = await danglingIn(run, references, records, tableOf);
+    for (const [at, { id }] of documents.entries()) {
+      const record = records[at]!;
+      const dangling = references.find((reference) => isDangling(record, reference));
+      const failure =
+        failureOf(check, record) ??
+        (dangling && { path: `/${dangling.field}`, message: `is the id of no ${dangling.singular}` });
       yield failure && { id, path: failure.path, message: failure.message };
     }
+  }
+}
+
+function recordAfter(works: readonly FieldWork[], stored: JsonObject): JsonObject {
+  let record = stored;
+  for (const work of works) {
+    const after = fieldsAfter(work, record);
+    if (after) record = Object.fromEntries(after);
+  }
+  return record;
 }
 
 function failureOf(check: (input: Json) => unknown, record: Json): Failure | undefined {

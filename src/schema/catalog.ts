@@ -1,6 +1,8 @@
 import { collectionsSchema } from '../db/collections-schema.js';
 import type { Run } from '../db/db.js';
 import { type Engine, statementsOn } from '../db/engine.js';
+import type { StoredType } from '../declarations/column-of.js';
+import type { Declaration } from '../declarations/declaration.js';
 import type { DocumentWork } from './step.js';
 
 /** What the database has of one index. */
@@ -160,6 +162,17 @@ export async function readCatalog(
     sqlFiles: new Map(files.map(({ name, checksum }) => [name, checksum])),
     formerNames: new Map(views.map(({ name, comment }) => [name, comment.slice(FORMER_NAME.length)])),
   };
+}
+
+/** By collection, the name that it had before. */
+export const formerNames = (declarations: readonly Declaration[]): ReadonlyMap<string, string | undefined> =>
+  new Map(declarations.map(({ name, schema }) => [name, schema['x-collection']?.was]));
+
+/** Where resources of declarations have their columns, also those of collections that are to be renamed. */
+export function storedTypes({ tables }: Catalog, declarations: readonly Declaration[]): StoredType {
+  const former = formerNames(declarations);
+  const tableOf = (name: string) => tables.get(name) ?? tables.get(former.get(name) ?? '');
+  return (collection, column) => tableOf(collection)?.columns.get(column)?.type;
 }
 
 /** The layout of a migrated database. */

@@ -12,10 +12,8 @@ export const columnSteps = (
   former: Table | undefined,
   existing: ExistingTable,
   isDue: boolean,
-  formerNames: readonly string[],
 ): Step[] => [
   ...retireColumns(table, former, existing),
-  ...replaceColumns(table, existing, formerNames),
   ...addColumns(table, existing),
   ...fillColumns(table, existing, isDue),
 ];
@@ -60,19 +58,9 @@ function dropColumn(table: Table, name: string, formerNames: readonly string[]):
   };
 }
 
-/** Columns whose values get another type. */
-function replaceColumns(table: Table, { columns }: ExistingTable, formerNames: readonly string[]): Step[] {
-  const isOther = ({ name, type }: Column) => columns.has(name) && columns.get(name)!.type !== type;
-  return table.columns.filter(isOther).map(({ name }) => {
-    const { loses: _, ...step } = dropColumn(table, name, formerNames);
-    return step;
-  });
-}
-
 function addColumns(table: Table, { columns }: ExistingTable): Step[] {
-  const isThere = ({ name, type }: Column) => columns.get(name)?.type === type;
   return table.columns
-    .filter((column) => !isThere(column))
+    .filter(({ name }) => !columns.has(name))
     .map(({ name, type }) => ({
       title: `Add the column ${table.name}.${name}`,
       locks: lockTable(table.name),

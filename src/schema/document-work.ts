@@ -5,9 +5,10 @@ import { definitionsOf } from '../collection/sql-templates.js';
 import type { Run } from '../db/db.js';
 import { fill, readStatements } from '../db/statements.js';
 import { type Json, type JsonObject, member, setMember } from '../json.js';
+import { danglingIn } from './dangling.js';
 import { fieldsAfter } from './field-steps.js';
 import { removeRecorded } from './recorded-values.js';
-import type { DocumentWork } from './step.js';
+import type { DocumentWork, FieldWork } from './step.js';
 
 const BATCH = 1000;
 const FIRST = '00000000-0000-0000-0000-000000000000';
@@ -58,10 +59,14 @@ async function writeBatch(
   documents: readonly Document[],
 ): Promise<Document[]> {
   const { table } = resource;
-  const rows = documents.flatMap((document) => {
-    const changed = changes(work, resource, document);
-    return changed ? [{ ...document, ...changed }] : [];
-  });
+  const records = documents.map(({ doc }) => JSON.parse(doc) as JsonObject);
+  const changed =
+    work.kind === 'fill'
+      ? await filledColumns(run, resource, work.columns, records)
+      : documents.map((document, at) => changes(work, document, records[at]!));
+  const rows = documents.flatMap((document, at) =>
+    changed[at] === undefined ? [] : [{ ...document, ...changed[at] }],
+  );
   if (rows.length === 0) return [];
   const assigned = assignmentsOf(work);
   const written = await run(
@@ -88,25 +93,38 @@ function assignmentsOf(work: DocumentWork): string {
     : document;
 }
 
-/** The columns that a step writes of a record; undefined: none. */
-function changes(work: DocumentWork, resource: Resource, document: Document): object | undefined {
-  const record = JSON.parse(document.doc) as JsonObject;
-  if (work.kind !== 'fill') {
-    const fields = fieldsAfter(work, record);
-    if (fields === undefined) return undefined;
-    const rest = rewritten(document, record, fields);
-    if (work.kind !== 'hide') return rest;
-    const values = Object.entries(record).filter(
-      ([field, value]) => work.fields.includes(field) && value !== null,
-    );
-    return { ...rest, write_only: Object.fromEntries(values) };
-  }
-  const columns = [...resource.columns].filter(([, { name }]) => work.columns.includes(name));
-  return Object.fromEntries(
-    columns.map(([field, column]) => {
-      const value = member(record, field);
-      return [column.name, isOfType(column.type, value) ? (columnValue(column, value) ?? null) : null];
-    }),
+/** What a step writes of a record whose fields it changes; undefined: nothing. */
+function changes(work: FieldWork, document: Document, record: JsonObject): object | undefined {
+  const fields = fieldsAfter(work, record);
+  if (fields === undefined) return undefined;
+  const rest = rewritten(document, record, fields);
+  if (work.kind !== 'hide') return rest;
+  const values = Object.entries(record).filter(
+    ([field, value]) => work.fields.includes(field) && value !== null,
+  );
+  return { ...rest, write_only: Object.fromEntries(values) };
+}
+
+/** The values of columns, for each record. A value that its declaration does not permit is not in its column. */
+async function filledColumns(
+  run: Run,
+  { columns, references }: Resource,
+  names: readonly string[],
+  records: readonly JsonObject[],
+): Promise<object[]> {
+  const wanted = [...columns].filter(([, { name }]) => names.includes(name));
+  const own = references.filter(({ field }) => wanted.some(([name]) => name === field));
+  const tables = new Map(own.map(({ to, table }) => [to, table]));
+  const isDangling = await danglingIn(run, own, records, (collection) => tables.get(collection));
+  return records.map((record) =>
+    Object.fromEntries(
+      wanted.map(([field, column]) => {
+        const value = member(record, field);
+        const reference = own.find((each) => each.field === field);
+        const isValid = isOfType(column.type, value) && !(reference && isDangling(record, reference));
+        return [column.name, isValid ? (columnValue(column, value) ?? null) : null];
+      }),
+    ),
   );
 }
 

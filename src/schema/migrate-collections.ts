@@ -8,7 +8,8 @@ import type { Declaration } from '../declarations/declaration.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { checkRecords, findViolations, runStep, type Violation, type Violations } from './apply-plan.js';
-import { type Layout, layoutOf, readCatalog } from './catalog.js';
+import { type Catalog, formerNames, layoutOf, readCatalog, storedTypes } from './catalog.js';
+import type { TableOf } from './dangling.js';
 import { type Plan, planChanges } from './plan.js';
 import { appliedText } from './rules.js';
 import type { Step } from './step.js';
@@ -38,7 +39,7 @@ export function planCollections(
   allowDrop?: boolean,
 ): Promise<CheckedPlan> {
   return withSchemaConnection(url, async ({ run }) =>
-    checkedPlan(run, declarations, await layoutOf(run), allowDrop),
+    checkedPlan(run, declarations, await catalogOf(run, declarations), allowDrop),
   );
 }
 
@@ -53,15 +54,19 @@ export function listViolations(
 ): Promise<void> {
   return withSchemaConnection(url, async ({ run }) => {
     const { collections } = declarations;
-    const layout = await layoutOf(run);
-    const catalog = await readCatalog(run, namesOf(collections), layout);
+    const catalog = await catalogOf(run, declarations);
     const { changed } = planChanges(collections, catalog);
-    for (const resource of resourcesOf(declarations, layout)) {
+    for (const resource of resourcesIn(catalog, declarations)) {
       const change = changed.find(({ name }) => name === resource.name);
       const name = change?.table ?? resource.name;
       if (!catalog.tables.has(name)) continue;
-      const table = qualified(layout.schema, name);
-      for await (const violation of checkRecords(run, { resource, table, works: change?.works ?? [] }))
+      const table = qualified(catalog.schema, name);
+      for await (const violation of checkRecords(run, {
+        resource,
+        table,
+        works: change?.works ?? [],
+        tableOf: presentTables(catalog, collections),
+      }))
         if (violation) await onViolation(resource.name, violation);
     }
   });
@@ -80,15 +85,15 @@ export function migrateCollections(
   return withSchemaConnection(url, async (connection) => {
     const { run } = connection;
     await run('select pg_advisory_lock($1::integer, $2::integer)', LOCK);
-    const layout = await layoutOf(run);
-    const plan = await checkedPlan(run, declarations, layout, options.allowDrop);
+    const catalog = await catalogOf(run, declarations);
+    const plan = await checkedPlan(run, declarations, catalog, options.allowDrop);
     const { collections } = declarations;
-    const resources = resourcesByName(declarations, layout);
+    const resources = resourcesByName(declarations, catalog);
     await runAll(connection, plan.steps.slice(0, plan.sqlFiles), resources, options, plan.steps);
     const checked =
       plan.sqlFiles === 0
         ? plan
-        : { ...plan, violations: await violationsOf(run, declarations, layout, plan, options.allowDrop) };
+        : { ...plan, violations: await violationsOf(run, declarations, catalog, plan, options.allowDrop) };
     if (isViolated(checked) && !options.allowViolations) throw new DatabaseError(violationsText(checked));
     await runAll(connection, plan.steps.slice(plan.sqlFiles), resources, options, plan.steps);
     for (const [name, fields] of plan.dropped)
@@ -153,39 +158,58 @@ async function runAll(
 async function checkedPlan(
   run: Run,
   declarations: Declarations,
-  layout: Layout,
+  catalog: Catalog,
   allowDrop = false,
 ): Promise<CheckedPlan> {
-  const { collections } = declarations;
-  const plan = planChanges(
-    collections,
-    await readCatalog(run, namesOf(collections), layout),
-    declarations.sqlFiles,
-  );
-  return { ...plan, violations: await violationsOf(run, declarations, layout, plan, allowDrop) };
+  const plan = planChanges(declarations.collections, catalog, declarations.sqlFiles);
+  return { ...plan, violations: await violationsOf(run, declarations, catalog, plan, allowDrop) };
 }
 
 async function violationsOf(
   run: Run,
   declarations: Declarations,
-  layout: Layout,
+  catalog: Catalog,
   plan: Plan,
   allowDrop = false,
 ): Promise<Violations[]> {
-  const resources = resourcesByName(declarations, layout);
+  const resources = resourcesByName(declarations, catalog);
   const violations: Violations[] = [];
   for (const { name, table: present, works, prunes } of plan.changed) {
     const resource = resources.get(name)!;
-    const table = qualified(layout.schema, present);
+    const table = qualified(catalog.schema, present);
     violations.push(
-      await findViolations(run, { resource, table, works: allowDrop ? [...works, ...prunes] : works }),
+      await findViolations(run, {
+        resource,
+        table,
+        works: allowDrop ? [...works, ...prunes] : works,
+        tableOf: presentTables(catalog, declarations.collections),
+      }),
     );
   }
   return violations;
 }
 
-const resourcesByName = (declarations: Declarations, layout: Layout): ReadonlyMap<string, Resource> =>
-  new Map(resourcesOf(declarations, layout).map((resource) => [resource.name, resource]));
+const catalogOf = async (run: Run, { collections }: Declarations): Promise<Catalog> =>
+  readCatalog(run, namesOf(collections), await layoutOf(run));
+
+/** The collections of declarations, with the columns that the steps make. */
+const resourcesIn = (catalog: Catalog, declarations: Declarations): Resource[] =>
+  resourcesOf(declarations, {
+    schema: catalog.schema,
+    typeOf: storedTypes(catalog, declarations.collections),
+  });
+
+/** The tables of collections before the steps, which may rename them. */
+function presentTables(catalog: Catalog, declarations: readonly Declaration[]): TableOf {
+  const former = formerNames(declarations);
+  return (collection) => {
+    const name = [collection, former.get(collection) ?? ''].find((each) => catalog.tables.has(each));
+    return name === undefined ? undefined : qualified(catalog.schema, name);
+  };
+}
+
+const resourcesByName = (declarations: Declarations, catalog: Catalog): ReadonlyMap<string, Resource> =>
+  new Map(resourcesIn(catalog, declarations).map((resource) => [resource.name, resource]));
 
 /** The tables that declarations name, and those that they named before. */
 export function namesOf(declarations: readonly Declaration[]): string[] {

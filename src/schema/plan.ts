@@ -1,7 +1,7 @@
 import type { Resource } from '../collection/resource.js';
 import type { Declaration, DeclaredField, SqlFile } from '../declarations/declaration.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
-import { type Catalog, type ExistingTable, formerNamesOf } from './catalog.js';
+import { type Catalog, type ExistingTable, formerNamesOf, storedTypes } from './catalog.js';
 import { dropFormerName, dropTable, renameTable } from './collection-steps.js';
 import { dropColumns } from './column-steps.js';
 import {
@@ -79,9 +79,11 @@ class Planner {
       ([name, text]) => ({ name, file: name, schema: JSON.parse(text) }) as Declaration,
     );
     this.#formerResources = new Map(
-      resourcesWithoutRefs(known(formerDeclarations)).map((resource) => [resource.name, resource]),
+      resourcesWithoutRefs(known(formerDeclarations), {
+        typeOf: storedTypes(catalog, formerDeclarations),
+      }).map((resource) => [resource.name, resource]),
     );
-    this.#resources = resourcesWithoutRefs(declarations);
+    this.#resources = resourcesWithoutRefs(declarations, { typeOf: storedTypes(catalog, declarations) });
     this.#wanted = this.#resources.map((resource) => tableOf(resource, catalog));
     this.#tables = new Map(catalog.tables);
     const names = new Set(declarations.map(({ name }) => name));

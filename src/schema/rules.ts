@@ -33,7 +33,7 @@ function withoutDescription(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(withoutDescription);
   if (!isObject(schema)) return schema;
   const rules = Object.entries(schema).filter(
-    ([keyword]) => !DESCRIBING.has(keyword) && !keyword.startsWith('x-'),
+    ([keyword]) => !DESCRIBING.has(keyword) && (keyword === 'x-references' || !keyword.startsWith('x-')),
   );
   return rules.map(([keyword, value]) => [keyword, rulesIn(keyword, value)]);
 }

@@ -1,5 +1,5 @@
 import { qualified } from '../db/object-names.js';
-import { type Catalog, type ExistingTable, formerNamesOf } from './catalog.js';
+import type { Catalog, ExistingTable } from './catalog.js';
 import { columnSteps, completeColumn } from './column-steps.js';
 import { type ChooseName, presentIndex, presentKey } from './names.js';
 import { lockTable, NO_LOCK, type Step } from './step.js';
@@ -58,7 +58,7 @@ export function alterTable(
   isDue: boolean,
 ): Step[] {
   return [
-    ...columnSteps(table, former, existing, isDue, formerNamesOf(table.name, catalog.formerNames)),
+    ...columnSteps(table, former, existing, isDue),
     ...indexSteps(table, former, existing, nameOf),
     ...foreignKeySteps(table, former, existing, catalog, nameOf),
     ...triggerSteps(table, former, existing),

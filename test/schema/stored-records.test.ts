@@ -237,3 +237,42 @@ t.test(
     t.equal(row!.n, 2502);
   },
 );
+
+t.test('a text that becomes a reference is checked like any other rule', async (t) => {
+  const before = book({ name: { type: 'string' }, sequelId: { type: 'string', 'x-index': true } });
+  const after = book({ name: { type: 'string' }, sequelId: { type: 'string', 'x-references': 'books' } });
+  const NOWHERE = '00000000-0000-4000-8000-000000000000';
+  const records = ['first', NOWHERE].map((sequelId) => ({ name: 'n', sequelId }));
+  const { url, collections, declarations } = await stored(t, before, [{ name: 'n' }, ...records], after);
+  const sql = openSql(url, { max: 1 });
+  t.teardown(() => sql.end());
+  const [first] = await sql`select id from books order by id limit 1`;
+  await sql`update books set doc = plinth_change(doc, jsonb_build_object('sequelId', ${first!.id}::text)), version = version + 1 where id = ${first!.id}`;
+  const rejected = await migrateCollections(url, declarations).catch((error: Error) => error);
+  t.match((rejected as Error).message, /2 of 3 records of books violate.*\/sequelId is the id of no book/s);
+  t.equal(
+    (await sql`select from pg_attribute where attname like 'sequel%$%'`).length,
+    0,
+    'nothing is changed',
+  );
+  const listed = await plinth(t, ['migrate', '--violations'], {
+    DATABASE_URL: url,
+    COLLECTIONS: collections,
+  });
+  t.equal(listed.out.match(/\/sequelId/g)?.length, 2, listed.out);
+
+  await migrateCollections(url, declarations, { allowViolations: true });
+  const service = await testService(t, { DATABASE_URL: url, COLLECTIONS: collections });
+  const { json } = await service.send('GET', `/books?filter[sequelId]=${first!.id}&page=1`);
+  t.strictSame(
+    json.data.map(({ id }: { id: string }) => id),
+    [first!.id],
+    'only the record that refers to one',
+  );
+  const all = (await service.send('GET', '/books')).json as { sequelId: string }[];
+  t.strictSame(
+    all.map(({ sequelId }) => sequelId),
+    [first!.id, 'first', NOWHERE],
+    'the others are as they were',
+  );
+});

@@ -9,13 +9,21 @@ export interface Target {
   readonly collection: string;
   /** The present name of a field. */
   readonly field: (former: string) => string;
+  /** A value as its declaration permits it: a number or a list can be a text. */
+  readonly value: (former: string, value: unknown) => unknown;
+  /** The fields whose former values it does not permit, so that a change of a record gives all of them. */
+  readonly retyped: readonly string[];
   /** Whether lists can be filtered and sorted by the price. */
   readonly isSortable: boolean;
   readonly isSearchable: boolean;
 }
 
 /** The first of `files` is the declaration that the writers use. */
-export function targetOf(base: string, files: Readonly<Record<string, object>>): Target {
+export function targetOf(
+  base: string,
+  files: Readonly<Record<string, object>>,
+  retyped: readonly string[] = [],
+): Target {
   const [collection, declaration] = Object.entries(files)[0]!;
   const { properties } = declaration as { readonly properties: Properties };
   const field = (former: string) =>
@@ -24,9 +32,18 @@ export function targetOf(base: string, files: Readonly<Record<string, object>>):
     base,
     collection,
     field,
+    value: (former, value) => asType(String(properties[field(former)]?.type), value),
+    retyped,
     isSortable: properties[field('price')]?.['x-index'] === true,
     isSearchable: Object.values(properties).some((each) => each['x-search'] === true),
   };
+}
+
+function asType(type: string, value: unknown): unknown {
+  const first = Array.isArray(value) ? value[0] : value;
+  if (type === 'array') return [value].flat();
+  if (type === 'string') return String(first);
+  return value;
 }
 
 /**
@@ -70,7 +87,9 @@ export class Writers {
     const id = String(json?.id);
     await this.#expect([201, 409], 'POST', '', create({ isbn }));
     await this.#expect([201, 422], 'POST', '', create({ authorId: id }));
-    await this.#expect([200], 'PATCH', `/${id}`, (target) => named(target, { price: price + 1 }));
+    await this.#expect([200], 'PATCH', `/${id}`, (target) =>
+      named(target, { ...retyped(target, fields), price: price + 1 }),
+    );
     await this.#expect([200], 'PUT', `/${id}`, create({ isbn, price: 5 }));
     await this.#batch(id, fields);
     await this.#expect([200], 'GET', (target) =>
@@ -89,7 +108,11 @@ export class Writers {
       path: '/batch',
       body: [
         { method: 'POST', path: `/${target.collection}`, body: named(target, fields) },
-        { method: 'PATCH', path: `/${target.collection}/${id}`, body: named(target, { name: 'm' }) },
+        {
+          method: 'PATCH',
+          path: `/${target.collection}/${id}`,
+          body: named(target, { ...retyped(target, fields), name: 'm' }),
+        },
       ],
     }));
     const statuses = response.json?.results?.map(({ status }: { status: number }) => status) ?? [];
@@ -127,5 +150,8 @@ export class Writers {
   }
 }
 
-const named = ({ field }: Target, fields: object): object =>
-  Object.fromEntries(Object.entries(fields).map(([name, value]) => [field(name), value]));
+const named = ({ field, value: permitted }: Target, fields: object): object =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [field(name), permitted(name, value)]));
+
+const retyped = (target: Target, fields: object): object =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => target.retyped.includes(name)));
