@@ -125,9 +125,11 @@ function namesFor(
     });
     if (unmet) found[at] = nameFor(sources[at]!.collection, `${unmet.field} must refer to ${unmet.to}`, own);
   }
-  const used = new Set<string>();
-  return found.map(({ name, reason }) => {
-    const free = own.has(name) ? name : freeName(name, used);
+  // A name that stays is not free for another collection, also if it comes later.
+  const isOwn = (name: string, at: number) => own.has(name) || name === sources[at]!.collection;
+  const used = new Set(found.map(({ name }) => name).filter(isOwn));
+  return found.map(({ name, reason }, at) => {
+    const free = isOwn(name, at) ? name : freeName(name, used);
     used.add(free);
     return free === name ? { name, reason } : { name: free, reason: `another collection is named ${name}` };
   });
@@ -147,7 +149,10 @@ const snakeOf = (given: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '_')
     .replace(/^[^a-z]+/, '')
-    .slice(0, 33);
+    .slice(0, MAX_NAME) || 'records';
+
+const MAX_NAME = 40;
+const legacy = (name: string) => `legacy_${name}`.slice(0, MAX_NAME);
 
 /** A name that a collection can have; `fault`: why the one that comes with the service refuses the records. */
 function nameFor(
@@ -157,10 +162,10 @@ function nameFor(
 ): { name: string; reason: string } {
   if (own.has(given)) return { name: given, reason: '' };
   const snake = snakeOf(given);
-  if (fault !== undefined) return { name: `legacy_${snake}`, reason: fault };
+  if (fault !== undefined) return { name: legacy(snake), reason: fault };
   return isNameAvailable(snake)
-    ? { name: snake, reason: 'names of collections have the characters a-z, 0-9 and _' }
-    : { name: `legacy_${snake}`, reason: `${given} is a reserved name` };
+    ? { name: snake, reason: `names of collections have up to ${MAX_NAME} of the characters a-z, 0-9 and _` }
+    : { name: legacy(snake), reason: `${given} is a reserved name` };
 }
 
 /** What a declaration adds to the one that comes with the service. */

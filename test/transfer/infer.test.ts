@@ -50,7 +50,7 @@ t.test('a file of json-server becomes a service', async (t) => {
   t.same(first.out.split('\n').sort(), [
     '',
     './collections is new and does not declare items and posts: they are not served.',
-    'blogEvents becomes blog_events: names of collections have the characters a-z, 0-9 and _.',
+    'blogEvents becomes blog_events: names of collections have up to 40 of the characters a-z, 0-9 and _.',
     'blog_events: 1 stored, 0 refused',
     'categories: 2 stored, 0 refused',
     'collections/blog_events.json is new: 2 fields.',
@@ -270,4 +270,25 @@ t.test('an array without objects is no collection', async (t) => {
   t.match(ended, { code: 0, out: /words has no objects: left out\./ });
   t.match(ended.out, /shops: 1 stored, 0 refused/);
   t.same(readdirSync(join(cwd, 'collections')).sort(), ['none.json', 'shops.json']);
+});
+
+t.test('a name that a collection can have stays, and every other one becomes one', async (t) => {
+  const rows: [given: string, name: string][] = [
+    ['a'.repeat(40), 'a'.repeat(40)],
+    ['a'.repeat(41), `${'a'.repeat(36)}_2`],
+    ['Users List', 'users_list_2'],
+    ['users_list', 'users_list'],
+    ['2024', 'records'],
+    ['数据', 'records_2'],
+    ['api', 'legacy_api'],
+  ];
+  const db = Object.fromEntries(rows.map(([given], at) => [given, [{ at }]]));
+  const cwd = folderOf(t, { 'db.json': db });
+  const DATABASE_URL = await testDatabase(t, true);
+  const { code, out } = await importIn(t, cwd, ['db.json', '--infer'], { DATABASE_URL });
+  t.equal(code, 0);
+  for (const [given, name] of rows) {
+    t.match(out, `${name}: 1 stored, 0 refused\n`, given);
+    t.equal(out.includes(`${given} becomes ${name}: `), given !== name, given);
+  }
 });
