@@ -41,7 +41,7 @@ select
       and (
         relnamespace = (select oid from pg_namespace where nspname = $3)
         and relname in (select json_array_elements_text($2::text::json))
-        or relnamespace = current_schema()::regnamespace and relname in (
+        or relnamespace = (select oid from pg_namespace where nspname = current_schema()) and relname in (
           select name from json_array_elements_text($1::text::json) as name
           union all
           -- Its segments.

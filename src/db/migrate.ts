@@ -37,6 +37,7 @@ export async function migrate(url: string, timeoutMs: number, engine: Engine = '
     await sql`select pg_advisory_lock(${LOCK[0]!}::integer, ${LOCK[1]!}::integer)`;
     if (engine === 'citus') await requireCluster(sql);
     await nameCollectionsSchema(sql);
+    await placeTrigrams(sql);
     await applyMissing(sql, engine);
   };
   const settings = { application_name: 'plinth migrate' };
@@ -90,18 +91,40 @@ async function requireVersion(sql: postgres.Sql): Promise<void> {
 
 /** Tells the migrations where the tables of collections are to be. Throws DatabaseError in the schema of others' collections. */
 async function nameCollectionsSchema(sql: postgres.Sql): Promise<void> {
-  const [row] = await sql<{ schema: string | null; isOther: boolean }[]>`
-    select current_schema() as schema, exists (
+  const [row] = await sql<{ schema: string | null; isOther: boolean; path: string }[]>`
+    select current_schema() as schema, current_setting('search_path') as path, exists (
       select from pg_proc
       where proname = 'plinth_collections_schema' and prosrc = format('select %L::text', current_schema())
     ) as "isOther"`;
-  const { schema, isOther } = row!;
-  if (schema === null) return;
+  const { schema, isOther, path } = row!;
+  if (schema === null)
+    throw new DatabaseError(
+      `no schema of the search_path (${path}) exists for this role: create it, or set another search_path in DATABASE_URL`,
+    );
   if (isOther)
     throw new DatabaseError(
       `the schema ${schema} has the tables of collections of another service: set another search_path in DATABASE_URL`,
     );
   await sql`select set_config('plinth.collections_schema', ${collectionsSchemaOf(schema)}, false)`;
+}
+
+/**
+ * A database has pg_trgm once. It is created in the schema `public`, if that is in the search_path, so that services in other
+ * schemas find it too. Throws DatabaseError if it is where this service does not.
+ */
+async function placeTrigrams(sql: postgres.Sql): Promise<void> {
+  const [row] = await sql<{ schema: string | null; isHidden: boolean; isPublic: boolean }[]>`
+    select nspname as schema, nspname <> all (current_schemas(true)) as "isHidden",
+      'public' = any (current_schemas(false)) and has_schema_privilege(to_regnamespace('public'), 'create') as "isPublic"
+    from (values (0)) as one
+    left join pg_extension on extname = 'pg_trgm'
+    left join pg_namespace on pg_namespace.oid = extnamespace`;
+  const { schema, isHidden, isPublic } = row!;
+  if (isHidden)
+    throw new DatabaseError(
+      `the extension pg_trgm is in the schema ${schema}, which is not in the search_path: add it there, or move the extension by "alter extension pg_trgm set schema"`,
+    );
+  if (schema === null && isPublic) await sql`create extension if not exists pg_trgm schema public`;
 }
 
 async function requireCluster(sql: postgres.Sql): Promise<void> {
@@ -144,13 +167,20 @@ async function applyMissing(sql: postgres.Sql, engine: Engine): Promise<void> {
         `migration ${name} was changed after it had been applied to this database: in production restore the file, and put the change into a new migration; in development delete the database (the folder data), which is then created anew`,
       );
     await inTransaction(sql, async () => {
-      await sql.unsafe(text).catch((error: Error) => {
+      await sql.unsafe(withQuotedSchema(text)).catch((error: Error) => {
         throw new DatabaseError(`migration ${name} cannot be applied: ${error.message}`, { cause: error });
       });
       await sql`insert into migrations (name, checksum) values (${name}, ${checksum})`;
     });
   }
 }
+
+/**
+ * Released migrations cast the name of the schema to regnamespace as it is, which takes `Shop` for `shop`, and fails for a
+ * name with a space. Their files, and so their checksums, cannot change.
+ */
+const withQuotedSchema = (text: string): string =>
+  text.replaceAll('current_schema()::regnamespace', 'quote_ident(current_schema())::regnamespace');
 
 /** The name of the last migration of this version. */
 export function newestMigration(): string {

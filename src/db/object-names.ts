@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Bytes of a name in PostgreSQL. It cuts longer names, all of which are ASCII here. */
+/** Bytes of a name in PostgreSQL, which cuts longer names. */
 const MAX_NAME_BYTES = 63;
 const HASH_LENGTH = 12;
 
@@ -23,10 +23,16 @@ export function objectName(table: string, ...parts: readonly string[]): ObjectNa
     .update(JSON.stringify([table, ...parts]))
     .digest('hex')
     .slice(0, HASH_LENGTH);
-  const distinct = `${whole.slice(0, MAX_NAME_BYTES - 1 - HASH_LENGTH)}_${hash}`;
-  const cut = whole.slice(0, MAX_NAME_BYTES);
+  const distinct = `${firstBytes(whole, MAX_NAME_BYTES - 1 - HASH_LENGTH)}_${hash}`;
+  const cut = firstBytes(whole, MAX_NAME_BYTES);
   const plain = whole === cut ? whole : distinct;
   return { parts, plain, distinct, all: [...new Set([plain, distinct, whole, cut])] };
+}
+
+/** The characters of a text that fit some bytes of UTF-8. */
+function firstBytes(text: string, bytes: number): string {
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes));
+  return text.slice(0, read);
 }
 
 /** The constraint or index that enforces a column's unique values. */
