@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { migrationsOn } from '../../src/db/engine.js';
 import { collectionsSchemaOf } from '../../src/db/object-names.js';
+import { listMigrations } from '../../src/db/sql-files.js';
 import { declare } from '../support/collections.js';
 import { freshService, testDatabase } from '../support/service.js';
 import { openSql, SCHEMA } from '../support/sql.js';
@@ -14,6 +15,17 @@ const STUBS = `
   create function create_distributed_table(name regclass, by text, colocate_with text default null) returns void language sql as '';
   create function create_distributed_function(name text) returns void language sql as '';
   create function citus_add_local_table_to_metadata(name text) returns void language sql as ''`;
+
+/** Notes each command that creates, with the setting by which Citus repeats it on the other nodes. */
+const NOTES = `
+  create table noted (tag text, object text, is_repeated boolean);
+  create function note_commands() returns event_trigger language plpgsql as $$
+  begin
+    insert into public.noted
+    select command_tag, object_identity, coalesce(current_setting('citus.enable_ddl_propagation', true), '') <> 'off'
+    from pg_event_trigger_ddl_commands();
+  end $$;
+  create event trigger note_commands on ddl_command_end execute function note_commands()`;
 
 async function database(t: Test): Promise<string> {
   const url = await testDatabase(t, true);
@@ -29,6 +41,28 @@ async function database(t: Test): Promise<string> {
   await sql.end();
   return url;
 }
+
+t.test(
+  'the migrations of Citus create functions on the coordinator alone, and tables on all nodes',
+  async (t) => {
+    const url = await testDatabase(t, true);
+    const sql = openSql(url, { max: 1, onnotice: () => undefined, connection: { search_path: 'public' } });
+    t.teardown(() => sql.end());
+    await sql.unsafe(STUBS);
+    await sql.unsafe(NOTES);
+    await sql`select set_config('plinth.collections_schema', ${collectionsSchemaOf('public')}, false)`;
+    const own = new Set(listMigrations('citus/migrations'));
+    for (const { name, text } of migrationsOn('citus')) {
+      await sql`truncate noted`;
+      await sql.begin((tx) => tx.unsafe(text));
+      if (!own.has(name)) continue;
+      const commands = await sql`select * from noted`;
+      t.ok(commands.length > 0, name);
+      for (const { tag, object, is_repeated } of commands)
+        t.equal(is_repeated, !/^CREATE (FUNCTION|TYPE)$/.test(tag), `${name}: ${tag} ${object}`);
+    }
+  },
+);
 
 t.test('each function finds the tables of collections', async (t) => {
   const url = await database(t);

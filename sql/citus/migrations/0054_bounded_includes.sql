@@ -1,6 +1,8 @@
 -- The records that refer to each of some others, up to a limit each. When all their documents together have more than
 -- max_bytes, none is read, and the only row has `too_large` instead. The inner query selects the length, since Citus sends
 -- its columns to the coordinator. distributed_referring, which counts nothing, is what the previous version uses.
+set local citus.enable_ddl_propagation = off;
+
 create function bounded_referring(collection text, column_name text, ids uuid[], rows bigint, max_bytes bigint, too_large text)
   returns table (parent text, docs text) language plpgsql as $$
 declare
