@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { readCookie, SESSION_COOKIE, writeCookie } from '../auth/cookies.js';
 import { invalidForm } from '../errors/credential-errors.js';
-import { isHostOf } from '../http/request-origin.js';
+import { hasScheme, isHostOf } from '../http/request-origin.js';
 import type { Site } from './site.js';
 
 const FORM_COOKIE = 'plinth_form';
@@ -45,23 +45,23 @@ export class FormTokens {
   require(token: string, origin: string): void {
     const [given, own] = [Buffer.from(token), Buffer.from(this.#token())];
     const isOwn = given.length === own.length && timingSafeEqual(given, own);
-    if (!isOwn || this.#known === undefined || !isSameOrigin(this.headers, origin)) throw invalidForm();
+    if (!isOwn || this.#known === undefined || !this.#isSameOrigin(origin)) throw invalidForm();
   }
 
   #token(): string {
     return createHmac('sha256', this.#secret).update(`form\n${this.#session}`).digest('base64url');
   }
-}
 
-/**
- * Whether a browser says that the request comes from a page of this service. `origin` is the public one; behind a proxy
- * the Host may be another. A page of another origin can set none of these fields.
- */
-function isSameOrigin(
-  { origin: from, host, 'sec-fetch-site': site }: IncomingHttpHeaders,
-  origin: string,
-): boolean {
-  if (site !== undefined && site !== 'same-origin') return false;
-  if (from === undefined) return site !== undefined;
-  return from === origin || isHostOf(from, host);
+  /**
+   * Whether a browser says that the request comes from a page of this service. `origin` is the public one; behind a proxy
+   * the Host may be another. A page of another origin can set none of these fields. A browser that names the site has
+   * compared the schemes.
+   */
+  #isSameOrigin(origin: string): boolean {
+    const { origin: from, host, 'sec-fetch-site': site } = this.headers;
+    if (site !== undefined && site !== 'same-origin') return false;
+    if (from === undefined) return site !== undefined;
+    if (from === origin) return true;
+    return isHostOf(from, host) && (site !== undefined || hasScheme(from, this.site.isSecure));
+  }
 }

@@ -2,8 +2,12 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { originNotAllowed } from '../errors/errors.js';
 import type { Principal } from '../principal.js';
 
-/** Throws 403 for a request that a page of another site had its browser send. */
-export type RequireOrigin = (headers: IncomingHttpHeaders, scheme: Principal['scheme']) => void;
+/** Throws 403 for a request that a page of another site had its browser send. `isSecure`: whether the client uses https. */
+export type RequireOrigin = (
+  headers: IncomingHttpHeaders,
+  scheme: Principal['scheme'],
+  isSecure: () => boolean,
+) => void;
 
 /** Schemes for which a browser needs no page: it adds its password, its certificate, or its place in a network by itself. */
 const AMBIENT: ReadonlySet<Principal['scheme']> = new Set(['none', 'basic', 'mtls']);
@@ -21,12 +25,12 @@ export function originRule({
   readonly publicUrl: string | undefined;
 }): RequireOrigin {
   const allowed = new Set([...corsOrigins, ...(publicUrl === undefined ? [] : [new URL(publicUrl).origin])]);
-  return ({ 'sec-fetch-site': site, origin, host }, scheme) => {
+  return ({ 'sec-fetch-site': site, origin, host }, scheme, isSecure) => {
     if (!AMBIENT.has(scheme) || (site === undefined && origin === undefined)) return;
     if (site === 'same-origin' || site === 'none') return;
     if (origin !== undefined && allowed.has(origin)) return;
     // Browsers name the site over https and on localhost alone.
-    if (site === undefined && isHostOf(origin!, host)) return;
+    if (site === undefined && isHostOf(origin!, host) && hasScheme(origin!, isSecure())) return;
     throw originNotAllowed();
   };
 }
@@ -38,3 +42,7 @@ export function isHostOf(origin: string, host: string | undefined): boolean {
   const own = `${protocol}//${host}`;
   return expected !== '' && URL.canParse(own) && new URL(own).host === expected;
 }
+
+/** Whether an origin has the scheme https, or http if `isSecure` is false. */
+export const hasScheme = (origin: string, isSecure: boolean): boolean =>
+  origin.startsWith(isSecure ? 'https:' : 'http:');

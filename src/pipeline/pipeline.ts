@@ -27,6 +27,7 @@ import {
   finishCounted,
   isPreflight,
   optionsReply,
+  presentedBy,
   readBytesOnce,
   requireAvailable,
 } from './common-stages.js';
@@ -105,7 +106,8 @@ async function handle(context: RequestContext): Promise<void> {
     observation.identified(principal);
     const isWrite = !READS.has(req.method!);
     // A form has a token.
-    if (isWrite && !form) options.requireOrigin(req.headers, principal.scheme); //  403
+    if (isWrite && !form)
+      options.requireOrigin(req.headers, principal.scheme, () => presentedBy(context).secure); //  403
     if (options.rateLimit && !action.alwaysAvailable) await countRequest(context, principal); // 429
     const permission = permit(principal, action.requires, match.params); //   403
     const type = negotiateType(action, req.headers.accept, target.query); //  406

@@ -1,7 +1,7 @@
 import { authority, withoutOpenssl } from '../support/certificates.js';
 import { makeKey } from '../support/credentials.js';
-import { type SendOptions, testService } from '../support/service.js';
-import t from '../support/test.js';
+import { type SendOptions, type ServiceResponse, type TestService, testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
 
 const APP = 'https://app.example.org';
 const EVIL = 'https://evil.example';
@@ -86,27 +86,70 @@ t.test('a browser adds Basic credentials on its own, but no keys', async (t) => 
   t.equal((await service.send('POST', '/events/tickets', { headers: basic })).status, 201);
 });
 
-t.test('the default port is in the Host, in the Origin or in neither', async (t) => {
-  const { send } = await testService(t, { ALLOWED_HOSTS: 'plinth.test' });
-  const from = (host: string, origin: string) =>
-    send('POST', '/items', { body: { name: 'x' }, headers: { host, origin } });
-  for (const [host, origin] of [
-    ['plinth.test:80', 'http://plinth.test'],
-    ['plinth.test', 'http://plinth.test'],
-    ['Plinth.Test:80', 'http://plinth.test'],
-    ['plinth.test:443', 'https://plinth.test'],
-    ['plinth.test:8080', 'http://plinth.test:8080'],
-  ] as const)
-    t.equal((await from(host, origin)).status, 201, `${host} from ${origin}`);
-  for (const [host, origin] of [
-    ['plinth.test:443', 'http://plinth.test'],
-    ['plinth.test:80', 'https://plinth.test'],
-    ['plinth.test:8080', 'http://plinth.test'],
-    ['plinth.test', 'http://plinth.test:8080'],
-    ['plinth.test', 'http://evil.example'],
-    ['plinth.test', 'null'],
-  ] as const)
-    t.match(await from(host, origin), REFUSED, `${host} from ${origin}`);
+/** Origins with a Host: whether a browser that names no site may write from there over http, and over https. */
+const ORIGINS: [host: string, origin: string, overHttp: boolean, overHttps: boolean][] = [
+  ['plinth.test', 'http://plinth.test', true, false],
+  ['plinth.test:80', 'http://plinth.test', true, false],
+  ['Plinth.Test:80', 'http://plinth.test', true, false],
+  ['plinth.test:8080', 'http://plinth.test:8080', true, false],
+  ['plinth.test', 'https://plinth.test', false, true],
+  ['plinth.test:443', 'https://plinth.test', false, true],
+  ['plinth.test:8080', 'https://plinth.test:8080', false, true],
+  ['localhost', 'https://localhost', false, true],
+  ['plinth.test:443', 'http://plinth.test', false, false],
+  ['plinth.test:80', 'https://plinth.test', false, false],
+  ['plinth.test:8080', 'http://plinth.test', false, false],
+  ['plinth.test', 'http://plinth.test:8080', false, false],
+  ['plinth.test', 'ws://plinth.test', false, false],
+  ['plinth.test', 'http://evil.example', false, false],
+  ['plinth.test', 'https://evil.example', false, false],
+  ['plinth.test', 'null', false, false],
+];
+
+type Send = (headers: Record<string, string>) => Promise<ServiceResponse>;
+
+async function checkOrigins(t: Test, isSecure: boolean, send: Send, proxy: Record<string, string> = {}) {
+  for (const [host, origin, overHttp, overHttps] of ORIGINS) {
+    const expected = (isSecure ? overHttps : overHttp) ? { status: 201 } : REFUSED;
+    t.match(
+      await send({ host, origin, ...proxy }),
+      expected,
+      `${host} from ${origin} ${JSON.stringify(proxy)}`,
+    );
+  }
+}
+
+t.test('the scheme, host and port of the Origin are those that the client requests', async (t) => {
+  const env = { ALLOWED_HOSTS: 'plinth.test' };
+  const write =
+    ({ send }: TestService): Send =>
+    (headers) =>
+      send('POST', '/items', { body: { name: 'x' }, headers });
+  const https = { 'x-forwarded-proto': 'https' };
+  const direct = write(await testService(t, env));
+  await checkOrigins(t, false, direct);
+  await checkOrigins(t, false, direct, https);
+
+  const behind = write(await testService(t, { ...env, TRUST_PROXY: '127.0.0.1' }));
+  await checkOrigins(t, false, behind);
+  await checkOrigins(t, false, behind, { 'x-forwarded-proto': 'http' });
+  await checkOrigins(t, false, behind, { forwarded: 'for=192.0.2.1;proto=https' });
+  await checkOrigins(t, true, behind, https);
+  await checkOrigins(t, true, behind, { 'x-forwarded-proto': 'http, https' });
+
+  const forwarded = write(
+    await testService(t, { ...env, TRUST_PROXY: '127.0.0.1', PROXY_HEADERS: 'forwarded' }),
+  );
+  await checkOrigins(t, true, forwarded, { forwarded: 'for=192.0.2.1;proto=https' });
+  await checkOrigins(t, false, forwarded, https);
+});
+
+t.test('over TLS of the service, pages of http write nothing', { skip: withoutOpenssl }, async (t) => {
+  const ca = authority(t);
+  const { certFile: TLS_CERT, keyFile: TLS_KEY } = ca.sign('server');
+  const { send } = await testService(t, { ALLOWED_HOSTS: 'plinth.test', TLS_CERT, TLS_KEY });
+  const options = { body: { name: 'x' }, tls: { ca: ca.cert } };
+  await checkOrigins(t, true, (headers) => send('POST', '/items', { ...options, headers }));
 });
 
 t.test('a browser adds a certificate on its own', { skip: withoutOpenssl }, async (t) => {

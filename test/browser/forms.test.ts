@@ -186,6 +186,8 @@ t.test('forms are accepted only from pages of this service, with their token', a
   const plain = { 'sec-fetch-site': undefined, host: 'plinth.test:80' };
   t.equal((await submit({}, { ...plain, origin: 'http://plinth.test' })).status, 303, 'the default port');
   t.equal((await submit({}, { ...plain, origin: 'http://plinth.test:81' })).status, 403, 'another port');
+  const other = await submit({}, { ...plain, host: 'plinth.test', origin: 'https://plinth.test' });
+  t.equal(other.status, 403, 'another scheme');
 });
 
 t.test('a form stands for methods that the resource has, and for nothing else', async (t) => {

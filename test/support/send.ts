@@ -42,7 +42,17 @@ export function send(
   const headers = { ...(type === undefined ? {} : { 'content-type': type }), ...length, ...options.headers };
   const { protocol, hostname, port } = new URL(base);
   const { request: open } = protocol === 'https:' ? https : http;
-  const where = { hostname, port, method, path, headers, agent: false as const, ...options.tls };
+  // Without a server name, the certificate is compared with the address and not with the Host.
+  const where = {
+    hostname,
+    port,
+    method,
+    path,
+    headers,
+    agent: false as const,
+    servername: '',
+    ...options.tls,
+  };
   return new Promise((resolve, reject) => {
     const request = open(where, (response) => {
       const chunks: Buffer[] = [];
