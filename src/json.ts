@@ -19,6 +19,26 @@ export function member(target: JsonObject, key: string): Json | undefined {
   return Object.hasOwn(target, key) ? target[key] : undefined;
 }
 
+/**
+ * How many of `max` characters the JSON of a value leaves, without escapes; negative: it has more. Nothing is read of what
+ * exceeds them.
+ */
+export function charactersLeft(value: Json | undefined, max: number): number {
+  if (value === undefined) return max;
+  if (typeof value === 'string') return max - value.length - 2;
+  if (typeof value !== 'object' || value === null) return max - String(value).length;
+  let left = max - 1;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length && left >= 0; at++) left = charactersLeft(value[at], left - 1);
+    return left;
+  }
+  for (const name of Object.keys(value)) {
+    if (left < 0) break;
+    left = charactersLeft(value[name], left - name.length - 4);
+  }
+  return left;
+}
+
 /** A deep copy. */
 export function clone(value: Json): Json {
   if (Array.isArray(value)) {

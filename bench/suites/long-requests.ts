@@ -146,6 +146,33 @@ export const LONG_REQUESTS: readonly LongRequest[] = [
     type: MERGE_PATCH,
     body: membersOf(9000, (n) => String((n * 7919) % 1_000_003)).replaceAll(':1', ':null'),
   },
+  ...Object.keys(RECORDS).map((record) => ({
+    name: `PUT of ${record} with another version`,
+    method: 'PUT',
+    path: `/items/{${record}}`,
+    body: '{"name":"x","_version":9}',
+  })),
+  { name: 'all records as CSV', method: 'GET', path: '/items?sort=name', accept: 'text/csv' },
+  { name: 'all records as NDJSON', method: 'GET', path: '/items?sort=name', accept: 'application/x-ndjson' },
+  { name: 'fields of all records', method: 'GET', path: '/api/v2/items?limit=100&fields=name,a,t' },
+  {
+    name: 'fields of all records as CSV',
+    method: 'GET',
+    path: '/api/v2/items?limit=100&fields=name,a,t',
+    accept: 'text/csv',
+  },
+  {
+    name: 'fields of all records as NDJSON',
+    method: 'GET',
+    path: '/api/v2/items?fields=name,a,t',
+    accept: 'application/x-ndjson',
+  },
+  {
+    name: 'fields of objectsOfMembers as CSV',
+    method: 'GET',
+    path: '/api/v2/items/{objectsOfMembers}?fields=name,a',
+    accept: 'text/csv',
+  },
   {
     name: 'batch of unknown members',
     method: 'POST',

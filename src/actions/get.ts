@@ -1,12 +1,11 @@
 import type { Collection } from '../collection/collection.js';
 import type { StoredRecord } from '../collection/record.js';
 import { RECORD_PARAMETERS, type RecordView, readRecordView } from '../collection/record-view.js';
-import { JSON_TYPE, RECORD_TYPES, recordReply, viewReply } from '../collection/representation.js';
+import { RECORD_TYPES, recordReply, viewReply } from '../collection/representation.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { parseUuid } from '../uuid.js';
 import { relationOf, shownDocument } from './included-records.js';
 import { notFoundProblem } from './not-found.js';
@@ -26,14 +25,12 @@ export function get(collection: Collection, related: readonly Collection[]): Act
       // Not an async function: `then` is faster here, on the most frequent request.
       return collection.get(id, run).then((found) => {
         if (typeof found === 'string') throw notFoundProblem(resource, found, type);
-        if (type !== JSON_TYPE && found.doc.length > LONG_TASK_BYTES)
-          return nextLongTask().then(() => show(found, request));
         return show(found, request);
       });
     },
   };
 
-  function whole(found: StoredRecord, { type, prefix, headers }: Request): Reply {
+  function whole(found: StoredRecord, { type, prefix, headers }: Request): Reply | Promise<Reply> {
     return recordReply(resource, found, type, prefix, readConditions(headers));
   }
 }

@@ -5,7 +5,7 @@ import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
 import type { Run } from '../db/db.js';
 import type { Request } from '../http/request.js';
 import { type Json, type JsonObject, member } from '../json.js';
-import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
+import { ofDocument } from '../limits/long-task.js';
 import { permit } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { readDocuments } from './large-page.js';
@@ -147,8 +147,7 @@ export async function shownRecords(
 /** A document as a query shows it: what `shownRecords` has, but for one record of any size. */
 export async function shownDocument(doc: string, view: View, run: Run | undefined): Promise<string> {
   if (isWhole(view)) return doc;
-  if (doc.length > LONG_TASK_BYTES) await nextLongTask();
-  const record = JSON.parse(doc) as JsonObject;
+  const record = await ofDocument(doc, (parsed) => parsed);
   const { _included: _, ...shown } = view.fields === undefined ? record : only(record, view.fields);
   if (view.relations.length === 0) return JSON.stringify(shown);
   const included: string[] = [];

@@ -82,14 +82,17 @@ async function keysetPage(
 async function parsed(records: readonly StoredRecord[]): Promise<JsonObject[]> {
   const values: JsonObject[] = [];
   let bytes = 0;
+  let isLong = false;
   for (const { doc } of records) {
     bytes += doc.length;
     if (bytes > LONG_TASK_BYTES) {
+      isLong = true;
       await nextLongTask();
       bytes = doc.length;
     }
     values.push(JSON.parse(doc) as JsonObject);
   }
+  if (isLong) await nextLongTask();
   return values;
 }
 

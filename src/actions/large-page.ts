@@ -4,6 +4,7 @@ import type { Run } from '../db/db.js';
 import type { Problem } from '../errors/problem.js';
 import { piecesOf } from '../http/listed-text.js';
 import type { Reply } from '../http/reply.js';
+import type { JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 
 /** The response with a page that is too large for memory, as an array, which may have a frame, or as lines. It has no ETag. */
@@ -28,6 +29,15 @@ export async function* readDocuments(
     if (found.doc.length > LONG_TASK_BYTES) await nextLongTask();
     yield found.doc;
   }
+}
+
+/** The records of several documents, separated by commas. Long ones are read in a task of their own. */
+export async function recordsIn(docs: string): Promise<JsonObject[]> {
+  const isLong = docs.length > LONG_TASK_BYTES;
+  if (isLong) await nextLongTask();
+  const records = JSON.parse(`[${docs}]`) as JsonObject[];
+  if (isLong) await nextLongTask();
+  return records;
 }
 
 /** The reply with its documents in one body. Throws the problem if the body has more than `max` bytes. */

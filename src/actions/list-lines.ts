@@ -6,6 +6,7 @@ import type { Conditions } from '../http/preconditions.js';
 import type { Lines, Reply } from '../http/reply.js';
 import { MAX_TARGET } from '../http/router.js';
 import { type JsonObject, member, setMember } from '../json.js';
+import { ofDocument } from '../limits/long-task.js';
 
 /** Whether a list of this type has a line for each record. */
 export const isLines = (type: string): boolean => type === CSV_TYPE || type === NDJSON_TYPE;
@@ -13,20 +14,22 @@ export const isLines = (type: string): boolean => type === CSV_TYPE || type === 
 /** The lines of a streamed list. */
 export function streamedLines(type: string, resource: Resource, query: ExtendedQuery | undefined): Lines {
   const fields = query?.fields;
-  if (type === CSV_TYPE) {
-    const columns = columnsOf(resource, query);
-    return { header: csvHeader(columns), lineOf: (doc) => csvRow(JSON.parse(doc) as JsonObject, columns) };
-  }
+  if (type === CSV_TYPE) return csvLines(columnsOf(resource, query));
   if (fields === undefined) return { header: '' };
-  return { header: '', lineOf: (doc) => `${JSON.stringify(only(JSON.parse(doc) as JsonObject, fields))}\n` };
+  const lineOf = (record: JsonObject) => `${JSON.stringify(only(record, fields))}\n`;
+  return { header: '', lineOf: (doc) => ofDocument(doc, lineOf) };
 }
 
 /** The lines of documents that have only what the query asks for. */
 export function shownLines(type: string, resource: Resource, query: ExtendedQuery): Lines {
   if (type === NDJSON_TYPE) return { header: '', lineOf: (doc) => `${doc}\n` };
-  const columns = columnsOf(resource, query);
-  return { header: csvHeader(columns), lineOf: (doc) => csvRow(JSON.parse(doc) as JsonObject, columns) };
+  return csvLines(columnsOf(resource, query));
 }
+
+const csvLines = (columns: readonly string[]): Lines => ({
+  header: csvHeader(columns),
+  lineOf: (doc) => ofDocument(doc, (record) => csvRow(record, columns)),
+});
 
 /** A page as lines: 200, 304 or 412. Its links and its total are header fields. */
 export function linesPage(

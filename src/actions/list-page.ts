@@ -4,9 +4,7 @@ import { hashedReply, JSON_TYPE } from '../collection/representation.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
-import type { JsonObject } from '../json.js';
-import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
-import { largePage, readDocuments } from './large-page.js';
+import { largePage, readDocuments, recordsIn } from './large-page.js';
 import { isLines, linesPage, pageFields, streamedLines } from './list-lines.js';
 import { queriedPage } from './queried-page.js';
 
@@ -41,11 +39,6 @@ export async function listPage(
   const body = `{"data":[${docs}]${end}`;
   const reply = hashedReply(JSON_TYPE, body, conditions);
   return { ...reply, headers: [...reply.headers, ...more] };
-}
-
-async function recordsIn(docs: string): Promise<JsonObject[]> {
-  if (docs.length > LONG_TASK_BYTES) await nextLongTask();
-  return JSON.parse(`[${docs}]`) as JsonObject[];
 }
 
 function linksOf(

@@ -6,9 +6,8 @@ import { hashedReply, JSON_TYPE } from '../collection/representation.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
-import type { JsonObject } from '../json.js';
 import { isWhole, relationOf, shownDocument, shownRecords } from './included-records.js';
-import { largePage, readDocuments } from './large-page.js';
+import { largePage, readDocuments, recordsIn } from './large-page.js';
 import { isLines, linesPage, pageFields, shownLines } from './list-lines.js';
 
 /** A page of what a query selects: 200, 304, 403, 412, 503. `more` are further header fields. */
@@ -30,7 +29,7 @@ export async function queriedPage(
   const path = request.prefix + request.path;
   const links = linksOf(path, { page, limit, rows, suffix, total });
   const totalPages = total === undefined ? undefined : Math.ceil(total / limit);
-  const found = docs === undefined ? undefined : (JSON.parse(`[${docs}]`) as JsonObject[]);
+  const found = docs === undefined ? undefined : await recordsIn(docs);
   const records = found && (await shownRecords(found, view, request.run));
   const conditions = readConditions(request.headers);
   async function* documents() {

@@ -1,5 +1,6 @@
 import { type Html, html } from '../formats/html.js';
 import type { JsonObject } from '../json.js';
+import { cut } from './document.js';
 import { crumbsOf, type Editable } from './editable.js';
 import type { Submitted } from './form-action.js';
 import { type FormField, formFields, type Texts, textsOf } from './form-fields.js';
@@ -7,6 +8,9 @@ import { idOf, inputOf } from './form-inputs.js';
 import type { PageContent } from './layout.js';
 import { deletionForm, etagOf, hidden, stateFields, stateOf } from './record-forms.js';
 import { recordTable } from './record-table.js';
+
+/** Characters of a stored value that the page shows. */
+const MAX_STORED = 16_384;
 
 /** The page after a record was changed by another request while a form was open: what is stored beside what was entered. */
 export function conflictPage(editable: Editable, current: JsonObject, submitted: Submitted): PageContent {
@@ -56,7 +60,7 @@ function choiceOf(field: FormField, stored: Texts, entered: Texts): Html {
   const id = idOf(field, { id: 'use', texts: entered });
   return html`<fieldset><legend>${field.label}</legend><div class="sides">
 <div><label class="check"><input type="radio" id="${id}-stored" name="${name}" value="stored"> Stored now</label>
-<pre class="stored">${text === '' ? '(empty)' : text}</pre></div>
+<pre class="stored">${text === '' ? '(empty)' : cut(text, MAX_STORED)}</pre></div>
 <div><label class="check"><input type="radio" id="${id}-entered" name="${name}" value="entered" checked> Entered by you</label>
 ${inputOf(field, filled)}</div>
 </div></fieldset>\n`;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { escapeToken, type Json, type JsonObject, member } from '../json.js';
+import { charactersLeft, escapeToken, type Json, type JsonObject, member } from '../json.js';
 
 /** The keywords of JSON Schema that decide how a field is entered. */
 export interface FieldSchema {
@@ -108,7 +108,7 @@ export function textsOf(record: JsonObject, fields: readonly FormField[], rules:
       if (field.kind !== 'others') return [field.name, textOf(field, member(record, field.member))];
       const names = othersOf(record, rules);
       const others = Object.fromEntries(names.map((name) => [name, member(record, name)!]));
-      return [field.name, names.length === 0 ? [] : [JSON.stringify(others, null, 2)]];
+      return [field.name, names.length === 0 ? [] : [jsonText(others)]];
     }),
   );
 }
@@ -117,8 +117,14 @@ function textOf({ kind }: FormField, value: Json | undefined): string[] {
   if (value === undefined || value === null) return [];
   if (kind === 'choices' && Array.isArray(value)) return value.map(String);
   if (typeof value === 'string') return [kind === 'json' ? JSON.stringify(value) : value];
-  return [typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value)];
+  return [typeof value === 'object' ? jsonText(value) : String(value)];
 }
+
+/** Characters of JSON up to which it is indented. */
+const MAX_INDENTED = 65_536;
+
+const jsonText = (value: Json): string =>
+  JSON.stringify(value, null, charactersLeft(value, MAX_INDENTED) < 0 ? 0 : 2);
 
 /** A digest of what a form shows in a field, by which a change is recognized. Browsers submit line ends as CR LF. */
 export function digestOf(texts: readonly string[] = []): string {

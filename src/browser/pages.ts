@@ -4,7 +4,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Endpoint, Route } from '../http/router.js';
 import type { JsonObject } from '../json.js';
-import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
+import { ofDocument } from '../limits/long-task.js';
 import { permit } from '../principal.js';
 import { pageHeaders } from './document.js';
 import { formEndpoint, type PageForm } from './form-action.js';
@@ -124,13 +124,11 @@ function retained(headers: readonly string[], withETag = false): string[] {
 /** What an action responded with. Of a page of records that is too large for memory, how each record begins. */
 async function jsonOf(reply: Reply): Promise<JsonObject> {
   if (reply.body !== undefined) {
-    if (reply.body.length > LONG_TASK_BYTES) await nextLongTask();
-    return JSON.parse(reply.body) as JsonObject;
+    return ofDocument(reply.body, (json) => json);
   }
   const data: JsonObject[] = [];
   for await (const document of reply.documents!()) {
-    if (document.length > LONG_TASK_BYTES) await nextLongTask();
-    data.push(summaryOf(JSON.parse(document) as JsonObject));
+    data.push(await ofDocument(document, summaryOf));
   }
   const [, end] = reply.frame!;
   return { ...(JSON.parse(`{"data":[]${end}`) as JsonObject), data };

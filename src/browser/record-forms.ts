@@ -1,5 +1,5 @@
 import { type Html, html, type Part } from '../formats/html.js';
-import type { JsonObject } from '../json.js';
+import { charactersLeft, type JsonObject, member } from '../json.js';
 import type { Editable } from './editable.js';
 import {
   digestOf,
@@ -17,12 +17,20 @@ import type { Shown } from './pages.js';
 /** Fields without a rule that a form shows, and characters of their JSON. A larger record is for programs. */
 const MAX_OTHERS = 100;
 const MAX_OTHERS_CHARACTERS = 16_384;
+/** Characters of all values that a form shows. */
+const MAX_FORM_CHARACTERS = 65_536;
 
-/** The fields for a record: without those that have no rule, if they are too many. */
+/** The fields for a record: without those that have no rule, if they are too many, and without values that are too long. */
 export function fieldsFor(record: JsonObject, rules: FormRules): FormField[] {
   const others = othersOf(record, rules);
-  const isLarge = others.length > MAX_OTHERS || JSON.stringify(record).length > MAX_OTHERS_CHARACTERS;
-  return formFields(rules).filter(({ kind }) => kind !== 'others' || !isLarge);
+  const isLarge = others.length > MAX_OTHERS || charactersLeft(record, MAX_OTHERS_CHARACTERS) < 0;
+  let left = MAX_FORM_CHARACTERS;
+  return formFields(rules).filter(({ kind, member: name }) => {
+    if (kind === 'others') return !isLarge;
+    const rest = charactersLeft(member(record, name), left);
+    if (rest >= 0) left = rest;
+    return rest >= 0;
+  });
 }
 
 /** The form that creates a record, behind a button. */

@@ -4,6 +4,7 @@ import { csv } from '../formats/csv.js';
 import { type Conditions, evaluate, matchedEtag, type Validators } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import { type JsonObject, member } from '../json.js';
+import { ofDocument } from '../limits/long-task.js';
 import { lastModified, modifiedAt, withLastMember } from './document.js';
 import type { StoredRecord } from './record.js';
 import type { Resource } from './resource.js';
@@ -61,14 +62,15 @@ export function recordReply(
   type: string,
   prefix: string,
   conditions?: Conditions,
-): Reply {
+): Reply | Promise<Reply> {
   const etag = etagOf(stored, type);
   const validators = ['ETag', etag, 'Last-Modified', lastModified(stored), 'Cache-Control', CACHE];
   const modified = () => modifiedAt(stored);
   const revalidated = conditions && revalidate(conditions, { etag, modified }, validators);
   if (revalidated) return revalidated;
   const headers = headersOf(type).concat(validators);
-  if (type === CSV_TYPE) return { status: 200, headers, body: csv(JSON.parse(stored.doc) as JsonObject) };
+  if (type === CSV_TYPE)
+    return ofDocument(stored.doc, (record) => ({ status: 200, headers, body: csv(record) }));
   if (type === HTML_TYPE) return { status: 200, headers, body: stored.doc };
   return {
     status: 200,
@@ -89,15 +91,13 @@ export function viewReply(
   type: string,
   prefix: string,
   conditions?: Conditions,
-): Reply {
-  const body =
-    type === JSON_TYPE
-      ? withLinks(resource, shown, prefix)
-      : type === CSV_TYPE
-        ? csv(JSON.parse(shown.doc) as JsonObject)
-        : shown.doc;
-  const etag = `"${shown.version}-${hash('sha1', `${type}\n${body}`, 'base64url')}"`;
-  return taggedText(headersOf(type), body, etag, conditions);
+): Reply | Promise<Reply> {
+  const replyOf = (body: string) => {
+    const etag = `"${shown.version}-${hash('sha1', `${type}\n${body}`, 'base64url')}"`;
+    return taggedText(headersOf(type), body, etag, conditions);
+  };
+  if (type === CSV_TYPE) return ofDocument(shown.doc, (record) => replyOf(csv(record)));
+  return replyOf(type === JSON_TYPE ? withLinks(resource, shown, prefix) : shown.doc);
 }
 
 /** A 200 whose ETag is a hash of its body, or its 304 or 412. */

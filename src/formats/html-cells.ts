@@ -43,13 +43,13 @@ const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d+Z$/;
 export function cellOf(value: Json | undefined): string {
   if (typeof value === 'string') return cutCell(value.replace(TIME, '$1 $2Z'), MAX_TEXT_CHARACTERS);
   if (typeof value !== 'object' || value === null) return String(value ?? '');
-  const names = Object.keys(value);
-  const texts = names
+  const entries = Array.isArray(value) ? value : Object.keys(value);
+  const texts = entries
     .slice(0, MAX_NESTED_MEMBERS)
-    .map((name) =>
-      Array.isArray(value) ? inner(value[Number(name)]) : `${name}: ${inner(member(value, name))}`,
+    .map((entry) =>
+      Array.isArray(value) ? inner(entry) : `${entry}: ${inner(member(value, entry as string))}`,
     );
-  const more = names.length > texts.length ? ', …' : '';
+  const more = entries.length > texts.length ? ', …' : '';
   return cutCell(`${texts.join(', ')}${more}`, MAX_NESTED_CHARACTERS);
 }
 

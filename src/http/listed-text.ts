@@ -6,7 +6,7 @@ export async function* piecesOf({ documents, frame, lines }: Reply): AsyncGenera
   const lineOf = lines?.lineOf ?? ((document: string) => `${document}\n`);
   let start = before;
   for await (const document of documents!()) {
-    yield start + (lines ? lineOf(document) : document);
+    yield start + (lines ? await lineOf(document) : document);
     start = lines ? '' : ',';
   }
   yield start === before ? before + after : after;

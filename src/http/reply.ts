@@ -6,7 +6,7 @@ export interface Lines {
   /** Precedes the lines: the header of CSV. */
   readonly header: string;
   /** The line of a record's document, with its end; absent: the document itself and a line feed. */
-  readonly lineOf?: (document: string) => string;
+  readonly lineOf?: (document: string) => string | Promise<string>;
 }
 
 /** A response as a value. `headers` is a flat list of names and values. */

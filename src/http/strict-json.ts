@@ -29,6 +29,7 @@ function readShortJson(bytes: Buffer): Json {
 async function readLongJson(bytes: Buffer): Promise<Json> {
   const text = decode(bytes);
   requireJsonBounds(bytes);
+  await nextLongTask();
   const value = parse(text);
   if (value === undefined) {
     await nextLongTask();

@@ -1,3 +1,5 @@
+import type { JsonObject } from '../json.js';
+
 /** Work on a whole document or body of so many bytes is a long task. */
 export const LONG_TASK_BYTES = 65_536;
 
@@ -13,6 +15,18 @@ export function nextLongTask(): Promise<void> {
     waiting.push(begin);
     schedule();
   });
+}
+
+/** What `use` makes of a record's document. A long one is parsed in one task, and used in the next. */
+export function ofDocument<T>(text: string, use: (record: JsonObject) => T): T | Promise<T> {
+  return text.length > LONG_TASK_BYTES ? ofLongDocument(text, use) : use(JSON.parse(text) as JsonObject);
+}
+
+async function ofLongDocument<T>(text: string, use: (record: JsonObject) => T): Promise<T> {
+  await nextLongTask();
+  const record = JSON.parse(text) as JsonObject;
+  await nextLongTask();
+  return use(record);
 }
 
 function schedule(): void {

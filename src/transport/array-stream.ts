@@ -15,7 +15,7 @@ const LINE_FEED = 0x0a;
 interface Layout {
   readonly before: string;
   /** The bytes for a chunk of rows; `isFirst`: nothing precedes them. */
-  readonly write: (chunk: Buffer, isFirst: boolean) => Buffer;
+  readonly write: (chunk: Buffer, isFirst: boolean) => Buffer | Promise<Buffer>;
   readonly after: (isEmpty: boolean) => string;
 }
 
@@ -43,8 +43,7 @@ export async function writeRows(
         parts = [];
         bytes = 0;
       }
-      if (reply.lines?.lineOf && chunk.length > LONG_TASK_BYTES) await nextLongTask();
-      const written = write(chunk, isEmpty);
+      const written = await write(chunk, isEmpty);
       if (written.length === 0) continue;
       isEmpty = false;
       parts.push(written);
@@ -100,8 +99,17 @@ function linesLayout({ header, lineOf }: Lines): Layout {
   };
 }
 
-function linesFrom(chunk: Buffer, lineOf: (document: string) => string): Buffer {
+async function linesFrom(chunk: Buffer, lineOf: NonNullable<Lines['lineOf']>): Promise<Buffer> {
   let text = '';
-  for (const document of documentsOf(chunk)) text += lineOf(document);
+  let bytes = 0;
+  for (const document of documentsOf(chunk)) {
+    bytes += document.length;
+    if (bytes > LONG_TASK_BYTES) {
+      await nextLongTask();
+      bytes = document.length;
+    }
+    const line = lineOf(document);
+    text += typeof line === 'string' ? line : await line;
+  }
   return Buffer.from(text);
 }

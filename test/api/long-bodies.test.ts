@@ -1,3 +1,5 @@
+import { PageVisitor } from '../browser/visitor.js';
+import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
 
@@ -124,4 +126,46 @@ t.test('a response reports a hundred failures at most', async (t) => {
   const { status, json } = await send('POST', '/batch', { body });
   t.equal(status, 400);
   t.equal(json.errors.length, 100);
+});
+
+t.test('long records are equal in all forms', async (t) => {
+  const folder = declare(t, {
+    'notes.json': {
+      type: 'object',
+      properties: { text: { type: 'string', maxLength: 500_000 }, list: { type: 'array', maxItems: 50_000 } },
+    },
+  });
+  const { send } = await testService(t, { COLLECTIONS: folder });
+  const list = Array.from({ length: 20_000 }, (_, n) => ({ [`"${n}"`]: `<${n}` }));
+  const note = { text: `${'<"é'.repeat(20_000)}>`, list };
+  const created = await send('POST', '/notes', { body: note });
+  t.equal(created.status, 201);
+  t.equal((await send('POST', '/notes', { body: { text: '<b>"', list: [1] } })).status, 201);
+  const path = `/notes/${created.json.id}`;
+  const as = (accept: string, at = path) => send('GET', at, { headers: { accept } });
+  const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
+  const cells = `${quoted(note.text)},${quoted(JSON.stringify(list))}`;
+  t.same((await as('application/json')).json.list, list);
+  t.ok((await as('text/csv')).text.includes(cells));
+  t.ok((await as('text/csv', `${path}?fields=text,list`)).text.includes(cells));
+  for (const query of ['', '?limit=10', '?limit=10&fields=text,list', '?fields=text,list']) {
+    const { text } = await as('text/csv', `/api/v2/notes${query}`);
+    t.ok(text.includes(cells), query);
+    t.match(text, `"<b>""",[1]`, query);
+  }
+  const page = await as('text/html');
+  t.equal(page.status, 200);
+  t.match(page.text, '&#60;&#34;é&#60;');
+  t.notMatch(page.text, 'id="edit-text"', 'a value that is too long is not in the form');
+  t.notMatch(page.text, 'id="edit-list"');
+  t.match((await as('text/html', '/notes')).text, /&#60;b&#62;&#34;/);
+});
+
+t.test('a page with long values that were entered escapes each character', async (t) => {
+  const service = await testService(t);
+  const visitor = new PageVisitor(service);
+  const name = `${`<>&"'`.repeat(40_000)}é\u{1f600}`;
+  const failed = await visitor.submit(t, await visitor.get('/items'), 'Create', { '/name': name });
+  t.equal(failed.status, 400);
+  t.ok(failed.text.includes(`value="${'&#60;&#62;&#38;&#34;&#39;'.repeat(40_000)}é\u{1f600}"`));
 });

@@ -4,6 +4,7 @@ import http from 'node:http';
 import net from 'node:net';
 import tls from 'node:tls';
 import { backOff } from '../../src/cluster/supervisor.js';
+import { TRANSPORTS, testPostgres } from '../faults/postgres.js';
 import { authority, withoutOpenssl } from '../support/certificates.js';
 import { claimPort } from '../support/claimed-port.js';
 import { plinth } from '../support/command.js';
@@ -30,10 +31,12 @@ function workersOf({ child }: ServiceProcess): number[] {
     .filter((pid) => pid > 0 && isAlive(pid));
 }
 
+const secured = await testPostgres(t, TRANSPORTS.at(-1));
+
 async function start(t: Test, env: Record<string, string> = {}) {
   // Nothing but the test itself ends a request that it holds back.
   const patience = { BODY_MIN_RATE: '0', REQUEST_TIMEOUT_MS: '3600000', SHUTDOWN_MS: '600000' };
-  const DATABASE_URL = await testDatabase(t);
+  const DATABASE_URL = env.DATABASE_URL ?? (await testDatabase(t));
   const service = startProcess(t, { DATABASE_URL, WORKERS: '3', PORT: '0', ...patience, ...env });
   const url = await service.ready();
   return { service, url, pids: workersOf(service) };
@@ -127,7 +130,9 @@ t.test('several workers share one port, said in one line', async (t) => {
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(`${signal} under load: not one request fails`, async (t) => {
-    const { service, url } = await start(t);
+    // One of the two with TLS to the database.
+    const env = signal === 'SIGTERM' ? { DATABASE_URL: await secured.database() } : {};
+    const { service, url } = await start(t, env);
     const running = load(t, url, 24);
     await until(
       'the load runs',
@@ -221,7 +226,7 @@ t.test('a request that does not end is cut off after SHUTDOWN_MS', async (t) => 
 });
 
 t.test('workers whose primary is gone finish what they have, and end', async (t) => {
-  const { service, url, pids } = await start(t);
+  const { service, url, pids } = await start(t, { DATABASE_URL: await secured.database() });
   const { end, received } = await slowRequest(url);
   service.child.kill('SIGKILL');
   await until(
@@ -233,6 +238,7 @@ t.test('workers whose primary is gone finish what they have, and end', async (t)
   const [response] = await received;
   t.equal(response.statusCode, 201);
   await until('the last one ends', () => !pids.some(isAlive));
+  t.equal(service.stderr(), '');
 });
 
 t.test('maintenance begins and ends for all, also for one that comes later', async (t) => {

@@ -10,6 +10,9 @@ import { TRANSPORTS, testPostgres } from './postgres.js';
 
 t.jobs = 1;
 
+const TRANSPORT = TRANSPORTS.at(-1)!;
+const secured = await testPostgres(t, TRANSPORT);
+
 const CLIENTS = 64;
 /** Nothing is cut off, however slow the machine is. */
 const PATIENCE = { SHUTDOWN_MS: '600000' };
@@ -27,8 +30,7 @@ async function isWhole(t: Test, url: string, { confirmed, failed }: KeepAliveLoa
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(`${signal} under full load: not one request of ${CLIENTS} keep-alive clients fails`, async (t) => {
     // One of the two over TLS.
-    const database =
-      signal === 'SIGTERM' ? (await testPostgres(t, TRANSPORTS.at(-1))).url : await testDatabase(t);
+    const database = signal === 'SIGTERM' ? await secured.database() : await testDatabase(t);
     const env = { DATABASE_URL: database, ...PATIENCE };
     const [first, second] = [startProcess(t, env), startProcess(t, env)];
     const urls = [await first.ready(), await second.ready()];
@@ -65,7 +67,7 @@ function unread(port: number): number {
 }
 
 t.test('connections that were waiting to be accepted get a response, not a reset', async (t) => {
-  const service = startProcess(t, { DATABASE_URL: await testDatabase(t), ...PATIENCE });
+  const service = startProcess(t, { DATABASE_URL: await secured.database(), ...PATIENCE });
   const url = await service.ready();
   service.child.kill('SIGSTOP');
   const requests = Array.from({ length: 32 }, (_, at) =>
@@ -114,8 +116,8 @@ async function fill(url: string): Promise<void> {
   }
 }
 
-t.test('a list that is being read is finished, or cut off after SHUTDOWN_MS', async (t) => {
-  const env = { DATABASE_URL: await testDatabase(t) };
+t.test(`a list that is being read (${TRANSPORT}) is finished, or cut off after SHUTDOWN_MS`, async (t) => {
+  const env = { DATABASE_URL: await secured.database() };
   const patient = startProcess(t, { ...env, ...PATIENCE });
   const url = await patient.ready();
   await fill(url);
@@ -131,21 +133,24 @@ t.test('a list that is being read is finished, or cut off after SHUTDOWN_MS', as
   });
   t.equal(JSON.parse(text).length, RECORDS);
   t.equal(await patient.ended, 0);
+  t.equal(patient.stderr(), '');
 
   const impatient = startProcess(t, { ...env, SHUTDOWN_MS: '200' });
   const cut = readList(await impatient.ready(), async () => {
     impatient.child.kill('SIGTERM');
     t.equal(await impatient.ended, 0);
+    t.equal(impatient.stderr(), '');
   });
   await t.rejects(cut, 'half an array does not look whole');
 });
 
 for (const transport of TRANSPORTS)
   t.test(`a database that is frozen (${transport}) does not keep it from ending`, async (t) => {
-    const victim = await testPostgres(t, transport);
+    const victim = transport === TRANSPORT ? secured : await testPostgres(t, transport);
+    t.teardown(() => victim.thaw());
     // The time limit of the database is ten times that of the wait below.
     const service = startProcess(t, {
-      DATABASE_URL: victim.url,
+      DATABASE_URL: await victim.database(),
       DB_TIMEOUT_MS: '600000',
       SHUTDOWN_MS: '500',
     });

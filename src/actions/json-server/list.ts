@@ -10,9 +10,8 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
-import { LONG_TASK_BYTES, nextLongTask } from '../../limits/long-task.js';
 import { parseUuid } from '../../uuid.js';
-import { largePage, readDocuments } from '../large-page.js';
+import { largePage, readDocuments, recordsIn } from '../large-page.js';
 import { columnsOf, isLines, linesPage, shownLines } from '../list-lines.js';
 import { type JsonServerQuery, readQuery } from './query.js';
 import { addRelations, fitsEach, type Source } from './relations.js';
@@ -80,8 +79,7 @@ async function looseList(
   if (!row!.fits) return largeReply(source, ids, query, request, headers);
   const docs = (row!.docs as string | null) ?? '';
   if (request.type === JSON_TYPE && !hasRelations(query)) return smallReply(`[${docs}]`, request, headers);
-  if (docs.length > LONG_TASK_BYTES) await nextLongTask();
-  const records = JSON.parse(`[${docs}]`) as JsonObject[];
+  const records = await recordsIn(docs);
   const found = records.map(({ id }) => String(id));
   if (!(await addRelations(source, records, query, request)))
     return largeReply(source, found, query, request, headers);
