@@ -135,9 +135,9 @@ t.test('long records are equal in all forms', async (t) => {
       properties: { text: { type: 'string', maxLength: 500_000 }, list: { type: 'array', maxItems: 50_000 } },
     },
   });
-  const { send } = await testService(t, { COLLECTIONS: folder });
+  const { send } = await testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
   const list = Array.from({ length: 20_000 }, (_, n) => ({ [`"${n}"`]: `<${n}` }));
-  const note = { text: `${'<"é'.repeat(20_000)}>`, list };
+  const note = { text: `${'<"é'.repeat(30_000)}>`, list };
   const created = await send('POST', '/notes', { body: note });
   t.equal(created.status, 201);
   t.equal((await send('POST', '/notes', { body: { text: '<b>"', list: [1] } })).status, 201);
