@@ -119,8 +119,10 @@ export async function byDevice(
 
 function openBrowser(url: string): void {
   const program = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
-  // Without one, the user opens the address that was printed.
-  spawn(program, [url], { stdio: 'ignore', detached: true })
-    .on('error', () => undefined)
-    .unref();
+  // Without one, the user opens the address that was printed. Without memory for a process, spawn throws.
+  try {
+    spawn(program, [url], { stdio: 'ignore', detached: true })
+      .on('error', () => undefined)
+      .unref();
+  } catch {}
 }

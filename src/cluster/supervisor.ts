@@ -86,32 +86,70 @@ export class Supervisor {
     return [...this.#workers];
   }
 
+  /** Throws StartError. */
   #fork(failures: number): Worker {
-    const worker = cluster.fork(this.options.env());
+    const worker = forkWorker(this.options.env());
     const startedAt = performance.now();
     this.#workers.add(worker);
     this.options.onStart(worker);
     worker.on('message', (report: Report) => this.options.onReport(worker, report));
-    // A message could not be sent; `exit` follows.
-    worker.on('error', () => undefined);
-    worker.once('exit', (code: number | null, signal: string | null) => {
+    const hasEnded = () => {
       this.#workers.delete(worker);
       this.options.onEnd(worker);
-      if (this.#state !== 'steady') return;
+    };
+    worker.on('error', (error: Error) => {
+      // A message could not be sent; `exit` follows.
+      if (isStarted(worker)) return;
+      delete cluster.workers?.[worker.id];
+      hasEnded();
+      this.#retry(failures, error);
+    });
+    worker.once('exit', (code: number | null, signal: string | null) => {
+      hasEnded();
       // Code 0: the worker was stopped from outside.
       const isFailure = code !== 0 && performance.now() - startedAt < STEADY_MS;
       const failuresInRow = isFailure ? failures + 1 : 0;
-      const waitMs = backOff(failuresInRow);
-      this.log.warn({ worker: worker.process.pid, code, signal, waitMs }, 'a worker ended and is replaced');
-      const timer = setTimeout(() => {
-        this.#restarts.delete(timer);
-        this.#fork(failuresInRow);
-      }, waitMs);
-      this.#restarts.add(timer);
+      const facts = { worker: worker.process.pid, code, signal };
+      this.#forkLater(failuresInRow, facts, 'a worker ended and is replaced');
     });
     return worker;
   }
+
+  /** After the system has started no process. */
+  #retry(failures: number, { message }: Error): void {
+    this.#forkLater(failures + 1, { error: message }, 'a worker cannot be started');
+  }
+
+  #forkLater(failures: number, facts: object, event: string): void {
+    if (this.#state !== 'steady') return;
+    const waitMs = backOff(failures);
+    this.log.warn({ ...facts, waitMs }, event);
+    const timer = setTimeout(() => {
+      this.#restarts.delete(timer);
+      try {
+        this.#fork(failures);
+      } catch (error) {
+        this.#retry(failures, error as Error);
+      }
+    }, waitMs);
+    this.#restarts.add(timer);
+  }
 }
+
+/** Throws StartError where Node throws: without memory for a process. Without anything else, `error` follows. */
+function forkWorker(env: Readonly<Record<string, string>>): Worker {
+  try {
+    // The supervisor listens as well.
+    return cluster.fork(env).on('error', () => undefined);
+  } catch (error) {
+    throw notStarted(error as Error);
+  }
+}
+
+const notStarted = ({ message }: Error) => new StartError(`a worker cannot be started: ${message}`);
+
+/** Whether the system has started the process of a worker. If not, `error` is its only event. */
+const isStarted = ({ process }: Worker): boolean => process.pid !== undefined;
 
 /** Sends an order to a worker; does nothing when it has ended. */
 export function sendTo(worker: Worker | undefined, order: Order): void {
@@ -123,6 +161,9 @@ function accepts(worker: Worker): Promise<void> {
   return new Promise((resolve, reject) => {
     worker.on('message', ({ report }: Report) => {
       if (report === 'ready') resolve();
+    });
+    worker.once('error', (error: Error) => {
+      if (!isStarted(worker)) reject(notStarted(error));
     });
     worker.once('exit', (code: number | null, signal: string | null) =>
       reject(

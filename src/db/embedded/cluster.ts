@@ -1,6 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { chownSync, existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -86,24 +85,24 @@ async function runInitdb(
   const login = ['--username=plinth', '--auth=scram-sha-256', `--pwfile=${passwordFile}`];
   const child = spawnAs(runAs, binaries.initdb, ['-D', made, '--no-instructions', ...locale, ...login]);
   const words = lastWordsOf(child);
-  const closed = once(child, 'close') as Promise<[number]>;
   const late = setTimeout(() => child.kill('SIGKILL'), INITDB_MS);
-  const [code] = await closed;
+  // Not events.once, which rejects if the program cannot be started.
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
   clearTimeout(late);
   if (code !== 0) throw new EmbeddedError(`initdb failed: ${words()}`);
 }
 
-/** Runs a program of PostgreSQL. */
+/** Runs a program of PostgreSQL. Throws EmbeddedError if there is no memory for a process; other errors follow as an event. */
 export function spawnAs(runAs: RunAs | undefined, program: string, args: readonly string[]): ChildProcess {
   // A group of its own: Ctrl-C in a terminal reaches the service, which then ends the server in order.
   const options = {
     detached: true,
-    stdio: ['ignore', 'ignore', 'pipe'] as ['ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', 'ignore', 'pipe'] satisfies SpawnOptions['stdio'],
     env: { LANG: 'C.UTF-8', PATH: process.env.PATH },
   };
-  if (!runAs) return endWithUs(spawn(program, args, options));
+  if (!runAs) return endWithUs(start(program, args, options));
   const { uid, gid, passFolders } = runAs;
-  if (!passFolders) return endWithUs(spawn(program, args, { ...options, uid, gid }));
+  if (!passFolders) return endWithUs(start(program, args, { ...options, uid, gid }));
   const drop = [
     `--reuid=${uid}`,
     `--regid=${gid}`,
@@ -113,12 +112,20 @@ export function spawnAs(runAs: RunAs | undefined, program: string, args: readonl
     // PostgreSQL asks access(2), which forgets capabilities of users other than root without this.
     '--securebits=+no_setuid_fixup',
   ];
-  return endWithUs(spawn('setpriv', [...drop, program, ...args], options));
+  return endWithUs(start('setpriv', [...drop, program, ...args], options));
 }
 
-/** Ends the server also if the service exits abruptly. `lastWordsOf` reports a program that cannot be started. */
+function start(program: string, args: readonly string[], options: SpawnOptions): ChildProcess {
+  try {
+    // `lastWordsOf` reports a program that cannot be started.
+    return spawn(program, args, options).on('error', () => undefined);
+  } catch (error) {
+    throw new EmbeddedError(`${program} cannot be started: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Ends the server also if the service exits abruptly. */
 function endWithUs(child: ChildProcess): ChildProcess {
-  child.on('error', () => undefined);
   child.stderr?.on('error', () => undefined);
   const end = () => child.kill('SIGINT');
   process.once('exit', end);

@@ -1,0 +1,96 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { dataFolder, isAlive, startProcess } from '../support/process.js';
+import { send, testDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
+
+t.jobs = 2;
+
+/** Libuv's codes, as on Linux: no descriptor, no process and no memory. Node throws for the last one alone. */
+const SYSTEM = { EMFILE: -24, EAGAIN: -11, ENOMEM: -12 } as const;
+
+/** Node has no public place to inject an error of the system. */
+const INJECTION = fileURLToPath(new URL('../../../test/support/failed-spawns.cjs', import.meta.url));
+
+/** Settings of a process for which the system starts others only while the code is 0. */
+async function failingSpawns(t: Test, first: number) {
+  const file = join(await dataFolder(t), 'code');
+  const set = (code: number) => writeFileSync(file, String(code));
+  set(first);
+  return { set, env: { NODE_OPTIONS: `--require ${INJECTION}`, PLINTH_TEST_SPAWN_ERROR: file } };
+}
+
+/** How many processes respond: each has its own beginning of the ids of requests. */
+async function processesAt(url: string): Promise<number> {
+  const responses = await Promise.all(Array.from({ length: 8 }, () => send(url, 'GET', '/healthz')));
+  return new Set(responses.map(({ headers }) => String(headers['x-request-id']).split('-')[0])).size;
+}
+
+t.test('a worker for which the system has no resources is started later', async (t) => {
+  const { set, env } = await failingSpawns(t, 0);
+  const service = startProcess(t, { ...env, DATABASE_URL: await testDatabase(t), WORKERS: '2' });
+  const url = await service.ready();
+  const { pid } = service.child;
+  const workers = () =>
+    readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').map(Number).filter(isAlive);
+  for (const [code, errno] of Object.entries(SYSTEM)) {
+    set(errno);
+    process.kill(workers()[0]!, 'SIGKILL');
+    const event = new RegExp(`${code}[^\\n]*"msg":"a worker cannot be started"`, 'g');
+    await until(
+      `${code} is reported twice`,
+      () => service.stdout().match(event)?.length ?? 0,
+      (count) => count >= 2,
+    );
+    t.equal((await send(url, 'GET', '/items')).status, 200, 'the other one responds');
+    set(0);
+    await until(
+      'two respond again',
+      () => processesAt(url),
+      (count) => count === 2,
+    );
+  }
+  service.child.kill('SIGTERM');
+  t.equal(await service.ended, 0);
+  t.equal(service.stderr(), '');
+});
+
+t.test('a service for which the system starts no process says why, and ends', async (t) => {
+  for (const [code, errno] of Object.entries(SYSTEM)) {
+    const { env } = await failingSpawns(t, errno);
+    const DATABASE_URL = await testDatabase(t);
+    const workers = startProcess(t, { ...env, DATABASE_URL, WORKERS: '2' });
+    t.not(await workers.ended, 0);
+    t.match(workers.stderr(), new RegExp(`^[^\\n]*a worker cannot be started: [^\\n]*${code}[^\\n]*\\n$`));
+    const embedded = startProcess(t, { ...env, DATA_DIR: await dataFolder(t) });
+    t.equal(await embedded.ended, 69);
+    t.match(embedded.stderr(), new RegExp(`^[^\\n]*${code}[^\\n]*\\n$`));
+  }
+});
+
+t.test('an embedded PostgreSQL for which the system has no resources is started later', async (t) => {
+  const { set, env } = await failingSpawns(t, 0);
+  const service = startProcess(t, { ...env, DATA_DIR: await dataFolder(t) });
+  const url = await service.ready();
+  const server = () => {
+    const { pid } = service.child;
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').map(Number).filter(isAlive);
+  };
+  const create = async () => (await send(url, 'POST', '/items', { body: { name: 'Lamp' } })).status;
+  for (const [code, errno] of Object.entries(SYSTEM)) {
+    set(errno);
+    for (const pid of server()) process.kill(pid, 'SIGQUIT');
+    await until(
+      `${code} is reported`,
+      () => service.stdout(),
+      (text) => new RegExp(`cannot be started: [^\\n]*${code}`).test(text),
+    );
+    t.equal((await send(url, 'GET', '/healthz')).status, 200);
+    set(0);
+    await until('it writes again', create, (status) => status === 201);
+  }
+  service.child.kill('SIGTERM');
+  t.equal(await service.ended, 0);
+});
