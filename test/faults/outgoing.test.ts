@@ -1,0 +1,82 @@
+import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../support/issuer.js';
+import { freshService, type TestService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
+import { LOOPBACK, makeWebhook, testTarget } from '../webhooks/target.js';
+
+t.jobs = 1;
+
+/** Libuv's codes, as on Linux. */
+const SYSTEM = { EMFILE: -24, ENOBUFS: -105, ECONNRESET: -104, ENOMEM: -12 } as const;
+
+/** Lets connections to a port fail with one of these codes; 0: they succeed. Node has no public place to do so. */
+function failingConnections(t: Test, port: number): (errno: number) => void {
+  const { TCP } = (process as unknown as { binding(name: string): { TCP: { prototype: object } } }).binding(
+    'tcp_wrap',
+  );
+  const prototype = TCP.prototype as { connect: (...args: unknown[]) => number };
+  const { connect } = prototype;
+  let errno = 0;
+  prototype.connect = function (this: unknown, ...args: unknown[]) {
+    return errno !== 0 && args[2] === port ? errno : connect.apply(this, args);
+  };
+  t.teardown(() => {
+    prototype.connect = connect;
+  });
+  return (next) => {
+    errno = next;
+  };
+}
+
+t.test('a webhook for whose connection the system has no resources is delivered later', async (t) => {
+  // A persistent connection would be used again.
+  const target = await testTarget(t, (_, response) => {
+    response.setHeader('Connection', 'close');
+    return 204;
+  });
+  const service = await freshService(t, { ...LOOPBACK, WEBHOOK_RETRIES: Array(50).fill('1').join(' ') });
+  const fail = failingConnections(t, Number(new URL(target.url).port));
+  const webhook = await makeWebhook(service, target.url);
+  for (const [code, errno] of Object.entries(SYSTEM)) {
+    fail(errno);
+    const { json: item } = await service.send('POST', '/items', { body: { name: code } });
+    await until(
+      `${code} is the error of an attempt`,
+      async () => (await service.send('GET', `/webhooks/${webhook.id}/deliveries?status=pending`)).text,
+      (text) => text.includes(`"${code}"`),
+    );
+    fail(0);
+    await until('it arrives', () => target.received.some(({ body }) => body.includes(item.id)));
+  }
+});
+
+t.test('an issuer for whose connection the system has no resources receives the next request', async (t) => {
+  const key = await signingKey('es');
+  const issuer = await testIssuer(t, key);
+  issuer.paths.set('/introspect', json({ active: true, sub: 'ada', scope: 'items:read', aud: AUDIENCE }));
+  // A persistent connection would be used again.
+  for (const [path, respond] of issuer.paths)
+    issuer.paths.set(path, (request, response) =>
+      respond(request, response.setHeader('Connection', 'close')),
+    );
+  const env = { AUTH: 'bearer', AUTH_FAILURES: '0', AUDIENCE };
+  const introspecting = await freshService(t, { ...env, INTROSPECTION_URI: `${issuer.url}/introspect` });
+  const jwt = await sign(key, claims(issuer.url));
+  const fail = failingConnections(t, Number(new URL(issuer.url).port));
+  for (const [code, errno] of Object.entries(SYSTEM)) {
+    // A service reads the keys when it starts.
+    fail(errno);
+    const sources: [TestService, token: string][] = [
+      [introspecting, `opaque-${code}`],
+      [await freshService(t, { ...env, ISSUER: issuer.url }), jwt],
+    ];
+    for (const [{ send }, token] of sources) {
+      const status = async () =>
+        (await send('GET', '/items', { headers: { authorization: `Bearer ${token}` } })).status;
+      fail(errno);
+      t.equal(await status(), 503, code);
+      fail(0);
+      await until('the next request succeeds', status, (seen) => seen === 200);
+    }
+  }
+});
