@@ -93,7 +93,9 @@ const sdkApart = {
   name: 'sdk-apart',
   setup: ({ onResolve }) =>
     onResolve({ filter: /\/sdk\.js$/ }, ({ importer }) =>
-      importer === at('dist/src/mcp/server.js') ? { path: './mcp-sdk.cjs', external: true } : undefined,
+      importer === at('dist/src/features/mcp/server.js')
+        ? { path: './mcp-sdk.cjs', external: true }
+        : undefined,
     ),
 };
 /** Packages that only AUTH_SERVER=on loads. */
@@ -103,9 +105,9 @@ const issuerApart = {
   setup: ({ onResolve }) =>
     onResolve({ filter: ISSUER_PACKAGES }, () => ({ path: './issuer-packages.cjs', external: true })),
 };
-/** All that src/issuer imports of them. */
+/** All that src/features/issuer imports of them. */
 const issuerPackages = `
-  export { errors, Provider } from './dist/src/issuer/oidc-provider.js';
+  export { errors, Provider } from './dist/src/features/issuer/oidc-provider.js';
   export * from '@simplewebauthn/server';
   export { decodeAttestationObject, isoBase64URL } from '@simplewebauthn/server/helpers';`;
 const url = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
@@ -139,7 +141,7 @@ await Promise.all([
   }),
   build({
     ...common,
-    entryPoints: { 'mcp-sdk': at('dist/src/mcp/sdk.js') },
+    entryPoints: { 'mcp-sdk': at('dist/src/features/mcp/sdk.js') },
     banner: { js: `'use strict';${url}` },
   }),
   build({

@@ -1,8 +1,19 @@
-import { listOfDeliveries, oneDelivery, redelivery, testDelivery } from './actions/admin/deliveries.js';
 import { healthz, readyz } from './actions/admin/health.js';
 import { createKey, getKey, listKeys, noKeys, revokeKey } from './actions/admin/keys.js';
 import { showMetrics } from './actions/admin/metrics.js';
-import { listVersionCalls, VERSIONS_PATH } from './actions/admin/versions.js';
+import type { CredentialCache } from './auth/credentials/credential-cache.js';
+import type { Db } from './db/db.js';
+import type { NotReadyReason } from './db/readiness.js';
+import { listVersionCalls, VERSIONS_PATH } from './features/version-calls/list-version-calls.js';
+import type { VersionCalls } from './features/version-calls/version-calls.js';
+import {
+  listOfDeliveries,
+  oneDelivery,
+  redelivery,
+  testDelivery,
+} from './features/webhooks/delivery-actions.js';
+import type { Webhooks } from './features/webhooks/open.js';
+import type { TargetRules } from './features/webhooks/target-url.js';
 import {
   listOfWebhooks,
   newWebhook,
@@ -11,17 +22,11 @@ import {
   removeWebhook,
   replaceWebhook,
   rotateWebhook,
-} from './actions/admin/webhooks.js';
-import type { CredentialCache } from './auth/credentials/credential-cache.js';
-import type { Db } from './db/db.js';
-import type { NotReadyReason } from './db/readiness.js';
+} from './features/webhooks/webhook-actions.js';
+import { fieldsOf } from './features/webhooks/webhook-input.js';
 import { type Action, type Route, requiring } from './http/router.js';
 import type { Requirement, ScopeRequirement } from './principal.js';
 import type { Metrics } from './telemetry/metrics.js';
-import type { VersionCalls } from './usage/version-calls.js';
-import type { Webhooks } from './webhooks/open.js';
-import type { TargetRules } from './webhooks/target-url.js';
-import { fieldsOf } from './webhooks/webhook-input.js';
 
 /** Health checks, without a credential. */
 export function healthRoutes(obstacle: () => Promise<NotReadyReason>): Route[] {

@@ -12,19 +12,19 @@ import { reportFaults } from './db/start-faults.js';
 import { loadDeclarations } from './declarations/load-declarations.js';
 import type { Declarations } from './declarations/read-declarations.js';
 import { Feed } from './events/feed.js';
-import type { Issuer } from './issuer/issuer.js';
+import type { Issuer } from './features/issuer/issuer.js';
+import type { Mcp } from './features/mcp/mcp.js';
+import { Replicas } from './features/replicas/replicas.js';
+import { VersionCalls } from './features/version-calls/version-calls.js';
+import { sourceOf } from './features/webhooks/feed-source.js';
+import { openWebhooks, type Webhooks } from './features/webhooks/open.js';
 import type { OpenCounts } from './limits/shared-counters.js';
-import type { Mcp } from './mcp/mcp.js';
 import { createMetricsServer } from './metrics-server.js';
 import { listen, StartError } from './process/listen.js';
-import { Replicas } from './replicas/replicas.js';
 import { ensureCollections } from './schema/ensure-collections.js';
 import { storedResources } from './schema/stored-resources.js';
 import type { Log } from './telemetry/log.js';
 import { createMetrics, type DbMetrics, type Metrics, registryOfAll } from './telemetry/metrics.js';
-import { VersionCalls } from './usage/version-calls.js';
-import { sourceOf } from './webhooks/feed-source.js';
-import { openWebhooks, type Webhooks } from './webhooks/open.js';
 
 /** The primary process of a worker. It has prepared the database. */
 export interface Primary {
@@ -160,7 +160,9 @@ async function openIssuer(
   auth: Auth,
   counters: OpenCounts | undefined,
 ): Promise<Issuer> {
-  const { Issuer } = await import('./issuer/issuer.js').catch(explain('AUTH_SERVER=on', 'oidc-provider'));
+  const { Issuer } = await import('./features/issuer/issuer.js').catch(
+    explain('AUTH_SERVER=on', 'oidc-provider'),
+  );
   return Issuer.open(config, db, log, auth, counters);
 }
 
@@ -170,7 +172,7 @@ export async function openMcp(
   resources: readonly Resource[],
   shared: ReadonlyMap<string, object>,
 ): Promise<Mcp> {
-  const { Mcp } = await import('./mcp/mcp.js').catch(explain('MCP=on', '@modelcontextprotocol/sdk'));
+  const { Mcp } = await import('./features/mcp/mcp.js').catch(explain('MCP=on', '@modelcontextprotocol/sdk'));
   return new Mcp(config, resources, shared);
 }
 

@@ -1,9 +1,7 @@
 import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { SecureContextOptions } from 'node:tls';
-import type { ApiDocuments } from './actions/api-documents.js';
 import { closeNow, openParts, type Parts, type Primary } from './app-parts.js';
-import { errorPage } from './browser/error-page.js';
 import type { Collection } from './collection/collection.js';
 import type { Config } from './config/config.js';
 import { hostsOf } from './config/edge.js';
@@ -11,6 +9,8 @@ import type { Db } from './db/db.js';
 import { startMaintenance } from './db/maintenance.js';
 import { databaseReadiness, type NotReadyReason } from './db/readiness.js';
 import type { Feed } from './events/feed.js';
+import type { ApiDocuments } from './features/api-docs/api-documents.js';
+import { errorPage } from './features/pages/error-page.js';
 import { allowHosts } from './http/allowed-hosts.js';
 import { present } from './http/client-identity.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';

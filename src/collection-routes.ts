@@ -1,13 +1,9 @@
-import type { DocumentSettings } from './actions/api-documents.js';
 import type { BatchLimits } from './actions/batch-results.js';
 import { forAllMatching } from './actions/bulk.js';
 import type { WriteSettings } from './actions/conditional-write.js';
 import { create, createNested } from './actions/create.js';
 import { get } from './actions/get.js';
 import { withIdempotency } from './actions/idempotency.js';
-import { asJsonServer } from './actions/json-server/list.js';
-import { asJsonServerCreation, asJsonServerRecord } from './actions/json-server/records.js';
-import { referenceTo, type Source } from './actions/json-server/relations.js';
 import { type FeedPosition, list, listNested } from './actions/list.js';
 import { restrictCreationToOwn, restrictToOwnRecord } from './actions/own-records.js';
 import { patch } from './actions/patch.js';
@@ -16,15 +12,19 @@ import type { ProtectedResource } from './actions/protected-resource.js';
 import { queryBy } from './actions/query.js';
 import { remove } from './actions/remove.js';
 import { replace } from './actions/replace.js';
-import { fromReplicas } from './actions/replica-fallback.js';
 import { type Collection, onReplica, openCollection } from './collection/collection.js';
 import type { Resource } from './collection/resource.js';
 import type { Db } from './db/db.js';
 import type { Feed } from './events/feed.js';
+import type { DocumentSettings } from './features/api-docs/api-documents.js';
+import { asJsonServer } from './features/json-server/list.js';
+import { asJsonServerCreation, asJsonServerRecord } from './features/json-server/records.js';
+import { referenceTo, type Source } from './features/json-server/relations.js';
+import type { Replica } from './features/replicas/replica.js';
+import { fromReplicas } from './features/replicas/replica-fallback.js';
+import type { Replicas } from './features/replicas/replicas.js';
 import { type Action, type Route, requiring } from './http/router.js';
 import type { Requirement, ScopeRequirement } from './principal.js';
-import type { Replica } from './replicas/replica.js';
-import type { Replicas } from './replicas/replicas.js';
 
 /** What the operator decides about the API. */
 export interface ApiSettings extends WriteSettings, BatchLimits {

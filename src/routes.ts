@@ -1,4 +1,3 @@
-import { ApiDocuments } from './actions/api-documents.js';
 import { BATCH_PATH, batch } from './actions/batch.js';
 import { ERRORS_PATH, listErrors, showError } from './actions/errors.js';
 import { newEventTicket } from './actions/event-tickets.js';
@@ -6,14 +5,15 @@ import { listEvents } from './actions/events.js';
 import { home } from './actions/home.js';
 import { METADATA_PATH, type ProtectedResource, protectedResource } from './actions/protected-resource.js';
 import { whoami } from './actions/whoami.js';
-import { withPages } from './browser/routes.js';
-import type { Site } from './browser/site.js';
 import { type Api, collectionRoutes, idempotent, nestedRoutes } from './collection-routes.js';
 import { usesHttps } from './config/edge.js';
-import { docsRoutes } from './docs-page/docs-page.js';
 import type { Feed } from './events/feed.js';
+import { ApiDocuments } from './features/api-docs/api-documents.js';
+import { docsRoutes } from './features/api-docs/docs-page.js';
+import type { Mcp } from './features/mcp/mcp.js';
+import { withPages } from './features/pages/routes.js';
+import type { Site } from './features/pages/site.js';
 import { createRouter, type Route, type Router, requiring } from './http/router.js';
-import type { Mcp } from './mcp/mcp.js';
 import { ACCOUNT_DELETION, type ScopeRequirement } from './principal.js';
 
 export interface ApiRoutes {

@@ -70,11 +70,11 @@ async function startWatching(config: Config, log: Log, io: Io, json: boolean): P
 async function start(config: Config, log: Log, io: Io, json: boolean): Promise<Started | undefined> {
   const isCluster = config.workers > 1;
   if (isCluster && (await import('node:cluster')).default.isWorker) {
-    await (await import('./cluster/worker.js')).runWorker(config, log);
+    await (await import('./features/workers/worker.js')).runWorker(config, log);
     return undefined;
   }
   for (const warning of configWarnings(io.env)) log.warn(warning);
   return isCluster
-    ? (await import('./cluster/primary.js')).runPrimary(config, log, json)
+    ? (await import('./features/workers/primary.js')).runPrimary(config, log, json)
     : (await import('./standalone.js')).runAlone(config, log, json);
 }

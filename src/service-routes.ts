@@ -2,10 +2,10 @@ import { healthRoutes, keyRoutes, metricsRoute, versionRoute, webhookRoutes } fr
 import type { Parts } from './app-parts.js';
 import { knownScopes } from './auth/known-scopes.js';
 import type { NotReadyReason } from './db/readiness.js';
+import { targetRules } from './features/webhooks/open.js';
 import { isRetiring } from './http/api-version.js';
 import type { Route } from './http/router.js';
 import { type ApiRoutes, routeApi } from './routes.js';
-import { targetRules } from './webhooks/open.js';
 
 /** What the routes need of the parts of the service. */
 export interface RouteParts

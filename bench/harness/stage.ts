@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url';
 import type postgres from 'postgres';
 import { collectionsSchema } from '../../src/db/collections-schema.js';
 import { connect } from '../../src/db/db.js';
-import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { migrate } from '../../src/db/migrate.js';
 import { compact, uncompacted } from '../../src/db/row-counts.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
+import { startEmbedded } from '../../src/features/embedded/embedded.js';
 import { openSql } from '../../test/support/sql.js';
 import { fill, fillPlain } from './data.js';
 

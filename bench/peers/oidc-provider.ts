@@ -2,9 +2,9 @@ import { createServer } from 'node:http';
 import { createReplayGuard } from '../../src/auth/replay-guard.js';
 import { readConfig } from '../../src/config/config.js';
 import { openDatabase } from '../../src/db/open.js';
-import { openKeys } from '../../src/issuer/keys.js';
-import { createProvider } from '../../src/issuer/provider.js';
-import { Strangers } from '../../src/issuer/strangers.js';
+import { openKeys } from '../../src/features/issuer/keys.js';
+import { createProvider } from '../../src/features/issuer/provider.js';
+import { Strangers } from '../../src/features/issuer/strangers.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { listen } from './listen.js';
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { startApp } from '../../src/app.js';
 import { readConfig } from '../../src/config/config.js';
-import { startEmbedded } from '../../src/db/embedded/embedded.js';
+import { startEmbedded } from '../../src/features/embedded/embedded.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { LONG_REQUESTS, type LongRequest, RECORDS } from './long-requests.js';
 import { KEYWORDS, worstValues } from './worst-bodies.js';

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { startEmbedded } from '../../src/db/embedded/embedded.js';
 import { migrate } from '../../src/db/migrate.js';
+import { startEmbedded } from '../../src/features/embedded/embedded.js';
 import { memoryOf } from '../harness/proc.js';
 import { median } from '../harness/stats.js';
 

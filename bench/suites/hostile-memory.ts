@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { startEmbedded } from '../../src/db/embedded/embedded.js';
+import { startEmbedded } from '../../src/features/embedded/embedded.js';
 import { startContestant } from '../harness/contestant.js';
 import { forgetPeak, memoryOf } from '../harness/proc.js';
 import type { HostileLoad } from './hostile-clients.js';

@@ -4,7 +4,7 @@ import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startEmbedded } from '../../src/db/embedded/embedded.js';
+import { startEmbedded } from '../../src/features/embedded/embedded.js';
 
 /**
  * Imports items from NDJSON into a new embedded database, and exports them: records a second, and the peak memory of the

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { connect } from '../../src/db/db.js';
-import { createClient } from '../../src/issuer/clients.js';
+import { createClient } from '../../src/features/issuer/clients.js';
 import { claimPort } from '../../test/support/claimed-port.js';
 import { type Contestant, startContestant } from '../harness/contestant.js';
 import { loadByWrk } from '../harness/load-wrk.js';

@@ -1,13 +1,14 @@
 import type { Config } from '../config/config.js';
 import { usesHttps } from '../config/edge.js';
 import type { Db } from '../db/db.js';
+import type { FindSession } from '../features/issuer/browser-session.js';
+import type { OwnTokens } from '../features/issuer/own-tokens.js';
 import { createLoginThrottle, FAILURE_WINDOW_S, type LoginThrottle } from '../limits/login-throttle.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
 import type { SchemeName } from '../principal.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
 import { type Authenticate, createAuthenticator } from './authenticate.js';
-import type { FindSession } from './browser-session.js';
 import { CredentialCache } from './credentials/credential-cache.js';
 import { CredentialWatch } from './credentials/credential-watch.js';
 import { currentPasswordRule, PasswordCheck, type RequireCurrentPassword } from './current-password.js';
@@ -18,7 +19,6 @@ import { apiKey } from './schemes/api-key.js';
 import { basic } from './schemes/basic.js';
 import { mtls } from './schemes/mtls.js';
 import { signature } from './schemes/signature.js';
-import type { OwnTokens } from './tokens/own-tokens.js';
 
 export interface Auth {
   /** Undefined: requests need no credential. */
@@ -60,7 +60,7 @@ export async function openAuth(
     : undefined;
   const acceptOnce = createReplayGuard(db);
   const own = config.authServer
-    ? new (await import('./tokens/own-tokens.js')).OwnTokens(config, db, log)
+    ? new (await import('../features/issuer/own-tokens.js')).OwnTokens(config, db, log)
     : undefined;
   const passwords = new PasswordCheck();
   const signIn = passwordSignIn(db, log, passwords);
@@ -91,7 +91,8 @@ export async function openAuth(
     throttle,
     acceptOnce,
     requireCurrentPassword: currentPasswordRule(db, passwords, throttle),
-    session: own && (await import('./browser-session.js')).browserSessions(db, usesHttps(config)),
+    session:
+      own && (await import('../features/issuer/browser-session.js')).browserSessions(db, usesHttps(config)),
     close: async () => {
       credentials.close();
       await Promise.all([own?.close(), ...schemes.map((scheme) => scheme.close?.())]);

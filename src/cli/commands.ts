@@ -1,8 +1,8 @@
+import { RECORD_COMMANDS } from '../features/transfer/commands.js';
+import { WEBHOOK_COMMANDS } from '../features/webhooks/commands.js';
 import type { Command } from './command.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
-import { RECORD_COMMANDS } from './table/record-commands.js';
 import { SERVICE_COMMANDS } from './table/service-commands.js';
-import { WEBHOOK_COMMANDS } from './table/webhook-commands.js';
 
 const { serve, migrate, collections, backup, restore, openapi, doctor, completion } = SERVICE_COMMANDS;
 

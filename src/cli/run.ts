@@ -14,25 +14,33 @@ type Run = (args: string[], io: Io) => Promise<ExitCode | void>;
 /** Each loads only the code that it needs. */
 const RUNS: Readonly<Record<CommandName, Run>> = {
   serve: async (args, io) => (await import('../serve.js')).serve(args, io),
-  import: async (args, io) => (await import('./import.js')).importCommand(args, io),
-  export: async (args, io) => (await import('./export.js')).exportCommand(args, io),
-  backup: async (args, io) => (await import('./backup.js')).backupCommand(args, io),
-  restore: async (args, io) => (await import('./backup.js')).restoreCommand(args, io),
+  import: async (args, io) =>
+    (await import('../features/transfer/import-command.js')).importCommand(args, io),
+  export: async (args, io) =>
+    (await import('../features/transfer/export-command.js')).exportCommand(args, io),
+  backup: async (args, io) =>
+    (await import('../features/embedded/backup-commands.js')).backupCommand(args, io),
+  restore: async (args, io) =>
+    (await import('../features/embedded/backup-commands.js')).restoreCommand(args, io),
   collections: async (args, io) => (await import('./collections.js')).collectionsCommand(args, io),
   migrate: async (args, io) => (await import('./migrate.js')).migrateCommand(args, io),
   keys: async (args, io) => (await import('./keys.js')).keysCommand(args, io),
   users: async (args, io) => (await import('./users.js')).usersCommand(args, io),
-  clients: async (args, io) => (await import('./clients.js')).clientsCommand(args, io),
-  issuer: async (args, io) => (await import('./issuer.js')).issuerCommand(args, io),
-  login: async (args, io) => (await import('./login.js')).loginCommand(args, io),
-  token: async (args, io) => (await import('./login.js')).tokenCommand(args, io, clientSecret(io.env)),
+  clients: async (args, io) =>
+    (await import('../features/issuer/client-commands.js')).clientsCommand(args, io),
+  issuer: async (args, io) => (await import('../features/issuer/rotate-keys.js')).issuerCommand(args, io),
+  login: async (args, io) => (await import('../features/issuer/login.js')).loginCommand(args, io),
+  token: async (args, io) =>
+    (await import('../features/issuer/login.js')).tokenCommand(args, io, clientSecret(io.env)),
   webhooks: async (args, io) =>
-    (await import('./webhooks.js')).webhooksCommand(args, io, webhookSecret(io.env)),
+    (await import('../features/webhooks/listen-command.js')).webhooksCommand(args, io, webhookSecret(io.env)),
   'verify-webhook': async (args, io) =>
-    (await import('./verify-webhook.js')).verifyCommand(args, io, webhookSecret(io.env)),
-  openapi: async (args, io) => (await import('./openapi.js')).openApiCommand(args, io),
-  doctor: async (args, io) => (await import('./doctor.js')).doctorCommand(args, io),
-  completion: async (args, io) => (await import('./completion.js')).completionCommand(args, io),
+    (await import('../features/webhooks/verify-command.js')).verifyCommand(args, io, webhookSecret(io.env)),
+  openapi: async (args, io) =>
+    (await import('../features/api-docs/openapi-command.js')).openApiCommand(args, io),
+  doctor: async (args, io) => (await import('../features/doctor/doctor.js')).doctorCommand(args, io),
+  completion: async (args, io) =>
+    (await import('../features/completion/completion.js')).completionCommand(args, io),
 };
 
 /**

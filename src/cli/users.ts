@@ -8,7 +8,7 @@ import type { Database } from '../db/open.js';
 import { readStatements } from '../db/statements.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
-import { setUserScopes } from '../issuer/accounts.js';
+import { setUserScopes } from '../features/issuer/accounts.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
 import { storedResources } from '../schema/stored-resources.js';
 import { parse, subcommandOf } from './arguments.js';
@@ -20,7 +20,7 @@ import { logOf, withDatabase } from './with-database.js';
 
 const FIND = readStatements('auth.sql').get('user_of_email')!;
 
-const PASSKEYS = readStatements('issuer.sql');
+const PASSKEYS = readStatements('features/issuer/issuer.sql');
 
 /** Creates users, sets their passwords and scopes, and removes their passkeys. Throws UsageError and ExitError. */
 export async function usersCommand(args: string[], io: Io): Promise<void> {

@@ -43,10 +43,10 @@ export function startMaintenance(
 
 const IDEMPOTENCY = readStatements('idempotency.sql');
 const AUTH = readStatements('auth.sql');
-const CALLS = readStatements('version-calls.sql');
+const CALLS = readStatements('features/version-calls/version-calls.sql');
 const EVENTS = readStatements('events.sql');
-const ISSUER = readStatements('issuer.sql');
-const WEBHOOKS = readStatements('webhooks.sql');
+const ISSUER = readStatements('features/issuer/issuer.sql');
+const WEBHOOKS = readStatements('features/webhooks/webhooks.sql');
 
 /** Compacts what has changed, and continues what the last run left unfinished. */
 function compaction(db: Db, schema: string): () => Promise<void> {

@@ -1,9 +1,9 @@
 import type { Config } from '../config/config.js';
+import { joinEmbedded, startEmbedded } from '../features/embedded/embedded.js';
 import type { Log } from '../telemetry/log.js';
 import type { DbMetrics } from '../telemetry/metrics.js';
 import { collectionsSchema } from './collections-schema.js';
 import { connect, type Db } from './db.js';
-import { joinEmbedded, startEmbedded } from './embedded/embedded.js';
 import { isMigrated, migrate } from './migrate.js';
 import { requireSession } from './pooler.js';
 

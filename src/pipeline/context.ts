@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticate } from '../auth/authenticate.js';
-import type { FindSession } from '../auth/browser-session.js';
 import type { Presented } from '../auth/scheme.js';
-import type { ErrorPage } from '../browser/error-page.js';
-import type { Visit } from '../browser/layout.js';
 import type { Problem } from '../errors/problem.js';
+import type { FindSession } from '../features/issuer/browser-session.js';
+import type { ErrorPage } from '../features/pages/error-page.js';
+import type { Visit } from '../features/pages/layout.js';
 import type { RequireAllowedHost } from '../http/allowed-hosts.js';
 import type { CommonFields } from '../http/common-headers.js';
 import type { Cors } from '../http/cors.js';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../src/json.js';
-import { connect } from '../mcp/session.js';
+import { connect } from '../features/mcp/session.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { headersOf, requestFields } from '../../src/openapi/headers.js';
+import { headersOf, requestFields } from '../../src/features/api-docs/headers.js';
 import { VERSIONS } from '../../src/versions/supported.js';
 import { type ServiceResponse, testService } from '../support/service.js';
 import t from '../support/test.js';

@@ -1,6 +1,6 @@
 import Papa from 'papaparse';
 import type { JsonObject } from '../../src/json.js';
-import { connect } from '../mcp/session.js';
+import { connect } from '../features/mcp/session.js';
 import { declare } from '../support/collections.js';
 import { type ServiceResponse, type TestService, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';

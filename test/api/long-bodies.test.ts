@@ -1,4 +1,4 @@
-import { PageVisitor } from '../browser/visitor.js';
+import { PageVisitor } from '../features/pages/visitor.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { prune } from '../../src/db/maintenance.js';
+import { VersionCalls } from '../../src/features/version-calls/version-calls.js';
 import { createLog } from '../../src/telemetry/log.js';
-import { VersionCalls } from '../../src/usage/version-calls.js';
 import { makeKey } from '../support/credentials.js';
 import { startProcess } from '../support/process.js';
 import { freshService, RETENTION, send, testDatabase } from '../support/service.js';

@@ -8,8 +8,8 @@ import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 /*
- * The functions of sql/citus in one PostgreSQL, where what Citus does is left out: distributed tables are local ones. It shows
- * that the functions find their tables; test/citus shows the rest on a cluster.
+ * The functions of sql/features/citus in one PostgreSQL, where what Citus does is left out: distributed tables are local ones. It shows
+ * that the functions find their tables; test/features/citus shows the rest on a cluster.
  */
 const STUBS = `
   create function create_distributed_table(name regclass, by text, colocate_with text default null) returns void language sql as '';

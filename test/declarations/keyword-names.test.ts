@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Json, JsonObject } from '../../src/json.js';
-import { connect } from '../mcp/session.js';
+import { connect } from '../features/mcp/session.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';

@@ -1,8 +1,8 @@
 import { prune } from '../../src/db/maintenance.js';
+import { deliveriesOf, LOOPBACK, makeWebhook, testTarget } from '../features/webhooks/target.js';
 import { freshService, RETENTION } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
-import { deliveriesOf, LOOPBACK, makeWebhook, testTarget } from '../webhooks/target.js';
 
 const MB = 1_000_000;
 

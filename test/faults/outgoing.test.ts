@@ -1,8 +1,8 @@
+import { LOOPBACK, makeWebhook, testTarget } from '../features/webhooks/target.js';
 import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../support/issuer.js';
 import { freshService, type TestService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
-import { LOOPBACK, makeWebhook, testTarget } from '../webhooks/target.js';
 
 t.jobs = 1;
 

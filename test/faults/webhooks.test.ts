@@ -1,11 +1,11 @@
 import { type ConfirmedWrite, ROLLED_BACK, write } from '../events/write.js';
+import { LOOPBACK, makeWebhook, type Target, testTarget } from '../features/webhooks/target.js';
 import { claimPort } from '../support/claimed-port.js';
 import { pause } from '../support/pause.js';
 import { startProcess } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
-import { LOOPBACK, makeWebhook, type Target, testTarget } from '../webhooks/target.js';
 import { TRANSPORTS, testPostgres } from './postgres.js';
 
 t.jobs = 4;

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { testTarget } from '../features/webhooks/target.js';
 import { documentOf } from '../support/command.js';
 import { doctor, faultsOf } from '../support/doctor.js';
 import { type ServiceProcess, startProcess } from '../support/process.js';
@@ -7,7 +8,6 @@ import { send } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
-import { testTarget } from '../webhooks/target.js';
 import { type DebianCluster, debianCluster } from './debian.js';
 import { missingPrograms } from './programs.js';
 import { CLIENTS, eventsAfter, type FeedEvent, rowsOf, startWriters } from './records.js';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { lastWordsOf, pickUser, spawnAs } from '../../src/db/embedded/cluster.js';
+import { lastWordsOf, pickUser, spawnAs } from '../../src/features/embedded/cluster.js';
 import { claimPort } from '../support/claimed-port.js';
 import { dataFolder } from '../support/process.js';
 import { openSql } from '../support/sql.js';

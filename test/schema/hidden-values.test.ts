@@ -1,11 +1,11 @@
-import { connect } from '../mcp/session.js';
+import { connect } from '../features/mcp/session.js';
+import { LOOPBACK, testTarget } from '../features/webhooks/target.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { type SendOptions, testService, undeclaredDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
-import { LOOPBACK, testTarget } from '../webhooks/target.js';
 
 const SECRET = 'hunter2';
 

@@ -5,12 +5,12 @@ import { checkDeclarations, isNameAvailable } from '../../src/declarations/check
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { OWN_PATHS } from '../../src/http/own-paths.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
+import { LOOPBACK, makeWebhook, testTarget } from '../features/webhooks/target.js';
 import { declare } from '../support/collections.js';
 import { freshService, type TestService, undeclaredDatabase } from '../support/service.js';
 import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
-import { LOOPBACK, makeWebhook, testTarget } from '../webhooks/target.js';
 
 const text = { type: 'string' };
 const RECORD = {

@@ -1,4 +1,4 @@
-import type { Check } from '../../src/cli/doctor/check.js';
+import type { Check } from '../../src/features/doctor/check.js';
 import { plinth } from './command.js';
 import type { Test } from './test.js';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Resource } from '../../src/collection/resource.js';
+import { type ImportOptions, importSources, type Load } from '../../src/features/transfer/import-sources.js';
+import { sourcesOf } from '../../src/features/transfer/sources.js';
 import type { Json } from '../../src/json.js';
-import { type ImportOptions, importSources, type Load } from '../../src/transfer/import-sources.js';
-import { sourcesOf } from '../../src/transfer/sources.js';
 import { CITUS_URL } from './citus.js';
 
 export interface Outcome extends Load {

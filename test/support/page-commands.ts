@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../../src/config/config.js';
-import { Visitor } from '../issuer/visitor.js';
+import { Visitor } from '../features/issuer/visitor.js';
 import { claimPort } from './claimed-port.js';
 import { BUNDLED, dataFolder, startProgram } from './process.js';
 import type { Test } from './test.js';
@@ -39,7 +39,7 @@ const ELSEWHERE: readonly RegExp[] = [
   // test/postgres-clusters/backup.test.ts.
   /^pg_dump /m,
   /^pgbackrest /m,
-  // test/issuer/application.test.ts.
+  // test/features/issuer/application.test.ts.
   /http\.server/m,
   // Benchmarks take minutes.
   /^npm run bench/m,

@@ -20,7 +20,7 @@ const NAMES: readonly (readonly [string, string])[] = [
   ['item', 'ware'],
 ];
 
-/** Files of test/api, test/events and test/webhooks that run once, and what they are about instead of collections. */
+/** Files of test/api, test/events and test/features/webhooks that run once, and what they are about instead of collections. */
 export const RUN_ONCE: Readonly<Record<string, string>> = {
   'api/allowed-hosts': 'the field Host',
   'api/compressed-bodies': 'codings of bodies',
@@ -39,7 +39,6 @@ export const RUN_ONCE: Readonly<Record<string, string>> = {
   'api/memory': 'declares collections of its own',
   'api/memory-queries': 'declares collections of its own',
   'api/one-record': 'declares collections of its own',
-  'api/openapi': 'declares collections of its own',
   'api/overload': 'limits of requests and connections',
   'api/overload-connections': 'limits of requests and connections',
   'api/overload-database': 'limits of requests and connections',
@@ -57,12 +56,12 @@ export const RUN_ONCE: Readonly<Record<string, string>> = {
   'events/crash': 'processes that are killed',
   'events/sse': 'the protocol of event streams',
   'events/tickets': 'credentials, also of users who sign in',
-  'webhooks/dispatcher': 'deliveries, whatever the event',
-  'webhooks/receiver': 'a package for receivers',
-  'webhooks/retry-policy': 'the times of attempts',
-  'webhooks/ssrf-guard': 'addresses of targets',
-  'webhooks/tls': 'certificates of targets',
-  'webhooks/verify': 'signatures',
+  'features/webhooks/dispatcher': 'deliveries, whatever the event',
+  'features/webhooks/receiver': 'a package for receivers',
+  'features/webhooks/retry-policy': 'the times of attempts',
+  'features/webhooks/ssrf-guard': 'addresses of targets',
+  'features/webhooks/tls': 'certificates of targets',
+  'features/webhooks/verify': 'signatures',
 };
 
 const DIST = fileURLToPath(new URL('../../', import.meta.url));
@@ -83,9 +82,9 @@ const filesOf = (folder: string): string[] =>
 
 /** The files that run with either names: their names, as `api/batch`. */
 export const RUN_TWICE: readonly string[] = [
-  ...['api', 'events', 'webhooks'].flatMap(filesOf),
+  ...['api', 'events', 'features/webhooks'].flatMap(filesOf),
   'auth/permissions',
-  'cli/importer',
+  'features/transfer/importer',
   'formats/csv',
   'telemetry/metrics',
 ];

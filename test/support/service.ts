@@ -18,7 +18,7 @@ export * from './send.js';
 
 /** Whether each response must be one that the OpenAPI document has: in the tests of the API. */
 const isChecked = () =>
-  /[\\/]test(-renamed)?[\\/](api|auth|collection|events|issuer|json-server|webhooks)[\\/]/.test(
+  /[\\/]test(-renamed)?[\\/](api|auth|collection|events|features[\\/](api-docs|issuer|json-server|webhooks))[\\/]/.test(
     currentFile(),
   );
 
@@ -30,7 +30,7 @@ async function requireContract(
 ): Promise<void> {
   const fault = (await Contract.of(service, received)).violation(method, path, received);
   if (fault !== undefined)
-    throw new Error(`the response contradicts the OpenAPI document of src/openapi/: ${fault}`);
+    throw new Error(`the response contradicts the OpenAPI document of src/features/api-docs/: ${fault}`);
 }
 
 /** The PostgreSQL of this worker: a superuser's URL. */

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import bcrypt from 'bcrypt';
-import { connect } from '../mcp/session.js';
+import { connect } from '../features/mcp/session.js';
 import { authority, withoutOpenssl } from '../support/certificates.js';
 import { claimPort } from '../support/claimed-port.js';
 import { startNode } from '../support/process.js';

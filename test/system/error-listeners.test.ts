@@ -12,7 +12,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'cli/users.ts: createInterface': 'cli/next-line.ts',
   'pipeline/run-handler.ts: Readable': 'a body in memory, which nothing ends by an error',
   'pipeline/server.ts: createServer': 'process/listen.ts',
-  'transfer/input.ts: createReadStream':
+  'features/transfer/input.ts: createReadStream':
     '`for await` and `pipeline` listen from the moment on in which the stream is created',
   'transport/codecs.ts: createBrotliCompress': 'transport/streamed-body.ts',
   'transport/codecs.ts: createGzip': 'transport/streamed-body.ts',
@@ -84,7 +84,7 @@ t.test('the pipes of a child have listeners as well', async (t) => {
   const piping = sources.filter(([, text]) => /stdio: [^\n]*'pipe'/.test(text));
   t.same(
     piping.map(([name]) => name),
-    ['db/embedded/cluster.ts'],
+    ['features/embedded/cluster.ts'],
   );
   for (const [name, text] of piping) {
     const pipes = /stdio: \[(.*?)\]/.exec(text)![1]!.split(', ');

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { FEATURES } from '../../src/features.js';
 import t from '../support/test.js';
 
 const SRC = fileURLToPath(new URL('../../../src/', import.meta.url));
@@ -25,26 +26,96 @@ function sourcesIn(folder: string): ReadonlyMap<string, string> {
   );
 }
 
+/** Files of the core that import a feature, and why. The list only becomes shorter. */
+const KNOWN_FEATURES: Readonly<Record<string, string>> = {
+  'admin-routes.ts -> version-calls': 'the routes of the feature are in the table of all routes',
+  'admin-routes.ts -> webhooks': 'the routes of the feature are in the table of all routes',
+  'app-parts.ts -> issuer': 'opens the feature',
+  'app-parts.ts -> mcp': 'opens the feature',
+  'app-parts.ts -> replicas': 'opens the feature',
+  'app-parts.ts -> version-calls': 'opens the feature',
+  'app-parts.ts -> webhooks': 'opens the feature',
+  'app.ts -> api-docs': 'tests read the documents of a service',
+  'app.ts -> pages': 'errors are pages for browsers',
+  'auth/open.ts -> issuer': 'opens the tokens and sessions of the feature',
+  'auth/schemes/bearer.ts -> issuer': 'accepts the tokens of the feature',
+  'cli/commands.ts -> transfer': 'the commands of the feature are in the table of all commands',
+  'cli/commands.ts -> webhooks': 'the commands of the feature are in the table of all commands',
+  'cli/users.ts -> issuer': 'sets the scopes of a user who signs in',
+  'collection-routes.ts -> api-docs': 'hands on the settings of the documents',
+  'collection-routes.ts -> json-server': 'wraps the actions of collections',
+  'collection-routes.ts -> replicas': 'wraps the actions of collections',
+  'db/open.ts -> embedded': 'starts the server of the feature',
+  'pipeline/context.ts -> issuer': 'a session is a credential',
+  'pipeline/context.ts -> pages': 'errors are pages for browsers',
+  'routes.ts -> api-docs': 'the routes of the feature are in the table of all routes',
+  'routes.ts -> mcp': 'the routes of the feature are in the table of all routes',
+  'routes.ts -> pages': 'the routes of the feature are in the table of all routes',
+  'service-routes.ts -> webhooks': 'the routes of the feature are in the table of all routes',
+};
+
 const source = sourcesIn(SRC);
 const files = [...source.keys()];
 
-const layerOf = (file: string) =>
-  LAYERS.findIndex((layer) =>
-    layer.some((name) => (name.endsWith('/') ? file.startsWith(name) : file === name)),
-  );
+/** A file has the row that names it, or else that of its folder. */
+function layerOf(file: string): number {
+  const own = LAYERS.findIndex((layer) => layer.includes(file));
+  if (own >= 0) return own;
+  return LAYERS.findIndex((layer) => layer.some((name) => name.endsWith('/') && file.startsWith(name)));
+}
 
-/** The files of the folder that a file imports. */
+/** The files of the folder that a file imports, also for their types, and when it runs. */
 function importsOf(sources: ReadonlyMap<string, string>, file: string): string[] {
-  return [...(sources.get(file) ?? '').matchAll(/from '(\.[^']+)\.js'/g)]
+  return [...(sources.get(file) ?? '').matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)\.js'/g)]
     .map(([, path]) => `${normalize(join(dirname(file), path!))}.ts`)
     .filter((path) => !path.startsWith('..'));
 }
 
+const featureOf = (file: string): string | undefined => /^features\/([^/]+)\//.exec(file)?.[1];
+
+/** The files that may name features: the list, and what a process runs. */
+const NAME_FEATURES: readonly string[] = LAYERS.slice(
+  0,
+  LAYERS.findIndex((row) => row[0] === 'features/'),
+).flat();
+
 t.test('every file has a layer and imports none above its own', async (t) => {
+  t.ok(LAYERS.length > 10 && LAYERS.length <= 25, `the code map has ${LAYERS.length} rows`);
   for (const file of files) {
     t.ok(layerOf(file) >= 0, `${file} has a layer`);
     for (const imported of importsOf(source, file))
-      t.ok(layerOf(imported) >= layerOf(file), `${file} may import ${imported}`);
+      if (featureOf(imported) === undefined)
+        t.ok(layerOf(imported) >= layerOf(file), `${file} may import ${imported}`);
+  }
+  for (const name of LAYERS.flat())
+    t.ok(
+      files.some((file) => file === name || (name.endsWith('/') && file.startsWith(name))),
+      `${name} exists`,
+    );
+});
+
+t.test('the core imports no feature', async (t) => {
+  const found = files
+    .filter((file) => featureOf(file) === undefined && !NAME_FEATURES.includes(file))
+    .flatMap((file) =>
+      importsOf(source, file).flatMap((imported) => {
+        const feature = featureOf(imported);
+        return feature === undefined ? [] : [`${file} -> ${feature}`];
+      }),
+    );
+  t.same([...new Set(found)].sort(), Object.keys(KNOWN_FEATURES).sort());
+});
+
+t.test('a feature imports another only if the list of features says so', async (t) => {
+  const names = [...new Set(files.map(featureOf).filter((name) => name !== undefined))];
+  t.same(names.sort(), Object.keys(FEATURES).sort(), 'the list has each');
+  for (const name of names) {
+    const imported = files
+      .filter((file) => featureOf(file) === name)
+      .flatMap((file) => importsOf(source, file).map(featureOf))
+      .filter((other) => other !== undefined && other !== name);
+    const { uses = [] }: { readonly uses?: readonly string[] } = FEATURES[name as keyof typeof FEATURES];
+    t.same([...new Set(imported)].sort(), [...uses].sort(), name);
   }
 });
 
@@ -53,7 +124,7 @@ t.test('no imports form a cycle', async (t) => {
     const sources = sourcesIn(folder);
     const done = new Set<string>();
     const walk = (file: string, path: readonly string[]): void => {
-      if (path.includes(file)) t.fail(`cycle: ${[...path, file].join(' -> ')}`);
+      if (path.includes(file)) t.fail(`cycle: ${[...path.slice(path.indexOf(file)), file].join(' -> ')}`);
       else if (!done.has(file))
         for (const imported of importsOf(sources, file)) walk(imported, [...path, file]);
       done.add(file);
@@ -79,7 +150,7 @@ t.test('what only one place does is done in that place', async (t) => {
     'cli/healthcheck.ts',
     'cli/plinth.ts',
     'cli/process-io.ts',
-    'cluster/worker.ts',
+    'features/workers/worker.ts',
     'main.ts',
     'process/signals.ts',
     'telemetry/log-output.ts',
@@ -106,8 +177,8 @@ t.test('what only one place does is done in that place', async (t) => {
     'errors/query-errors.ts',
   ]);
   only(/\.writeHead\(/, [
-    'cli/sign-in-flows.ts',
-    'cli/webhooks.ts',
+    'features/issuer/sign-in-flows.ts',
+    'features/webhooks/listen-command.ts',
     'transport/response-writer.ts',
     'transport/streamed-body.ts',
   ]);

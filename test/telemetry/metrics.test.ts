@@ -2,10 +2,10 @@ import net from 'node:net';
 import { hashOf, newKey } from '../../src/auth/credentials/api-key-format.js';
 import type { Config } from '../../src/config/config.js';
 import { follow } from '../events/follow.js';
+import { LOOPBACK, makeWebhook, testTarget } from '../features/webhooks/target.js';
 import { freshService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
-import { LOOPBACK, makeWebhook, testTarget } from '../webhooks/target.js';
 import { scrape } from './scraped.js';
 
 const COUNT = 'http_server_request_duration_seconds_count';

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.js';
+import type { OwnTokens } from '../../features/issuer/own-tokens.js';
 import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { API_KEY_PREFIX } from '../credentials/api-key-format.js';
@@ -7,7 +8,6 @@ import { credentialsOf, type Presented, quote, type Refusal, type Scheme } from 
 import { refusal, requireHolder, type Token } from '../tokens/access-token.js';
 import { Introspection } from '../tokens/introspection.js';
 import { JwtSource } from '../tokens/jwt.js';
-import type { OwnTokens } from '../tokens/own-tokens.js';
 import { PROOF_ALGORITHMS, requireProof } from '../tokens/proof.js';
 
 /** For a response of the authorization server. */

@@ -33,22 +33,22 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
     'api/linearizability',
     'api/memory',
     'api/memory-queries',
-    'cluster/primary',
+    'features/workers/primary',
     'db/tls',
     'db/wait-for-database',
     'events/crash',
-    'issuer/crash',
+    'features/issuer/crash',
     'schema/beside-services',
     'transport/open-files',
   ],
   'postgres-clusters': ['postgres-clusters'],
-  citus: ['citus'],
+  citus: ['features/citus'],
   release: [
     'cli/first-start',
     'db/embedded',
     'docs-page',
-    'issuer/application',
-    'json-server/providers',
+    'features/issuer/application',
+    'features/json-server/providers',
     'system/bench',
     'system/bundle',
     'system/docs',
@@ -62,7 +62,7 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The files that run on a Citus cluster, besides those of test/citus. */
+/** The files that run on a Citus cluster, besides those of test/features/citus. */
 const ON_CITUS = ['api', 'events'];
 
 /** The files that run with the names which the default set has not drawn for them. */
@@ -70,14 +70,14 @@ const OTHER_NAMES = 'names';
 
 /** The files that look for rare orders of events, each time others. */
 const SOAK = 'soak';
-const REPEATING = ['api/linearizability', 'events/crash', 'issuer/crash'];
+const REPEATING = ['api/linearizability', 'events/crash', 'features/issuer/crash'];
 const SOAKED = ['api/concurrent-creates', ...REPEATING];
 /** The files that repeat more, or with more records, in thorough tests (thorough.ts). */
 const THOROUGH = 'thorough';
 const THOROUGH_FILES = [
   ...REPEATING,
   'api/memory-queries',
-  'api/openapi',
+  'features/api-docs/openapi',
   'collection/query-plans',
   'declarations/generated',
   'schema/plan-property',
@@ -99,7 +99,7 @@ export const isSet = (word: string): boolean =>
 
 /** Files that change their process as a whole, and how, or that load much. */
 const OWN_PROCESS: Readonly<Record<string, string>> = {
-  'db/embedded/embedded': 'changes the locale of the process',
+  'features/embedded/embedded': 'changes the locale of the process',
   ...Object.fromEntries(
     [
       'auth/schemes/api-key',
@@ -108,11 +108,11 @@ const OWN_PROCESS: Readonly<Record<string, string>> = {
       'auth/tokens/introspection',
       'auth/tokens/oidc',
       'events/revoked',
-      'issuer/clocks',
+      'features/issuer/clocks',
       'uuid',
     ].map((name) => [name, 'moves the clock, and ids of a process never go back']),
   ),
-  'api/openapi': 'loads a compiler and a linter, whose 200 MB a worker would have from then on',
+  'features/api-docs/openapi': 'loads a compiler and a linter, whose 200 MB a worker would have from then on',
   'telemetry/tracing': 'installs an OpenTelemetry SDK',
   'transport/node-internals': 'replaces parts of Node',
 };
@@ -124,13 +124,13 @@ const TIMEOUT_MS = 1_200_000;
 const LONG = [
   'faults',
   'postgres-clusters',
-  'citus',
+  'features/citus',
   'api/memory-queries',
-  'api/openapi',
+  'features/api-docs/openapi',
   'collection/query-plans',
-  'db/embedded/backup',
+  'features/embedded/backup',
   'declarations/generated',
-  'docs-page/docs-page',
+  'features/api-docs/docs-page',
   'system/docs',
   'system/readme',
   'system/typed-clients',
@@ -173,12 +173,11 @@ export function namedFile(path: string, renamed: boolean): TestFile {
 }
 
 function testFile(name: string, isRenamed: boolean): TestFile {
-  const [folder] = name.split('/');
   return {
     name: `test/${name}.test.ts${isRenamed ? ' (renamed)' : ''}`,
     path: join(isRenamed ? COPY : TESTS, `${name}.test.js`),
     turn: 0,
-    needs: folder === 'postgres-clusters' || folder === 'citus' ? 'clusters' : undefined,
+    needs: ['postgres-clusters', 'features/citus'].some(isBelow(name)) ? 'clusters' : undefined,
     needsProcess: Object.hasOwn(OWN_PROCESS, name),
     isLong: LONG.some(isBelow(name)),
     timeoutMs: TIMEOUT_MS,

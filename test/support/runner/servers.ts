@@ -13,10 +13,10 @@ import {
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { connect } from '../../../src/db/db.js';
-import { type Embedded, startEmbedded } from '../../../src/db/embedded/embedded.js';
 import { migrate } from '../../../src/db/migrate.js';
 import { readDeclarations } from '../../../src/declarations/read-declarations.js';
-import { openKeys } from '../../../src/issuer/keys.js';
+import { type Embedded, startEmbedded } from '../../../src/features/embedded/embedded.js';
+import { openKeys } from '../../../src/features/issuer/keys.js';
 import { migrateCollections } from '../../../src/schema/migrate-collections.js';
 import { CITUS_URL, closeOnNodes, createCluster, databaseAt, dropOnNodes } from '../citus.js';
 import { fastFolder } from '../fast-folder.js';
@@ -90,7 +90,7 @@ const SOURCES = [
   'dist/src/db',
   'dist/src/schema',
   'dist/src/declarations',
-  'dist/src/issuer/keys.js',
+  'dist/src/features/issuer/keys.js',
   'dist/test/support/reset.js',
   'dist/test/support/renamed.js',
   'dist/test/support/runner/servers.js',

@@ -1,0 +1,77 @@
+import type { Resource } from '../../collection/resource.js';
+import type { JsonObject } from '../../json.js';
+import type { Principal } from '../../principal.js';
+import { DEFAULT_VERSION } from '../../versions/supported.js';
+import { COMMON_SCHEMAS } from './common-schemas.js';
+import { mayRead, schemaRef } from './model.js';
+import { definitions, recordSchemas, schemaNames } from './record-schemas.js';
+import { usedComponents } from './references.js';
+import { type DescribedResource, describedResources } from './type-names.js';
+
+/** What the document says of the service. */
+export interface StreamSettings {
+  readonly resources: readonly Resource[];
+  readonly publicUrl: string | undefined;
+  readonly publicPrefix: string;
+}
+
+const VERBS = ['created', 'updated', 'deleted'] as const;
+
+/** The AsyncAPI 3.0 document of the event stream, with a message for each type of event. */
+export function asyncApi(settings: StreamSettings, caller: Principal): JsonObject {
+  const { publicUrl = 'http://localhost:3000', publicPrefix } = settings;
+  const described = describedResources(settings.resources, Object.keys(COMMON_SCHEMAS));
+  const resources = described.filter(({ scopes }) => mayRead(caller, scopes.read));
+  const { host, protocol } = new URL(publicUrl);
+  const messages = Object.fromEntries(
+    resources.flatMap((resource) =>
+      VERBS.map((verb) => [`${resource.name}.${verb}`, messageOf(resource, verb)] as const),
+    ),
+  );
+  const names = Object.keys(messages);
+  const channel = { $ref: '#/channels/events' };
+  const document = {
+    asyncapi: '3.0.0',
+    info: {
+      title: 'Plinth events',
+      version: '1.0.0',
+      description:
+        'Changes of records as Server-Sent Events (HTML, section 9.2). The id of a message is the cursor.',
+    },
+    servers: { service: { host, protocol: protocol.slice(0, -1), pathname: publicPrefix || '/' } },
+    channels: {
+      events: {
+        address: '/events',
+        description: '`Accept: text/event-stream`, with `?after=<cursor>` and `?types=<types>`.',
+        messages: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/messages/${name}` }])),
+      },
+    },
+    operations: {
+      receiveEvents: {
+        action: 'send',
+        channel,
+        summary: 'The service sends every change, in order.',
+        messages: names.map((name) => ({ $ref: `#/channels/events/messages/${name}` })),
+      },
+    },
+    components: {
+      schemas: Object.assign(
+        {},
+        COMMON_SCHEMAS,
+        ...described.flatMap((resource) => [recordSchemas(resource, DEFAULT_VERSION), definitions(resource)]),
+      ) as JsonObject,
+      messages,
+    },
+  };
+  return usedComponents(document as unknown as JsonObject);
+}
+
+function messageOf(resource: DescribedResource, verb: string): JsonObject {
+  const type = { const: `${resource.name}.${verb}` };
+  const data = verb === 'deleted' ? {} : { data: schemaRef(schemaNames(resource).record) };
+  return {
+    name: `${resource.name}.${verb}`,
+    contentType: 'application/cloudevents+json',
+    payload: { allOf: [schemaRef('Event'), { type: 'object', properties: { type, ...data } }] },
+  };
+}

@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { HTML_TYPE, hashedText } from '../../collection/representation.js';
+import { noDocsPage, noSuchPath } from '../../errors/errors.js';
+import { html } from '../../formats/html.js';
+import { readConditions } from '../../http/preconditions.js';
+import { type Action, type Route, requiring } from '../../http/router.js';
+import { APP_SCRIPT } from './docs-page-script.js';
+import { STYLE } from './docs-page-style.js';
+
+const PACKAGE = 'swagger-ui-dist';
+
+/** What the page loads from the package, with media types. */
+const ASSETS: Readonly<Record<string, string>> = {
+  'swagger-ui-bundle.js': 'text/javascript',
+  'swagger-ui.css': 'text/css',
+  'oauth2-redirect.html': HTML_TYPE,
+  'oauth2-redirect.js': 'text/javascript',
+};
+
+/** What the page loads that is ours. */
+const OWN: Readonly<Record<string, readonly [type: string, text: string]>> = {
+  'app.js': ['text/javascript', APP_SCRIPT],
+  'style.css': ['text/css', STYLE],
+};
+
+const PAGE = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>API documentation · Plinth</title>
+<link rel="stylesheet" href="docs/swagger-ui.css">
+<link rel="stylesheet" href="docs/style.css">
+</head>
+<body>
+<div id="docs"><p>This page needs JavaScript. The document itself is <a href="openapi.json">openapi.json</a>.</p></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script type="module" src="docs/app.js"></script>
+</body>
+</html>
+`.text;
+
+/**
+ * Only scripts of this origin. Swagger UI sets attributes `style`, and its images are data. `connect`: the authorization
+ * server, if it has another origin.
+ */
+const policyOf = (connect: string | undefined): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    `connect-src 'self'${connect === undefined ? '' : ` ${connect}`}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+
+/** The documentation page and what it loads: Swagger UI from our own origin. `issuer`: the authorization server. */
+export function docsRoutes(issuer: string | undefined): Route[] {
+  const connect = issuer !== undefined && URL.canParse(issuer) ? new URL(issuer).origin : undefined;
+  const policy = ['Content-Security-Policy', policyOf(connect), 'Referrer-Policy', 'same-origin'];
+  const page: Action = {
+    offers: [HTML_TYPE],
+    run: async ({ headers }) => {
+      await textOf('package.json');
+      return hashedText([...fieldsOf(HTML_TYPE), ...policy], PAGE, readConditions(headers));
+    },
+  };
+  const asset: Action = {
+    run: async ({ params, headers }) => {
+      const name = params.asset ?? '';
+      const own = Object.hasOwn(OWN, name) ? OWN[name] : undefined;
+      if (!own && !Object.hasOwn(ASSETS, name)) throw noSuchPath();
+      const [type, text] = own ?? [ASSETS[name]!, await textOf(name)];
+      const fields = [...fieldsOf(type), ...(type === HTML_TYPE ? policy : [])];
+      return hashedText(fields, text, readConditions(headers));
+    },
+  };
+  return [
+    { path: '/docs', actions: { GET: requiring('nothing', page) } },
+    { path: '/docs/:asset', actions: { GET: requiring('nothing', asset) } },
+  ];
+}
+
+const fieldsOf = (type: string) => ['Content-Type', `${type}; charset=utf-8`];
+
+/** The text of a file of the package, which is optional. Throws 404 without it. */
+async function textOf(name: string): Promise<string> {
+  try {
+    return await readFile(createRequire(import.meta.url).resolve(`${PACKAGE}/${name}`), 'utf8');
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code === 'MODULE_NOT_FOUND' || code === 'ENOENT') throw noDocsPage(PACKAGE);
+    throw error;
+  }
+}

@@ -1,0 +1,167 @@
+import type { Column } from '../../collection/column.js';
+import { relationsOf } from '../../collection/extended-query.js';
+import { MAX_VALUES, type Operator, operatorsOf } from '../../collection/filter.js';
+import { MAX_LIMIT, MAX_SEARCH } from '../../collection/list-query.js';
+import { conditionName, escapeName } from '../../collection/query-names.js';
+import type { Resource } from '../../collection/resource.js';
+import type { JsonObject } from '../../json.js';
+import type { Version } from '../../versions/version.js';
+import { requestFields } from './headers.js';
+import { type OperationDescription, ref, type Schema, typeName } from './model.js';
+import type { DescribedResource } from './type-names.js';
+
+const PATH_PARAMETERS: Readonly<Record<string, Schema>> = {
+  id: { type: 'string', maxLength: 255 },
+  code: { type: 'string', pattern: '^[A-Z_]+$' },
+  delivery: { type: 'string', pattern: '^[0-9]+$' },
+};
+
+/** The parameters of an operation: of its path, of its query, and its header fields. */
+export function parametersOf(
+  path: string,
+  names: readonly string[],
+  { query = {}, fields = [] }: OperationDescription,
+  resource: DescribedResource | undefined,
+  version: Version,
+): JsonObject[] {
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name: name!,
+    in: 'path',
+    required: true,
+    schema: PATH_PARAMETERS[name!] ?? { type: 'string' },
+  }));
+  const known = resource ? listParameters(resource, version) : {};
+  const inQuery = names.flatMap((name): JsonObject[] => {
+    if (resource && name === 'filter') return filterReferences(resource);
+    const schema = query[name];
+    return known[name] ? [known[name]] : schema ? [{ name, in: 'query', schema }] : [];
+  });
+  const supported = requestFields(version);
+  const headers = ['API-Version', ...fields].map((name) => supported[name]!);
+  return [...inPath, ...inQuery, ...headers];
+}
+
+const listOf = (description: string, name: string, values: readonly string[]): JsonObject => ({
+  name,
+  in: 'query',
+  description,
+  style: 'form',
+  explode: false,
+  schema: {
+    type: 'array',
+    items: values.length === 0 ? { type: 'string' } : { type: 'string', enum: [...values] },
+  },
+});
+
+const plain = (name: string, description: string, rules: Schema): JsonObject => ({
+  name,
+  in: 'query',
+  description,
+  schema: rules,
+});
+
+const COUNT = plain('count', 'Whether the page has a total.', {
+  type: 'string',
+  enum: ['exact', 'none'],
+  default: 'exact',
+});
+
+const KEYSET_PARAMETERS: Readonly<Record<string, JsonObject>> = {
+  after: plain('after', 'The cursor after which the page begins, from `links.next`.', { type: 'string' }),
+  before: plain('before', 'The cursor before which the page ends, from `links.prev`.', { type: 'string' }),
+  count: plain('count', '`exact`: the page has a total.', { type: 'string', enum: ['exact'] }),
+};
+
+/** The parameters of a collection's list. */
+function listParameters(resource: Resource, { lists }: Version): Readonly<Record<string, JsonObject>> {
+  const { sortable, schema, writeOnly } = resource;
+  const fields = ['created_at', ...sortable].map(escapeName);
+  const hasOneSort = resource.hasOneSort && lists !== 'keyset';
+  const shown = Object.keys(schema.properties).filter((name) => !writeOnly.includes(name));
+  return {
+    page: plain('page', 'The number of the page.', { type: 'integer', minimum: 1, default: 1 }),
+    limit: plain('limit', 'Records of a page.', {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      default: 20,
+    }),
+    sort: hasOneSort
+      ? plain('sort', 'The field to sort by.', { type: 'string', enum: fields })
+      : listOf(
+          'Fields to sort by; with a minus, falling.',
+          'sort',
+          fields.flatMap((field) => [field, `-${field}`]),
+        ),
+    order: plain('order', 'The direction of a single sort field.', { type: 'string', enum: ['asc', 'desc'] }),
+    search: plain('search', 'Text that a searched field contains.', {
+      type: 'string',
+      maxLength: MAX_SEARCH,
+    }),
+    q: plain('q', 'As `search`, in the words of json-server.', { type: 'string' }),
+    fields: listOf(
+      'The fields to show. Other members are absent, also those that the schema requires.',
+      'fields',
+      shown.map(escapeName),
+    ),
+    include: listOf(
+      'Related records, which are members of `_included`.',
+      'include',
+      relationsOf(resource).map(escapeName),
+    ),
+    ...(lists === 'keyset' ? KEYSET_PARAMETERS : { count: COUNT }),
+  };
+}
+
+/** The parameters that filter a list, each of its own type, since most generated clients cannot send nested objects. */
+export const filterParameters = (resource: Resource): JsonObject[] =>
+  [...operatorsOf(resource)].flatMap(([field, operators]) => {
+    const whole = valueSchema(resource.columns.get(field)!);
+    const schemaOf = (operator: Operator): Schema => {
+      if (operator === 'in') return { type: 'array', items: whole, minItems: 1, maxItems: MAX_VALUES };
+      if (operator === 'null') return { type: 'boolean' };
+      return operator === 'prefix' || operator === 'contains' ? { type: 'string' } : whole;
+    };
+    return operators.map((operator) => ({
+      name: conditionName(field, operator),
+      in: 'query',
+      description: MEANINGS[operator],
+      ...(operator === 'in' ? { style: 'form', explode: true } : {}),
+      schema: schemaOf(operator),
+    }));
+  });
+
+const MEANINGS: Readonly<Record<Operator, string>> = {
+  eq: 'The field has this value.',
+  ne: 'The field has another value.',
+  lt: 'The field is less.',
+  lte: 'The field is less or equal.',
+  gt: 'The field is greater.',
+  gte: 'The field is greater or equal.',
+  in: 'The field has one of these values. A value alone is split at its commas.',
+  has: 'The array contains this value.',
+  prefix: 'The text begins so.',
+  contains: 'The text contains this, in any letter case.',
+  null: '`true`: the field is missing; `false`: it is not.',
+};
+
+function valueSchema({ type, format }: Column): Schema {
+  const plain = type.replace('[]', '');
+  if (plain === 'double precision') return { type: 'number' };
+  if (plain === 'boolean') return { type: 'boolean' };
+  if (plain === 'uuid') return { type: 'string', format: 'uuid' };
+  return format === undefined ? { type: 'string' } : { type: 'string', format };
+}
+
+/** The parameters that filter a list, by the names of their components. */
+export function filterComponents(resource: DescribedResource): Record<string, JsonObject> {
+  const components = filterParameters(resource).map((parameter, index): [string, JsonObject] => [
+    // The number distinguishes fields whose names have the same letters.
+    `${resource.types.one}Filter${index + 1}${typeName(String(parameter.name).slice('filter'.length))}`,
+    parameter,
+  ]);
+  return Object.fromEntries(components);
+}
+
+const filterReferences = (resource: DescribedResource): JsonObject[] =>
+  Object.keys(filterComponents(resource)).map((name) => ref('parameters', name));

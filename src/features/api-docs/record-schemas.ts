@@ -1,0 +1,165 @@
+import { relatedOf } from '../../collection/extended-query.js';
+import { withSubschemas } from '../../declarations/schema-files.js';
+import type { JsonObject } from '../../json.js';
+import type { Version } from '../../versions/version.js';
+import { asInput, hasDefault, withoutDefaults } from './input-schema.js';
+import { arrayOf, objectOf, type Schema, schemaRef } from './model.js';
+import { type DescribedResource, derivedNames, type TypeNames } from './type-names.js';
+
+/** Members of a record that the service sets. */
+const OWN: Readonly<Record<string, Schema>> = {
+  id: { type: 'string', format: 'uuid', readOnly: true },
+  created_at: { type: 'string', format: 'date-time', readOnly: true },
+  updated_at: { type: 'string', format: 'date-time', readOnly: true },
+  _version: { type: 'integer', minimum: 1, readOnly: true },
+};
+
+/** The names of a collection's schemas. */
+export const schemaNames = ({ types }: DescribedResource) => derivedNames(types.one, types.many);
+
+/**
+ * The schemas of a collection: a record, one with the members that `fields` names, what creates one, what changes one,
+ * and a page.
+ */
+export function recordSchemas(resource: DescribedResource, { lists }: Version): Record<string, Schema> {
+  const { record, partial, included, input, patch, page } = schemaNames(resource);
+  const { properties, required, ...rules } = declared(resource);
+  const shown = visible(resource, properties);
+  const related = relatedRecords(resource);
+  const own = {
+    ...OWN,
+    ...shown,
+    ...(related ? { _included: schemaRef(included) } : {}),
+    _links: schemaRef('Links'),
+  };
+  const inputs = settable(resource, properties);
+  const list = resource.schema.description;
+  return {
+    [record]: {
+      ...rules,
+      ...(typeof list === 'string' ? { description: list } : {}),
+      properties: own,
+      required: [...Object.keys(OWN), ...required.filter((name) => Object.hasOwn(shown, name))],
+    },
+    [partial]: {
+      description: 'A record with the members that `fields` names.',
+      type: 'object',
+      properties: withoutDefaults(own),
+      required: ['id'],
+    },
+    [input]: {
+      ...asInput(rules),
+      properties: { ...inputs, _version: { type: 'integer', minimum: 1 } },
+      required: required.filter((name) => Object.hasOwn(inputs, name) && !hasDefault(properties[name])),
+    },
+    [patch]: {
+      description: 'Members to change; null removes one (RFC 7396). `_version` must be the current one.',
+      type: 'object',
+      properties: Object.fromEntries(
+        Object.entries(inputs).map(([name, schema]) => [name, { anyOf: [schema, { type: 'null' }] }]),
+      ),
+    },
+    ...(related ? { [included]: related } : {}),
+    [page]: objectOf({
+      data: listedRecords(resource, lists),
+      meta: schemaRef('PageMeta'),
+      links: schemaRef('PageLinks'),
+    }),
+  };
+}
+
+/** A record, which `fields` may limit to some members. */
+export function shownRecord(resource: DescribedResource): Schema {
+  const { record, partial } = schemaNames(resource);
+  return { anyOf: [schemaRef(record), schemaRef(partial)] };
+}
+
+/** The records of a list, which `fields` may limit to some members. */
+export function listedRecords(resource: DescribedResource, lists: Version['lists']): Schema {
+  const { record, partial } = schemaNames(resource);
+  return arrayOf({ anyOf: [lists === 'keyset' ? linked(record) : schemaRef(record), schemaRef(partial)] });
+}
+
+/** A record with its links. */
+const linked = (record: string): Schema => ({
+  allOf: [schemaRef(record), objectOf({ _links: schemaRef('Links') })],
+});
+
+/** What a record has in `_included`; undefined: the collection has no relations. */
+function relatedRecords(resource: DescribedResource): Schema | undefined {
+  const properties = Object.fromEntries(
+    relatedOf(resource).map(({ name, collection, field }): [string, Schema] => {
+      const record = schemaRef(resource.types.of(collection));
+      return [name, field === undefined ? arrayOf(record) : { anyOf: [record, { type: 'null' }] }];
+    }),
+  );
+  if (Object.keys(properties).length === 0) return undefined;
+  return { ...objectOf(properties, []), description: 'The related records that `include` names.' };
+}
+
+type Properties = Readonly<Record<string, Schema>>;
+
+/** The declared schema without the keywords of declarations; its definitions are schemas of the document. */
+function declared({
+  schema,
+  name,
+  types,
+}: DescribedResource): JsonObject & { properties: Properties; required: string[] } {
+  const { $schema: _s, $id: _i, $defs: _f, description: _d, ...rules } = schema as unknown as JsonObject;
+  return located(rules, name, types) as ReturnType<typeof declared>;
+}
+
+/** The schemas that a declaration defines for its own use. */
+export function definitions({ schema, name, types }: DescribedResource): Record<string, Schema> {
+  const { $defs = {} } = schema as { $defs?: JsonObject };
+  return Object.fromEntries(
+    Object.entries($defs).flatMap(([key, rules]) => {
+      const schema = located(rules as JsonObject, name, types);
+      const title = types.definition(name, key)!;
+      return [
+        [title, schema],
+        [`${title}Input`, asInput(schema)],
+      ];
+    }),
+  );
+}
+
+/** `#/$defs/money` or `shared.json#/$defs/money`, and what may follow. */
+const DEFINITION = /^(?:([a-z][\w-]*)\.json)?#\/\$defs\/([\w.-]+)/;
+
+/** A schema without keywords of declarations, and with references to where definitions are in the document. */
+function located(schema: JsonObject, collection: string, types: TypeNames): JsonObject {
+  const locate = (found: string, file: string | undefined, key: string): string => {
+    const name = types.definition(file ?? collection, key);
+    return name === undefined ? found : `#/components/schemas/${name}`;
+  };
+  const copy = (each: JsonObject): JsonObject => {
+    const own = Object.entries(each).filter(([keyword]) => !keyword.startsWith('x-'));
+    const { $ref, ...rest } = withSubschemas(Object.fromEntries(own), copy);
+    if (typeof $ref !== 'string') return rest;
+    const reference = $ref.replace(DEFINITION, locate);
+    // Other files are not part of the document.
+    return reference.startsWith('#/components/')
+      ? { ...rest, $ref: reference }
+      : { description: `As in ${reference}.`, ...rest };
+  };
+  return copy(schema);
+}
+
+/** What responses show: imports may have set more than requests may. */
+function visible({ schema, writeOnly }: DescribedResource, properties: Properties): Record<string, Schema> {
+  const hidden = Object.entries(schema.properties)
+    .filter(([name, rules]) => writeOnly.includes(name) || (rules as JsonObject).writeOnly === true)
+    .map(([name]) => name);
+  return Object.fromEntries(Object.entries(properties).filter(([name]) => !hidden.includes(name)));
+}
+
+/** What requests may set: members with a default may be absent. */
+function settable(
+  { readOnly, importOnly }: DescribedResource,
+  properties: Properties,
+): Record<string, Schema> {
+  const ignored = [...readOnly, ...importOnly];
+  const given = Object.entries(properties).filter(([name]) => !ignored.includes(name));
+  return Object.fromEntries(given.map(([name, schema]) => [name, asInput(schema)]));
+}

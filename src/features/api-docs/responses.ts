@@ -1,0 +1,119 @@
+import { STATUS_CODES } from 'node:http';
+import { describeError } from '../../errors/catalogue.js';
+import type { JsonObject } from '../../json.js';
+import type { Version } from '../../versions/version.js';
+import { type ErrorRef, objectOf, ref, type Schema, type Success, schemaRef } from './model.js';
+
+/** The responses of operations, which share equal error responses as components. */
+export class Responses {
+  readonly components: Record<string, JsonObject> = {};
+
+  /** `common`: names of the header fields of every response. */
+  constructor(
+    readonly common: readonly string[],
+    readonly version: Version,
+  ) {}
+
+  /** With `offers` of pages, browsers get one instead of JSON. */
+  success({ description, content: data, headers = [] }: Success, offers: readonly string[] = []): JsonObject {
+    const isPage = offers.includes('text/html') && data !== undefined && 'application/json' in data;
+    const content = isPage ? { ...data, 'text/html': { type: 'string' } } : data;
+    return {
+      description,
+      headers: this.#headers(headers),
+      ...(content
+        ? { content: Object.fromEntries(Object.entries(content).map(([type, schema]) => [type, { schema }])) }
+        : {}),
+    };
+  }
+
+  /** A reference to the response of one status with some of its codes. */
+  errors(status: number, errors: readonly ErrorRef[]): JsonObject {
+    const unique = new Map(errors.map((each) => [`${each.code}${each.shape}`, each]));
+    const sorted = [...unique.values()].sort((a, b) => (a.code < b.code ? -1 : 1));
+    const named = sorted.map(({ code, shape }) => (shape === 'envelope' ? code : `${code}-${shape}`));
+    const name = [status, ...named].join('.');
+    this.components[name] ??= this.#errorResponse(status, sorted);
+    return ref('responses', name);
+  }
+
+  #errorResponse(status: number, errors: readonly ErrorRef[]): JsonObject {
+    const codes = [...new Set(errors.map(({ code }) => code as string))];
+    const isRetried = [429, 503, 507].includes(status) || codes.includes('IDEMPOTENCY_KEY_IN_USE');
+    const retry = isRetried ? ['Retry-After'] : [];
+    const supported =
+      status === 415 ? ['Accept', 'Accept-Patch', 'Accept-Post', 'Accept-Query', 'Accept-Encoding'] : [];
+    const allowed = status === 405 ? ['Allow'] : [];
+    const challenge = status === 401 || status === 403 ? ['WWW-Authenticate'] : [];
+    const isEmpty = !this.version.errors.isAlwaysProblem && errors.every(({ shape }) => shape === 'empty');
+    const without = isEmpty ? '; without content unless `Accept` names application/problem+json' : '';
+    const cursor = status === 412 || status === 409 ? ['ETag'] : [];
+    return {
+      description: `${STATUS_CODES[status]}: ${codes.map((code) => `\`${code}\``).join(', ')}${without}`,
+      headers: this.#headers([
+        ...retry,
+        ...challenge,
+        ...cursor,
+        ...supported,
+        ...allowed,
+        'Cache-Control',
+        'Idempotency-Replayed',
+      ]),
+      content: {
+        ...(this.version.errors.isAlwaysProblem ? PAGE : contentOf(errors)),
+        'application/problem+json': {
+          schema: {
+            allOf: [schemaRef('Problem'), { type: 'object', properties: { code: { enum: codes } } }],
+          },
+        },
+      },
+    };
+  }
+
+  #headers(names: readonly string[]): JsonObject {
+    return Object.fromEntries([...this.common, ...names].map((name) => [name, ref('headers', name)]));
+  }
+}
+
+const PAGE = { 'text/html': { schema: { type: 'string' } } };
+
+/** The bodies of errors by media type; errors without a body have none. */
+function contentOf(errors: readonly ErrorRef[]): JsonObject {
+  const withShape = (...shapes: string[]) => errors.filter(({ shape }) => shapes.includes(shape));
+  const envelopes = withShape('envelope').map(({ code }) => code as string);
+  const schemas: Schema[] = [
+    ...(envelopes.length === 0 ? [] : [envelopeOf(envelopes)]),
+    ...(withShape('validation').length > 0 ? [schemaRef('ValidationError')] : []),
+    ...(withShape('simple').length > 0 ? [schemaRef('SimpleError')] : []),
+  ];
+  const isText = withShape('text').length > 0;
+  const examples = Object.fromEntries(withShape('envelope', 'validation', 'simple').map(exampleOf));
+  return {
+    ...(schemas.length === 0
+      ? {}
+      : {
+          'application/json': { schema: schemas.length === 1 ? schemas[0]! : { anyOf: schemas }, examples },
+          ...PAGE,
+        }),
+    ...(isText ? { 'text/plain': { schema: { type: 'string' } } } : {}),
+  };
+}
+
+/** The envelope with some codes. It repeats the schema Error, since linters want each member beside the others. */
+function envelopeOf(codes: readonly string[]): Schema {
+  const text = { type: 'string' };
+  const error = objectOf({ code: { enum: [...codes] }, message: text, details: {}, requestId: text }, [
+    'code',
+    'message',
+  ]);
+  return objectOf({ error });
+}
+
+function exampleOf({ code, shape }: ErrorRef): [name: string, example: JsonObject] {
+  const message = describeError(code)?.message ?? '';
+  if (shape === 'simple') return [code, { value: { error: message } }];
+  const error = { code, message, requestId: '0198c0de-0000-7000-8000-000000000000' };
+  if (shape === 'envelope') return [code, { value: { error } }];
+  const errors = [{ path: '/name', message: 'must be a string', keyword: 'type' }];
+  return [code, { value: { errors, error: { ...error, details: errors } } }];
+}

@@ -1,0 +1,104 @@
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { Refusal } from '../../auth/scheme.js';
+import { withImplied } from '../../auth/user-scopes.js';
+import type { Db } from '../../db/db.js';
+import { readStatements } from '../../db/statements.js';
+import { scopesOf } from '../../principal.js';
+import { findAccount } from './accounts.js';
+import { errors } from './oidc-provider.js';
+import { GRANT_CLAIM, type OwnTokens, REVOKED_TOKEN, recordHash } from './own-tokens.js';
+import { Records } from './records.js';
+
+const SQL = readStatements('features/issuer/issuer.sql');
+
+/** How much longer than the token the record of its revocation lives, since the clocks of processes differ. */
+const MARGIN_S = 300;
+
+type Claims = Awaited<ReturnType<OwnTokens['claimsOf']>>;
+
+/**
+ * Has a provider introspect and revoke access tokens that are JWTs, which oidc-provider itself does not store and refuses.
+ * It does so after it has authenticated the client (RFC 7662 section 2.1, RFC 7009 section 2.1). Of any introspected token,
+ * the scopes are those that its user may still allow.
+ */
+export function handleAccessJwts(provider: Provider, db: Db, tokens: OwnTokens): void {
+  const refused = new WeakSet<KoaContextWithOIDC>();
+  const onError = (ctx: KoaContextWithOIDC, error: Error) => {
+    if (error instanceof errors.UnsupportedTokenType) refused.add(ctx);
+  };
+  provider.on('introspection.error', onError);
+  provider.on('revocation.error', onError);
+  provider.use(async (context, next) => {
+    await next();
+    const ctx = context as KoaContextWithOIDC;
+    try {
+      if (refused.has(ctx)) await handleJwt(db, tokens, ctx);
+      else if (ctx.oidc?.route === 'introspection') await limitScope(db, ctx);
+      // An empty body has no type, and some clients refuse any type but JSON.
+      if (ctx.oidc?.route === 'revocation' && ctx.body === '') ctx.remove('Content-Type');
+    } catch (error) {
+      if (error instanceof errors.OIDCProviderError) {
+        ctx.status = error.statusCode;
+        ctx.body = { error: error.error, error_description: error.error_description };
+        return;
+      }
+      ctx.status = 500;
+      ctx.body = { error: 'server_error', error_description: 'The token could not be looked up.' };
+      provider.emit('server_error', ctx, error);
+    }
+  });
+}
+
+async function handleJwt(db: Db, tokens: OwnTokens, ctx: KoaContextWithOIDC): Promise<void> {
+  const claims = await validClaims(tokens, String(ctx.oidc.params!.token));
+  if (ctx.oidc.route === 'revocation') {
+    if (claims) await revoke(db, ctx, claims);
+    ctx.body = '';
+  } else ctx.body = introspected(ctx, claims);
+  ctx.status = 200;
+}
+
+/** Undefined for a token that is not valid (any more), which cannot be revoked either (RFC 7009 section 2.2). */
+async function validClaims(tokens: OwnTokens, text: string): Promise<Claims | undefined> {
+  try {
+    return await tokens.claimsOf(text);
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Revokes a token of the client that requests it. With a token of a user ends what was issued from its grant, as the
+ * revocation of an opaque token does. Throws invalid_request for a token of another client.
+ */
+async function revoke(db: Db, { oidc }: KoaContextWithOIDC, claims: Claims): Promise<void> {
+  const { clientId, clientAuthMethod } = oidc.client!;
+  if (claims.client_id !== clientId) {
+    if (clientAuthMethod === 'none') return;
+    throw new errors.InvalidRequest('client is not authorized to revoke the presented token');
+  }
+  const { [GRANT_CLAIM]: grant, jti, exp } = claims;
+  if (typeof grant === 'string') await db.run(SQL.get('revoke_grant')!, [recordHash('Grant', grant)]);
+  else {
+    const lifetimeS = exp! - Math.floor(Date.now() / 1000) + MARGIN_S;
+    await new Records(db, REVOKED_TOKEN).upsert(jti!, { clientId }, lifetimeS);
+  }
+}
+
+/** A public client may introspect its own tokens only. */
+function introspected({ oidc }: KoaContextWithOIDC, claims: Claims | undefined): object {
+  const { clientId, clientAuthMethod } = oidc.client!;
+  const isForeign = clientAuthMethod === 'none' && claims?.client_id !== clientId;
+  return claims === undefined || isForeign
+    ? { active: false }
+    : { active: true, ...claims, token_type: claims.cnf === undefined ? 'Bearer' : 'DPoP' };
+}
+
+/** oidc-provider responds with the scopes that the token was issued with. */
+async function limitScope(db: Db, { body }: KoaContextWithOIDC): Promise<void> {
+  const token = body as { sub?: string; scope?: string } | undefined;
+  if (token?.scope === undefined) return;
+  const account = token.sub === undefined ? undefined : await findAccount(db, token.sub);
+  token.scope = account ? account.allowed(token.scope) : [...withImplied(scopesOf(token.scope))].join(' ');
+}

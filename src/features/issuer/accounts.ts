@@ -1,0 +1,62 @@
+import type { Account } from 'oidc-provider';
+import { allowedScopes, userScopes } from '../../auth/user-scopes.js';
+import type { Db } from '../../db/db.js';
+import { readStatements } from '../../db/statements.js';
+import type { JsonObject } from '../../json.js';
+import { scopesOf } from '../../principal.js';
+import { parseUuid } from '../../uuid.js';
+
+const SQL = readStatements('features/issuer/issuer.sql');
+
+/** A user with the scopes that its sign-in may have. */
+export interface User {
+  readonly id: string;
+  readonly record: JsonObject;
+  /** The scopes that an operator granted, and those of the user's own account. */
+  readonly scopes: ReadonlySet<string>;
+}
+
+export async function findUser(db: Db, id: string): Promise<User | undefined> {
+  const uuid = parseUuid(id);
+  const [row] = uuid === undefined ? [] : await db.run(SQL.get('account')!, [uuid]);
+  return (
+    row && {
+      id: String(row.id),
+      record: JSON.parse(String(row.doc)) as JsonObject,
+      scopes: userScopes(row.scopes),
+    }
+  );
+}
+
+/** Sets what a user may do beyond `self`, and allow to clients. */
+export async function setUserScopes(db: Db, id: string, scopes: readonly string[]): Promise<void> {
+  await db.run(SQL.get('set_user_scopes')!, [id, scopes.join(' ')]);
+}
+
+/** The claims about a user that these scopes grant (OpenID Connect Core section 5.4). */
+export function claimsOf({ id, record }: User, scopes: ReadonlySet<string>): JsonObject & { sub: string } {
+  const { email = null, name = null, updated_at } = record;
+  return {
+    sub: id,
+    ...(scopes.has('email') ? { email } : {}),
+    ...(scopes.has('profile') ? { name, updated_at: Math.floor(Date.parse(String(updated_at)) / 1000) } : {}),
+  };
+}
+
+/** A user as oidc-provider reads it. */
+export interface UserAccount extends Account {
+  /** The scopes of a list that the user may still allow to a client. */
+  readonly allowed: (scope: unknown) => string;
+}
+
+/** A user as oidc-provider reads it; undefined if the user has been deleted. */
+export async function findAccount(db: Db, id: string): Promise<UserAccount | undefined> {
+  const user = await findUser(db, id);
+  return (
+    user && {
+      accountId: user.id,
+      claims: async (_use, scope) => claimsOf(user, scopesOf(scope)),
+      allowed: (scope: unknown) => allowedScopes(user.scopes, scope),
+    }
+  );
+}

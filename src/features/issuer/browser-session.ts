@@ -1,0 +1,38 @@
+import { readCookie, SESSION_COOKIE } from '../../auth/cookies.js';
+import { passwordVersionOf } from '../../auth/verified-password.js';
+import type { Db } from '../../db/db.js';
+import { readStatements } from '../../db/statements.js';
+import { type Principal, scopesOf } from '../../principal.js';
+import { recordHash } from './own-tokens.js';
+
+const FIND = readStatements('features/issuer/issuer.sql').get('browser_session')!;
+
+const ID = /^[\w-]{16,64}$/;
+
+/** The user whose session a field Cookie names; undefined: there is none, or it has ended. */
+export type FindSession = (cookie: string | undefined) => Promise<Principal | undefined> | undefined;
+
+/**
+ * Sessions of the authorization server as principals of pages, with the scope `self` and those that an operator granted.
+ * The database knows only a hash of the secret.
+ */
+export function browserSessions(db: Db, isSecure: boolean): FindSession {
+  return (cookie) => {
+    const id = readCookie(cookie, SESSION_COOKIE, isSecure);
+    return id === undefined || !ID.test(id) ? undefined : find(db, id);
+  };
+}
+
+async function find(db: Db, id: string): Promise<Principal | undefined> {
+  const [row] = await db.run(FIND, [recordHash('Session', id)]);
+  if (!row) return undefined;
+  const { loginTs } = JSON.parse(String(row.payload)) as { loginTs?: number };
+  return {
+    subject: String(row.id),
+    scopes: new Set(['self', ...scopesOf(row.scopes)]),
+    scheme: 'session',
+    expiresAt: Number(row.expires),
+    signedInAt: loginTs,
+    passwordVersion: passwordVersionOf(row),
+  };
+}

@@ -1,0 +1,190 @@
+import { scopeFault } from '../../auth/known-scopes.js';
+import { isClaimScope } from '../../auth/user-scopes.js';
+import { invalid } from '../../errors/errors.js';
+import type { Failure } from '../../errors/problem.js';
+import { isObject, type Json } from '../../json.js';
+import { compileOnFirstUse } from '../../validation/validation.js';
+import {
+  type ClientFields,
+  DEVICE_GRANT,
+  GRANT_TYPES,
+  type GrantType,
+  type StoredClient,
+} from './clients.js';
+import { ID_TOKEN_ALGORITHMS, type IdTokenAlgorithm } from './keys.js';
+
+/** Short names of grant types, besides their own. */
+const SHORT_NAMES: Readonly<Record<string, GrantType>> = { device_code: DEVICE_GRANT };
+
+const URIS = {
+  type: 'array',
+  maxItems: 10,
+  uniqueItems: true,
+  items: { type: 'string', maxLength: 2048 },
+} as const;
+
+/** The JSON Schema of a new client. */
+export const CLIENT_SCHEMA = {
+  type: 'object' as const,
+  required: ['name', 'grant_types'],
+  additionalProperties: false,
+  properties: {
+    name: { type: 'string', minLength: 1, maxLength: 100 },
+    type: { type: 'string', enum: ['public', 'confidential'] },
+    grant_types: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 4,
+      uniqueItems: true,
+      items: { type: 'string', enum: [...GRANT_TYPES, ...Object.keys(SHORT_NAMES)] },
+    },
+    redirect_uris: URIS,
+    post_logout_redirect_uris: URIS,
+    scopes: { type: 'array', maxItems: 50, uniqueItems: true, items: { type: 'string', maxLength: 100 } },
+    token_format: { type: 'string', enum: ['jwt', 'opaque'] },
+    id_token_signed_response_alg: { type: 'string', enum: [...ID_TOKEN_ALGORITHMS] },
+  },
+};
+
+const check = compileOnFirstUse({
+  schema: CLIENT_SCHEMA,
+  normalize: { name: ['trim', 'nfc'] },
+});
+
+interface Given {
+  readonly name: string;
+  readonly type?: 'public' | 'confidential';
+  readonly grant_types: readonly string[];
+  readonly redirect_uris?: readonly string[];
+  readonly post_logout_redirect_uris?: readonly string[];
+  readonly scopes?: readonly string[];
+  readonly token_format?: 'jwt' | 'opaque';
+  readonly id_token_signed_response_alg?: IdTokenAlgorithm;
+}
+
+const fail = (path: string, message: string, keyword = 'client'): Failure => ({ path, message, keyword });
+
+/**
+ * Validates the fields of a client; `known` are the scopes of the API. Of a client that exists, the type stays as it was
+ * `before`. Throws 400 with every failure.
+ */
+export function readClientInput(
+  input: Json | undefined,
+  known: readonly string[],
+  before?: StoredClient,
+): ClientFields {
+  const given = check(input).fields as unknown as Given;
+  const {
+    name,
+    type = before?.confidential ? 'confidential' : 'public',
+    redirect_uris: redirectUris = [],
+    post_logout_redirect_uris: postLogoutRedirectUris = [],
+    scopes = [],
+    token_format: tokenFormat = 'jwt',
+    id_token_signed_response_alg: idTokenAlgorithm = ID_TOKEN_ALGORITHMS[0],
+  } = given;
+  const grantTypes = given.grant_types.map((each) => SHORT_NAMES[each] ?? (each as GrantType));
+  const confidential = type === 'confidential';
+  const native = !confidential && isNative([...redirectUris, ...postLogoutRedirectUris]);
+  const faultsOf = (member: string, uris: readonly string[]): Failure[] =>
+    uris.flatMap((uri, index) => {
+      const fault = redirectFault(uri, native);
+      return fault === undefined ? [] : [fail(`/${member}/${index}`, fault, 'format')];
+    });
+  const failures = [
+    ...faultsOf('redirect_uris', redirectUris),
+    ...faultsOf('post_logout_redirect_uris', postLogoutRedirectUris),
+    ...scopes.flatMap((scope, index) => {
+      const fault = isClaimScope(scope) ? undefined : scopeFault(scope, known);
+      return fault === undefined ? [] : [fail(`/scopes/${index}`, fault, 'enum')];
+    }),
+    ...grantFaults(grantTypes, confidential, redirectUris, postLogoutRedirectUris),
+  ];
+  if (before && before.confidential !== confidential) failures.push(fail('/type', 'cannot be changed'));
+  if (failures.length > 0) throw invalid(failures);
+  return {
+    name,
+    confidential,
+    grantTypes,
+    redirectUris,
+    postLogoutRedirectUris,
+    native,
+    scopes,
+    tokenFormat,
+    idTokenAlgorithm,
+  };
+}
+
+/** What is wrong with the grant types of a client. */
+function grantFaults(
+  grantTypes: readonly GrantType[],
+  confidential: boolean,
+  redirectUris: readonly string[],
+  postLogoutRedirectUris: readonly string[],
+): Failure[] {
+  const hasCode = grantTypes.includes('authorization_code');
+  const message = 'belong to the grant type authorization_code, which needs one';
+  return [
+    ...(hasCode === redirectUris.length > 0 ? [] : [fail('/redirect_uris', message)]),
+    ...(hasCode || postLogoutRedirectUris.length === 0
+      ? []
+      : [fail('/post_logout_redirect_uris', 'belong to the grant type authorization_code')]),
+    ...(grantTypes.includes('client_credentials') && !confidential
+      ? [fail('/type', 'must be confidential for client_credentials')]
+      : []),
+    ...(grantTypes.includes('refresh_token') && !hasCode && !grantTypes.includes(DEVICE_GRANT)
+      ? [fail('/grant_types', 'must have authorization_code or device_code beside refresh_token')]
+      : []),
+  ];
+}
+
+/** Whether an address is that of an application on a device: of a scheme of its own, or all are loopback addresses. */
+function isNative(uris: readonly string[]): boolean {
+  return (
+    uris.some((uri) => !/^https?:/i.test(uri)) ||
+    (uris.length > 0 && !uris.some((uri) => /^https:/i.test(uri)))
+  );
+}
+
+/** The loopback addresses that oidc-provider knows. */
+const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** What is wrong with a redirect URI (RFC 8252 section 7, RFC 9700 section 2.1). */
+function redirectFault(uri: string, native: boolean): string | undefined {
+  if (!URL.canParse(uri)) return 'must be a URL';
+  const { protocol, hostname, hash, username, password } = new URL(uri);
+  if (hash !== '' || uri.includes('#')) return 'must have no fragment';
+  if (username !== '' || password !== '') return 'must hold no credentials';
+  const isLoopback = LOOPBACK.has(hostname);
+  if (protocol === 'https:')
+    return native && isLoopback ? 'must be http, since the client is a native application' : undefined;
+  if (protocol === 'http:')
+    return isLoopback ? undefined : 'must be https, or http of localhost, 127.0.0.1 or [::1]';
+  return protocol.includes('.') && native
+    ? undefined
+    : 'must be https, http of a loopback address, or of a public client a scheme like com.example.app:';
+}
+
+/** What responses contain besides the fields that clients may set. */
+const READ_ONLY = ['id', 'created_at', '_version', '_links'];
+
+/** The fields that a request replaces or changes: `whole` if it has all, else those of the client `before` are added. */
+export function changedInput(
+  input: Json | undefined,
+  before: StoredClient,
+  whole: boolean,
+): Json | undefined {
+  if (!isObject(input)) return input;
+  const given = Object.fromEntries(Object.entries(input).filter(([name]) => !READ_ONLY.includes(name)));
+  if (whole) return given;
+  return {
+    name: before.name,
+    grant_types: [...before.grantTypes],
+    redirect_uris: [...before.redirectUris],
+    post_logout_redirect_uris: [...before.postLogoutRedirectUris],
+    scopes: [...before.scopes],
+    token_format: before.tokenFormat,
+    id_token_signed_response_alg: before.idTokenAlgorithm,
+    ...given,
+  };
+}

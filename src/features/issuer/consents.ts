@@ -1,0 +1,86 @@
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { isClaimScope, mayAllow, withImplied } from '../../auth/user-scopes.js';
+import type { Db } from '../../db/db.js';
+import { readStatements } from '../../db/statements.js';
+import { scopesOf } from '../../principal.js';
+import { findUser, type User } from './accounts.js';
+
+const SQL = readStatements('features/issuer/issuer.sql');
+
+type Grant = InstanceType<Provider['Grant']>;
+
+/** The scopes that a user has allowed to a client. */
+export async function consentOf(db: Db, userId: string, clientId: string): Promise<ReadonlySet<string>> {
+  const [row] = await db.run(SQL.get('consent')!, [userId, clientId]);
+  return scopesOf(row?.scopes);
+}
+
+/** Adds scopes to those that a user has allowed to a client. */
+export async function rememberConsent(
+  db: Db,
+  userId: string,
+  clientId: string,
+  scopes: Iterable<string>,
+): Promise<void> {
+  const all = new Set([...(await consentOf(db, userId, clientId)), ...scopes]);
+  await db.run(SQL.get('remember_consent')!, [userId, clientId, [...all].join(' ')]);
+}
+
+/** Allows scopes within a grant: those of OpenID Connect and those of this API, whose tokens serve /userinfo as well. */
+export function addScopes(grant: Grant, audience: string, scopes: readonly string[]): void {
+  const openId = scopes.filter((scope) => isClaimScope(scope) || scope === 'offline_access');
+  const ofApi = [...withImplied(scopes)].filter((scope) => scope !== 'offline_access');
+  if (openId.length > 0) grant.addOIDCScope(openId.join(' '));
+  if (ofApi.length > 0) grant.addResourceScope(audience, ofApi.join(' '));
+}
+
+/**
+ * The grant of an authorization request: the one of the session, or a new one with the scopes that the user allowed to the
+ * client before. Requested scopes that the user may not allow are rejected, so that no consent is requested for them.
+ */
+export async function loadGrant(
+  ctx: KoaContextWithOIDC,
+  db: Db,
+  audience: string,
+): Promise<Grant | undefined> {
+  const { client, session, result, account } = ctx.oidc;
+  const clientId = client!.clientId;
+  const user = await findUser(db, account!.accountId);
+  if (!user) return undefined;
+  const { Grant } = ctx.oidc.provider;
+  const grantId = result?.consent?.grantId ?? session!.grantIdFor(clientId);
+  const found = grantId === undefined ? undefined : await Grant.find(grantId);
+  const grant =
+    found?.accountId === user.id
+      ? await completed(found, audience)
+      : await renewed(ctx.oidc.provider, db, user, clientId, audience);
+  const refused = [...ctx.oidc.requestParamScopes].filter((scope) => isRefused(user, scope));
+  if (grant && refused.length > 0) grant.rejectResourceScope(audience, refused.join(' '));
+  return grant;
+}
+
+const isRefused = ({ scopes }: User, scope: string) => scope !== 'offline_access' && !mayAllow(scopes, scope);
+
+/** A grant with the scopes that its scopes imply: earlier versions did not add them. */
+async function completed(grant: Grant, audience: string): Promise<Grant> {
+  const scopes = scopesOf(grant.getResourceScope(audience));
+  if (withImplied(scopes).size === scopes.size) return grant;
+  addScopes(grant, audience, [...scopes]);
+  await grant.save();
+  return grant;
+}
+
+async function renewed(
+  provider: Provider,
+  db: Db,
+  user: User,
+  clientId: string,
+  audience: string,
+): Promise<Grant | undefined> {
+  const allowed = [...(await consentOf(db, user.id, clientId))].filter((scope) => !isRefused(user, scope));
+  if (allowed.length === 0) return undefined;
+  const grant = new provider.Grant({ accountId: user.id, clientId });
+  addScopes(grant, audience, allowed);
+  await grant.save();
+  return grant;
+}

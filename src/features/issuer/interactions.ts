@@ -1,0 +1,190 @@
+import { createHmac } from 'node:crypto';
+import type { Provider } from 'oidc-provider';
+import type { SignIn } from '../../auth/password-sign-in.js';
+import { mayAllow } from '../../auth/user-scopes.js';
+import type { Config } from '../../config/config.js';
+import type { Db } from '../../db/db.js';
+import type { HandledRequest } from '../../http/handler.js';
+import type { Reply } from '../../http/reply.js';
+import type { LoginThrottle } from '../../limits/login-throttle.js';
+import { findUser } from './accounts.js';
+import { addScopes, rememberConsent } from './consents.js';
+import { isEqual } from './form-token.js';
+import { errors } from './oidc-provider.js';
+import { consentPage } from './pages/consent.js';
+import { errorPage } from './pages/device.js';
+import { pageHeaders } from './pages/layout.js';
+import { nameOf } from './pages/provider-pages.js';
+import { signInPage } from './pages/sign-in.js';
+import type { Passkeys } from './passkeys.js';
+import { confirmPassword } from './seen-passwords.js';
+
+type Interaction = InstanceType<Provider['Interaction']>;
+
+/** What the pages need besides the provider. */
+export interface InteractionParts {
+  readonly config: Config;
+  readonly db: Db;
+  readonly signIn: SignIn;
+  readonly throttle: LoginThrottle;
+  readonly csrfSecret: string;
+  readonly passkeys: Passkeys;
+}
+
+const CANCELLED = { error: 'access_denied', error_description: 'the user cancelled the request' };
+
+/**
+ * Responds to a request for the page on which a user signs in or consents. The cookie of the interaction, which only the
+ * browser that began it has, identifies it; a form has a token besides.
+ */
+export async function interact(
+  provider: Provider,
+  parts: InteractionParts,
+  request: HandledRequest,
+): Promise<Reply> {
+  const { req, res, params } = request;
+  const interaction = await provider.interactionDetails(req, res).catch(ifEnded);
+  if (!interaction || interaction.uid !== params.uid) return ended();
+  const csrf = csrfOf(parts.csrfSecret, interaction.uid);
+  const step = new Step(provider, parts, request, interaction, csrf);
+  if (req.method !== 'POST') return step.show();
+  const form = new URLSearchParams(request.body.toString('utf8'));
+  if (!isEqual(form.get('csrf') ?? '', csrf))
+    return pageReply(
+      403,
+      errorPage('invalid_request', 'The form is not from this page. Go back and try again.'),
+    );
+  return (await submit(step, form).catch(ifEnded)) ?? ended();
+}
+
+function submit(step: Step, form: URLSearchParams): Promise<Reply> {
+  if (form.get('action') === 'cancel') return step.finish(CANCELLED);
+  if (step.interaction.prompt.name !== 'login') return step.consent();
+  return form.get('action') === 'passkey' ? step.signInByPasskey(form) : step.signIn(form);
+}
+
+/** Undefined for the error of an interaction that is unknown, or that a reset of the password has ended meanwhile. */
+function ifEnded(error: unknown): undefined {
+  if (error instanceof errors.SessionNotFound || error instanceof errors.InvalidGrant) return;
+  throw error;
+}
+
+const ended = () =>
+  pageReply(
+    400,
+    errorPage('session_not_found', 'The request has expired. Start again from the application.'),
+  );
+
+/** One page of an interaction. */
+class Step {
+  constructor(
+    readonly provider: Provider,
+    readonly parts: InteractionParts,
+    readonly request: HandledRequest,
+    readonly interaction: Interaction,
+    readonly csrf: string,
+  ) {}
+
+  async show(status = 200, email?: string, error?: string): Promise<Reply> {
+    const { interaction, csrf } = this;
+    const client = await this.#clientName();
+    const { redirect_uri: redirectUri, login_hint: hint } = interaction.params;
+    const html =
+      interaction.prompt.name === 'login'
+        ? signInPage({
+            client,
+            csrf,
+            email: email ?? String(hint ?? ''),
+            error,
+            passkey: await this.#passkeyForm(),
+          })
+        : consentPage({ client, csrf, ...(await this.#requested()) });
+    return pageReply(status, html, typeof redirectUri === 'string' ? redirectUri : undefined);
+  }
+
+  async signIn(form: URLSearchParams): Promise<Reply> {
+    const { throttle, signIn } = this.parts;
+    const email = form.get('email') ?? '';
+    const attempt = throttle.begin(this.request.address);
+    const user = await signIn(email, form.get('password') ?? '', attempt);
+    if (user.userId === undefined) {
+      await attempt.fail(user.account);
+      return this.show(422, email.slice(0, 254), 'The email or the password is wrong.');
+    }
+    attempt.pass();
+    confirmPassword(user.userId, user.passwordVersion);
+    return this.finish({ login: { accountId: user.userId, amr: ['pwd'] } });
+  }
+
+  async signInByPasskey(form: URLSearchParams): Promise<Reply> {
+    const { throttle, passkeys } = this.parts;
+    const attempt = throttle.begin(this.request.address);
+    const userId = await passkeys.signIn(
+      this.interaction.uid,
+      form.get('response') ?? '',
+      form.get('token') ?? '',
+    );
+    if (userId === undefined) {
+      await attempt.fail(undefined);
+      return this.show(422, undefined, 'The passkey is not valid here.');
+    }
+    attempt.pass();
+    return this.finish({ login: { accountId: userId, amr: ['hwk', 'user'] } });
+  }
+
+  async consent(): Promise<Reply> {
+    const { interaction, parts, provider } = this;
+    const { scopes } = await this.#requested();
+    const accountId = interaction.session!.accountId;
+    const clientId = String(interaction.params.client_id);
+    const { audience } = parts.config;
+    const stored =
+      interaction.grantId === undefined ? undefined : await provider.Grant.find(interaction.grantId);
+    const grant = stored ?? new provider.Grant({ accountId, clientId });
+    addScopes(grant, audience!, scopes);
+    const grantId = await grant.save();
+    await rememberConsent(parts.db, accountId, clientId, scopes);
+    return this.finish({ consent: { grantId } });
+  }
+
+  /** Returns to the authorization request with the result. */
+  async finish(result: object): Promise<Reply> {
+    const { req, res } = this.request;
+    const location = await this.provider.interactionResult(req, res, result as never, {
+      mergeWithLastSubmission: !('error' in result),
+    });
+    return { status: 303, headers: ['Location', location, 'Cache-Control', 'no-store'] };
+  }
+
+  async #passkeyForm() {
+    const { passkeys } = this.parts;
+    return passkeys.isAvailable ? passkeys.requestForm(this.interaction.uid) : undefined;
+  }
+
+  async #clientName(): Promise<string> {
+    const client = await this.provider.Client.find(String(this.interaction.params.client_id));
+    return client ? nameOf(client) : '';
+  }
+
+  /** The scopes of the request that the user may allow. */
+  async #requested(): Promise<{ account: string; scopes: string[] }> {
+    const { session, params } = this.interaction;
+    const user = await findUser(this.parts.db, session?.accountId ?? '');
+    const client = await this.provider.Client.find(String(params.client_id));
+    const mayRefresh = client?.grantTypeAllowed('refresh_token') === true;
+    const requested = String(params.scope ?? '').split(' ');
+    const allowed = requested.filter((scope) =>
+      scope === 'offline_access'
+        ? mayRefresh
+        : scope !== '' && user !== undefined && mayAllow(user.scopes, scope),
+    );
+    return { account: String(user?.record.email ?? ''), scopes: [...new Set(allowed)] };
+  }
+}
+
+function pageReply(status: number, body: string, redirectUri?: string): Reply {
+  return { status, headers: pageHeaders(redirectUri), body };
+}
+
+const csrfOf = (secret: string, uid: string) =>
+  createHmac('sha256', secret).update(`csrf\n${uid}`).digest('base64url');

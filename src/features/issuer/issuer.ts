@@ -1,0 +1,150 @@
+import type { EventEmitter } from 'node:events';
+import { isDeepStrictEqual } from 'node:util';
+import type { Provider } from 'oidc-provider';
+import type { Auth } from '../../auth/open.js';
+import type { Collection } from '../../collection/collection.js';
+import type { Config } from '../../config/config.js';
+import { problemOf } from '../../db/database-errors.js';
+import type { Db } from '../../db/db.js';
+import { payloadTooLarge } from '../../errors/limit-errors.js';
+import type { HandledRequest } from '../../http/handler.js';
+import type { Reply } from '../../http/reply.js';
+import type { Route } from '../../http/router.js';
+import type { OpenCounts } from '../../limits/shared-counters.js';
+import { singleFlight } from '../../single-flight.js';
+import type { Log } from '../../telemetry/log.js';
+import { handleAccessJwts } from './access-jwts.js';
+import { account } from './account.js';
+import { clientRoutes } from './client-routes.js';
+import { type InteractionParts, interact } from './interactions.js';
+import { type IssuerKeys, openKeys, readKeys } from './keys.js';
+import { Passkeys } from './passkeys.js';
+import { createProvider } from './provider.js';
+import { Guesses, guardResponses, limitGuesses } from './provider-guards.js';
+import { issuerRoutes } from './routes.js';
+import { withSeenPasswords } from './seen-passwords.js';
+import { Strangers } from './strangers.js';
+
+/** A notification of new keys can be lost, and a key begins to sign at its own time. */
+const READ_KEYS_MS = 10_000;
+
+/** Bytes of a body for oidc-provider, which stores some of them. */
+const MAX_FORM_BYTES = 8192;
+
+/** The embedded authorization server. */
+export class Issuer {
+  #keys: IssuerKeys;
+  #provider: Provider;
+  #handle: ReturnType<Provider['callback']>;
+  readonly #strangers: Strangers;
+  readonly #guesses = new Guesses();
+  readonly #timer: NodeJS.Timeout;
+  readonly #reload = singleFlight(() => this.#readKeys());
+
+  private constructor(
+    readonly config: Config,
+    readonly db: Db,
+    readonly log: Log,
+    readonly auth: Auth,
+    keys: IssuerKeys,
+    counts?: OpenCounts,
+  ) {
+    this.#strangers = new Strangers(config.signInsPerAddress, counts);
+    this.#keys = keys;
+    this.#provider = this.#createProvider();
+    this.#handle = this.#provider.callback();
+    this.#timer = setInterval(this.#reload, READ_KEYS_MS).unref();
+    auth.own!.onNewKeys = () => void this.#reload();
+  }
+
+  /** Opens the authorization server, and creates its keys on the first start. Throws ExitError for a wrong AUTH_SERVER_KEY. */
+  static async open(config: Config, db: Db, log: Log, auth: Auth, counts?: OpenCounts): Promise<Issuer> {
+    return new Issuer(config, db, log, auth, await openKeys(db, config.authServerKey), counts);
+  }
+
+  /** `scopes` are those of the API, `users` the collection of those that sign in. */
+  routes(scopes: readonly string[], users: Collection): Route[] {
+    return [...clientRoutes(this.db, scopes), ...this.#ownRoutes(users)];
+  }
+
+  #ownRoutes(users: Collection): Route[] {
+    return issuerRoutes(
+      this.db,
+      {
+        plain: (request) => withSeenPasswords(() => this.#respond(request)),
+        limited: (request) => withSeenPasswords(() => this.#respondLimited(request)),
+      },
+      (request) => withSeenPasswords(() => this.#interact(request)),
+      (request) => withSeenPasswords(() => account(this.#provider, { ...this.#parts(), users }, request)),
+    );
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** oidc-provider writes the response. Rejects with 413. */
+  async #respond({ req, res, begin, body, address }: HandledRequest): Promise<undefined> {
+    if (body.length > MAX_FORM_BYTES) throw payloadTooLarge(MAX_FORM_BYTES);
+    this.#strangers.arrived(req, address);
+    begin();
+    await this.#handle(req, res);
+  }
+
+  /**
+   * Responds where secrets could be guessed: wrong secrets of clients and wrong codes of devices are limited by address.
+   * Rejects with 413 and 429.
+   */
+  async #respondLimited(request: HandledRequest): Promise<undefined> {
+    this.#guesses.begin(request.req, this.auth.throttle.begin(request.address));
+    await this.#respond(request);
+  }
+
+  #interact(request: HandledRequest): Promise<Reply> {
+    return interact(this.#provider, this.#parts(), request);
+  }
+
+  #parts(): InteractionParts {
+    const { config, db, auth } = this;
+    const { signIn, throttle } = auth;
+    const csrfSecret = this.#keys.pagesSecret;
+    const passkeys = new Passkeys(db, new URL(config.issuer!), csrfSecret, auth.acceptOnce);
+    return { config, db, signIn, throttle, csrfSecret, passkeys };
+  }
+
+  #createProvider(): Provider {
+    const { config, db, log, auth } = this;
+    const keys = this.#keys;
+    const parts = { config, db, acceptOnce: auth.acceptOnce, keys, strangers: this.#strangers };
+    const provider = createProvider(parts);
+    limitGuesses(provider, this.#guesses);
+    guardResponses(provider, this.#guesses);
+    handleAccessJwts(provider, db, auth.own!);
+    provider.on('server_error', (ctx, error) => {
+      const requestId = ctx.response.get('X-Request-Id');
+      const problem = problemOf(error);
+      if (problem) {
+        log.warn({ err: error, requestId }, problem.message);
+        ctx.status = problem.status;
+        ctx.set('Retry-After', '1');
+      } else log.error({ err: error, requestId }, 'request failed');
+    });
+    (provider as EventEmitter).on('error', (error: unknown) =>
+      log.error({ err: error }, 'the authorization server failed'),
+    );
+    return provider;
+  }
+
+  /** Requests in flight continue with the former keys, which stay published. */
+  async #readKeys(): Promise<void> {
+    try {
+      const keys = await readKeys(this.db, this.config.authServerKey);
+      if (isDeepStrictEqual(keys, this.#keys)) return;
+      this.#keys = keys;
+      this.#provider = this.#createProvider();
+      this.#handle = this.#provider.callback();
+    } catch (err) {
+      this.log.warn({ err }, 'the signing keys cannot be read; the present ones are used');
+    }
+  }
+}

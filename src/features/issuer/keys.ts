@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
+import type { Db, Run } from '../../db/db.js';
+import { readStatements } from '../../db/statements.js';
+import { decrypt, encrypt, isEncrypted } from './key-encryption.js';
+import { OWN_ALGORITHM, SIGNING } from './own-keys.js';
+
+const SQL = readStatements('features/issuer/issuer.sql');
+
+/** The algorithms of ID tokens, the default one first. Access tokens are signed with OWN_ALGORITHM. */
+export const ID_TOKEN_ALGORITHMS = [OWN_ALGORITHM, 'RS256'] as const;
+export type IdTokenAlgorithm = (typeof ID_TOKEN_ALGORITHMS)[number];
+
+/** What the database calls a key of an algorithm. */
+const PURPOSES: Readonly<Record<IdTokenAlgorithm, string>> = {
+  [OWN_ALGORITHM]: SIGNING,
+  RS256: 'sign-rs256',
+};
+
+/** What the authorization server signs with. */
+export interface IssuerKeys {
+  /** Private keys. Of each algorithm, the first one signs, the others are published. */
+  readonly signing: readonly JWK[];
+  /** For the tokens of forms and the signatures of cookies. */
+  readonly pagesSecret: string;
+}
+
+/**
+ * Reads the keys, and creates them on the first start: of processes that start together one does. Encrypts keys that were
+ * stored without AUTH_SERVER_KEY. Throws ExitError when the keys cannot be decrypted.
+ */
+export async function openKeys(db: Db, key: Buffer | undefined): Promise<IssuerKeys> {
+  await db.transaction(async (run) => {
+    await run(SQL.get('lock_keys')!, []);
+    const present = (await run(SQL.get('signing_keys')!, [])).map(({ purpose }) => purpose);
+    for (const algorithm of ID_TOKEN_ALGORITHMS)
+      if (!present.includes(PURPOSES[algorithm])) await addSigningKey(run, key, algorithm, 0);
+    const [pages] = await run(SQL.get('pages_secret')!, []);
+    if (!pages) {
+      const secret = encrypt(randomBytes(32).toString('base64url'), 'pages', key);
+      await run(SQL.get('insert_key')!, ['pages', 'pages', '', secret, 0]);
+    }
+    if (key) await encryptAll(run, key);
+  });
+  return readKeys(db, key);
+}
+
+/** Reads the keys as they are now. */
+export async function readKeys(db: Db, key: Buffer | undefined): Promise<IssuerKeys> {
+  const [signing, [pages]] = await Promise.all([
+    db.run(SQL.get('signing_keys')!, []),
+    db.run(SQL.get('pages_secret')!, []),
+  ]);
+  return {
+    signing: signing.map(
+      ({ id, private: text }) => JSON.parse(decrypt(String(text), String(id), key)) as JWK,
+    ),
+    pagesSecret: decrypt(String(pages!.private), 'pages', key),
+  };
+}
+
+/**
+ * Adds a key of each algorithm that signs after `delaySeconds`, and deletes those that were replaced long ago. Returns the
+ * ids of the new keys.
+ */
+export function rotateKeys(
+  db: Db,
+  key: Buffer | undefined,
+  delaySeconds: number,
+): Promise<{ readonly alg: IdTokenAlgorithm; readonly id: string }[]> {
+  return db.transaction(async (run) => {
+    await run(SQL.get('lock_keys')!, []);
+    const added = [];
+    for (const alg of ID_TOKEN_ALGORITHMS)
+      added.push({ alg, id: await addSigningKey(run, key, alg, delaySeconds) });
+    await run(SQL.get('delete_old_keys')!, []);
+    return added;
+  });
+}
+
+async function addSigningKey(
+  run: Run,
+  key: Buffer | undefined,
+  alg: IdTokenAlgorithm,
+  delaySeconds: number,
+): Promise<string> {
+  const pair = await generateKeyPair(alg, { extractable: true });
+  const published = await exportJWK(pair.publicKey);
+  const kid = await calculateJwkThumbprint(published);
+  const common = { kid, alg, use: 'sig' };
+  const secret = JSON.stringify({ ...(await exportJWK(pair.privateKey)), ...common });
+  const args = [
+    kid,
+    PURPOSES[alg],
+    JSON.stringify({ ...published, ...common }),
+    encrypt(secret, kid, key),
+    delaySeconds,
+  ];
+  await run(SQL.get('insert_key')!, args);
+  return kid;
+}
+
+async function encryptAll(run: Run, key: Buffer): Promise<void> {
+  const rows = [...(await run(SQL.get('signing_keys')!, [])), ...(await run(SQL.get('pages_secret')!, []))];
+  for (const { id, private: text } of rows.filter((row) => !isEncrypted(String(row.private))))
+    await run(SQL.get('encrypt_key')!, [
+      id as string,
+      text as string,
+      encrypt(String(text), String(id), key),
+    ]);
+}

@@ -1,0 +1,196 @@
+import { hash } from 'node:crypto';
+import { errors, type JWTPayload, jwtVerify } from 'jose';
+import { refusal, type Token, TokenCache, type TokenSource } from '../../auth/tokens/access-token.js';
+import { requireAccessJwt } from '../../auth/tokens/access-token-claims.js';
+import { refusalOf, tokenOf } from '../../auth/tokens/jwt.js';
+import { allowedScopes, isClaimScope, userScopes, withImplied } from '../../auth/user-scopes.js';
+import { passwordVersionOf } from '../../auth/verified-password.js';
+import type { Config } from '../../config/config.js';
+import { createBatcher } from '../../db/batcher.js';
+import type { Db, Row } from '../../db/db.js';
+import { readStatements } from '../../db/statements.js';
+import { scopesOf } from '../../principal.js';
+import type { Log } from '../../telemetry/log.js';
+import { sharing } from '../../telemetry/metrics.js';
+import { OWN_ALGORITHM, OwnKeys } from './own-keys.js';
+
+const SQL = readStatements('features/issuer/issuer.sql');
+const READS = { max: 256, inFlight: 2, waiting: 5000, keyOf: (id: string) => id };
+
+/** Header, claims and signature (RFC 7515 section 7.1). */
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/** The SHA-256 by which the database knows a record of the authorization server; base64. */
+export const recordHash = (model: string, id: string) => hash('sha256', `${model}:${id}`, 'base64');
+
+/** The model of a record that says that the JWT with this id was revoked. */
+export const REVOKED_TOKEN = 'RevokedToken';
+
+/** The name of the scopes of this API in a client's metadata. */
+export const API_SCOPES = 'plinth_scopes';
+
+/** The grant of a user, or the client, from which a token was issued. */
+interface Source {
+  readonly isOfUser: boolean;
+  /** The scopes that an operator granted to the user. */
+  readonly scopes: unknown;
+  /** The version of the user's password; undefined for a client. */
+  readonly passwordVersion: number | undefined;
+  /** The scopes that the client may request. */
+  readonly clientScopes: ReadonlySet<string>;
+}
+
+/** The claim with the id of the grant from which a token was issued. */
+export const GRANT_CLAIM = 'grant_id';
+
+/**
+ * Verifies access tokens of the embedded authorization server with its keys and records in the database. A verified token
+ * is cached while revocations are notified. Rejects with a Refusal, and while the database is away.
+ */
+export class OwnTokens implements TokenSource {
+  readonly #cache = new TokenCache();
+  readonly #keys: OwnKeys;
+  readonly #sourceOf: (id: string) => Promise<Source | undefined>;
+  #isListening = false;
+  /** Called when keys were added. */
+  onNewKeys: () => void = () => undefined;
+  readonly close: () => Promise<void>;
+
+  constructor(
+    readonly config: Config,
+    readonly db: Db,
+    log: Log,
+  ) {
+    this.#keys = new OwnKeys(db);
+    this.#sourceOf = createBatcher<string, Source | undefined>(
+      { ...READS, sharing: sharing(db.metrics, 'read', 'grants') },
+      (ids) => this.#readSources(ids),
+    );
+    this.close = db.listen('plinth_issuer', {
+      onMessage: (subject) => {
+        this.#cache.clear();
+        if (subject !== 'keys') return;
+        this.#keys.forget();
+        this.onNewKeys();
+      },
+      onOpen: () => {
+        // Notifications may have been missed before.
+        this.#cache.clear();
+        this.#isListening = true;
+      },
+      onLost: (err) => {
+        this.#cache.clear();
+        if (this.#isListening) log.warn({ err }, 'revocations are not notified: each token is verified anew');
+        this.#isListening = false;
+      },
+    });
+  }
+
+  cached(text: string): Token | undefined {
+    return this.#isListening ? this.#cache.get(text) : undefined;
+  }
+
+  verify(text: string): Promise<Token> {
+    const verifyNew = () => (JWT.test(text) ? this.#verifyJwt(text) : this.#verifyOpaque(text));
+    return this.config.jwtOnce || !this.#isListening ? verifyNew() : this.#cache.add(text, verifyNew);
+  }
+
+  /** The claims of a valid JWT, with the scopes that its user may still allow. Rejects with a Refusal. */
+  async claimsOf(text: string): Promise<JWTPayload> {
+    return (await this.#claimsOf(text)).claims;
+  }
+
+  async #claimsOf(text: string): Promise<{ claims: JWTPayload; source: Source }> {
+    const { config } = this;
+    const claims = await this.#signedClaims(text, config);
+    const { [GRANT_CLAIM]: grant, client_id: client, jti } = claims;
+    const sourceId = typeof grant === 'string' ? recordHash('Grant', grant) : CLIENT + client;
+    const source = await this.#sourceOf(`${sourceId}\n${recordHash(REVOKED_TOKEN, jti!)}`);
+    if (!source) throw refusal('The access token has been revoked.');
+    return { claims: { ...claims, ...scopeOf(source, claims.scope) }, source };
+  }
+
+  async #verifyJwt(text: string): Promise<Token> {
+    const { claims, source } = await this.#claimsOf(text);
+    return this.#tokenOf(claims, source);
+  }
+
+  async #signedClaims(text: string, config: Config): Promise<JWTPayload> {
+    try {
+      const { payload, protectedHeader } = await jwtVerify(text, ({ kid }) => this.#keys.find(kid), {
+        algorithms: [OWN_ALGORITHM],
+        issuer: config.issuer!,
+        audience: config.audience!,
+        clockTolerance: config.jwtSkewSeconds,
+        requiredClaims: ['exp', 'sub', 'client_id', 'jti'],
+      });
+      requireAccessJwt(protectedHeader.typ, payload, 'at+jwt');
+      return payload;
+    } catch (error) {
+      throw error instanceof errors.JOSEError ? refusalOf(error) : error;
+    }
+  }
+
+  async #verifyOpaque(text: string): Promise<Token> {
+    const hashes = ['AccessToken', 'ClientCredentials'].map((model) => recordHash(model, text));
+    const [row] = await this.db.run(SQL.get('active_token')!, [JSON.stringify(hashes)]);
+    if (!row) throw refusal('The access token is unknown, has expired or has been revoked.');
+    const { accountId, clientId, scope, aud, exp, jkt, extra } = JSON.parse(String(row.payload));
+    const source = sourceIn(row, accountId !== undefined);
+    if (aud !== this.config.audience) throw refusal('The access token is for another audience.');
+    const cnf = jkt === undefined ? {} : { cnf: { jkt } };
+    const claims = {
+      ...extra,
+      sub: accountId ?? clientId,
+      client_id: clientId,
+      ...scopeOf(source, scope),
+      exp,
+      jti: text,
+      ...cnf,
+    };
+    return this.#tokenOf(claims, source);
+  }
+
+  #tokenOf(claims: JWTPayload, { passwordVersion }: Source): Token {
+    const token = tokenOf(claims, this.config, Date.now());
+    return { ...token, principal: { ...token.principal, passwordVersion } };
+  }
+
+  /** Each id is that of a source, and after a line break the hash by which the database knows the revoked token. */
+  async #readSources(ids: readonly string[]): Promise<(Source | undefined)[]> {
+    const pairs = ids.map((id) => id.split('\n') as [source: string, token: string]);
+    const named = pairs.map(([source]) => source);
+    const clients = named.filter((id) => id.startsWith(CLIENT)).map((id) => id.slice(CLIENT.length));
+    const grants = named.filter((id) => !id.startsWith(CLIENT));
+    const rows = await this.db.run(SQL.get('active_grants')!, [
+      JSON.stringify([...grants, ...pairs.map(([, token]) => token)]),
+      JSON.stringify(clients),
+    ]);
+    const sources = new Map(rows.map((row) => [String(row.id), sourceIn(row, row.is_of_user === true)]));
+    return pairs.map(([source, token]) =>
+      sources.has(token) ? undefined : sources.get(source.replace(CLIENT, '')),
+    );
+  }
+}
+
+/** Begins the id of a source that is a client. */
+const CLIENT = 'client ';
+
+function sourceIn(row: Row, isOfUser: boolean): Source {
+  const { [API_SCOPES]: clientScopes } = JSON.parse(String(row.client)) as Record<string, unknown>;
+  return {
+    isOfUser,
+    scopes: row.scopes,
+    clientScopes: withImplied(scopesOf(clientScopes)),
+    passwordVersion: passwordVersionOf(row),
+  };
+}
+
+/** The scope of a token as far as its client may still request it, and its user allow it; absent without one. */
+function scopeOf({ isOfUser, scopes, clientScopes }: Source, scope: unknown): { readonly scope?: unknown } {
+  if (scope === undefined) return {};
+  const ofClient = [...withImplied(scopesOf(scope))]
+    .filter((each) => isClaimScope(each) || each === 'offline_access' || clientScopes.has(each))
+    .join(' ');
+  return { scope: isOfUser ? allowedScopes(userScopes(scopes), ofClient) : ofClient };
+}

@@ -1,0 +1,94 @@
+import { type Html, html } from '../../../formats/html.js';
+import { errorText, hidden, layout } from './layout.js';
+import { type PasskeyForm, passkeyForm } from './passkey.js';
+import { signInFields } from './sign-in.js';
+
+/** A session or an application of the user. */
+export interface Entry {
+  readonly id: string;
+  readonly text: string;
+}
+
+export interface AccountPage {
+  /** The address of the service's first page. */
+  readonly home: string;
+  readonly email: string;
+  readonly csrf: string;
+  readonly sessions: readonly Entry[];
+  /** The applications to which the user allowed access. */
+  readonly grants: readonly Entry[];
+  readonly passkeys: readonly Entry[];
+  /** Undefined: passkeys are not available. `stale`: the sign-in was too long ago to add one. */
+  readonly passkey: PasskeyForm | 'stale' | undefined;
+  readonly message?: string | undefined;
+  readonly error?: string | undefined;
+}
+
+/** The form with which a user signs in to its account page. */
+export function accountSignInPage(csrf: string, email: string, error: string | undefined): string {
+  return layout(
+    'Sign in',
+    html`<p>to your account</p>
+${errorText(error)}
+<form method="post">
+${signInFields(csrf, email)}
+</form>`,
+  );
+}
+
+/** What users can see and change of their account. */
+export function accountPage({
+  home,
+  email,
+  csrf,
+  sessions,
+  grants,
+  passkeys,
+  passkey,
+  message,
+  error,
+}: AccountPage): string {
+  return layout(
+    'Your account',
+    html`<p>Signed in as <strong>${email}</strong>. <a href="${home}">To the first page</a></p>
+${message !== undefined && html`<p class="note" role="status">${message}</p>`}
+${errorText(error)}
+<h2>Applications with access</h2>
+${list(grants, csrf, 'revoke', 'Revoke', 'No application has access.')}
+<h2>Sessions</h2>
+${list(sessions, csrf, 'end-session', 'End', 'There are no other sessions.')}
+${
+  (passkey !== undefined || passkeys.length > 0) &&
+  html`<h2>Passkeys</h2>
+${list(passkeys, csrf, 'remove-passkey', 'Remove', 'There are no passkeys.')}
+${passkey === undefined ? '' : passkey === 'stale' ? html`<p>To add a passkey, sign out and sign in again.</p>` : passkeyForm('create', csrf, passkey)}`
+}
+<h2>Password</h2>
+<form method="post">
+${hidden('csrf', csrf)}
+<input type="email" name="email" autocomplete="username" value="${email}" hidden>
+<label for="current">Current password</label>
+<input id="current" name="current" type="password" autocomplete="current-password" required>
+<label for="password">New password</label>
+<input id="password" name="password" type="password" autocomplete="new-password" required>
+<button class="main" name="action" value="change-password">Change password</button>
+</form>
+<form method="post">
+${hidden('csrf', csrf)}
+<button name="action" value="sign-out">Sign out</button>
+</form>`,
+  );
+}
+
+function list(entries: readonly Entry[], csrf: string, action: string, label: string, none: string): Html {
+  if (entries.length === 0) return html`<p>${none}</p>`;
+  const items = entries.map(
+    ({ id, text }) => html`<li>${text}
+<form method="post">
+${hidden('csrf', csrf)}
+${hidden('id', id)}
+<button name="action" value="${action}" aria-label="${label}: ${text}">${label}</button>
+</form></li>\n`,
+  );
+  return html`<ul>\n${items}</ul>`;
+}

@@ -1,0 +1,36 @@
+import { type Html, html, type Part } from '../../../formats/html.js';
+import { pageHeaders as headersOfPages, htmlDocument } from '../../pages/document.js';
+import { SCRIPT_SOURCE } from './passkey-script.js';
+
+/** A narrow page with one purpose. */
+export function layout(title: string, body: Html): string {
+  return htmlDocument(
+    title,
+    html`<main class="narrow">
+<h1>${title}</h1>
+${body}
+</main>`,
+  );
+}
+
+/**
+ * The fields of a page, as a flat list of names and values. Its forms may submit to this service, and through a redirect
+ * to `redirectUri`.
+ */
+export function pageHeaders(redirectUri?: string): string[] {
+  const formTarget = redirectUri === undefined ? undefined : sourceOf(redirectUri);
+  return headersOfPages({ formTarget, script: SCRIPT_SOURCE });
+}
+
+/** The source expression of a redirect URI that was registered: its origin, or the scheme of a native application. */
+export function sourceOf(uri: string): string {
+  const { protocol, origin } = new URL(uri);
+  return protocol === 'http:' || protocol === 'https:' ? origin : protocol;
+}
+
+/** A hidden field of a form. */
+export const hidden = (name: string, value: string): Html =>
+  html`<input type="hidden" name="${name}" value="${value}">`;
+
+export const errorText = (message: string | undefined): Part =>
+  message !== undefined && html`<p class="error" role="alert">${message}</p>`;

@@ -1,0 +1,72 @@
+import type { IncomingMessage } from 'node:http';
+import type { errors as providerErrors } from 'oidc-provider';
+import { clientKey } from '../../limits/client-key.js';
+import { type RateLimiter, rateLimiter } from '../../limits/rate-limit.js';
+import type { OpenCounts } from '../../limits/shared-counters.js';
+import { errors, Provider } from './oidc-provider.js';
+
+/** The models that anybody can have stored before a user is known. */
+const MODELS: ReadonlySet<string> = new Set([
+  'Session',
+  'Interaction',
+  'PushedAuthorizationRequest',
+  'DeviceCode',
+]);
+
+const WINDOW_S = 60;
+
+/** Seconds for which a record without a user lives: as long as a user has to sign in. */
+export const STRANGER_S = 15 * 60;
+
+/** Records without a user in the database, of all processes. The oldest make room for new ones. */
+export const MAX_STRANGERS = 50_000;
+
+/** Whether a record belongs to no user yet. */
+export const isStranger = (model: string, accountId: string | undefined): boolean =>
+  accountId === undefined && MODELS.has(model);
+
+/** Limits what strangers can have the authorization server store. */
+export class Strangers {
+  readonly #limit: RateLimiter | undefined;
+  readonly #addresses = new WeakMap<IncomingMessage, string>();
+
+  /**
+   * `perAddress`: sign-ins that begin in a minute from an address, of IPv6 from a /56; 0: any number. With `counts`, all
+   * processes count together.
+   */
+  constructor(perAddress: number, counts?: OpenCounts) {
+    this.#limit =
+      perAddress === 0
+        ? undefined
+        : rateLimiter({ requests: perAddress, seconds: WINDOW_S }, counts?.('sign-ins', WINDOW_S));
+  }
+
+  /** Remembers from which address a request came, as trusted proxies report it. */
+  arrived(req: IncomingMessage, address: string): void {
+    this.#addresses.set(req, address);
+  }
+
+  /**
+   * Counts a request that stores a new record without a user, once, against its address. A client that has proved its secret is
+   * not a stranger. Rejects with 429.
+   */
+  async admit(): Promise<void> {
+    const ctx = Provider.ctx;
+    const address = ctx && this.#addresses.get(ctx.req);
+    if (address === undefined || !this.#limit) return;
+    const { client, route } = ctx!.oidc;
+    const isProved = client !== undefined && client.clientAuthMethod !== 'none';
+    if (isProved && (route === 'pushed_authorization_request' || route === 'device_authorization')) return;
+    const { refusedFor } = await this.#limit(clientKey('site', address));
+    if (refusedFor === undefined) this.#addresses.delete(ctx!.req);
+    else throw tooManySignIns(refusedFor);
+  }
+}
+
+function tooManySignIns(retryAfterS: number): providerErrors.OIDCProviderError {
+  Provider.ctx?.set('Retry-After', String(retryAfterS));
+  const error = new errors.TemporarilyUnavailable(
+    'Too many sign-ins begin from this address. Try again later.',
+  );
+  return Object.assign(error, { status: 429, statusCode: 429 });
+}

@@ -1,0 +1,168 @@
+import { largePage, readDocuments, recordsIn } from '../../actions/large-page.js';
+import { columnsOf, isLines, linesPage, shownLines } from '../../actions/list-lines.js';
+import { type ExtendedQuery, PLAIN_QUERY } from '../../collection/extended-query.js';
+import { MAX_PAGE_BYTES } from '../../collection/list-orders.js';
+import { HTML_TYPE, hashedReply, JSON_TYPE } from '../../collection/representation.js';
+import type { Resource } from '../../collection/resource.js';
+import { databaseErrorOf } from '../../db/database-errors.js';
+import { invalidQuery, pageExceeds, queryTimeout } from '../../errors/query-errors.js';
+import { readConditions } from '../../http/preconditions.js';
+import type { Reply } from '../../http/reply.js';
+import type { Request } from '../../http/request.js';
+import type { Action } from '../../http/router.js';
+import type { JsonObject } from '../../json.js';
+import { parseUuid } from '../../uuid.js';
+import { looseStatement } from './loose-query.js';
+import { type JsonServerQuery, readQuery } from './query.js';
+import { addRelations, fitsEach, type Source } from './relations.js';
+
+/** The parameters of this service's lists, whose responses stay as they are. */
+const NATIVE = /^(?:page|limit|sort|order|search|filter|fields|include|count|after|before)(?:\[|$)/;
+
+/**
+ * A list with the parameters and responses of json-server 0.17 (COMPAT=json-server). Lists as HTML, those between
+ * cursors, and those with a parameter of this service stay as they are. `parentField`: the list is nested, and that of
+ * a missing parent is empty.
+ */
+export function asJsonServer(list: Action, source: Source, parentField?: string): Action {
+  return {
+    ...list,
+    parameters: [...(list.parameters ?? []), 'q'],
+    // Any name may be that of a field.
+    acceptsAny: true,
+    run: async (request) => {
+      const given = new URLSearchParams(request.query);
+      const isOther = request.type === HTML_TYPE || request.version.lists === 'keyset';
+      const isNative = [...given.keys()].some((name) => NATIVE.test(name) && !isField(source, name));
+      if (isOther || isNative) return list.run(request);
+      const query = readQuery(given);
+      return isEverything(query) && parentField === undefined
+        ? list.run({ ...request, query: '' })
+        : looseList(source, request, given, query, parentField);
+    },
+  };
+}
+
+/** A declared field with the name of a parameter is filtered by. */
+const isField = ({ collection }: Source, name: string) =>
+  Object.hasOwn(collection.resource.schema.properties, name);
+
+/** Whether a query is that of the streamed array of all records. */
+const isEverything = ({ conditions, term, sorts, isSlice, embed, expand }: JsonServerQuery) =>
+  conditions.length + sorts.length + embed.length + expand.length === 0 && term === '' && !isSlice;
+
+async function looseList(
+  source: Source,
+  request: Request,
+  given: URLSearchParams,
+  query: JsonServerQuery,
+  parentField: string | undefined,
+): Promise<Reply> {
+  const { resource } = source.collection;
+  const others = new Map(source.related.map((each) => [each.resource.name, each.resource]));
+  const nested = { path: [parentField ?? ''], operator: 'eq', values: [request.params.id ?? ''] } as const;
+  const conditions = parentField === undefined ? query.conditions : [...query.conditions, nested];
+  const own = ownerOf(source, request);
+  const { text, args } = looseStatement(
+    resource,
+    others,
+    { ...query, conditions, owner: own },
+    MAX_PAGE_BYTES,
+  );
+  const { db } = source;
+  const [row] = await (request.run ? request.run(text, args) : db.query(text, args)).catch(fail);
+  const total = Number(row!.total);
+  const headers = query.isSlice
+    ? ['X-Total-Count', String(total), ...linkOf(query, given, request, total)]
+    : [];
+  const ids = (row!.ids as string | null)?.split(',');
+  if (!row!.fits) return largeReply(source, ids, query, request, headers);
+  const docs = (row!.docs as string | null) ?? '';
+  if (request.type === JSON_TYPE && !hasRelations(query)) return smallReply(`[${docs}]`, request, headers);
+  const records = await recordsIn(docs);
+  const found = records.map(({ id }) => String(id));
+  if (!(await addRelations(source, records, query, request)))
+    return largeReply(source, found, query, request, headers);
+  if (request.type === JSON_TYPE) return smallReply(JSON.stringify(records), request, headers);
+  const preconditions = readConditions(request.headers);
+  return linesPage(request.type, resource, records, shownIn(resource, query), headers, preconditions);
+}
+
+/** SQLSTATEs: a pattern that is no regular expression, and a statement that took too long. */
+const [INVALID_PATTERN, TIMEOUT] = ['2201B', '57014'];
+
+function fail(error: unknown): never {
+  const code = databaseErrorOf(error)?.code;
+  if (code === INVALID_PATTERN) throw invalidQuery('_like', 'must be a regular expression');
+  throw code === TIMEOUT ? queryTimeout() : error;
+}
+
+const hasRelations = ({ embed, expand }: JsonServerQuery) => embed.length + expand.length > 0;
+
+/** The fields of each record in lines: as CSV, columns for related records as well. */
+const shownIn = (resource: Resource, { embed, expand }: JsonServerQuery): ExtendedQuery => ({
+  ...PLAIN_QUERY,
+  fields: [...columnsOf(resource, undefined), ...embed, ...expand],
+});
+
+function smallReply(body: string, request: Request, headers: readonly string[]): Reply {
+  const reply = hashedReply(JSON_TYPE, body, readConditions(request.headers));
+  return { ...reply, headers: [...reply.headers, ...headers] };
+}
+
+/** The documents one by one. Throws 413 for too many. */
+async function largeReply(
+  source: Source,
+  ids: readonly string[] | undefined,
+  query: JsonServerQuery,
+  request: Request,
+  headers: readonly string[],
+): Promise<Reply> {
+  if (ids === undefined) throw pageExceeds(MAX_PAGE_BYTES);
+  const { type } = request;
+  const { resource } = source.collection;
+  // The response has begun when the related records of one are read.
+  if (!(await fitsEach(source, ids, query, request))) throw pageExceeds(MAX_PAGE_BYTES);
+  async function* documents() {
+    for await (const doc of readDocuments(source.collection, ids!, request.run)) {
+      if (!hasRelations(query)) yield doc;
+      else {
+        const record = JSON.parse(doc) as JsonObject;
+        if (!(await addRelations(source, [record], query, request))) throw pageExceeds(MAX_PAGE_BYTES);
+        yield JSON.stringify(record);
+      }
+    }
+  }
+  const form = isLines(type) ? { lines: shownLines(type, resource, shownIn(resource, query)) } : {};
+  return largePage(type, form, headers, documents);
+}
+
+/** A caller that may read only its own records gets these. */
+function ownerOf({ collection }: Source, { permission, principal }: Request) {
+  if (permission !== 'own') return undefined;
+  const { parent, columns } = collection.resource;
+  const id = parseUuid(principal.subject) ?? '00000000-0000-0000-0000-000000000000';
+  return { column: parent ? columns.get(parent.field)!.name : 'id', id };
+}
+
+function linkOf(
+  { page }: JsonServerQuery,
+  given: URLSearchParams,
+  request: Request,
+  total: number,
+): string[] {
+  if (!page) return [];
+  const last = Math.max(Math.ceil(total / page.limit), 1);
+  const to = (number: number, rel: string) => {
+    const query = new URLSearchParams(given);
+    query.set('_page', String(number));
+    return `<${request.prefix + request.path}?${query}>; rel="${rel}"`;
+  };
+  const links = [
+    to(1, 'first'),
+    ...(page.number > 1 ? [to(page.number - 1, 'prev')] : []),
+    ...(page.number < last ? [to(page.number + 1, 'next')] : []),
+    to(last, 'last'),
+  ];
+  return last > 1 && page.number <= last ? ['Link', links.join(', ')] : [];
+}

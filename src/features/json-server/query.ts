@@ -1,0 +1,114 @@
+import { invalidQuery } from '../../errors/query-errors.js';
+import type { LooseCondition, LooseQuery } from './loose-query.js';
+
+/** The records of a page without `_limit`. */
+export const DEFAULT_LIMIT = 10;
+const MAX_CONDITIONS = 20;
+const MAX_VALUES = 100;
+const MAX_SORTS = 5;
+const MAX_PATTERN = 200;
+
+/** Names with an underscore that are no filters. */
+const OPTIONS = [
+  '_page',
+  '_limit',
+  '_per_page',
+  '_start',
+  '_end',
+  '_sort',
+  '_order',
+  '_embed',
+  '_expand',
+  '_delay',
+];
+const SUFFIX = /_(gte|lte|ne|like)$/;
+
+/** A query of a list as json-server 0.17 reads it. */
+export interface JsonServerQuery extends Omit<LooseQuery, 'owner'> {
+  /** Whether the response has the number of matches. */
+  readonly isSlice: boolean;
+  /** The number of the page and its limit, for links. */
+  readonly page: { readonly number: number; readonly limit: number } | undefined;
+  readonly embed: readonly string[];
+  readonly expand: readonly string[];
+}
+
+/** Reads a query. Throws 400 for one with more than there is room for. */
+export function readQuery(given: URLSearchParams): JsonServerQuery {
+  const names = [...new Set(given.keys())].filter(isFilter);
+  if (names.length > MAX_CONDITIONS)
+    throw invalidQuery('filter', `has more than ${MAX_CONDITIONS} conditions`);
+  return {
+    conditions: names.map((name) => conditionOf(name, given.getAll(name))),
+    term: (given.get('q') ?? '').toLowerCase().replaceAll('\0', ''),
+    sorts: sortsOf(given),
+    ...sliceOf(given),
+    embed: relationsIn(given, '_embed'),
+    expand: relationsIn(given, '_expand'),
+  };
+}
+
+const isFilter = (name: string) =>
+  name !== 'q' &&
+  name !== 'callback' &&
+  name !== '_' &&
+  name !== '' &&
+  !OPTIONS.includes(name) &&
+  !name.startsWith('_');
+
+function conditionOf(name: string, values: readonly string[]): LooseCondition {
+  if (values.length > MAX_VALUES) throw invalidQuery(name, `has more than ${MAX_VALUES} values`);
+  if ([name, ...values].some((each) => each.includes('\0')))
+    throw invalidQuery(name, 'must not contain U+0000');
+  const operator = (SUFFIX.exec(name)?.[1] ?? 'eq') as LooseCondition['operator'];
+  if (operator === 'like') for (const value of values) requireShort(name, value);
+  return { path: pathOf(name.replace(SUFFIX, '')), operator, values };
+}
+
+function requireShort(name: string, pattern: string): void {
+  if (pattern.length > MAX_PATTERN) throw invalidQuery(name, `has more than ${MAX_PATTERN} characters`);
+}
+
+/** `author.names[0]` is three names. */
+const pathOf = (text: string): string[] => text.split(/[.[\]]+/).filter((each) => each !== '');
+
+function sortsOf(given: URLSearchParams): JsonServerQuery['sorts'] {
+  const orders = (given.get('_order') ?? '').toLowerCase().split(',');
+  const keys = (given.get('_sort') ?? '').split(',');
+  if (keys.length > MAX_SORTS) throw invalidQuery('_sort', `has more than ${MAX_SORTS} fields`);
+  const sorts = keys.map((key, at) => ({
+    path: pathOf(key.replaceAll('\0', '')),
+    isFalling: orders[at] === 'desc',
+  }));
+  return sorts.filter(({ path }) => path.length > 0);
+}
+
+function sliceOf(given: URLSearchParams): Pick<JsonServerQuery, 'isSlice' | 'page' | 'offset' | 'limit'> {
+  const number = (name: string) => Number.parseInt(given.get(name) ?? '', 10) || 0;
+  const has = (name: string) => (given.get(name) ?? '') !== '';
+  const given_limit = has('_limit') ? number('_limit') : number('_per_page');
+  if (has('_page')) {
+    const page = {
+      number: Math.max(number('_page'), 1),
+      limit: given_limit > 0 ? given_limit : DEFAULT_LIMIT,
+    };
+    return { isSlice: true, page, limit: page.limit, offset: bounded((page.number - 1) * page.limit) };
+  }
+  const start = bounded(Math.max(number('_start'), 0));
+  if (has('_end'))
+    return {
+      isSlice: true,
+      page: undefined,
+      offset: start,
+      limit: bounded(Math.max(number('_end') - start, 0)),
+    };
+  if (has('_limit') || has('_per_page'))
+    return { isSlice: true, page: undefined, offset: start, limit: bounded(Math.max(given_limit, 0)) };
+  return { isSlice: false, page: undefined, offset: 0, limit: undefined };
+}
+
+const bounded = (value: number) => Math.min(value, Number.MAX_SAFE_INTEGER);
+
+const relationsIn = (given: URLSearchParams, name: string): string[] => [
+  ...new Set(given.getAll(name).filter((each) => each !== '')),
+];

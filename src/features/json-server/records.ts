@@ -1,0 +1,128 @@
+import { MAX_PAGE_BYTES } from '../../collection/list-orders.js';
+import { CACHE, JSON_TYPE } from '../../collection/representation.js';
+import type { Resource } from '../../collection/resource.js';
+import { Problem } from '../../errors/problem.js';
+import { pageExceeds } from '../../errors/query-errors.js';
+import type { Reply } from '../../http/reply.js';
+import type { Body, Request } from '../../http/request.js';
+import type { Action } from '../../http/router.js';
+import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
+import { parseUuid } from '../../uuid.js';
+import { looseIdStatement } from './loose-query.js';
+import { readQuery } from './query.js';
+import { addRelations, type Source } from './relations.js';
+
+/**
+ * An action on one record with the addresses, bodies and responses of json-server 0.17: an id from before an import leads to
+ * its record, a missing record is 404 `{}`, and a deletion 200 `{}`.
+ */
+export function asJsonServerRecord(action: Action, source: Source): Action {
+  return translated(action, source, source.collection.resource, async (request) => {
+    if (request.method === 'GET' || request.method === 'HEAD')
+      return readWithRelations(action, source, request);
+    const id = parseUuid(request.params.id ?? '');
+    const isAbsent =
+      request.method === 'DELETE' && !(id && (await source.collection.exists(id, request.run)));
+    // Run in any case: only then is it known whether the caller may learn that there is no record.
+    const reply = await action.run(request);
+    if (request.method !== 'DELETE' || reply.status !== 204) return reply;
+    return isAbsent ? MISSING : { ...reply, ...EMPTY, status: 200 };
+  });
+}
+
+/** A creation whose references may be ids from before an import; `parent`: that of the record in the path. */
+export function asJsonServerCreation(action: Action, source: Source, parent?: Resource): Action {
+  return translated(action, source, parent, (request) => action.run(request));
+}
+
+/** An action whose request has new ids in place of old ones. `addressed` is the collection of the id in the path. */
+function translated(
+  action: Action,
+  source: Source,
+  addressed: Resource | undefined,
+  run: (request: Request) => Promise<Reply> | Reply,
+): Action {
+  const { authorize, prepare } = action;
+  const translate = (request: Request) => withNewIds(request, source, addressed);
+  return {
+    ...action,
+    acceptsAny: true,
+    ...(authorize && { authorize: async (request: Request) => authorize(await translate(request)) }),
+    // `prepare` hashes passwords, which do not depend on references.
+    ...(prepare && { prepare }),
+    run: async (request) => {
+      try {
+        return await run(await translate(request));
+      } catch (error) {
+        const isMissing = error instanceof Problem && error.status === 404;
+        const isPlain = request.type === JSON_TYPE || request.type === '';
+        if (isMissing && isPlain && !wantsProblem(request)) return MISSING;
+        throw error;
+      }
+    },
+  };
+}
+
+const wantsProblem = ({ headers }: Request) => /application\/problem\+json/i.test(headers.accept ?? '');
+
+const EMPTY = { headers: ['Content-Type', JSON_TYPE], body: '{}' } as const;
+const MISSING: Reply = { status: 404, ...EMPTY };
+
+async function withNewIds(
+  request: Request,
+  source: Source,
+  addressed: Resource | undefined,
+): Promise<Request> {
+  const { id } = request.params;
+  const found = addressed && id !== undefined ? await newIdOf(source, addressed, id, request) : undefined;
+  const params = found === undefined ? request.params : { ...request.params, id: found };
+  const body = request.body && (await withReferences(request.body, source, request));
+  return { ...request, params, body };
+}
+
+/** The id of a record; undefined: no record has this one. */
+async function newIdOf(
+  { db }: Source,
+  resource: Resource,
+  id: string,
+  { run }: Request,
+): Promise<string | undefined> {
+  if (parseUuid(id) !== undefined) return id;
+  if (id.includes('\0')) return undefined;
+  const { text, args } = looseIdStatement(resource, id);
+  const [row] = await (run ?? db.run)(text, args);
+  return row?.id as string | undefined;
+}
+
+/** A body with new ids in its references, and without a version: clients of json-server overwrite what they do not know. */
+async function withReferences(body: Body, source: Source, request: Request): Promise<Body> {
+  if (!isObject(body.value) || body.type !== JSON_TYPE) return body;
+  const value: JsonObject = { ...body.value };
+  delete value._version;
+  for (const { field, to } of source.collection.resource.references) {
+    const old: Json | undefined = member(value, field);
+    const target = source.related.find(({ resource }) => resource.name === to)?.resource;
+    if (!target || (typeof old !== 'string' && typeof old !== 'number')) continue;
+    const id = await newIdOf(source, target, String(old), request);
+    if (id !== undefined) setMember(value, field, id);
+  }
+  return { ...body, value };
+}
+
+/** A record with the related ones that the query names. These may change while the record does not. */
+async function readWithRelations(action: Action, source: Source, request: Request): Promise<Reply> {
+  const query = readQuery(new URLSearchParams(request.query));
+  const isPlain = query.embed.length + query.expand.length === 0;
+  if (isPlain || request.type !== JSON_TYPE) return action.run(request);
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).filter(([name]) => !name.startsWith('if-')),
+  );
+  const reply = await action.run({ ...request, headers });
+  const record = JSON.parse(reply.body!) as JsonObject;
+  if (!(await addRelations(source, [record], query, request))) throw pageExceeds(MAX_PAGE_BYTES);
+  return {
+    status: reply.status,
+    headers: ['Content-Type', JSON_TYPE, 'Cache-Control', CACHE],
+    body: JSON.stringify(record),
+  };
+}

@@ -1,0 +1,98 @@
+import type { Operation } from '../../actions/batch-operations.js';
+import { gathered } from '../../actions/large-page.js';
+import { stepOf } from '../../actions/operation-step.js';
+import { MAX_PAGE_BYTES } from '../../collection/list-orders.js';
+import { problemOf } from '../../db/database-errors.js';
+import { Problem } from '../../errors/problem.js';
+import { pageExceeds } from '../../errors/query-errors.js';
+import type { Reply } from '../../http/reply.js';
+import type { Request } from '../../http/request.js';
+import type { Router } from '../../http/router.js';
+import { isObject, type Json, type JsonObject, member } from '../../json.js';
+import { LONG_TASK_BYTES, nextLongTask } from '../../limits/long-task.js';
+import type { CheckArguments } from './arguments.js';
+import type { Tool } from './tools.js';
+
+/** The result of a call: the same value as text and as JSON. */
+export interface ToolResult {
+  readonly content: { type: 'text'; text: string }[];
+  readonly structuredContent: JsonObject;
+  readonly isError?: true;
+  readonly [member: string]: unknown;
+}
+
+/**
+ * Runs a tool as the request that it stands for, with the caller of `request`. What that request would refuse is a result
+ * with the error. Rejects with errors of the database and the service, which concern the whole request.
+ */
+export async function callTool(
+  tool: Tool,
+  check: CheckArguments,
+  args: JsonObject,
+  router: Router,
+  request: Request,
+): Promise<ToolResult> {
+  try {
+    check(args);
+    const reply = await runOperation(tool.operationOf(args), router, request);
+    return await resultOf(tool, args, reply);
+  } catch (error) {
+    return errorResult(refusalOf(error));
+  }
+}
+
+/** The problem that a caller can act on. Throws any other error. */
+export function refusalOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  const problem = problemOf(error);
+  if (problem && problem.status < 500) return problem;
+  throw error;
+}
+
+/** Runs an operation like a request of its own. Rejects with its problem, or 413 for a page that is too large for a result. */
+export async function runOperation(operation: Operation, router: Router, request: Request): Promise<Reply> {
+  const step = stepOf(operation, router, request);
+  const { body } = step.request;
+  const bytes = body && Buffer.from(JSON.stringify(body.value));
+  const reply = await step.action!.run(bytes ? { ...step.request, body: { ...body!, bytes } } : step.request);
+  return reply.documents ? gathered(reply, MAX_PAGE_BYTES, pageExceeds) : reply;
+}
+
+async function resultOf(
+  { returns }: Tool,
+  { id }: JsonObject,
+  { body, headers }: Reply,
+): Promise<ToolResult> {
+  if (returns === 'deletion') return resultFrom(JSON.stringify({ id: id!, deleted: true }));
+  if (body!.length > LONG_TASK_BYTES) await nextLongTask();
+  if (returns === 'list') return resultFrom(body!);
+  const etag = JSON.stringify(fieldOf(headers, 'ETag'));
+  const replayed = fieldOf(headers, 'Idempotency-Replayed') === undefined ? '' : ',"replayed":true';
+  return resultFrom(`{"etag":${etag}${replayed},"record":${body}}`);
+}
+
+function resultFrom(text: string): ToolResult {
+  return { content: [{ type: 'text', text }], structuredContent: JSON.parse(text) as JsonObject };
+}
+
+/** The error with its code; after a conflict, with the version and the ETag that the record has now. */
+function errorResult({ status, code, message, more: { details, headers = [] } }: Problem): ToolResult {
+  const etag = fieldOf(headers, 'ETag');
+  const retryAfter = fieldOf(headers, 'Retry-After');
+  const current = isObject(details as Json) ? member(details as JsonObject, 'current') : undefined;
+  const version = isObject(current) ? current._version : undefined;
+  const error = {
+    status,
+    code,
+    message: version === undefined ? message : `${message} Its current version is ${version}.`,
+    ...(details === undefined ? {} : { details: details as Json }),
+    ...(etag === undefined ? {} : { etag }),
+    ...(retryAfter === undefined ? {} : { retryAfter: Number(retryAfter) }),
+  };
+  return { ...resultFrom(JSON.stringify({ error })), isError: true };
+}
+
+function fieldOf(headers: readonly string[], name: string): string | undefined {
+  const at = headers.indexOf(name);
+  return at < 0 ? undefined : headers[at + 1];
+}

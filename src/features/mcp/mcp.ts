@@ -1,0 +1,117 @@
+import { JSON_TYPE } from '../../collection/representation.js';
+import type { Resource } from '../../collection/resource.js';
+import { badRequest, originNotAllowed } from '../../errors/errors.js';
+import type { Request } from '../../http/request.js';
+import { type Endpoint, type Route, type Router, requiring } from '../../http/router.js';
+import { mayUse } from '../../principal.js';
+import { DEFAULT_VERSION } from '../../versions/supported.js';
+import { type CheckArguments, compileArguments } from './arguments.js';
+import { callTool } from './call.js';
+import { RecordResources } from './record-resources.js';
+import { type SchemaFiles, schemaFiles } from './record-schema.js';
+import { type Offer, respondWithSdk } from './server.js';
+import { type Tool, toolsOf } from './tools.js';
+
+export const MCP_PATH = '/mcp';
+
+/** The settings that apply. */
+export interface McpSettings {
+  readonly requireIfMatch: boolean;
+  readonly corsOrigins: readonly string[];
+  readonly publicUrl: string | undefined;
+  /** Precedes the paths of links. */
+  readonly publicPrefix: string;
+}
+
+/** A tool with the action that it runs. */
+interface OpenTool extends Tool {
+  readonly endpoint: Endpoint;
+}
+
+/** The collections as a server of the Model Context Protocol: POST /mcp, one JSON-RPC message each. */
+export class Mcp {
+  readonly #files: SchemaFiles;
+  readonly #origins: ReadonlySet<string>;
+  /** Compiled at the first call of a tool. */
+  readonly #checks = new Map<Tool, CheckArguments>();
+
+  /** `shared` are the schemas to which those of collections refer, by file. */
+  constructor(
+    readonly settings: McpSettings,
+    readonly resources: readonly Resource[],
+    shared: ReadonlyMap<string, object>,
+  ) {
+    this.#files = schemaFiles(resources, shared);
+    const { corsOrigins, publicUrl } = settings;
+    this.#origins = new Set([
+      ...corsOrigins,
+      ...(publicUrl === undefined ? [] : [new URL(publicUrl).origin]),
+    ]);
+  }
+
+  /** `router` has the routes of the collections, with lists as pages. */
+  route(router: Router): Route {
+    const { requireIfMatch } = this.settings;
+    const tools = new Map(
+      this.resources
+        .flatMap((resource) => toolsOf(resource, this.#files, resource.requireIfMatch ?? requireIfMatch))
+        .map((tool): [string, OpenTool] => [
+          tool.name,
+          { ...tool, endpoint: router(tool.samplePath).actions.get(tool.method)! },
+        ]),
+    );
+    const records = new RecordResources(this.resources, router, this.#files);
+    const action = {
+      accepts: [JSON_TYPE],
+      offers: [JSON_TYPE],
+      run: async (request: Request) => {
+        this.#requireOrigin(request.headers.origin);
+        if (Array.isArray(request.body?.value))
+          throw badRequest('A request to /mcp has one JSON-RPC message, not an array of them.');
+        // Tools and records are those of the default version, however the client addresses them.
+        const own = { ...request, version: DEFAULT_VERSION, prefix: this.settings.publicPrefix };
+        return respondWithSdk(request, this.#offer(tools, records, router, own));
+      },
+    };
+    return { path: MCP_PATH, actions: { POST: requiring('credential', action) } };
+  }
+
+  /** A page of another origin may have reached the service by DNS rebinding. */
+  #requireOrigin(origin: string | undefined): void {
+    if (origin !== undefined && !this.#origins.has(origin)) throw originNotAllowed();
+  }
+
+  #offer(
+    tools: ReadonlyMap<string, OpenTool>,
+    records: RecordResources,
+    router: Router,
+    request: Request,
+  ): Offer {
+    const { principal } = request;
+    return {
+      tools: () =>
+        [...tools.values()]
+          .filter(({ endpoint }) => mayUse(principal, endpoint.requires))
+          .map(({ name, title, description, inputSchema, annotations }) => ({
+            name,
+            title,
+            description,
+            inputSchema,
+            annotations,
+          })),
+      call: (name, args) => {
+        const tool = tools.get(name);
+        return tool && callTool(tool, this.#checkOf(tool), args, router, request);
+      },
+      resources: () => records.list(),
+      templates: () => records.templates(principal),
+      read: (uri) => records.read(uri, request),
+    };
+  }
+
+  #checkOf(tool: Tool): CheckArguments {
+    const check = this.#checks.get(tool) ?? compileArguments(tool);
+    this.#checks.set(tool, check);
+    return check;
+  }
+}

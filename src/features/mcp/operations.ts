@@ -1,0 +1,88 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Operation } from '../../actions/batch-operations.js';
+import { escapeName } from '../../collection/query-names.js';
+import { JSON_TYPE } from '../../collection/representation.js';
+import type { Json, JsonObject } from '../../json.js';
+
+/** Makes the request of a tool from its arguments, which have been checked. `path` is that of the collection. */
+type OperationOf = (args: JsonObject) => Operation;
+
+const MERGE_PATCH = 'application/merge-patch+json';
+
+export const listOf =
+  (path: string): OperationOf =>
+  (args) => ({ method: 'QUERY', path, headers: headersOf({}, JSON_TYPE), body: queryOf(args) });
+
+export const getOf =
+  (path: string): OperationOf =>
+  ({ id, ...view }) => {
+    const query = String(viewOf(view));
+    const target = `${pathOf(path, id!)}${query === '' ? '' : `?${query}`}`;
+    return { method: 'GET', path: target, headers: READ, body: undefined };
+  };
+
+export const createOf =
+  (path: string): OperationOf =>
+  ({ record, ...args }) => ({
+    method: 'POST',
+    path,
+    headers: headersOf(args, JSON_TYPE),
+    body: record,
+  });
+
+export const updateOf =
+  (path: string): OperationOf =>
+  ({ id, patch, ...args }) => ({
+    method: 'PATCH',
+    path: pathOf(path, id!),
+    headers: headersOf(args, MERGE_PATCH),
+    body: patch,
+  });
+
+export const deletionOf =
+  (path: string): OperationOf =>
+  ({ id, ...args }) => ({
+    method: 'DELETE',
+    path: pathOf(path, id!),
+    headers: headersOf(args),
+    body: undefined,
+  });
+
+const READ: IncomingHttpHeaders = { accept: JSON_TYPE };
+
+const pathOf = (path: string, id: Json) => `${path}/${encodeURIComponent(id as string)}`;
+
+function headersOf({ ifMatch, idempotencyKey }: JsonObject, type?: string): IncomingHttpHeaders {
+  return {
+    ...READ,
+    ...(type === undefined ? {} : { 'content-type': type }),
+    ...(ifMatch === undefined ? {} : { 'if-match': etagOf(ifMatch as string | number) }),
+    ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey as string }),
+  };
+}
+
+/** A version as a number, or without the quotes of an ETag, means the ETag. */
+const etagOf = (match: string | number): string =>
+  /^\d+$/.test(String(match)) ? `"${match}"` : String(match);
+
+/** The parameters for what a caller asks for of a record. */
+function viewOf({ fields, include }: JsonObject): URLSearchParams {
+  const query = new URLSearchParams();
+  const add = (name: string, names: Json) => query.set(name, (names as string[]).map(escapeName).join(','));
+  if (fields !== undefined) add('fields', fields);
+  if (include !== undefined) add('include', include);
+  return query;
+}
+
+/** The body of the query: the arguments, whose names are as a body has them. */
+function queryOf({ sort, count, ...args }: JsonObject): JsonObject {
+  const [key, ...others] = (sort ?? []) as string[];
+  // The direction of a single key is a parameter of its own.
+  const isRising = others.length === 0 && key?.startsWith('-') === false;
+  return {
+    ...args,
+    ...(sort === undefined ? {} : { sort }),
+    ...(isRising ? { order: 'asc' } : {}),
+    ...(count === 'none' ? { count } : {}),
+  };
+}

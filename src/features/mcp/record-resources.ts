@@ -1,0 +1,84 @@
+import { JSON_TYPE } from '../../collection/representation.js';
+import type { Resource } from '../../collection/resource.js';
+import { noSuchPath } from '../../errors/errors.js';
+import type { Request } from '../../http/request.js';
+import type { Endpoint, Router } from '../../http/router.js';
+import type { JsonObject } from '../../json.js';
+import { mayUse, type Principal } from '../../principal.js';
+import { runOperation } from './call.js';
+import { getOf } from './operations.js';
+import { type SchemaFiles, SchemaWriter } from './record-schema.js';
+
+/** A record as a resource: its collection is the authority, its id the path. */
+const RECORD = /^plinth:\/\/([a-z][a-z0-9_]*)\/([^/?#]+)$/;
+const COLLECTIONS = 'plinth:collections';
+
+interface Described {
+  readonly resource: Resource;
+  /** Reads one record. */
+  readonly endpoint: Endpoint;
+  /** JSON Schema of its records. */
+  readonly schema: JsonObject;
+}
+
+/** The list of collections and the records, as resources of MCP, as far as a caller may read them. */
+export class RecordResources {
+  readonly #collections: readonly Described[];
+
+  constructor(
+    resources: readonly Resource[],
+    readonly router: Router,
+    files: SchemaFiles,
+  ) {
+    this.#collections = resources.map((resource) => ({
+      resource,
+      endpoint: router(`/${resource.name}/:id`).actions.get('GET')!,
+      schema: new SchemaWriter(files).whole(resource),
+    }));
+  }
+
+  list() {
+    return [
+      {
+        uri: COLLECTIONS,
+        name: 'collections',
+        title: 'Collections',
+        description: 'The collections that the caller may read, with the schemas of their records.',
+        mimeType: JSON_TYPE,
+      },
+    ];
+  }
+
+  templates(principal: Principal) {
+    return this.#readableBy(principal).map(({ resource: { name, singular } }) => ({
+      uriTemplate: `plinth://${name}/{id}`,
+      name: singular,
+      title: `One record of ${name}`,
+      mimeType: JSON_TYPE,
+    }));
+  }
+
+  /** The text of a resource. Rejects with 403, 404 and 410. */
+  async read(uri: string, request: Request): Promise<string> {
+    if (uri === COLLECTIONS) return this.#describe(request.principal);
+    const [, name, id] = RECORD.exec(uri) ?? [];
+    const found = this.#collections.find(({ resource }) => resource.name === name);
+    if (!found || id === undefined) throw noSuchPath();
+    const reply = await runOperation(getOf(`/${found.resource.name}`)({ id }), this.router, request);
+    return reply.body!;
+  }
+
+  #describe(principal: Principal): string {
+    const collections = this.#readableBy(principal).map(({ resource: { name, singular }, schema }) => ({
+      name,
+      singular,
+      uriTemplate: `plinth://${name}/{id}`,
+      schema,
+    }));
+    return JSON.stringify({ collections });
+  }
+
+  #readableBy(principal: Principal): Described[] {
+    return this.#collections.filter(({ endpoint }) => mayUse(principal, endpoint.requires));
+  }
+}

@@ -1,0 +1,150 @@
+import { relationsOf } from '../../collection/extended-query.js';
+import { type Operator, operatorsOf } from '../../collection/filter.js';
+import { listParameters, MAX_LIMIT } from '../../collection/list-query.js';
+import type { Resource } from '../../collection/resource.js';
+import type { JsonObject } from '../../json.js';
+import { type SchemaFiles, SchemaWriter } from './record-schema.js';
+
+/** JSON Schema of a tool's arguments. */
+export interface ToolInput {
+  readonly [keyword: string]: unknown;
+  readonly type: 'object';
+  readonly properties: JsonObject;
+  readonly required: string[];
+  readonly additionalProperties: false;
+}
+
+const ID: JsonObject = { type: 'string', minLength: 1, maxLength: 100, description: 'The id of the record.' };
+
+const IF_MATCH: JsonObject = {
+  type: ['string', 'integer'],
+  minimum: 1,
+  maxLength: 200,
+  description:
+    'The etag or _version of the record as it was read. If the record has changed since, nothing is written and the error contains the current record.',
+};
+
+const IDEMPOTENCY_KEY: JsonObject = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 200,
+  pattern: '^[!#-\\[\\]-~]+$',
+  description: 'Any unique text. Repeat a call of unknown outcome with the same key: it takes place once.',
+};
+
+export const deleteInput = (requiresMatch: boolean): ToolInput =>
+  inputOf({ id: ID, ifMatch: IF_MATCH }, ['id', ...(requiresMatch ? ['ifMatch'] : [])]);
+
+export function createInput(resource: Resource, files: SchemaFiles): ToolInput {
+  const writer = new SchemaWriter(files);
+  const record = writer.record(resource, '#/properties/record');
+  return inputOf({ record, idempotencyKey: IDEMPOTENCY_KEY }, ['record'], writer.defs);
+}
+
+export function updateInput(resource: Resource, files: SchemaFiles, requiresMatch: boolean): ToolInput {
+  const writer = new SchemaWriter(files);
+  const patch: JsonObject = {
+    description: 'Fields to change. Null removes a field, an object changes only the fields that it has.',
+    ...writer.patch(resource, '#/properties/patch'),
+  };
+  const required = ['id', 'patch', ...(requiresMatch ? ['ifMatch'] : [])];
+  return inputOf(
+    { id: ID, patch, ifMatch: IF_MATCH, idempotencyKey: IDEMPOTENCY_KEY },
+    required,
+    writer.defs,
+  );
+}
+
+export const getInput = (resource: Resource): ToolInput => inputOf({ id: ID, ...viewOf(resource) }, ['id']);
+
+/** What a caller can ask for of each record. */
+function viewOf(resource: Resource): JsonObject {
+  const relations = relationsOf(resource);
+  return {
+    fields: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 50,
+      items: { type: 'string', minLength: 1 },
+      description: 'The fields of each record; without it, all.',
+    },
+    ...(relations.length > 0 ? { include: listOf(relations, 5, 'Related records of each record.') } : {}),
+  };
+}
+
+/** Those of the list's parameters that the collection has. */
+export function listInput(resource: Resource): ToolInput {
+  const parameters = listParameters(resource);
+  const keys = ['created_at', ...resource.sortable].flatMap((field) => [field, `-${field}`]);
+  const filter = filterOf(resource);
+  return inputOf({
+    page: { type: 'integer', minimum: 1, default: 1 },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      default: 20,
+      description: 'Records of a page.',
+    },
+    ...(parameters.includes('sort') ? { sort: listOf(keys, 5, 'A leading minus: descending.') } : {}),
+    ...(resource.searchable.length > 0
+      ? {
+          search: {
+            type: 'string',
+            description: `Text within ${resource.searchable.join(', ')}. Upper and lower case are equal.`,
+          },
+        }
+      : {}),
+    ...(Object.keys(filter).length > 0
+      ? {
+          filter: {
+            ...inputOf(filter),
+            description:
+              'Conditions that all apply: {"field": {"operator": value}}, or {"field": value} for equality.',
+          } as JsonObject,
+        }
+      : {}),
+    ...viewOf(resource),
+    count: {
+      enum: ['exact', 'none'],
+      default: 'exact',
+      description: 'none: without the total, which is faster.',
+    },
+  });
+}
+
+const listOf = (values: readonly string[], maxItems: number, description: string): JsonObject => ({
+  type: 'array',
+  minItems: 1,
+  maxItems,
+  items: { enum: [...values] },
+  description,
+});
+
+/** For each field that lists can be filtered by, an object with one operator or several, or a value to equal. */
+function filterOf(resource: Resource): JsonObject {
+  return Object.fromEntries(
+    [...operatorsOf(resource)].map(([field, operators]) => {
+      const { type } = resource.columns.get(field)!;
+      const plain = type.replace('[]', '');
+      const value: JsonObject = {
+        type: plain === 'double precision' ? 'number' : plain === 'boolean' ? 'boolean' : 'string',
+      };
+      const members = operators.map((operator) => [operator, operandOf(operator, value)]);
+      const byOperator = { ...inputOf(Object.fromEntries(members)), minProperties: 1 } as JsonObject;
+      // Not `anyOf`, whose failures would say less.
+      const types = operators.includes('eq') ? { type: [value.type!, 'object'] } : {};
+      return [field, { ...byOperator, ...types }];
+    }),
+  );
+}
+
+function operandOf(operator: Operator, value: JsonObject): JsonObject {
+  if (operator === 'null') return { type: 'boolean' };
+  return operator === 'in' ? { type: 'array', minItems: 1, maxItems: 100, items: value } : value;
+}
+
+function inputOf(properties: JsonObject, required: string[] = [], $defs: JsonObject = {}): ToolInput {
+  const shared = Object.keys($defs).length === 0 ? {} : { $defs };
+  return { type: 'object', properties, required, additionalProperties: false, ...shared };
+}

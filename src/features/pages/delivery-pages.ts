@@ -1,0 +1,73 @@
+import { type Html, html } from '../../formats/html.js';
+import { isObject, type JsonObject } from '../../json.js';
+import { STATUSES } from '../webhooks/delivery-store.js';
+import { crumbsOf } from './editable.js';
+import { formatLinks } from './formats.js';
+import type { Crumb } from './layout.js';
+import { pagesNav } from './list-page.js';
+import type { Page, Shown } from './pages.js';
+import { listTable, recordTable } from './record-table.js';
+import { button } from './webhook-pages.js';
+
+const crumbsTo = ({ site, request }: Shown): Crumb[] => [
+  ...crumbsOf(site, 'webhooks'),
+  { text: 'webhook', href: `${site.prefix}/webhooks/${request.params.id}` },
+];
+
+/** The deliveries of a webhook, the newest first. */
+const list: Page = {
+  query: (query) => {
+    const given = new URLSearchParams(query);
+    if (given.get('status') === '') given.delete('status');
+    return String(given);
+  },
+  content: (shown) => {
+    const { site, request, route, json } = shown;
+    const { data, links } = json as unknown as { data: JsonObject[]; links: Record<string, string | null> };
+    const path = site.prefix + request.path;
+    const rows = data.map(({ id, type, subject, status, tries, created_at, last_answer }) => ({
+      id: id!,
+      type: type!,
+      subject: subject!,
+      status: status!,
+      tries: tries!,
+      created_at: created_at!,
+      last_response: isObject(last_answer) ? (last_answer.status ?? last_answer.error ?? '') : '',
+    }));
+    return {
+      title: 'Deliveries',
+      crumbs: [...crumbsTo(shown), { text: 'deliveries' }],
+      body: html`${statusForm(path, new URLSearchParams(request.query).get('status') ?? '')}
+${listTable(rows, ({ id }, field) => (field === 'id' ? `${path}/${String(id)}` : undefined))}
+${pagesNav({ first: links.first!, next: links.next!, self: links.self! })}`,
+      foot: formatLinks(site, request, route.actions.GET?.offers ?? []),
+    };
+  },
+};
+
+function statusForm(path: string, status: string): Html {
+  const options = STATUSES.map((each) => html`<option${each === status && html` selected`}>${each}</option>`);
+  return html`<form action="${path}"><p class="tools"><label for="status">Status</label>
+<select id="status" name="status"><option value="">all</option>${options}</select> <button>Show</button></p></form>`;
+}
+
+/** One delivery with its event, to be sent again. */
+const one: Page = {
+  content: (shown) => {
+    const { site, request, route, json, forms } = shown;
+    const path = site.prefix + request.path;
+    const up = `${site.prefix}/webhooks/${request.params.id}/deliveries`;
+    return {
+      title: `Delivery ${String(json.id)}`,
+      crumbs: [...crumbsTo(shown), { text: 'deliveries', href: up }, { text: String(json.id) }],
+      body: html`${recordTable(json, ({ subject }, field) => (field === 'subject' ? String(subject) : undefined))}
+${request.run ? undefined : html`<p>Sends the event again, with all attempts.</p>${button(`${path}/redeliver`, 'Redeliver', forms)}`}`,
+      foot: formatLinks(site, request, route.actions.GET?.offers ?? []),
+    };
+  },
+};
+
+export const DELIVERY_PAGES: readonly (readonly [path: string, page: Page])[] = [
+  ['/webhooks/:id/deliveries', list],
+  ['/webhooks/:id/deliveries/:delivery', one],
+];

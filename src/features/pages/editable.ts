@@ -1,0 +1,51 @@
+import type { Resource } from '../../collection/resource.js';
+import type { Body } from '../../http/request.js';
+import type { JsonObject } from '../../json.js';
+import type { Submitted } from './form-action.js';
+import type { FormField, FormRules } from './form-fields.js';
+import { jsonPatchOf } from './form-patch.js';
+import type { Entered } from './form-values.js';
+import type { Crumb, PageContent } from './layout.js';
+import type { Site } from './site.js';
+
+/** What forms create and change. */
+export interface Editable {
+  /** The segment of its path, and the word for one of them. */
+  readonly name: string;
+  readonly singular: string;
+  /** The fields of a form that creates one; `isNested`: the path names its parent. */
+  readonly creation: (isNested: boolean) => FormRules;
+  /** The fields of a form that changes one. */
+  readonly change: FormRules;
+  readonly titleOf: (record: JsonObject) => string;
+  /** The body of a PATCH with what was changed. */
+  readonly changesIn: (entered: Entered, fields: readonly FormField[]) => Promise<Body>;
+  /** Where the browser continues after a creation, or what it shows. */
+  readonly created: (record: JsonObject, submitted: Submitted) => string | PageContent;
+}
+
+/** The records of a collection. */
+export function editableOf({ name, singular, schema, readOnly, importOnly, parent }: Resource): Editable {
+  const omitted = [...readOnly, ...importOnly];
+  return {
+    name,
+    singular,
+    creation: (isNested) => ({
+      schema,
+      omitted: [...omitted, 'current_password', ...(isNested && parent ? [parent.field] : [])],
+    }),
+    change: { schema, omitted },
+    titleOf: (record) => {
+      const given = record.name ?? record.title;
+      return typeof given === 'string' && given.trim() !== '' ? given : `${singular} ${String(record.id)}`;
+    },
+    changesIn: jsonPatchOf,
+    created: ({ id }, { site }) => `${site.prefix}/${name}/${String(id)}?_done=created`,
+  };
+}
+
+/** The pages above that of a record. */
+export const crumbsOf = ({ prefix }: Site, name: string): Crumb[] => [
+  { text: 'Home', href: `${prefix}/` },
+  { text: name, href: `${prefix}/${name}` },
+];

@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import { charactersLeft, escapeToken, type Json, type JsonObject, member } from '../../json.js';
+
+/** The keywords of JSON Schema that decide how a field is entered. */
+export interface FieldSchema {
+  readonly title?: string;
+  readonly description?: string;
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly writeOnly?: boolean;
+  readonly items?: { readonly enum?: readonly unknown[] } | boolean;
+}
+
+/** How a value is entered. `others` are all fields that the schema does not declare, as one JSON object. */
+export type Kind = 'text' | 'long' | 'number' | 'choice' | 'flag' | 'choices' | 'secret' | 'json' | 'others';
+
+/** One field of a form. */
+export interface FormField {
+  /** The member of the record. */
+  readonly member: string;
+  /** The name in the form: a JSON Pointer, which failures of validation name too. `*` for `others`. */
+  readonly name: string;
+  readonly label: string;
+  readonly kind: Kind;
+  readonly isRequired: boolean;
+  readonly schema: FieldSchema;
+}
+
+/** What a form's fields come from. */
+export interface FormRules {
+  readonly schema: {
+    readonly required?: readonly string[];
+    readonly additionalProperties?: unknown;
+    readonly properties: Readonly<Record<string, object>>;
+  };
+  /** Fields that the form does not have. */
+  readonly omitted: readonly string[];
+}
+
+const OTHERS: FormField = {
+  member: '*',
+  name: '*',
+  label: 'Other fields',
+  kind: 'others',
+  isRequired: false,
+  schema: { description: 'Fields without a rule, as a JSON object.' },
+};
+
+/** The fields of a form, in the order of the schema. */
+export function formFields({ schema, omitted }: FormRules): FormField[] {
+  const fields = Object.entries(schema.properties)
+    .filter(([member]) => !omitted.includes(member))
+    .map(([member, rules]): FormField => {
+      const { title = member } = rules as FieldSchema;
+      const isRequired = schema.required?.includes(member) === true;
+      const name = `/${escapeToken(member)}`;
+      return { member, name, label: title, kind: kindOf(rules), isRequired, schema: rules };
+    });
+  return schema.additionalProperties === false ? fields : [...fields, OTHERS];
+}
+
+/** Characters from which on a text gets several lines. */
+const LONG = 200;
+
+function kindOf(schema: FieldSchema): Kind {
+  const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
+  if (schema.enum) return schema.enum.every((value) => typeof value === 'string') ? 'choice' : 'json';
+  const [type] = types;
+  if (types.includes('string') && types.every((each) => each === 'string' || each === 'number'))
+    return schema.writeOnly ? 'secret' : isLong(schema) ? 'long' : 'text';
+  if (types.length !== 1) return 'json';
+  if (type === 'number' || type === 'integer') return 'number';
+  if (type === 'boolean') return 'flag';
+  return type === 'array' && choicesOf(schema).length > 0 ? 'choices' : 'json';
+}
+
+const isLong = ({ maxLength = 0, format, pattern }: FieldSchema) =>
+  maxLength > LONG && format === undefined && pattern === undefined;
+
+/** The texts of which an array may consist. */
+export function choicesOf({ items }: FieldSchema): readonly string[] {
+  const values = typeof items === 'object' ? (items.enum ?? []) : [];
+  return values.every((value) => typeof value === 'string') ? (values as readonly string[]) : [];
+}
+
+/** The texts that a form shows for each field of a record, several for `choices`. */
+export type Texts = ReadonlyMap<string, readonly string[]>;
+
+/** Fields of the service, which no form changes. */
+const OWNED = ['id', 'created_at', 'updated_at', '_version', '_links'];
+
+/** The members of a record that a schema does not declare. */
+export function othersOf(record: JsonObject, { schema }: FormRules): string[] {
+  const declared = new Set([...OWNED, ...Object.keys(schema.properties)]);
+  return Object.keys(record).filter((name) => !declared.has(name));
+}
+
+/** What the form of a record shows. */
+export function textsOf(record: JsonObject, fields: readonly FormField[], rules: FormRules): Texts {
+  return new Map(
+    fields.map((field) => {
+      if (field.kind !== 'others') return [field.name, textOf(field, member(record, field.member))];
+      const names = othersOf(record, rules);
+      const others = Object.fromEntries(names.map((name) => [name, member(record, name)!]));
+      return [field.name, names.length === 0 ? [] : [jsonText(others)]];
+    }),
+  );
+}
+
+function textOf({ kind }: FormField, value: Json | undefined): string[] {
+  if (value === undefined || value === null) return [];
+  if (kind === 'choices' && Array.isArray(value)) return value.map(String);
+  if (typeof value === 'string') return [kind === 'json' ? JSON.stringify(value) : value];
+  return [typeof value === 'object' ? jsonText(value) : String(value)];
+}
+
+/** Characters of JSON up to which it is indented. */
+const MAX_INDENTED = 65_536;
+
+const jsonText = (value: Json): string =>
+  JSON.stringify(value, null, charactersLeft(value, MAX_INDENTED) < 0 ? 0 : 2);
+
+/** A digest of what a form shows in a field, by which a change is recognized. Browsers submit line ends as CR LF. */
+export function digestOf(texts: readonly string[] = []): string {
+  const text = JSON.stringify(
+    texts.map((each) => each.replaceAll('\r\n', '\n')).filter((each) => each !== ''),
+  );
+  return createHash('sha1').update(text).digest('base64url').slice(0, 8);
+}

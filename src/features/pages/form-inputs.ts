@@ -1,0 +1,115 @@
+import type { Failure } from '../../errors/problem.js';
+import { type Html, html, type Part } from '../../formats/html.js';
+import { choicesOf, type FieldSchema, type FormField, type Texts } from './form-fields.js';
+
+/** What a form shows: the texts and what is wrong with them. `id` distinguishes the forms of a page. */
+export interface Filled {
+  readonly id: string;
+  readonly texts: Texts;
+  readonly failures?: readonly Failure[];
+}
+
+/** All inputs of a form. */
+export function inputsOf(fields: readonly FormField[], filled: Filled): Html[] {
+  return fields.map((field) => inputOf(field, filled));
+}
+
+/** A labelled input with its hint and what is wrong with it. */
+export function inputOf(field: FormField, filled: Filled): Html {
+  const id = idOf(field, filled);
+  const [hint, faults] = [hintOf(field), failuresOf(field, filled)];
+  const described = [hint === '' ? [] : `${id}-hint`, faults.length === 0 ? [] : `${id}-error`]
+    .flat()
+    .join(' ');
+  const state = html`${described !== '' && html` aria-describedby="${described}"`}${faults.length > 0 && html` aria-invalid="true"`}`;
+  const notes = html`${hint !== '' && html`<p class="hint" id="${id}-hint">${hint}</p>`}${
+    faults.length > 0 && html`<p class="error" id="${id}-error">${faults.join('; ')}</p>`
+  }`;
+  const texts = filled.texts.get(field.name) ?? [];
+  const label = html`${field.label}${field.isRequired && html` <span class="dim">(required)</span>`}`;
+  if (field.kind === 'choices')
+    return html`<fieldset id="${id}"${state}><legend>${label}</legend><div class="checks">${checkboxes(field, texts)}</div>${notes}</fieldset>\n`;
+  return html`<div class="field"><label for="${id}">${label}</label>
+${control(field, texts[0] ?? '', html`id="${id}" name="${field.name}"${state}`)}${notes}</div>\n`;
+}
+
+export const idOf = ({ name }: FormField, { id }: Filled): string =>
+  `${id}-${name === '*' ? 'others' : name.slice(1).replace(/[^\w-]/g, (character) => `.${character.charCodeAt(0)}`)}`;
+
+/** What is wrong with a field or a part of it. */
+export function failuresOf({ name, kind, member }: FormField, { failures = [] }: Filled): string[] {
+  return failures
+    .filter(({ path }) =>
+      kind === 'others'
+        ? path === '*' || path.startsWith('*/')
+        : path === name || path.startsWith(`${name}/`),
+    )
+    .map(({ path, message }) =>
+      path === name || kind === 'others' ? message : `${member}${path.slice(name.length)} ${message}`,
+    );
+}
+
+function control({ kind, schema, isRequired }: FormField, text: string, attributes: Html): Html {
+  const required = isRequired && html` required`;
+  switch (kind) {
+    case 'choice':
+      return select(schema.enum as readonly string[], text, html`${attributes}${required}`);
+    case 'flag':
+      return select(['true', 'false'], text, html`${attributes}${required}`);
+    case 'number': {
+      const { type, minimum, maximum } = schema;
+      const step = [type].flat().includes('integer') ? '1' : 'any';
+      return html`<input type="number" step="${step}" ${attributes}${required}${limit('min', minimum)}${limit('max', maximum)} value="${text}">`;
+    }
+    case 'secret':
+      return html`<input type="password" autocomplete="new-password" ${attributes}${required}>`;
+    case 'long':
+      return html`<textarea rows="5" ${attributes}${required}>\n${text}</textarea>`;
+    case 'json':
+    case 'others':
+      return html`<textarea rows="4" spellcheck="false" ${attributes}${required}>\n${text}</textarea>`;
+    default:
+      return textInput(schema, text, html`${attributes}${required}`);
+  }
+}
+
+const INPUT_TYPES: Readonly<Record<string, string>> = { email: 'email', date: 'date', uri: 'url' };
+
+function textInput(schema: FieldSchema, text: string, attributes: Html): Html {
+  if (/[\r\n]/.test(text)) return html`<textarea rows="5" ${attributes}>\n${text}</textarea>`;
+  // Patterns of HTML apply to the whole value, those of JSON Schema to a part.
+  const [, pattern] = /^\^([^|]*)\$$/.exec(schema.pattern ?? '') ?? [];
+  const type = INPUT_TYPES[schema.format ?? ''] ?? 'text';
+  return html`<input type="${type}" ${attributes}${limit('minlength', schema.minLength)}${pattern !== undefined && html` pattern="${pattern}"`} value="${text}">`;
+}
+
+const limit = (name: string, value: number | undefined): Part =>
+  value !== undefined && html` ${name}="${value}"`;
+
+function select(options: readonly string[], text: string, attributes: Html): Html {
+  const all = options.includes(text) || text === '' ? options : [...options, text];
+  return html`<select ${attributes}><option value=""></option>${all.map((option) => html`<option${option === text && html` selected`}>${option}</option>`)}</select>`;
+}
+
+function checkboxes({ name, schema }: FormField, texts: readonly string[]): Html[] {
+  return choicesOf(schema).map(
+    (choice) =>
+      html`<label class="check"><input type="checkbox" name="${name}" value="${choice}"${texts.includes(choice) && html` checked`}> ${choice}</label>`,
+  );
+}
+
+/** What a field must be, for people. */
+function hintOf({ kind, schema, isRequired }: FormField): string {
+  const { description, minimum, maximum, minLength = 0, maxLength, pattern, format } = schema;
+  const parts = [
+    description,
+    kind === 'json' ? 'JSON.' : undefined,
+    minimum !== undefined && maximum !== undefined ? `From ${minimum} to ${maximum}.` : undefined,
+    minLength > 1 ? `Min ${minLength} characters.` : undefined,
+    maxLength === undefined || kind === 'json' ? undefined : `Max ${maxLength} characters.`,
+    pattern === undefined ? undefined : `Pattern: ${pattern}`,
+    format === 'date-time' ? 'Like 2026-01-31T12:00:00Z.' : undefined,
+    kind === 'secret' && !isRequired ? 'Stays as it is if empty.' : undefined,
+  ];
+  return parts.filter((part) => part !== undefined).join(' ');
+}

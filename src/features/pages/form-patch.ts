@@ -1,0 +1,50 @@
+import { JSON_TYPE } from '../../collection/representation.js';
+import type { Body } from '../../http/request.js';
+import { escapeToken, isObject, type Json, type JsonObject, setMember } from '../../json.js';
+import type { FormField } from './form-fields.js';
+import { bodyOf, type Entered, valuesIn } from './form-values.js';
+
+const JSON_PATCH = 'application/json-patch+json';
+
+/** A JSON Patch of what was changed: fields that were emptied are removed. Rejects with 400. */
+export async function jsonPatchOf(entered: Entered, fields: readonly FormField[]): Promise<Body> {
+  return bodyOf(JSON_PATCH, await operationsIn(entered, fields));
+}
+
+/** The fields that were changed, as a PATCH in JSON assigns them: a text that was emptied is empty. Rejects with 400. */
+export async function assignmentsOf(entered: Entered, fields: readonly FormField[]): Promise<Body> {
+  const record: JsonObject = {};
+  for (const [{ kind, member }, value] of await valuesIn(entered, entered.changed(fields)))
+    setMember(
+      record,
+      member,
+      value ?? (kind === 'choices' ? [] : kind === 'text' || kind === 'long' ? '' : null),
+    );
+  return bodyOf(JSON_TYPE, record);
+}
+
+async function operationsIn(entered: Entered, fields: readonly FormField[]): Promise<Json> {
+  const operations: JsonObject[] = [];
+  const add = (name: string, value: Json) =>
+    operations.push({ op: 'add', path: `/${escapeToken(name)}`, value });
+  const remove = (name: string) => operations.push({ op: 'remove', path: `/${escapeToken(name)}` });
+  for (const [field, value] of await valuesIn(entered, entered.changed(fields))) {
+    if (field.kind !== 'others') {
+      if (value !== undefined) add(field.member, value);
+      else if (field.kind !== 'secret') remove(field.member);
+    } else if (isObject(value)) {
+      for (const name of namesIn(entered.own('_others'))) if (!Object.hasOwn(value, name)) remove(name);
+      for (const [name, each] of Object.entries(value)) add(name, each);
+    }
+  }
+  return operations;
+}
+
+function namesIn(text: string): string[] {
+  try {
+    const names: unknown = JSON.parse(text);
+    return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,57 @@
+import type { Collection } from '../../collection/collection.js';
+import { html, type Part } from '../../formats/html.js';
+import { type Principal, permit } from '../../principal.js';
+import { formatLinks } from './formats.js';
+import type { Page, Shown } from './pages.js';
+import type { Site } from './site.js';
+
+/** The first page: the collections with their counts, as far as the caller may read them, and the documents. */
+export const homePage: Page = {
+  content: async ({ site, request, json, route }) => {
+    const links = Object.entries(json.links as Record<string, string>).filter(([name]) =>
+      isUseful(name, site),
+    );
+    return {
+      title: 'Plinth',
+      body: html`<h2>Collections</h2>
+<div class="scroll"><table class="list"><thead><tr><th scope="col">name</th><th scope="col" class="number">records</th><th scope="col">description</th></tr></thead>
+<tbody>${await Promise.all(site.collections.map((collection) => row(collection, request)))}</tbody></table></div>
+<h2>Documents</h2>
+<ul>${links.map(([name, href]) => html`<li><a href="${href}">${name}</a></li>`)}</ul>`,
+      foot: formatLinks(site, request, route.actions.GET?.offers ?? []),
+    };
+  },
+};
+
+/** Keys exist where they are accepted. */
+function isUseful(name: string, { auth }: Site): boolean {
+  if (name === 'keys') return auth.includes('api-key') || auth.includes('mtls');
+  return name !== 'self';
+}
+
+async function row(collection: Collection, request: Shown['request']): Promise<Part> {
+  const { name, prefix, schema } = collection.resource;
+  const count = await countOf(collection, request);
+  const description = typeof schema.description === 'string' ? schema.description : '';
+  return html`<tr><td class="text" data-label="name"><a href="${prefix}/${name}">${name}</a></td><td class="number" data-label="records">${count}</td><td class="text" data-label="description">${description}</td></tr>`;
+}
+
+/** The number of records; undefined if the caller may not read them all. */
+async function countOf(
+  collection: Collection,
+  { principal, run }: Shown['request'],
+): Promise<string | undefined> {
+  const { direction, scopes } = collection.resource;
+  if (!mayRead(principal, scopes.read)) return undefined;
+  const { total } = await collection.page({ sort: 'created_at', order: direction, search: [] }, 1, 0, run);
+  return total.toLocaleString('en');
+}
+
+function mayRead(principal: Principal, scope: string | undefined): boolean {
+  try {
+    permit(principal, scope === undefined ? 'nothing' : { scopes: [scope] }, {});
+    return true;
+  } catch {
+    return false;
+  }
+}

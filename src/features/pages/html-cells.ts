@@ -1,0 +1,77 @@
+import { type Json, type JsonObject, member, setMember } from '../../json.js';
+
+/** Columns of a list, and characters of a label, a text and a nested value. */
+const MAX_COLUMNS = 8;
+export const MAX_CELL_CHARACTERS = 200;
+const MAX_TEXT_CHARACTERS = 120;
+const MAX_NESTED_CHARACTERS = 80;
+/** Members of a nested value that are read. */
+const MAX_NESTED_MEMBERS = 20;
+
+/** What a list shows of a record: the first fields, each cut to a cell. */
+export function summaryOf(record: JsonObject): JsonObject {
+  const summary: JsonObject = {};
+  for (const name of columnsOf([record])) {
+    const value = member(record, name);
+    const isShort = typeof value === 'number' || typeof value === 'boolean';
+    setMember(summary, name, isShort ? value : cellOf(value));
+  }
+  return summary;
+}
+
+/** The names that come first among the fields of records, without those of the service. */
+export function columnsOf(records: readonly JsonObject[]): string[] {
+  const names = new Set<string>();
+  for (const record of records) {
+    for (const name of Object.keys(record)) {
+      if (names.size === MAX_COLUMNS) return timesLast(names);
+      if (!name.startsWith('_')) names.add(name);
+    }
+  }
+  return timesLast(names);
+}
+
+/** The times that the service owns follow the fields of clients. */
+function timesLast(names: ReadonlySet<string>): string[] {
+  const isTime = (name: string) => name === 'created_at' || name === 'updated_at';
+  return [...[...names].filter((name) => !isTime(name)), ...[...names].filter(isTime)];
+}
+
+const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d+Z$/;
+
+/** The text of a cell, without the indentation and the quotation marks of JSON, and without fractions of seconds. */
+export function cellOf(value: Json | undefined): string {
+  if (typeof value === 'string') return cutCell(value.replace(TIME, '$1 $2Z'), MAX_TEXT_CHARACTERS);
+  if (typeof value !== 'object' || value === null) return String(value ?? '');
+  const entries = Array.isArray(value) ? value : Object.keys(value);
+  const texts = entries
+    .slice(0, MAX_NESTED_MEMBERS)
+    .map((entry) =>
+      Array.isArray(value) ? inner(entry) : `${entry}: ${inner(member(value, entry as string))}`,
+    );
+  const more = entries.length > texts.length ? ', …' : '';
+  return cutCell(`${texts.join(', ')}${more}`, MAX_NESTED_CHARACTERS);
+}
+
+/** A value within a nested value. */
+function inner(value: Json | undefined): string {
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : '[…]';
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0 ? '{}' : '{…}';
+  return cutCell(String(value), MAX_NESTED_CHARACTERS);
+}
+
+function cutCell(text: string, max: number): string {
+  return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}…`;
+}
+
+const WHOLE = /^(\d{4}-\d\d-\d\dT[\d:.]+Z|[\w.+-]{1,40}@[\w.-]{1,40})$/;
+const ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** How a column's value is laid out: ids, numbers, times and addresses stay in one line. */
+export function layoutOf(value: Json | undefined): 'id' | 'number whole' | 'whole' | 'text' {
+  if (typeof value === 'number') return 'number whole';
+  if (typeof value === 'boolean') return 'whole';
+  if (typeof value !== 'string') return 'text';
+  if (ID.test(value)) return 'id';
+  return WHOLE.test(value) ? 'whole' : 'text';
+}

@@ -1,0 +1,57 @@
+import { type ListQuery, readListQuery } from '../../collection/list-query.js';
+import { escapeName } from '../../collection/query-names.js';
+import type { Resource } from '../../collection/resource.js';
+import type { Sort } from './record-table.js';
+
+/** The query of a list's page as the API reads it: always a page, and without filters that were left empty. */
+export function listQueryOf(query: string): string {
+  const given = new URLSearchParams(query);
+  const stated = [...given].filter(
+    ([name, value]) => !name.startsWith('_') && !(value === '' && /^(filter\[|search$)/.test(name)),
+  );
+  const result = new URLSearchParams(stated);
+  if (!result.has('page')) result.set('page', '1');
+  return String(result);
+}
+
+/** A list as its page reads and changes it. */
+export class ListView {
+  readonly parameters: URLSearchParams;
+  readonly query: ListQuery;
+
+  constructor(
+    readonly resource: Resource,
+    readonly path: string,
+    query: string,
+  ) {
+    const text = listQueryOf(query);
+    this.parameters = new URLSearchParams(text);
+    this.query = readListQuery(text, resource);
+  }
+
+  /** The address of the first page of another selection; null removes a parameter. */
+  hrefWith(changes: Readonly<Record<string, string | null>>): string {
+    const next = new URLSearchParams(this.parameters);
+    next.delete('page');
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === null) next.delete(name);
+      else next.set(name, value);
+    }
+    const text = String(next);
+    return text === '' ? this.path : `${this.path}?${text}`;
+  }
+
+  /** A link for each field that sorts. The one in effect reverses the direction. */
+  sorts(): Sort[] {
+    if (!this.query.parameters.includes('sort')) return [];
+    const { selection, extended } = this.query;
+    const [first] = extended?.sorts ?? [];
+    const field = first?.field ?? selection.sort;
+    const direction = first?.direction ?? selection.order;
+    return ['created_at', ...this.resource.sortable].map((each) => {
+      const order = each === field ? direction : undefined;
+      const next = order === 'asc' ? 'desc' : 'asc';
+      return { field: each, href: this.hrefWith({ sort: escapeName(each), order: next }), order };
+    });
+  }
+}

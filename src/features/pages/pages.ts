@@ -1,0 +1,135 @@
+import { HTML_TYPE, JSON_TYPE } from '../../collection/representation.js';
+import type { Reply } from '../../http/reply.js';
+import type { Request } from '../../http/request.js';
+import type { Endpoint, Route } from '../../http/router.js';
+import type { JsonObject } from '../../json.js';
+import { ofDocument } from '../../limits/long-task.js';
+import { permit } from '../../principal.js';
+import { pageHeaders } from './document.js';
+import { formEndpoint, type PageForm } from './form-action.js';
+import { FormTokens } from './form-token.js';
+import { summaryOf } from './html-cells.js';
+import { layout, type PageContent } from './layout.js';
+import type { Site } from './site.js';
+
+/** What a page shows. */
+export interface Shown {
+  readonly site: Site;
+  readonly request: Request;
+  readonly route: Route;
+  /** What the action responds with. */
+  readonly json: JsonObject;
+  readonly forms: FormTokens;
+  /** Whether the caller may use a method of the page's resource. */
+  readonly may: (method: string) => boolean;
+}
+
+/** How the JSON of an action becomes a page. */
+export interface Page {
+  /** The query as the action reads it. */
+  readonly query?: (query: string, site: Site) => string | Promise<string>;
+  /** The action distinguishes pages from JSON: in their validators, and if there is no record. */
+  readonly isRecord?: boolean;
+  readonly content: (shown: Shown) => Promise<PageContent> | PageContent;
+  /** What its forms do. */
+  readonly form?: PageForm;
+}
+
+/** A route whose GET also responds with a page. */
+export function withPage(route: Route, page: Page, site: Site): Route {
+  const { GET: get } = route.actions;
+  if (!get) return route;
+  const run = (request: Request) =>
+    request.type === HTML_TYPE ? show(get, page, { site, request, route }) : get.run(request);
+  const actions = { ...route.actions, GET: { ...get, offers: withHtml(get.offers), run } };
+  return { ...route, actions, ...(page.form && { form: formEndpoint(route, page.form, site) }) };
+}
+
+/** Pages are the second choice for callers that accept anything, and come after event streams for those of any text. */
+function withHtml(offers: readonly string[] = []): string[] {
+  return offers.includes('text/event-stream')
+    ? [...offers, HTML_TYPE]
+    : [...offers.slice(0, 1), HTML_TYPE, ...offers.slice(1)];
+}
+
+async function show(
+  get: Endpoint,
+  page: Page,
+  context: Pick<Shown, 'site' | 'request' | 'route'>,
+): Promise<Reply> {
+  const { request } = context;
+  const reply = await get.run({
+    ...request,
+    type: page.isRecord ? HTML_TYPE : JSON_TYPE,
+    headers: page.isRecord ? request.headers : unconditional(request.headers),
+    query: page.query ? await page.query(request.query, context.site) : request.query,
+  });
+  if (reply.status !== 200) return reply;
+  const json = await jsonOf(reply);
+  const { body, fields } = await render(page, context, json);
+  return {
+    status: 200,
+    headers: [...pageHeaders(), ...fields, ...retained(reply.headers, page.isRecord)],
+    body,
+  };
+}
+
+/** A page about some JSON, with the fields that its forms need. */
+export async function render(
+  page: Pick<Page, 'content'>,
+  { site, request, route }: Pick<Shown, 'site' | 'request' | 'route'>,
+  json: JsonObject,
+): Promise<{ body: string; fields: readonly string[] }> {
+  const forms = new FormTokens(request.headers, site);
+  const may = (method: string) => mayUse(request, route.actions[method]);
+  const content = await page.content({ site, request, route, json, forms, may });
+  return { body: layout(site, request, content), fields: request.run ? [] : forms.fields };
+}
+
+/** Whether the caller may use an action on the resource of the request. A batch has no forms. */
+function mayUse({ principal, params, run }: Request, endpoint: Endpoint | undefined): boolean {
+  if (!endpoint || run) return false;
+  try {
+    permit(principal, endpoint.requires, params);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A page has no validators of its own, since it depends on its caller. */
+function unconditional(headers: Request['headers']): Request['headers'] {
+  const {
+    'if-match': _match,
+    'if-none-match': _none,
+    'if-modified-since': _since,
+    'if-unmodified-since': _until,
+    prefer: _prefer,
+    ...rest
+  } = headers;
+  return rest;
+}
+
+const REPLACED = ['content-type', 'cache-control'];
+
+/** The fields of the action's reply that also apply to the page. */
+function retained(headers: readonly string[], withETag = false): string[] {
+  const names = headers.filter((_, at) => at % 2 === 0);
+  return names.flatMap((name, index) => {
+    const isOfJson = name === 'ETag' && !withETag;
+    return isOfJson || REPLACED.includes(name.toLowerCase()) ? [] : [name, headers[2 * index + 1]!];
+  });
+}
+
+/** What an action responded with. Of a page of records that is too large for memory, how each record begins. */
+async function jsonOf(reply: Reply): Promise<JsonObject> {
+  if (reply.body !== undefined) {
+    return ofDocument(reply.body, (json) => json);
+  }
+  const data: JsonObject[] = [];
+  for await (const document of reply.documents!()) {
+    data.push(await ofDocument(document, summaryOf));
+  }
+  const [, end] = reply.frame!;
+  return { ...(JSON.parse(`{"data":[]${end}`) as JsonObject), data };
+}

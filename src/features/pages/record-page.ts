@@ -1,0 +1,72 @@
+import type { Collection } from '../../collection/collection.js';
+import { conditionName } from '../../collection/query-names.js';
+import { readRecordView } from '../../collection/record-view.js';
+import { hrefOf, referenceOf } from '../../collection/representation.js';
+import type { Resource } from '../../collection/resource.js';
+import { type Change, readHistory } from '../../events/history.js';
+import { type Html, html, type Part } from '../../formats/html.js';
+import { crumbsOf, editableOf } from './editable.js';
+import { formatLinks } from './formats.js';
+import { cellOf } from './html-cells.js';
+import type { Page, Shown } from './pages.js';
+import { changeAction } from './record-form-actions.js';
+import { changeDetails } from './record-forms.js';
+import { recordTable } from './record-table.js';
+
+/** The page of a record: its fields, what it refers to and what refers to it, its changes, and forms to change it. */
+export function recordPage(collection: Collection): Page {
+  const { resource } = collection;
+  const editable = editableOf(resource);
+  return {
+    isRecord: true,
+    form: changeAction(editable),
+    content: async (shown) => {
+      const { site, request, json, route } = shown;
+      const id = String(json.id);
+      // A part of a record cannot be edited as if it were the record.
+      const isWhole = readRecordView(request.query, resource) === undefined;
+      return {
+        title: editable.titleOf(json),
+        crumbs: [...crumbsOf(site, resource.name), { text: editable.titleOf(json) }],
+        body: html`${recordTable(json, (each, field) => referenceOf(resource, each, field))}
+${related(resource, id)}
+${isWhole && changeDetails(editable, json, shown)}
+${request.run ? undefined : await history(resource, id, shown)}`,
+        foot: formatLinks(site, { ...request, query: '' }, route.actions.GET?.offers ?? []),
+      };
+    },
+  };
+}
+
+/** Links to the records that refer to this one. */
+function related(resource: Resource, id: string): Part {
+  const { children, referredBy, prefix } = resource;
+  const nested = children.map((name) => ({ name, href: `${hrefOf(resource, id)}/${name}` }));
+  const others = referredBy
+    .filter(({ collection }) => !children.includes(collection))
+    .map(({ collection, field }) => ({
+      name: `${collection} by ${field}`,
+      href: `${prefix}/${collection}?${new URLSearchParams({ [conditionName(field)]: id })}`,
+    }));
+  const links = [...nested, ...others];
+  return (
+    links.length > 0 &&
+    html`<h2>Related</h2>
+<ul>${links.map(({ name, href }) => html`<li><a href="${href}">${name}</a></li>`)}</ul>`
+  );
+}
+
+async function history(resource: Resource, id: string, { site, request }: Shown): Promise<Part> {
+  const changes = site.feed && (await readHistory(site.feed, resource, id, request.principal));
+  if (!changes) return undefined;
+  const isComplete = changes.at(-1)?.version === 1;
+  return html`<h2>History</h2>
+${changes.length > 0 && html`<ul>${changes.map((change) => changeItem(site.prefix, change))}</ul>`}
+${!isComplete && html`<p class="hint">Earlier changes are no longer among the newest events.</p>`}`;
+}
+
+function changeItem(prefix: string, { cursor, type, time, version }: Change): Html {
+  const href = `${prefix}/events?after=${cursor}&limit=1`;
+  const verb = type.slice(type.lastIndexOf('.') + 1);
+  return html`<li><a href="${href}">${verb}</a> <time datetime="${time}">${cellOf(time)}</time> <span class="dim">version ${version}</span></li>`;
+}

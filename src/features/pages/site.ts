@@ -1,0 +1,39 @@
+import type { Collection } from '../../collection/collection.js';
+import type { Db } from '../../db/db.js';
+import type { Feed } from '../../events/feed.js';
+import type { SchemeName } from '../../principal.js';
+
+/** What pages know about the service. */
+export interface Site {
+  readonly db: Db;
+  readonly collections: readonly Collection[];
+  /** Undefined with EVENTS=off. */
+  readonly feed: Feed | undefined;
+  /** The templates of all paths: `/keys/:id`. */
+  readonly paths: ReadonlySet<string>;
+  /** Precedes the paths of links: PUBLIC_PREFIX. */
+  readonly prefix: string;
+  /** Undefined: as the request's Host says. */
+  readonly publicUrl: string | undefined;
+  /** Whether browsers use https. */
+  readonly isSecure: boolean;
+  /** The enabled schemes; none: no request needs a credential. */
+  readonly auth: readonly SchemeName[];
+}
+
+/** The page on which users of the embedded authorization server sign in. */
+export const ACCOUNT_PATH = '/account';
+
+export const hasSignIn = ({ paths }: Site): boolean => paths.has(ACCOUNT_PATH);
+
+/** The address of the page on which users sign in, and from which they return to `target`. */
+export const signInHref = ({ prefix }: Site, target: string): string =>
+  `${prefix}${ACCOUNT_PATH}?return=${encodeURIComponent(prefix + target)}`;
+
+/** Whether an address below a known path exists. */
+export const hasPath = ({ paths }: Site, path: string): boolean => paths.has(path);
+
+/** The scheme, host and port of the service for a client with this Host. */
+export function originOf({ publicUrl, isSecure }: Site, host: string | undefined): string {
+  return publicUrl ?? `${isSecure ? 'https' : 'http'}://${host ?? 'localhost'}`;
+}

@@ -1,0 +1,71 @@
+import { isUnavailable } from '../../db/database-errors.js';
+import type { Reply } from '../../http/reply.js';
+import type { Request } from '../../http/request.js';
+import type { Action } from '../../http/router.js';
+import type { Replica } from './replica.js';
+import type { Replicas } from './replicas.js';
+
+/**
+ * An action that reads from a replica where it may, and otherwise from the primary, as also when a replica fails.
+ * `onReplicas`: the same action for each replica.
+ */
+export function fromReplicas(
+  replicas: Replicas,
+  action: Action,
+  onReplicas: ReadonlyMap<Replica, Action>,
+): Action {
+  const run = async (request: Request): Promise<Reply> => {
+    const replica = await replicas.choose(request);
+    if (!replica) return action.run(request);
+    const again = (error: unknown): Promise<Reply> | Reply => {
+      if (!isUnavailable(error)) throw error;
+      replica.suspect();
+      return action.run(request);
+    };
+    try {
+      const reply = await onReplicas.get(replica)!.run(request);
+      if (reply.documents) return { ...reply, documents: () => documentsOr(reply.documents!(), again) };
+      return reply.stream ? { ...reply, stream: streamOr(reply.stream, again) } : reply;
+    } catch (error) {
+      return again(error);
+    }
+  };
+  return { ...action, run: (request) => (request.run ? action.run(request) : run(request)) };
+}
+
+/** Documents that the primary's replace, if the replica fails before the first one. */
+async function* documentsOr(
+  documents: AsyncIterable<string>,
+  again: (error: unknown) => Promise<Reply> | Reply,
+): AsyncGenerator<string> {
+  let isFirst = true;
+  try {
+    for await (const document of documents) {
+      isFirst = false;
+      yield document;
+    }
+  } catch (error) {
+    const reply = isFirst ? await again(error) : undefined;
+    if (!reply?.documents) throw error;
+    yield* reply.documents();
+  }
+}
+
+/** A stream that the primary's replaces, if the replica fails before the first row. */
+function streamOr(
+  stream: NonNullable<Reply['stream']>,
+  again: (error: unknown) => Promise<Reply> | Reply,
+): NonNullable<Reply['stream']> {
+  return async (consume) => {
+    let hasRows = false;
+    try {
+      await stream((rows) => {
+        hasRows = true;
+        return consume(rows);
+      });
+    } catch (error) {
+      if (hasRows) throw error;
+      await (await again(error)).stream!(consume);
+    }
+  };
+}

@@ -1,0 +1,112 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { documentHead } from '../../collection/document.js';
+import type { Resource } from '../../collection/resource.js';
+import type { ValidatedInput } from '../../collection/validated-input.js';
+import { invalid } from '../../errors/errors.js';
+import { type Failure, Problem } from '../../errors/problem.js';
+import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
+import type { Chunk } from './chunks.js';
+import { type Columns, csvRecord } from './csv-record.js';
+import type { Draft, Refuse } from './draft.js';
+import { readRecord, withNames } from './read-record.js';
+import { LEGACY_ID, oldIdField } from './record-id.js';
+import { isExported, newIdentity, retainedIdentity, timeOf } from './record-identity.js';
+
+/** What the records of one collection have in common. */
+export interface RecordRules {
+  readonly resource: Resource;
+  readonly check: (input: Json | undefined, origin: 'import') => ValidatedInput;
+  readonly rename: ReadonlyMap<string, string>;
+  readonly maxBytes: number;
+  /** Whether records keep their ids. */
+  readonly retainsIds: boolean;
+  /** The columns of CSV; undefined: the records are JSON. */
+  readonly columns: Columns | undefined;
+}
+
+/** Reads the records of a chunk; `refuse` is called for each that cannot be read. */
+export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refuse): Promise<Draft[]> {
+  const { resource, rename, maxBytes, columns, retainsIds } = rules;
+  const drafts: Draft[] = [];
+  for (let at = 0; at < chunk.starts.length; at++) {
+    if (at % RECORDS_AT_ONCE === 0) await nextTick();
+    const [place, start] = [chunk.places[at]!, chunk.starts[at]!];
+    let given: Json | undefined;
+    try {
+      const bytes = chunk.bytes.subarray(start, chunk.ends[at]!);
+      const offset = chunk.offset + start;
+      const read = columns
+        ? csvRecord(bytes, columns, maxBytes, { offset, line: place })
+        : readRecord(bytes, maxBytes, offset);
+      if (read === undefined) continue;
+      given = withNames(read, rename);
+      const identity = retainsIds && isObject(given) ? retainedIdentity(given) : newIdentity();
+      const { record, oldId, storesOldId } = withOldId(given, resource, retainsIds);
+      const [faults, expected] = [[], new Set<string>()];
+      drafts.push({ place, identity, oldId, storesOldId, given, record, faults, expected, row: undefined });
+    } catch (error) {
+      refuse({ place, ...(given !== undefined && { given }) }, error);
+    }
+  }
+  return drafts;
+}
+
+/** A record with its old id in the field for it, if the collection declares one, and without the field that had it. */
+function withOldId(
+  given: Json,
+  resource: Resource,
+  retainsIds: boolean,
+): Pick<Draft, 'record' | 'oldId' | 'storesOldId'> {
+  if (!isObject(given)) return { record: given, oldId: undefined, storesOldId: false };
+  const field = retainsIds ? 'id' : oldIdField(Object.keys(given), resource);
+  const id = field === undefined ? undefined : member(given, field);
+  const record: JsonObject = { ...given };
+  if (field !== undefined && field !== 'id') delete record[field];
+  const isStored = !retainsIds && Object.hasOwn(resource.schema.properties, LEGACY_ID);
+  if (isStored && id !== undefined && !Object.hasOwn(record, LEGACY_ID) && !isExported(given))
+    setMember(record, LEGACY_ID, id);
+  const storesOldId = isStored && resource.columns.has(LEGACY_ID) && member(record, LEGACY_ID) === id;
+  const isId = typeof id === 'string' || typeof id === 'number';
+  return { record, oldId: isId ? String(id) : undefined, storesOldId };
+}
+
+/** Records that are read in one tick: meanwhile the batch before waits for the next step of its transaction. */
+const RECORDS_AT_ONCE = 128;
+
+/** A valid reference in place of one that leads nowhere, so that the other fields are checked. */
+const NO_ID = '00000000-0000-7000-8000-000000000000';
+
+/** Validates drafts; `refuse` is called for each that is invalid, with all that is wrong with it. */
+export async function checkDrafts(
+  drafts: readonly Draft[],
+  { check }: RecordRules,
+  refuse: Refuse,
+): Promise<void> {
+  for (const [at, draft] of drafts.entries()) {
+    if (at % RECORDS_AT_ONCE === 0) await nextTick();
+    try {
+      for (const { field } of draft.faults) setMember(draft.record as JsonObject, field, NO_ID);
+      const input = check(draft.record, 'import');
+      if (draft.faults.length === 0) draft.row = rowOf(draft, input);
+    } catch (error) {
+      refuse(draft, withoutFields(error, new Set(draft.faults.map(({ field }) => field))));
+    }
+    for (const { error } of draft.faults) refuse(draft, error);
+    // What follows needs the row alone.
+    draft.record = null;
+  }
+}
+
+function rowOf({ identity: { id, ms, version, updatedAt } }: Draft, input: ValidatedInput): Draft['row'] {
+  const head = documentHead(id, input.fields, timeOf(ms), updatedAt);
+  const columns = [...input.columns];
+  return { id, version, updatedAt, head, columns, input, passwordHash: undefined, deferred: [] };
+}
+
+/** The failures that do not concern these fields, which have a fault of their own. */
+function withoutFields(error: unknown, fields: ReadonlySet<string>): unknown {
+  if (fields.size === 0 || !(error instanceof Problem) || error.code !== 'VALIDATION_ERROR') return error;
+  const failures = error.more.details as readonly Failure[];
+  const paths = new Set([...fields].map((field) => `/${escapeToken(field)}`));
+  return invalid(failures.filter(({ path }) => !paths.has(path)));
+}

@@ -1,0 +1,138 @@
+import type { Column } from '../../collection/column.js';
+import type { Resource } from '../../collection/resource.js';
+import type { BulkConnection } from '../../db/bulk-connection.js';
+import type { Run } from '../../db/db.js';
+import { fill } from '../../db/statements.js';
+import { duplicate, unknownReference } from '../../errors/record-errors.js';
+import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
+import { parseUuid } from '../../uuid.js';
+import { isExactNumber } from './csv-cell.js';
+import type { Draft, Refuse } from './draft.js';
+import { recordStatements, STATEMENTS } from './import-statements.js';
+import { LEGACY_ID } from './record-id.js';
+
+/**
+ * Replaces old ids in references: those of this import, then those that collections hold as `legacy_id`. Notes a fault of
+ * each draft with another one that is no id.
+ */
+export async function followReferences(
+  run: Run,
+  drafts: readonly Draft[],
+  resource: Resource,
+  parents: ReadonlyMap<string, Resource>,
+  key: string,
+): Promise<void> {
+  for (const { field, to, table, singular } of resource.references) {
+    const valueIn = ({ record }: Draft) => (isObject(record) ? member(record, field) : undefined);
+    const values = new Set(drafts.map(valueIn).filter(isId).map(String));
+    if (values.size === 0) continue;
+    const known = await idsInImport(run, values, key, to);
+    const rest = [...values].filter((value) => !known.has(value));
+    const legacy = await idsByLegacy(run, rest, table, parents.get(to)?.columns.get(LEGACY_ID));
+    for (const draft of drafts) {
+      const value = valueIn(draft);
+      if (!isId(value)) continue;
+      const old = String(value);
+      const id = known.get(old) ?? legacy.get(old) ?? parseUuid(old);
+      if (id === undefined) draft.faults.push({ field, error: unknownReference(field, singular) });
+      else setMember(draft.record as JsonObject, field, id);
+      if (known.has(old)) draft.expected.add(field);
+    }
+  }
+}
+
+const isId = (value: Json | undefined): value is string | number =>
+  typeof value === 'string' || typeof value === 'number';
+
+/** New ids of records of this import by their old ones. */
+export async function idsInImport(
+  run: Run,
+  old: Iterable<string>,
+  key: string,
+  to: string,
+): Promise<Map<string, string>> {
+  const rows = await run(STATEMENTS.get('find_ids')!, [key, to, JSON.stringify([...old])]);
+  return new Map(rows.map(({ old, id }) => [old as string, id as string]));
+}
+
+/** Ids of stored records by what these hold as `legacy_id`. */
+async function idsByLegacy(
+  run: Run,
+  values: readonly string[],
+  table: string,
+  legacy: Column | undefined,
+): Promise<Map<string, string>> {
+  const isNumeric = legacy?.type === 'double precision';
+  // PostgreSQL reads fewer texts as numbers than JavaScript.
+  const wanted = isNumeric ? values.filter(isExactNumber) : values;
+  if (!legacy || wanted.length === 0) return new Map();
+  const text = fill(STATEMENTS.get('find_legacy_ids')!, { table, ...comparison(legacy) });
+  const rows = await run(text, [JSON.stringify(wanted)]);
+  const ids = new Map(rows.map(({ old, id }) => [keyOf(legacy, old), id as string]));
+  return new Map(
+    wanted.flatMap((value) => {
+      const id = ids.get(keyOf(legacy, value));
+      return id === undefined ? [] : [[value, id] as const];
+    }),
+  );
+}
+
+/** Refuses drafts that refer to missing records; locks those that they refer to. */
+export async function requireReferences(
+  { run, engine }: Pick<BulkConnection, 'run' | 'engine'>,
+  drafts: readonly Draft[],
+  resource: Resource,
+  refuse: Refuse,
+): Promise<void> {
+  const fields = [...resource.columns.keys()];
+  for (const { field, to, table, singular } of resource.references) {
+    const at = fields.indexOf(field);
+    const valid = drafts.filter(({ row }) => row && row.columns[at] !== null);
+    const ids = new Set(valid.map(({ row }) => row!.columns[at] as string));
+    if (ids.size === 0) continue;
+    const text = fill(recordStatements(engine).get('existing')!, { table, name: to });
+    const rows = await run(text, [JSON.stringify([...ids])]);
+    const existing = new Set(rows.map(({ id }) => id));
+    for (const draft of valid) {
+      const target = draft.row!.columns[at] as string;
+      if (existing.has(target)) continue;
+      // On Citus no later statement can write a column that decides the shard.
+      if (draft.expected.has(field) && engine === 'postgresql') {
+        draft.row!.columns[at] = null;
+        draft.row!.deferred.push({ field, target });
+      } else refuse(draft, unknownReference(field, singular));
+    }
+  }
+}
+
+/** Refuses drafts with a value of a unique field that another record has. */
+export async function requireUnique(
+  run: Run,
+  drafts: readonly Draft[],
+  resource: Resource,
+  refuse: Refuse,
+): Promise<void> {
+  const fields = [...resource.columns.keys()];
+  for (const { field, code } of resource.unique) {
+    const at = fields.indexOf(field);
+    const column = resource.columns.get(field)!;
+    const valid = drafts.filter(({ row }) => row && row.columns[at] !== null);
+    const values = new Set(valid.map(({ row }) => String(row!.columns[at])));
+    if (values.size === 0) continue;
+    const parts = { table: resource.table, column: column.name, ...comparison(column) };
+    const rows = await run(fill(STATEMENTS.get('in_use')!, parts), [JSON.stringify([...values])]);
+    const used = new Map(rows.map(({ value, id }) => [keyOf(column, value), id as string]));
+    for (const draft of valid) {
+      const value = keyOf(column, draft.row!.columns[at] as Json);
+      const user = used.get(value);
+      if (user === undefined) used.set(value, draft.row!.id);
+      else if (user !== draft.row!.id) refuse(draft, duplicate(field, code));
+    }
+  }
+}
+
+const comparison = ({ type }: Column) => ({ type, collation: type === 'text' ? ' collate "C"' : '' });
+
+/** A value as a key; numbers have several texts. */
+const keyOf = ({ type }: Column, value: unknown): string =>
+  type === 'double precision' ? String(Number(value)) : String(value);

@@ -1,0 +1,72 @@
+import { type Command, JSON_OPTION } from '../../cli/command.js';
+
+/** Commands that move records. */
+export const RECORD_COMMANDS = {
+  import: {
+    summary: 'loads records',
+    forms: {
+      '': {
+        operands: '[COLLECTION] FILE',
+        completes: 'file',
+        options: {
+          infer: {
+            text: 'declare the collections of FILE in COLLECTIONS (./collections), and create their tables',
+          },
+          rename: {
+            value: 'FROM=TO',
+            many: true,
+            text: 'renames a top-level field of every record; may be repeated',
+          },
+          delimiter: {
+            value: 'CHARACTER',
+            text: 'what separates the cells of CSV, or tab; by default what the header uses: , ; tab or |',
+          },
+          'keep-ids': {
+            text: 'keep id, created_at, updated_at and _version of the records, as an export has them; the default for an export if its collections have no records',
+          },
+          'on-conflict': {
+            value: 'ACTION',
+            values: ['skip', 'replace', 'fail'],
+            text: 'keep ids, and for a record that differs from the stored one with its id: leave that, replace it, or refuse the record (the default)',
+          },
+          'dry-run': { text: 'check everything, and store nothing' },
+          strict: { text: 'stop at the first record that is refused; the records before it stay' },
+          resume: {
+            text: 'continue an import of FILE that was interrupted: each record is stored once',
+          },
+          as: { value: 'COLLECTION', text: 'the same as COLLECTION' },
+          ...JSON_OPTION,
+        },
+      },
+    },
+    text: 'FILE is .ndjson, .csv or .json, or - for the standard input. Without COLLECTION it is JSON,\n{"collection": [records], ...}. Ids are new, except those\nof an export; references between the records of FILE are preserved. A user\'s password\nmay be given as its hash: "password_hash", scrypt$N$r$p$salt$key or bcrypt\'s $2b$cost$...',
+    examples: [
+      'plinth import db.json --infer',
+      'plinth import books books.ndjson --strict',
+      'plinth import products.json --as items --rename title=name --json',
+    ],
+    exits: [1, 69, 78],
+    failure: 'a record was refused, or the rest was not loaded',
+  },
+  export: {
+    summary: 'writes records',
+    forms: {
+      '': {
+        operands: '[COLLECTION]',
+        options: {
+          format: {
+            value: 'FORMAT',
+            values: ['ndjson', 'csv', 'json'],
+            text: 'by default as the name of FILE says, or else ndjson',
+          },
+          output: { short: 'o', value: 'FILE', isFile: true, text: 'the file to write' },
+          json: { text: 'print how much was written to FILE as a JSON document, and errors as JSON' },
+        },
+      },
+    },
+    text: 'Writes the records of one moment, also while a service runs. Without COLLECTION: all, as\n{"collection": [records], ...}. Passwords and other write-only fields are not exported.',
+    examples: ['plinth export -o backup.json', 'plinth export items --format csv'],
+    exits: [1, 69, 73, 78],
+    failure: 'there is no such collection, or the records cannot be read',
+  },
+} as const satisfies Readonly<Record<string, Command>>;

@@ -1,0 +1,90 @@
+import { isUtf8 } from 'node:buffer';
+import type { Resource } from '../../collection/resource.js';
+import type { DeclaredField } from '../../declarations/declaration.js';
+import { invalid, invalidBody } from '../../errors/errors.js';
+import { payloadTooLarge } from '../../errors/limit-errors.js';
+import { type Failure, Problem } from '../../errors/problem.js';
+import { requireStorable } from '../../http/strict-json.js';
+import { escapeToken, type Json, type JsonObject, setMember } from '../../json.js';
+import { notUtf8 } from '../../text-encoding.js';
+import { type Cell, type CellType, cellTypeOf, readCell, readExportedCell } from './csv-cell.js';
+import type { CsvHeader } from './csv-header.js';
+import { cellsOf, scanRow } from './csv-row.js';
+import { LEGACY_ID, oldIdField } from './record-id.js';
+
+/** The columns of CSV. */
+export interface Columns extends Pick<CsvHeader, 'names' | 'delimiter'> {
+  readonly types: readonly CellType[];
+  readonly read: (cell: Cell, type: CellType) => Json | undefined;
+}
+
+/** The columns of a header. The old id has the type of the field that stores it. */
+export function columnsOf(
+  header: CsvHeader,
+  resource: Resource,
+  rename: ReadonlyMap<string, string>,
+): Columns {
+  const { properties, required } = resource.schema;
+  const fields = header.names.map((name) => (name === undefined ? '' : (rename.get(name) ?? name)));
+  const idField = oldIdField(fields, resource);
+  const types = fields.map((field) => {
+    const name = field === idField ? LEGACY_ID : field;
+    const declared = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    return cellTypeOf(declared as DeclaredField | undefined, required.includes(name));
+  });
+  const { names, delimiter, isExport } = header;
+  return { names, delimiter, types, read: isExport ? readExportedCell : readCell };
+}
+
+/** Where the bytes of a record are in their file. */
+export interface RecordPlace {
+  readonly offset: number;
+  readonly line: number;
+}
+
+/** A record from a row of CSV; undefined: no cell has a value. Throws invalidBody. */
+export function csvRecord(
+  bytes: Buffer,
+  columns: Columns,
+  maxBytes: number,
+  { offset, line }: RecordPlace,
+): JsonObject | undefined {
+  const { names, delimiter, types, read } = columns;
+  const { row } = scanRow(bytes, 0, delimiter, true)!;
+  if (row.fault) {
+    const where = row.fault.breaks === 0 ? '' : ` (line ${line + row.fault.breaks})`;
+    throw invalidBody(`${row.fault.reason}${where}`, 'quotes');
+  }
+  if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);
+  if (!isUtf8(bytes)) throw invalidBody(notUtf8(bytes, offset), 'encoding');
+  const cells = cellsOf(bytes, row);
+  if (cells.length > names.length)
+    throw invalidBody(`has ${cells.length} cells, the header has ${names.length}`, 'cells');
+  const record: JsonObject = {};
+  const failures: Failure[] = [];
+  let isEmpty = true;
+  for (const [at, text] of cells.entries()) {
+    const [name, isQuoted] = [names[at], row.isQuoted[at]!];
+    if (text !== '' || isQuoted) isEmpty = false;
+    if (name === undefined) {
+      if (text !== '') throw invalidBody(`has a value in column ${at + 1}, which has no name`, 'cells');
+      continue;
+    }
+    try {
+      const value = read({ text, isQuoted }, types[at]!);
+      if (value !== undefined) setMember(record, name, value);
+    } catch (error) {
+      failures.push(...failuresAt(error, name));
+    }
+  }
+  if (isEmpty) return undefined;
+  if (failures.length > 0) throw invalid(failures);
+  requireStorable(record);
+  return record;
+}
+
+function failuresAt(error: unknown, name: string): Failure[] {
+  if (!(error instanceof Problem)) throw error;
+  const found = error.more.details as readonly Failure[];
+  return found.map((failure) => ({ ...failure, path: `/${escapeToken(name)}${failure.path}` }));
+}

@@ -1,0 +1,139 @@
+import type { Resource } from '../../collection/resource.js';
+import type { Row as Found } from '../../db/db.js';
+import { fill } from '../../db/statements.js';
+import { unknownReference } from '../../errors/record-errors.js';
+import type { Draft } from './draft.js';
+import type { ImportRun } from './import-run.js';
+import { STATEMENTS } from './import-statements.js';
+import { inTransaction } from './transaction.js';
+
+/** References that are set in one transaction. */
+const REFERENCES_AT_ONCE = 5000;
+
+type Where = Pick<ImportRun, 'connection' | 'key' | 'resources' | 'isDryRun'>;
+
+/** Notes the references of stored records that are set at the end, in the transaction of the records. */
+export async function deferReferences(
+  { connection, key }: Where,
+  collection: string,
+  stored: readonly Draft[],
+): Promise<void> {
+  const rows = stored.flatMap(({ row, place }) =>
+    row!.deferred.map(({ field, target }) => ({ field, id: row!.id, target, place })),
+  );
+  if (rows.length > 0)
+    await connection.run(STATEMENTS.get('defer_references')!, [key, collection, JSON.stringify(rows)]);
+}
+
+/** A record that was stored, and is removed since a record to which it refers was refused. */
+export interface Removed {
+  readonly collection: string;
+  /** Undefined: it refers to another removed record. */
+  readonly place: number | undefined;
+  readonly id: string;
+  readonly error: unknown;
+}
+
+/**
+ * Sets the deferred references, which writes no events: the documents have them already. Removes the records that refer to a
+ * record which was refused, and those that refer to them.
+ */
+export async function settleReferences(where: Where, onRemoved: (removed: Removed) => void): Promise<void> {
+  const { connection, key, resources } = where;
+  const pending = await connection.run(STATEMENTS.get('deferred_fields')!, [key]);
+  for (const row of pending) {
+    const [collection, field] = [String(row.collection), String(row.field)];
+    const resource = resources.get(collection);
+    const reference = resource?.references.find((each) => each.field === field);
+    if (!resource || !reference) continue;
+    const parts = {
+      table: resource.table,
+      column: resource.columns.get(field)!.name,
+      to: reference.table,
+    };
+    const text = fill(STATEMENTS.get('set_references')!, parts);
+    for (let count = REFERENCES_AT_ONCE; count === REFERENCES_AT_ONCE; )
+      await withoutEvents(where, async () => {
+        count = (await connection.run(text, [key, collection, field, REFERENCES_AT_ONCE])).length;
+      });
+  }
+  for (;;) {
+    const rows = await connection.run(STATEMENTS.get('unsettled')!, [key]);
+    if (rows.length === 0) return;
+    await inTransaction(connection, where.isDryRun, () => removeRecords(where, rows, onRemoved));
+  }
+}
+
+function withoutEvents({ connection, isDryRun }: Where, work: () => Promise<void>): Promise<void> {
+  return inTransaction(connection, isDryRun, async () => {
+    await connection.execute(STATEMENTS.get('without_events')!);
+    await work();
+  });
+}
+
+async function removeRecords(
+  { connection: { run }, key, resources }: Where,
+  rows: readonly Found[],
+  onRemoved: (removed: Removed) => void,
+): Promise<void> {
+  const removed = new Map<string, Removed>();
+  const queue: Removed[] = [];
+  const add = (each: Removed) => {
+    if (removed.has(each.id)) return;
+    removed.set(each.id, each);
+    queue.push(each);
+  };
+  const reasonOf = (resource: Resource, field: string) =>
+    unknownReference(field, resource.references.find((each) => each.field === field)!.singular);
+  for (const row of rows) {
+    const [collection, field] = [String(row.collection), String(row.field)];
+    const error = reasonOf(resources.get(collection)!, field);
+    add({ collection, id: String(row.id), place: Number(row.place), error });
+  }
+  for (let next = queue.shift(); next; next = queue.shift())
+    for (const resource of resources.values())
+      for (const { field, to, onDelete } of resource.references) {
+        if (to !== next.collection || onDelete === 'null') continue;
+        const parts = { table: resource.table, column: resource.columns.get(field)!.name };
+        for (const { id } of await run(fill(STATEMENTS.get('referring')!, parts), [next.id]))
+          add({
+            collection: resource.name,
+            id: id as string,
+            place: undefined,
+            error: reasonOf(resource, field),
+          });
+      }
+  const names = new Set([...removed.values()].map(({ collection }) => collection));
+  const collections = childrenFirst([...names].map((name) => resources.get(name)!));
+  const idsOf = (name: string) =>
+    JSON.stringify([...removed.values()].filter(({ collection }) => collection === name).map(({ id }) => id));
+  // Those of a cycle refer to each other.
+  for (const { name, table, references, columns, schema } of collections)
+    for (const { field } of references.filter((each) => !schema.required.includes(each.field))) {
+      const parts = { table, column: columns.get(field)!.name };
+      await run(fill(STATEMENTS.get('unset_reference')!, parts), [idsOf(name)]);
+    }
+  for (const { name, table } of collections) {
+    await run(fill(STATEMENTS.get('remove_records')!, { table }), [idsOf(name)]);
+    await run(STATEMENTS.get('forget_deferred')!, [key, name, idsOf(name)]);
+  }
+  for (const each of removed.values()) {
+    await run(STATEMENTS.get('count_removed')!, [key, each.collection]);
+    onRemoved(each);
+  }
+}
+
+/** Collections, each before those that it needs a reference to. */
+function childrenFirst(collections: readonly Resource[]): Resource[] {
+  const rest = new Set(collections);
+  const ordered: Resource[] = [];
+  const needs = ({ references, schema }: Resource, to: Resource) =>
+    references.some((each) => each.to === to.name && schema.required.includes(each.field));
+  while (rest.size > 0) {
+    const next = [...rest].find((each) => ![...rest].some((other) => other !== each && needs(other, each)));
+    const [first] = rest;
+    ordered.push(next ?? first!);
+    rest.delete(next ?? first!);
+  }
+  return ordered;
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { createWriteStream, renameSync, rmSync } from 'node:fs';
+import type { Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { parse } from '../../cli/arguments.js';
+import { OutputError, UsageError } from '../../cli/exit.js';
+import { configOf, fileOf, type Io } from '../../cli/io.js';
+import { print } from '../../cli/output.js';
+import { failureOf, logOf } from '../../cli/with-database.js';
+import { withBulkConnection } from '../../db/bulk-connection.js';
+import { problemOf } from '../../db/database-errors.js';
+import { openDatabase } from '../../db/open.js';
+import { loadDeclarations } from '../../declarations/load-declarations.js';
+import { ExitError } from '../../exit-error.js';
+import { storedResources } from '../../schema/stored-resources.js';
+import { type Exported, exportRecords } from './export-records.js';
+import { EXTENSIONS, type Format } from './input.js';
+
+/** Writes records to a file or the standard output. Throws UsageError and ExitError. */
+export async function exportCommand(args: string[], io: Io): Promise<void> {
+  const { values, positionals } = parse('export', '', args);
+  const [name, ...rest] = positionals;
+  if (rest.length > 0) throw new UsageError('name one collection, or none', 'export');
+  const byName = EXTENSIONS[/\.([a-z]+)$/i.exec(values.output ?? '')?.[1]?.toLowerCase() ?? ''];
+  const format = values.format ?? byName ?? (name === undefined ? 'json' : 'ndjson');
+  if (name === undefined && format !== 'json')
+    throw new UsageError('all collections together are JSON: name one for another format', 'export');
+  const { output, json } = values;
+  if (json && output === undefined)
+    throw new UsageError('--json needs -o FILE: the records go to the standard output', 'export');
+  const counts = await run(io, name, format as Format, output);
+  if (json) print(io, json, { file: output, format, collections: counts }, '');
+}
+
+/** Returns the number of records of each collection. */
+async function run(
+  io: Io,
+  name: string | undefined,
+  format: Format,
+  output: string | undefined,
+): Promise<readonly Exported[]> {
+  const config = configOf(io);
+  const declarations = await loadDeclarations(config);
+  const names = declarations.collections.map((each) => each.name);
+  if (name !== undefined && !names.includes(name))
+    throw new ExitError(`there is no collection ${name}: there are ${names.join(', ')}`);
+  io.process?.exitOnSignals();
+  const database = await openDatabase(config, logOf(io, config), { join: true });
+  try {
+    const resources = await storedResources(database, declarations);
+    const wanted = resources.filter((each) => name === undefined || each.name === name);
+    return await withOutput(io, output, (out) =>
+      withBulkConnection(database.url, config, (connection) =>
+        exportRecords(connection, wanted, { format, isWhole: name === undefined }, out),
+      ),
+    );
+  } catch (error) {
+    const problem = problemOf(error);
+    throw problem ? failureOf(problem, `the records cannot be read: ${problem.message}`) : error;
+  } finally {
+    await database.close();
+  }
+}
+
+/** Gives `work` a file, which has its name when it is complete, or else the standard output. */
+async function withOutput<T>(
+  io: Io,
+  file: string | undefined,
+  work: (out: Writable) => Promise<T>,
+): Promise<T> {
+  const ignore = () => undefined;
+  if (file === undefined) {
+    io.stdout.on('error', ignore);
+    // The reader wants no more.
+    return withErrors(io.stdout, () => new ExitError(''), work).finally(() => io.stdout.off('error', ignore));
+  }
+  const path = fileOf(io, file);
+  const part = `${path}.${randomUUID()}.part`;
+  const remove = () => rmSync(part, { force: true });
+  const out = createWriteStream(part, { highWaterMark: 1_048_576 }).on('error', ignore);
+  const unwritten = ({ message }: Error) => new OutputError(`${file} cannot be written: ${message}`);
+  process.once('exit', remove);
+  try {
+    const result = await withErrors(out, unwritten, work);
+    await withErrors(out, unwritten, () => finished(out.end()));
+    renameSync(part, path);
+    return result;
+  } finally {
+    process.off('exit', remove);
+    await new Promise<void>((resolve) => {
+      if (out.closed) resolve();
+      else out.destroy().once('close', resolve);
+    });
+    remove();
+  }
+}
+
+/** Runs work, which ends with the next write to an output that has failed. Throws `replacement` for that error. */
+async function withErrors<T>(
+  out: Writable,
+  replacement: (error: Error) => Error,
+  work: (out: Writable) => Promise<T>,
+): Promise<T> {
+  try {
+    return await work(out);
+  } catch (error) {
+    throw out.errored ? replacement(out.errored) : error;
+  }
+}

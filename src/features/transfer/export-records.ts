@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import type { Resource } from '../../collection/resource.js';
+import type { BulkConnection } from '../../db/bulk-connection.js';
+import { fill } from '../../db/statements.js';
+import type { DeclaredField } from '../../declarations/declaration.js';
+import { type JsonObject, member } from '../../json.js';
+import { writeOnlyNames } from '../../validation/validation.js';
+import { type CellType, cellTypeOf, exportedCell, headerCell } from './csv-cell.js';
+import { STATEMENTS } from './import-statements.js';
+import type { Format } from './input.js';
+
+/** What was written of a collection. */
+export interface Exported {
+  readonly collection: string;
+  readonly records: number;
+}
+
+/**
+ * Writes the records of collections, as one snapshot has them, in the order of their creation. Returns how many there were.
+ * Throws the error of the output.
+ */
+export async function exportRecords(
+  { run, execute, copyOut }: BulkConnection,
+  resources: readonly Resource[],
+  {
+    format,
+    isWhole,
+  }: { readonly format: Format /** Names the collections: db.json. */; readonly isWhole: boolean },
+  out: Writable,
+): Promise<readonly Exported[]> {
+  const write = async (text: Buffer | string): Promise<void> => {
+    if (out.errored) throw out.errored;
+    if (!out.write(text)) await once(out, 'drain');
+  };
+  await execute(STATEMENTS.get('begin_export')!);
+  const exported: Exported[] = [];
+  if (isWhole) await write('{\n');
+  for (const [at, resource] of resources.entries()) {
+    const text = fill(STATEMENTS.get('copy_documents')!, { table: resource.table });
+    if (isWhole) await write(`${at === 0 ? '' : ',\n'}${JSON.stringify(resource.name)}: `);
+    const columns = format === 'csv' ? await columnsOf(run, resource) : [];
+    let records = 0;
+    await copyOut(text, async (rows) => {
+      records = await WRITERS[format](rows, write, columns);
+    });
+    exported.push({ collection: resource.name, records });
+  }
+  if (isWhole) await write('\n}\n');
+  else if (format === 'json') await write('\n');
+  await execute('commit');
+  return exported;
+}
+
+type Write = (text: Buffer | string) => Promise<void>;
+
+/** Writes the rows of a collection and returns their number. */
+async function writeLines(rows: Readable, write: Write): Promise<number> {
+  let records = 0;
+  for await (const lines of linesOf(rows)) {
+    records += countLines(lines);
+    await write(Buffer.from(lines, 'latin1'));
+  }
+  return records;
+}
+
+function countLines(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++;
+  return count;
+}
+
+async function writeArray(rows: Readable, write: Write): Promise<number> {
+  let [separator, records] = ['[\n', 0];
+  for await (const lines of linesOf(rows)) {
+    records += countLines(lines);
+    await write(Buffer.from(separator + lines.slice(0, -1).replaceAll('\n', ',\n'), 'latin1'));
+    separator = ',\n';
+  }
+  await write(separator === ',\n' ? '\n]' : '[]');
+  return records;
+}
+
+async function writeCsv(rows: Readable, write: Write, columns: readonly Column[]): Promise<number> {
+  let records = 0;
+  await write(`${columns.map(({ name }) => headerCell(name)).join(',')}\r\n`);
+  for await (const lines of linesOf(rows)) {
+    records += countLines(lines);
+    const documents = Buffer.from(lines, 'latin1').toString('utf8').split('\n').slice(0, -1);
+    await write(
+      documents
+        .map((doc) => JSON.parse(doc) as JsonObject)
+        .map((record) => columns.map(({ name, type }) => exportedCell(member(record, name), type)).join(','))
+        .map((row) => `${row}\r\n`)
+        .join(''),
+    );
+  }
+  return records;
+}
+
+/** A column of CSV. */
+interface Column {
+  readonly name: string;
+  readonly type: CellType;
+}
+
+const WRITERS = { ndjson: writeLines, json: writeArray, csv: writeCsv };
+
+/** Complete lines of documents, their bytes as characters: no document contains a line break. */
+async function* linesOf(rows: Readable): AsyncGenerator<string> {
+  let rest = '';
+  for await (const chunk of rows as AsyncIterable<Buffer>) {
+    rest += chunk.toString('latin1');
+    const end = rest.lastIndexOf('\n') + 1;
+    if (end === 0) continue;
+    // The text format of COPY doubles backslashes.
+    yield rest.slice(0, end).replaceAll('\\\\', '\\');
+    rest = rest.slice(end);
+  }
+}
+
+/** The service's fields, the declared ones, and those that records have besides. */
+async function columnsOf(run: BulkConnection['run'], resource: Resource): Promise<Column[]> {
+  const rows = await run(fill(STATEMENTS.get('field_names')!, { table: resource.table }), []);
+  const hidden = new Set(writeOnlyNames(resource.schema));
+  const last = ['created_at', 'updated_at', '_version'];
+  const declared = Object.keys(resource.schema.properties).filter((name) => !hidden.has(name));
+  const others = rows.map(({ name }) => String(name)).filter((name) => !last.includes(name));
+  const { properties, required } = resource.schema;
+  return [...new Set(['id', ...declared, ...others, ...last])].map((name) => ({
+    name,
+    type: cellTypeOf(
+      Object.hasOwn(properties, name) ? (properties[name] as DeclaredField) : undefined,
+      required.includes(name),
+    ),
+  }));
+}

@@ -1,0 +1,107 @@
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileOf, type Io } from '../../cli/io.js';
+import { checkDeclarations } from '../../declarations/check-declarations.js';
+import { resourcesOf } from '../../declarations/load-declarations.js';
+import { readDeclarations } from '../../declarations/read-declarations.js';
+import { ExitError } from '../../exit-error.js';
+import type { ImportReport } from './import-report.js';
+import { infer, type Proposal } from './infer.js';
+import type { Source } from './source.js';
+
+/** The folder of declarations, if COLLECTIONS names no other. */
+const FOLDER = './collections';
+
+/**
+ * Proposes declarations for the records of a file, with new names of fields by `rename`, and writes them to the folder, whose existing files stay. Returns the
+ * folder and the sources with the names of their collections. Throws ExitError and DeclarationError; then nothing is written.
+ */
+export async function declareSources(
+  io: Io,
+  sources: readonly Source[],
+  rename: ReadonlyMap<string, string>,
+  folder: string = FOLDER,
+  onProgress: (line: string) => void,
+  report: ImportReport,
+  dryRun: boolean,
+): Promise<Declared> {
+  const path = fileOf(io, folder);
+  const isNew = !existsSync(path);
+  const files = isNew ? [] : readdirSync(path).filter((name) => /^[^_.].*\.json$/.test(name));
+  const own = new Set(files.map((name) => name.slice(0, -'.json'.length)));
+  const builtIn = new Map(
+    resourcesOf(readDeclarations(undefined)).map((resource) => [resource.name, resource] as const),
+  );
+  const onCollection = (name: string) => onProgress(`reading ${name}`);
+  const onOther = (name: string) => report.note(`${name} has no objects: left out.`);
+  const proposals = await infer(sources, { own, builtIn }, rename, onCollection, onOther);
+  const written = dryRun ? [] : write(io, proposals, folder);
+  for (const { source, renamed, schema } of proposals)
+    report.note(...linesOf(folder, source.collection, renamed, schema, dryRun));
+  // The collection of those who sign in exists in any case.
+  const optional = [...builtIn.values()].filter(({ hasPasswords }) => !hasPasswords).map(({ name }) => name);
+  const gone = optional.filter((name) => !existsSync(join(path, `${name}.json`)));
+  if (isNew && gone.length > 0)
+    report.note(`${folder} is new and does not declare ${gone.join(' and ')}: they are not served.`);
+  return {
+    folder,
+    sources: proposals.map(({ source }) => source),
+    names: proposals.filter(({ schema }) => schema).map(({ source }) => source.collection),
+    undo: () => {
+      for (const file of written) rmSync(file, { force: true });
+      if (isNew && existsSync(path) && readdirSync(path).length === 0) rmSync(path, { recursive: true });
+    },
+  };
+}
+
+/** The declarations that were inferred from sources. */
+interface Declared {
+  readonly folder: string;
+  readonly sources: readonly Source[];
+  /** The collections whose declarations are new. */
+  readonly names: readonly string[];
+  /** Removes the new declarations. */
+  readonly undo: () => void;
+}
+
+/** Returns the files that it has written. */
+function write(io: Io, proposals: readonly Proposal[], folder: string): string[] {
+  const path = fileOf(io, folder);
+  const isNew = !existsSync(path);
+  const written: string[] = [];
+  try {
+    mkdirSync(path, { recursive: true });
+    for (const { source, schema } of proposals) {
+      if (!schema) continue;
+      const file = join(path, `${source.collection}.json`);
+      const content = { $schema: 'https://json-schema.org/draft/2020-12/schema', ...schema };
+      writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`, { flag: 'wx' });
+      written.push(file);
+    }
+    checkDeclarations(readDeclarations(folder, io.cwd));
+    return written;
+  } catch (error) {
+    for (const file of written) rmSync(file);
+    if (isNew) rmSync(path, { recursive: true, force: true });
+    if (error instanceof ExitError) throw error;
+    throw new ExitError(`the declarations cannot be written: ${(error as Error).message}`);
+  }
+}
+
+function linesOf(
+  folder: string,
+  name: string,
+  renamed: Proposal['renamed'],
+  schema: Proposal['schema'],
+  dryRun: boolean,
+): string[] {
+  const file = join(folder, `${name}.json`);
+  const lines = renamed ? [`${renamed.from} becomes ${name}: ${renamed.reason}.`] : [];
+  if (!schema) return [...lines, `${file} exists and stays as it is.`];
+  const fields = Object.entries(schema.properties);
+  const references = fields.flatMap(([field, { 'x-references': to }]) =>
+    to ? [`${field} refers to ${to}`] : [],
+  );
+  const details = [`${fields.length} fields`, ...references].join(', ');
+  return [...lines, `${file} ${dryRun ? 'would be' : 'is'} new: ${details}.`];
+}

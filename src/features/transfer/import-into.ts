@@ -1,0 +1,125 @@
+import type { Io } from '../../cli/io.js';
+import { logOf } from '../../cli/with-database.js';
+import type { Resource } from '../../collection/resource.js';
+import type { Config } from '../../config/config.js';
+import { openDatabase } from '../../db/open.js';
+import { loadDeclarations } from '../../declarations/load-declarations.js';
+import type { Declarations } from '../../declarations/read-declarations.js';
+import { Problem } from '../../errors/problem.js';
+import { type ExitCode, ExitError } from '../../exit-error.js';
+import { collectionsWithTables, dropCollections } from '../../schema/drop-collections.js';
+import { ensureCollections } from '../../schema/ensure-collections.js';
+import { migrateCollections } from '../../schema/migrate-collections.js';
+import { storedResources } from '../../schema/stored-resources.js';
+import { ImportProgress } from './import-progress.js';
+import type { ImportReport } from './import-report.js';
+import { importSources, type Load } from './import-sources.js';
+import { FileError } from './input.js';
+import { requireHeader } from './required-columns.js';
+import type { OnConflict } from './retained-ids.js';
+import type { Source } from './source.js';
+
+/** How sources are imported. */
+export interface LoadOptions {
+  readonly io: Io;
+  readonly strict: boolean;
+  readonly resume: boolean;
+  readonly infer: boolean;
+  readonly keepIds: boolean | undefined;
+  readonly onConflict: OnConflict;
+  readonly dryRun: boolean;
+  readonly rename: ReadonlyMap<string, string>;
+  readonly report: ImportReport;
+  /** The collections that this run has declared, and what removes their declarations. */
+  readonly inferred?: { readonly names: readonly string[]; readonly undo: () => void };
+}
+
+/** Imports sources. Throws ExitError and what no record has caused; refused records make the exit code 1. */
+export async function importInto(
+  config: Config,
+  sources: readonly Source[],
+  options: LoadOptions & { readonly digest: string },
+): Promise<ExitCode> {
+  const log = logOf(options.io, config);
+  const database = await openDatabase(config, log, { join: true }).catch((error: unknown) => {
+    options.inferred?.undo();
+    throw error;
+  });
+  try {
+    const declarations = await loadDeclarations(config);
+    const names = options.inferred?.names ?? [];
+    const existing = await collectionsWithTables(database, names);
+    // An import that fails before it has stored a record leaves neither declarations nor tables behind.
+    const undo = async () => {
+      options.inferred?.undo();
+      const created = names.filter((name) => !existing.has(name));
+      if (created.length === 0) return;
+      await dropCollections(database.url, created).catch((error: unknown) =>
+        log.error({ err: error }, `The tables of ${created.join(', ')} remain, since they cannot be removed`),
+      );
+    };
+    let loaded: Load;
+    try {
+      if (options.infer) await migrateCollections(database.url, declarations);
+      // An interrupted import may have left a table without its indexes.
+      await ensureCollections(database, declarations, options.resume ? 'auto' : config.migrate, log);
+      const resources = await storedResources(database, declarations);
+      // The import itself opens connections of its own.
+      await database.db.close();
+      loaded = await load(database.url, resources, declarations, sources, config, options);
+    } catch (error) {
+      await undo();
+      throw error;
+    }
+    if (loaded.fault !== undefined && loaded.imported.every(({ stored }) => stored === 0)) await undo();
+    return endWith(options.report, loaded);
+  } finally {
+    await database.close();
+  }
+}
+
+async function load(
+  url: string,
+  resources: readonly Resource[],
+  declarations: Declarations,
+  sources: readonly Source[],
+  { events, tombstones, databaseEngine, bodyLimit }: Config,
+  options: LoadOptions & { readonly digest: string },
+): Promise<Load> {
+  const names = resources.map(({ name }) => name);
+  const unknown = sources.find(({ collection }) => !names.includes(collection));
+  if (unknown)
+    throw new FileError(`there is no collection ${unknown.collection}: there are ${names.join(', ')}`);
+  for (const source of sources)
+    requireHeader(source, resources.find(({ name }) => name === source.collection)!, options.rename);
+  const progress = new ImportProgress(options.io);
+  const buildIndexes = async () => {
+    progress.show('building indexes', true);
+    await migrateCollections(url, declarations, {
+      onStep: ({ title }) => progress.show(title, true),
+    });
+  };
+  const onIndex = (definition: string) =>
+    progress.show(`building ${/index (\S+)/i.exec(definition)?.[1]}`, true);
+  const target = { url, resources, events, tombstones, databaseEngine, buildIndexes, onIndex };
+  const loaded = await importSources(target, sources, {
+    ...options,
+    recordLimit: bodyLimit,
+    onRefused: (place, reason) => options.report.refused(place, reason, progress),
+    onProgress: (collection, { stored, refused, unchanged }, position, size) =>
+      progress.showRecords(collection, stored + refused + unchanged, position, size),
+  });
+  progress.clear();
+  return loaded;
+}
+
+/** Prints what was loaded, and returns the exit code. Throws what has ended the load early. */
+function endWith(report: ImportReport, { imported, fault }: Load): ExitCode {
+  report.end(imported);
+  if (fault instanceof Problem)
+    throw new ExitError(
+      `the rest was not loaded: ${fault.message} See that the database runs and its disk has free space, then repeat the command with --resume.`,
+    );
+  if (fault !== undefined) throw fault;
+  return imported.some(({ refused }) => refused > 0) ? 1 : 0;
+}

@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto';
+import type { Resource } from '../../collection/resource.js';
+import { type BulkConnection, type BulkSettings, withBulkConnection } from '../../db/bulk-connection.js';
+import { problemOf } from '../../db/database-errors.js';
+import { Problem } from '../../errors/problem.js';
+import { type Removed, settleReferences } from './deferred-references.js';
+import { CollectionImport, isEmpty } from './import-collection.js';
+import { orderOf } from './import-order.js';
+import type { ImportRun } from './import-run.js';
+import { STATEMENTS } from './import-statements.js';
+import { buildAlone } from './indexes.js';
+import { forgetProgress, lockImport, type Progress, readProgress } from './progress.js';
+import { isExported } from './record-identity.js';
+import { reasonsOf } from './refusal-reasons.js';
+import { registerSource, registration } from './registered-ids.js';
+import type { OnConflict } from './retained-ids.js';
+import type { Source } from './source.js';
+import { firstRecord } from './source-records.js';
+
+export interface ImportOptions {
+  /** Stop at the first record that is refused. */
+  readonly strict: boolean;
+  /** Continue an interrupted import of the same content. */
+  readonly resume: boolean;
+  /** Old name -> new name of top-level fields, for every record. */
+  readonly rename: ReadonlyMap<string, string>;
+  /** Whether records keep their ids; undefined: those of an export do, if the database has no records of its collections. */
+  readonly keepIds?: boolean | undefined;
+  readonly onConflict: OnConflict;
+  /** Check everything, and store nothing. */
+  readonly dryRun: boolean;
+  /** Max bytes of a record. */
+  readonly recordLimit: number;
+  /** Identifies what is imported. */
+  readonly digest: string;
+  /** Called for each reason to refuse a record, with its place in the file. */
+  readonly onRefused: (place: string, reason: string) => void;
+  /** Called after each batch. `position` and `size` are bytes of the file. */
+  readonly onProgress: ImportRun['onProgress'];
+}
+
+/** Where an import goes. */
+export interface ImportTarget extends BulkSettings {
+  readonly url: string;
+  readonly resources: readonly Resource[];
+  /** Builds the indexes that the import has dropped, while clients are served. */
+  readonly buildIndexes: () => Promise<void>;
+  /** Called when the import begins to build an index. */
+  readonly onIndex: (definition: string) => void;
+}
+
+export interface Imported {
+  readonly collection: string;
+  readonly stored: number;
+  readonly refused: number;
+  /** Records whose retained id a stored record has, which stays as it is. */
+  readonly unchanged: number;
+}
+
+export interface Load {
+  readonly imported: readonly Imported[];
+  /** The error that ended the load early and that no record caused. */
+  readonly fault: unknown;
+}
+
+/**
+ * Stores the records of each source with the checks of HTTP requests, in the order of the file, but parents first. References
+ * to records of the sources follow their new ids. Each batch is one transaction, with the progress for `resume`.
+ */
+export async function importSources(
+  target: ImportTarget,
+  sources: readonly Source[],
+  options: ImportOptions,
+): Promise<Load> {
+  const imported = new Map<string, Imported>();
+  const droppedIndexes: string[] = [];
+  let fault: unknown;
+  try {
+    await withBulkConnection(target.url, target, async (connection) => {
+      if (options.dryRun) await connection.execute('begin');
+      // After a crash of the server, its progress is that of its records. On Citus these are on other servers.
+      else if (connection.engine === 'postgresql') await connection.execute('set synchronous_commit = off');
+      await importAll(connection, target, sources, options, droppedIndexes, imported);
+      await connection.execute(options.dryRun ? 'rollback' : 'set synchronous_commit = on');
+    });
+  } catch (error) {
+    fault = (error instanceof Problem ? error : problemOf(error)) ?? error;
+  }
+  if (droppedIndexes.length > 0 && !(await buildAlone(target.url, target, droppedIndexes, target.onIndex)))
+    await target.buildIndexes();
+  return { imported: [...imported.values()], fault };
+}
+
+async function importAll(
+  connection: BulkConnection,
+  target: ImportTarget,
+  sources: readonly Source[],
+  options: ImportOptions,
+  droppedIndexes: string[],
+  imported: Map<string, Imported>,
+): Promise<void> {
+  const key = keyOf(sources, options);
+  const resources = new Map(target.resources.map((resource) => [resource.name, resource]));
+  const { ordered, awaited } = orderOf(sources, resources);
+  const onRefused: ImportRun['onRefused'] = (resource, place, error, given) => {
+    for (const [path, reason] of reasonsOf(error, resource, given))
+      options.onRefused(`${place}${path}`, reason);
+  };
+  const { strict, rename, recordLimit, onConflict, dryRun: isDryRun, onProgress } = options;
+  const shared = {
+    connection,
+    key,
+    resources,
+    strict,
+    rename,
+    recordLimit,
+    onConflict,
+    isDryRun,
+    onProgress,
+  };
+  const open = { ...shared, tombstones: target.tombstones, awaited, onRefused, droppedIndexes };
+  const settle = () => settleReferences(open, (removed) => reportRemoved(removed, ordered, open, imported));
+  await lockImport(connection.run, key);
+  if (!options.resume) {
+    // Of an import that was interrupted.
+    await settle();
+    await forgetProgress(connection.run, key);
+  }
+  const progress = await readProgress(connection.run, key);
+  const retainsIds =
+    options.keepIds ?? (await retainsIdsOf(connection, ordered, options, progress, resources));
+  const run: ImportRun = { ...open, retainsIds };
+  for (const source of ordered)
+    if (awaited.has(source.collection))
+      await registerSource(run, source, progress.get(registration(source.collection)));
+  const names = new Set(ordered.map(({ collection }) => collection));
+  for (const source of ordered) {
+    const { collection } = source;
+    const each = new CollectionImport(run, source, names, progress.get(collection));
+    try {
+      await each.importAll();
+    } finally {
+      const { stored, refused, unchanged } = each.progress;
+      imported.set(collection, { collection, stored, refused, unchanged });
+    }
+    if (strict && each.progress.refused > 0) break;
+  }
+  await settle();
+  await connection.run(STATEMENTS.get('forget_ids')!, [key]);
+}
+
+/** Whether the records of an export keep their ids: not among records that there are. */
+async function retainsIdsOf(
+  connection: BulkConnection,
+  sources: readonly Source[],
+  { rename }: ImportOptions,
+  progress: ReadonlyMap<string, Progress>,
+  resources: ReadonlyMap<string, Resource>,
+): Promise<boolean> {
+  // An interrupted import goes on as it began.
+  if (progress.size > 0) return [...progress.values()].some(({ retainsIds }) => retainsIds);
+  for (const { collection } of sources)
+    if (!(await isEmpty(connection, resources.get(collection)!))) return false;
+  let isExport = false;
+  for (const source of sources) {
+    const first = await firstRecord(source, rename);
+    if (first === undefined) continue;
+    if (!isExported(first)) return false;
+    isExport = true;
+  }
+  return isExport;
+}
+
+/** Reports a record that refers to a refused one, and is therefore refused itself. */
+function reportRemoved(
+  { collection, place, id, error }: Removed,
+  sources: readonly Source[],
+  { resources, onRefused }: Pick<ImportRun, 'resources' | 'onRefused'>,
+  imported: Map<string, Imported>,
+): void {
+  const source = sources.find((each) => each.collection === collection);
+  const text = place === undefined ? `${collection} ${id}` : (source?.placeText(place) ?? collection);
+  onRefused(resources.get(collection)!, text, error, undefined);
+  const count = imported.get(collection);
+  if (count) imported.set(collection, { ...count, stored: count.stored - 1, refused: count.refused + 1 });
+}
+
+/** Identifies an import by its content, and by what is done with it. */
+function keyOf(sources: readonly Source[], { digest, rename, keepIds, onConflict }: ImportOptions): string {
+  const names = sources.map(({ collection }) => collection);
+  return createHash('sha256')
+    .update(JSON.stringify([digest, names, [...rename], keepIds, onConflict]))
+    .digest('hex');
+}

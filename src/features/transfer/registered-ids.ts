@@ -1,0 +1,78 @@
+import { compileInput } from '../../collection/validated-input.js';
+import { type RecordRules, readDrafts } from './batch.js';
+import { idsInImport } from './check-references.js';
+import { chunksOf } from './chunks.js';
+import { columnsOf } from './csv-record.js';
+import type { Draft } from './draft.js';
+import type { ImportRun } from './import-run.js';
+import { STATEMENTS } from './import-statements.js';
+import { beginning, type Progress, recordProgress } from './progress.js';
+import { identityWith } from './record-identity.js';
+import type { Source } from './source.js';
+import { inTransaction } from './transaction.js';
+
+const CHUNK_BYTES = 262_144;
+
+/** The name under which the ids by place, and the progress of registering ids, are stored: no collection has it. */
+export const registration = (collection: string): string => `${collection}#`;
+
+/** Stores the ids to which others refer by the old ones. */
+export async function registerIds(
+  { connection, key }: ImportRun,
+  collection: string,
+  pairs: readonly (readonly [old: string, id: string])[],
+): Promise<void> {
+  if (pairs.length > 0)
+    await connection.run(STATEMENTS.get('record_ids')!, [key, collection, JSON.stringify(pairs)]);
+}
+
+/** Gives the records of a source their ids before any is stored, so that records can refer to later ones. */
+export async function registerSource(
+  run: ImportRun,
+  source: Source,
+  known: Progress | undefined,
+): Promise<void> {
+  let progress = known ?? beginning(source, run.retainsIds);
+  if (progress.finished) return;
+  const { rename, recordLimit: maxBytes, retainsIds, connection, key } = run;
+  const { collection, input, scanner, header } = source;
+  const resource = run.resources.get(collection)!;
+  const columns = header && columnsOf(header, resource, rename);
+  const rules: RecordRules = {
+    resource,
+    check: compileInput(resource),
+    rename,
+    maxBytes,
+    retainsIds,
+    columns,
+  };
+  const record = (next: Progress, drafts: readonly Draft[]) =>
+    inTransaction(connection, run.isDryRun, async () => {
+      const places = drafts.map(({ place, identity: { id } }) => [String(place), id] as const);
+      const old = drafts.flatMap(({ oldId, identity: { id } }) =>
+        oldId === undefined ? [] : [[oldId, id] as const],
+      );
+      await registerIds(run, registration(collection), places);
+      await registerIds(run, collection, old);
+      await recordProgress(connection.run, key, registration(collection), next);
+      progress = next;
+    });
+  // What cannot be read is refused when its turn has come.
+  for await (const chunk of chunksOf(input.read(progress.position), scanner, progress, CHUNK_BYTES))
+    await record({ ...progress, ...chunk.next }, await readDrafts(chunk, rules, () => undefined));
+  await record({ ...progress, finished: true }, []);
+}
+
+/** Gives drafts the ids that were registered for them. */
+export async function useRegisteredIds(
+  { connection, key }: ImportRun,
+  collection: string,
+  drafts: readonly Draft[],
+): Promise<void> {
+  const places = drafts.map(({ place }) => String(place));
+  const ids = await idsInImport(connection.run, places, key, registration(collection));
+  for (const draft of drafts) {
+    const id = ids.get(String(draft.place));
+    if (id !== undefined && !draft.identity.isRetained) draft.identity = identityWith(id);
+  }
+}

@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { changedHead, DOCUMENT_SQL, unchangedPart } from '../../collection/document.js';
+import type { Resource } from '../../collection/resource.js';
+import type { BulkConnection } from '../../db/bulk-connection.js';
+import { fill } from '../../db/statements.js';
+import { duplicate } from '../../errors/record-errors.js';
+import { isObject, type Json, type JsonObject } from '../../json.js';
+import type { Draft, Row } from './draft.js';
+import { STATEMENTS } from './import-statements.js';
+import type { Refusals } from './refusals.js';
+
+/** What happens to a record whose id a stored record has that differs from it. */
+export type OnConflict = 'skip' | 'replace' | 'fail';
+
+/** The records of a batch by what is done with them. */
+interface Settled {
+  readonly fresh: readonly Draft[];
+  readonly changed: readonly Draft[];
+  readonly unchanged: readonly Draft[];
+}
+
+/** Finds records whose retained ids are in use. Those that equal the stored ones are unchanged. */
+export async function settleConflicts(
+  { run }: BulkConnection,
+  { table }: Resource,
+  drafts: readonly Draft[],
+  onConflict: OnConflict,
+  refusals: Refusals,
+): Promise<Settled> {
+  const valid = drafts.filter(({ row }) => row);
+  const retained = valid.filter(({ identity }) => identity.isRetained);
+  if (retained.length === 0) return { fresh: valid, changed: [], unchanged: [] };
+  const ids = JSON.stringify(retained.map(({ row }) => row!.id));
+  const rows = await run(fill(STATEMENTS.get('digests')!, { table, unchanged: DOCUMENT_SQL.unchanged }), [
+    ids,
+  ]);
+  const digests = new Map(rows.map(({ id, digest }) => [id as string, digest as string]));
+  const settled = { fresh: [] as Draft[], changed: [] as Draft[], unchanged: [] as Draft[] };
+  for (const draft of valid) {
+    const row = draft.row!;
+    const [stored, own] = [digests.get(row.id), draft.identity.isRetained ? digestOf(row) : ''];
+    digests.set(row.id, own);
+    if (stored === undefined) settled.fresh.push(draft);
+    else if (onConflict === 'skip' || (stored === own && !(onConflict === 'replace' && hasHidden(row))))
+      settled.unchanged.push(draft);
+    else if (onConflict === 'fail') refusals.add(draft, duplicate('id', 'ID_TAKEN'));
+    else settled.changed.push({ ...draft, row: nextVersion(row) });
+  }
+  return settled;
+}
+
+/** Whether a row has values that its document does not contain. */
+const hasHidden = ({ input, columns }: Row): boolean =>
+  input.passwordHash !== undefined ||
+  input.password !== undefined ||
+  columns.some(
+    (value) => isObject(value as Json) && Object.values(value as JsonObject).some((each) => each !== null),
+  );
+
+/** The digest of a document without what a write changes in any case. */
+const digestOf = ({ head, updatedAt }: Row): string =>
+  createHash('sha256').update(unchangedPart(head, updatedAt)).digest('hex');
+
+/** A row that replaces a stored one now. */
+function nextVersion(row: Row): Row {
+  const updatedAt = new Date().toISOString();
+  return { ...row, updatedAt, head: changedHead(row.head, row.updatedAt, updatedAt) };
+}

@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CoalescedRuns } from '../../coalesced-runs.js';
+import { createBatcher } from '../../db/batcher.js';
+import type { Db } from '../../db/db.js';
+import type { EventMetrics } from '../../telemetry/event-metrics.js';
+import type { Log } from '../../telemetry/log.js';
+import { sharing } from '../../telemetry/metrics.js';
+import { type Claimed, claim, finish, type Result } from './delivery-store.js';
+import type { Sender, TargetResponse } from './http-sender.js';
+import { outcomeOf } from './retry-policy.js';
+import { signWebhook } from './sign.js';
+import { readTarget, type TargetRules } from './target-url.js';
+
+export interface DispatcherOptions {
+  readonly rules: TargetRules;
+  readonly timeoutMs: number;
+  /** Seconds before the second attempt, the third, and so on. */
+  readonly retries: readonly number[];
+  /** Deliveries of this process in flight. */
+  readonly concurrency: number;
+  /** Deliveries to one webhook in flight, of all processes. */
+  readonly targetConcurrency: number;
+}
+
+/** A lease is this much longer than an attempt may take, so that the result can be stored; milliseconds. */
+const MARGIN_MS = 15_000;
+/** Time between two attempts to store a result. */
+const STORE_RETRY_MS = 500;
+const RESULTS = { max: 200, inFlight: 1, waiting: 10_000 };
+
+type StoredResult = Result & { readonly webhookId: string };
+
+/**
+ * Leases deliveries that are due, as many as there is capacity for, and sends them. Every attempt ends before its lease
+ * does. If a result cannot be stored while the database is away, it is stored later or, once the lease has ended, left
+ * to another attempt: delivery is at least once.
+ */
+export class Dispatcher {
+  readonly #owner = randomUUID();
+  readonly #inFlight = new Set<Promise<void>>();
+  readonly #loop = new CoalescedRuns(() => this.#claim());
+  readonly #store: (result: StoredResult) => Promise<void>;
+  #isStopped = false;
+
+  constructor(
+    readonly db: Db,
+    readonly log: Log,
+    readonly sender: Sender,
+    readonly metrics: EventMetrics,
+    readonly options: DispatcherOptions,
+  ) {
+    this.#store = createBatcher<StoredResult, void>(
+      { ...RESULTS, sharing: sharing(db.metrics, 'finish', 'deliveries') },
+      async (results) => {
+        await finish(db, this.#owner, results);
+        return results.map(() => undefined);
+      },
+    );
+  }
+
+  /** Looks for deliveries that are due now. */
+  readonly wake = (): void => this.#loop.request();
+
+  /** Begins no more deliveries. Those in flight may finish within `ms`; later they are returned for another attempt. */
+  async stop(ms: number): Promise<void> {
+    this.#isStopped = true;
+    const timer = setTimeout(() => this.sender.close(), ms);
+    await this.#loop.stop();
+    while (this.#inFlight.size > 0) await Promise.all(this.#inFlight);
+    clearTimeout(timer);
+    this.sender.close();
+  }
+
+  get #leaseMs(): number {
+    return this.options.timeoutMs + MARGIN_MS;
+  }
+
+  async #claim(): Promise<void> {
+    const { concurrency, targetConcurrency } = this.options;
+    const all = concurrency - this.#inFlight.size;
+    if (all <= 0) return;
+    try {
+      const max = { perWebhook: targetConcurrency, all };
+      for (const claimed of await claim(this.db, this.#owner, this.#leaseMs / 1000, max))
+        this.#begin(claimed);
+    } catch (error) {
+      this.log.warn({ err: error }, 'deliveries wait for the database');
+    }
+  }
+
+  #begin(claimed: Claimed): void {
+    const work = this.#deliver(claimed)
+      .catch((error) =>
+        this.log.error({ err: error, delivery: claimed.id }, 'a delivery was left to its lease'),
+      )
+      .finally(() => {
+        this.#inFlight.delete(work);
+        this.metrics.trying.value = this.#inFlight.size;
+        this.wake();
+      });
+    this.#inFlight.add(work);
+    this.metrics.trying.value = this.#inFlight.size;
+  }
+
+  async #deliver(claimed: Claimed): Promise<void> {
+    const since = performance.now();
+    const { id, webhookId, tries } = claimed;
+    const { sender, options, metrics, log } = this;
+    const outcome = outcomeOf(await post(sender, options.rules, claimed), claimed, options.retries);
+    metrics.tries.of(outcome.outcome).observe((performance.now() - since) / 1000);
+    const { status, error } = outcome;
+    const hint = error === 'ADDRESS_REFUSED' ? REFUSED_HINT : {};
+    const details = { webhook: webhookId, delivery: id, tries, status, error, ...hint };
+    if (outcome.outcome === 'dead') log.warn(details, 'a delivery failed for the last time');
+    if (outcome.outcome === 'retry') log.warn(details, 'a delivery failed and will be retried');
+    await this.#storeUntil({ id, webhookId, tries, ...outcome }, since + this.#leaseMs);
+  }
+
+  async #storeUntil(result: StoredResult, leaseEnd: number): Promise<void> {
+    for (;;) {
+      try {
+        return await this.#store(result);
+      } catch (error) {
+        if (this.#isStopped || performance.now() + STORE_RETRY_MS > leaseEnd)
+          return this.log.warn(
+            { err: error, delivery: result.id },
+            'the result of a delivery could not be stored',
+          );
+        await sleep(STORE_RETRY_MS);
+      }
+    }
+  }
+}
+
+const REFUSED_HINT = { hint: 'the target is in a private network: WEBHOOK_ALLOW allows addresses and names' };
+
+/** Sends a delivery. The rules for targets may have become stricter since the webhook was created. */
+async function post(sender: Sender, rules: TargetRules, claimed: Claimed): Promise<TargetResponse> {
+  const { eventId: id, body, secrets, tries } = claimed;
+  const url = readTarget(claimed.url, rules);
+  if (typeof url === 'string')
+    return { status: undefined, error: 'ADDRESS_REFUSED', excerpt: '', retryAfter: undefined };
+  const timestamp = Math.floor(Date.now() / 1000);
+  const message = { id, timestamp, target: url.pathname + url.search, body };
+  // A receiver of X-Signature knows one secret, the old or the new one: attempts alternate between them.
+  const requestSecret = secrets[(tries - 1) % secrets.length]!;
+  const headers = {
+    'Content-Type': 'application/cloudevents+json; charset=utf-8',
+    'User-Agent': 'plinth-webhooks/1',
+    ...signWebhook(message, secrets, requestSecret),
+  };
+  return sender.post(url, headers, body);
+}

@@ -1,0 +1,40 @@
+import { createHmac } from 'node:crypto';
+import { requestMac } from '../../auth/request-signature.js';
+import { keyOf } from './secret.js';
+
+/** A message to a target. */
+export interface Message {
+  /** The same for each attempt, and unique among messages. */
+  readonly id: string;
+  /** The time of the attempt, in seconds since 1970. */
+  readonly timestamp: number;
+  /** Path and query of the target's URL. */
+  readonly target: string;
+  readonly body: string;
+}
+
+/**
+ * The fields that sign a message in both schemes: Standard Webhooks 1.0 with each of the secrets, the current one first;
+ * X-Signature with `requestSecret` alone, since it contains one signature.
+ */
+export function signWebhook(
+  { id, timestamp, target, body }: Message,
+  secrets: readonly string[],
+  requestSecret: string,
+): Record<string, string> {
+  const time = String(timestamp);
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': time,
+    'webhook-signature': secrets
+      .map((secret) => `v1,${webhookMac(keyOf(secret)!, id, time, body).toString('base64')}`)
+      .join(' '),
+    'X-Timestamp': time,
+    'X-Signature': requestMac(requestSecret, time, 'POST', target, body).toString('base64'),
+  };
+}
+
+/** HMAC-SHA256 over id, timestamp and body, joined by full stops (Standard Webhooks 1.0). */
+export function webhookMac(key: Buffer, id: string, timestamp: string, body: string | Uint8Array): Buffer {
+  return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest();
+}

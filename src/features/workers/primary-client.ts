@@ -1,0 +1,62 @@
+import type { Primary } from '../../app-parts.js';
+import { singleFlight } from '../../single-flight.js';
+import type { Order, Report } from './messages.js';
+import { RESPONSE_MS } from './metrics-collector.js';
+
+/** What the primary may order a worker to do. */
+export interface Orders {
+  stop(): void;
+  reload(): void;
+  setMaintenance(on: boolean): void;
+  /** The metrics of this worker as plain data; undefined while it is starting. */
+  metrics(): Promise<unknown>;
+}
+
+/** A worker's connection to the primary. */
+export interface PrimaryClient extends Primary {
+  /** Reports that this worker accepts requests. */
+  ready(url: string): void;
+}
+
+/** Longer than the primary waits for its slowest worker. */
+const COLLECT_MS = 3 * RESPONSE_MS;
+
+/** Executes the orders of the primary from now on. */
+export function joinPrimary(orders: Orders, collectMs = COLLECT_MS): PrimaryClient {
+  let requests = 0;
+  let onCollected: ((request: number, metrics: readonly unknown[]) => void) | undefined;
+
+  const requestAll = (): Promise<readonly unknown[]> =>
+    new Promise((resolve, reject) => {
+      const current = ++requests;
+      const timer = setTimeout(() => reject(new Error('the primary did not respond in time')), collectMs);
+      onCollected = (request, metrics) => {
+        if (request !== current) return;
+        clearTimeout(timer);
+        resolve(metrics);
+      };
+      report({ report: 'collect', request: current });
+    });
+
+  process.on('message', (message: Order) => {
+    if (message.order === 'stop') orders.stop();
+    else if (message.order === 'reload') orders.reload();
+    else if (message.order === 'maintenance') orders.setMaintenance(message.on);
+    else if (message.order === 'collected') onCollected?.(message.request, message.metrics);
+    else if (message.order === 'metrics') {
+      const respond = (metrics?: unknown) => report({ report: 'metrics', request: message.request, metrics });
+      // After an error the primary does not wait for this worker.
+      orders.metrics().then(respond, () => respond());
+    }
+  });
+
+  return {
+    ready: (url) => report({ report: 'ready', url }),
+    collect: singleFlight(requestAll),
+  };
+}
+
+/** Does nothing when the primary is gone, which `disconnect` reports. */
+function report(message: Report): void {
+  if (process.connected) process.send!(message, undefined, undefined, () => undefined);
+}

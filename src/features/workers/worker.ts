@@ -1,0 +1,36 @@
+import cluster from 'node:cluster';
+import { type App, startApp } from '../../app.js';
+import type { Config } from '../../config/config.js';
+import { reload, STOP_SIGNALS, stopAndExit } from '../../process/signals.js';
+import type { Log } from '../../telemetry/log.js';
+import { joinPrimary } from './primary-client.js';
+
+/**
+ * Runs the service as a worker of the primary that forked this process. Stops in order when the primary says so, when
+ * the primary is gone, and on SIGTERM or SIGINT; a second signal is for the primary. Throws what `startApp` throws.
+ */
+export async function runWorker(config: Config, log: Log): Promise<void> {
+  let service: App | undefined;
+  let isStopping = false;
+  const stop = (): void => {
+    if (!service) process.exit(0);
+    if (!isStopping) void stopAndExit(service, log);
+    isStopping = true;
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, stop);
+  // A terminal or a process supervisor may send them to the whole group; the primary's order applies.
+  for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => undefined);
+  cluster.worker!.once('disconnect', () => {
+    // Node would exit at once, with requests in flight.
+    cluster.worker!.exitedAfterDisconnect = true;
+    stop();
+  });
+  const primary = joinPrimary({
+    stop,
+    reload: () => reload(service, log),
+    setMaintenance: (on) => service?.setMaintenance(on),
+    metrics: async () => (await service?.metrics.registry())?.getMetricsAsJSON(),
+  });
+  service = await startApp(config, log, { primary });
+  primary.ready(service.url);
+}

@@ -1,9 +1,0 @@
-import { type Engine, statementsOn } from '../db/engine.js';
-import { readStatements } from '../db/statements.js';
-
-/** The statements of imports and exports. */
-export const STATEMENTS = readStatements('import.sql');
-
-/** Those that read or write records of collections. */
-export const recordStatements = (engine: Engine): ReadonlyMap<string, string> =>
-  statementsOn(engine, 'import.sql');

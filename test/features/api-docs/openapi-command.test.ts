@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { documentOf, plinth } from '../../support/command.js';
+import { makeKey } from '../../support/credentials.js';
+import { testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+
+t.jobs = 3;
+
+/** What a service with these settings responds to an administrator. */
+async function served(t: Test, env: Record<string, string>): Promise<unknown> {
+  const { db, send } = await testService(t, env);
+  const { key } = await makeKey(db);
+  return (await send('GET', '/openapi.json', { headers: { 'x-api-key': key } })).json;
+}
+
+for (const more of [
+  {},
+  { AUTH: 'none', EVENTS: 'off', COMPAT: 'json-server', PUBLIC_PREFIX: '/api/v1' },
+  { AUTH: 'api-key', RATE_LIMIT: '100/60', METRICS_PORT: '0', V1_SUNSET: '2999-01-01T00:00:00Z' },
+  { AUTH: 'api-key,bearer', AUTH_SERVER: 'on', PUBLIC_URL: 'http://127.0.0.1:9', MCP: 'on' },
+] as Record<string, string>[])
+  t.test(
+    `with ${JSON.stringify(more)} the document is that of the service, without a database`,
+    async (t) => {
+      const document = await documentOf(t, ['openapi'], {
+        ...more,
+        DATABASE_URL: 'postgres://127.0.0.1:1/none',
+      });
+      t.same(document, await served(t, more));
+    },
+  );
+
+t.test('it is written to a file, as YAML too', async (t) => {
+  const folder = t.testdir();
+  const json = JSON.parse((await plinth(t, ['openapi'])).out);
+  t.equal(json.openapi, '3.1.0');
+  const report = await documentOf(
+    t,
+    ['openapi', '--yaml', '-o', 'api.yaml', '--version', '1'],
+    {},
+    { cwd: folder },
+  );
+  const text = readFileSync(join(folder, 'api.yaml'), 'utf8');
+  t.same(report, { file: 'api.yaml', version: '1', bytes: Buffer.byteLength(text) });
+  t.same(parse(text), json);
+  const second = JSON.parse((await plinth(t, ['openapi', '--version', '2'])).out);
+  const { send } = await testService(t);
+  t.same(second, (await send('GET', '/api/v2/openapi.json')).json);
+  t.match(await plinth(t, ['openapi', '-o', '/nowhere/api.json', '--json']), {
+    code: 73,
+    out: '',
+    err: /^\{"error":\{"code":"OUTPUT","message":"\/nowhere\/api\.json cannot be written: /,
+  });
+});
+
+t.test('what it cannot describe is an error', async (t) => {
+  t.match(await plinth(t, ['openapi', '--version', '7']), {
+    code: 64,
+    err: /^plinth: --version must be 1 or 2, not 7\n/,
+  });
+  t.match(await plinth(t, ['openapi', '--yaml', '--json']), { code: 64, err: /"code":"USAGE"/ });
+  t.match(await plinth(t, ['openapi'], { BASIC_SCOPES: 'item:read' }), {
+    code: 78,
+    err: /`item:read` is not a scope/,
+  });
+  const folder = t.testdir({
+    collections: { 'notes.json': '{"type": "object", "properties": {"a": {"x-index": 1}}}' },
+  });
+  t.match(await plinth(t, ['openapi'], { COLLECTIONS: join(folder, 'collections') }), {
+    code: 78,
+    err: /notes\.json#\/properties\/a\/x-index: /,
+  });
+});

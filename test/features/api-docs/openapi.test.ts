@@ -1,0 +1,272 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import formats from 'ajv-formats';
+import openapiTS, { astToString } from 'openapi-typescript';
+import { parse } from 'yaml';
+import type { JsonObject } from '../../../src/json.js';
+import { createAjv } from '../../../src/validation/ajv.js';
+import { declare } from '../../support/collections.js';
+import { codesWithout } from '../../support/contract.js';
+import { makeKey } from '../../support/credentials.js';
+import { testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+import { hasAllCases, isThorough } from '../../support/thorough.js';
+import { typeFaults } from '../../support/type-faults.js';
+import { LOOPBACK, testTarget } from '../webhooks/target.js';
+
+const ALL_SCHEMES = {
+  AUTH: 'api-key,basic,bearer,signature',
+  AUTH_SERVER: 'on',
+  PUBLIC_URL: 'http://127.0.0.1:3000',
+  BASIC_INSECURE: 'loopback',
+  SIGNING_SECRETS: JSON.stringify([{ id: 'a', secret: 'x'.repeat(32), subject: 'a', scopes: ['admin'] }]),
+};
+
+const LIBRARY = {
+  'authors.json': {
+    title: 'Author',
+    type: 'object',
+    required: ['name'],
+    properties: { name: { type: 'string', minLength: 1, 'x-index': true, 'x-search': true } },
+    'x-collection': { public: 'read' },
+  },
+  '_shared.json': { $defs: { state: { enum: ['open', 'closed'] } } },
+  'order_lines.json': {
+    title: 'Order line',
+    type: 'object',
+    required: ['isbn'],
+    properties: {
+      isbn: { $ref: '#/$defs/isbn' },
+      code: { type: 'string', pattern: '^[0-9]{3}$', 'x-unique': true, maxLength: 3 },
+      secret: { type: 'string', writeOnly: true },
+      state: { $ref: '_shared.json#/$defs/state' },
+      authorId: { type: 'string', format: 'uuid', 'x-references': 'authors' },
+    },
+    $defs: { isbn: { type: 'string', minLength: 2 } },
+    additionalProperties: false,
+    'x-collection': { nested: true },
+  },
+};
+
+async function lint(t: Test, source: string): Promise<void> {
+  const config = await createConfig({ extends: ['recommended'] });
+  const problems = await lintFromString({ source, config });
+  t.same(
+    problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer]),
+    [],
+    'the linter has no findings',
+  );
+}
+
+const SETTINGS: readonly ((t: Test) => Record<string, string>)[] = [
+  () => ({}),
+  () => ALL_SCHEMES,
+  (t) => ({ COLLECTIONS: declare(t, LIBRARY), MIGRATE: 'auto', EVENTS: 'off', RATE_LIMIT: '1000/60' }),
+  (t) => ({
+    ...ALL_SCHEMES,
+    COLLECTIONS: declare(t, LIBRARY),
+    MIGRATE: 'auto',
+    RATE_LIMIT: '1000/60',
+    TOMBSTONES: 'on',
+    REQUIRE_IF_MATCH: 'on',
+    V1_DEPRECATION: '2020-01-01T00:00:00Z',
+    V2_DEPRECATION: '2020-01-01T00:00:00Z',
+  }),
+];
+
+/** Those with the most of everything, in continuous integration others that the seed draws as well, or all. */
+function settingsFor(mount: string) {
+  if (hasAllCases) return SETTINGS;
+  const others = SETTINGS.slice(0, -1);
+  const drawn = Number(process.env.PLINTH_SEED ?? 0) + (mount === '' ? 0 : 1);
+  return [...(isThorough ? [others[drawn % others.length]!] : []), SETTINGS.at(-1)!];
+}
+
+for (const mount of ['', '/api/v2'])
+  t.test(`the linter accepts the document at ${mount}/openapi.json, whatever the settings`, async (t) => {
+    for (const settings of settingsFor(mount)) {
+      const env = settings(t);
+      const service = await testService(t, env);
+      const key = 'AUTH' in env ? { 'x-api-key': (await makeKey(service.db)).key } : {};
+      const json = await service.send('GET', `${mount}/openapi.json`, { headers: key });
+      t.equal(json.status, 200);
+      await lint(t, json.text);
+      const yaml = await service.send('GET', `${mount}/openapi.yaml`, { headers: key });
+      t.equal(yaml.headers['content-type'], 'application/yaml');
+      t.same(parse(yaml.text), json.json, 'the YAML is the same document');
+    }
+  });
+
+t.test('the document shows what a caller may use', async (t) => {
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    COLLECTIONS: declare(t, LIBRARY),
+    MIGRATE: 'auto',
+  });
+  const operations = async (scopes?: string[]) => {
+    const headers = scopes ? { 'x-api-key': (await makeKey(service.db, { scopes })).key } : {};
+    const { json } = await service.send('GET', '/openapi.json', { headers });
+    const paths = Object.entries(json.paths as Record<string, object>);
+    return paths.flatMap(([path, item]) => Object.keys(item).map((method) => `${method} ${path}`));
+  };
+  const stranger = await operations();
+  t.ok(stranger.includes('get /authors'), 'what is public');
+  t.notOk(stranger.some((each) => each.includes('order_lines') || /post|\/keys/.test(each)));
+  const reader = await operations(['order_lines:read']);
+  t.ok(reader.includes('get /order_lines'));
+  t.notOk(reader.some((each) => /(post|put|patch|delete) \/(order|keys)/.test(each)));
+  const admin = await operations(['admin']);
+  t.ok(admin.includes('delete /keys/{id}'));
+  const described = async (path: string, scopes?: string[]) => {
+    const headers = scopes ? { 'x-api-key': (await makeKey(service.db, { scopes })).key } : {};
+    return (await service.send('GET', path, { headers })).json.info.description as string;
+  };
+  for (const path of ['/openapi.json', '/api/v2/openapi.json']) {
+    const missing = Number(/(\d+) operations are missing/.exec(await described(path))?.[1]);
+    t.equal(missing, admin.length - stranger.length);
+    t.match(await described(path), /without a credential/);
+    t.match(await described(path, ['order_lines:read']), /has no scope for them/);
+    t.notMatch(await described(path, ['admin']), /missing/);
+  }
+  t.equal((await service.send('GET', '/openapi.json', { headers: { 'x-api-key': 'no' } })).status, 401);
+});
+
+t.test('all codes of errors are in the document', async (t) => {
+  const service = await testService(t, {
+    ...ALL_SCHEMES,
+    TOMBSTONES: 'on',
+    REQUIRE_IF_MATCH: 'on',
+    V1_SUNSET: '2999-01-01T00:00:00Z',
+    V2_SUNSET: '2999-01-01T00:00:00Z',
+  });
+  const { key } = await makeKey(service.db);
+  for (const path of ['/openapi.json', '/api/v2/openapi.json']) {
+    const { json } = await service.send('GET', path, { headers: { 'x-api-key': key } });
+    t.same(codesWithout(json), []);
+  }
+});
+
+t.test('representations with an ETag are revalidated, as the document says', async (t) => {
+  const service = await testService(t, { AUTH: 'api-key' });
+  const { id, key } = await makeKey(service.db);
+  const as = { 'x-api-key': key };
+  const user = await service.send('POST', '/users', {
+    headers: as,
+    body: { email: 'a@example.org', name: 'A' },
+  });
+  const ids: Readonly<Record<string, string>> = { '/keys/{id}': id, '/errors/{code}': 'NOT_FOUND' };
+  const { paths } = (await service.send('GET', '/openapi.json', { headers: as })).json;
+  for (const [path, item] of Object.entries(paths as Record<string, { get?: { responses: object } }>)) {
+    if (!item.get || !('304' in item.get.responses) || /webhooks|items|posts/.test(path)) continue;
+    const target = path.replace(/\{\w+\}/, ids[path] ?? user.json.id);
+    const first = await service.send('GET', path === '/users' ? '/users?page=1' : target, { headers: as });
+    const { etag } = first.headers;
+    t.type(etag, 'string', path);
+    const at = path === '/users' ? '/users?page=1' : target;
+    const again = await service.send('GET', at, { headers: { ...as, 'if-none-match': etag } });
+    t.equal(again.status, 304, path);
+    const failed = await service.send('GET', at, { headers: { ...as, 'if-match': '"other"' } });
+    t.equal(failed.status, 412, path);
+  }
+});
+
+t.test('the document of the event stream is valid AsyncAPI 3.0', async (t) => {
+  const service = await testService(t);
+  const { json } = await service.send('GET', '/asyncapi.json');
+  const require = createRequire(import.meta.url);
+  const schema = JSON.parse(
+    readFileSync(require.resolve('@asyncapi/specs/schemas/3.0.0-without-$id.json'), 'utf8'),
+  );
+  const { default: Ajv } = await import('ajv');
+  const ajv = new Ajv.Ajv({ strict: false, allErrors: false });
+  formats.default(ajv);
+  const validate = ajv.compile(schema as JsonObject);
+  t.ok(validate(json), JSON.stringify(validate.errors?.slice(0, 3)));
+  t.ok(json.components.messages['items.deleted']);
+});
+
+t.test('each version has a document of its own', async (t) => {
+  const { send } = await testService(t, { PUBLIC_URL: 'https://api.example.org' });
+  const first = (await send('GET', '/openapi.json')).json;
+  const second = (await send('GET', '/api/v2/openapi.json')).json;
+  const header = { headers: { 'api-version': '2' } };
+  t.same((await send('GET', '/openapi.json', header)).json, second);
+  t.same((await send('GET', '/api/v1/openapi.json')).json, first);
+  t.same(
+    [first.info.version, second.info.version, first.servers[0].url, second.servers[0].url],
+    ['1.0.0', '2.0.0', 'https://api.example.org', 'https://api.example.org/api/v2'],
+  );
+  t.same(Object.keys(first.paths), Object.keys(second.paths));
+  const names = (document: { paths: Record<string, { get: { parameters: { name: string }[] } }> }) =>
+    document.paths['/items']!.get.parameters.map(({ name }) => name);
+  t.ok(names(first).includes('page') && !names(first).includes('after'));
+  t.ok(names(second).includes('after') && !names(second).includes('page'));
+  t.notMatch(JSON.stringify(second), 'requestId');
+  for (const response of Object.values(second.components.responses as Record<string, { content: object }>))
+    t.notOk('application/json' in response.content, 'errors are problem documents');
+});
+
+t.test('examples in the document are valid', async (t) => {
+  const service = await testService(t, { COLLECTIONS: declare(t, LIBRARY), MIGRATE: 'auto' });
+  const { json } = await service.send('GET', '/openapi.json');
+  const ajv = createAjv();
+  ajv.addVocabulary(['components']);
+  formats.default(ajv, { keywords: false });
+  ajv.addSchema({ $id: 'document', components: json.components }, 'document');
+  const schemas = Object.entries(json.components.schemas as Record<string, { examples?: unknown[] }>);
+  for (const [name, { examples = [] }] of schemas)
+    for (const example of examples)
+      t.ok(ajv.validate(`document#/components/schemas/${name}`, example), `${name}: ${ajv.errorsText()}`);
+  t.ok(json.components.schemas.AuthorInput.examples, 'an example for a declared collection');
+  t.notOk(json.components.schemas.OrderLine.properties.secret, 'responses show no write-only field');
+});
+
+t.test('whether a schema has an example depends on the schemas that it refers to', async (t) => {
+  for (const [isbn, has] of [
+    [{ type: 'string' }, true],
+    [{ type: 'string', pattern: '^[0-9]{13}$' }, false],
+    [{ type: 'string', maxLength: 13 }, true],
+  ] as const) {
+    const books = {
+      title: 'Book',
+      type: 'object',
+      properties: { isbn: { $ref: '#/$defs/isbn' } },
+      $defs: { isbn },
+    };
+    const service = await testService(t, {
+      COLLECTIONS: declare(t, { 'books.json': books }),
+      MIGRATE: 'auto',
+    });
+    const { schemas } = (await service.send('GET', '/openapi.json')).json.components;
+    t.equal('examples' in schemas.BookInput, has, JSON.stringify(isbn));
+  }
+});
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+
+t.test('a generated client uses every operation', async (t) => {
+  const hooks = await testTarget(t);
+  const service = await testService(t, { AUTH: 'api-key', ...LOOPBACK });
+  const { key } = await makeKey(service.db);
+  const { json } = await service.send('GET', '/openapi.json', { headers: { 'x-api-key': key } });
+  // Inside the project, so that the client finds its packages.
+  const folder = join(ROOT, 'dist', `openapi-client-${process.pid}`);
+  mkdirSync(folder);
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, 'schema.d.ts'), astToString(await openapiTS(json)));
+  const program = join(folder, 'client.ts');
+  writeFileSync(program, readFileSync(join(ROOT, 'test/fixtures/openapi-client.ts')));
+  const faults = typeFaults([program], '--target es2023 --module nodenext --types node');
+  t.same(faults, [], 'the client fits the types of the document');
+  const { useAll } = (await import(pathToFileURL(join(folder, 'client.js')).href)) as {
+    useAll: (baseUrl: string, target: string, apiKey: string) => Promise<Set<string>>;
+  };
+  const used = await useAll(service.url, `${hooks.url}/hook`, key);
+  const paths = Object.entries(json.paths as Record<string, object>);
+  const all = paths.flatMap(([path, item]) => Object.keys(item).map((method) => `${method} ${path}`));
+  const unused = all.filter((each) => !used.has(each) && !each.startsWith('x-query'));
+  t.same(unused, []);
+});

@@ -1,0 +1,193 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { plinth } from '../../support/command.js';
+import { doctor, faultsOf, namesOf } from '../../support/doctor.js';
+import { startProcess } from '../../support/process.js';
+import { SERVER_URL, testDatabase, testService } from '../../support/service.js';
+import { openSql, SCHEMA } from '../../support/sql.js';
+import t from '../../support/test.js';
+
+t.jobs = 3;
+
+t.test('a service that is in order has no problem', async (t) => {
+  const { databaseUrl: DATABASE_URL } = await testService(t);
+  const { checks } = await doctor(t, { DATABASE_URL, MAX_CONNECTIONS: '100' });
+  t.same(faultsOf(checks), []);
+  t.same(namesOf(checks), [
+    'settings',
+    'declarations',
+    'database',
+    'permissions',
+    'clock',
+    'plan',
+    'disk',
+    'files',
+    'proxies',
+    'port',
+    'tls',
+  ]);
+  const { code, out } = await plinth(t, ['doctor'], { DATABASE_URL, PORT: '0', MAX_CONNECTIONS: '100' });
+  t.equal(code, 0);
+  t.match(out, /^ok {7}settings {6}all settings are valid\n/);
+  t.match(out, /^ok {7}plan {10}the tables match the declarations$/m);
+  t.match(out, /\n0 problems, 0 warnings\n$/);
+});
+
+t.test('all faults of the settings are listed at once, with names that may be meant', async (t) => {
+  const { checks } = await doctor(t, { PORT: '70000', AUTH: 'apikey', PROT: '1' });
+  t.match(faultsOf(checks).sort(), [
+    /^settings problem: AUTH must be /,
+    /^settings problem: PORT must be an integer from 0 to 65535; it is `70000`; see docs\/configuration\.md$/,
+    /^settings warning: PROT is not a setting and is ignored: is PORT meant\?; /,
+  ]);
+  t.same(namesOf(checks), ['settings']);
+});
+
+t.test('faults of declarations are listed, and the rest is checked', async (t) => {
+  const folder = t.testdir({
+    'a.json': '{',
+    'b.json': '{"type": "object", "properties": {"x": {"x-index": 1}}}',
+  });
+  const { checks } = await doctor(t, { COLLECTIONS: folder, DATABASE_URL: await testDatabase(t) });
+  t.match(faultsOf(checks), [/^declarations problem: .*a\.json: is not JSON/]);
+  t.ok(namesOf(checks).includes('permissions'));
+});
+
+t.test('a database that cannot be used', async (t) => {
+  const { checks } = await doctor(t, { DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/d' });
+  t.match(faultsOf(checks), [
+    /^database problem: the database cannot be reached: .*ECONNREFUSED.*; check DATABASE_URL/,
+  ]);
+  t.notMatch(JSON.stringify(checks), /secret/);
+  const none = new URL(SERVER_URL);
+  none.pathname = '/none';
+  t.match(faultsOf((await doctor(t, { DATABASE_URL: String(none) })).checks), [
+    /^database problem: database "none" does not exist/,
+  ]);
+});
+
+t.test('a role without permissions', async (t) => {
+  const url = await testDatabase(t);
+  const sql = openSql(url, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const role = `doctor_${process.pid}`;
+  await sql.unsafe(`create role ${role} login password 'x'`);
+  t.teardown(() => sql.unsafe(`drop role ${role}`));
+  const limited = new URL(url);
+  [limited.username, limited.password] = [role, 'x'];
+  const { checks } = await doctor(t, { DATABASE_URL: String(limited) });
+  t.match(faultsOf(checks).slice(0, 3), [
+    new RegExp(
+      `^permissions problem: the role ${role} may not create tables in the schema public; grant create`,
+    ),
+    `permissions problem: the role ${role} may not create tables in the schema ${SCHEMA} of the collections; alter schema ${SCHEMA} owner to ${role}`,
+    /^permissions problem: tables belong to another role.*: .*items.*; alter table \S+ owner to/,
+  ]);
+});
+
+t.test('a database without the extension for searches, which its role may not create', async (t) => {
+  const admin = openSql(SERVER_URL, { max: 1, onnotice: () => undefined });
+  t.teardown(() => admin.end());
+  const name = `doctor_trigrams_${process.pid}`;
+  await admin.unsafe(`create role ${name} login password 'x'`);
+  await admin.unsafe(`create database ${name} template template0`);
+  t.teardown(async () => {
+    await admin.unsafe(`drop database ${name} with (force)`);
+    await admin.unsafe(`drop role ${name}`);
+  });
+  const url = new URL(SERVER_URL);
+  url.pathname = `/${name}`;
+  const sql = openSql(String(url), { max: 1 });
+  await sql.unsafe(`grant create on schema public to ${name}`);
+  await sql.end();
+  [url.username, url.password] = [name, 'x'];
+  const { checks } = await doctor(t, { DATABASE_URL: String(url) });
+  t.match(faultsOf(checks), [
+    `permissions problem: the role ${name} may not create the schema ${SCHEMA} for the tables of the collections; create schema ${SCHEMA} authorization ${name}`,
+    `permissions problem: the extension pg_trgm is missing, and the role ${name} may not create it; as a superuser: create extension pg_trgm`,
+  ]);
+});
+
+t.test(
+  'a role without its tables, with too few connections, and an extension that it does not find',
+  async (t) => {
+    const url = await testDatabase(t);
+    const admin = openSql(url, { max: 1, onnotice: () => undefined });
+    t.teardown(() => admin.end());
+    const name = `doctor_limited_${process.pid}`;
+    await admin.unsafe(`create role ${name} login password 'x' connection limit 9`);
+    t.teardown(() => admin.unsafe(`drop owned by ${name}; drop role ${name}`));
+    await admin.unsafe(`
+    grant all on schema public to ${name};
+    grant all on schema ${SCHEMA} to ${name};
+    grant all on all tables in schema public, ${SCHEMA} to ${name};
+    grant all on all sequences in schema public to ${name};
+    create schema aside;
+    alter extension pg_trgm set schema aside;
+  `);
+    const limited = new URL(url);
+    [limited.username, limited.password] = [name, 'x'];
+    const expected = [
+      /tables belong to another role.*: .*events_\d.*items/,
+      /pg_trgm is in the schema aside, which is not in the search_path/,
+      new RegExp(`the role ${name} may have 9 connections \\(\\d+ now\\), and the service may open 15`),
+    ];
+    const { checks } = await doctor(t, { DATABASE_URL: String(limited) });
+    const faults = faultsOf(checks).filter((line) => line.startsWith('permissions problem'));
+    t.equal(faults.length, expected.length);
+    for (const [at, each] of expected.entries()) t.match(faults[at], each);
+    const service = startProcess(t, { DATABASE_URL: String(limited) });
+    await service.ready();
+    for (const each of expected) t.match(service.stdout(), each, 'the start reports it as well');
+  },
+);
+
+t.test('a database that is read-only', async (t) => {
+  const url = await testDatabase(t);
+  const sql = openSql(url, { max: 1, onnotice: () => undefined });
+  await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = on`);
+  await sql.end();
+  const { checks } = await doctor(t, { DATABASE_URL: url });
+  t.match(faultsOf(checks), [/^database problem: default_transaction_read_only is on; .*alter database/]);
+});
+
+t.test('tables that do not match, and records that violate a declaration', async (t) => {
+  const [text, indexed] = ['{"type": "string"}', '{"type": "string", "x-index": true}'];
+  const declare = (required: string, colour: string) =>
+    `{"type": "object", "required": [${required}], "properties": {"colour": ${colour}}}`;
+  const folder = t.testdir({ 'pens.json': declare('', text), 'inks.json': declare('', text) });
+  const env = { DATABASE_URL: await testDatabase(t, true), COLLECTIONS: folder };
+  const planOf = async (more: Record<string, string> = {}) => {
+    const { checks } = await doctor(t, { ...env, ...more });
+    return checks.filter(({ check }) => check === 'plan');
+  };
+  t.match(await planOf(), [{ status: 'ok', message: 'the first start creates all tables' }]);
+  t.equal((await plinth(t, ['migrate'], env)).code, 0);
+  t.match(await planOf(), [{ status: 'ok', message: 'the tables match the declarations' }]);
+
+  writeFileSync(join(folder, 'pens.json'), declare('', indexed));
+  t.match(await planOf(), [
+    {
+      status: 'problem',
+      message: /^the tables do not match the declarations: \d+ steps are missing$/,
+      advice: 'plinth migrate --plan, then plinth migrate',
+    },
+  ]);
+  t.match(await planOf({ MIGRATE: 'auto' }), [{ status: 'ok', message: /^the next start takes \d+ steps/ }]);
+  t.equal((await plinth(t, ['migrate'], env)).code, 0);
+  rmSync(join(folder, 'inks.json'));
+  t.match(await planOf(), [
+    { status: 'warning', message: /^2 steps complete a change of the declarations: / },
+  ]);
+
+  const input = '{"other": 1}\n';
+  t.equal((await plinth(t, ['import', 'pens', '-'], env, { input })).code, 0);
+  writeFileSync(join(folder, 'pens.json'), declare('"colour"', indexed));
+  t.match(await planOf(), [
+    {
+      status: 'problem',
+      message: '1 of 1 records of pens violate the declaration',
+      advice: /--allow-violations$/,
+    },
+  ]);
+});

@@ -1,0 +1,387 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import postgres from 'postgres';
+import { EmbeddedError } from '../../../src/features/embedded/cluster.js';
+import {
+  type Embedded,
+  type EmbeddedOptions,
+  startEmbedded,
+} from '../../../src/features/embedded/embedded.js';
+import { pause } from '../../support/pause.js';
+import { dataFolder, isAlive, serverPid, serverUrl, startNode, startProcess } from '../../support/process.js';
+import t, { type Test } from '../../support/test.js';
+import { until } from '../../support/until.js';
+
+// What a cluster is like must not depend on the user that started it.
+delete process.env.LANG;
+process.env.LC_ALL = 'C';
+
+t.jobs = 4;
+const SETTINGS = ['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'];
+const MODULE = new URL('../../../src/features/embedded/embedded.js', import.meta.url).href;
+
+/** Initialised once, with one row in it, and copied for every test. */
+const seedFolder = await mkdtemp(join(tmpdir(), 'plinth-seed-'));
+const seed = await startEmbedded({ dataDir: seedFolder, settings: SETTINGS });
+await query(seed.url, `create table seeded (text text); insert into seeded values ('caf\u00e9')`);
+await seed.stop();
+t.teardown(() => rm(seedFolder, { recursive: true, force: true }));
+
+async function seededFolder(t: Test): Promise<string> {
+  const folder = await dataFolder(t);
+  await promisify(execFile)('cp', ['-a', join(seedFolder, 'postgres'), folder]);
+  return folder;
+}
+
+async function start(t: Test, dataDir: string, more: Partial<EmbeddedOptions> = {}): Promise<Embedded> {
+  const embedded = await startEmbedded({ dataDir, settings: SETTINGS, ...more });
+  t.teardown(() => embedded.stop());
+  return embedded;
+}
+
+async function query(url: string, text: string): Promise<postgres.RowList<postgres.Row[]>> {
+  const sql = postgres(url, { max: 1, connect_timeout: 60, onnotice: () => undefined });
+  try {
+    return await sql.unsafe(text);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+async function isIntact(t: Test, url: string): Promise<void> {
+  t.strictSame(
+    [...(await query(url, 'select text from seeded'))],
+    [{ text: 'caf\u00e9' }],
+    'the data is still there',
+  );
+}
+
+/** Refused with an EmbeddedError of one line. */
+async function isRefused(t: Test, dataDir: string, message: RegExp, settings = SETTINGS): Promise<void> {
+  const error = await startEmbedded({ dataDir, settings }).then(
+    async (embedded) => {
+      await embedded.stop();
+      return undefined;
+    },
+    (error: Error) => error,
+  );
+  t.ok(error instanceof EmbeddedError, 'an EmbeddedError');
+  t.match(error?.message, message);
+  t.notMatch(error?.message, /\n/, 'one line');
+}
+
+t.test(
+  'a new cluster is UTF-8, whatever the environment and whatever lies half-made beside it',
+  async (t) => {
+    const folder = await dataFolder(t);
+    await mkdir(join(folder, '.init-broken/postgres'), { recursive: true });
+    await writeFile(join(folder, '.init-broken/postgres/PG_VERSION'), '18\n');
+    const { url } = await start(t, folder);
+    const [row] = await query(
+      url,
+      `select current_setting('server_encoding') as encoding, lower('\u00c9') as low, upper('\u00e9') as up,
+      '"\\u00e9"'::jsonb #>> '{}' as json, 'caf\u00e9' as text, length('\u{1f600}') as length,
+      current_setting('listen_addresses') as listens, current_setting('unix_socket_directories') as sockets,
+      current_setting('TimeZone') as zone`,
+    );
+    t.strictSame(row, {
+      encoding: 'UTF8',
+      low: '\u00e9',
+      up: '\u00c9',
+      json: '\u00e9',
+      text: 'caf\u00e9',
+      length: 1,
+      listens: '127.0.0.1',
+      sockets: '',
+      zone: 'UTC',
+    });
+    t.equal(
+      (await stat(join(folder, 'postgres/plinth.password'))).mode & 0o077,
+      0,
+      'the password is our own',
+    );
+    await t.rejects(
+      query(url.replace(/:[^:@]*@/, ':wrong@'), 'select 1'),
+      { code: '28P01' },
+      'and is required',
+    );
+    t.strictSame((await readdir(folder)).sort(), ['.init-broken', 'postgres'], 'nothing else is left beside');
+  },
+);
+
+t.test('a cluster that was stopped is started again with its data', async (t) => {
+  const folder = await seededFolder(t);
+  const first = await startEmbedded({ dataDir: folder, settings: SETTINGS });
+  await isIntact(t, first.url);
+  await first.stop();
+  t.equal(serverPid(folder), undefined, 'stopped in order');
+  const { url } = await start(t, folder);
+  await isIntact(t, url);
+});
+
+t.test('sessions that are open do not keep it from stopping', async (t) => {
+  const embedded = await startEmbedded({ dataDir: await seededFolder(t), settings: SETTINGS });
+  const sql = postgres(embedded.url, { max: 1 });
+  await sql`select 1`;
+  const asleep = sql`select pg_sleep(600)`.catch((error: { code: string }) => error.code);
+  await until(
+    'the statement runs',
+    async () => {
+      const [row] = await query(embedded.url, `select from pg_stat_activity where wait_event = 'PgSleep'`);
+      return row;
+    },
+    (seen) => seen !== undefined,
+  );
+  await embedded.stop();
+  t.match(await asleep, /^(57P01|CONNECTION_CLOSED)$/);
+  await sql.end({ timeout: 0 });
+});
+
+t.test('a cluster that a live service owns is in use, by whatever path it is named', async (t) => {
+  const folder = await seededFolder(t);
+  const { url } = await start(t, folder);
+  const pid = serverPid(folder);
+  const link = `${folder}-link`;
+  await promisify(execFile)('ln', ['-s', folder, link]);
+  t.teardown(() => rm(link));
+  await Promise.all([isRefused(t, folder, /DATA_DIR is in use/), isRefused(t, link, /DATA_DIR is in use/)]);
+  t.equal(serverPid(folder), pid);
+  await isIntact(t, url);
+});
+
+t.test('the owner holds on to the cluster when its own session, or any, is lost', async (t) => {
+  const folder = await seededFolder(t);
+  const { url } = await start(t, folder);
+  const pid = serverPid(folder);
+  const owner = () =>
+    query(url, `select pid from pg_locks where locktype = 'advisory'`).then(
+      ([row]) => row?.pid as number | undefined,
+      () => undefined,
+    );
+  const again = (before: number) =>
+    until('the lock is held again', async () => {
+      const now = await owner();
+      return now === before ? undefined : now;
+    });
+  const first = await until('the lock is held', owner);
+  await query(url, `select pg_terminate_backend(${first})`);
+  const second = await again(first);
+  t.not(second, first, 'after its session was ended');
+  const [row] = await query(url, `select pid from pg_stat_activity where backend_type = 'checkpointer'`);
+  process.kill(row?.pid as number, 'SIGKILL');
+  await again(second);
+  await isRefused(t, folder, /DATA_DIR is in use/);
+  t.equal(serverPid(folder), pid, 'it was the same server all the time');
+  await isIntact(t, url);
+});
+
+t.test('a server that a killed service left is replaced, never joined by a second one', async (t) => {
+  const folder = await seededFolder(t);
+  const service = startProcess(t, { DATA_DIR: folder });
+  await service.ready();
+  const orphan = serverPid(folder)!;
+  service.child.kill('SIGKILL');
+  t.equal(await service.ended, 'SIGKILL');
+  t.ok(isAlive(orphan), 'it outlives its service');
+  const { url } = await start(t, folder);
+  t.notOk(isAlive(orphan));
+  t.not(serverPid(folder), orphan);
+  await isIntact(t, url);
+});
+
+t.test('what a killed server still works on is waited for', async (t) => {
+  const folder = await seededFolder(t);
+  const service = startProcess(t, { DATA_DIR: folder });
+  await service.ready();
+  const sql = postgres(await serverUrl(folder), { max: 1 });
+  const [row] = await sql`select pg_backend_pid() as pid`;
+  const backend = row?.pid as number;
+  t.teardown(() => isAlive(backend) && process.kill(backend, 'SIGKILL'));
+  // Works until there is a file, and, unlike a session that sleeps, also without its server.
+  const busy =
+    sql`do 'begin loop exit when (pg_stat_file(''global/enough'', true)).size is not null; end loop; end'`.catch(
+      () => undefined,
+    );
+  await until(
+    'the statement runs',
+    async () => {
+      const text = `select from pg_stat_activity where pid = ${backend} and state = 'active'`;
+      return await query(await serverUrl(folder), text);
+    },
+    ({ length }) => length > 0,
+  );
+  const server = serverPid(folder)!;
+  service.child.kill('SIGKILL');
+  await service.ended;
+  process.kill(server, 'SIGKILL');
+  await until('the server has ended', () => !isAlive(server));
+  t.ok(isAlive(backend), 'one of its sessions goes on');
+  const starting = start(t, folder);
+  // In which the start usually finds the session.
+  await pause(300);
+  t.ok(isAlive(backend));
+  await writeFile(join(folder, 'postgres/global/enough'), '');
+  const { url } = await starting;
+  t.notOk(isAlive(backend), 'and is over before another server runs');
+  await isIntact(t, url);
+  await busy;
+  await sql.end({ timeout: 0 });
+});
+
+t.test('a stale postmaster.pid does not keep it from starting', async (t) => {
+  const folder = await seededFolder(t);
+  const cluster = join(folder, 'postgres');
+  const owner = await stat(cluster);
+  const dead = spawn(process.execPath, ['-e', '']);
+  await once(dead, 'exit');
+  // Its command line names the cluster, and it is no server of it.
+  const bystander = startNode(t, ['-e', 'setInterval(() => {}, 1000)', cluster], {});
+  const pids: [string, number][] = [
+    ['that of a process that has ended', dead.pid!],
+    ['our own', process.pid],
+    ["our parent's", process.ppid],
+    ['the first process', 1],
+    ['the second, on Linux one without a command line', 2],
+    ['a process that names the folder', bystander.child.pid!],
+    ['nonsense', Number.NaN],
+  ];
+  for (const [says, pid] of pids) {
+    const lines = [pid, cluster, 1_700_000_000, 1, '', '127.0.0.1', ' 1 1', 'ready', ''];
+    await writeFile(join(cluster, 'postmaster.pid'), Number.isNaN(pid) ? '' : lines.join('\n'), {
+      mode: 0o600,
+    });
+    await chown(join(cluster, 'postmaster.pid'), owner.uid, owner.gid);
+    if (Number.isNaN(pid)) await rm(join(cluster, 'postmaster.pid'));
+    const embedded = await startEmbedded({ dataDir: folder, settings: SETTINGS });
+    await isIntact(t, embedded.url);
+    await embedded.stop();
+    t.pass(says);
+  }
+  t.equal(bystander.child.exitCode, null, 'nobody else was ended');
+});
+
+t.test('a server that is killed is started again on its port, and the service is notified', async (t) => {
+  const folder = await seededFolder(t);
+  const reported: [string, boolean][] = [];
+  const { url } = await start(t, folder, { onCrash: (...args) => void reported.push(args) });
+  for (const times of [1, 2]) {
+    const pid = serverPid(folder)!;
+    process.kill(pid, 'SIGKILL');
+    await until(
+      'the service is notified',
+      () => reported,
+      ({ length }) => length === times,
+    );
+    t.strictSame(reported[times - 1]?.[1], true);
+    t.match(reported[times - 1]?.[0], /^the embedded PostgreSQL ended and was started again/);
+    t.not(serverPid(folder), pid);
+    await isIntact(t, url);
+  }
+  await isRefused(t, folder, /DATA_DIR is in use/);
+});
+
+t.test('a server that cannot be started again is reported, and started when it can be', async (t) => {
+  const folder = await seededFolder(t);
+  const reported: [string, boolean][] = [];
+  const { url } = await start(t, folder, { onCrash: (...args) => void reported.push(args) });
+  const [here, away] = ['pg_control', 'pg_control.away'].map((name) => join(folder, 'postgres/global', name));
+  await rename(here!, away!);
+  process.kill(serverPid(folder)!, 'SIGKILL');
+  await until(
+    'the service is notified',
+    () => reported,
+    ({ length }) => length === 1,
+  );
+  t.equal(reported[0]?.[1], false);
+  t.match(reported[0]?.[0], /^the embedded PostgreSQL ended and cannot be started: .*pg_control/);
+  t.notMatch(reported[0]?.[0], /\n/);
+  await rename(away!, here!);
+  await until('it is started when it can be', () => reported.at(-1)?.[1]);
+  t.equal(reported.length, 2, 'each reason is reported once');
+  await isIntact(t, url);
+});
+
+t.test('a stop while it is being started again leaves no server', async (t) => {
+  const folder = await seededFolder(t);
+  const embedded = await startEmbedded({ dataDir: folder, settings: SETTINGS });
+  const pid = serverPid(folder)!;
+  process.kill(pid, 'SIGKILL');
+  const next = await until('another is being started', () => {
+    const now = serverPid(folder);
+    return now === pid ? undefined : now;
+  });
+  await embedded.stop();
+  t.notOk(isAlive(next));
+});
+
+t.test('a process that exits in haste takes the server with it', async (t) => {
+  const folder = await seededFolder(t);
+  const text = `import { startEmbedded } from '${MODULE}';
+    await startEmbedded({ dataDir: '${folder}' });
+    setTimeout(() => { throw new Error('a defect'); });`;
+  const hasty = startNode(t, ['--input-type=module', '-e', text], {});
+  const pid = await until('the server runs', () => serverPid(folder));
+  t.equal(await hasty.ended, 1);
+  await until('the server ends', () => !isAlive(pid));
+  t.equal(serverPid(folder), undefined, 'in order');
+});
+
+t.test('of services that start at once on one folder one gets it', async (t) => {
+  const folder = await seededFolder(t);
+  const services = [0, 1, 2].map(() => startProcess(t, { DATA_DIR: folder }));
+  const outcomes = await Promise.all(
+    services.map((service) =>
+      service.ready().then(
+        (url) => url,
+        (error: Error) => error.message,
+      ),
+    ),
+  );
+  const ready = outcomes.filter((outcome) => outcome.startsWith('http'));
+  t.equal(ready.length, 1, outcomes.join(' / '));
+  t.equal((await fetch(`${ready[0]}/users`)).status, 200);
+  for (const outcome of outcomes)
+    if (outcome !== ready[0]) t.match(outcome, /ended with 69: plinth: DATA_DIR is in use/);
+});
+
+t.test('it works below a folder that only root can pass', { skip: process.getuid?.() !== 0 }, async (t) => {
+  const above = await dataFolder(t);
+  await chmod(above, 0o700);
+  const folder = join(above, 'data');
+  const first = await startEmbedded({ dataDir: folder, settings: SETTINGS });
+  await query(first.url, 'create table made (id integer)');
+  const pid = Number((await query(first.url, 'select pg_backend_pid() as pid'))[0]?.pid);
+  t.ok(pid > 0);
+  t.not((await stat(join(folder, 'postgres'))).uid, 0, 'the server is not root');
+  await isRefused(t, folder, /DATA_DIR is in use/);
+  await first.stop();
+  const second = await startEmbedded({ dataDir: folder, settings: SETTINGS });
+  t.strictSame([...(await query(second.url, 'select * from made'))], []);
+  await second.stop();
+});
+
+t.test('a folder that cannot be written is refused', async (t) => {
+  const folder = await dataFolder(t);
+  const file = join(folder, 'file');
+  await writeFile(file, '');
+  await isRefused(t, file, /^DATA_DIR .*file cannot be written: /);
+  await isRefused(t, join(file, 'data'), /^DATA_DIR .*cannot be written: .*ENOTDIR/);
+});
+
+t.test('a folder that holds something else is refused and left alone', async (t) => {
+  const folder = await dataFolder(t);
+  await mkdir(join(folder, 'postgres'));
+  await writeFile(join(folder, 'postgres/letters'), 'mine');
+  await isRefused(t, folder, /cannot be used: .*ENOTEMPTY/);
+  t.strictSame(await readdir(folder, { recursive: true }), ['postgres', 'postgres/letters']);
+  await writeFile(join(folder, 'postgres/PG_VERSION'), '18\n');
+  await isRefused(t, folder, /has no plinth\.password/);
+});
+
+t.test('a setting that PostgreSQL does not know is reported in one line', async (t) => {
+  await isRefused(t, await seededFolder(t), /did not start: .*no_such_setting/, ['no_such_setting=1']);
+});

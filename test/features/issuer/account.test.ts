@@ -1,0 +1,131 @@
+import * as client from 'openid-client';
+import t from '../../support/test.js';
+import { until } from '../../support/until.js';
+import { authorizationServer, begin, consent, PASSWORD, signIn } from './authorization-server.js';
+import { Visitor } from './visitor.js';
+
+t.jobs = 3;
+
+type Tokens = client.TokenEndpointResponse;
+
+const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+
+t.test('users see and end their sessions and the access of applications', async (t) => {
+  const server = await authorizationServer(t);
+  const { config } = await server.register();
+  const tokens = await signIn(server, config);
+  const visitor = new Visitor(server.issuer);
+  let page = await visitor.open('/account');
+  t.match(page.headers.get('content-security-policy'), /default-src 'none'/);
+  t.notMatch(page.text, /<script/);
+  page = await visitor.submit(page, { email: server.user.email, password: 'wrong', action: 'sign-in' });
+  t.equal(page.status, 422);
+  page = await visitor.submit(page, { email: server.user.email, password: PASSWORD, action: 'sign-in' });
+  t.match(page.text, `Signed in as <strong>${server.user.email}</strong>`);
+  t.match(page.text, /Reader: openid self offline_access/);
+  t.match(page.text, /Signed in \d{4}-\d\d-\d\d \d\d:\d\d/, 'the session of the application');
+  const [, csrf = ''] = /name="csrf" value="([^"]*)"/.exec(page.text) ?? [];
+  const ids = [...page.text.matchAll(/name="id" value="([^"]*)"/g)].map(([, id]) => id!);
+  t.equal(ids.length, 2);
+
+  const { send } = server.service;
+  page = await visitor.submit(page, { csrf, id: ids[0]!, action: 'revoke' });
+  t.match(page.text, /No application has access/);
+  await until(
+    'its tokens end',
+    async () => (await send('GET', '/whoami', bearer(tokens.access_token))).status,
+    (seen) => seen === 401,
+  );
+  page = await visitor.submit(page, { csrf, id: ids[1]!, action: 'end-session' });
+  t.match(page.text, /There are no other sessions/);
+
+  page = await visitor.submit(page, { csrf: 'forged', action: 'sign-out' });
+  t.equal(page.status, 403);
+  page = await visitor.open('/account');
+  page = await visitor.submit(page, { action: 'sign-out' });
+  t.match(page.text, /to your account/);
+});
+
+t.test('users change their password, with the rules of the API', async (t) => {
+  const server = await authorizationServer(t);
+  const { config } = await server.register();
+  const flow = await begin(server, config);
+  await consent(flow, server.user);
+  const change = async (current: string, password: string) => {
+    const page = await flow.visitor.open('/account');
+    return flow.visitor.submit(page, { current, password, action: 'change-password' });
+  };
+  const next = 'another long passphrase of mine';
+  t.match(await change('wrong', next), { status: 422, text: /The current password is wrong/ });
+  t.match(await change(PASSWORD, 'short'), {
+    status: 422,
+    text: /The new password must have at least/,
+  });
+  t.match(await change(PASSWORD, 'password1'), { status: 422, text: /The new password/ });
+  t.match(await change(PASSWORD, next), { status: 200, text: /The password was changed/ });
+  const visitor = new Visitor(server.issuer);
+  const form = await visitor.open('/account');
+  const fields = { email: server.user.email, action: 'sign-in' };
+  t.equal((await visitor.submit(form, { ...fields, password: PASSWORD })).status, 422);
+  t.match((await visitor.submit(form, { ...fields, password: next })).text, /Signed in as/);
+});
+
+t.test('a new password ends sessions and the access of applications, however it is set', async (t) => {
+  const server = await authorizationServer(t);
+  const { config } = await server.register();
+  const { send } = server.service;
+  let current = PASSWORD;
+  const signedIn = async () => {
+    const visitor = new Visitor(server.issuer);
+    const form = await visitor.open('/account');
+    const page = await visitor.submit(form, {
+      email: server.user.email,
+      password: current,
+      action: 'sign-in',
+    });
+    t.match(page.text, /Signed in as/);
+    return { visitor, page };
+  };
+  const ends = async (other: Visitor, { access_token: token, refresh_token: refresh }: Tokens) => {
+    t.match((await other.open('/account')).text, /to your account/, 'the other session');
+    await t.rejects(client.refreshTokenGrant(config, refresh!), { error: 'invalid_grant' } as never);
+    await until(
+      'its tokens end',
+      async () => (await send('GET', '/whoami', bearer(token))).status,
+      (seen) => seen === 401,
+    );
+  };
+
+  const first = await signIn(server, config);
+  const { visitor: other } = await signedIn();
+  const { visitor, page } = await signedIn();
+  const next = 'another long passphrase of mine';
+  const before = visitor.cookie('plinth_session');
+  const changed = await visitor.submit(page, { current, password: next, action: 'change-password' });
+  t.match(changed.text, /The password was changed/);
+  t.match(changed.text, /There are no other sessions/);
+  t.not(visitor.cookie('plinth_session'), before);
+  t.match((await visitor.open('/account')).text, /Signed in as/, 'the own session is a new one');
+  await ends(other, first);
+
+  current = next;
+  const { visitor: another } = await signedIn();
+  const second = await signIn(server, config, {}, current);
+  const path = `/users/${server.user.id}`;
+  const body = { password: 'a third passphrase of mine', current_password: current };
+  t.match(await send('PATCH', path, { ...bearer(second.access_token), body }), { status: 200 });
+  await ends(another, second);
+  t.match((await visitor.open('/account')).text, /to your account/);
+});
+
+t.test('an application signs its user out', async (t) => {
+  const server = await authorizationServer(t);
+  const { config } = await server.register();
+  const flow = await begin(server, config);
+  await consent(flow, server.user);
+  let page = await flow.visitor.open('/sign-out');
+  t.match(page.text, /Do you want to sign out/);
+  page = await flow.visitor.submit(page, { logout: 'yes' });
+  t.match(page.text, /Signed out/);
+  t.match((await flow.visitor.open('/account')).text, /to your account/);
+});

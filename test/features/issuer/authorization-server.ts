@@ -1,0 +1,133 @@
+import * as client from 'openid-client';
+import { type ClientFields, createClient } from '../../../src/features/issuer/clients.js';
+import { claimPort } from '../../support/claimed-port.js';
+import { type TestService, testService } from '../../support/service.js';
+import type { Test } from '../../support/test.js';
+import { type Page, Visitor } from './visitor.js';
+
+export const PASSWORD = 'correct horse battery staple';
+/** An address of a native application, which nothing listens on: the visitor stops there. */
+export const REDIRECT = 'http://127.0.0.1:7777/callback';
+
+const CLIENT: ClientFields = {
+  name: 'Reader',
+  confidential: false,
+  grantTypes: ['authorization_code', 'refresh_token'],
+  redirectUris: ['http://127.0.0.1/callback'],
+  postLogoutRedirectUris: [],
+  idTokenAlgorithm: 'ES256',
+  native: true,
+  scopes: ['self', 'items:read'],
+  tokenFormat: 'jwt',
+};
+
+export interface User {
+  readonly id: string;
+  readonly email: string;
+}
+
+export interface AuthorizationServer {
+  readonly service: TestService;
+  readonly issuer: string;
+  readonly user: User;
+  /** A further user with the same password. */
+  readonly addUser: (email: string, name?: string) => Promise<User>;
+  register(
+    fields?: Partial<ClientFields>,
+  ): Promise<{ readonly id: string; readonly config: client.Configuration }>;
+}
+
+/** A service that is its own authorization server, with one user. */
+export async function authorizationServer(
+  t: Test,
+  { host = '127.0.0.1', ...env }: Record<string, string> = {},
+): Promise<AuthorizationServer> {
+  const { service, issuer } = await startOnClaimedPort(t, host, env);
+  const open = await testService(t, { DATABASE_URL: service.databaseUrl });
+  const addUser = async (email: string, name = 'Ann'): Promise<User> => {
+    const { json } = await open.send('POST', '/users', { body: { email, name, password: PASSWORD } });
+    return { id: json.id, email };
+  };
+  const user = await addUser('ann@example.org');
+  const register = async (fields: Partial<ClientFields> = {}) => {
+    const { client: stored, secret } = await createClient(service.db, { ...CLIENT, ...fields });
+    const options = { execute: [client.allowInsecureRequests] };
+    const config = await client.discovery(new URL(issuer), stored.id, secret, undefined, options);
+    return { id: stored.id, config };
+  };
+  return { service, issuer, user, addUser, register };
+}
+
+/** The issuer's name contains the port, so it is chosen first. */
+async function startOnClaimedPort(t: Test, host: string, env: Record<string, string>) {
+  const port = await claimPort(t);
+  const issuer = `http://${host}:${port}`;
+  const settings = { AUTH: 'bearer', AUTH_SERVER: 'on', PORT: String(port), PUBLIC_URL: issuer };
+  return { service: await testService(t, { ...settings, ...env }), issuer };
+}
+
+/** Another process of the same service, with the same database. */
+export const secondProcess = (t: Test, { service, issuer }: AuthorizationServer): Promise<TestService> =>
+  testService(t, {
+    AUTH: 'bearer',
+    AUTH_SERVER: 'on',
+    PUBLIC_URL: issuer,
+    DATABASE_URL: service.databaseUrl,
+  });
+
+export interface Flow {
+  readonly url: URL;
+  readonly verifier: string;
+  readonly state: string;
+  readonly visitor: Visitor;
+}
+
+/** The beginning of the authorization code flow with PKCE. */
+export async function begin(
+  { issuer }: AuthorizationServer,
+  config: client.Configuration,
+  parameters: Record<string, string> = {},
+  visitor = new Visitor(issuer),
+): Promise<Flow> {
+  const verifier = client.randomPKCECodeVerifier();
+  const state = client.randomState();
+  const url = client.buildAuthorizationUrl(config, {
+    redirect_uri: REDIRECT,
+    scope: 'openid self offline_access',
+    prompt: 'consent',
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    state,
+    ...parameters,
+  });
+  if (parameters.prompt === '') url.searchParams.delete('prompt');
+  return { url, verifier, state, visitor };
+}
+
+/** Signs in and allows what the client requests. Returns where the browser ends. */
+export async function consent(
+  { visitor, url }: Pick<Flow, 'visitor' | 'url'>,
+  user: { email: string },
+  password = PASSWORD,
+): Promise<Page> {
+  let page = await visitor.open(String(url));
+  if (/name="password"/.test(page.text))
+    page = await visitor.submit(page, { email: user.email, password, action: 'sign-in' });
+  if (/value="allow"/.test(page.text)) page = await visitor.submit(page, { action: 'allow' });
+  return page;
+}
+
+/** The whole flow. */
+export async function signIn(
+  server: AuthorizationServer,
+  config: client.Configuration,
+  parameters: Record<string, string> = {},
+  password = PASSWORD,
+): Promise<client.TokenEndpointResponse & client.TokenEndpointResponseHelpers> {
+  const flow = await begin(server, config, parameters);
+  const page = await consent(flow, server.user, password);
+  return client.authorizationCodeGrant(config, new URL(page.url), {
+    pkceCodeVerifier: flow.verifier,
+    expectedState: flow.state,
+  });
+}

@@ -1,0 +1,278 @@
+import { calculateJwkThumbprint, createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
+import * as client from 'openid-client';
+import { getClient } from '../../../src/features/issuer/clients.js';
+import { rotateKeys } from '../../../src/features/issuer/keys.js';
+import { plinth } from '../../support/command.js';
+import { makeKey } from '../../support/credentials.js';
+import t from '../../support/test.js';
+import { until } from '../../support/until.js';
+import { authorizationServer, begin, consent, REDIRECT, signIn } from './authorization-server.js';
+
+t.jobs = 3;
+
+const RETURN = 'http://127.0.0.1:7777/signed-out';
+
+t.test('after a sign-out users return to a registered address', async (t) => {
+  const server = await authorizationServer(t);
+  const { config, id } = await server.register({ postLogoutRedirectUris: ['http://127.0.0.1/signed-out'] });
+  const flow = await begin(server, config, { scope: 'openid self' });
+  const { url } = await consent(flow, server.user);
+  const tokens = await client.authorizationCodeGrant(config, new URL(url), {
+    pkceCodeVerifier: flow.verifier,
+    expectedState: flow.state,
+  });
+  for (const parameters of [
+    { post_logout_redirect_uri: `${RETURN}/other` },
+    { post_logout_redirect_uri: REDIRECT },
+  ])
+    t.equal(
+      (await flow.visitor.open(String(client.buildEndSessionUrl(config, parameters)))).status,
+      400,
+      'another address',
+    );
+  const end = client.buildEndSessionUrl(config, {
+    id_token_hint: tokens.id_token!,
+    post_logout_redirect_uri: RETURN,
+    state: 'x y',
+  });
+  const page = await flow.visitor.open(String(end));
+  t.match(page.headers.get('content-security-policy'), /form-action 'self' http:\/\/127\.0\.0\.1:7777;/);
+  const stay = await flow.visitor.submit(page, {});
+  t.equal(stay.url, `${RETURN}?state=x+y`, 'a user who stays signed in returns, too');
+  const again = await flow.visitor.submit(await flow.visitor.open(String(end)), { logout: 'yes' });
+  t.equal(again.url, `${RETURN}?state=x+y`);
+  await t.rejects(
+    client.refreshTokenGrant(config, tokens.refresh_token!),
+    { error: 'invalid_grant' } as never,
+    'the session has ended',
+  );
+  const unknown = await flow.visitor.open(
+    `/sign-out?${new URLSearchParams({ post_logout_redirect_uri: RETURN, client_id: id })}`,
+  );
+  t.match(
+    unknown.headers.get('content-security-policy'),
+    /form-action 'self' http:\/\/127\.0\.0\.1:7777;/,
+    'the page that submits itself when no user is signed in',
+  );
+});
+
+t.test('ID tokens by RS256 or ES256, as the client has it; rotation and hints', async (t) => {
+  const server = await authorizationServer(t);
+  const { issuer, service } = server;
+  const { json: metadata } = await service.send('GET', '/.well-known/openid-configuration');
+  t.same([...metadata.id_token_signing_alg_values_supported].sort(), ['ES256', 'RS256']);
+  const keysOf = async () => (await service.send('GET', '/jwks')).json.keys as Record<string, string>[];
+  const keys = await keysOf();
+  t.same(keys.map(({ alg }) => alg).sort(), ['ES256', 'RS256']);
+  for (const key of keys) {
+    t.notOk(
+      ['d', 'p', 'q', 'dp', 'dq', 'qi'].some((member) => member in key),
+      'public',
+    );
+    t.equal(key.kid, await calculateJwkThumbprint(key));
+  }
+  const jwks = createRemoteJWKSet(new URL(`${issuer}/jwks`), { cooldownDuration: 0 });
+  const kids = new Map<string, string | undefined>();
+  for (const idTokenAlgorithm of ['RS256', 'ES256'] as const) {
+    const { id, config } = await server.register({ idTokenAlgorithm });
+    const tokens = await signIn(server, config);
+    t.equal(decodeProtectedHeader(tokens.access_token).alg, 'ES256', 'access tokens stay');
+    const renewed = await client.refreshTokenGrant(config, tokens.refresh_token!);
+    for (const token of [tokens.id_token!, renewed.id_token!]) {
+      const checked = await jwtVerify(token, jwks, { issuer, audience: id, algorithms: [idTokenAlgorithm] });
+      kids.set(idTokenAlgorithm, checked.protectedHeader.kid);
+    }
+    const refused = await service.send('GET', '/whoami', {
+      headers: { authorization: `Bearer ${tokens.id_token}` },
+    });
+    t.equal(refused.status, 401, 'an ID token is no access token');
+  }
+  await rotateKeys(service.db, undefined, 0);
+  await until('all are published', keysOf, ({ length }) => length === 4);
+  const { id, config } = await server.register({ idTokenAlgorithm: 'RS256' });
+  const tokens = await signIn(server, config);
+  const { protectedHeader } = await jwtVerify(tokens.id_token!, jwks, { issuer, audience: id });
+  t.not(protectedHeader.kid, kids.get('RS256'), 'the new key signs');
+});
+
+t.test('an ID token from before the algorithm changed is a hint still', async (t) => {
+  const server = await authorizationServer(t);
+  const { id, config } = await server.register({ postLogoutRedirectUris: ['http://127.0.0.1/signed-out'] });
+  const flow = await begin(server, config);
+  const { url } = await consent(flow, server.user);
+  const checks = { pkceCodeVerifier: flow.verifier, expectedState: flow.state };
+  const tokens = await client.authorizationCodeGrant(config, new URL(url), checks);
+  const env = { DATABASE_URL: server.service.databaseUrl };
+  t.equal((await plinth(t, ['clients', 'update', id, '--id-token-alg', 'RS256'], env)).code, 0);
+  const hint = { id_token_hint: tokens.id_token!, post_logout_redirect_uri: RETURN };
+  const page = await flow.visitor.open(String(client.buildEndSessionUrl(config, hint)));
+  t.equal((await flow.visitor.submit(page, { logout: 'yes' })).url, RETURN);
+  const [header, claims] = tokens.id_token!.split('.');
+  for (const forged of [`${header}.${claims}.${'A'.repeat(86)}`, 'x', `${header}.e30.x`])
+    t.equal(
+      (await flow.visitor.open(String(client.buildEndSessionUrl(config, { ...hint, id_token_hint: forged }))))
+        .status,
+      400,
+    );
+});
+
+t.test('clients update: what is given changes, all else stays', async (t) => {
+  const server = await authorizationServer(t);
+  const { db, databaseUrl: DATABASE_URL } = server.service;
+  const env = { DATABASE_URL };
+  const made = await plinth(
+    t,
+    [
+      ...[
+        'clients',
+        'create',
+        '--name',
+        'web',
+        '--confidential',
+        '--redirect',
+        'https://app.example.org/callback',
+      ],
+      ...['--post-logout', 'https://app.example.org/', '--id-token-alg', 'RS256', '--json'],
+    ],
+    env,
+  );
+  t.equal(made.code, 0, made.err);
+  const { id } = JSON.parse(made.out) as { id: string };
+  const before = (await getClient(db, id))!;
+  t.match(before, {
+    postLogoutRedirectUris: ['https://app.example.org/'],
+    idTokenAlgorithm: 'RS256',
+    version: 1,
+  });
+  const { created: _, version: __, ...fields } = before;
+  let expected: object = fields;
+  for (const [options, change] of [
+    [['--name', 'Web'], { name: 'Web' }],
+    [
+      ['--post-logout', 'https://app.example.org/bye'],
+      { postLogoutRedirectUris: ['https://app.example.org/bye'] },
+    ],
+    [['--post-logout', ''], { postLogoutRedirectUris: [] }],
+    [['--scopes', 'openid,items:write'], { scopes: ['openid', 'items:write'] }],
+    [['--scopes', ''], { scopes: [] }],
+    [['--id-token-alg', 'ES256'], { idTokenAlgorithm: 'ES256' }],
+    [['--token-format', 'opaque'], { tokenFormat: 'opaque' }],
+    [['--token-format', 'jwt', '--name', 'web'], { tokenFormat: 'jwt', name: 'web' }],
+    [['--grant', 'authorization_code'], { grantTypes: ['authorization_code'] }],
+    [
+      ['--redirect', 'https://a.example.org/', '--redirect', 'https://b.example.org/'],
+      { redirectUris: ['https://a.example.org/', 'https://b.example.org/'] },
+    ],
+  ] as const) {
+    const updated = await plinth(t, ['clients', 'update', id, ...options], env);
+    t.equal(updated.code, 0, updated.err);
+    expected = { ...expected, ...change };
+    t.match(await getClient(db, id), expected, options.join(' '));
+  }
+  for (const [args, code, err] of [
+    [[id], 64, /needs an option/],
+    [['--name', 'x'], 64, /needs the id of a client/],
+    [['none', '--name', 'x'], 1, /there is no client none/],
+    [[id, '--post-logout', 'http://example.org/'], 1, /\/post_logout_redirect_uris\/0 must be https/],
+    [[id, '--scopes', 'item:read'], 1, /`item:read` is not a scope/],
+    [[id, '--redirect', ''], 1, /\/redirect_uris/],
+    [[id, '--id-token-alg', 'HS256'], 64, /must be ES256 or RS256/],
+  ] as const)
+    t.match(await plinth(t, ['clients', 'update', ...args], env), { code, err }, args.join(' '));
+  t.match(await getClient(db, id), expected, 'nothing changed');
+});
+
+t.test('clients change over HTTP, with conditions; running processes follow', async (t) => {
+  const { service, ...server } = await authorizationServer(t, { AUTH: 'bearer, api-key' });
+  const { key } = await makeKey(service.db);
+  const headers = { 'x-api-key': key };
+  const { id, config } = await server.register({ scopes: ['self', 'items:read'] });
+  const path = `/oauth-clients/${id}`;
+  const { json: shown } = await service.send('GET', path, { headers });
+  t.match(shown, { post_logout_redirect_uris: [], id_token_signed_response_alg: 'ES256', _version: 1 });
+  const tokens = await signIn({ service, ...server }, config, { scope: 'openid self' });
+  const patched = await service.send('PATCH', path, {
+    headers: { ...headers, 'if-match': '"1"' },
+    body: { scopes: ['openid'], post_logout_redirect_uris: [RETURN] },
+  });
+  t.match(patched, {
+    status: 200,
+    headers: { etag: '"2"' },
+    json: { ...shown, scopes: ['openid'], post_logout_redirect_uris: [RETURN], _version: 2 },
+  });
+  await until(
+    'tokens lose what the client lost',
+    () => service.send('GET', '/whoami', { headers: { authorization: `Bearer ${tokens.access_token}` } }),
+    ({ json }) => json.scopes.join() === 'openid',
+  );
+  const stale = { ...headers, 'if-match': '"1"' };
+  t.equal((await service.send('PATCH', path, { headers: stale, body: {} })).status, 412);
+  t.equal((await service.send('PUT', path, { headers: stale, body: patched.json })).status, 412);
+  const replaced = await service.send('PUT', path, { headers, body: { ...patched.json, name: 'Other' } });
+  t.match(replaced, { status: 200, json: { ...patched.json, name: 'Other', _version: 3 } });
+  const least = { name: 'Least', grant_types: ['authorization_code'], redirect_uris: [REDIRECT] };
+  t.match(await service.send('PUT', path, { headers, body: least }), {
+    json: { ...least, scopes: [], post_logout_redirect_uris: [], token_format: 'jwt' },
+  });
+  for (const [method, body, at] of [
+    ['PATCH', { type: 'confidential' }, '/type'],
+    ['PATCH', { post_logout_redirect_uris: ['https://app.example.org/#x'] }, '/post_logout_redirect_uris/0'],
+    ['PATCH', { id_token_signed_response_alg: 'none' }, '/id_token_signed_response_alg'],
+    ['PUT', { ...least, secret: 'x' }, '/secret'],
+    ['PUT', { name: 'x' }, '/grant_types'],
+  ] as const) {
+    const { status, json } = await service.send(method, path, { headers, body });
+    t.same([status, json.errors?.[0]?.path], [400, at], JSON.stringify(body));
+  }
+  for (const method of ['PUT', 'PATCH'])
+    t.equal((await service.send(method, '/oauth-clients/none', { headers, body: least })).status, 404);
+});
+
+t.test('every combination of addresses that is accepted is one that oidc-provider accepts', async (t) => {
+  const { service } = await authorizationServer(t, { AUTH: 'bearer, api-key' });
+  const { key } = await makeKey(service.db);
+  const addresses = [
+    'https://app.example.org/callback',
+    'https://localhost/callback',
+    'http://127.0.0.1/callback',
+    'http://127.0.0.2/callback',
+    'http://[::1]/callback',
+    'http://localhost:3000/callback',
+    'com.example.app:/callback',
+  ];
+  let accepted = 0;
+  for (const type of ['public', 'confidential'])
+    for (const redirect of addresses)
+      for (const postLogout of addresses) {
+        const made = await service.send('POST', '/oauth-clients', {
+          headers: { 'x-api-key': key },
+          body: {
+            name: 'x',
+            type,
+            grant_types: ['authorization_code'],
+            redirect_uris: [redirect],
+            post_logout_redirect_uris: [postLogout],
+          },
+        });
+        if (made.status === 400) continue;
+        accepted++;
+        const parameters = { client_id: made.json.id, post_logout_redirect_uri: postLogout };
+        const { status } = await service.send('GET', `/sign-out?${new URLSearchParams(parameters)}`);
+        t.equal(status, 200, `${type}: ${redirect}, ${postLogout}`);
+      }
+  t.ok(accepted > 20);
+});
+
+t.test('clients of earlier versions stay as they are', async (t) => {
+  const server = await authorizationServer(t);
+  const { db } = server.service;
+  const { id, config } = await server.register();
+  await db.run(
+    `update issuer_clients
+     set metadata = (metadata::jsonb - 'post_logout_redirect_uris' - 'id_token_signed_response_alg')::text
+     where id = $1`,
+    [id],
+  );
+  t.match(await getClient(db, id), { postLogoutRedirectUris: [], idTokenAlgorithm: 'ES256' });
+  t.equal(decodeProtectedHeader((await signIn(server, config)).id_token!).alg, 'ES256');
+});

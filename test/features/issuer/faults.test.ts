@@ -1,0 +1,77 @@
+import * as client from 'openid-client';
+import { prune } from '../../../src/db/maintenance.js';
+import { testProxy } from '../../support/proxy.js';
+import { RETENTION, testDatabase } from '../../support/service.js';
+import t from '../../support/test.js';
+import { until } from '../../support/until.js';
+import { authorizationServer, begin, consent, signIn } from './authorization-server.js';
+
+t.jobs = 2;
+
+t.test('without the database every endpoint is 503; afterwards a code is redeemed once', async (t) => {
+  const proxy = await testProxy(t, await testDatabase(t));
+  const server = await authorizationServer(t, { DATABASE_URL: proxy.url });
+  const { id, config } = await server.register();
+  const flow = await begin(server, config);
+  const { url } = await consent(flow, server.user);
+  const waiting = await begin(server, config, {}, flow.visitor);
+  const form = await flow.visitor.open(String(waiting.url));
+  const body = new URLSearchParams({
+    grant_type: 'authorization_code',
+    client_id: id,
+    redirect_uri: 'http://127.0.0.1:7777/callback',
+    code: new URL(url).searchParams.get('code')!,
+    code_verifier: flow.verifier,
+  });
+  const redeem = () => fetch(`${server.issuer}/token`, { method: 'POST', body });
+  proxy.cut();
+  const refused = await until(
+    'the service notices',
+    () => redeem(),
+    (response) => response.status === 503,
+  );
+  t.ok(Number(refused.headers.get('retry-after')) >= 1);
+  t.notMatch(await refused.text(), /access_token|ECONN|select|postgres/);
+  const pages = [
+    () => flow.visitor.open(String(waiting.url)),
+    () => flow.visitor.open('/account'),
+    () => flow.visitor.open('/device'),
+    () => flow.visitor.submit(form, { action: 'allow' }),
+  ];
+  for (const [index, open] of pages.entries()) {
+    const page = await open();
+    t.equal(page.status, 503, `page ${index}: ${page.url}`);
+    t.ok(Number(page.headers.get('retry-after')) >= 1);
+  }
+  t.equal((await fetch(`${server.issuer}/jwks`)).status, 200, 'keys are published from memory');
+  await proxy.restore();
+  const issued = await until('the service recovers', async () => {
+    const response = await redeem();
+    return response.status === 503 ? undefined : response;
+  });
+  t.equal(issued.status, 200);
+  t.equal((await redeem()).status, 400, 'the same code again');
+});
+
+t.test('expired records are deleted in batches, and those in use stay', async (t) => {
+  const server = await authorizationServer(t);
+  const { db } = server.service;
+  const { config } = await server.register();
+  const tokens = await signIn(server, config);
+  await db.run(
+    `insert into issuer_records (hash, model, payload, expires_at)
+    select sha256(n::text::bytea), 'Interaction', '{}', now() - interval '2 hours'
+    from generate_series(1, 2500) as n`,
+    [],
+  );
+  const count = async () => {
+    const [row] = await db.run('select count(*)::int as count from issuer_records where payload = $1', [
+      '{}',
+    ]);
+    return row!.count;
+  };
+  t.equal(await count(), 2500);
+  await prune(db, RETENTION);
+  t.equal(await count(), 0);
+  t.ok((await client.refreshTokenGrant(config, tokens.refresh_token!)).access_token);
+});

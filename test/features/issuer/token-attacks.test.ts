@@ -1,0 +1,223 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import * as client from 'openid-client';
+import { testService } from '../../support/service.js';
+import t from '../../support/test.js';
+import {
+  type AuthorizationServer,
+  authorizationServer,
+  begin,
+  consent,
+  REDIRECT,
+  signIn,
+} from './authorization-server.js';
+
+t.jobs = 3;
+
+const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+
+async function post(issuer: string, path: string, fields: Record<string, string>, headers = {}) {
+  const response = await fetch(issuer + path, { method: 'POST', headers, body: new URLSearchParams(fields) });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, json: text === '' ? {} : JSON.parse(text) };
+}
+
+/** A code of its own, with what a token request for it needs. */
+async function codeOf(server: AuthorizationServer, id: string, config: client.Configuration) {
+  const flow = await begin(server, config);
+  const { url } = await consent(flow, server.user);
+  return {
+    grant_type: 'authorization_code',
+    client_id: id,
+    redirect_uri: REDIRECT,
+    code: new URL(url).searchParams.get('code')!,
+    code_verifier: flow.verifier,
+  };
+}
+
+t.test('a code without its verifier, redirect URI or client is refused', async (t) => {
+  const server = await authorizationServer(t);
+  const { id, config } = await server.register();
+  const without = (fields: Record<string, string>, name: string) =>
+    Object.fromEntries(Object.entries(fields).filter(([each]) => each !== name));
+  for (const [name, error] of [
+    ['code_verifier', 'invalid_grant'],
+    ['redirect_uri', 'invalid_'],
+    ['client_id', 'invalid_'],
+    ['code', 'invalid_request'],
+    ['grant_type', 'invalid_request'],
+  ] as const) {
+    const fields = await codeOf(server, id, config);
+    const { status, json, headers } = await post(server.issuer, '/token', without(fields, name));
+    t.ok(status === 400 || status === 401, `${name}: ${status}`);
+    t.match(json.error, error, name);
+    t.match(headers.get('cache-control'), /no-store/);
+  }
+  const fields = await codeOf(server, id, config);
+  for (const verifier of ['', 'x', 'x'.repeat(42), 'x'.repeat(129), `${fields.code_verifier}x`]) {
+    const fresh = await codeOf(server, id, config);
+    const { status } = await post(server.issuer, '/token', { ...fresh, code_verifier: verifier });
+    t.equal(status, 400, `a verifier of ${verifier.length} characters`);
+  }
+  const json = await fetch(`${server.issuer}/token`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(fields),
+  });
+  t.equal(json.status, 400, 'JSON');
+  t.equal((await fetch(`${server.issuer}/token?${new URLSearchParams(fields)}`)).status, 405, 'GET');
+  t.equal((await post(server.issuer, '/token', fields)).status, 200, 'the code is still valid');
+});
+
+t.test('grants that are off, or not of the client', async (t) => {
+  const server = await authorizationServer(t);
+  const { id } = await server.register();
+  const machine = await server.register({
+    confidential: true,
+    native: false,
+    redirectUris: [],
+    grantTypes: ['client_credentials'],
+  });
+  for (const [fields, error] of [
+    [{ grant_type: 'password', username: server.user.email, password: 'x' }, 'unsupported_grant_type'],
+    [{ grant_type: 'implicit' }, 'unsupported_grant_type'],
+    [{ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer' }, 'unsupported_grant_type'],
+    [{ grant_type: 'client_credentials' }, 'invalid_request'],
+    [{ grant_type: 'urn:ietf:params:oauth:grant-type:device_code' }, 'invalid_request'],
+  ] as const) {
+    const { status, json } = await post(server.issuer, '/token', { ...fields, client_id: id });
+    t.match({ status, error: json.error }, { status: 400, error }, fields.grant_type);
+  }
+  const noSecret = { grant_type: 'client_credentials', client_id: machine.id };
+  t.equal((await post(server.issuer, '/token', noSecret)).status, 401, 'without a secret');
+  t.equal((await post(server.issuer, '/token', { ...noSecret, client_secret: '' })).status, 401);
+  const device = await post(server.issuer, '/device_authorization', { client_id: id });
+  t.match(device, { status: 400, json: { error: 'invalid_request' } });
+  t.equal((await fetch(`${server.issuer}/reg`, { method: 'POST' })).status, 404, 'dynamic registration');
+});
+
+t.test('codes and refresh tokens are redeemed once by two processes', async (t) => {
+  const strict = { REFRESH_REUSE_SECONDS: '0' };
+  const server = await authorizationServer(t, strict);
+  const second = await testService(t, {
+    ...strict,
+    AUTH: 'bearer',
+    AUTH_SERVER: 'on',
+    PUBLIC_URL: server.issuer,
+    DATABASE_URL: server.service.databaseUrl,
+  });
+  const { id, config } = await server.register();
+  for (let round = 0; round < 5; round++) {
+    const fields = await codeOf(server, id, config);
+    const race = await Promise.all(
+      [0, 1, 2, 3].map((n) => post([server.issuer, second.url][n % 2]!, '/token', fields)),
+    );
+    const issued = race.filter(({ status }) => status === 200);
+    t.ok(issued.length <= 1, `codes: ${race.map(({ status }) => status)}`);
+    for (const { status, json } of race)
+      if (status !== 200) t.match({ status, json }, { status: 400, json: { error: 'invalid_grant' } });
+    const tokens = await signIn(server, config);
+    const refresh = { grant_type: 'refresh_token', client_id: id, refresh_token: tokens.refresh_token! };
+    const again = await Promise.all(
+      [0, 1, 2, 3].map((n) => post([server.issuer, second.url][n % 2]!, '/token', refresh)),
+    );
+    const renewed = again.filter(({ status }) => status === 200);
+    t.ok(renewed.length <= 1, `refresh tokens: ${again.map(({ status }) => status)}`);
+    for (const { json } of [...issued, ...renewed]) {
+      const next = { grant_type: 'refresh_token', client_id: id, refresh_token: json.refresh_token };
+      t.equal((await post(second.url, '/token', next)).status, 400, 'a race ends the family');
+    }
+  }
+});
+
+t.test('introspection and revocation are for the client that authenticates', async (t) => {
+  const server = await authorizationServer(t);
+  const { id, config } = await server.register();
+  const other = await server.register();
+  const tokens = await signIn(server, config);
+  const token = tokens.access_token;
+  t.equal((await post(server.issuer, '/introspect', { token })).status, 400);
+  t.equal((await post(server.issuer, '/introspect', { token, client_id: 'unknown' })).status, 401);
+  const byPublic = await post(server.issuer, '/introspect', { token, client_id: other.id });
+  t.notMatch(byPublic.json, { active: true }, 'a public client, which anyone can claim to be');
+  const refresh = { token: tokens.refresh_token!, client_id: other.id };
+  t.not((await post(server.issuer, '/revoke', refresh)).status, 500);
+  const renewed = await client.refreshTokenGrant(config, tokens.refresh_token!);
+  t.ok(renewed.access_token, 'another client cannot revoke a token');
+  t.equal((await post(server.issuer, '/revoke', { token: 'unknown', client_id: id })).status, 200);
+  await client.tokenRevocation(config, renewed.refresh_token!);
+  const dead = { error: 'invalid_grant' } as unknown as Error;
+  await t.rejects(client.refreshTokenGrant(config, renewed.refresh_token!), dead);
+});
+
+t.test('a pushed request is of one client and one use', async (t) => {
+  const server = await authorizationServer(t);
+  const { config } = await server.register();
+  const other = await server.register();
+  const flow = await begin(server, config);
+  const url = await client.buildAuthorizationUrlWithPAR(config, Object.fromEntries(flow.url.searchParams));
+  const foreign = new URL(url);
+  foreign.searchParams.set('client_id', other.id);
+  const refused = `${REDIRECT.replace(':7777', '')}?error=`;
+  t.ok((await flow.visitor.open(String(foreign))).url.startsWith(refused), 'another client');
+  const page = await consent({ visitor: flow.visitor, url }, server.user);
+  t.match(page.url, /\?code=/);
+  t.ok((await flow.visitor.open(String(url))).url.startsWith(refused), 'again');
+  url.searchParams.set('request_uri', 'https://evil.example/request');
+  t.ok((await flow.visitor.open(String(url))).url.startsWith(refused), 'an address');
+});
+
+t.test('a DPoP proof is for one request, token and key (RFC 9449)', async (t) => {
+  const server = await authorizationServer(t, { AUTH_FAILURES: '0' });
+  const { id, config } = await server.register();
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  const jwk = await exportJWK(publicKey);
+  const prove = (claims: Record<string, unknown>, key = privateKey, header = {}) =>
+    new SignJWT({ jti: randomBytes(16).toString('base64url'), iat: Math.floor(Date.now() / 1000), ...claims })
+      .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk, ...header })
+      .sign(key);
+  const fields = await codeOf(server, id, config);
+  const atToken = { htm: 'POST', htu: `${server.issuer}/token` };
+  const proof = await prove(atToken);
+  const issued = await post(server.issuer, '/token', fields, { dpop: proof });
+  t.match(issued, { status: 200, json: { token_type: 'DPoP' } });
+  const replayed = await post(server.issuer, '/token', await codeOf(server, id, config), { dpop: proof });
+  t.match(replayed, { status: 400, json: { error: 'invalid_grant' } }, 'a proof at /token, again');
+  const refresh = {
+    grant_type: 'refresh_token',
+    client_id: id,
+    refresh_token: issued.json.refresh_token as string,
+  };
+  t.equal((await post(server.issuer, '/token', refresh)).status, 400, 'a refresh token without its key');
+
+  const token = issued.json.access_token as string;
+  const ath = createHash('sha256').update(token).digest('base64url');
+  const right = { htm: 'GET', htu: `${server.issuer}/whoami`, ath };
+  const call = async (proof: string, scheme = 'DPoP') =>
+    (
+      await server.service.send('GET', '/whoami', {
+        headers: { authorization: `${scheme} ${token}`, dpop: proof },
+      })
+    ).status;
+  const stranger = await generateKeyPair('ES256');
+  const once = await prove(right);
+  t.equal(await call(once), 200);
+  t.equal(await call(once), 401, 'a proof again');
+  for (const [what, claims] of [
+    ['another method', { ...right, htm: 'POST' }],
+    ['another address', { ...right, htu: `${server.issuer}/users` }],
+    ['another origin', { ...right, htu: 'https://evil.example/whoami' }],
+    ['another token', { ...right, ath: createHash('sha256').update('x').digest('base64url') }],
+    ['no token', { ...right, ath: undefined }],
+    ['of the past', { ...right, iat: Math.floor(Date.now() / 1000) - 3600 }],
+    ['of the future', { ...right, iat: Math.floor(Date.now() / 1000) + 3600 }],
+    ['no id', { ...right, jti: undefined }],
+  ] as const)
+    t.equal(await call(await prove(claims)), 401, what);
+  t.equal(await call(await prove(right, stranger.privateKey)), 401, 'a signature of another key');
+  const own = { jwk: await exportJWK(stranger.publicKey) };
+  t.equal(await call(await prove(right, stranger.privateKey, own)), 401, 'another key');
+  t.equal(await call(await prove(right, privateKey, { typ: 'JWT' })), 401, 'another type');
+  t.equal(await call(await prove(right), 'Bearer'), 401, 'as a Bearer token');
+  t.equal((await server.service.send('GET', '/whoami', bearer(token))).status, 401);
+});

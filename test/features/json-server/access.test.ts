@@ -1,0 +1,56 @@
+import { makeKey } from '../../support/credentials.js';
+import { testService } from '../../support/service.js';
+import t from '../../support/test.js';
+
+t.test('a caller sees and changes no more in the form of json-server', async (t) => {
+  const service = await testService(t, { COMPAT: 'json-server', AUTH: 'api-key' });
+  const as = async (subject: string, ...scopes: string[]) => {
+    const { key } = await makeKey(service.db, { subject, scopes });
+    return (method: string, path: string, body?: Record<string, unknown>) =>
+      service.send(method, path, { headers: { 'x-api-key': key }, ...(body && { body }) });
+  };
+  const admin = await as('operator', 'admin', 'users:write', 'posts:write', 'posts:read', 'users:read');
+  const user = async (name: string) =>
+    (await admin('POST', '/users', { name, email: `${name}@example.org` })).json.id as string;
+  const [ada, eve] = [await user('ada'), await user('eve')];
+  for (const userId of [ada, eve]) await admin('POST', '/posts', { userId, title: `of ${userId}` });
+  const own = await as(ada, 'self');
+  const every = [
+    '',
+    '?_sort=title',
+    '?title_like=of',
+    `?userId=${eve}`,
+    '?q=of',
+    '?_limit=9',
+    '?_expand=nothing',
+  ];
+  for (const query of every) {
+    const { status, json } = await own('GET', `/posts${query}`);
+    t.equal(status, 200, query);
+    t.ok(
+      json.every(({ userId }: { userId: string }) => userId === ada),
+      query,
+    );
+  }
+  t.equal((await own('GET', '/posts?_limit=9')).headers['x-total-count'], '1', 'others are not counted');
+  t.equal((await own('GET', '/posts?_expand=user')).status, 403, 'it may not read all users');
+  t.equal((await own('GET', `/users/${eve}/posts`)).status, 403);
+  t.equal((await own('GET', `/users/${ada}?_embed=posts`)).status, 403, 'nor all posts');
+  const [other] = (await admin('GET', `/posts?userId=${eve}`)).json;
+  for (const [method, body] of [
+    ['GET'],
+    ['DELETE'],
+    ['PATCH', { title: 'x' }],
+    ['PUT', { userId: eve }],
+  ] as const)
+    t.equal((await own(method, `/posts/${other.id}`, body)).status, 403, method);
+  const absent = await own('DELETE', '/posts/01900000-0000-7000-8000-000000000000');
+  t.equal(absent.status, (await own('DELETE', `/posts/${other.id}`)).status, 'whether it exists is not said');
+  t.equal((await admin('GET', `/posts/${other.id}`)).json.title, other.title);
+
+  const reader = await as('reader', 'posts:read');
+  t.equal((await reader('GET', '/posts?_expand=user')).status, 403);
+  t.equal((await reader('GET', '/posts?_sort=title')).json.length, 2);
+  t.equal((await reader('DELETE', `/posts/${other.id}`)).status, 403);
+  t.equal((await reader('DELETE', '/posts/nothing')).status, 403, 'whether it exists is not said');
+});

@@ -1,0 +1,253 @@
+import { declare } from '../../support/collections.js';
+import { jsonServer, LIBRARY, LIBRARY_DECLARATIONS } from '../../support/json-server.js';
+import { load } from '../../support/load.js';
+import { type ServiceResponse, send, testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+
+/** The service and json-server with the same records. */
+async function both(t: Test) {
+  const env = { COMPAT: 'json-server', COLLECTIONS: declare(t, LIBRARY_DECLARATIONS), MIGRATE: 'auto' };
+  const service = await testService(t, env);
+  const resources = service.collections.map(({ resource }) => resource);
+  await load({ url: service.databaseUrl, resources }, LIBRARY as never);
+  const other = await jsonServer(t, LIBRARY);
+  const old = new Map<string, number>();
+  for (const name of Object.keys(LIBRARY))
+    for (const { id, legacy_id } of (await service.send('GET', `/${name}`)).json) old.set(id, legacy_id);
+  return { ...service, other, old };
+}
+
+/** A value as json-server has it: ids are those from before, and what only the service has is left out. */
+function plain(value: unknown, old: ReadonlyMap<string, number>): unknown {
+  if (Array.isArray(value)) return value.map((each) => plain(each, old));
+  if (typeof value === 'string') return old.get(value) ?? value;
+  if (typeof value !== 'object' || value === null) return value;
+  const { created_at, updated_at, _version, _links, legacy_id, ...rest } = value as Record<string, unknown>;
+  return Object.fromEntries(Object.entries(rest).map(([name, each]) => [name, plain(each, old)]));
+}
+
+const relations = ({ headers }: ServiceResponse) =>
+  [...String(headers.link ?? '').matchAll(/rel="(\w+)"/g)].map(([, name]) => name).sort();
+
+const fieldQueries = ['title', 'genre', 'price', 'inPrint', 'pages', 'note', 'id', 'unknown'].flatMap(
+  (field) => [
+    `_sort=${field}`,
+    `_sort=${field}&_order=desc&_limit=7`,
+    `_sort=${field}&_order=DESC&_start=3&_end=9`,
+    `_sort=${field},id&_order=asc,desc&_page=2&_limit=9`,
+  ],
+);
+const filters = [
+  'genre=sf',
+  'genre=SF',
+  'genre=sf&genre=crime',
+  'genre_ne=sf',
+  'genre_ne=sf&genre_ne=crime',
+  'genre_like=c',
+  'genre_like=^[pc]',
+  'title_like=sea',
+  'title_like=sea&title_like=dune',
+  'price_gte=20',
+  'price_lte=20',
+  'price_gte=10&price_lte=20.5',
+  'price=3.5',
+  'price=3',
+  'price_ne=3.5',
+  'price_gte=abc',
+  'title_gte=river',
+  'title_lte=a',
+  'inPrint=true',
+  'inPrint=false',
+  'inPrint_ne=true',
+  'pages=103',
+  'pages_gte=103',
+  'note=null',
+  'note_ne=note 1',
+  'note_like=1$',
+  'id=3',
+  'id=1&id=2&id=99',
+  'id_gte=30',
+  'id_lte=4',
+  'id_ne=1',
+  'id_like=^1',
+  'authorId=3',
+  'authorId=3&authorId=4',
+  'authorId_ne=3',
+  'authorId=99',
+  'unknown=1',
+  'unknown_gte=1',
+  'unknown_ne=1',
+  'unknown_like=1',
+  'q=dune',
+  'q=SNOW',
+  'q=100%25',
+  'q=nothing like it',
+  'q=(II)',
+  'q=light&genre=sf',
+  'q=',
+  'genre=',
+  '_=123&genre=sf',
+];
+const slices = [
+  '_start=5&_end=10',
+  '_start=0&_end=0',
+  '_start=35&_end=99',
+  '_start=50&_end=60',
+  '_start=10&_end=5',
+  '_end=4',
+  '_start=4',
+  '_start=5&_limit=3',
+  '_limit=5',
+  '_limit=1000',
+  '_page=1',
+  '_page=4&_limit=10',
+  '_page=5&_limit=10',
+  '_page=0&_limit=10',
+  '_page=x',
+  '_page=2&_limit=0',
+  '_page=1&_limit=60',
+  '_start=x&_end=3',
+];
+const included = [
+  '_embed=reviews',
+  '_embed=nothing',
+  '_expand=author',
+  '_expand=nothing',
+  '_expand=author&_embed=reviews&_limit=4',
+];
+const paths = [
+  '/authors',
+  '/authors?_embed=books',
+  '/authors?address.city=Ulm',
+  '/authors?address.city_like=o',
+  '/authors?address.zip_gte=3',
+  '/authors?_sort=address.city&_order=desc',
+  '/authors?_sort=name&_embed=books&_limit=2',
+  '/authors/1',
+  '/authors/1?_embed=books',
+  '/authors/99',
+  '/authors/abc',
+  '/authors/1/books',
+  '/authors/1/books?_sort=price&_order=desc',
+  '/authors/1/books?genre=sf',
+  '/authors/99/books',
+  '/books/2?_expand=author',
+  '/books/2?_embed=reviews&_expand=author',
+  '/books/2/reviews',
+  '/books/2/reviews?stars_gte=2',
+  '/reviews/7?_expand=book',
+  '/reviews?_expand=book&_limit=5',
+  '/reviews?bookId=12',
+  '/reviews?stars=0',
+  '/reviews?q=0',
+];
+const combined = filters.flatMap((filter, at) => [
+  `${filter}&${slices[at % slices.length]}`,
+  `${filter}&_sort=price&_order=${at % 2 ? 'asc' : 'desc'}&_page=1&_limit=4`,
+]);
+
+t.test('lists and records are those of json-server', async (t) => {
+  const { send: own, other, old } = await both(t);
+  const queries = [...fieldQueries, ...filters, ...slices, ...included, ...combined].map(
+    (each) => `/books?${each}`,
+  );
+  const requests = [...paths, '/books', ...queries].map((each) => each.replaceAll(' ', '%20'));
+  const differing: string[] = [];
+  for (const path of requests) {
+    const [ours, theirs] = [await own('GET', path), await send(other, 'GET', path)];
+    const shown = JSON.stringify([
+      ours.status,
+      plain(ours.json, old),
+      ours.headers['x-total-count'],
+      relations(ours),
+    ]);
+    const expected = JSON.stringify([
+      theirs.status,
+      plain(theirs.json, new Map()),
+      theirs.headers['x-total-count'],
+      relations(theirs),
+    ]);
+    const canonical = (json: string) => JSON.stringify(sorted(JSON.parse(json)));
+    if (canonical(shown) !== canonical(expected))
+      differing.push(`${path}\n  ${shown.slice(0, 200)}\n  ${expected.slice(0, 200)}`);
+  }
+  t.comment(`${requests.length - differing.length} of ${requests.length} are equal`);
+  t.ok(requests.length >= 200);
+  t.same(
+    differing.map((each) => each.split('\n')[0]),
+    [],
+    differing.join('\n'),
+  );
+});
+
+/** A value with the members of objects in one order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, each]) => [name, sorted(each)]),
+  );
+}
+
+t.test('writes are those of json-server', async (t) => {
+  const { send: own, other, old } = await both(t);
+  const steps: [method: string, path: string, body?: Record<string, unknown>][] = [
+    ['POST', '/books', { title: 'new', authorId: 2, extra: { a: [1] } }],
+    ['POST', '/authors/1/books', { title: 'nested' }],
+    ['PATCH', '/books/3', { price: 1, _version: 99 }],
+    ['PUT', '/books/4', { title: 'all of it', authorId: 5 }],
+    ['PATCH', '/books/999', { price: 1 }],
+    ['PUT', '/books/999', { title: 'x' }],
+    ['DELETE', '/books/999'],
+    ['DELETE', '/reviews/1'],
+    ['DELETE', '/authors/6'],
+    ['GET', '/books?authorId=6'],
+    ['GET', '/books/3'],
+    ['GET', '/books/4'],
+    ['GET', '/reviews/1'],
+  ];
+  for (const [method, path, body] of steps) {
+    const [ours, theirs] = [
+      await own(method, path, body ? { body } : {}),
+      await send(other, method, path, body ? { body } : {}),
+    ];
+    t.equal(ours.status, theirs.status, `${method} ${path}`);
+    const withoutId = ({ id, _version, ...rest }: Record<string, unknown>) =>
+      method === 'POST' ? rest : { id, ...rest };
+    const shown = plain(ours.json, old) as Record<string, unknown>;
+    const expected = plain(theirs.json, new Map()) as Record<string, unknown>;
+    t.same(
+      Array.isArray(shown) ? shown : withoutId(shown),
+      // json-server has the id of a path as text.
+      Array.isArray(expected)
+        ? expected
+        : { ...withoutId(expected), ...(path === '/authors/1/books' && { authorId: 1 }) },
+      `${method} ${path}`,
+    );
+  }
+});
+
+t.test('the parameters of this service, other representations and limits stay', async (t) => {
+  const { send: own, get } = await both(t).then((each) => ({ ...each, get: each.send }));
+  t.match((await own('GET', '/books?page=1&limit=2')).json.meta, { total: 40 });
+  for (const pattern of ['(', '[', '*', '(?<a>b)'])
+    t.match(await get('GET', `/books?title_like=${encodeURIComponent(pattern)}`), {
+      status: 400,
+      json: { error: { code: 'INVALID_QUERY', message: /_like` must be a regular expression/ } },
+    });
+  t.equal(
+    (
+      await get(
+        'GET',
+        `/books?${'a=1&'.repeat(0)}${Array.from({ length: 21 }, (_, n) => `f${n}=1`).join('&')}`,
+      )
+    ).status,
+    400,
+  );
+  t.equal((await get('GET', '/books?genre=%00')).status, 400);
+  t.match((await get('GET', '/books', { headers: { accept: 'text/csv' } })).headers, {
+    'content-type': /csv/,
+  });
+});

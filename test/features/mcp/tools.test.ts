@@ -1,0 +1,296 @@
+import { declare } from '../../support/collections.js';
+import { testService } from '../../support/service.js';
+import t from '../../support/test.js';
+import { connect } from './session.js';
+
+t.jobs = 2;
+
+const NOTES = {
+  title: 'Note',
+  description: 'Short texts.',
+  type: 'object',
+  required: ['text'],
+  additionalProperties: false,
+  properties: {
+    text: { type: 'string', minLength: 1, 'x-search': true },
+    kind: { enum: ['plain', 'task'], type: 'string', 'x-index': true },
+    rank: { type: 'number', 'x-index': true },
+    tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
+    place: { $ref: '_shared.json#/$defs/place' },
+    parent: { $ref: '#/$defs/link' },
+    checked: { type: 'boolean', readOnly: true },
+    secret: { type: 'string', writeOnly: true },
+  },
+  $defs: { link: { type: 'string', format: 'uri' } },
+};
+const SHARED = {
+  type: 'object',
+  properties: {},
+  $defs: {
+    place: { type: 'object', required: ['city'], properties: { city: { $ref: '#/$defs/city' } } },
+    city: { type: 'string' },
+  },
+};
+
+const declared = (t: Parameters<typeof declare>[0]) => ({
+  MCP: 'on',
+  MIGRATE: 'auto',
+  COLLECTIONS: declare(t, { 'items.json': {}, 'notes.json': NOTES, '_shared.json': SHARED }),
+});
+
+t.test('a client initializes and lists the tools of every collection', async (t) => {
+  const { url } = await testService(t, declared(t));
+  const { client } = await connect(t, url);
+  t.equal(client.getServerVersion()?.name, 'plinth');
+  t.match(client.getServerCapabilities(), { tools: {}, resources: {} });
+  t.match(client.getInstructions(), /ifMatch/);
+  const { tools } = await client.listTools();
+  const verbs = ['list', 'get', 'create', 'update', 'delete'];
+  t.same(
+    tools.map(({ name }) => name).sort(),
+    ['users', 'items', 'notes'].flatMap((name) => verbs.map((verb) => `${name}_${verb}`)).sort(),
+  );
+  const hints = new Map(tools.map(({ name, annotations }) => [name, annotations]));
+  t.match(hints.get('notes_list'), { readOnlyHint: true, destructiveHint: false, openWorldHint: false });
+  t.match(hints.get('notes_get'), { readOnlyHint: true });
+  t.match(hints.get('notes_create'), { readOnlyHint: false, destructiveHint: false, idempotentHint: false });
+  t.match(hints.get('notes_update'), { readOnlyHint: false, destructiveHint: true, idempotentHint: true });
+  t.match(hints.get('notes_delete'), { readOnlyHint: false, destructiveHint: true, idempotentHint: true });
+  await client.ping();
+});
+
+t.test('input schemas are those of the declarations', async (t) => {
+  const { url } = await testService(t, declared(t));
+  const { client } = await connect(t, url);
+  const { tools } = await client.listTools();
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes
+  const schemaOf = (name: string): any => tools.find((tool) => tool.name === name)!.inputSchema;
+  t.notMatch(JSON.stringify(tools), /"x-/, 'without the keywords of declarations');
+
+  const created = schemaOf('notes_create');
+  t.same(created.required, ['record']);
+  const { record } = created.properties;
+  t.same(record.required, ['text']);
+  t.equal(record.additionalProperties, false);
+  t.notOk('checked' in record.properties, 'not what only the service sets');
+  t.same(record.properties.secret, { type: 'string', writeOnly: true });
+  t.equal(record.properties.parent.$ref, '#/properties/record/$defs/link');
+  t.equal(record.properties.place.$ref, '#/$defs/_shared.json/$defs/place');
+  const place = created.$defs['_shared.json'].$defs.place;
+  t.equal(place.properties.city.$ref, '#/$defs/_shared.json/$defs/city');
+
+  const { patch } = schemaOf('notes_update').properties;
+  t.notOk('required' in patch);
+  t.same(patch.properties.text.type, 'string', 'a required field cannot be removed');
+  t.same(patch.properties.rank.type, ['number', 'null']);
+  t.same(patch.properties.kind.anyOf[1], { type: 'null' });
+  t.equal(patch.properties.parent.anyOf[0].$ref, '#/properties/patch/$defs/link');
+
+  const { filter, sort, search } = schemaOf('notes_list').properties;
+  t.same(Object.keys(filter.properties).sort(), ['kind', 'rank', 'tags', 'text']);
+  t.same(filter.properties.rank.properties.gte, { type: 'number' });
+  t.match(filter.properties.rank.properties.in, { type: 'array', items: { type: 'number' } });
+  t.same(Object.keys(filter.properties.tags.properties), ['has']);
+  t.ok(sort.items.enum.includes('-rank'));
+  t.match(search.description, /text/);
+  t.notOk(JSON.stringify(schemaOf('users_create')).includes('password_hash'), 'only an import sets it');
+});
+
+for (const [name, record, patch, changed] of [
+  ['items', { name: 'Lamp', price: 2 }, { price: 3 }, { name: 'Lamp', price: 3 }],
+  ['notes', { text: 'Lamp', rank: 2 }, { rank: null, kind: 'task' }, { text: 'Lamp', kind: 'task' }],
+] as const) {
+  t.test(`each tool works on ${name}`, async (t) => {
+    const { url, send } = await testService(t, declared(t));
+    const { call } = await connect(t, url);
+    const created = await call(`${name}_create`, { record });
+    t.match(created, { isError: false, value: { etag: '"1"', record: { ...record, _version: 1 } } });
+    const { id } = created.value.record;
+    const got = await call(`${name}_get`, { id });
+    t.same(got.value, created.value);
+    const updated = await call(`${name}_update`, { id, patch, ifMatch: got.value.etag });
+    t.match(updated.value, { etag: '"2"', record: changed });
+    const listed = await call(`${name}_list`);
+    t.same(listed.value.meta, { page: 1, limit: 20, total: 1, totalPages: 1 });
+    t.match(listed.value.data, [changed]);
+    t.match((await send('GET', `/${name}/${id}`)).json, changed);
+    t.same((await call(`${name}_delete`, { id, ifMatch: 2 })).value, { id, deleted: true });
+    t.match(await call(`${name}_get`, { id }), { isError: true, value: { error: { status: 404 } } });
+    t.match(await call(`${name}_update`, { id, patch }), {
+      isError: true,
+      value: { error: { status: 404 } },
+    });
+  });
+}
+
+t.test('lists are filtered, sorted, searched and cut into pages', async (t) => {
+  const { url, send } = await testService(t, declared(t));
+  const { call } = await connect(t, url);
+  for (const [text, rank, tags] of [
+    ['Desk lamp', 1, ['a']],
+    ['Floor lamp', 2, ['a', 'b']],
+    ['Chair', 3, ['c,d']],
+  ] as const)
+    await send('POST', '/notes', { body: { text, rank, tags, kind: rank === 3 ? 'task' : 'plain' } });
+  const texts = async (args: Parameters<typeof call>[1]) =>
+    (await call('notes_list', args)).value.data.map(({ text }: { text: string }) => text);
+  t.same(await texts({ sort: ['-rank'] }), ['Chair', 'Floor lamp', 'Desk lamp']);
+  t.same(await texts({ sort: ['kind', '-rank'] }), ['Floor lamp', 'Desk lamp', 'Chair']);
+  t.same(await texts({ search: 'LAMP', sort: ['rank'] }), ['Desk lamp', 'Floor lamp']);
+  t.same(await texts({ filter: { rank: { gte: 2, lt: 3 } } }), ['Floor lamp']);
+  t.same(await texts({ filter: { rank: { in: [1, 3] } }, sort: ['rank'] }), ['Desk lamp', 'Chair']);
+  t.same(await texts({ filter: { kind: { in: ['task'] } } }), ['Chair']);
+  t.same(await texts({ filter: { kind: { in: ['task,plain'] } } }), []);
+  t.same(await texts({ filter: { tags: { has: 'c,d' } } }), ['Chair']);
+  t.same(await texts({ filter: { text: { contains: 'desk' } } }), ['Desk lamp']);
+  t.same(await texts({ filter: { rank: { null: true } } }), []);
+  t.same(await texts({ limit: 2, page: 2, sort: ['rank'] }), ['Chair']);
+  const few = await call('notes_list', { fields: ['text'], limit: 1, count: 'none', sort: ['rank'] });
+  t.same(few.value.data, [{ id: few.value.data[0].id, text: 'Desk lamp' }]);
+  t.notOk('total' in few.value.meta);
+});
+
+t.test('lists have their form also with COMPAT=json-server', async (t) => {
+  const { url, send } = await testService(t, { MCP: 'on', COMPAT: 'json-server' });
+  await send('POST', '/items', { body: { name: 'Lamp' } });
+  const { call } = await connect(t, url);
+  t.match((await call('items_list')).value, { data: [{ name: 'Lamp' }], meta: { total: 1 } });
+});
+
+t.test('a conflict writes nothing and reports the current version', async (t) => {
+  const { url, send } = await testService(t, declared(t));
+  const { call } = await connect(t, url);
+  const { value } = await call('items_create', { record: { name: 'Lamp' } });
+  const { id } = value.record;
+  await send('PATCH', `/items/${id}`, { body: { price: 1 } });
+  const conflict = {
+    isError: true,
+    value: {
+      error: {
+        status: 412,
+        code: 'PRECONDITION_FAILED',
+        message: /current version is 2/,
+        etag: '"2"',
+        details: { current: { id, price: 1, _version: 2 } },
+      },
+    },
+  };
+  for (const ifMatch of [value.etag, value.record._version, '1']) {
+    t.match(await call('items_update', { id, patch: { price: 5 }, ifMatch }), conflict);
+    t.match(await call('items_delete', { id, ifMatch }), conflict);
+  }
+  t.match(await call('items_update', { id, patch: { price: 5, _version: 1 } }), {
+    isError: true,
+    value: { error: { status: 409, code: 'VERSION_CONFLICT', etag: '"2"' } },
+  });
+  t.equal((await call('items_get', { id })).value.record.price, 1);
+});
+
+t.test('with REQUIRE_IF_MATCH, a write needs ifMatch', async (t) => {
+  const { url } = await testService(t, { MCP: 'on', REQUIRE_IF_MATCH: 'on' });
+  const { client, call } = await connect(t, url);
+  const { tools } = await client.listTools();
+  t.same(tools.find(({ name }) => name === 'items_delete')!.inputSchema.required, ['id', 'ifMatch']);
+  const { value } = await call('items_create', { record: { name: 'Lamp' } });
+  const { id } = value.record;
+  const failed = await call('items_delete', { id });
+  t.match(failed, { isError: true, value: { error: { code: 'VALIDATION_ERROR' } } });
+  t.match(await call('items_delete', { id, ifMatch: value.etag }), { isError: false });
+});
+
+t.test('a call with an idempotency key takes place once', async (t) => {
+  const { url } = await testService(t, { MCP: 'on' });
+  const { call } = await connect(t, url);
+  const args = { record: { name: 'Lamp' }, idempotencyKey: 'k-1' };
+  const first = await call('items_create', args);
+  const again = await call('items_create', args);
+  t.same(again.value, { etag: '"1"', replayed: true, record: first.value.record });
+  t.equal((await call('items_list')).value.meta.total, 1);
+  t.match(await call('items_create', { ...args, record: { name: 'Chair' } }), {
+    isError: true,
+    value: { error: { status: 422, code: 'IDEMPOTENCY_KEY_REUSED' } },
+  });
+});
+
+t.test('invalid arguments and records are errors with details', async (t) => {
+  const { url } = await testService(t, declared(t));
+  const { client, call } = await connect(t, url);
+  const refusal = async (name: string, args: Parameters<typeof call>[1], code: string, details?: unknown) => {
+    const { isError, value } = await call(name, args);
+    t.equal(isError, true, `${name} ${JSON.stringify(args)}`);
+    t.match(value.error, { code, message: String, ...(details ? { details } : {}) });
+  };
+  const invalid = 'VALIDATION_ERROR';
+  await refusal('items_get', {}, invalid, [{ path: '/id', keyword: 'required' }]);
+  await refusal('items_get', { id: 7 }, invalid, [{ path: '/id', keyword: 'type' }]);
+  await refusal('items_get', { id: 'a', more: 1 }, invalid, [{ path: '/more' }]);
+  await refusal('items_list', { limit: 101 }, invalid, [{ path: '/limit', keyword: 'maximum' }]);
+  await refusal('items_list', { page: 0 }, invalid, [{ path: '/page' }]);
+  await refusal('items_list', { sort: ['colour'] }, invalid, [{ path: '/sort/0', keyword: 'enum' }]);
+  await refusal('items_list', { filter: { colour: { eq: 'red' } } }, invalid, [{ path: '/filter/colour' }]);
+  await refusal('items_list', { filter: { price: { like: 1 } } }, invalid, [{ path: '/filter/price/like' }]);
+  await refusal('items_list', { filter: { price: { gt: '1' } } }, invalid, [{ path: '/filter/price/gt' }]);
+  await refusal('notes_list', { fields: ['colour'] }, 'INVALID_QUERY', { parameter: 'fields' });
+  await refusal('items_create', { record: { name: '' } }, invalid, [{ path: '/name', keyword: 'minLength' }]);
+  await refusal('items_create', { record: 'Lamp' }, invalid, [{ path: '/record', keyword: 'type' }]);
+  await refusal('notes_create', { record: { text: 'a', colour: 1 } }, invalid, [{ path: '/colour' }]);
+  await refusal('items_update', { id: 'a', patch: { price: 1 } }, 'NOT_FOUND');
+  // A path is not made of it.
+  await refusal('items_get', { id: '../users' }, 'NOT_FOUND');
+  const { value } = await call('items_create', { record: { name: 'Lamp' } });
+  const { id } = value.record;
+  await refusal('items_update', { id, patch: { price: 'much' } }, invalid, [{ path: '/price' }]);
+  await refusal('items_update', { id, patch: { price: 1 }, ifMatch: 'a b' }, 'BAD_REQUEST');
+  await t.rejects(client.callTool({ name: 'items_drop', arguments: {} }), { code: -32_602 });
+});
+
+t.test('a page of many bytes is an error', async (t) => {
+  const { url, send } = await testService(t, { MCP: 'on' });
+  const { call } = await connect(t, url);
+  for (let index = 0; index < 3; index++)
+    await send('POST', '/items', { body: { name: 'Lamp', text: 'x'.repeat(600_000) } });
+  t.match(await call('items_list'), {
+    isError: true,
+    value: { error: { status: 413, code: 'RESPONSE_TOO_LARGE', message: /smaller limit/ } },
+  });
+  const { value } = await call('items_list', { limit: 1, page: 2 });
+  t.same(value.meta, { page: 2, limit: 1, total: 3, totalPages: 3 });
+  const [{ id, text }] = value.data;
+  t.equal(text.length, 600_000, 'one of the records is not too large');
+  t.equal((await call('items_get', { id })).value.record.text.length, 600_000);
+});
+
+t.test('records and the list of collections are resources', async (t) => {
+  const { url } = await testService(t, declared(t));
+  const { client, call } = await connect(t, url);
+  t.match((await client.listResources()).resources, [{ uri: 'plinth:collections' }]);
+  const { resourceTemplates } = await client.listResourceTemplates();
+  t.same(resourceTemplates.map(({ uriTemplate }) => uriTemplate).sort(), [
+    'plinth://items/{id}',
+    'plinth://notes/{id}',
+    'plinth://users/{id}',
+  ]);
+  const read = async (uri: string) => {
+    const [content] = (await client.readResource({ uri })).contents as { text: string; mimeType: string }[];
+    t.equal(content!.mimeType, 'application/json');
+    return JSON.parse(content!.text);
+  };
+  const { collections } = await read('plinth:collections');
+  const notes = collections.find(({ name }: { name: string }) => name === 'notes');
+  t.match(notes, {
+    uriTemplate: 'plinth://notes/{id}',
+    schema: { properties: { checked: { readOnly: true } } },
+  });
+  t.notOk('secret' in notes.schema.properties);
+  t.ok(notes.schema.$defs['_shared.json']);
+  const { value } = await call('notes_create', { record: { text: 'a', secret: 'b' } });
+  t.same(await read(`plinth://notes/${value.record.id}`), value.record);
+  for (const uri of [
+    'plinth://notes/a',
+    'plinth://keys/a',
+    'plinth://notes/a/b',
+    'plinth://notes/%2e%2e%2fkeys',
+    'other:a',
+  ])
+    await t.rejects(client.readResource({ uri }), { code: -32_002 }, uri);
+});

@@ -1,0 +1,133 @@
+import { noBrowser, openPage } from '../../support/chromium.js';
+import { checkPage } from '../../support/page-checks.js';
+import { testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+import { testTarget } from '../webhooks/target.js';
+import { linksOf, PageVisitor } from './visitor.js';
+
+const PASSWORD = 'correct horse battery';
+const VIEWS = [{ width: 320 }, { width: 1440 }];
+const BASIC = { AUTH: 'basic,api-key', BASIC_INSECURE: 'loopback' };
+
+const open = await testService(t);
+await open.send('POST', '/users', { body: { email: 'ann@example.org', name: 'Ann', password: PASSWORD } });
+
+/** A service whose user has these scopes, and a visitor that sends the user's password as browsers do. */
+async function signedIn(t: Test, scopes: string) {
+  const service = await testService(t, { ...BASIC, BASIC_SCOPES: scopes, DATABASE_URL: open.databaseUrl });
+  const authorization = `Basic ${Buffer.from(`ann@example.org:${PASSWORD}`).toString('base64')}`;
+  return { service, visitor: new PageVisitor(service, { authorization }) };
+}
+
+t.test('an administrator creates and revokes keys', async (t) => {
+  const { service, visitor } = await signedIn(t, 'admin');
+  const list = await visitor.get('/keys');
+  t.equal(list.status, 200);
+  const bad = await visitor.submit(t, list, 'Create', {
+    '/label': 'a <b>',
+    '/subject': 's',
+    '/expires_at': '2020',
+  });
+  t.equal(bad.status, 400);
+  t.match(bad.text, 'id="new-scopes-error"');
+  const values = { '/label': 'a <b>', '/subject': 's', '/expires_at': '', '/scopes': 'items:read' };
+  const created = await visitor.submit(t, bad, 'Create', values);
+  t.equal(created.status, 200);
+  t.equal(created.headers['cache-control'], 'no-store');
+  const [, key] = /<code class="secret">([^<]+)</.exec(created.text)!;
+  const read = () => service.send('GET', '/items', { headers: { 'x-api-key': key! } });
+  t.equal((await read()).status, 200);
+  const path = linksOf(created.text).find((href) => href.startsWith('/keys/'))!;
+  const page = await visitor.get(path);
+  t.match(page.text, '<h1>a &#60;b&#62;</h1>');
+  t.notMatch(page.text, key!);
+  t.match((await visitor.submit(t, page, 'Delete this key')).headers.location, '/keys?_done=deleted');
+  t.equal((await read()).status, 401);
+});
+
+t.test('pages of administrators are refused to others, and forms run with their permission', async (t) => {
+  const { visitor } = await signedIn(t, 'items:read');
+  for (const path of ['/keys', '/webhooks']) {
+    const refused = await visitor.get(path);
+    t.equal(refused.status, 403);
+    t.match(refused.text, '<h1>Forbidden</h1>');
+  }
+  const items = await visitor.get('/items');
+  t.equal(items.status, 200);
+  t.notMatch(items.text, 'New item');
+  const home = await visitor.get('/');
+  t.match(home.text, /items<\/a><\/td><td class="number" data-label="records">0</);
+  t.match(home.text, /users<\/a><\/td><td class="number" data-label="records"></);
+  const { visitor: own } = await signedIn(t, 'self items:write');
+  const list = await own.get('/items');
+  const forged = await own.submit(t, list, 'Create', { '/name': 'x' });
+  t.equal(forged.status, 303);
+  const other = await own.post(
+    '/webhooks',
+    new URLSearchParams({ _token: /name="_token" value="([^"]*)"/.exec(list.text)![1]! }),
+  );
+  t.equal(other.status, 403, 'a token is no permission');
+});
+
+t.test('an administrator creates, changes, tests and deletes webhooks, and sends events again', async (t) => {
+  const target = await testTarget(t);
+  const url = `${target.url}/hook`;
+  const service = await testService(t, { WEBHOOK_ALLOW: '127.0.0.1', WEBHOOK_INSECURE: 'on' });
+  const visitor = new PageVisitor(service);
+  const created = await visitor.submit(t, await visitor.get('/webhooks'), 'Create', {
+    '/url': url,
+    '/types': 'items.*',
+    '/description': 'first',
+  });
+  t.equal(created.status, 200, created.text.replace(/[\s\S]*<main/, ''));
+  t.match(created.text, /<code class="secret">whsec_/);
+  const path = linksOf(created.text).find((href) => href.startsWith('/webhooks/'))!;
+  const page = await visitor.get(path);
+  t.match(await visitor.submit(t, page, 'Save', { '/description': '' }), { status: 303 });
+  t.match((await service.send('GET', path)).json, {
+    description: '',
+    types: ['items.*'],
+    url,
+    enabled: true,
+  });
+  const stale = await visitor.submit(t, page, 'Save', { '/description': 'mine' });
+  t.equal(stale.status, 412);
+  t.match(stale.text, 'Stored now');
+  t.match((await visitor.submit(t, page, 'Create a new secret')).text, /<code class="secret">whsec_/);
+  const sent = await visitor.submit(t, await visitor.get(path), 'Send a test event');
+  t.equal(sent.status, 303);
+  const delivery = await visitor.get(sent.headers.location!);
+  t.match(delivery.text, /The delivery is due now\.[\s\S]*webhooks\.test/);
+  const list = await visitor.get(`${path}/deliveries?status=`);
+  t.ok(linksOf(list.text).includes(sent.headers.location!.split('?')[0]!));
+  const early = await visitor.submit(t, delivery, 'Redeliver');
+  t.ok([303, 409].includes(early.status), 'delivered already, or pending');
+  t.match((await visitor.submit(t, await visitor.get(path), 'Delete this webhook')).status, 303);
+});
+
+t.test('axe-core has no findings on pages of administrators', { skip: noBrowser }, async (t) => {
+  const { service } = await signedIn(t, 'admin');
+  const httpCredentials = { username: 'ann@example.org', password: PASSWORD };
+  const page = await openPage(t, service.url, { width: 320, httpCredentials });
+  await page.goto('/keys');
+  await page.getByText('New key').click();
+  await checkPage(t, page, 'keys', VIEWS);
+  await page.locator('#new-label').fill('key');
+  await page.locator('#new-subject').fill('subject');
+  await page.getByLabel('admin').check();
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByText('it is shown only once').waitFor();
+  await checkPage(t, page, 'a new key', VIEWS);
+  await page.getByRole('link', { name: 'Continue' }).click();
+  await checkPage(t, page, 'a key', VIEWS);
+  await page.goto('/webhooks');
+  await page.getByText('New webhook').click();
+  await page.locator('#new-url').fill('https://example.org/hook');
+  await page.getByLabel('*', { exact: true }).check();
+  await checkPage(t, page, 'webhooks', VIEWS);
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('link', { name: 'Continue' }).click();
+  await checkPage(t, page, 'a webhook', VIEWS);
+  await page.getByRole('link', { name: 'Deliveries' }).click();
+  await checkPage(t, page, 'deliveries', VIEWS);
+});

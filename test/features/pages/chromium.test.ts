@@ -1,0 +1,135 @@
+import { noBrowser, openPage } from '../../support/chromium.js';
+import { COLOUR_RULES, checkPage, SIZE_RULES, type View } from '../../support/page-checks.js';
+import type { TestService } from '../../support/service.js';
+import t from '../../support/test.js';
+import { serviceWithTasks } from './collections.js';
+import { NAUGHTY } from './naughty.js';
+
+/** The style has one boundary of widths, and two sets of colours. */
+const VIEWS: readonly View[] = [
+  { width: 320, colorScheme: 'dark' },
+  { width: 1440, colorScheme: 'light' },
+  { width: 1440, colorScheme: 'dark', rules: COLOUR_RULES },
+  { width: 768, colorScheme: 'light', rules: SIZE_RULES },
+];
+
+async function filled(service: TestService): Promise<{ user: string; task: string }> {
+  const user = (await service.send('POST', '/users', { body: { email: 'a@example.org', name: 'Ann' } })).json;
+  await service.send('POST', `/users/${user.id}/posts`, {
+    body: { title: 'Post', text: 'Text '.repeat(40) },
+  });
+  const item = (await service.send('POST', '/items', { body: { name: 'Lamp', price: 3 } })).json;
+  let task = '';
+  for (let at = 0; at < 25; at++) {
+    const body = {
+      title: `Task ${at} ${'W'.repeat(at * 3)}`,
+      state: 'open',
+      effort: at,
+      itemId: item.id,
+      kinds: ['bug'],
+    };
+    task = (await service.send('POST', '/tasks', { body })).json.id;
+  }
+  return { user: user.id, task };
+}
+
+/** Shows what is behind every button. */
+const OPEN_ALL = 'document.querySelectorAll("details").forEach((each) => { each.open = true; })';
+
+t.test('pages in a browser', { skip: noBrowser }, async (t) => {
+  const service = await serviceWithTasks(t);
+
+  t.test('a record is created, changed and deleted with the keyboard alone, without scripts', async (t) => {
+    const page = await openPage(t, service.url, { width: 768, javaScriptEnabled: false });
+    await page.goto('/');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    // The first key skips to the content.
+    await page.waitForURL(/#main$/);
+    await page.getByRole('link', { name: 'tasks' }).first().focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('New task').focus();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('Paint');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('o');
+    await page.locator('#new-title').focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('Created.').waitFor();
+    await page.getByText('Edit', { exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('Painted');
+    await page.keyboard.press('Enter');
+    await page.getByText('Saved.').waitFor();
+    t.match((await service.send('GET', '/tasks?page=1')).json.data[0], {
+      title: 'Painted',
+      state: 'open',
+      _version: 2,
+    });
+    await page.getByText('Delete', { exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText('Deleted.').waitFor();
+    t.equal((await service.send('GET', '/tasks?page=1')).json.meta.total, 0);
+  });
+
+  t.test('axe-core has no findings on any page, in any view', async (t) => {
+    const { user, task } = await filled(service);
+    const page = await openPage(t, service.url);
+    const paths = [
+      '/',
+      '/tasks',
+      `/tasks/${task}`,
+      `/users/${user}/posts`,
+      '/events',
+      '/errors',
+      '/errors/GONE',
+      '/nothing',
+      '/whoami',
+    ];
+    for (const path of [...paths, '/tasks?search=1&filter[effort][gte]=3&sort=effort']) {
+      await page.goto(path);
+      await page.evaluate(OPEN_ALL);
+      await checkPage(t, page, path, VIEWS);
+    }
+    await page.goto(`/tasks/${task}`);
+    await service.send('PATCH', `/tasks/${task}`, { body: { title: 'theirs' } });
+    await page.getByText('Edit', { exact: true }).click();
+    await page.getByLabel('title').fill('mine');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Stored now').waitFor();
+    await checkPage(t, page, 'conflict', VIEWS);
+    await page.goto('/tasks');
+    await page.getByText('New task').click();
+    await page.locator('#new-title').fill('x');
+    await page.locator('#new-state').selectOption('open');
+    await page.locator('#new-place').fill('{');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('alert').waitFor();
+    await checkPage(t, page, 'failures', VIEWS);
+  });
+
+  t.test('naughty strings add no element and run nothing', async (t) => {
+    const page = await openPage(t, service.url);
+    /** What the field of the notes has, if there is one. */
+    const check = async (path: string) => {
+      await page.goto(path);
+      const [hacked, elements, notes] = await page.evaluate<[unknown, number, string | undefined]>(
+        `[window.hacked, document.querySelectorAll("script,img,svg,iframe,base,meta[http-equiv],[onerror],[onfocus],[onload]").length,
+        document.querySelector("#edit-notes")?.value]`,
+      );
+      t.same([hacked, elements], [undefined, 0], path);
+      return notes;
+    };
+    for (const [at, text] of NAUGHTY.entries()) {
+      const body = { title: text.trim().slice(0, 120), state: 'open', notes: text, [text]: { [text]: text } };
+      const { json } = await service.send('POST', '/tasks', { body });
+      t.equal(await check(`/tasks/${json.id}`), text.replaceAll('\r\n', '\n'), `string ${at}`);
+    }
+    await check('/tasks?limit=100');
+    await check('/events?limit=1000');
+  });
+});

@@ -1,0 +1,238 @@
+import { testService } from '../../support/service.js';
+import t from '../../support/test.js';
+import { serviceWithTasks } from './collections.js';
+import { PageVisitor } from './visitor.js';
+
+t.jobs = 2;
+
+const FIELDS = {
+  '/title': 'Paint <b>',
+  '/state': 'open',
+  '/due': '2026-12-24',
+  '/effort': '1.50',
+  '/count': '3',
+  '/urgent': 'true',
+  '/code': 'AB-1',
+  '/tags': '["x", "y"]',
+  '/place': '{"city": "Bern"}',
+  '/notes': 'one\r\ntwo',
+  '*': '{"extra": {"deep": [1, null]}}',
+};
+
+t.test('a form creates a record of every kind of field, and continues at its page', async (t) => {
+  const service = await serviceWithTasks(t);
+  const visitor = new PageVisitor(service);
+  const list = await visitor.get('/tasks');
+  const created = await visitor.submit(t, list, 'Create', { ...FIELDS, '/kinds': 'bug' });
+  t.equal(created.status, 303);
+  const [path] = created.headers.location!.split('?');
+  const { json } = await service.send('GET', path!);
+  t.match(json, {
+    title: 'Paint <b>',
+    state: 'open',
+    due: '2026-12-24',
+    effort: 1.5,
+    count: 3,
+    urgent: true,
+    code: 'AB-1',
+    tags: ['x', 'y'],
+    kinds: ['bug'],
+    place: { city: 'Bern' },
+    notes: 'one\ntwo',
+    extra: { deep: [1, null] },
+  });
+  t.notOk('starts' in json, 'what was left empty is absent');
+  const page = await visitor.get(created.headers.location!);
+  t.match(page.text, '<p class="note" role="status">Created.</p>');
+});
+
+t.test('failures are shown beside the fields, with what was entered', async (t) => {
+  const service = await serviceWithTasks(t);
+  const visitor = new PageVisitor(service);
+  const values = {
+    '/title': '',
+    '/state': 'none <i>',
+    '/effort': '1e400',
+    '/count': '1.5',
+    '/code': 'ab',
+    '/tags': '[1',
+    '/place': '{"city": 7}',
+    '/notes': 'a\r\nb',
+    '*': '[]',
+  };
+  const first = await visitor.submit(t, await visitor.get('/tasks'), 'Create', values);
+  t.equal(first.status, 400);
+  t.match(first.text, /<div class="error" role="alert">/);
+  for (const field of ['effort', 'tags', 'others']) {
+    t.match(first.text, `href="#new-${field}"`);
+    t.match(first.text, `id="new-${field}-error"`);
+  }
+  t.match(
+    first.text,
+    /id="new-tags" name="\/tags" aria-describedby="new-tags-hint new-tags-error" aria-invalid="true">\n\[1</,
+  );
+  const valid = { ...values, '/effort': '1', '/tags': '', '*': '' };
+  const second = await visitor.submit(t, first, 'Create', valid);
+  t.equal(second.status, 400);
+  for (const field of ['title', 'state', 'count', 'code', 'place'])
+    t.match(second.text, `id="new-${field}-error"`);
+  t.match(second.text, 'city must be of type string');
+  t.match(second.text, '<option selected>none &#60;i&#62;</option>');
+  t.match(second.text, />\na\r?\nb<\/textarea>/, 'what was entered is still there');
+  t.equal((await service.send('GET', '/tasks?page=1')).json.meta.total, 0);
+});
+
+t.test('a value that another record has, and a reference to a missing one', async (t) => {
+  const service = await serviceWithTasks(t);
+  const visitor = new PageVisitor(service);
+  const task = { '/title': 'a', '/state': 'open', '/code': 'AB-1' };
+  t.equal((await visitor.submit(t, await visitor.get('/tasks'), 'Create', task)).status, 303);
+  const again = await visitor.submit(t, await visitor.get('/tasks'), 'Create', task);
+  t.equal(again.status, 409);
+  t.match(again.text, '<p class="error" id="new-code-error">Another record has this code.</p>');
+  const lost = { '/title': 'a', '/state': 'open', '/itemId': '00000000-0000-7000-8000-000000000000' };
+  const missing = await visitor.submit(t, await visitor.get('/tasks'), 'Create', lost);
+  t.equal(missing.status, 422);
+  t.match(missing.text, '<p class="error" id="new-itemId-error">No such item exists.</p>');
+});
+
+t.test('an edit changes what was changed, and removes what was emptied', async (t) => {
+  const service = await serviceWithTasks(t);
+  const visitor = new PageVisitor(service);
+  const body = {
+    title: 'a',
+    state: 'open',
+    notes: 'x\ny',
+    effort: 2,
+    kinds: ['idea'],
+    odd: 1,
+    even: 'z',
+    'a/b': [],
+  };
+  const { json } = await service.send('POST', '/tasks', { body });
+  const path = `/tasks/${json.id}`;
+  const unchanged = await visitor.submit(t, await visitor.get(path), 'Save');
+  t.match(unchanged, { status: 303, headers: { location: `${path}?_done=saved` } });
+  t.match((await service.send('GET', path)).json, body, 'nothing has changed');
+  const values = { '/title': 'b', '/effort': '', '*': '{"even": "zz", "new": null}' };
+  t.equal((await visitor.submit(t, await visitor.get(path), 'Save', values)).status, 303);
+  const changed = (await service.send('GET', path)).json;
+  t.match(changed, { title: 'b', notes: 'x\ny', kinds: ['idea'], even: 'zz', new: null });
+  for (const name of ['effort', 'odd', 'a/b']) t.notOk(name in changed, name);
+  const failed = await visitor.submit(t, await visitor.get(path), 'Save', { '/title': '', '/notes': 'c' });
+  t.equal(failed.status, 400);
+  t.match(failed.text, 'id="edit-title-error"');
+  t.equal((await visitor.submit(t, failed, 'Save', { '/title': 'd' })).status, 303);
+  t.match((await service.send('GET', path)).json, { title: 'd', notes: 'c', even: 'zz' });
+});
+
+t.test('a conflict shows both values, and saves those that were chosen', async (t) => {
+  const service = await serviceWithTasks(t);
+  const visitor = new PageVisitor(service);
+  const { json } = await service.send('POST', '/tasks', {
+    body: { title: 'a', state: 'open', effort: 1, count: 1 },
+  });
+  const path = `/tasks/${json.id}`;
+  const open = await visitor.get(path);
+  await service.send('PATCH', path, { body: { title: 'theirs <', effort: 7, count: 9 } });
+  const conflict = await visitor.submit(t, open, 'Save', { '/title': 'mine', '/effort': '3' });
+  t.equal(conflict.status, 412);
+  t.match(conflict.text, '<pre class="stored">theirs &#60;</pre>');
+  t.match(conflict.text, /name="\/title"[^>]* value="mine"/);
+  t.notMatch(conflict.text, 'name="/count"', 'a field that only the other request changed is no choice');
+  t.equal((await service.send('GET', path)).json._version, 2, 'nothing was saved');
+  const saved = await visitor.submit(t, conflict, 'Save the chosen values', { '_use /effort': 'stored' });
+  t.equal(saved.status, 303);
+  t.match((await service.send('GET', path)).json, { title: 'mine', effort: 7, count: 9, _version: 3 });
+
+  const old = await visitor.get(path);
+  await service.send('PATCH', path, { body: { count: 10 } });
+  const refused = await visitor.submit(t, old, 'Delete this task');
+  t.equal(refused.status, 412);
+  t.match(refused.text, 'Nothing was deleted.');
+  const deleted = await visitor.submit(t, refused, 'Delete this task');
+  t.match(deleted, { status: 303, headers: { location: '/tasks?_done=deleted' } });
+  t.equal((await service.send('GET', path)).status, 404);
+});
+
+t.test('forms are accepted only from pages of this service, with their token', async (t) => {
+  const service = await testService(t);
+  const visitor = new PageVisitor(service);
+  const list = await visitor.get('/items');
+  const submit = (values: Record<string, string>, headers: Record<string, string | undefined> = {}) =>
+    visitor.submit(t, list, 'Create', { '/name': 'Lamp', ...values }, headers);
+  const refused: [string, Record<string, string>, Record<string, string | undefined>][] = [
+    ['a wrong token', { _token: 'x'.repeat(43) }, {}],
+    ['an empty token', { _token: '' }, {}],
+    ['no cookie', {}, { cookie: undefined }],
+    ['the cookie of another browser', {}, { cookie: `plinth_form=${'x'.repeat(24)}` }],
+    ['another origin', {}, { origin: 'https://evil.example' }],
+    ['another port', {}, { origin: 'http://127.0.0.1:1' }],
+    ['an opaque origin', {}, { origin: 'null' }],
+    ['another site', {}, { 'sec-fetch-site': 'cross-site' }],
+    ['another host of the site', {}, { 'sec-fetch-site': 'same-site', origin: undefined }],
+  ];
+  for (const [says, values, headers] of refused) {
+    const response = await submit(values, headers);
+    t.equal(response.status, 403, says);
+    t.match(response.text, '/errors/INVALID_FORM', says);
+    t.match(response.headers['content-type'], 'text/html');
+  }
+  const asData = await submit({ _token: '' }, { accept: 'application/json, text/html;q=0.5' });
+  t.match(asData, { status: 403, json: { error: { code: 'INVALID_FORM' } } });
+  t.equal((await service.send('GET', '/items')).json.meta.total, 0);
+  t.equal((await submit({}, { origin: undefined })).status, 303, 'Sec-Fetch-Site alone');
+  t.equal((await submit({}, { 'sec-fetch-site': undefined })).status, 303, 'Origin alone');
+  const plain = { 'sec-fetch-site': undefined, host: 'plinth.test:80' };
+  t.equal((await submit({}, { ...plain, origin: 'http://plinth.test' })).status, 303, 'the default port');
+  t.equal((await submit({}, { ...plain, origin: 'http://plinth.test:81' })).status, 403, 'another port');
+  const other = await submit({}, { ...plain, host: 'plinth.test', origin: 'https://plinth.test' });
+  t.equal(other.status, 403, 'another scheme');
+});
+
+t.test('a form stands for methods that the resource has, and for nothing else', async (t) => {
+  const service = await testService(t);
+  const visitor = new PageVisitor(service);
+  const list = await visitor.get('/items');
+  for (const _method of ['PUT', 'GET', 'constructor', 'QUERY']) {
+    const response = await visitor.submit(t, list, 'Create', { _method, '/name': 'x' });
+    t.equal(response.status, 405, _method);
+  }
+  const bulk = await visitor.submit(t, list, 'Create', { _method: 'DELETE' });
+  t.not(bulk.status, 303, 'not for all records');
+  const program = await service.send('POST', '/items', {
+    body: 'name=x',
+    type: 'application/x-www-form-urlencoded',
+  });
+  t.match(program, { status: 415, headers: { 'accept-post': 'application/json' } });
+  const many = new URLSearchParams(
+    Array.from({ length: 2100 }, (_, n): [string, string] => ['/x', String(n)]),
+  );
+  t.equal((await visitor.post('/items', many)).status, 400);
+  t.equal((await service.send('OPTIONS', '/items')).headers.allow, 'GET, HEAD, QUERY, POST, OPTIONS');
+  const { json } = await service.send('POST', '/items', { body: { name: 'x' } });
+  t.equal((await service.send('POST', `/items/${json.id}`, { body: {} })).status, 405);
+});
+
+t.test('posts are created below their user, and passwords are never shown', async (t) => {
+  const service = await testService(t);
+  const visitor = new PageVisitor(service);
+  const person = { '/email': 'a@example.org', '/name': 'Ann', '/password': 'correct horse battery' };
+  const bad = await visitor.submit(t, await visitor.get('/users'), 'Create', { ...person, '/email': 'a' });
+  t.equal(bad.status, 400);
+  t.notMatch(bad.text, /correct horse/);
+  const user = await visitor.submit(t, bad, 'Create', person);
+  const [path] = user.headers.location!.split('?');
+  const page = await visitor.get(path!);
+  t.notMatch(page.text, /password_hash/);
+  const post = await visitor.submit(t, await visitor.get(`${path}/posts`), 'Create', {
+    '*': '{"title": "Hello"}',
+  });
+  t.match(post.headers.location, /^\/posts\//);
+  t.match((await service.send('GET', post.headers.location!)).json, {
+    title: 'Hello',
+    userId: path!.slice(7),
+  });
+  const renamed = await visitor.submit(t, page, 'Save', { '/name': 'Anna' });
+  t.equal(renamed.status, 303);
+});

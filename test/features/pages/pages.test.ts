@@ -1,0 +1,227 @@
+import { testService } from '../../support/service.js';
+import t from '../../support/test.js';
+import { until } from '../../support/until.js';
+import { serviceWithTasks } from './collections.js';
+import { NAUGHTY } from './naughty.js';
+import { ACCEPT, linksOf, PageVisitor } from './visitor.js';
+
+t.jobs = 2;
+
+t.test('every link of every page works, from the first page on', async (t) => {
+  const service = await serviceWithTasks(t);
+  const user = (await service.send('POST', '/users', { body: { email: 'a@example.org', name: 'Ann' } })).json;
+  const item = (await service.send('POST', '/items', { body: { name: 'Lamp', price: 3 } })).json;
+  for (let at = 0; at < 25; at++)
+    await service.send('POST', '/tasks', { body: { title: `t${at}`, state: 'open', itemId: item.id } });
+  await service.send('POST', `/users/${user.id}/posts`, { body: { title: 'Post' } });
+  const visitor = new PageVisitor(service);
+  const seen = new Set<string>();
+  const open = ['/'];
+  const pages = new Set<string>();
+  for (let path = open.shift(); path !== undefined && seen.size < 300; path = open.shift()) {
+    const { pathname, search } = new URL(path, service.url);
+    if (seen.has(pathname + search)) continue;
+    seen.add(pathname + search);
+    const response = await visitor.get(pathname + search);
+    t.equal(response.status, 200, path);
+    if (!/text\/html/.test(response.headers['content-type'] ?? '')) continue;
+    pages.add(pathname.replace(/[\da-f-]{36}/, ':id'));
+    t.ok(response.text.length < 30_000, `${path} has ${response.text.length} characters`);
+    open.push(...linksOf(response.text).filter((href) => !href.startsWith('#')));
+  }
+  for (const path of [
+    '/',
+    '/tasks',
+    '/tasks/:id',
+    '/users/:id/posts',
+    '/events',
+    '/errors',
+    '/errors/NOT_FOUND',
+  ])
+    t.ok(pages.has(path), path);
+});
+
+t.test('a list can be searched, filtered, sorted and paged', async (t) => {
+  const service = await serviceWithTasks(t);
+  for (let at = 0; at < 30; at++)
+    await service.send('POST', '/tasks', {
+      body: {
+        title: `${at % 2 === 0 ? 'even' : 'odd'} ${at}`,
+        state: at < 10 ? 'open' : 'done',
+        effort: at,
+        due: '2026-12-01',
+      },
+    });
+  const visitor = new PageVisitor(service);
+  const titles = async (path: string) => {
+    const { text, status } = await visitor.get(path);
+    t.equal(status, 200, path);
+    return [...text.matchAll(/data-label="title">([^<]*)</g)].map(([, title]) => title);
+  };
+  t.equal((await titles('/tasks')).length, 20);
+  const empty = '/tasks?search=&filter[effort][gte]=&filter[effort][lte]=&filter[state]=&filter[due][gte]=';
+  t.same(await titles(empty), await titles('/tasks'), 'fields that were left empty do not filter');
+  t.same(await titles('/tasks?filter[effort][gte]=27&filter[effort][lte]=28&search='), ['even 28', 'odd 27']);
+  t.same(await titles('/tasks?search=odd&filter[state]=open&sort=effort&order=asc'), [
+    'odd 1',
+    'odd 3',
+    'odd 5',
+    'odd 7',
+    'odd 9',
+  ]);
+  const { text } = await visitor.get('/tasks?search=odd&filter[state]=open&sort=effort&order=asc');
+  t.match(text, '<th scope="col" class="number" aria-sort="ascending">');
+  t.match(text, 'aria-label="Remove the filter: state = open"');
+  t.ok(linksOf(text).includes('/tasks?search=odd&sort=effort&order=asc'), 'the filter can be removed');
+  const second = linksOf((await visitor.get('/tasks?sort=title&order=asc')).text).find((href) =>
+    /page=2/.test(href),
+  );
+  t.equal((await titles(second!)).length, 10);
+  const bad = await visitor.get('/tasks?filter[effort]=x');
+  t.equal(bad.status, 400);
+  t.match(bad.text, /INVALID_QUERY/);
+});
+
+t.test('the same data as JSON and CSV, and as a command', async (t) => {
+  const service = await testService(t);
+  const { json } = await service.send('POST', '/items', { body: { name: "O'Neil" } });
+  const path = `/items/${json.id}`;
+  const visitor = new PageVisitor(service);
+  const page = await visitor.get('/items?search=O%27N');
+  t.match(
+    page.text,
+    /curl &#39;http:\/\/127\.0\.0\.1:\d+\/items\?page=1&#38;limit=20&#38;search=O&#39;\\&#39;&#39;N&#39;/,
+  );
+  t.same((await visitor.get(`${path}?_format=json`)).json, json);
+  t.match((await visitor.get(`${path}?_format=csv`)).headers['content-type'], /^text\/csv/);
+  t.match(
+    (await visitor.get(`${path}?_format=xml`)).headers['content-type'],
+    /^text\/html/,
+    'unknown: ignored',
+  );
+  const plain = await service.send('GET', `${path}?_format=csv`);
+  t.match(plain.headers['content-type'], 'application/json', 'programs use Accept');
+  const csv = await service.send('GET', `${path}?_format=json`, { headers: { accept: 'text/csv' } });
+  t.match(csv.headers['content-type'], 'text/csv');
+  const list = await visitor.get('/users?_format=json');
+  t.same(list.json, []);
+});
+
+t.test('a record shows its references, its referring records and its history', async (t) => {
+  const service = await serviceWithTasks(t);
+  const item = (await service.send('POST', '/items', { body: { name: 'Lamp' } })).json;
+  const task = (
+    await service.send('POST', '/tasks', { body: { title: 'a', state: 'open', itemId: item.id } })
+  ).json;
+  await service.send('PATCH', `/items/${item.id}`, { body: { price: 1 } });
+  const visitor = new PageVisitor(service);
+  const links = linksOf((await visitor.get(`/tasks/${task.id}`)).text);
+  t.ok(links.includes(`/items/${item.id}`));
+  const page = await visitor.get(`/items/${item.id}`);
+  const referring = `/tasks?filter%5BitemId%5D=${item.id}`;
+  t.ok(linksOf(page.text).includes(referring));
+  t.match((await visitor.get(referring)).text, `/tasks/${task.id}`);
+  t.match(page.text, />updated<\/a>[\s\S]*version 2[\s\S]*>created<\/a>[\s\S]*version 1/);
+  const event = linksOf(page.text).find((href) => href.startsWith('/events?after='));
+  // Events are final when all transactions of the server that had begun before them have ended, other tests' too.
+  await until(
+    'its events are listed',
+    async () => (await visitor.get(event!)).text,
+    (seen) => seen.includes(`/items/${item.id}`),
+  );
+});
+
+t.test('errors are pages for browsers, except those of one form', async (t) => {
+  const service = await testService(t);
+  const visitor = new PageVisitor(service);
+  const missing = await visitor.get('/item');
+  t.equal(missing.status, 404);
+  t.match(missing.headers, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });
+  t.match(missing.text, /<h1>Not Found<\/h1>[\s\S]*Did you mean \/items\?[\s\S]*href="\/errors\/NOT_FOUND"/);
+  t.match(await visitor.get('/items/x'), { status: 404, text: '' });
+  t.match((await visitor.get('/users/x/posts')).json, { error: { code: 'USER_NOT_FOUND' } });
+  const parameter = await visitor.get('/items?%3Cscript%3E=1');
+  t.equal(parameter.status, 400);
+  t.notMatch(parameter.text, '<script');
+  t.match((await service.send('GET', '/item')).headers['content-type'], 'application/json');
+  const teapot = await service.send('GET', '/items', { headers: { accept: 'image/png' } });
+  t.match(teapot, { status: 406, headers: { 'content-type': /text\/plain/ } });
+});
+
+t.test('naughty strings stay text on every page', async (t) => {
+  const service = await serviceWithTasks(t);
+  const visitor = new PageVisitor(service);
+  const paths: string[] = ['/tasks?limit=100', '/events?limit=1000'];
+  for (const text of NAUGHTY) {
+    const body = {
+      title: text.trim().slice(0, 120),
+      state: 'open',
+      notes: text,
+      tags: [text],
+      [text]: { [text]: text },
+    };
+    const { status, json } = await service.send('POST', '/tasks', { body });
+    t.equal(status, 201);
+    paths.push(`/tasks/${json.id}`);
+    const query = encodeURIComponent(text);
+    paths.push(
+      `/tasks?search=${query}`,
+      `/tasks?filter[title]=${query}`,
+      `/tasks?${query}=1`,
+      `/events?types=${query}`,
+    );
+    paths.push(
+      `/${query}`,
+      `/errors/${query}`,
+      `/tasks?_done=${query}`,
+      `/tasks?sort=${query}&_format=${query}`,
+    );
+  }
+  for (const path of paths) {
+    const { status, text } = await visitor.get(path);
+    t.ok(status < 500, encodeURI(path));
+    const body = text.replace(/<style>[\s\S]*?<\/style>/, '');
+    t.notMatch(
+      body,
+      /<(script|img|svg|iframe|base|form action="https)|<meta http-equiv|href="javascript/i,
+      path,
+    );
+    const failed = path.startsWith('/tasks/')
+      ? await visitor.submit(t, { ...(await visitor.get(path)) }, 'Save', { '/state': path, '/title': '' })
+      : undefined;
+    if (failed) {
+      t.equal(failed.status, 400);
+      t.notMatch(failed.text.replace(/<style>[\s\S]*?<\/style>/, ''), /<(script|img|svg|iframe|base)/i);
+    }
+  }
+});
+
+t.test('a form gives back each naughty string as it was', async (t) => {
+  const service = await serviceWithTasks(t);
+  const visitor = new PageVisitor(service);
+  for (const [at, text] of NAUGHTY.entries()) {
+    // Forms submit every line end as CR LF, which is stored as LF.
+    const notes = text.replaceAll('\r\n', '\n');
+    const { json } = await service.send('POST', '/tasks', {
+      body: { title: 'x', state: 'open', notes, [notes]: notes },
+    });
+    const page = await visitor.get(`/tasks/${json.id}`);
+    t.equal((await visitor.submit(t, page, 'Save', { '/title': 'y' })).status, 303);
+    const { title, notes: after, ...rest } = (await service.send('GET', `/tasks/${json.id}`)).json;
+    t.same([title, after, rest[notes]], ['y', notes, notes], `string ${at}`);
+  }
+});
+
+t.test('pages of a service with credentials show what their caller may do', async (t) => {
+  const service = await testService(t, { AUTH: 'api-key' });
+  const anonymous = new PageVisitor(service);
+  const home = await anonymous.get('/');
+  t.equal(home.status, 200);
+  t.notMatch(home.text, /class="number" data-label="records">\d/, 'no counts');
+  const refused = await anonymous.get('/items');
+  t.match(refused, { status: 401, headers: { 'www-authenticate': /Bearer|X-API-Key|ApiKey/i } });
+  t.match(refused.text, '<h1>Unauthorized</h1>');
+  t.match(await service.send('GET', '/items', { headers: { accept: ACCEPT, cookie: 'plinth_browser=x' } }), {
+    status: 401,
+  });
+});

@@ -1,0 +1,183 @@
+import { setUserScopes } from '../../../src/features/issuer/accounts.js';
+import { noBrowser, openPage } from '../../support/chromium.js';
+import { checkPage } from '../../support/page-checks.js';
+import t, { type Test } from '../../support/test.js';
+import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
+import { ACCEPT, linksOf, PageVisitor } from './visitor.js';
+
+const VIEWS = [{ width: 320 }, { width: 1280 }];
+const { service, issuer, addUser } = await authorizationServer(t);
+
+/** Signs in from a page that refuses strangers. Returns the page to which the browser returns. */
+async function signIn(t: Test, visitor: PageVisitor, path: string, email: string) {
+  const refused = await visitor.get(path);
+  t.equal(refused.status, 401);
+  const form = await visitor.get(linksOf(refused.text).find((href) => href.startsWith('/account?return='))!);
+  const csrf = /name="csrf" value="([^"]*)"/.exec(form.text)![1]!;
+  const fields = new URLSearchParams({ csrf, email, password: PASSWORD, action: 'sign-in' });
+  const entered = await visitor.post(`/account?return=${encodeURIComponent(path)}`, fields);
+  t.equal(entered.status, 303);
+  t.equal(entered.headers.location, `${visitor.service.url}${path}`);
+  return visitor.get(path);
+}
+
+t.test('a user signs in, acts with its scopes, and signs out', async (t) => {
+  const user = await addUser('scopes@example.org');
+  const visitor = new PageVisitor(service);
+  const own = `/users/${user.id}`;
+  const page = await signIn(t, visitor, own, user.email);
+  t.equal(page.status, 200);
+  t.match(page.text, '<h1>Ann</h1>');
+  t.equal((await visitor.submit(t, page, 'Save', { '/name': 'Anna' })).status, 303);
+  t.match((await visitor.get(own)).text, '<h1>Anna</h1>');
+  const post = await visitor.submit(t, await visitor.get(`${own}/posts`), 'Create', {
+    '*': '{"title": "Mine"}',
+  });
+  t.equal(post.status, 303);
+  t.match((await visitor.get(`${own}?_format=json`)).json, { name: 'Anna' });
+  for (const path of ['/items', '/webhooks', '/users']) t.equal((await visitor.get(path)).status, 403, path);
+  await setUserScopes(service.db, user.id, ['items:write']);
+  const items = await visitor.get('/items');
+  t.equal((await visitor.submit(t, items, 'Create', { '/name': 'Lamp' })).status, 303);
+
+  const account = await visitor.get('/account');
+  const csrf = /name="csrf" value="([^"]*)"/.exec(account.text)![1]!;
+  const cookie = visitor.cookies.get('plinth_browser')!;
+  const out = await visitor.post('/account', new URLSearchParams({ csrf, action: 'sign-out' }));
+  t.equal(out.status, 303);
+  t.notOk(visitor.cookies.has('plinth_browser'), 'the cookie is deleted');
+  const stolen = { accept: ACCEPT, cookie: `plinth_browser=${cookie}` };
+  t.equal((await service.send('GET', own, { headers: stolen })).status, 401, 'the session has ended');
+  t.equal((await visitor.get(own)).status, 401);
+});
+
+t.test('the cookie opens pages and submits forms, and nothing else', async (t) => {
+  const user = await addUser('cookie@example.org');
+  await setUserScopes(service.db, user.id, ['admin']);
+  const visitor = new PageVisitor(service);
+  const page = await signIn(t, visitor, '/items', user.email);
+  const cookie = [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  const send = (
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body?: unknown,
+    type?: string,
+  ) =>
+    service.send(method, path, {
+      headers: { cookie, ...headers },
+      body,
+      ...(type === undefined ? {} : { type }),
+    });
+  const origin = { origin: service.url, 'sec-fetch-site': 'same-origin' };
+  t.equal((await send('GET', '/items', { accept: ACCEPT })).status, 200, 'a page');
+  t.equal((await send('GET', '/items', {})).status, 401, 'data');
+  t.equal((await send('GET', '/items', { accept: 'application/json' })).status, 401);
+  t.equal((await send('GET', '/items', { accept: '*/*', ...origin })).status, 401);
+  t.equal(
+    (await send('GET', '/items', { accept: ACCEPT, 'sec-fetch-dest': 'empty' })).status,
+    401,
+    'a script',
+  );
+  t.equal((await send('GET', '/items', { accept: ACCEPT, 'sec-fetch-dest': 'iframe' })).status, 401);
+  t.equal((await send('GET', '/events', { accept: 'text/event-stream' })).status, 401);
+  for (const [method, path] of [
+    ['POST', '/items'],
+    ['PATCH', '/items?filter[name]=a'],
+    ['DELETE', '/items?filter[name]=a'],
+    ['POST', '/webhooks'],
+    ['POST', '/batch'],
+    ['QUERY', '/items'],
+  ] as const)
+    t.equal(
+      (await send(method, path, { accept: ACCEPT, ...origin }, { name: 'x' })).status,
+      401,
+      `${method} ${path}`,
+    );
+  const form = 'application/x-www-form-urlencoded';
+  for (const path of ['/batch', '/events/tickets', '/oauth-clients'])
+    t.not((await send('POST', path, { accept: ACCEPT, ...origin }, 'a=b', form)).status, 201, path);
+  t.equal((await send('POST', '/events/tickets', { accept: ACCEPT, ...origin }, 'a=b', form)).status, 401);
+  const token = /name="_token" value="([^"]*)"/.exec(page.text)![1]!;
+  const post = (fields: Record<string, string>, headers: Record<string, string>) =>
+    send(
+      'POST',
+      '/items',
+      { accept: ACCEPT, ...headers },
+      String(new URLSearchParams({ '/name': 'x', ...fields })),
+      form,
+    );
+  t.equal((await post({}, origin)).status, 403, 'without a token');
+  t.equal((await post({ _token: token }, { origin: 'https://evil.example' })).status, 403);
+  const stranger = new PageVisitor(service);
+  await stranger.get('/');
+  t.equal((await post({ _token: token }, origin)).status, 303);
+  t.equal((await service.send('GET', '/healthz', { headers: { cookie } })).status, 200);
+  const field = (await visitor.get('/account')).headers['set-cookie']!.find((each) =>
+    each.startsWith('plinth_browser'),
+  );
+  t.match(field, /; HttpOnly; SameSite=Strict$/);
+});
+
+t.test('a sign-in returns only to addresses of this service', async (t) => {
+  const user = await addUser('return@example.org');
+  const visitor = new PageVisitor(service);
+  await signIn(t, visitor, `/users/${user.id}`, user.email);
+  for (const target of [
+    'https://evil.example/',
+    '//evil.example/',
+    '/\\evil.example',
+    '/.//evil.example',
+    'javascript:1',
+    '',
+    '/a\r\nb',
+  ]) {
+    const { headers } = await visitor.get(`/account?return=${encodeURIComponent(target)}`);
+    const { location = service.url } = headers;
+    t.equal(new URL(location).origin, new URL(service.url).origin, target);
+    t.ok(location.startsWith(`${service.url}/`) || location === service.url, 'absolute');
+  }
+  const { headers } = await visitor.get('/account?return=%2Fitems%3Fpage%3D2');
+  t.equal(headers.location, `${service.url}/items?page=2`);
+});
+
+t.test('a session of another user, one that has expired, and a wrong one', async (t) => {
+  const user = await addUser('session@example.org');
+  const visitor = new PageVisitor(service);
+  const own = `/users/${user.id}`;
+  await signIn(t, visitor, own, user.email);
+  const read = async (cookie: string) =>
+    (await service.send('GET', own, { headers: { accept: ACCEPT, cookie } })).status;
+  const id = visitor.cookies.get('plinth_browser')!;
+  t.equal(await read(`a=b; plinth_browser=${id}; c=d`), 200);
+  for (const wrong of [`${id}x`, id.slice(1), '', "'", 'x'.repeat(5000)])
+    t.equal(await read(`plinth_browser=${wrong}`), 401);
+  await service.db.run(
+    "update issuer_records set expires_at = now() - interval '1 second' where model = 'Session'",
+    [],
+  );
+  t.equal(await read(`plinth_browser=${id}`), 401);
+});
+
+t.test('signing in and out in a browser', { skip: noBrowser }, async (t) => {
+  const user = await addUser('browser@example.org');
+  const page = await openPage(t, issuer, { width: 320 });
+  await page.goto(`/users/${user.id}`);
+  await checkPage(t, page, '401', VIEWS);
+  await page.getByRole('link', { name: 'Sign in' }).last().click();
+  await checkPage(t, page, 'sign-in', VIEWS);
+  await page.getByLabel('Email').fill(user.email);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.getByRole('heading', { name: 'Ann' }).waitFor();
+  await checkPage(t, page, 'own record', VIEWS);
+  await page.getByText('Edit', { exact: true }).click();
+  await page.locator('#edit-name').fill('Anna');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved.').waitFor();
+  await page.getByRole('link', { name: 'Account' }).click();
+  await checkPage(t, page, 'account', VIEWS);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.goto(`/users/${user.id}`);
+  await page.getByRole('heading', { name: 'Unauthorized' }).waitFor();
+});

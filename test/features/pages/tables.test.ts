@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import { htmlDocument, pageHeaders } from '../../../src/features/pages/document.js';
+import { type HrefOf, listTable, recordTable } from '../../../src/features/pages/record-table.js';
+import { html } from '../../../src/formats/html.js';
+import type { JsonObject } from '../../../src/json.js';
+import t from '../../support/test.js';
+
+const HOSTILE = `</td><script>alert("1")</script>&amp;'x' onload=`;
+const ESCAPED =
+  '&#60;/td&#62;&#60;script&#62;alert(&#34;1&#34;)&#60;/script&#62;&#38;amp;&#39;x&#39; onload=';
+
+/** Only ids are links. */
+const idOnly =
+  (href: (record: JsonObject) => string): HrefOf =>
+  (record, field) =>
+    field === 'id' ? href(record) : undefined;
+
+const noLinks: HrefOf = () => undefined;
+
+t.test('a template escapes what it inserts, except HTML', async (t) => {
+  const inner = html`<b title="${HOSTILE}">${HOSTILE}</b>`;
+  t.equal(String(inner), `<b title="${ESCAPED}">${ESCAPED}</b>`);
+  t.equal(String(html`<p>${inner}${[inner, 'a<b']}</p>`), `<p>${inner}${inner}a&#60;b</p>`);
+  t.equal(String(html`${undefined}${false}${0}${''}`), '0');
+});
+
+t.test('what a record contains stays text in each place', async (t) => {
+  const record = { id: HOSTILE, [HOSTILE]: HOSTILE, deep: { [HOSTILE]: [HOSTILE] } };
+  const record_ = String(recordTable(record));
+  const list = String(listTable([record], () => HOSTILE, [{ field: HOSTILE, href: HOSTILE, order: 'asc' }]));
+  for (const text of [record_, list, htmlDocument(HOSTILE, html`<h1>${HOSTILE}</h1>`)])
+    t.notMatch(text, /<script|alert\("/);
+  t.match(record_, `<tr><th scope="row">${ESCAPED}</th><td>${ESCAPED}</td></tr>`);
+  t.match(list, `<a href="${ESCAPED}" aria-current="true">${ESCAPED} ↑</a></th>`);
+  t.match(list, `<td class="text" data-label="id"><a href="${ESCAPED}">${ESCAPED}</a></td>`);
+});
+
+t.test('a page is HTML in UTF-8 that names its language', async (t) => {
+  const page = htmlDocument('Zoë', html`<h1>Zoë</h1>`);
+  t.match(page, /^<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">/);
+  t.match(page, /<title>Zoë<\/title>[\s\S]*<h1>Zoë<\/h1>[\s\S]*<\/html>\n$/);
+});
+
+t.test('the security policy lets the style of the page apply, and nothing else', async (t) => {
+  const [, style = ''] = /<style>([\s\S]*)<\/style>/.exec(htmlDocument('x', html``)) ?? [];
+  const hash = createHash('sha256').update(style).digest('base64');
+  const policy = pageHeaders().join('\n');
+  t.match(policy, `style-src 'sha256-${hash}'`);
+  for (const directive of [
+    "default-src 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ])
+    t.match(policy, directive);
+  t.notMatch(policy, /unsafe|script-src/);
+});
+
+t.test('each kind of value has its form', async (t) => {
+  const rows: [value: JsonObject[string], shown: string][] = [
+    ['text', 'text'],
+    ['', ''],
+    [0, '0'],
+    [-1.5, '-1.5'],
+    [false, 'false'],
+    [null, ''],
+    [[], '<pre>[]</pre>'],
+    [{ a: 1 }, '<pre>{\n  &#34;a&#34;: 1\n}</pre>'],
+  ];
+  for (const [value, shown] of rows)
+    t.match(
+      String(recordTable({ f: value })),
+      `<th scope="row">f</th><td>${shown}</td>`,
+      JSON.stringify(value),
+    );
+});
+
+t.test(
+  'a list shows each field of any record once, eight at most, and none of the service’s own',
+  async (t) => {
+    const records = [
+      { id: '1', a: 1, _version: 1 },
+      { id: '2', b: 2 },
+    ];
+    const page = String(
+      listTable(
+        records,
+        idOnly(({ id }) => `/items/${id}`),
+      ),
+    );
+    t.match(
+      page,
+      '<tr><th scope="col">id</th><th scope="col" class="number">a</th><th scope="col" class="number">b</th></tr>',
+    );
+    t.match(
+      page,
+      /<tr><td [^>]*><a href="\/items\/1">1<\/a><\/td><td class="number whole" data-label="a">1<\/td><td [^>]*><\/td><\/tr>/,
+    );
+    t.match(page, /<tr><td [^>]*><a href="\/items\/2">2<\/a><\/td><td [^>]*><\/td><td [^>]*>2<\/td><\/tr>/);
+    const wide = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`f${n}`, n]));
+    t.equal(String(listTable([wide], noLinks)).match(/scope="col"/g)?.length, 8);
+    t.match(String(listTable([], noLinks)), '<p>No records.</p>');
+  },
+);
+
+t.test('an inherited member is no field', async (t) => {
+  const named = JSON.parse('{"id":"1","constructor":"a","toString":"b","__proto__":{"c":1}}') as JsonObject;
+  const page = String(
+    listTable(
+      [named, { id: '2' }],
+      idOnly(() => '/x'),
+    ),
+  );
+  t.match(page, /<td [^>]*>a<\/td><td [^>]*>b<\/td><\/tr>/);
+  t.match(page, /<tr><td [^>]*><a href="\/x">2<\/a><\/td><td [^>]*><\/td><td [^>]*><\/td><\/tr>/);
+  t.match(String(recordTable(named)), '<th scope="row">__proto__</th>');
+});

@@ -1,0 +1,269 @@
+import { spawn } from 'node:child_process';
+import { scryptSync } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
+import bcrypt from 'bcrypt';
+import type { Json } from '../../../src/json.js';
+import { COMMAND, plinth, startPlinth } from '../../support/command.js';
+import { useRealHashCost } from '../../support/hash-cost.js';
+import { migratedFolder } from '../../support/migrated-folder.js';
+import { isAlive, serverPid, startProcess, until } from '../../support/process.js';
+import { send, testDatabase, testService } from '../../support/service.js';
+import { openSql } from '../../support/sql.js';
+import t, { type Test } from '../../support/test.js';
+
+const fixture = (name: string) =>
+  fileURLToPath(new URL(`../../../../test/fixtures/${name}`, import.meta.url));
+
+const importFile = (t: Test, args: readonly string[], env?: Record<string, string>) =>
+  plinth(t, ['import', ...args], env);
+
+function fileOf(t: Test, content: unknown): string {
+  const folder = mkdtempSync(join(tmpdir(), 'plinth-import-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'records.json');
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
+  return file;
+}
+
+/** A record without what the service owns. */
+function own({
+  id,
+  created_at,
+  updated_at,
+  _version,
+  ...fields
+}: Record<string, Json>): Record<string, Json> {
+  return fields;
+}
+
+t.test('jsonplaceholder.json loads whole and reads back equal', async (t) => {
+  const service = await testService(t);
+  const file = fixture('jsonplaceholder.json');
+  t.same(await importFile(t, [file], { DATABASE_URL: service.databaseUrl }), {
+    code: 0,
+    out: 'users: 10 stored, 0 refused\nposts: 100 stored, 0 refused\n',
+    err: '',
+  });
+  const { users, posts } = JSON.parse(readFileSync(file, 'utf8'));
+  const storedUsers = (await service.send('GET', '/users')).json;
+  const newIds = new Map<number, string>();
+  for (const { id, ...user } of users) {
+    const stored = storedUsers.find(({ name }: { name: string }) => name === user.name);
+    newIds.set(id, stored.id);
+    t.ok(isDeepStrictEqual(own(stored), { ...user, email: user.email.toLowerCase() }), user.name);
+  }
+  const storedPosts = (await service.send('GET', '/posts')).json;
+  for (const { id, ...post } of posts) {
+    const stored = storedPosts.find(
+      ({ title, body }: { title: string; body: string }) => title === post.title && body === post.body,
+    );
+    t.ok(isDeepStrictEqual(own(stored), { ...post, userId: newIds.get(post.userId)! }), post.title);
+  }
+  t.equal((await service.send('GET', `/users/${newIds.get(3)}/posts`)).json.length, 10);
+});
+
+t.test('dummyjson-products.json loads whole as items and reads back equal', async (t) => {
+  const service = await testService(t);
+  const file = fixture('dummyjson-products.json');
+  const { code, out } = await importFile(t, [file, '--as', 'items', '--rename', 'title=name'], {
+    DATABASE_URL: service.databaseUrl,
+  });
+  t.same([code, out], [0, 'items: 194 stored, 0 refused\n']);
+  const content = JSON.parse(readFileSync(file, 'utf8'));
+  const products = Array.isArray(content) ? content : content.products;
+  const items = (await service.send('GET', '/items?order=asc')).json;
+  t.equal(items.length, 194);
+  const bySku = new Map(items.map((item: { sku: string }) => [item.sku, item]));
+  for (const { id, title, ...product } of products) {
+    t.ok(
+      isDeepStrictEqual(own(bySku.get(product.sku) as Record<string, Json>), { ...product, name: title }),
+      title,
+    );
+  }
+});
+
+t.test('a refused record is reported with its position and reason, and stops nothing else', async (t) => {
+  const service = await testService(t);
+  const { json } = await service.send('POST', '/users', {
+    body: { email: 'there@example.org', name: 'There' },
+  });
+  const file = fileOf(
+    t,
+    `{"users": [{"id": "a", "email": "a@example.org", "name": "A"}, {"email": "b", "name": "B", "age": 200}, 7,
+      {"email": "there@example.org", "name": "Taken"}, {"email": "z@example.org", "name": "Z", "x": ["\\u0000"]},
+      {"email": "n@example.org", "name": "N", "n": {"deep": 12345678901234567890}}],
+     "posts": [{"userId": "a"}, {"userId": "b"}, {"userId": "${json.id}"}]}`,
+  );
+  const { code, out, err } = await importFile(t, [file], { DATABASE_URL: service.databaseUrl });
+  t.equal(code, 1);
+  t.equal(out, 'users: 1 stored, 5 refused\nposts: 2 stored, 1 refused\n');
+  t.same(
+    err.trim().split('\n').sort(),
+    [
+      'posts[1]/userId: USER_NOT_FOUND: No such user exists. (value "b")',
+      'users[1]/age: must be at most 150 (value 200)',
+      'users[1]/email: must be an email address (value "b")',
+      'users[2]: must be an object',
+      'users[3]/email: EMAIL_TAKEN: Another record has this email. (value "there@example.org")',
+      'users[4]/x/0: must not contain U+0000',
+      'users[5]/n/deep: a number that does not fit a double: 12345678901234567890',
+    ].sort(),
+  );
+});
+
+t.test('users come with hashes of scrypt and bcrypt, which a sign-in replaces', async (t) => {
+  useRealHashCost(t);
+  const service = await testService(t, { AUTH: 'basic', BASIC_INSECURE: 'loopback', AUTH_FAILURES: '0' });
+  const password = 'correct battery staple';
+  const salt = Buffer.from('0123456789abcdef');
+  const key = scryptSync(password, salt, 32, { N: 1024, r: 8, p: 1 });
+  const scrypt = `scrypt$1024$8$1$${salt.toString('base64url')}$${key.toString('base64url')}`;
+  const bcrypted = bcrypt.hashSync(password, 4);
+  const long = 'ä'.repeat(40);
+  const ofCost = (N: number, r: number, p: number) => scrypt.replace('1024$8$1', `${N}$${r}$${p}`);
+  const hashes: Record<string, unknown> = {
+    scrypt,
+    a: bcrypted.replace('$2b', '$2a'),
+    b: bcrypted,
+    y: bcrypted.replace('$2b', '$2y'),
+    long: bcrypt.hashSync(long, 4),
+  };
+  const refused: Record<string, unknown> = {
+    memory: ofCost(2 ** 20, 8, 1),
+    time: ofCost(2 ** 15, 8, 100),
+    power: ofCost(1000, 8, 1),
+    parameters: ofCost(0, 0, 0),
+    unsalted: scrypt.replace(salt.toString('base64url'), ''),
+    cost: bcrypted.replace('$04$', '$15$'),
+    cheap: bcrypted.replace('$04$', '$03$'),
+    cut: bcrypted.slice(0, -1),
+    sha: 'sha256$0123',
+    number: 7,
+  };
+  const users = Object.entries({ ...hashes, ...refused }).map(([name, password_hash]) => ({
+    name,
+    email: `${name}@example.org`,
+    password_hash,
+  }));
+  users.push({ name: 'both', email: 'both@example.org', password_hash: scrypt, password } as never);
+  const { out, err } = await importFile(t, [fileOf(t, { users })], { DATABASE_URL: service.databaseUrl });
+  t.equal(out, 'users: 5 stored, 11 refused\n');
+  const lines = err.trim().split('\n');
+  t.equal(lines.length, 11);
+  t.ok(
+    lines.every((line) => /^users\[\d+\]\/password_hash: must /.test(line)),
+    err,
+  );
+  const sql = openSql(service.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const hashOf = async (name: string): Promise<string> =>
+    (
+      await sql`select hash from passwords join users on user_id = id where email = ${`${name}@example.org`}`
+    )[0]!.hash;
+  const signIn = async (name: string, password: string) => {
+    const authorization = `Basic ${Buffer.from(`${name}@example.org:${password}`).toString('base64')}`;
+    return (await service.send('GET', '/whoami', { headers: { authorization } })).status;
+  };
+  for (const name of ['scrypt', 'a', 'b', 'y']) {
+    t.equal(await signIn(name, `${password}!`), 401, name);
+    t.equal(await hashOf(name), hashes[name], 'a wrong password changes nothing');
+    t.equal(await signIn(name, password), 200, name);
+    await until('the hash is a new one', async () => (await hashOf(name)).startsWith('scrypt$32768$8$3$'));
+    t.equal(await signIn(name, password), 200, name);
+  }
+  t.equal(await signIn('long', `${long}, and what bcrypt ignores`), 200, '72 bytes decide');
+  t.equal(await hashOf('long'), hashes.long, 'such a password replaces no hash');
+  const [{ docs }] = (await sql`select string_agg(doc, '') as docs from users`) as unknown as [
+    { docs: string },
+  ];
+  t.notMatch(docs, /password/);
+});
+
+t.test('--strict stops at the first', async (t) => {
+  const service = await testService(t);
+  const file = fileOf(t, { items: [{ name: 'a' }, {}, { name: 'c' }], posts: [] });
+  const { code, out, err } = await importFile(t, [file, '--strict'], { DATABASE_URL: service.databaseUrl });
+  t.same([code, out], [1, 'items: 1 stored, 1 refused\n']);
+  t.equal(err, 'items[1]/name: is required\n');
+});
+
+t.test('what cannot be loaded at all is one clear line, and loads nothing', async (t) => {
+  const env = { DATABASE_URL: await testDatabase(t) };
+  const fails = async (args: readonly string[], code: number, line: RegExp, usage = false) => {
+    const outcome = await importFile(t, args, env);
+    t.equal(outcome.code, code, args.join(' '));
+    t.match(outcome.err.split('\n')[0], line);
+    t.equal(outcome.err.includes('usage:'), usage, 'the usage for wrong usage only');
+    t.equal(outcome.out, '');
+  };
+  const valid = fileOf(t, { items: [{ name: 'a' }] });
+  await fails([], 64, /name one file/, true);
+  await fails([valid, '--what'], 64, /--what/, true);
+  await fails([valid, '--rename', 'x'], 64, /FROM=TO/, true);
+  await fails(['/nowhere.json'], 64, /cannot be read/);
+  await fails([fileOf(t, '{"items": [')], 64, /not valid JSON/);
+  await fails([fileOf(t, '[]')], 64, /--as/);
+  await fails([fileOf(t, { items: {} })], 64, /items is not an array/);
+  await fails(
+    [fileOf(t, { items: [{ name: 'a' }], pets: [] })],
+    64,
+    /no collection pets: there are users, items, posts/,
+  );
+  await fails([fileOf(t, { a: [], b: [] }), '--as', 'items'], 64, /one array/);
+  t.match(await importFile(t, [valid], { DATABASE_URL: 'nonsense' }), {
+    code: 78,
+    err: /DATABASE_URL must be/,
+  });
+  t.match(await importFile(t, [valid], { DATABASE_URL: 'postgres://a@127.0.0.1:1/b' }), {
+    code: 69,
+    err: /cannot be reached/,
+  });
+  t.match(await importFile(t, ['--help']), { code: 0, out: /^usage:/ });
+});
+
+t.test('an import works beside the service that uses the embedded database', async (t) => {
+  const folder = await migratedFolder(t);
+  const service = startProcess(t, { DATA_DIR: folder });
+  const url = await service.ready();
+  const outcome = await importFile(t, [fileOf(t, { items: [{ name: 'a' }] })], { DATA_DIR: folder });
+  t.match(outcome, { code: 0, out: 'items: 1 stored, 0 refused\n' });
+  t.equal((await send(url, 'GET', '/items?order=asc')).json.length, 1);
+});
+
+t.test('a signal ends it with the embedded database', async (t) => {
+  const folder = await migratedFolder(t);
+  const items = Array.from({ length: 200_000 }, (_, at) => ({ name: `item ${at}` }));
+  const { child, ended } = startPlinth(t, ['import', fileOf(t, { items })], { DATA_DIR: folder });
+  const pid = await until('the server runs', () => serverPid(folder));
+  child.kill('SIGINT');
+  t.equal(await ended, 130);
+  await until('the server has ended', () => !isAlive(pid));
+});
+
+/** Erases the rest of a terminal's line. */
+const ERASED = '\x1b[K';
+
+t.test('a terminal shows progress in one line, which the report replaces', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const file = fileOf(
+    t,
+    Array.from({ length: 30_000 }, (_, at) => ({ name: `Lamp ${at}`, price: at })),
+  );
+  const command = [process.execPath, COMMAND, 'import', 'items', file].map((word) => `'${word}'`).join(' ');
+  const child = spawn('script', ['-qec', command, '/dev/null'], {
+    env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl },
+  });
+  let shown = '';
+  child.stdout.on('data', (chunk) => {
+    shown += chunk;
+  });
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  t.equal(code, 0);
+  const lines = shown.split('\r').map((line) => line.replaceAll(ERASED, ''));
+  t.ok(lines.some((line) => /^items: \d+ records \(\d+%\)$/.test(line)));
+  t.match(lines.findLast((line) => line.trim() !== '')?.trim(), /^items: 30000 stored, 0 refused$/);
+});

@@ -1,0 +1,274 @@
+import { spawn } from 'node:child_process';
+import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { WITH_TRIGGERS } from '../../support/citus.js';
+import { declare } from '../../support/collections.js';
+import { COMMAND, plinth } from '../../support/command.js';
+import { environment } from '../../support/process.js';
+import { testService } from '../../support/service.js';
+import { openSql } from '../../support/sql.js';
+import t, { type Test } from '../../support/test.js';
+import { until } from '../../support/until.js';
+
+interface Started {
+  readonly kill: () => void;
+  readonly outcome: Promise<{ code: number | null; out: string; err: string }>;
+}
+
+/** Starts an import as a process, which can be killed. */
+function start(args: readonly string[], env: Record<string, string>, stdin?: string): Started {
+  const child = spawn(process.execPath, [COMMAND, 'import', ...args], { env: environment(env) });
+  if (stdin === undefined) child.stdin.end();
+  else createReadStream(stdin).pipe(child.stdin);
+  child.stdin.on('error', () => undefined); // it was killed
+  let [out, err] = ['', ''];
+  child.stdout.on('data', (chunk) => {
+    out += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    err += chunk;
+  });
+  const outcome = new Promise<{ code: number | null; out: string; err: string }>((resolve) => {
+    child.on('close', (code) => resolve({ code, out, err }));
+  });
+  return { kill: () => child.kill('SIGKILL'), outcome };
+}
+
+/** Imports to the end. */
+const imported = (t: Test, args: readonly string[], env: Record<string, string>) =>
+  plinth(t, ['import', ...args], env);
+
+function fileOf(t: Test, name: string, content: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'plinth-import-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, name);
+  writeFileSync(file, content);
+  return file;
+}
+
+const lines = (records: readonly unknown[]) => records.map((each) => `${JSON.stringify(each)}\n`).join('');
+
+const BOOKS = {
+  'authors.json': {
+    type: 'object',
+    required: ['name'],
+    properties: {
+      name: { type: 'string', 'x-index': true },
+      legacy_id: { type: 'integer', readOnly: true, 'x-unique': true },
+    },
+  },
+  'books.json': {
+    type: 'object',
+    required: ['title'],
+    properties: {
+      title: { type: 'string', 'x-normalize': ['trim'], 'x-index': true, 'x-search': true },
+      isbn: { type: 'string', 'x-unique': true },
+      price: { type: 'number', 'x-index': true },
+      inPrint: { type: 'boolean', 'x-index': true },
+      published: { type: 'string', format: 'date-time', 'x-index': true },
+      tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
+      sizes: { type: 'array', items: { type: 'number' }, 'x-index': true },
+      note: { type: 'string', writeOnly: true },
+      authorId: { type: 'string', 'x-references': 'authors' },
+      sequelTo: { type: 'string', 'x-references': 'books' },
+    },
+  },
+};
+
+async function library(t: Test, env: Record<string, string> = {}) {
+  const COLLECTIONS = declare(t, BOOKS);
+  const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto', ...env });
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  return { ...service, sql, env: { COLLECTIONS, DATABASE_URL: service.databaseUrl, ...env } };
+}
+
+t.test('NDJSON: every type of column, events, and refusals with their lines', async (t) => {
+  const { send, env, sql } = await library(t);
+  const book = {
+    title: ' A "quoted" \\ title\twith\nlines ',
+    isbn: '1\\N',
+    price: 1e21,
+    inPrint: false,
+    published: '2020-01-01T02:00:00+02:00',
+    tags: ['a,b', '"', '\\', 'NULL', ''],
+    sizes: [1.5, -2],
+    note: 'hidden\t',
+    other: { ä: '€\u2028' },
+  };
+  const file = fileOf(
+    t,
+    'books.ndjson',
+    `${lines([book, { title: 'B' }])}\n{"title": 1}\r\n{"title"\n${lines([{ title: 'C', isbn: '1\\N' }])}{"title": "last"}`,
+  );
+  t.same(await imported(t, ['books', file], env), {
+    code: 1,
+    out: 'books: 3 stored, 3 refused\n',
+    err: `${file}:4/title: must be of type string (value 1)\n${file}:5: is not valid JSON\n${file}:6/isbn: DUPLICATE: Another record has this isbn. (value "1\\\\N")\n`,
+  });
+  const { json } = await send('GET', '/books?order=asc');
+  const { note, ...shown } = book;
+  t.match(json[0], { ...shown, title: book.title.trim() });
+  t.notOk('note' in json[0]);
+  t.match(json.slice(1), [{ title: 'B' }, { title: 'last' }]);
+  const [row] = await sql`select * from books order by id limit 1`;
+  t.match(row, {
+    isbn: '1\\N',
+    price: 1e21,
+    in_print: false,
+    published: '2020-01-01T00:00:00.000Z',
+    tags: book.tags,
+    sizes: book.sizes,
+    write_only: { note: 'hidden\t' },
+  });
+  t.equal((await sql`select count(*)::int from events where type = 'books.created'`)[0]!.count, 3);
+});
+
+t.test('CSV: cells have the declared types; a row may have several lines', async (t) => {
+  const { send, env } = await library(t);
+  const csv = `\uFEFFtitle,price,inPrint,tags,extra\r\n"One, ""1""\nmore",1.5,TRUE,"[""a""]",007\r\nTwo,,,,\r\nThree,much,,,\r\nFour,1,,,,\r\n`;
+  const file = fileOf(t, 'books.csv', csv);
+  const { code, out, err } = await imported(t, ['--as', 'books', file], env);
+  t.same([code, out], [1, 'books: 2 stored, 2 refused\n']);
+  t.equal(
+    err,
+    `${file}:5/price: must be of type number (value "much")\n${file}:6: has 6 cells, the header has 5\n`,
+  );
+  const { json } = await send('GET', '/books?order=asc');
+  t.match(json[0], { title: 'One, "1"\nmore', price: 1.5, inPrint: true, tags: ['a'], extra: '007' });
+  t.notOk('price' in json[1]);
+});
+
+t.test('old ids lead to new ones in later imports, and to records of the same file', async (t) => {
+  const { send, env } = await library(t);
+  const authors = fileOf(
+    t,
+    'authors.ndjson',
+    lines([
+      { id: 1, name: 'Ann' },
+      { id: 2, name: 'Bob' },
+      { id: 2, name: 'Cy' },
+    ]),
+  );
+  const first = await imported(t, ['authors', authors], env);
+  t.equal(first.err, `${authors}:3/legacy_id: DUPLICATE: Another record has this legacy_id. (record 2)\n`);
+  const books = [
+    { id: 'x', title: 'X', authorId: 2, sequelTo: 'y' },
+    { id: 'y', title: 'Y', authorId: '1' },
+    { title: 'Z', authorId: '3' },
+    { title: 'W', sequelTo: 'gone' },
+  ];
+  const file = fileOf(t, 'books.json', JSON.stringify(books));
+  const { err } = await imported(t, ['books', file], env);
+  t.equal(
+    err,
+    'books[2]/authorId: AUTHOR_NOT_FOUND: No such author exists. (value "3")\nbooks[3]/sequelTo: BOOK_NOT_FOUND: No such book exists. (value "gone")\n',
+  );
+  const [ann, bob] = (await send('GET', '/authors?order=asc')).json;
+  const [x, y] = (await send('GET', '/books?order=asc')).json;
+  t.match(x, { authorId: bob.id, sequelTo: y.id });
+  t.match(y, { authorId: ann.id });
+  t.equal(ann.legacy_id, 1);
+});
+
+t.test('a constraint that only the database knows refuses one record', WITH_TRIGGERS, async (t) => {
+  const { env, sql } = await library(t);
+  const records = Array.from({ length: 100 }, (_, price) => ({ title: `T${price}`, price }));
+  await sql.unsafe(`create function deny() returns trigger language plpgsql as
+    $$ begin raise exception 'no' using errcode = '22003'; end $$;
+    create trigger deny before insert on books for each row when (new.price = 77) execute function deny()`);
+  const file = fileOf(t, 'books.ndjson', lines(records));
+  const { out, err } = await imported(t, ['books', file], env);
+  t.equal(out, 'books: 99 stored, 1 refused\n');
+  t.match(err, /books\.ndjson:78: BAD_REQUEST/);
+});
+
+t.test('--strict stops at the first refusal, and --resume goes on there', async (t) => {
+  const { send, env } = await library(t);
+  const file = fileOf(
+    t,
+    'books.ndjson',
+    lines([{ title: 'A' }, { title: 'B', isbn: '1' }, { isbn: '2' }, { title: 'D' }]),
+  );
+  const strict = await imported(t, ['books', file, '--strict'], env);
+  t.same(strict, {
+    code: 1,
+    out: 'books: 2 stored, 1 refused\n',
+    err: `${file}:3/title: is required\n`,
+  });
+  await imported(t, ['books', file, '--resume'], env);
+  t.same(
+    (await send('GET', '/books?order=asc')).json.map(({ title }: { title: string }) => title),
+    ['A', 'B', 'D'],
+  );
+  t.match(await imported(t, ['books', file, '--resume'], env), { out: /^books: 3 stored/ });
+  t.equal((await send('GET', '/books?order=asc')).json.length, 3, 'a finished import is not repeated');
+});
+
+for (const source of ['file', 'standard input'])
+  t.test(
+    `kill -9, ${source}: --resume stores each record exactly once, and builds the indexes`,
+    async (t) => {
+      const { send, env, sql } = await library(t, { EVENTS: 'on' });
+      const indexes = async () =>
+        (await sql`select indexname from pg_indexes where tablename = 'books' order by 1`).map(
+          (each) => each.indexname,
+        );
+      const before = await indexes();
+      const count = 12_000;
+      // So many bytes that the indexes of an empty table are built afterwards.
+      const note = 'x'.repeat(500);
+      const file = fileOf(
+        t,
+        'books.ndjson',
+        lines(
+          Array.from({ length: count }, (_, n) =>
+            n % 100 === 99
+              ? { isbn: 'no title' }
+              : { title: `title ${n}`, isbn: String(n), tags: ['a'], note },
+          ),
+        ),
+      );
+      const args = source === 'file' ? ['books', file] : ['books', '-'];
+      const stdin = source === 'file' ? undefined : file;
+      const first = start(args, env, stdin);
+      await until(
+        'some batches are stored',
+        () => sql`select 1 from imports where stored > 8000`,
+        ({ length }) => length > 0,
+      );
+      first.kill();
+      t.equal((await first.outcome).code, null);
+      const rest = [...args, '--resume'];
+      const again = await (stdin === undefined ? imported(t, rest, env) : start(rest, env, stdin).outcome);
+      t.equal(again.out, `books: ${count - count / 100} stored, ${count / 100} refused\n`);
+      const [row] = await sql`select count(*)::int, count(distinct isbn)::int as different from books`;
+      t.match(row, { count: count - count / 100, different: count - count / 100 });
+      t.equal(
+        (await sql`select count(distinct record)::int from events where type = 'books.created'`)[0]!.count,
+        row!.count,
+      );
+      t.same(await indexes(), before);
+      t.equal((await send('GET', '/books?page=1')).json.meta.total, row!.count);
+    },
+  );
+
+t.test('two imports of one file at the same time: the second gets a message', async (t) => {
+  const { env, sql } = await library(t);
+  const file = fileOf(
+    t,
+    'books.ndjson',
+    lines(Array.from({ length: 5000 }, (_, n) => ({ title: `t ${n}` }))),
+  );
+  await sql.begin(async (transaction) => {
+    await transaction`lock table books in access exclusive mode`;
+    const first = start(['books', file], env);
+    const waiting = () => transaction`select 1 from pg_locks where not granted`;
+    await until('the first waits', waiting, ({ length }) => length > 0);
+    const second = await start(['books', file], { ...env, MIGRATE: 'check' }).outcome;
+    t.match(second, { code: 1, err: /is being imported by another process/ });
+    first.kill();
+    await first.outcome;
+  });
+});

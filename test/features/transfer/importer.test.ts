@@ -1,0 +1,142 @@
+import type { Json } from '../../../src/json.js';
+import { load } from '../../support/load.js';
+import { testService } from '../../support/service.js';
+import { openSql } from '../../support/sql.js';
+import t, { type Test } from '../../support/test.js';
+
+async function opened(t: Test) {
+  const service = await testService(t);
+  const named = (name: string) =>
+    service.collections.find(({ resource }) => resource.name === name)!.resource;
+  return { service, all: { url: service.databaseUrl, resources: ['posts', 'users', 'items'].map(named) } };
+}
+
+const user = (id: Json, name: string) => ({ id, name, email: `${name}@example.org` });
+
+t.test('references follow old ids to new ones, parents first, ids of any type', async (t) => {
+  const { service, all } = await opened(t);
+  const there = (await service.send('POST', '/users', { body: user('x', 'there') })).json.id;
+  const { imported, fault, refusals } = await load(all, {
+    posts: [
+      { title: 'one', userId: 1 },
+      { title: 'word', userId: 'k' },
+      { title: 'there', userId: there },
+      { title: 'nobody', userId: 9 },
+      { title: 'none' },
+    ],
+    users: [user(1, 'one'), user('k', 'word')],
+  });
+  t.match(imported, [
+    { collection: 'users', stored: 2, refused: 0 },
+    { collection: 'posts', stored: 3, refused: 2 },
+  ]);
+  t.equal(fault, undefined);
+  t.same(refusals, [
+    'posts[3]/userId: USER_NOT_FOUND: No such user exists. (value 9)',
+    'posts[4]/userId: is required',
+  ]);
+  const names = new Map(
+    (await service.send('GET', '/users')).json.map((u: { id: string; name: string }) => [u.id, u.name]),
+  );
+  for (const post of (await service.send('GET', '/posts')).json) t.equal(names.get(post.userId), post.title);
+});
+
+t.test('lists keep the order of the file', async (t) => {
+  const { service, all } = await opened(t);
+  const names = Array.from({ length: 300 }, (_, at) => `item ${at}`);
+  await load(all, { items: names.map((name) => ({ name })) });
+  const items = (await service.send('GET', '/items?order=asc')).json;
+  t.same(
+    items.map(({ name }: { name: string }) => name),
+    names,
+  );
+});
+
+t.test('a renamed field is an id or a reference like any other', async (t) => {
+  const { service, all } = await opened(t);
+  const rename = new Map([
+    ['_id', 'id'],
+    ['author', 'userId'],
+    ['title', 'name'],
+    ['name', 'title'],
+  ]);
+  const { refusals } = await load(
+    all,
+    {
+      users: [{ _id: 7, title: 'Ann', email: 'ann@example.org' }],
+      posts: [{ author: 7, title: 'Mine' }],
+      items: [
+        { title: 'swapped', name: 'over' },
+        { name: 'n', author: 1, userId: 2 },
+      ],
+    },
+    { rename },
+  );
+  t.same(refusals, ['items[1]/userId: two fields have this name after --rename']);
+  const [ann] = (await service.send('GET', '/users')).json;
+  t.match((await service.send('GET', '/posts')).json, [{ userId: ann.id, name: 'Mine' }]);
+  t.match((await service.send('GET', '/items?order=asc')).json, [{ name: 'swapped', title: 'over' }]);
+});
+
+t.test('what HTTP would refuse is refused, and stops nothing else', async (t) => {
+  const { service, all } = await opened(t);
+  const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
+  const text = `[{"name": "first"}, {"name": "deep", "x": ${deep}}, {"name": "far", "n": [1e400]},
+    {"name": "half \\ud800"}, {"name": "big", "x": "${'x'.repeat(2000)}"}, null, {"name": "", "price": "1"},
+    {"name": "last", "__proto__": {"a": 1}, "constructor": 2, "id": 5, "_version": 9, "created_at": "then"}]`;
+  const { imported, refusals } = await load(all, `{"items": ${text}}`, { recordLimit: 1000 });
+  t.match(imported, [{ collection: 'items', stored: 2, refused: 6 }]);
+  t.same(refusals, [
+    'items[1]: must not be nested deeper than 32 levels',
+    'items[2]/n/0: a number that does not fit a double: 1e400',
+    'items[3]/name: must not contain a lone surrogate',
+    'items[4]: PAYLOAD_TOO_LARGE: The body may have at most 1000 bytes.',
+    'items[5]: must be an object',
+    'items[6]/name: must not be empty (value "")',
+    'items[6]/price: must be of type number (value "1")',
+  ]);
+  const { text: response } = await service.send('GET', '/items?order=asc');
+  t.match(response, /"__proto__":\{"a":1\},"constructor":2,/);
+  const [first, last] = JSON.parse(response);
+  t.match([first, last], [{ name: 'first' }, { name: 'last', _version: 1 }]);
+  t.not(last.created_at, 'then');
+});
+
+t.test('an email goes in once', async (t) => {
+  const { service, all } = await opened(t);
+  const users = [user(1, 'ann'), { ...user(2, 'ann'), email: ' ANN@example.org ' }];
+  t.match(await load(all, { users }, { strict: true }), {
+    imported: [{ stored: 1, refused: 1 }],
+    refusals: [
+      'users[1]/email: EMAIL_TAKEN: Another record has this email. (value " ANN@example.org ", record 2)',
+    ],
+  });
+  t.match(await load(all, { users }), { imported: [{ stored: 0, refused: 2 }] });
+  t.equal((await service.send('GET', '/users')).json.length, 1);
+});
+
+t.test('strict: what comes before the first refusal is in, nothing after it', async (t) => {
+  const { service, all } = await opened(t);
+  const items = [{ name: 'a' }, { name: 'b' }, {}, { name: 'd' }, {}];
+  const { imported, refusals } = await load(all, { items, posts: [{}] }, { strict: true });
+  t.equal(refusals.length, 1);
+  t.match(imported, [{ collection: 'items', stored: 2, refused: 1 }]);
+  t.match((await service.send('GET', '/items?order=asc')).json, [{ name: 'a' }, { name: 'b' }]);
+});
+
+t.test('an error that no record caused ends the load, and nothing of its batch is stored', async (t) => {
+  const { service, all } = await opened(t);
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await sql.unsafe(`create function fail() returns trigger language plpgsql as
+    $$ begin raise exception 'gone' using errcode = '57P01'; end $$;
+    create trigger fail before insert on items for each row when (new.name = 'item 900') execute function fail()`);
+  const records = Array.from({ length: 1000 }, (_, at) => ({ name: `item ${at}` }));
+  const { imported, fault, refusals } = await load(all, { users: [user(1, 'ann')], items: records });
+  t.match(imported, [
+    { collection: 'users', stored: 1, refused: 0 },
+    { collection: 'items', stored: 0, refused: 0 },
+  ]);
+  t.match(fault, { status: 503, message: 'The database is not available.' });
+  t.same(refusals, []);
+});

@@ -1,0 +1,294 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { plinth } from '../../support/command.js';
+import { testDatabase, testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+
+const importIn = (t: Test, cwd: string, args: readonly string[], env: Record<string, string>, input = '') =>
+  plinth(t, ['import', ...args], env, { cwd, input });
+
+function folderOf(t: Test, files: Record<string, unknown> = {}): string {
+  const folder = mkdtempSync(join(tmpdir(), 'plinth-infer-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  for (const [name, content] of Object.entries(files))
+    writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
+  return folder;
+}
+
+const DB = {
+  comments: [
+    { id: 1, body: 'some comment', postId: 2, user: null },
+    { id: 2, body: 'of nothing', postId: 1 },
+  ],
+  posts: [
+    { id: 1, title: 'One', author: 'typicode', tags: ['a'], at: '2020-01-01T00:00:00Z', score: 1 },
+    {
+      id: 2,
+      title: 'Two',
+      author: 'typicode',
+      tags: [],
+      at: '2020-01-02T00:00:00Z',
+      score: 1.5,
+      categoryId: 'c',
+    },
+  ],
+  categories: [
+    { id: 'c', name: 'C', since: '2020-02-03', open: true, any: 1 },
+    { id: 'd', name: 'D', any: 'x' },
+  ],
+  blogEvents: [{ id: 1, nested: { a: 1 } }],
+  profile: { name: 'typicode' },
+};
+
+t.test('a file of json-server becomes a service', async (t) => {
+  const cwd = folderOf(t, { 'db.json': DB });
+  const DATABASE_URL = await testDatabase(t, true);
+  const first = await importIn(t, cwd, ['db.json', '--infer'], { DATABASE_URL });
+  t.equal(first.err, '');
+  t.equal(first.code, 0);
+  t.same(first.out.split('\n').sort(), [
+    '',
+    './collections is new and does not declare items and posts: they are not served.',
+    'blogEvents becomes blog_events: names of collections have up to 40 of the characters a-z, 0-9 and _.',
+    'blog_events: 1 stored, 0 refused',
+    'categories: 2 stored, 0 refused',
+    'collections/blog_events.json is new: 2 fields.',
+    'collections/categories.json is new: 5 fields.',
+    'collections/comments.json is new: 3 fields, postId refers to legacy_posts.',
+    'collections/legacy_posts.json is new: 7 fields, categoryId refers to categories.',
+    'comments: 2 stored, 0 refused',
+    'legacy_posts: 2 stored, 0 refused',
+    'posts becomes legacy_posts: posts refuses a record: /userId is required.',
+    'profile is not an array of records: left out.',
+  ]);
+  const declared = (name: string) =>
+    JSON.parse(readFileSync(join(cwd, 'collections', `${name}.json`), 'utf8'));
+  t.same(declared('legacy_posts'), {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Legacy post',
+    type: 'object',
+    required: ['title', 'author', 'tags', 'at', 'score'],
+    properties: {
+      title: { type: 'string', 'x-index': true, 'x-search': true },
+      author: { type: 'string', 'x-index': true },
+      tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
+      at: { type: 'string', format: 'date-time', 'x-index': true },
+      score: { type: 'number', 'x-index': true },
+      categoryId: { type: 'string', format: 'uuid', 'x-references': 'categories' },
+      legacy_id: { type: 'integer', readOnly: true, 'x-unique': true },
+    },
+    'x-collection': { nested: 'categoryId' },
+  });
+  t.match(declared('categories').properties, {
+    any: { type: ['integer', 'string'] },
+    since: { type: 'string', format: 'date' },
+    legacy_id: { type: 'string' },
+  });
+
+  const { send } = await testService(t, { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') });
+  const posts = (await send('GET', '/legacy_posts')).json;
+  const [category] = (await send('GET', '/categories')).json;
+  t.match(posts, [{ legacy_id: 1 }, { legacy_id: 2, categoryId: category.id }]);
+  t.match((await send('GET', '/comments')).json, [
+    { legacy_id: 1, postId: posts[1].id },
+    { legacy_id: 2, postId: posts[0].id },
+  ]);
+  t.match((await send('GET', `/categories/${category.id}/legacy_posts`)).json, [{ title: 'Two' }]);
+  t.match((await send('GET', '/legacy_posts?filter[tags][has]=a')).json, { data: [{ title: 'One' }] });
+
+  const before = readdirSync(join(cwd, 'collections')).map(declaredText);
+  function declaredText(name: string): string {
+    return readFileSync(join(cwd, 'collections', name), 'utf8');
+  }
+  const second = await importIn(t, cwd, ['db.json', '--infer'], { DATABASE_URL });
+  t.match(second.out, /collections\/comments\.json exists and stays as it is\./);
+  t.match(second.err, /comments\[0\]\/legacy_id: DUPLICATE/);
+  t.same(readdirSync(join(cwd, 'collections')).map(declaredText), before);
+  t.equal((await send('GET', '/categories')).json.length, 2, 'nothing is stored twice');
+});
+
+t.test('CSV from the standard input, and NDJSON that refers to it', async (t) => {
+  const cwd = folderOf(t);
+  const DATABASE_URL = await testDatabase(t, true);
+  const csv = 'id,name,zip,rating,open\n10,Alpha,007,1,true\n11,Beta,123,2.5,\n';
+  t.match(await importIn(t, cwd, ['shops', '-', '--infer'], { DATABASE_URL }, csv), {
+    code: 0,
+    out: /shops: 2 stored, 0 refused/,
+    err: '',
+  });
+  const visits = '{"shop_id":11,"at":"2020-01-01"}\n{"shop_id":"10","at":"2020-01-02"}\n';
+  t.match(await importIn(t, cwd, ['visits', '-', '--infer'], { DATABASE_URL }, visits), {
+    code: 0,
+    out: /visits\.json is new: 2 fields, shop_id refers to shops\.\nvisits: 2 stored/,
+  });
+  const { send } = await testService(t, { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') });
+  const shops = (await send('GET', '/shops')).json;
+  t.match(shops, [
+    { legacy_id: 10, zip: '007', rating: 1, open: true },
+    { legacy_id: 11, zip: '123', rating: 2.5 },
+  ]);
+  t.match((await send('GET', '/visits')).json, [{ shop_id: shops[1].id }, { shop_id: shops[0].id }]);
+});
+
+t.test('users who are not users of the service have another name; others add to them', async (t) => {
+  const DATABASE_URL = await testDatabase(t, true);
+  const cwd = folderOf(t, {
+    'a.json': { users: [{ id: 1, name: 'Ann', email: 'ann@example.org', city: 'Ulm' }] },
+    'b.json': { users: [{ id: 1, name: 'Bob' }] },
+  });
+  t.match(await importIn(t, cwd, ['a.json', '--infer'], { DATABASE_URL }), {
+    code: 0,
+    out: /users: 1 stored/,
+  });
+  const declared = JSON.parse(readFileSync(join(cwd, 'collections/users.json'), 'utf8'));
+  t.same(Object.keys(declared.properties), ['city', 'legacy_id']);
+  const other = folderOf(t, { 'b.json': { users: [{ id: 1, name: 'Bob' }] } });
+  const env = { DATABASE_URL: await testDatabase(t, true) };
+  t.match(await importIn(t, other, ['b.json', '--infer'], env), { code: 0, out: /legacy_users: 1 stored/ });
+});
+
+t.test('ids under other names than id', async (t) => {
+  const cwd = folderOf(t, {
+    'store.json': {
+      Album: [
+        { AlbumId: 1, Title: 'Facelift', ArtistId: 5 },
+        { AlbumId: 2, Title: 'Jagged Little Pill', ArtistId: 4 },
+      ],
+      Artist: [
+        { ArtistId: 4, Name: 'Alanis Morissette' },
+        { ArtistId: 5, Name: 'Alice In Chains' },
+      ],
+      categories: [{ _id: 'c', title: 'C' }],
+      products: [{ _id: 'p', category_id: 'c', names: ['P'], discontinued: false }],
+      orders: [{ OrderID: 1, total: 1.5 }],
+      order_lines: [
+        { product_id: 'p', OrderID: 1, order_line_id: 1 },
+        { product_id: 'p', OrderID: 1, order_line_id: 1 },
+      ],
+      regions: [{ region_id: 1, parent_id: 1 }, { parent_id: 1 }],
+      shops: [{ name: 'A', region_id: 1 }],
+    },
+  });
+  const DATABASE_URL = await testDatabase(t, true);
+  const first = await importIn(t, cwd, ['store.json', '--infer'], { DATABASE_URL });
+  t.match(first, { code: 0, err: '' });
+  t.same(
+    first.out
+      .split('\n')
+      .filter((line) => line.includes('refers'))
+      .sort(),
+    [
+      'collections/album.json is new: 3 fields, ArtistId refers to artist.',
+      'collections/order_lines.json is new: 3 fields, product_id refers to products, OrderID refers to orders.',
+      'collections/products.json is new: 4 fields, category_id refers to categories.',
+    ],
+  );
+  const declared = (name: string) =>
+    JSON.parse(readFileSync(join(cwd, 'collections', `${name}.json`), 'utf8'));
+  t.same(declared('artist').properties, {
+    Name: { type: 'string', 'x-index': true, 'x-search': true },
+    legacy_id: { type: 'integer', readOnly: true, 'x-unique': true },
+  });
+  t.same(declared('order_lines')['x-collection'], { nested: 'OrderID' }, 'an order has lines');
+  t.match(
+    declared('order_lines').properties,
+    { order_line_id: { type: 'integer' } },
+    'a repeated value is no id',
+  );
+
+  const { send } = await testService(t, { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') });
+  const artists = (await send('GET', '/artist')).json;
+  t.match((await send('GET', '/album')).json, [
+    { legacy_id: 1, Title: 'Facelift', ArtistId: artists[1].id },
+    { legacy_id: 2, ArtistId: artists[0].id },
+  ]);
+  t.notOk('AlbumId' in (await send('GET', '/album')).json[0], 'the id is stored once');
+  t.match((await send('GET', '/artist?search=chains')).json, [{ Name: 'Alice In Chains' }]);
+  t.match((await send('GET', '/shops')).json, [{ region_id: 1 }]);
+
+  // Later files need no --infer.
+  const more = 'AlbumId,Title,ArtistId\n3,Restless and Wild,5\n';
+  t.match(
+    await importIn(
+      t,
+      cwd,
+      ['album', '-'],
+      { DATABASE_URL, COLLECTIONS: 'collections' },
+      more.replace('-', ' '),
+    ),
+    {
+      code: 0,
+      out: 'album: 1 stored, 0 refused\n',
+    },
+  );
+  t.match((await send('GET', '/album?filter[legacy_id]=3')).json.data, [{ ArtistId: artists[1].id }]);
+});
+
+t.test('--rename applies to what is inferred', async (t) => {
+  const cwd = folderOf(t, { 'shops.csv': 'code,label,rating\n10,Alpha,1\n11,Beta,2.5\n' });
+  const DATABASE_URL = await testDatabase(t, true);
+  const args = [
+    'shops',
+    'shops.csv',
+    '--infer',
+    '--rename',
+    'code=id',
+    '--rename',
+    'label=name',
+    '--rename',
+    'rating=stars',
+  ];
+  t.match(await importIn(t, cwd, args, { DATABASE_URL }), { code: 0, err: '', out: /shops: 2 stored/ });
+  const { properties } = JSON.parse(readFileSync(join(cwd, 'collections/shops.json'), 'utf8'));
+  t.match(properties, {
+    name: { type: 'string', 'x-search': true },
+    stars: { type: 'number' },
+    legacy_id: { type: 'integer' },
+  });
+  t.same(Object.keys(properties), ['name', 'stars', 'legacy_id']);
+  const { send } = await testService(t, { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') });
+  t.match((await send('GET', '/shops')).json, [
+    { legacy_id: 10, name: 'Alpha', stars: 1 },
+    { legacy_id: 11, stars: 2.5 },
+  ]);
+});
+
+t.test('an array without objects is no collection', async (t) => {
+  const cwd = folderOf(t, {
+    'grid.json': { width: 2, height: 2, values: [1, 2, 3, 4] },
+    'lines.ndjson': '[1]\n[2]\n',
+    'db.json': { words: ['a', 'b'], shops: [{ id: 1, name: 'Alpha' }], none: [] },
+  });
+  const DATABASE_URL = await testDatabase(t, true);
+  for (const file of ['grid.json', 'lines.ndjson']) {
+    const ended = await importIn(t, cwd, ['grid', file, '--infer'], { DATABASE_URL });
+    t.match(ended, { code: 64, err: `${file} has no object in its array of records` });
+    t.notOk(readdirSync(cwd).includes('collections'));
+  }
+  const ended = await importIn(t, cwd, ['db.json', '--infer'], { DATABASE_URL });
+  t.match(ended, { code: 0, out: /words has no objects: left out\./ });
+  t.match(ended.out, /shops: 1 stored, 0 refused/);
+  t.same(readdirSync(join(cwd, 'collections')).sort(), ['none.json', 'shops.json']);
+});
+
+t.test('a name that a collection can have stays, and every other one becomes one', async (t) => {
+  const rows: [given: string, name: string][] = [
+    ['a'.repeat(40), 'a'.repeat(40)],
+    ['a'.repeat(41), `${'a'.repeat(36)}_2`],
+    ['Users List', 'users_list_2'],
+    ['users_list', 'users_list'],
+    ['2024', 'records'],
+    ['数据', 'records_2'],
+    ['api', 'legacy_api'],
+  ];
+  const db = Object.fromEntries(rows.map(([given], at) => [given, [{ at }]]));
+  const cwd = folderOf(t, { 'db.json': db });
+  const DATABASE_URL = await testDatabase(t, true);
+  const { code, out } = await importIn(t, cwd, ['db.json', '--infer'], { DATABASE_URL });
+  t.equal(code, 0);
+  for (const [given, name] of rows) {
+    t.match(out, `${name}: 1 stored, 0 refused\n`, given);
+    t.equal(out.includes(`${given} becomes ${name}: `), given !== name, given);
+  }
+});

@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { declare } from '../../support/collections.js';
+import { plinth } from '../../support/command.js';
+import { testService, undeclaredDatabase } from '../../support/service.js';
+import t from '../../support/test.js';
+
+const text = { type: 'string' } as const;
+const DECLARATION = {
+  title: 'Thing',
+  type: 'object',
+  properties: {
+    name: { ...text, 'x-index': true },
+    note: { type: ['string', 'null'] },
+    rating: { type: ['number', 'null'] },
+    needed: { type: ['string', 'null'] },
+    nested: { type: 'object' },
+  },
+  required: ['needed'],
+};
+/** Members that are null: declared ones, a required one, an undeclared one, and those within an object. */
+const GIVEN = {
+  name: null,
+  note: null,
+  rating: null,
+  needed: null,
+  other: null,
+  nested: { a: null, b: [null] },
+};
+const FILES: readonly [name: string, content: string][] = [
+  ['things.json', JSON.stringify([GIVEN])],
+  ['things.ndjson', `${JSON.stringify(GIVEN)}\n`],
+  ['things.csv', 'name,note,rating,needed,other,nested\n,,,,,"{""a"":null,""b"":[null]}"\n'],
+];
+
+t.test('null is stored where a request stores it, by each format of an import', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'plinth-nulls-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const env = {
+    DATABASE_URL: await undeclaredDatabase(t),
+    COLLECTIONS: declare(t, { 'things.json': DECLARATION }),
+    MIGRATE: 'auto',
+  };
+  const { send } = await testService(t, env);
+  t.equal((await send('POST', '/things', { body: GIVEN })).status, 201);
+  for (const [name, content] of FILES) {
+    writeFileSync(join(folder, name), content);
+    t.match(await plinth(t, ['import', 'things', join(folder, name)], env), { code: 0 }, name);
+  }
+  const records = (await send('GET', '/things')).json as Record<string, unknown>[];
+  const [created, ...imported] = records.map(({ id, created_at, updated_at, ...fields }) => fields);
+  t.strictSame(created, { needed: null, other: null, nested: { a: null, b: [null] }, _version: 1 });
+  // CSV of other programs has no null: an empty cell is no value.
+  const { other: _, ...withoutOther } = created!;
+  t.strictSame(imported, [created, created, withoutOther]);
+});

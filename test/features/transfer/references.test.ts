@@ -1,0 +1,167 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { declare } from '../../support/collections.js';
+import { plinth } from '../../support/command.js';
+import { testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+
+const reference = (to: string, more = {}) => ({ type: 'string', 'x-references': to, ...more });
+
+const DECLARATIONS = {
+  'teams.json': {
+    type: 'object',
+    required: ['name'],
+    properties: { name: { type: 'string', 'x-unique': true }, captainId: reference('players') },
+  },
+  'players.json': {
+    type: 'object',
+    required: ['name', 'teamId'],
+    properties: {
+      name: { type: 'string' },
+      teamId: reference('teams'),
+      mentorId: reference('players', { 'x-on-delete': 'null' }),
+    },
+  },
+};
+
+interface Stored {
+  readonly id: string;
+  readonly name: string;
+  readonly [field: string]: unknown;
+}
+
+async function league(t: Test) {
+  const COLLECTIONS = declare(t, DECLARATIONS);
+  const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto' });
+  const folder = mkdtempSync(join(tmpdir(), 'plinth-references-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const load = (name: string, content: unknown, ...args: string[]) => {
+    const file = join(folder, name);
+    writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
+    return plinth(t, ['import', file, ...args], { COLLECTIONS, DATABASE_URL: service.databaseUrl });
+  };
+  const all = async (path: string) => (await service.send('GET', path)).json as Stored[];
+  return { ...service, folder, load, all, COLLECTIONS };
+}
+
+t.test('references of two collections to each other, and to later records beyond a chunk', async (t) => {
+  const { load, all, send } = await league(t);
+  const count = 6000;
+  const pad = 'x'.repeat(100);
+  const teams = [1, 2].map((id) => ({ id, name: `team ${id}`, captainId: count - id }));
+  const players = Array.from({ length: count }, (_, id) => ({
+    id,
+    name: `player ${id} ${pad}`,
+    teamId: 1 + (id % 2),
+    ...(id === 7 ? {} : { mentorId: id === 3 ? 3 : (id * 7919 + 1) % count }),
+  }));
+  t.same(await load('db.json', { teams, players }), {
+    code: 0,
+    out: `teams: 2 stored, 0 refused\nplayers: ${count} stored, 0 refused\n`,
+    err: '',
+  });
+  const [storedTeams, storedPlayers] = [await all('/teams'), await all('/players')];
+  t.same(
+    storedPlayers.map(({ name }) => name),
+    players.map(({ name }) => name),
+    'in the order of the file',
+  );
+  const ids = storedPlayers.map(({ id }) => id);
+  t.same(
+    storedTeams.map(({ captainId }) => captainId),
+    teams.map(({ captainId }) => ids[captainId]),
+  );
+  t.same(
+    storedPlayers.map(({ mentorId, _version }) => [mentorId, _version]),
+    players.map(({ mentorId }) => [mentorId === undefined ? undefined : ids[mentorId], 1]),
+  );
+  const last = players.filter(({ mentorId }) => mentorId === count - 1).length;
+  const filtered = await send('GET', `/players?filter[mentorId]=${ids[count - 1]}&count=exact`);
+  t.equal(filtered.json.meta.total, last, 'the columns have the references as well');
+});
+
+t.test('a record is refused with those to which it refers, and the others are stored', async (t) => {
+  const { load, all } = await league(t);
+  const { code, out, err } = await load('db.json', {
+    teams: [
+      { id: 1, name: 'a', captainId: 10 },
+      { id: 2, name: 'b', captainId: 11 },
+      { id: 3, name: 'c', captainId: 99 },
+      { id: 4, name: 'd', captainId: '' },
+      { id: 5, name: 'e' },
+    ],
+    players: [
+      { id: 10, name: 'ten', teamId: 1 },
+      { id: 11, name: 11, teamId: 2 },
+      { id: 12, name: 'twelve', teamId: 2 },
+      { id: 13, name: 7, teamId: 88, mentorId: 'nobody' },
+    ],
+  });
+  t.equal(code, 1);
+  t.equal(out, 'teams: 2 stored, 3 refused\nplayers: 1 stored, 3 refused\n');
+  t.match(err, /^teams\[2\]\/captainId: PLAYER_NOT_FOUND: No such player exists. \(value 99, record 3\)$/m);
+  t.match(err, /^teams\[3\]\/captainId: PLAYER_NOT_FOUND: No such player exists. \(value "", record 4\)$/m);
+  t.match(err, /^players\[1\]\/name: must be of type string \(value 11, record 11\)$/m);
+  t.match(err, /^teams\[1\]\/captainId: PLAYER_NOT_FOUND/m, 'its captain was refused');
+  t.match(err, /^players \S+\/teamId: TEAM_NOT_FOUND/m, 'its team was refused');
+  const faults = err.split('\n').filter((line) => line.startsWith('players[3]'));
+  t.same(
+    faults.map((line) => line.split(':')[0]),
+    ['players[3]/name', 'players[3]/teamId', 'players[3]/mentorId'],
+    'everything that is wrong with a record',
+  );
+  t.same(
+    (await all('/teams')).map(({ name }) => name),
+    ['a', 'e'],
+  );
+});
+
+t.test('what is no number, and what PostgreSQL would read as one, is no old id', async (t) => {
+  const COLLECTIONS = declare(t, {
+    'makers.json': {
+      type: 'object',
+      properties: { legacy_id: { type: 'integer', 'x-unique': true, readOnly: true } },
+    },
+    'parts.json': { type: 'object', properties: { makerId: reference('makers'), name: { type: 'string' } } },
+  });
+  const { databaseUrl } = await testService(t, { COLLECTIONS, MIGRATE: 'auto' });
+  const folder = mkdtempSync(join(tmpdir(), 'plinth-references-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const parts = ['', ' ', '0x10', 'NaN', 'Infinity', '1_0', '٣', 1, '1', '1e400'].map((makerId) => ({
+    makerId,
+  }));
+  writeFileSync(join(folder, 'db.json'), JSON.stringify({ makers: [{ id: 1 }], parts }));
+  t.match(await plinth(t, ['import', join(folder, 'db.json')], { COLLECTIONS, DATABASE_URL: databaseUrl }), {
+    code: 1,
+    out: 'makers: 1 stored, 0 refused\nparts: 2 stored, 8 refused\n',
+  });
+});
+
+t.test('an export of everything is imported into an empty database, and among other records', async (t) => {
+  const { load, folder, all, COLLECTIONS, databaseUrl } = await league(t);
+  await load('db.json', {
+    teams: [{ id: 1, name: 'a', captainId: 2 }],
+    players: [
+      { id: 1, name: 'one', teamId: 1, mentorId: 2 },
+      { id: 2, name: 'two', teamId: 1 },
+    ],
+  });
+  const file = join(folder, 'all.json');
+  t.match(await plinth(t, ['export', '-o', file], { COLLECTIONS, DATABASE_URL: databaseUrl }), { code: 0 });
+  const records = await all('/players');
+  const empty = await league(t);
+  const env = { COLLECTIONS: empty.COLLECTIONS, DATABASE_URL: empty.databaseUrl };
+  t.match(await plinth(t, ['import', file], env), { code: 0, err: '' });
+  t.same(await empty.all('/players'), records);
+  t.match(await plinth(t, ['import', file], env), { code: 1, err: /teams\[0\]\/name: DUPLICATE/ });
+
+  const other = await league(t);
+  await other.load('db.json', { teams: [{ name: 'z' }], players: [] });
+  const otherEnv = { COLLECTIONS: other.COLLECTIONS, DATABASE_URL: other.databaseUrl };
+  t.match(await plinth(t, ['import', file], otherEnv), { code: 0, err: '' });
+  const [, team] = await other.all('/teams');
+  const [one, two] = await other.all('/players');
+  t.match([team!.captainId, one!.teamId, one!.mentorId], [two!.id, team!.id, two!.id]);
+  t.not(one!.id, records[0]!.id, 'new ids, and the same references');
+});

@@ -1,0 +1,133 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { JsonObject } from '../../../src/json.js';
+import { plinth } from '../../support/command.js';
+import { testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+import { until } from '../../support/until.js';
+
+async function shop(t: Test) {
+  const service = await testService(t, { TOMBSTONES: 'on' });
+  const folder = mkdtempSync(join(tmpdir(), 'plinth-retained-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const env = { DATABASE_URL: service.databaseUrl, TOMBSTONES: 'on' };
+  const load = (records: readonly unknown[], ...args: string[]) => {
+    const file = join(folder, 'items.ndjson');
+    writeFileSync(file, records.map((each) => `${JSON.stringify(each)}\n`).join(''));
+    return plinth(t, ['import', 'items', file, ...args], env);
+  };
+  const item = async (id: string) => (await service.send('GET', `/items/${id}`)).json;
+  return { ...service, env, load, item };
+}
+
+const withoutLinks = ({ _links, ...record }: Record<string, unknown>) => record;
+
+t.test('a record with the id of a stored one: unchanged, refused, skipped or replaced', async (t) => {
+  const { send, load, item } = await shop(t);
+  const { json } = await send('POST', '/items', { body: { name: 'lamp', price: 1 } });
+  const stored = withoutLinks(json);
+  const changed = { ...stored, price: 2 };
+  t.same(await load([stored], '--keep-ids'), {
+    code: 0,
+    out: 'items: 0 stored, 0 refused, 1 unchanged\n',
+    err: '',
+  });
+  t.match(await load([changed], '--keep-ids'), {
+    code: 1,
+    out: 'items: 0 stored, 1 refused\n',
+    err: /:1\/id: ID_TAKEN: Another record has this id. \(value "[^"]+"/,
+  });
+  t.match(await load([changed], '--on-conflict', 'skip'), {
+    out: 'items: 0 stored, 0 refused, 1 unchanged\n',
+  });
+  t.match(await item(json.id), { price: 1, _version: 1 });
+  t.match(await load([changed], '--on-conflict', 'replace'), {
+    code: 0,
+    out: 'items: 1 stored, 0 refused\n',
+  });
+  t.match(await item(json.id), { price: 2, _version: 2, created_at: json.created_at });
+  t.match(await load([changed], '--on-conflict', 'replace'), {
+    out: 'items: 0 stored, 0 refused, 1 unchanged\n',
+  });
+  await until(
+    'the update is the last event',
+    async () => (await send('GET', '/events?limit=100')).json.data.map(({ type }: JsonObject) => type),
+    (types: string[]) => types.at(-1) === 'items.updated',
+  );
+  t.match(
+    await load(
+      [
+        { ...changed, price: 3 },
+        { ...changed, price: 4 },
+      ],
+      '--keep-ids',
+    ),
+    { out: /2 refused/ },
+  );
+});
+
+t.test('an id, times and a version that cannot be retained are refused, each with its path', async (t) => {
+  const { send, load, item } = await shop(t);
+  const id = '01890a5d-ac96-774b-bcce-b302099a8057';
+  const created_at = new Date(0x01890a5dac96).toISOString();
+  for (const [record, fault] of [
+    [{ id: 7 }, /:1\/id: must be a UUID of version 7/],
+    [{ id: '9a9d9bd4-6f0a-4f0e-8f0a-0f0e8f0a0f0e' }, /:1\/id: must be a UUID of version 7/],
+    [{ id, created_at: '2020-01-01T00:00:00Z' }, /:1\/created_at: must be the time in the id, 2023/],
+    [{ id, updated_at: 'yesterday' }, /:1\/updated_at: must be a time/],
+    [{ id, _version: 0 }, /:1\/_version: must be an integer from 1/],
+    [{ id, _version: 1.5 }, /:1\/_version: must be an integer from 1/],
+  ] as const)
+    t.match(
+      await load([{ name: 'x', ...record }], '--keep-ids'),
+      { code: 1, err: fault },
+      JSON.stringify(record),
+    );
+  t.match(
+    await load(
+      [{ name: 'x', id, updated_at: '2024-01-01T02:00:00+02:00', _version: 5 }, { name: 'new' }],
+      '--keep-ids',
+    ),
+    {
+      code: 0,
+      out: 'items: 2 stored, 0 refused\n',
+    },
+  );
+  t.match(await item(id), { created_at, updated_at: '2024-01-01T00:00:00.000Z', _version: 5 });
+  t.equal((await send('PATCH', `/items/${id}`, { body: { price: 1 } })).json._version, 6);
+  t.equal((await send('DELETE', `/items/${id}`)).status, 204);
+  t.equal((await send('GET', `/items/${id}`)).status, 410);
+  t.match(await load([{ name: 'back', id }], '--keep-ids'), { code: 0 });
+  t.equal((await send('GET', `/items/${id}`)).status, 200, 'a record that comes back is not gone');
+});
+
+t.test('--dry-run reports what an import would, and stores nothing', async (t) => {
+  const { send, load, env } = await shop(t);
+  const records = [{ name: 'a' }, { name: 1 }, { name: 'c' }];
+  t.match(await load(records, '--dry-run'), {
+    code: 1,
+    out: 'items: 2 valid, 1 refused\n',
+    err: /:2\/name: must be of type string/,
+  });
+  t.same((await send('GET', '/items?order=asc')).json, []);
+  t.match(await load(records, '--dry-run', '--resume'), { code: 64, err: /--dry-run stores nothing/ });
+  t.match(await load(records), { out: 'items: 2 stored, 1 refused\n' });
+  t.match(
+    await plinth(t, ['import', 'items', '-', '--dry-run', '--json'], env, { input: '{"name":"z"}\n' }),
+    {
+      code: 0,
+      out: /"dry_run": ?true/,
+    },
+  );
+  t.equal((await send('GET', '/items?order=asc')).json.length, 2);
+});
+
+t.test('the number of printed reasons is bounded', async (t) => {
+  const { load } = await shop(t);
+  const { err, out } = await load(Array.from({ length: 250 }, () => ({})));
+  t.equal(out, 'items: 0 stored, 250 refused\n');
+  const lines = err.trim().split('\n');
+  t.equal(lines.length, 101);
+  t.equal(lines.at(-1), '... and 150 more reasons');
+});

@@ -1,0 +1,156 @@
+import { readConfig } from '../../../src/config/config.js';
+import { fanOut, type Source } from '../../../src/features/webhooks/fan-out.js';
+import { sourceOf } from '../../../src/features/webhooks/feed-source.js';
+import { openWebhooks } from '../../../src/features/webhooks/open.js';
+import { createLog } from '../../../src/telemetry/log.js';
+import { freshService } from '../../support/service.js';
+import t from '../../support/test.js';
+import { until } from '../../support/until.js';
+import { LOOPBACK, makeWebhook, testTarget } from './target.js';
+
+t.jobs = 4;
+
+const VERBS = ['created', 'updated', 'deleted'];
+
+/** A feed of so many events, ten records in turn, of users and items. */
+function feedOf(count: number): Source {
+  const events = Array.from({ length: count }, (_, n) => ({
+    id: `e${n}`,
+    type: `${n % 2 ? 'users' : 'items'}.${VERBS[n % 3]}`,
+    recordKey: `r${n % 10}`,
+    body: JSON.stringify({ id: `e${n}` }),
+  }));
+  return {
+    read: async (_, after, limit) => {
+      const from = Number(after ?? 0);
+      const next = events.slice(from, from + limit);
+      return { events: next, until: String(from + next.length), more: events.length > from + limit };
+    },
+    look: async () => undefined,
+    end: () => '',
+    watch: () => () => undefined,
+  };
+}
+
+t.test(
+  'each event becomes one delivery of each webhook that wants it, however many processes read',
+  async (t) => {
+    const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+    const wanted: [types: string[], fits: (type: string) => boolean][] = [
+      [['*'], () => true],
+      [['users.*'], (type) => type.startsWith('users.')],
+      [['users.created', 'items.deleted'], (type) => type === 'users.created' || type === 'items.deleted'],
+    ];
+    const made = [];
+    for (const [types] of wanted) made.push(await makeWebhook(service, 'http://127.0.0.1:9/', { types }));
+    const off = await makeWebhook(service, 'http://127.0.0.1:9/', { enabled: false });
+    const feed = feedOf(1234);
+    const pass = async () => {
+      for (let n = 0; n < 20; n++) await fanOut(service.db, feed);
+    };
+    await Promise.all([pass(), pass(), pass()]);
+    for (const [index, [, fits]] of wanted.entries()) {
+      const rows = await service.db.run('select event_id from deliveries where webhook_id = $1 order by id', [
+        made[index]!.id,
+      ]);
+      const { events } = await feed.read(undefined as never, null, 2000);
+      const all = events.filter(({ type }) => fits(type));
+      t.same(
+        rows.map(({ event_id }) => event_id),
+        all.map(({ id }) => id),
+        'in order, each once',
+      );
+    }
+    const due = await service.db.run(
+      'select record_key from deliveries where webhook_id = $1 and next_at is not null',
+      [made[0]!.id],
+    );
+    t.equal(due.length, 10, 'the first of each record is due');
+    t.equal((await service.db.run('select 1 from deliveries where webhook_id = $1', [off.id])).length, 0);
+  },
+);
+
+t.test('a transaction that fails makes nothing and moves nothing', async (t) => {
+  const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+  await makeWebhook(service, 'http://127.0.0.1:9/');
+  const failing: Source = {
+    ...feedOf(3),
+    read: async (run, after, limit) => {
+      await run('select 1', []);
+      const found = await feedOf(3).read(run, after, limit);
+      return { ...found, events: found.events.map((event) => ({ ...event, body: 'a\u0000' })) };
+    },
+  };
+  await t.rejects(fanOut(service.db, failing));
+  t.equal((await service.db.run('select 1 from deliveries', [])).length, 0);
+  await fanOut(service.db, feedOf(3));
+  t.equal((await service.db.run('select 1 from deliveries', [])).length, 3);
+});
+
+t.test(
+  'what is in the feed reaches the target, in order per record, while deliveries end and begin',
+  async (t) => {
+    const target = await testTarget(t);
+    const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+    await makeWebhook(service, target.url);
+    let known = 0;
+    const all = feedOf(300);
+    const growing: Source = {
+      ...all,
+      read: async (run, after, limit) => {
+        const left = known - Number(after ?? 0);
+        return { ...(await all.read(run, after, Math.min(limit, 7, left))), more: false };
+      },
+    };
+    const config = readConfig(LOOPBACK, { webhookPollMs: 10 });
+    const processes = [1, 2].map(() =>
+      openWebhooks(service.db, createLog('silent'), config, service.metrics.events, growing),
+    );
+    t.teardown(() => Promise.all(processes.map(({ stop }) => stop(1000))));
+    for (known = 0; known < 300; known += 3) {
+      for (const { wake } of processes) wake();
+      await new Promise((done) => setImmediate(done));
+    }
+    await until(
+      'all arrive',
+      () => target.received,
+      ({ length }) => length >= 300,
+    );
+    t.equal(target.received.length, 300);
+    for (let record = 0; record < 10; record++) {
+      const order = target.received.map((each) => Number(each.id.slice(1))).filter((n) => n % 10 === record);
+      t.same(
+        order,
+        [...order].sort((a, b) => a - b),
+        `record ${record}`,
+      );
+    }
+  },
+);
+
+t.test('events that expired before their delivery are reported once, and passed', async (t) => {
+  const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+  const { db, feed, send } = service;
+  await makeWebhook(service, 'http://127.0.0.1:9/');
+  for (const name of ['a', 'b']) await send('POST', '/items', { body: { name } });
+  await until(
+    'they are final',
+    async () => (await send('GET', '/events')).json.data,
+    ({ length }) => length === 2,
+  );
+  // They have expired, and are still stored.
+  await db.run('update events_floor set floor = (select max(seq) from events)', []);
+  await db.run('update webhook_cursor set position = $1', ['00000000000']);
+  const lines: string[] = [];
+  const source = sourceOf(feed!, createLog('warn', { write: (line: string) => lines.push(line) }));
+  for (let n = 0; n < 3; n++) await fanOut(db, source);
+  t.equal(lines.filter((line) => line.includes('webhooks missed events')).length, 1);
+  await send('POST', '/items', { body: { name: 'c' } });
+  await until(
+    'it is final',
+    async () => (await send('GET', '/events')).json.data,
+    ({ length }) => length === 1,
+  );
+  await fanOut(db, source);
+  t.equal((await db.run('select 1 from deliveries', [])).length, 1, 'what comes after is delivered');
+});
