@@ -1,16 +1,18 @@
-/** The features, and for each the others whose files it may import. No other file of the core knows a feature. */
-export const FEATURES = {
-  'api-docs': { uses: ['issuer', 'webhooks'] },
-  completion: {},
-  doctor: { uses: ['embedded'] },
-  embedded: {},
-  issuer: { uses: ['pages'] },
-  'json-server': {},
-  mcp: {},
-  pages: { uses: ['webhooks'] },
-  replicas: {},
-  transfer: {},
-  'version-calls': {},
-  webhooks: {},
-  workers: {},
-} as const satisfies Readonly<Record<string, { readonly uses?: readonly string[] }>>;
+import type { FeatureEntry } from './feature.js';
+
+/** The features, in the order of their endpoints and commands. No other file of the core names one. */
+export const FEATURES: readonly FeatureEntry[] = [
+  { name: 'version-calls', load: () => import('./features/version-calls/feature.js') },
+  { name: 'transfer', load: () => import('./features/transfer/feature.js') },
+  { name: 'embedded', load: () => import('./features/embedded/feature.js') },
+  { name: 'replicas', load: () => import('./features/replicas/feature.js') },
+  { name: 'workers', load: () => import('./features/workers/feature.js') },
+  { name: 'json-server', load: () => import('./features/json-server/feature.js') },
+  { name: 'webhooks', load: () => import('./features/webhooks/feature.js') },
+  { name: 'issuer', uses: ['pages'], load: () => import('./features/issuer/feature.js') },
+  { name: 'pages', uses: ['webhooks'], load: () => import('./features/pages/feature.js') },
+  { name: 'api-docs', uses: ['issuer', 'webhooks'], load: () => import('./features/api-docs/feature.js') },
+  { name: 'mcp', load: () => import('./features/mcp/feature.js') },
+  { name: 'doctor', uses: ['embedded'], load: () => import('./features/doctor/feature.js') },
+  { name: 'completion', load: () => import('./features/completion/feature.js') },
+];

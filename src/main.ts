@@ -1,4 +1,4 @@
-import { exitCodeOf } from './cli/exit.js';
+import { exitCodeOf, type UsageOf } from './cli/exit.js';
 import { exitWith, processIo } from './cli/process-io.js';
 import { serve } from './serve.js';
 
@@ -6,4 +6,7 @@ import { serve } from './serve.js';
 const args = process.argv.slice(2);
 const io = processIo();
 
-void exitCodeOf(() => serve(args, io), io, args.includes('--json')).then(exitWith);
+/** Loaded on demand: most runs print no usage. */
+const usageText: UsageOf = async (command) => (await import('./cli/commands.js')).usageText(command);
+
+void exitCodeOf(() => serve(args, io), io, args.includes('--json'), usageText).then(exitWith);

@@ -1,14 +1,14 @@
 import { parseArgs } from 'node:util';
-import type { Command, Form, Values } from './command.js';
-import { COMMANDS, type CommandName } from './commands.js';
+import type { CommandTable, Form, Values } from './command.js';
 import { UsageError } from './exit.js';
 
 /** The subcommand that the arguments begin with, and the rest of them. Throws UsageError. */
-export function subcommandOf<N extends CommandName>(
+export function subcommandOf<T extends CommandTable, N extends keyof T & string>(
+  table: T,
   name: N,
   [verb, ...rest]: readonly string[],
-): { readonly verb: keyof (typeof COMMANDS)[N]['forms'] & string; readonly rest: string[] } {
-  const verbs = Object.keys(COMMANDS[name].forms);
+): { readonly verb: keyof T[N]['forms'] & string; readonly rest: string[] } {
+  const verbs = Object.keys(table[name]!.forms);
   if (verb === undefined || verb.startsWith('-'))
     throw new UsageError(`${name} needs a subcommand: ${listed(verbs, 'or')}`, name);
   if (!verbs.includes(verb))
@@ -19,13 +19,18 @@ export function subcommandOf<N extends CommandName>(
   return { verb: verb as never, rest };
 }
 
-/** Parses the arguments of one form of a command. Throws UsageError. */
-export function parse<N extends CommandName, V extends keyof (typeof COMMANDS)[N]['forms']>(
+/** Parses the arguments of one form of a command of a table. Throws UsageError. */
+export function parse<
+  T extends CommandTable,
+  N extends keyof T & string,
+  V extends keyof T[N]['forms'] & string,
+>(
+  table: T,
   name: N,
   verb: V,
   args: readonly string[],
-): { readonly values: Values<(typeof COMMANDS)[N]['forms'][V] & Form>; readonly positionals: string[] } {
-  const form = (COMMANDS[name] as Command).forms[verb as string]!;
+): { readonly values: Values<T[N]['forms'][V] & Form>; readonly positionals: string[] } {
+  const form = table[name]!.forms[verb]!;
   const entries = Object.entries(form.options);
   const options = entries.map(([option, { value, short, many, default: fallback }]) => [
     option,
@@ -36,7 +41,7 @@ export function parse<N extends CommandName, V extends keyof (typeof COMMANDS)[N
       ...(value === undefined ? { default: false } : fallback === undefined ? {} : { default: fallback }),
     },
   ]);
-  const called = verb === '' ? name : `${name} ${String(verb)}`;
+  const called = verb === '' ? name : `${name} ${verb}`;
   const { values, positionals } = parsed(name, {
     args: [...args],
     options: Object.fromEntries(options),
@@ -61,7 +66,7 @@ export function parse<N extends CommandName, V extends keyof (typeof COMMANDS)[N
   return { values: values as never, positionals };
 }
 
-function parsed(name: CommandName, config: Parameters<typeof parseArgs>[0]) {
+function parsed(name: string, config: Parameters<typeof parseArgs>[0]) {
   try {
     return parseArgs(config);
   } catch (error) {

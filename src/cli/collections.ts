@@ -11,12 +11,13 @@ import { OutputError, UsageError } from './exit.js';
 import { configOf, fileOf, type Io } from './io.js';
 import { nextLine } from './next-line.js';
 import { print } from './output.js';
+import { SERVICE_COMMANDS } from './table/service-commands.js';
 
 /** Checks declarations, or writes a new one. Needs no database. Throws UsageError, DeclarationError and ExitError. */
 export async function collectionsCommand(args: string[], io: Io): Promise<void> {
-  const { verb, rest } = subcommandOf('collections', args);
-  if (verb === 'check') return check(io, parse('collections', 'check', rest).values.json);
-  const { values, positionals } = parse('collections', 'new', rest);
+  const { verb, rest } = subcommandOf(SERVICE_COMMANDS, 'collections', args);
+  if (verb === 'check') return check(io, parse(SERVICE_COMMANDS, 'collections', 'check', rest).values.json);
+  const { values, positionals } = parse(SERVICE_COMMANDS, 'collections', 'new', rest);
   const [name, ...others] = positionals;
   if (name === undefined || others.length > 0) throw new UsageError('name one collection', 'collections');
   await writeNew(io, name, values.fields, values.json);

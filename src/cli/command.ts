@@ -1,4 +1,5 @@
 import type { ExitCode } from '../exit-error.js';
+import type { Io } from './io.js';
 
 /** An option of a command. */
 export interface Option {
@@ -39,6 +40,27 @@ export interface Command {
   /** What 1 means here. */
   readonly failure?: string;
 }
+
+/** Commands by their names. */
+export type CommandTable = Readonly<Record<string, Command>>;
+
+/** The parts of the help, in their order. */
+export const GROUPS = ['service', 'records', 'copies', 'access', 'receivers', 'tools'] as const;
+
+/** A command with its program. */
+export interface RunnableCommand extends Command {
+  /** The part of the help in which it stands. */
+  readonly group: (typeof GROUPS)[number];
+  /**
+   * Loads the code of the command, and runs it. Resolves to the exit code; without one it is 0. Throws what ends the command
+   * with another code. `list` loads all commands.
+   */
+  // biome-ignore lint/suspicious/noConfusingVoidType: most commands have no result
+  run(args: string[], io: Io, list: () => Promise<Commands>): Promise<ExitCode | void>;
+}
+
+/** All commands by their names, in the order of the help. */
+export type Commands = ReadonlyMap<string, RunnableCommand>;
 
 export const JSON_OPTION = {
   json: { text: 'print one JSON document, and errors as JSON' },

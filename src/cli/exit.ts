@@ -1,5 +1,4 @@
 import { type ExitCode, ExitError } from '../exit-error.js';
-import type { CommandName } from './commands.js';
 import type { Io } from './io.js';
 
 /** Wrong usage of a command, or of all: one line and the usage. */
@@ -8,7 +7,7 @@ export class UsageError extends ExitError {
 
   constructor(
     message: string,
-    readonly command?: CommandName,
+    readonly command?: string,
   ) {
     super(message);
   }
@@ -24,20 +23,24 @@ export class OutputError extends ExitError {
   override readonly exitCode = 73;
 }
 
+export type UsageOf = (command: string | undefined) => Promise<string>;
+
 /**
  * Runs a command, and returns its exit code. An ExitError is printed in its lines and has a code, any other error is
- * printed with its stack and has 70; `json`: an error is one line of JSON.
+ * printed with its stack and has 70; `json`: an error is one line of JSON. `usageOf` resolves to the text that follows a
+ * UsageError of a command, or of none.
  */
 export async function exitCodeOf(
   // biome-ignore lint/suspicious/noConfusingVoidType: most commands have no result
   command: () => Promise<ExitCode | void>,
   { stderr }: Pick<Io, 'stderr'>,
   json = false,
+  usageOf: UsageOf = async () => '',
 ): Promise<number> {
   try {
     return (await command()) ?? 0;
   } catch (error) {
-    stderr.write(json ? `${JSON.stringify({ error: documentOf(error) })}\n` : await textOf(error));
+    stderr.write(json ? `${JSON.stringify({ error: documentOf(error) })}\n` : await textOf(error, usageOf));
     return error instanceof ExitError ? error.exitCode : INTERNAL;
   }
 }
@@ -49,16 +52,8 @@ function documentOf(error: unknown): { code: string; message: string } {
   return { code: 'INTERNAL', message: (error as Error)?.message ?? String(error) };
 }
 
-async function textOf(error: unknown): Promise<string> {
+async function textOf(error: unknown, usageOf: UsageOf): Promise<string> {
   if (!(error instanceof ExitError)) return `plinth: ${(error as Error)?.stack ?? String(error)}\n`;
   const text = error.message === '' ? '' : `${error.message}\n`.replace(/^(?=.|\n)/gm, 'plinth: ');
-  return error instanceof UsageError ? text + (await usageText(error.command)) : text;
-}
-
-/** Loaded on demand: most runs print no usage. */
-async function usageText(command: CommandName | undefined): Promise<string> {
-  const { usageOf, GENERAL_USAGE } = await import('./help.js');
-  return command === undefined
-    ? `${GENERAL_USAGE}plinth --help lists the commands.\n`
-    : `${usageOf(command)}plinth ${command} --help says more.\n`;
+  return error instanceof UsageError ? text + (await usageOf(error.command)) : text;
 }

@@ -1,6 +1,5 @@
 import { EXITS, type ExitCode } from '../exit-error.js';
-import type { Command, Form, Option } from './command.js';
-import { ALL_COMMANDS, COMMANDS, type CommandName } from './commands.js';
+import type { Command, Commands, Form, Option } from './command.js';
 
 const WIDTH = 120;
 /** More values are listed in the description alone. */
@@ -9,20 +8,16 @@ const MAX_VALUES = 3;
 export const GENERAL_USAGE = 'usage: plinth [COMMAND] [OPTION]...\n';
 
 /** How to use a command: each form with its options. */
-export function usageOf(name: CommandName): string {
-  return synopsisOf(
-    Object.entries(COMMANDS[name].forms as Command['forms']).map(([verb, form]) =>
-      formParts(name, verb, form),
-    ),
-  );
+export function usageOf(name: string, { forms }: Command): string {
+  return synopsisOf(Object.entries(forms).map(([verb, form]) => formParts(name, verb, form)));
 }
 
 /** The whole help of a command. */
-export function helpOf(name: CommandName): string {
-  const { text, forms, examples, exits, failure }: Command = COMMANDS[name];
+export function helpOf(name: string, command: Command): string {
+  const { text, forms, examples, exits, failure } = command;
   const details = Object.entries(forms).flatMap(([verb, form]) => detailsOf(verb, form));
   return [
-    `${usageOf(name)}\n${text}\n`,
+    `${usageOf(name, command)}\n${text}\n`,
     details.length > 0 && details.join('\n'),
     `Examples:\n${examples.map((example) => `  ${example}\n`).join('')}`,
     `Exit codes:\n${rows(exitRows([0, 64, 70, ...exits], failure))}`,
@@ -31,9 +26,9 @@ export function helpOf(name: CommandName): string {
     .join('\n');
 }
 
-/** What there is, for `plinth --help`. */
-export function allHelp(): string {
-  const summaries = ALL_COMMANDS.map(([name, { summary }]): [string, string] => [name, summary]);
+/** The text of `plinth --help`. */
+export function allHelp(commands: Commands): string {
+  const summaries = [...commands].map(([name, { summary }]): [string, string] => [name, summary]);
   const codes = Object.keys(EXITS).map((code) => Number(code) as ExitCode);
   return `${GENERAL_USAGE}       plinth --version
 
@@ -53,7 +48,7 @@ function exitRows(codes: readonly ExitCode[], failure: string | undefined): [str
 }
 
 /** The words of a form that a line break must not part. */
-function formParts(name: CommandName, verb: string, { operands, options, synopsis }: Form): string[] {
+function formParts(name: string, verb: string, { operands, options, synopsis }: Form): string[] {
   const shown = Object.entries(options).filter(([option]) => !synopsis?.includes(`--${option} `));
   return [
     `plinth ${verb === '' ? name : `${name} ${verb}`}`,

@@ -19,6 +19,7 @@ import { parse, subcommandOf } from './arguments.js';
 import { InputError, UsageError } from './exit.js';
 import { configOf, fileOf, type Io } from './io.js';
 import { ListOutput, print } from './output.js';
+import { ACCESS_COMMANDS } from './table/access-commands.js';
 import { withDatabase } from './with-database.js';
 
 type Work = (db: Db) => Promise<void>;
@@ -26,7 +27,7 @@ type Work = (db: Db) => Promise<void>;
 /** Creates, lists and revokes credentials. Throws UsageError before the database is opened, ExitError after. */
 export async function keysCommand(args: string[], io: Io): Promise<void> {
   const config = configOf(io);
-  const { verb, rest } = subcommandOf('keys', args);
+  const { verb, rest } = subcommandOf(ACCESS_COMMANDS, 'keys', args);
   const verbs: Record<typeof verb, () => Work | Promise<Work>> = {
     create: async () => create(rest, io, await scopesOfService(config)),
     list: () => list(rest, io),
@@ -41,7 +42,12 @@ async function scopesOfService(config: Config): Promise<readonly string[]> {
 }
 
 function create(args: string[], io: Io, known: readonly string[]): Work {
-  const { label, subject, scopes, expires, certificate, json } = parse('keys', 'create', args).values;
+  const { label, subject, scopes, expires, certificate, json } = parse(
+    ACCESS_COMMANDS,
+    'keys',
+    'create',
+    args,
+  ).values;
   const body: JsonObject = { label, subject, scopes: scopes.split(',') };
   if (expires !== undefined) body.expires_at = timeOf(expires);
   if (certificate !== undefined) body.certificate = textOf(io, certificate);
@@ -87,7 +93,7 @@ function checked(body: JsonObject, known: readonly string[]): ReturnType<typeof 
 
 /** The newest first. */
 function list(args: string[], io: Io): Work {
-  const output = new ListOutput(io, parse('keys', 'list', args).values.json);
+  const output = new ListOutput(io, parse(ACCESS_COMMANDS, 'keys', 'list', args).values.json);
   return async (db) => {
     let after: string | undefined;
     do {
@@ -101,7 +107,7 @@ function list(args: string[], io: Io): Work {
 }
 
 function revoke(args: string[], io: Io): Work {
-  const { values, positionals } = parse('keys', 'revoke', args);
+  const { values, positionals } = parse(ACCESS_COMMANDS, 'keys', 'revoke', args);
   const [text = '', ...rest] = positionals;
   const id = parseUuid(text);
   if (id === undefined || rest.length > 0) throw new UsageError('keys revoke needs the id of a key', 'keys');

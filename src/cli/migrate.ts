@@ -15,6 +15,7 @@ import type { Step } from '../schema/step.js';
 import { parse } from './arguments.js';
 import { configOf, type Io } from './io.js';
 import { print } from './output.js';
+import { SERVICE_COMMANDS } from './table/service-commands.js';
 import { logOf } from './with-database.js';
 
 /**
@@ -22,7 +23,7 @@ import { logOf } from './with-database.js';
  * UsageError, DeclarationError and DatabaseError.
  */
 export async function migrateCommand(args: string[], io: Io): Promise<ExitCode> {
-  const { values } = parse('migrate', '', args);
+  const { values } = parse(SERVICE_COMMANDS, 'migrate', '', args);
   const { json } = values;
   const config = configOf(io);
   const declarations = await loadDeclarations(config);

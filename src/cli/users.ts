@@ -16,6 +16,7 @@ import { UsageError } from './exit.js';
 import type { Io } from './io.js';
 import { nextLine } from './next-line.js';
 import { ListOutput, print } from './output.js';
+import { ACCESS_COMMANDS } from './table/access-commands.js';
 import { logOf, withDatabase } from './with-database.js';
 
 const FIND = readStatements('auth.sql').get('user_of_email')!;
@@ -24,7 +25,7 @@ const PASSKEYS = readStatements('features/issuer/issuer.sql');
 
 /** Creates users, sets their passwords and scopes, and removes their passkeys. Throws UsageError and ExitError. */
 export async function usersCommand(args: string[], io: Io): Promise<void> {
-  const { verb, rest } = subcommandOf('users', args);
+  const { verb, rest } = subcommandOf(ACCESS_COMMANDS, 'users', args);
   if (verb === 'create') return create(rest, io);
   if (verb === 'set-password') return changePassword(rest, io);
   if (verb === 'set-scopes') return changeScopes(rest, io);
@@ -32,7 +33,7 @@ export async function usersCommand(args: string[], io: Io): Promise<void> {
 }
 
 async function create(args: string[], io: Io): Promise<void> {
-  const { values, positionals } = parse('users', 'create', args);
+  const { values, positionals } = parse(ACCESS_COMMANDS, 'users', 'create', args);
   const { name, json } = values;
   const email = onlyEmail(positionals);
   const scopes = values.scopes === undefined ? undefined : scopesIn(values.scopes);
@@ -46,7 +47,7 @@ async function create(args: string[], io: Io): Promise<void> {
 }
 
 async function changePassword(args: string[], io: Io): Promise<void> {
-  const { values, positionals } = parse('users', 'set-password', args);
+  const { values, positionals } = parse(ACCESS_COMMANDS, 'users', 'set-password', args);
   const email = onlyEmail(positionals);
   const password = await readPassword(io);
   await withUsers(io, async (users, database) => {
@@ -57,7 +58,7 @@ async function changePassword(args: string[], io: Io): Promise<void> {
 }
 
 async function changeScopes(args: string[], io: Io): Promise<void> {
-  const { values, positionals } = parse('users', 'set-scopes', args);
+  const { values, positionals } = parse(ACCESS_COMMANDS, 'users', 'set-scopes', args);
   const email = onlyEmail(positionals);
   const scopes = scopesIn(values.scopes);
   await withUsers(io, async (_users, database, config) => {
@@ -69,7 +70,7 @@ async function changeScopes(args: string[], io: Io): Promise<void> {
 }
 
 async function listPasskeys(args: string[], io: Io): Promise<void> {
-  const { values, positionals } = parse('users', 'passkeys', args);
+  const { values, positionals } = parse(ACCESS_COMMANDS, 'users', 'passkeys', args);
   const email = onlyEmail(positionals);
   const output = new ListOutput(io, values.json);
   await withDatabase(io, async (database) => {
@@ -81,7 +82,7 @@ async function listPasskeys(args: string[], io: Io): Promise<void> {
 }
 
 async function removePasskeys(args: string[], io: Io): Promise<void> {
-  const { values, positionals } = parse('users', 'remove-passkeys', args);
+  const { values, positionals } = parse(ACCESS_COMMANDS, 'users', 'remove-passkeys', args);
   const email = onlyEmail(positionals);
   await withDatabase(io, async (database) => {
     const id = await idOf(database, email);

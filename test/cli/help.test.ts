@@ -1,21 +1,23 @@
-import { ALL_COMMANDS } from '../../src/cli/commands.js';
+import { allCommands } from '../../src/cli/commands.js';
 import { EXITS } from '../../src/exit-error.js';
 import { plinth } from '../support/command.js';
 import t from '../support/test.js';
+
+const COMMANDS = await allCommands();
 
 t.jobs = 3;
 
 t.test('plinth --help lists the commands and the exit codes', async (t) => {
   const { code, out, err } = await plinth(t, ['--help']);
   t.same([code, err], [0, '']);
-  for (const [name, { summary }] of ALL_COMMANDS) t.match(out, new RegExp(`^ {2}${name} +${summary}$`, 'm'));
+  for (const [name, { summary }] of COMMANDS) t.match(out, new RegExp(`^ {2}${name} +${summary}$`, 'm'));
   for (const [code, { meaning }] of Object.entries(EXITS))
     t.match(out, new RegExp(`^ {2}${code} +${meaning}$`, 'm'));
   t.same(await plinth(t, ['help']), { code, out, err });
 });
 
 t.test('each command has a synopsis, its options, examples and its exit codes', async (t) => {
-  for (const [name, { forms, examples, exits }] of ALL_COMMANDS) {
+  for (const [name, { forms, examples, exits }] of COMMANDS) {
     const { code, out, err } = await plinth(t, [name, '--help']);
     t.same([code, err], [0, ''], name);
     t.match(out, new RegExp(`^usage: plinth ${name}\\b`));

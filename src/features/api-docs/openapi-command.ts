@@ -9,10 +9,11 @@ import { loadDeclarations } from '../../declarations/load-declarations.js';
 import { NOBODY } from '../../principal.js';
 import { VERSIONS } from '../../versions/supported.js';
 import { describeApi } from './api-description.js';
+import { COMMANDS } from './commands.js';
 
 /** Writes the OpenAPI document of the declarations and settings. Throws UsageError, DeclarationError and ConfigError. */
 export async function openApiCommand(args: string[], io: Io): Promise<void> {
-  const { yaml, version, output, json } = parse('openapi', '', args).values;
+  const { yaml, version, output, json } = parse(COMMANDS, 'openapi', '', args).values;
   if (json && yaml && output === undefined)
     throw new UsageError('--json and --yaml exclude each other without -o FILE', 'openapi');
   const config = configOf(io);

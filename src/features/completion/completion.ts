@@ -1,8 +1,11 @@
 import { parse } from '../../cli/arguments.js';
+import type { Commands } from '../../cli/command.js';
 import { UsageError } from '../../cli/exit.js';
 import type { Io } from '../../cli/io.js';
 import { bashScript } from './bash.js';
+import { COMMANDS } from './commands.js';
 import { fishScript } from './fish.js';
+import { wordsOf } from './words.js';
 import { zshScript } from './zsh.js';
 
 const SCRIPTS = new Map([
@@ -12,9 +15,9 @@ const SCRIPTS = new Map([
 ]);
 
 /** Prints the script that completes commands in a shell. Throws UsageError. */
-export async function completionCommand(args: string[], io: Io): Promise<void> {
-  const [shell, ...rest] = parse('completion', '', args).positionals;
+export async function completionCommand(args: string[], io: Io, commands: Commands): Promise<void> {
+  const [shell, ...rest] = parse(COMMANDS, 'completion', '', args).positionals;
   const script = SCRIPTS.get(shell ?? '');
   if (!script || rest.length > 0) throw new UsageError('completion needs bash, zsh or fish', 'completion');
-  io.stdout.write(script());
+  io.stdout.write(script(wordsOf(commands)));
 }

@@ -1,23 +1,22 @@
-import { ALL_COMMANDS } from '../../cli/commands.js';
-import { FORMS, operandsOf, SUBCOMMANDS } from './words.js';
+import { operandsOf, type Words } from './words.js';
 
 /** A script for fish, to be stored among its completions. */
-export function fishScript(): string {
-  const commands = ALL_COMMANDS.map(
+export function fishScript({ commands, forms, subcommands }: Words): string {
+  const summaries = [...commands].map(
     ([name, { summary }]) =>
       `complete -c plinth -f -n __fish_use_subcommand -a ${name} -d ${quoted(summary)}\n`,
   );
-  const verbs = SUBCOMMANDS.map(
+  const verbs = subcommands.map(
     ([command, verbs]) =>
       `complete -c plinth -f -n '__fish_seen_subcommand_from ${command}; and not __fish_seen_subcommand_from ${verbs.join(' ')}' -a '${verbs.join(' ')}'\n`,
   );
   return `# Completes the commands of plinth in fish: plinth completion fish > ~/.config/fish/completions/plinth.fish
 complete -c plinth -l help -d 'describe the command'
 complete -c plinth -f -n __fish_use_subcommand -l version -d 'print the version'
-${commands.join('')}${verbs.join('')}${FORMS.map(formLines).join('')}`;
+${summaries.join('')}${verbs.join('')}${forms.map(formLines).join('')}`;
 }
 
-function formLines({ command, verb, form }: (typeof FORMS)[number]): string {
+function formLines({ command, verb, form }: Words['forms'][number]): string {
   const seen = `__fish_seen_subcommand_from ${command}`;
   const condition = verb === '' ? seen : `${seen}; and __fish_seen_subcommand_from ${verb}`;
   const begin = `complete -c plinth -n '${condition}'`;

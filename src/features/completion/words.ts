@@ -1,5 +1,4 @@
-import type { Form, Option } from '../../cli/command.js';
-import { ALL_COMMANDS } from '../../cli/commands.js';
+import type { Command, Commands, Form, Option } from '../../cli/command.js';
 
 /** One form of a command, as a shell completes it. */
 export interface FormWords {
@@ -17,22 +16,37 @@ export interface OptionWords {
   readonly option: Option;
 }
 
-export const FORMS: readonly FormWords[] = ALL_COMMANDS.flatMap(([command, { forms }]) =>
-  Object.entries(forms).map(([verb, form]) => ({ command, verb, form })),
-);
+/** What scripts complete. */
+export interface Words {
+  readonly commands: Commands;
+  readonly forms: readonly FormWords[];
+  /** What is typed first. */
+  readonly first: readonly string[];
+  /** The subcommands of the commands that have any. */
+  readonly subcommands: readonly (readonly [command: string, verbs: readonly string[]])[];
+  /** All options with a value, once for each command. */
+  readonly valueOptions: readonly OptionWords[];
+}
 
-/** What is typed first. */
-export const FIRST_WORDS: readonly string[] = [...ALL_COMMANDS.map(([name]) => name), '--help', '--version'];
+export function wordsOf(commands: Commands): Words {
+  const all = [...commands];
+  return {
+    commands,
+    forms: all.flatMap(([command, { forms }]) =>
+      Object.entries(forms).map(([verb, form]) => ({ command, verb, form })),
+    ),
+    first: [...commands.keys(), '--help', '--version'],
+    subcommands: all
+      .map(([name, { forms }]): [string, string[]] => [
+        name,
+        Object.keys(forms).filter((verb) => verb !== ''),
+      ])
+      .filter(([, verbs]) => verbs.length > 0),
+    valueOptions: all.flatMap(([command, { forms }]) => valueOptionsOf(command, forms)),
+  };
+}
 
-/** The subcommands of the commands that have any. */
-export const SUBCOMMANDS: readonly (readonly [command: string, verbs: readonly string[]])[] =
-  ALL_COMMANDS.map(([name, { forms }]): [string, string[]] => [
-    name,
-    Object.keys(forms).filter((verb) => verb !== ''),
-  ]).filter(([, verbs]) => verbs.length > 0);
-
-/** All options with a value, once for each command. */
-export const VALUE_OPTIONS: readonly OptionWords[] = ALL_COMMANDS.flatMap(([command, { forms }]) => {
+function valueOptionsOf(command: string, forms: Command['forms']): OptionWords[] {
   const options = new Map(Object.values(forms).flatMap(({ options }) => Object.entries(options)));
   return [...options]
     .filter(([, { value }]) => value !== undefined)
@@ -41,7 +55,7 @@ export const VALUE_OPTIONS: readonly OptionWords[] = ALL_COMMANDS.flatMap(([comm
       typed: [`--${name}`, ...(option.short === undefined ? [] : [`-${option.short}`])],
       option,
     }));
-});
+}
 
 /** The options of a form, as they are typed. */
 export const optionsOf = ({ options }: Form): string[] => [

@@ -1,27 +1,26 @@
-import { ALL_COMMANDS } from '../../cli/commands.js';
-import { FORMS, operandsOf, optionsOf, SUBCOMMANDS, VALUE_OPTIONS } from './words.js';
+import { operandsOf, optionsOf, type Words } from './words.js';
 
 /** A script for zsh, to be sourced or stored in a folder of fpath as _plinth. */
-export function zshScript(): string {
+export function zshScript({ commands, forms, subcommands, valueOptions }: Words): string {
   return `#compdef plinth
 # Completes the commands of plinth in zsh: store it in a folder of fpath as _plinth, or source it.
 _plinth() {
   local -a commands
   if (( CURRENT == 2 )); then
     commands=(
-${ALL_COMMANDS.map(([name, { summary }]) => `      ${quoted(`${name}:${summary}`)}\n`).join('')}    )
+${[...commands].map(([name, { summary }]) => `      ${quoted(`${name}:${summary}`)}\n`).join('')}    )
     _describe command commands
     compadd -- --help --version
     return
   fi
   case "$words[2] $words[CURRENT-1]" in
-${VALUE_OPTIONS.map(valueCase).join('')}  esac
+${valueOptions.map(valueCase).join('')}  esac
   if (( CURRENT == 3 )); then
     case "$words[2]" in
-${SUBCOMMANDS.map(([command, verbs]) => `      ${command}) compadd -- ${verbs.join(' ')} --help; return;;\n`).join('')}    esac
+${subcommands.map(([command, verbs]) => `      ${command}) compadd -- ${verbs.join(' ')} --help; return;;\n`).join('')}    esac
   fi
   case "$words[2] $words[3]" in
-${FORMS.map(formCase).join('')}  esac
+${forms.map(formCase).join('')}  esac
 }
 if [ "$funcstack[1]" = _plinth ]; then
   _plinth "$@"
@@ -31,7 +30,7 @@ fi
 `;
 }
 
-type ValueOption = (typeof VALUE_OPTIONS)[number];
+type ValueOption = Words['valueOptions'][number];
 
 function valueCase({ command, typed, option }: ValueOption): string {
   const pattern = typed.map((name) => `'${command} ${name}'`).join('|');
@@ -39,7 +38,7 @@ function valueCase({ command, typed, option }: ValueOption): string {
   return `    ${pattern}) ${words}return;;\n`;
 }
 
-function formCase({ command, verb, form }: (typeof FORMS)[number]): string {
+function formCase({ command, verb, form }: Words['forms'][number]): string {
   const pattern = verb === '' ? `'${command} '*` : `'${command} ${verb}'`;
   const files = form.completes === 'file' ? '_files; ' : '';
   return `    ${pattern}) ${files}compadd -- ${[...operandsOf(form), ...optionsOf(form)].join(' ')};;\n`;

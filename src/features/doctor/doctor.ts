@@ -6,6 +6,7 @@ import type { Config } from '../../config/config.js';
 import type { ExitCode } from '../../exit-error.js';
 import type { Check } from './check.js';
 import { checkIssuerClock } from './clock.js';
+import { COMMANDS } from './commands.js';
 import { checkDatabase } from './database.js';
 import { checkDisk, checkFiles, checkPorts } from './host.js';
 import { checkProxies } from './proxies.js';
@@ -15,7 +16,7 @@ import { checkTls } from './tls.js';
 
 /** Checks the settings and what they need. Returns the exit code, 1 if there is a problem. Throws UsageError. */
 export async function doctorCommand(args: string[], io: Io): Promise<ExitCode> {
-  const { json } = parse('doctor', '', args).values;
+  const { json } = parse(COMMANDS, 'doctor', '', args).values;
   io.process?.exitOnSignals();
   const checks: Check[] = [];
   const colours = hasColours(io);

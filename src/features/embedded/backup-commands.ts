@@ -4,6 +4,7 @@ import { configOf, fileOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { ExitError } from '../../exit-error.js';
 import { backUp, type Copied, restore } from './backup.js';
+import { COMMANDS } from './commands.js';
 
 /** Copies the embedded database to a folder. Throws UsageError, ExitError and EmbeddedError. */
 export function backupCommand(args: string[], io: Io): Promise<void> {
@@ -22,7 +23,7 @@ async function runOnFolder(
   work: (dataDir: string, folder: string) => Promise<Copied>,
   says: string,
 ): Promise<void> {
-  const { values, positionals } = parse(command, '', args);
+  const { values, positionals } = parse(COMMANDS, command, '', args);
   const [folder, ...others] = positionals;
   if (folder === undefined || others.length > 0) throw new UsageError('name one folder', command);
   const { databaseUrl, dataDir } = configOf(io);

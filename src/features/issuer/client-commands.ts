@@ -10,17 +10,18 @@ import type { Json, JsonObject } from '../../json.js';
 import { changedInput, readClientInput } from './client-input.js';
 import { fieldsOf } from './client-routes.js';
 import { changeClient, createClient, deleteClient, listClients, PAGE } from './clients.js';
+import { COMMANDS } from './commands.js';
 
 /** Creates, changes, lists and deletes clients of the embedded authorization server. Throws UsageError and ExitError. */
 export async function clientsCommand(args: string[], io: Io): Promise<void> {
-  const { verb, rest } = subcommandOf('clients', args);
+  const { verb, rest } = subcommandOf(COMMANDS, 'clients', args);
   if (verb === 'create') return create(rest, io);
   if (verb === 'update') return update(rest, io);
   return verb === 'list' ? list(rest, io) : remove(rest, io);
 }
 
 async function create(args: string[], io: Io): Promise<void> {
-  const { values } = parse('clients', 'create', args);
+  const { values } = parse(COMMANDS, 'clients', 'create', args);
   const redirects = values.redirect ?? [];
   const body: Json = {
     name: values.name ?? '',
@@ -49,7 +50,7 @@ async function create(args: string[], io: Io): Promise<void> {
 }
 
 async function update(args: string[], io: Io): Promise<void> {
-  const { values, positionals } = parse('clients', 'update', args);
+  const { values, positionals } = parse(COMMANDS, 'clients', 'update', args);
   const id = idOf('update', positionals);
   const patch = Object.fromEntries(
     Object.entries({
@@ -91,7 +92,7 @@ function idOf(verb: string, [id, ...rest]: readonly string[]): string {
 }
 
 function list(args: string[], io: Io): Promise<void> {
-  const { values } = parse('clients', 'list', args);
+  const { values } = parse(COMMANDS, 'clients', 'list', args);
   const output = new ListOutput(io, values.json);
   return withDatabase(io, async ({ db }) => {
     let after: string | undefined;
@@ -106,7 +107,7 @@ function list(args: string[], io: Io): Promise<void> {
 }
 
 async function remove(args: string[], io: Io): Promise<void> {
-  const { values, positionals } = parse('clients', 'delete', args);
+  const { values, positionals } = parse(COMMANDS, 'clients', 'delete', args);
   const id = idOf('delete', positionals);
   await withDatabase(io, async ({ db }) => {
     if (!(await deleteClient(db, id))) throw new ExitError(`there is no client ${id}`);

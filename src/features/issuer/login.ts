@@ -6,13 +6,14 @@ import { configOf, fileOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { isLoopback } from '../../config/parsers.js';
 import { ExitError, UnavailableError } from '../../exit-error.js';
+import { COMMANDS } from './commands.js';
 import { byBrowser, byDevice, type Options, type Session } from './sign-in-flows.js';
 
 const TIMEOUT_MS = 10_000;
 
 /** Signs a user in and prints an access token. Throws UsageError and ExitError. */
 export async function loginCommand(args: string[], io: Io): Promise<void> {
-  const { values } = parse('login', '', args);
+  const { values } = parse(COMMANDS, 'login', '', args);
   await printToken(io, values.json, async () => {
     const session = await open(io, values.client, values.scope ?? 'openid self', values.service);
     return values.device ? await byDevice(session, io) : await byBrowser(session, io);
@@ -21,7 +22,7 @@ export async function loginCommand(args: string[], io: Io): Promise<void> {
 
 /** Prints an access token of a client. Throws UsageError and ExitError. */
 export async function tokenCommand(args: string[], io: Io, secretInEnv: string | undefined): Promise<void> {
-  const { values } = parse('token', '', args);
+  const { values } = parse(COMMANDS, 'token', '', args);
   const file = values['secret-file'];
   const secret = file === undefined ? secretInEnv : readSecret(io, file);
   if (secret === undefined)

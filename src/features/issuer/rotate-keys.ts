@@ -3,12 +3,13 @@ import { UsageError } from '../../cli/exit.js';
 import type { Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { withDatabase } from '../../cli/with-database.js';
+import { COMMANDS } from './commands.js';
 import { rotateKeys } from './keys.js';
 
 /** Rotates the signing keys of the embedded authorization server. Throws UsageError and ExitError. */
 export async function issuerCommand(args: string[], io: Io): Promise<void> {
-  const { verb, rest } = subcommandOf('issuer', args);
-  const { values } = parse('issuer', verb, rest);
+  const { verb, rest } = subcommandOf(COMMANDS, 'issuer', args);
+  const { values } = parse(COMMANDS, 'issuer', verb, rest);
   if (!/^\d{1,6}$/.test(values.delay)) throw new UsageError('--delay must be a number of seconds', 'issuer');
   await withDatabase(io, async ({ db }, { authServerKey }) => {
     const keys = await rotateKeys(db, authServerKey, Number(values.delay));

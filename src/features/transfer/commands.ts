@@ -1,7 +1,7 @@
-import { type Command, JSON_OPTION } from '../../cli/command.js';
+import { type CommandTable, JSON_OPTION } from '../../cli/command.js';
 
-/** Commands that move records. */
-export const RECORD_COMMANDS = {
+/** The commands that move records. */
+export const COMMANDS = {
   import: {
     summary: 'loads records',
     forms: {
@@ -69,4 +69,4 @@ export const RECORD_COMMANDS = {
     exits: [1, 69, 73, 78],
     failure: 'there is no such collection, or the records cannot be read',
   },
-} as const satisfies Readonly<Record<string, Command>>;
+} as const satisfies CommandTable;

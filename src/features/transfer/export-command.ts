@@ -13,12 +13,13 @@ import { openDatabase } from '../../db/open.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import { ExitError } from '../../exit-error.js';
 import { storedResources } from '../../schema/stored-resources.js';
+import { COMMANDS } from './commands.js';
 import { type Exported, exportRecords } from './export-records.js';
 import { EXTENSIONS, type Format } from './input.js';
 
 /** Writes records to a file or the standard output. Throws UsageError and ExitError. */
 export async function exportCommand(args: string[], io: Io): Promise<void> {
-  const { values, positionals } = parse('export', '', args);
+  const { values, positionals } = parse(COMMANDS, 'export', '', args);
   const [name, ...rest] = positionals;
   if (rest.length > 0) throw new UsageError('name one collection, or none', 'export');
   const byName = EXTENSIONS[/\.([a-z]+)$/i.exec(values.output ?? '')?.[1]?.toLowerCase() ?? ''];

@@ -5,6 +5,7 @@ import { configOf, fileOf, type Io } from '../../cli/io.js';
 import type { Config } from '../../config/config.js';
 import type { ExitCode } from '../../exit-error.js';
 import { hashOnAllCores } from '../../passwords/password-queue.js';
+import { COMMANDS } from './commands.js';
 import { delimiterOf } from './csv-header.js';
 import { declareSources } from './import-infer.js';
 import { importInto, type LoadOptions } from './import-into.js';
@@ -68,7 +69,7 @@ async function declareAndImport(
 
 /** Throws UsageError. */
 function readOptions(args: string[], io: Io): Options {
-  const { values, positionals } = parse('import', '', args);
+  const { values, positionals } = parse(COMMANDS, 'import', '', args);
   const [file, ...rest] = positionals.toReversed();
   const names = values.as === undefined ? rest : [...rest, values.as];
   if (file === undefined || names.length > 1) throw new UsageError('name one file', 'import');

@@ -1,7 +1,7 @@
-import { type Command, JSON_OPTION } from '../../cli/command.js';
+import { type CommandTable, JSON_OPTION } from '../../cli/command.js';
 
-/** Commands of receivers of webhooks. */
-export const WEBHOOK_COMMANDS = {
+/** The commands of receivers of webhooks. */
+export const COMMANDS = {
   webhooks: {
     summary: "receives webhooks on a developer's machine",
     forms: {
@@ -56,4 +56,4 @@ export const WEBHOOK_COMMANDS = {
     exits: [1],
     failure: 'the message is not authentic',
   },
-} as const satisfies Readonly<Record<string, Command>>;
+} as const satisfies CommandTable;

@@ -6,6 +6,7 @@ import { configOf, fileOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { ExitError, UnavailableError } from '../../exit-error.js';
 import { urlOf } from '../../process/listen.js';
+import { COMMANDS } from './commands.js';
 import { verifyWebhook, WebhookError } from './verify.js';
 
 const MAX_BODY = 4_194_304;
@@ -16,8 +17,8 @@ const TIMEOUT_MS = 10_000;
  * to the service, and unsubscribes at its end. Throws UsageError, and ExitError if it cannot listen or subscribe.
  */
 export async function webhooksCommand(args: string[], io: Io, secret: string | undefined): Promise<void> {
-  const { verb, rest } = subcommandOf('webhooks', args);
-  const { values } = parse('webhooks', verb, rest);
+  const { verb, rest } = subcommandOf(COMMANDS, 'webhooks', args);
+  const { values } = parse(COMMANDS, 'webhooks', verb, rest);
   const { json } = values;
   if (!/^\d{1,5}$/.test(values.port) || Number(values.port) > 65_535)
     throw new UsageError('--port must be an integer from 0 to 65535', 'webhooks');

@@ -5,6 +5,7 @@ import { UsageError } from '../../cli/exit.js';
 import { fileOf, type Io } from '../../cli/io.js';
 import { ExitError } from '../../exit-error.js';
 import { textOf } from '../../text-encoding.js';
+import { COMMANDS } from './commands.js';
 import { type VerifyOptions, verifyWebhook, WebhookError } from './verify.js';
 
 /**
@@ -13,7 +14,7 @@ import { type VerifyOptions, verifyWebhook, WebhookError } from './verify.js';
  * authentic.
  */
 export async function verifyCommand(args: string[], io: Io, secretInEnv: string | undefined): Promise<void> {
-  const { values } = parse('verify-webhook', '', args);
+  const { values } = parse(COMMANDS, 'verify-webhook', '', args);
   const { path, tolerance } = values;
   const scheme = values.scheme as VerifyOptions['scheme'];
   const linesOf = (file: string | undefined) => (file === undefined ? [] : readLines(io, file));

@@ -1,0 +1,130 @@
+import { type CommandTable, JSON_OPTION } from '../../cli/command.js';
+
+const SCOPE_LIST = 'SCOPE[,SCOPE]...';
+const SERVICE = {
+  service: { value: 'URL', text: 'the service (http://127.0.0.1:3000, or PORT)' },
+} as const;
+
+/** The options for the metadata of a client, of the commands that create and change clients. */
+const CLIENT_OPTIONS = {
+  redirect: {
+    value: 'URI',
+    many: true,
+    text: 'where users return to; http://127.0.0.1/callback permits any port',
+  },
+  'post-logout': {
+    value: 'URI',
+    many: true,
+    text: 'where users return to after they signed out',
+  },
+  grant: {
+    value: 'TYPE',
+    many: true,
+    values: ['authorization_code', 'refresh_token', 'client_credentials', 'device_code'],
+    text: 'may be repeated. By default the first two with --redirect, else client_credentials',
+  },
+  'id-token-alg': {
+    value: 'ALGORITHM',
+    values: ['ES256', 'RS256'],
+    text: 'how ID tokens are signed (ES256)',
+  },
+} as const;
+
+/** The commands of the authorization server and its clients. */
+export const COMMANDS = {
+  clients: {
+    summary: 'manages clients of the embedded authorization server',
+    forms: {
+      create: {
+        text: 'creates a client',
+        options: {
+          name: { value: 'NAME', text: 'the name that users see' },
+          ...CLIENT_OPTIONS,
+          scopes: { value: SCOPE_LIST, text: 'what the client may request (openid,self)' },
+          confidential: { text: 'the client has a secret, which is printed once' },
+          opaque: { text: 'access tokens are not JWTs' },
+          ...JSON_OPTION,
+        },
+      },
+      update: {
+        text: 'changes what is given; an option that may be repeated replaces all, and none remain if it is empty',
+        operands: 'ID',
+        options: {
+          name: { value: 'NAME', text: 'the name that users see' },
+          ...CLIENT_OPTIONS,
+          scopes: { value: SCOPE_LIST, text: 'what the client may request; none if empty' },
+          'token-format': { value: 'FORMAT', values: ['jwt', 'opaque'], text: 'of access tokens' },
+          ...JSON_OPTION,
+        },
+      },
+      list: { text: 'prints one JSON object a line', options: JSON_OPTION },
+      delete: { text: 'deletes a client', operands: 'ID', options: JSON_OPTION },
+    },
+    text: 'Manages clients of the embedded authorization server (AUTH_SERVER=on).',
+    examples: [
+      'plinth clients create --name terminal --redirect http://127.0.0.1/callback --scopes openid,self,items:write',
+      'plinth clients create --name reports --confidential --scopes items:read --json',
+      'plinth clients update ID --post-logout https://app.example.org/ --id-token-alg RS256',
+    ],
+    exits: [1, 69, 78],
+    failure: 'there is no such client, or the values are not valid',
+  },
+  issuer: {
+    summary: 'rotates the keys of the authorization server',
+    forms: {
+      'rotate-keys': {
+        text: 'adds a signing key',
+        options: {
+          delay: { value: 'SECONDS', default: '60', text: 'when the new key begins to sign (60)' },
+          ...JSON_OPTION,
+        },
+      },
+    },
+    text: 'The new key is published at once, and signs after the delay, when all processes and clients know it. Tokens of the\nformer key stay valid.',
+    examples: ['plinth issuer rotate-keys', 'plinth issuer rotate-keys --delay 0 --json'],
+    exits: [1, 69, 78],
+    failure: 'the present keys cannot be read',
+  },
+  login: {
+    summary: 'prints an access token of a user',
+    forms: {
+      '': {
+        options: {
+          client: { value: 'ID', required: true, text: 'the client of the authorization server' },
+          device: { text: 'with a code that is entered on another device' },
+          scope: { value: 'SCOPES', text: 'scopes, separated by spaces (openid self)' },
+          ...SERVICE,
+          ...JSON_OPTION,
+        },
+      },
+    },
+    text: 'Signs a user in, in the browser (authorization code with PKCE) or with a code for another device, and prints an access\ntoken.',
+    examples: [
+      "plinth login --client ID --scope 'openid items:write'",
+      'plinth login --client ID --device --json',
+    ],
+    exits: [1, 69, 78],
+    failure: 'nobody signed in, or the authorization server refused',
+  },
+  token: {
+    summary: 'prints an access token of a client',
+    forms: {
+      '': {
+        options: {
+          client: { value: 'ID', required: true, text: 'the confidential client' },
+          'secret-file': { value: 'FILE', isFile: true, text: 'a file with its secret; else CLIENT_SECRET' },
+          scope: { value: 'SCOPES', text: 'scopes, separated by spaces' },
+          ...SERVICE,
+          ...JSON_OPTION,
+        },
+      },
+    },
+    text: 'Prints an access token for a confidential client (client credentials).',
+    examples: [
+      'plinth token --client ID --secret-file secret.txt',
+      "CLIENT_SECRET=... plinth token --client ID --scope 'items:read' --json",
+    ],
+    exits: [1, 69, 78],
+    failure: 'the authorization server refused',
+  },
+} as const satisfies CommandTable;

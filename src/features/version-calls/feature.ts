@@ -1,0 +1,4 @@
+import type { Feature } from '../../feature.js';
+
+/** The calls of versions of the API that retire. */
+export default {} satisfies Feature;
