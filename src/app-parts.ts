@@ -12,15 +12,11 @@ import { reportFaults } from './db/start-faults.js';
 import { loadDeclarations } from './declarations/load-declarations.js';
 import type { Declarations } from './declarations/read-declarations.js';
 import { Feed } from './events/feed.js';
-import type { Issuer } from './features/issuer/issuer.js';
-import type { Mcp } from './features/mcp/mcp.js';
 import { Replicas } from './features/replicas/replicas.js';
-import { VersionCalls } from './features/version-calls/version-calls.js';
-import { sourceOf } from './features/webhooks/feed-source.js';
-import { openWebhooks, type Webhooks } from './features/webhooks/open.js';
 import type { OpenCounts } from './limits/shared-counters.js';
 import { createMetricsServer } from './metrics-server.js';
-import { listen, StartError } from './process/listen.js';
+import { type Openable, type OpenFeatures, openFeatures } from './open-features.js';
+import { listen } from './process/listen.js';
 import { ensureCollections } from './schema/ensure-collections.js';
 import { storedResources } from './schema/stored-resources.js';
 import type { Log } from './telemetry/log.js';
@@ -44,23 +40,19 @@ export interface Parts {
   /** Counters that all processes share; undefined with RATE_LIMIT_STORE=memory. */
   readonly counters: OpenCounts | undefined;
   readonly auth: Auth;
-  /** Undefined unless AUTH_SERVER=on. */
-  readonly issuer: Issuer | undefined;
-  /** Undefined unless MCP=on. */
-  readonly mcp: Mcp | undefined;
   readonly collections: readonly Collection[];
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
   /** Undefined without DATABASE_READ_URL. */
   readonly replicas: OpenReplicas | undefined;
-  readonly webhooks: Webhooks;
-  readonly versionCalls: VersionCalls;
+  readonly features: OpenFeatures;
 }
 
 /** Opens all parts, in the order in which they need each other. `closers` receives what a failed start has to close. */
 export async function openParts(
   config: Config,
   log: Log,
+  features: readonly Openable[],
   primary: Primary | undefined,
   closers: (() => unknown)[],
 ): Promise<Parts> {
@@ -90,19 +82,16 @@ export async function openParts(
     .map(({ table }) => table);
   const auth = await openAuth(config, db, log, metrics.authFailures, callers, counters);
   closers.push(auth.close);
-  const issuer = config.authServer ? await openIssuer(config, db, log, auth, counters) : undefined;
-  closers.push(() => issuer?.close());
   const collections = openCollections(db, resources, config.tombstones);
   const opened = collections.map(({ resource }) => resource);
-  const mcp = config.mcp ? await openMcp(config, opened, declarations.shared) : undefined;
   const feed = config.events
     ? await Feed.open(db, log, opened, config, metrics.events, auth.credentials)
     : undefined;
   closers.push(() => feed?.close());
   const replicas = openReplicas(config, db, log, metrics.db, feed, collections);
   closers.push(() => replicas?.replicas.close());
-  const webhooks = openWebhooks(db, log, config, metrics.events, feed && sourceOf(feed, log));
-  closers.push(() => webhooks.stop(0));
+  const core = { config, log, metrics, db, auth, counters, collections, feed };
+  const open = await openFeatures(features, { ...core, sharedSchemas: declarations.shared }, closers);
   return {
     config,
     log,
@@ -112,13 +101,10 @@ export async function openParts(
     metricsServer,
     counters,
     auth,
-    issuer,
-    mcp,
     collections,
     feed,
     replicas,
-    webhooks,
-    versionCalls: new VersionCalls(db, log),
+    features: open,
   };
 }
 
@@ -150,38 +136,6 @@ export function collectionsFor(config: Config, declared: readonly Resource[]): R
   const faults = scopeFaults(config, knownScopes(resources));
   if (faults.length > 0) throw new ConfigError(faults);
   return resources;
-}
-
-/** Loaded on demand. oidc-provider is an optional dependency. */
-async function openIssuer(
-  config: Config,
-  db: Db,
-  log: Log,
-  auth: Auth,
-  counters: OpenCounts | undefined,
-): Promise<Issuer> {
-  const { Issuer } = await import('./features/issuer/issuer.js').catch(
-    explain('AUTH_SERVER=on', 'oidc-provider'),
-  );
-  return Issuer.open(config, db, log, auth, counters);
-}
-
-/** Loaded on demand. The SDK is an optional dependency. */
-export async function openMcp(
-  config: Config,
-  resources: readonly Resource[],
-  shared: ReadonlyMap<string, object>,
-): Promise<Mcp> {
-  const { Mcp } = await import('./features/mcp/mcp.js').catch(explain('MCP=on', '@modelcontextprotocol/sdk'));
-  return new Mcp(config, resources, shared);
-}
-
-/** Throws StartError with the package that a setting needs, if it is not installed. */
-function explain(setting: string, name: string): (error: { code?: string }) => never {
-  return (error) => {
-    if (error.code !== 'ERR_MODULE_NOT_FOUND' && error.code !== 'MODULE_NOT_FOUND') throw error;
-    throw new StartError(`${setting} needs the package ${name}: npm install ${name}`);
-  };
 }
 
 async function startMetricsServer(

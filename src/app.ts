@@ -9,8 +9,6 @@ import type { Db } from './db/db.js';
 import { startMaintenance } from './db/maintenance.js';
 import { databaseReadiness, type NotReadyReason } from './db/readiness.js';
 import type { Feed } from './events/feed.js';
-import type { ApiDocuments } from './features/api-docs/api-documents.js';
-import { errorPage } from './features/pages/error-page.js';
 import { allowHosts } from './http/allowed-hosts.js';
 import { present } from './http/client-identity.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
@@ -19,6 +17,7 @@ import { originRule } from './http/request-origin.js';
 import type { Route } from './http/router.js';
 import { ParseLimit } from './limits/parse-limit.js';
 import { rateLimiter } from './limits/rate-limit.js';
+import type { Openable, OpenFeature, OpenFeatures } from './open-features.js';
 import { Mount } from './pipeline/mount.js';
 import { createPipeline } from './pipeline/pipeline.js';
 import { createHttpServer } from './pipeline/server.js';
@@ -43,14 +42,22 @@ export interface AppOptions {
   readonly isMounted?: boolean;
 }
 
-/** Starts the service. Resolves when it responds to requests. If the start fails, everything is closed again. */
-export async function startApp(settings: Config, log: Log, options: AppOptions = {}): Promise<App> {
+/**
+ * Starts the service, with those of these features that the settings turn on. Resolves when it responds to requests. If the
+ * start fails, everything is closed again.
+ */
+export async function startApp(
+  settings: Config,
+  log: Log,
+  features: readonly Openable[],
+  options: AppOptions = {},
+): Promise<App> {
   const config = fitOpenFiles(settings, log);
   const { routes: furtherRoutes = [], primary, isMounted = false } = options;
   const tls = readTls(config);
   const closers: (() => unknown)[] = [];
   try {
-    const parts = await openParts(config, log, primary, closers);
+    const parts = await openParts(config, log, features, primary, closers);
     const state = new AppState(config.maintenance, databaseReadiness(parts.database.db));
     const api = routesOf(parts, () => state.notReadyReason(), furtherRoutes);
     const server = serverOf(parts, state, api, tls);
@@ -79,12 +86,13 @@ class AppState {
 }
 
 function serverOf(
-  { config, log, metrics, database, auth, counters, feed, replicas, versionCalls }: Parts,
+  { config, log, metrics, database, auth, counters, feed, replicas, features }: Parts,
   state: AppState,
-  { router, site }: ApiRoutes,
+  { router }: ApiRoutes,
   tls: SecureContextOptions | undefined,
 ): Server | TlsServer {
   const { rateLimit } = config;
+  const countCall = firstOf(features, 'countCall');
   const cors = corsFor(config.corsOrigins);
   const always = fixedFields(tls !== undefined, config.hstsMaxAgeSeconds);
   const commonFields = createCommonFields(always, cors);
@@ -105,13 +113,13 @@ function serverOf(
     parseLimit: new ParseLimit(),
     authenticate: auth.authenticate,
     session: auth.session,
-    errorPage: (visit, problem, requestId) => errorPage(site, visit, problem, requestId),
+    errorPage: firstOf(features, 'errorPage') ?? (() => undefined),
     challenge: auth.challenge,
     requireOrigin: originRule(config),
     requireAllowedHost: auth.authenticate ? undefined : allowHosts(hostsOf(config)),
     rateLimit: rateLimit && rateLimiter(rateLimit, counters?.('requests', rateLimit.seconds)),
     present: (req, body) => present(req, body, config),
-    countCall: ({ number }, subject, address) => versionCalls.count(number, subject, address),
+    countCall: ({ number }, subject, address) => countCall?.(number, subject, address),
     afterWrite: (principal, fields) => {
       feed?.follower.wrote();
       return replicas?.replicas.noteWrite(principal.subject, fields);
@@ -122,6 +130,12 @@ function serverOf(
   return createHttpServer(pipeline, { ...config, commonFields, always }, tls, metrics.http.refused);
 }
 
+/** A member of the one feature that has it. */
+function firstOf<K extends keyof OpenFeature>(features: OpenFeatures, member: K): OpenFeature[K] | undefined {
+  const feature = [...features.values()].find((each) => each[member] !== undefined);
+  return feature?.[member];
+}
+
 /** A running service. */
 export interface App {
   /** Empty if it is mounted. */
@@ -129,7 +143,8 @@ export interface App {
   readonly db: Db;
   readonly collections: readonly Collection[];
   readonly routes: readonly Route[];
-  readonly documents: ApiDocuments;
+  /** The open features, by their names. */
+  readonly features: OpenFeatures;
   readonly metrics: Metrics;
   /** The address of METRICS_PORT's listener. */
   readonly metricsUrl: string | undefined;
@@ -148,19 +163,14 @@ export interface App {
   stop(): Promise<void>;
 }
 
-function running(
-  parts: Parts,
-  state: AppState,
-  { routes, documents }: ApiRoutes,
-  server: Server | TlsServer,
-): App {
-  const { config, log, database, metrics, metricsServer, collections, feed, auth, issuer, webhooks } = parts;
-  const { versionCalls } = parts;
+function running(parts: Parts, state: AppState, { routes }: ApiRoutes, server: Server | TlsServer): App {
+  const { config, log, database, metrics, metricsServer, collections, feed, auth, features } = parts;
+  const open = [...features.values()];
   const mount = new Mount(server, config.publicPrefix);
   const stopClockWatch = watchClock(log);
   const stopMaintenance = startMaintenance(database, log, {
     ...config,
-    saveVersionCalls: () => versionCalls.save(),
+    save: () => Promise.all(open.map((feature) => feature.save?.())),
     horizon: feed?.follower.horizon,
     onDropped: (events) => {
       metrics.events.dropped.value += events;
@@ -172,7 +182,7 @@ function running(
     db: database.db,
     collections,
     routes,
-    documents,
+    features,
     metrics,
     metricsUrl: metricsServer && urlOf(metricsServer, config.metricsHost),
     feed,
@@ -193,10 +203,9 @@ function running(
       await Promise.all([
         shutDown(server, config),
         mount.drain(config.shutdownMs),
-        webhooks.stop(config.shutdownMs),
+        ...open.map((feature) => feature.stop?.(config.shutdownMs)),
       ]);
-      issuer?.close();
-      await versionCalls.close();
+      await Promise.all(open.map((feature) => feature.close?.()));
       await auth.close();
       await database.close();
       closeNow(metricsServer);

@@ -16,7 +16,6 @@ import { type Collection, onReplica, openCollection } from './collection/collect
 import type { Resource } from './collection/resource.js';
 import type { Db } from './db/db.js';
 import type { Feed } from './events/feed.js';
-import type { DocumentSettings } from './features/api-docs/api-documents.js';
 import { asJsonServer } from './features/json-server/list.js';
 import { asJsonServerCreation, asJsonServerRecord } from './features/json-server/records.js';
 import { referenceTo, type Source } from './features/json-server/relations.js';
@@ -40,9 +39,7 @@ export interface ApiSettings extends WriteSettings, BatchLimits {
 export interface Api {
   readonly db: Db;
   readonly collections: readonly Collection[];
-  readonly settings: ApiSettings &
-    ProtectedResource &
-    Omit<DocumentSettings, 'resources' | 'hasEvents'> & { readonly publicPrefix: string };
+  readonly settings: ApiSettings & ProtectedResource & { readonly publicPrefix: string };
   readonly feed: Feed | undefined;
   /** Undefined: the primary reads. */
   readonly replicas: OpenReplicas | undefined;
@@ -102,6 +99,12 @@ export function openCollections(db: Db, resources: readonly Resource[], tombston
 
 export function idempotent({ db, collections, settings }: Api, action: Action): Action {
   return withIdempotency(db, settings.idempotencyTtlSeconds, collections, action);
+}
+
+/** The routes of the collections with their own form of lists, whatever COMPAT says. */
+export function nativeRoutes(api: Api): Route[] {
+  const native = { ...api, settings: { ...api.settings, isJsonServer: false } };
+  return api.collections.flatMap((collection) => collectionRoutes(native, collection));
 }
 
 /** The two paths of a collection. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type App, startApp } from './app.js';
 import { type Config, ConfigError, readConfig, unknownSettings } from './config/config.js';
+import { FEATURES } from './features.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { Refusal } from './http/refusal.js';
 import type { ForeignRequest } from './pipeline/mount.js';
@@ -64,7 +65,7 @@ export function createPlinth(options: PlinthOptions = {}): Plinth {
   const isMounted = mountPath !== undefined;
   let app: Promise<App> | undefined;
   const start = () => {
-    app ??= startApp(config, log, { isMounted }).catch((error: unknown) => {
+    app ??= startApp(config, log, FEATURES, { isMounted }).catch((error: unknown) => {
       app = undefined;
       throw error;
     });

@@ -9,10 +9,15 @@ export const FEATURES: readonly FeatureEntry[] = [
   { name: 'workers', load: () => import('./features/workers/feature.js') },
   { name: 'json-server', load: () => import('./features/json-server/feature.js') },
   { name: 'webhooks', load: () => import('./features/webhooks/feature.js') },
-  { name: 'issuer', uses: ['pages'], load: () => import('./features/issuer/feature.js') },
+  {
+    name: 'issuer',
+    isOn: ({ authServer }) => authServer,
+    uses: ['pages'],
+    load: () => import('./features/issuer/feature.js'),
+  },
   { name: 'pages', uses: ['webhooks'], load: () => import('./features/pages/feature.js') },
   { name: 'api-docs', uses: ['issuer', 'webhooks'], load: () => import('./features/api-docs/feature.js') },
-  { name: 'mcp', load: () => import('./features/mcp/feature.js') },
+  { name: 'mcp', isOn: ({ mcp }) => mcp, load: () => import('./features/mcp/feature.js') },
   { name: 'doctor', uses: ['embedded'], load: () => import('./features/doctor/feature.js') },
   { name: 'completion', load: () => import('./features/completion/feature.js') },
 ];

@@ -6,52 +6,47 @@ import { home } from './actions/home.js';
 import { METADATA_PATH, type ProtectedResource, protectedResource } from './actions/protected-resource.js';
 import { whoami } from './actions/whoami.js';
 import { type Api, collectionRoutes, idempotent, nestedRoutes } from './collection-routes.js';
-import { usesHttps } from './config/edge.js';
 import type { Feed } from './events/feed.js';
-import { ApiDocuments } from './features/api-docs/api-documents.js';
-import { docsRoutes } from './features/api-docs/docs-page.js';
-import type { Mcp } from './features/mcp/mcp.js';
-import { withPages } from './features/pages/routes.js';
-import type { Site } from './features/pages/site.js';
 import { createRouter, type Route, type Router, requiring } from './http/router.js';
+import type { OpenFeatures, RouteTable } from './open-features.js';
 import { ACCOUNT_DELETION, type ScopeRequirement } from './principal.js';
 
 export interface ApiRoutes {
   readonly routes: readonly Route[];
   readonly router: Router;
-  readonly documents: ApiDocuments;
-  readonly site: Site;
 }
 
 /**
- * Routes an API: its own paths, `others`, a batch whose operations may be requests to all of them, and with `mcp` the tools
- * that stand for requests to the collections.
+ * Routes an API: its own paths, `others`, those of features, and a batch whose operations may be requests to all of them.
+ * `scopes` are those of the API.
  */
-export function routeApi(api: Api, others: readonly Route[], mcp?: Mcp): ApiRoutes {
+export function routeApi(
+  api: Api,
+  others: readonly Route[],
+  features: OpenFeatures,
+  scopes: readonly string[],
+): ApiRoutes {
+  const open = [...features.values()];
+  const table: RouteTable = { api, scopes, all: () => all };
+  const known = [...apiRoutes(api), ...others, ...open.flatMap((feature) => feature.routes?.(table) ?? [])];
   const resources = api.collections.map(({ resource }) => resource);
-  const described = { ...api.settings, resources, hasEvents: api.feed !== undefined };
-  const documents = new ApiDocuments(described, () => all);
-  const known = [...apiRoutes(api), ...others, ...documents.routes(), ...docsRoutes(api.settings.issuer)];
-  const site = siteOf(api, new Set(known.map(({ path }) => path)));
+  const paths = new Set(known.map(({ path }) => path));
   const first = {
     path: '/',
-    actions: { GET: requiring('nothing', home(resources, site.paths, api.settings.publicPrefix)) },
+    actions: { GET: requiring('nothing', home(resources, paths, api.settings.publicPrefix)) },
   };
-  const routes = withPages([...known, first], site);
+  const routes = open.reduce<readonly Route[]>(
+    (all, feature) => feature.represent?.(all, api) ?? all,
+    [...known, first],
+  );
   const batches = batch(api.db, api.collections, createRouter(routes), api.settings);
   const batchRoute: Route = {
     path: BATCH_PATH,
     actions: { POST: requiring('credential', idempotent(api, batches)) },
   };
-  const tools = mcp ? [mcp.route(createRouter(toolRoutes(api)))] : [];
-  const all: readonly Route[] = [...routes, batchRoute, ...tools];
-  return { routes: all, router: createRouter(all), documents, site };
-}
-
-/** What the pages of an API know about it. */
-function siteOf({ db, collections, feed, settings }: Api, paths: ReadonlySet<string>): Site {
-  const { publicPrefix: prefix, publicUrl, auth } = settings;
-  return { db, collections, feed, paths, prefix, publicUrl, auth, isSecure: usesHttps(settings) };
+  const protocols = open.flatMap((feature) => feature.protocolRoutes?.(table) ?? []);
+  const all: readonly Route[] = [...routes, batchRoute, ...protocols];
+  return { routes: all, router: createRouter(all) };
 }
 
 /** The routes for clients. Each path is available below /api/v1 and at the root. */
@@ -66,12 +61,6 @@ function apiRoutes(api: Api): Route[] {
     ...(feed ? eventRoutes(feed) : []),
   ];
   return settings.auth.includes('bearer') ? [...routes, metadataRoute(settings, routes)] : routes;
-}
-
-/** The collections with their own form of lists, whatever COMPAT says. */
-function toolRoutes(api: Api): Route[] {
-  const native = { ...api, settings: { ...api.settings, isJsonServer: false } };
-  return api.collections.flatMap((collection) => collectionRoutes(native, collection));
 }
 
 /** What a client needs to get an access token for these routes (RFC 9728). */

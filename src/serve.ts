@@ -5,6 +5,7 @@ import { print } from './cli/output.js';
 import { type Config, configWarnings, loadEnvFile, settingFor } from './config/config.js';
 import { readDeclarations } from './declarations/read-declarations.js';
 import { ExitError } from './exit-error.js';
+import { FEATURES } from './features.js';
 import type { Started } from './standalone.js';
 import { missingIn, startMessage } from './start-message.js';
 import { createLog, type Log } from './telemetry/log.js';
@@ -70,7 +71,7 @@ async function startWatching(config: Config, log: Log, io: Io, json: boolean): P
 async function start(config: Config, log: Log, io: Io, json: boolean): Promise<Started | undefined> {
   const isCluster = config.workers > 1;
   if (isCluster && (await import('node:cluster')).default.isWorker) {
-    await (await import('./features/workers/worker.js')).runWorker(config, log);
+    await (await import('./features/workers/worker.js')).runWorker(config, log, FEATURES);
     return undefined;
   }
   for (const warning of configWarnings(io.env)) log.warn(warning);

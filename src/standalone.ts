@@ -1,6 +1,7 @@
 import { type App, startApp } from './app.js';
 import type { Config } from './config/config.js';
 import type { Run } from './db/db.js';
+import { FEATURES } from './features.js';
 import { reload, stopOnSignals } from './process/signals.js';
 import type { Log } from './telemetry/log.js';
 import { fitOpenFiles } from './transport/open-files.js';
@@ -26,6 +27,6 @@ export async function runAlone(settings: Config, log: Log, isQuiet: boolean): Pr
   });
   process.on('SIGHUP', () => reload(service, log));
   await waitInPublic(config, log);
-  service = await startApp(config, log);
+  service = await startApp(config, log, FEATURES);
   return { url: service.url, run: service.db.run };
 }

@@ -6,6 +6,7 @@ import type { Config } from './config/config.js';
 import { pathIn } from './config/path-in.js';
 import { openServer, type Server } from './db/open.js';
 import { ExitError } from './exit-error.js';
+import { FEATURES } from './features.js';
 import { listen, urlOf } from './process/listen.js';
 import { type Stoppable, stopOnSignals } from './process/signals.js';
 import type { Started } from './standalone.js';
@@ -89,7 +90,7 @@ class WatchedService implements Stoppable {
 
   #startApp(): Promise<App> {
     const config = { ...this.config, databaseUrl: this.database.url, metricsPort: undefined };
-    return startApp(config, this.watching.log, { isMounted: true });
+    return startApp(config, this.watching.log, FEATURES, { isMounted: true });
   }
 
   /** Watches the folder with declarations, or the one in which it may be created, and that with SQL files. */

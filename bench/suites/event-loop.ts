@@ -8,6 +8,7 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { startApp } from '../../src/app.js';
 import { readConfig } from '../../src/config/config.js';
 import { startEmbedded } from '../../src/features/embedded/embedded.js';
+import { FEATURES } from '../../src/features.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { LONG_REQUESTS, type LongRequest, RECORDS } from './long-requests.js';
 import { KEYWORDS, worstValues } from './worst-bodies.js';
@@ -58,7 +59,7 @@ async function measureAll(): Promise<void> {
   const embedded = await startEmbedded({ dataDir: join(folder, 'data'), settings: ['fsync=off'] });
   const COLLECTIONS = await declare(join(folder, 'collections'));
   const config = readConfig({ PORT: '0', DATABASE_URL: embedded.url, COLLECTIONS, MIGRATE: 'auto' });
-  const service = await startApp(config, createLog('silent'));
+  const service = await startApp(config, createLog('silent'), FEATURES);
   const worker = new Worker(fileURLToPath(import.meta.url), { workerData: service.url });
   const ask = (request: LongRequest) =>
     new Promise<{ status: number; id: string }>((resolve) => {

@@ -1,4 +1,5 @@
 import type { ExitCode } from '../exit-error.js';
+import type { Openable } from '../open-features.js';
 import type { Io } from './io.js';
 
 /** An option of a command. */
@@ -53,10 +54,16 @@ export interface RunnableCommand extends Command {
   readonly group: (typeof GROUPS)[number];
   /**
    * Loads the code of the command, and runs it. Resolves to the exit code; without one it is 0. Throws what ends the command
-   * with another code. `list` loads all commands.
+   * with another code. `list` loads all commands; `features` are all that a
+   * service may have.
    */
-  // biome-ignore lint/suspicious/noConfusingVoidType: most commands have no result
-  run(args: string[], io: Io, list: () => Promise<Commands>): Promise<ExitCode | void>;
+  run(
+    args: string[],
+    io: Io,
+    list: () => Promise<Commands>,
+    features: readonly Openable[],
+    // biome-ignore lint/suspicious/noConfusingVoidType: most commands have no result
+  ): Promise<ExitCode | void>;
 }
 
 /** All commands by their names, in the order of the help. */

@@ -1,4 +1,5 @@
 import { loadEnvFile } from '../config/config.js';
+import { FEATURES } from '../features.js';
 import type { Command, RunnableCommand } from './command.js';
 import { allCommands, findCommand, usageText } from './commands.js';
 import { exitCodeOf, UsageError } from './exit.js';
@@ -30,7 +31,7 @@ async function runCommand(word: string, args: string[], isNamed: boolean, io: Io
     io.process?.exitWithoutReader();
     loadEnvFile(io.env, io.cwd);
   }
-  return command.run(args, io, allCommands);
+  return command.run(args, io, allCommands, FEATURES);
 }
 
 /** Whether the arguments request the version of Plinth: a command may have an option of that name. */

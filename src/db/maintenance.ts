@@ -11,13 +11,13 @@ export interface MaintenanceOptions extends EventLimits {
   readonly idempotencyMaxBytes: number;
   readonly tombstoneTtlSeconds: number;
   readonly webhookRetentionSeconds: number;
-  /** Saves what this process has counted of calls of versions. */
-  readonly saveVersionCalls?: () => Promise<void>;
+  /** Saves what features have counted in this process. */
+  readonly save?: () => Promise<unknown>;
 }
 
 const COMPACT_MS = 2000;
 const PRUNE_MS = 30_000;
-const SAVE_CALLS_MS = 5000;
+const SAVE_MS = 5000;
 /** Days for which calls of versions are retained. */
 const CALL_DAYS = 30;
 /** The events can exceed their byte limit by what is written in this time. */
@@ -31,12 +31,12 @@ export function startMaintenance(
   log: Log,
   options: MaintenanceOptions,
 ): () => void {
-  const { saveVersionCalls: save } = options;
+  const { save } = options;
   const timers = [
     every(COMPACT_MS, log, compaction(db, schema)),
     every(PRUNE_EVENTS_MS, log, () => pruneEvents(db, options)),
     every(PRUNE_MS, log, () => prune(db, options)),
-    ...(save ? [every(SAVE_CALLS_MS, log, save)] : []),
+    ...(save ? [every(SAVE_MS, log, save)] : []),
   ];
   return () => timers.forEach(clearInterval);
 }
@@ -89,7 +89,7 @@ export async function prune(db: Db, options: MaintenanceOptions): Promise<void> 
 }
 
 /** Runs work at intervals, skipping those during which it still runs. The next run repeats what one failed to do. */
-function every(ms: number, log: Log, work: () => Promise<void>): NodeJS.Timeout {
+function every(ms: number, log: Log, work: () => Promise<unknown>): NodeJS.Timeout {
   const run = singleFlight(() =>
     work().catch((err) => log.warn({ err }, 'maintenance failed and will be repeated')),
   );

@@ -3,11 +3,10 @@ import type { Authenticate } from '../auth/authenticate.js';
 import type { Presented } from '../auth/scheme.js';
 import type { Problem } from '../errors/problem.js';
 import type { FindSession } from '../features/issuer/browser-session.js';
-import type { ErrorPage } from '../features/pages/error-page.js';
-import type { Visit } from '../features/pages/layout.js';
 import type { RequireAllowedHost } from '../http/allowed-hosts.js';
 import type { CommonFields } from '../http/common-headers.js';
 import type { Cors } from '../http/cors.js';
+import type { Request } from '../http/request.js';
 import type { RequireOrigin } from '../http/request-origin.js';
 import type { Router } from '../http/router.js';
 import type { ParseLimit } from '../limits/parse-limit.js';
@@ -49,6 +48,15 @@ export interface RequestContext {
 
 /** What the client expects before it sends its body: nothing, 100 Continue, or something unsupported. */
 export type Expectation = 'none' | 'continue' | 'unknown';
+
+/** An error as a page. */
+export interface ErrorPage {
+  readonly body: string;
+  readonly headers: readonly string[];
+}
+
+/** The request that a page responds to. */
+export type Visit = Pick<Request, 'path' | 'query' | 'principal'>;
 
 export interface PipelineOptions extends BodyLimits, VersionSettings {
   readonly router: Router;

@@ -6,6 +6,7 @@ import formats from 'ajv-formats';
 import QuickLRU from 'quick-lru';
 import type { App } from '../../src/app.js';
 import { CATALOGUE } from '../../src/errors/catalogue.js';
+import type { ApiDocuments } from '../../src/features/api-docs/api-documents.js';
 import type { JsonObject } from '../../src/json.js';
 import { NOBODY } from '../../src/principal.js';
 import { createAjv } from '../../src/validation/ajv.js';
@@ -61,7 +62,7 @@ export class Contract {
     const key = `${version.number} ${keyOf(service)}`;
     const known =
       contracts.get(key) ??
-      new Contract((await service.documents.openApi(NOBODY, version)) as Contract['document']);
+      new Contract((await documentsOf(service).openApi(NOBODY, version)) as Contract['document']);
     contracts.set(key, known);
     ofService.set(version, known);
     return known;
@@ -164,8 +165,13 @@ const byService = new WeakMap<App, Map<Version, Contract>>();
 /** Of the services of the last files: a contract has megabytes, and a worker meets some hundred of them. */
 const contracts = new QuickLRU<string, Contract>({ maxSize: 8 });
 
+/** The documents that a service describes itself by. */
+const documentsOf = ({ features }: App) => features.get('api-docs') as ApiDocuments;
+
 /** What decides what the document of a service says. */
-function keyOf({ documents: { settings }, routes }: App): string {
+function keyOf(service: App): string {
+  const { settings } = documentsOf(service);
+  const { routes } = service;
   const { resources, ...rest } = settings;
   const flags = Object.entries(rest).filter(([name]) => DECIDING.includes(name));
   const collections = resources.map(({ name, schema, scopes }) => [name, schema, scopes]);

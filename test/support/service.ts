@@ -1,5 +1,6 @@
 import { type App, type AppOptions, startApp } from '../../src/app.js';
 import { type Config, readConfig } from '../../src/config/config.js';
+import { FEATURES } from '../../src/features.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { CITUS_URL, createOnNodes, dropOnNodes, ENGINE } from './citus.js';
 import { Contract, type Received } from './contract.js';
@@ -88,7 +89,12 @@ class Running {
   async start(options: AppOptions): Promise<void> {
     // With credentials at its most talkative: no line may contain one.
     const level = this.config.auth.length > 0 ? 'trace' : this.config.logLevel;
-    this.app = await startApp(this.config, createLog(level, { write: (line) => this.onLine(line) }), options);
+    this.app = await startApp(
+      this.config,
+      createLog(level, { write: (line) => this.onLine(line) }),
+      FEATURES,
+      options,
+    );
   }
 
   async stop(): Promise<void> {

@@ -28,28 +28,14 @@ function sourcesIn(folder: string): ReadonlyMap<string, string> {
 
 /** Files of the core that import a feature, and why. The list only becomes shorter. */
 const KNOWN_FEATURES: Readonly<Record<string, string>> = {
-  'admin-routes.ts -> version-calls': 'the routes of the feature are in the table of all routes',
-  'admin-routes.ts -> webhooks': 'the routes of the feature are in the table of all routes',
-  'app-parts.ts -> issuer': 'opens the feature',
-  'app-parts.ts -> mcp': 'opens the feature',
   'app-parts.ts -> replicas': 'opens the feature',
-  'app-parts.ts -> version-calls': 'opens the feature',
-  'app-parts.ts -> webhooks': 'opens the feature',
-  'app.ts -> api-docs': 'tests read the documents of a service',
-  'app.ts -> pages': 'errors are pages for browsers',
   'auth/open.ts -> issuer': 'opens the tokens and sessions of the feature',
   'auth/schemes/bearer.ts -> issuer': 'accepts the tokens of the feature',
   'cli/users.ts -> issuer': 'sets the scopes of a user who signs in',
-  'collection-routes.ts -> api-docs': 'hands on the settings of the documents',
   'collection-routes.ts -> json-server': 'wraps the actions of collections',
   'collection-routes.ts -> replicas': 'wraps the actions of collections',
   'db/open.ts -> embedded': 'starts the server of the feature',
   'pipeline/context.ts -> issuer': 'a session is a credential',
-  'pipeline/context.ts -> pages': 'errors are pages for browsers',
-  'routes.ts -> api-docs': 'the routes of the feature are in the table of all routes',
-  'routes.ts -> mcp': 'the routes of the feature are in the table of all routes',
-  'routes.ts -> pages': 'the routes of the feature are in the table of all routes',
-  'service-routes.ts -> webhooks': 'the routes of the feature are in the table of all routes',
 };
 
 const source = sourcesIn(SRC);

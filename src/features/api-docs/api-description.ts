@@ -1,13 +1,15 @@
-import { collectionsFor, openMcp } from '../../app-parts.js';
+import { collectionsFor } from '../../app-parts.js';
 import type { CredentialCache } from '../../auth/credentials/credential-cache.js';
+import type { Auth } from '../../auth/open.js';
 import { openCollections } from '../../collection-routes.js';
 import type { Config } from '../../config/config.js';
 import { connectAs } from '../../db/open.js';
 import { resourcesOf } from '../../declarations/load-declarations.js';
 import type { Declarations } from '../../declarations/read-declarations.js';
 import { Feed } from '../../events/feed.js';
-import type { Route } from '../../http/router.js';
+import { describeFeatures, type Openable } from '../../open-features.js';
 import { routesOf } from '../../service-routes.js';
+import { createLog } from '../../telemetry/log.js';
 import { createMetrics } from '../../telemetry/metrics.js';
 import type { ApiDocuments } from './api-documents.js';
 
@@ -15,40 +17,45 @@ import type { ApiDocuments } from './api-documents.js';
 const NOWHERE = 'postgres://127.0.0.1:1/none';
 
 /**
- * The documents about the API of a service with this configuration and these declarations, without a database: the same
- * routes, whose actions cannot run. Throws ConfigError, and StartError if an optional package is missing.
+ * The documents about the API of a service with this configuration, these declarations and those of these features that it
+ * turns on, without a database: the same routes, whose actions cannot run. Throws ConfigError, and StartError if an optional
+ * package is missing.
  */
-export async function describeApi(config: Config, declarations: Declarations): Promise<ApiDocuments> {
+export async function describeApi(
+  config: Config,
+  declarations: Declarations,
+  features: readonly Openable[],
+): Promise<ApiDocuments> {
   const db = connectAs(config, NOWHERE, undefined);
   const resources = collectionsFor(config, resourcesOf(declarations, { prefix: config.publicPrefix }));
   const collections = openCollections(db, resources, config.tombstones);
-  const opened = collections.map(({ resource }) => resource);
   const hasKeys = config.auth.includes('api-key') || config.auth.includes('mtls');
-  const issuerRoutes = config.authServer ? await describeIssuer(db) : undefined;
-  const { documents } = routesOf({
+  const lookup = hasKeys ? ({} as CredentialCache) : undefined;
+  const auth = { lookup, requireCurrentPassword: cannotRun } as unknown as Auth;
+  const feed = config.events ? (Object.assign(Object.create(Feed.prototype), { db }) as Feed) : undefined;
+  const metrics = createMetrics();
+  const core = {
+    config,
+    db,
+    auth,
+    metrics,
+    collections,
+    feed,
+    log: createLog('silent'),
+    counters: undefined,
+  };
+  const open = await describeFeatures(features, { ...core, sharedSchemas: declarations.shared });
+  routesOf({
     config,
     database: { db },
-    auth: { lookup: hasKeys ? ({} as CredentialCache) : undefined, requireCurrentPassword: cannotRun },
-    issuer: issuerRoutes && { routes: issuerRoutes },
-    mcp: config.mcp ? await openMcp(config, opened, declarations.shared) : undefined,
+    auth,
     collections,
-    feed: config.events ? (Object.assign(Object.create(Feed.prototype), { db }) as Feed) : undefined,
+    feed,
     replicas: undefined,
-    registry: createMetrics().registry,
-    webhooks: { wake: cannotRun, pass: cannotRun },
-    versionCalls: { list: cannotRun },
+    registry: metrics.registry,
+    features: open,
   });
-  return documents;
-}
-
-/** The routes of the embedded authorization server, without keys. */
-async function describeIssuer(
-  db: Parameters<typeof openCollections>[0],
-): Promise<(scopes: readonly string[]) => Route[]> {
-  const { clientRoutes } = await import('../issuer/client-routes.js');
-  const { issuerRoutes } = await import('../issuer/routes.js');
-  const handlers = { plain: cannotRun, limited: cannotRun };
-  return (scopes) => [...clientRoutes(db, scopes), ...issuerRoutes(db, handlers, cannotRun, cannotRun)];
+  return open.get('api-docs') as ApiDocuments;
 }
 
 const cannotRun = (): never => {

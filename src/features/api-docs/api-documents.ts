@@ -3,8 +3,10 @@ import { hashedReply, JSON_TYPE, YAML_TYPE } from '../../collection/representati
 import { readConditions } from '../../http/preconditions.js';
 import { type Action, type Route, requiring } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
+import type { OpenFeature, RouteTable } from '../../open-features.js';
 import { type Principal, STRANGER } from '../../principal.js';
 import type { Version } from '../../versions/version.js';
+import { docsRoutes } from './docs-page.js';
 import type { Described } from './document.js';
 
 /** What the documents describe, besides what they load themselves. */
@@ -14,19 +16,17 @@ export type DocumentSettings = Omit<Described, 'clientInput' | 'routes' | 'versi
 const MAX_TEXTS = 32;
 
 /** The documents about the API. They are made on request, from modules that are loaded then. */
-export class ApiDocuments {
-  /** `listRoutes` returns all routes of the service. */
-  constructor(
-    readonly settings: DocumentSettings,
-    private readonly listRoutes: () => readonly Route[],
-  ) {}
+export class ApiDocuments implements OpenFeature {
+  #listRoutes: () => readonly Route[] = () => [];
+
+  constructor(readonly settings: DocumentSettings) {}
 
   /** The OpenAPI document of what a caller may use in a version. */
   async openApi(caller: Principal, version: Version): Promise<JsonObject> {
     const { openApi } = await import('./document.js');
     const clients = this.settings.authServer ? await import('../issuer/client-input.js') : undefined;
     const clientInput = clients?.CLIENT_SCHEMA as JsonObject | undefined;
-    return openApi({ ...this.settings, clientInput, routes: this.listRoutes(), version }, caller);
+    return openApi({ ...this.settings, clientInput, routes: this.#listRoutes(), version }, caller);
   }
 
   /** The AsyncAPI document of the event stream. */
@@ -35,7 +35,9 @@ export class ApiDocuments {
     return asyncApi(this.settings, caller);
   }
 
-  routes(): Route[] {
+  /** The routes of the documents, which describe all routes of the table. */
+  routes({ all }: Pick<RouteTable, 'all'>): Route[] {
+    this.#listRoutes = all;
     const json = async (document: Promise<JsonObject>) => JSON.stringify(await document);
     const yaml = async (document: Promise<JsonObject>) => {
       const { stringify } = await import('yaml');
@@ -62,6 +64,7 @@ export class ApiDocuments {
             ),
           ]
         : []),
+      ...docsRoutes(this.settings.issuer),
     ];
   }
 }

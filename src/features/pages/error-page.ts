@@ -2,16 +2,11 @@ import { STATUS_CODES } from 'node:http';
 import type { Problem } from '../../errors/problem.js';
 import { html } from '../../formats/html.js';
 import { isObject, type Json } from '../../json.js';
+import type { ErrorPage, Visit } from '../../pipeline/context.js';
 import { pageHeaders } from './document.js';
-import { isKnown, layout, type Visit } from './layout.js';
+import { isKnown, layout } from './layout.js';
 import { recordTable } from './record-table.js';
 import { hasSignIn, type Site, signInHref } from './site.js';
-
-/** An error as a page. */
-export interface ErrorPage {
-  readonly body: string;
-  readonly headers: readonly string[];
-}
 
 /**
  * The page of an error response. Undefined for those whose body is the same in each media type: the 404 of a record,

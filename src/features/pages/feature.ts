@@ -1,4 +1,19 @@
 import type { Feature } from '../../feature.js';
+import type { Site } from './site.js';
 
 /** Pages for browsers. */
-export default {} satisfies Feature;
+export default {
+  open: async () => {
+    const { withPages } = await import('./routes.js');
+    const { siteOf } = await import('./site.js');
+    const { errorPage } = await import('./error-page.js');
+    let site: Site | undefined;
+    return {
+      represent: (routes, api) => {
+        site = siteOf(api, routes);
+        return withPages(routes, site);
+      },
+      errorPage: (visit, problem, requestId) => site && errorPage(site, visit, problem, requestId),
+    };
+  },
+} satisfies Feature;

@@ -1,5 +1,5 @@
 import { type Html, html, type Part } from '../../formats/html.js';
-import type { Request } from '../../http/request.js';
+import type { Visit } from '../../pipeline/context.js';
 import { NOBODY, type Principal } from '../../principal.js';
 import { cut, htmlDocument } from './document.js';
 import { ACCOUNT_PATH, hasSignIn, type Site, signInHref } from './site.js';
@@ -19,9 +19,6 @@ export interface PageContent {
   /** Other representations and commands. */
   readonly foot?: Html | undefined;
 }
-
-/** Where a page is shown: its address without PUBLIC_PREFIX, and its caller. */
-export type Visit = Pick<Request, 'path' | 'query' | 'principal'>;
 
 /** Collections in the bar at the top. The first page lists all. */
 const MAX_IN_BAR = 6;

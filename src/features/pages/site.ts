@@ -1,6 +1,9 @@
 import type { Collection } from '../../collection/collection.js';
+import type { Api } from '../../collection-routes.js';
+import { usesHttps } from '../../config/edge.js';
 import type { Db } from '../../db/db.js';
 import type { Feed } from '../../events/feed.js';
+import type { Route } from '../../http/router.js';
 import type { SchemeName } from '../../principal.js';
 
 /** What pages know about the service. */
@@ -19,6 +22,13 @@ export interface Site {
   readonly isSecure: boolean;
   /** The enabled schemes; none: no request needs a credential. */
   readonly auth: readonly SchemeName[];
+}
+
+/** The service with these routes. */
+export function siteOf({ db, collections, feed, settings }: Api, routes: readonly Route[]): Site {
+  const { publicPrefix: prefix, publicUrl, auth } = settings;
+  const paths = new Set(routes.map(({ path }) => path));
+  return { db, collections, feed, paths, prefix, publicUrl, auth, isSecure: usesHttps(settings) };
 }
 
 /** The page on which users of the embedded authorization server sign in. */

@@ -1,9 +1,19 @@
 import { webhookSecret } from '../../config/config.js';
 import type { Feature } from '../../feature.js';
+import type { Core, OpenFeature } from '../../open-features.js';
 import { COMMANDS } from './commands.js';
+import type { Webhooks } from './open.js';
 
 /** Deliveries of events to subscribers. */
 export default {
+  open: async (core) => {
+    const { config, db, log, metrics, feed } = core;
+    const { openWebhooks } = await import('./open.js');
+    const { sourceOf } = await import('./feed-source.js');
+    const webhooks = openWebhooks(db, log, config, metrics.events, feed && sourceOf(feed, log));
+    return { ...(await routesOf(core, webhooks)), stop: (ms) => webhooks.stop(ms) };
+  },
+  describe: (core) => routesOf(core, { wake: () => undefined, pass: async () => undefined }),
   commands: {
     webhooks: {
       ...COMMANDS.webhooks,
@@ -19,3 +29,13 @@ export default {
     },
   },
 } satisfies Feature;
+
+async function routesOf(
+  { config, db, collections }: Core,
+  webhooks: Pick<Webhooks, 'wake' | 'pass'>,
+): Promise<OpenFeature> {
+  const { webhookRoutes } = await import('./routes.js');
+  const { targetRules } = await import('./open.js');
+  const names = collections.map(({ resource }) => resource.name);
+  return { routes: () => webhookRoutes(db, names, targetRules(config), config.publicUrl ?? '/', webhooks) };
+}

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { type App, startApp } from '../../app.js';
 import type { Config } from '../../config/config.js';
+import type { Openable } from '../../open-features.js';
 import { reload, STOP_SIGNALS, stopAndExit } from '../../process/signals.js';
 import type { Log } from '../../telemetry/log.js';
 import { joinPrimary } from './primary-client.js';
@@ -9,7 +10,7 @@ import { joinPrimary } from './primary-client.js';
  * Runs the service as a worker of the primary that forked this process. Stops in order when the primary says so, when
  * the primary is gone, and on SIGTERM or SIGINT; a second signal is for the primary. Throws what `startApp` throws.
  */
-export async function runWorker(config: Config, log: Log): Promise<void> {
+export async function runWorker(config: Config, log: Log, features: readonly Openable[]): Promise<void> {
   let service: App | undefined;
   let isStopping = false;
   const stop = (): void => {
@@ -31,6 +32,6 @@ export async function runWorker(config: Config, log: Log): Promise<void> {
     setMaintenance: (on) => service?.setMaintenance(on),
     metrics: async () => (await service?.metrics.registry())?.getMetricsAsJSON(),
   });
-  service = await startApp(config, log, { primary });
+  service = await startApp(config, log, features, { primary });
   primary.ready(service.url);
 }

@@ -1,0 +1,106 @@
+import type { Auth } from './auth/open.js';
+import type { Collection } from './collection/collection.js';
+import type { Api } from './collection-routes.js';
+import type { Config } from './config/config.js';
+import type { Db } from './db/db.js';
+import type { Problem } from './errors/problem.js';
+import type { Feed } from './events/feed.js';
+import type { Route } from './http/router.js';
+import type { OpenCounts } from './limits/shared-counters.js';
+import type { ErrorPage, Visit } from './pipeline/context.js';
+import type { Log } from './telemetry/log.js';
+import type { Metrics } from './telemetry/metrics.js';
+
+/** The parts of the service that a feature may use. */
+export interface Core {
+  readonly config: Config;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly db: Db;
+  readonly auth: Auth;
+  /** Counters that all processes share; undefined with RATE_LIMIT_STORE=memory. */
+  readonly counters: OpenCounts | undefined;
+  readonly collections: readonly Collection[];
+  /** The schemas to which those of collections refer, by file. */
+  readonly sharedSchemas: ReadonlyMap<string, object>;
+  /** Undefined with EVENTS=off. */
+  readonly feed: Feed | undefined;
+}
+
+/** The routes that a feature adds to. */
+export interface RouteTable {
+  readonly api: Api;
+  /** The scopes of the API. */
+  readonly scopes: readonly string[];
+  /** All routes of the service. They are known when it has started. */
+  all(): readonly Route[];
+}
+
+/** A feature of a running service. */
+export interface OpenFeature {
+  /** Endpoints, which pages show and batches may contain. */
+  routes?(table: RouteTable): readonly Route[];
+  /** Endpoints of other protocols, which neither pages nor batches know. */
+  protocolRoutes?(table: RouteTable): readonly Route[];
+  /** Adds representations to the routes of the service. */
+  represent?(routes: readonly Route[], api: Api): Route[];
+  /** The page about an error for a browser; undefined: the body is the same in each media type. */
+  errorPage?(visit: Visit, problem: Problem, requestId: string): ErrorPage | undefined;
+  /** Called for each call of a version that retires. */
+  countCall?(version: string, subject: string, address: string): void;
+  /** Saves what this process has counted. Called at intervals. */
+  save?(): Promise<void>;
+  /** Ends work of its own while the last requests end; it may take `ms`. */
+  stop?(ms: number): Promise<void>;
+  /** Called after the last request. */
+  close?(): unknown;
+}
+
+/** A feature that a service may open. */
+export interface Openable {
+  readonly name: string;
+  /** Whether these settings turn it on; absent: each service has it. */
+  isOn?(config: Config): boolean;
+  load(): Promise<{
+    readonly default: {
+      open?(core: Core): OpenFeature | Promise<OpenFeature>;
+      /** Opens it for a description of its endpoints, which do not run: nothing of the core is live. */
+      describe?(core: Core): OpenFeature | Promise<OpenFeature>;
+    };
+  }>;
+}
+
+/** The open features of a service by their names, in the order of the list. */
+export type OpenFeatures = ReadonlyMap<string, OpenFeature>;
+
+/** Opens the features that the settings turn on. No file of any other is loaded. `closers` receives what closes them. */
+export async function openFeatures(
+  features: readonly Openable[],
+  core: Core,
+  closers: (() => unknown)[],
+): Promise<OpenFeatures> {
+  const open = new Map<string, OpenFeature>();
+  for (const { name, load, isOn } of features) {
+    if (isOn && !isOn(core.config)) continue;
+    const feature = await (await load()).default.open?.(core);
+    if (!feature) continue;
+    open.set(name, feature);
+    closers.push(async () => {
+      await feature.stop?.(0);
+      await feature.close?.();
+    });
+  }
+  return open;
+}
+
+/** Opens these features for a description of their endpoints. */
+export async function describeFeatures(features: readonly Openable[], core: Core): Promise<OpenFeatures> {
+  const open = new Map<string, OpenFeature>();
+  for (const { name, load, isOn } of features) {
+    if (isOn && !isOn(core.config)) continue;
+    const { default: feature } = await load();
+    const described = await (feature.describe ?? feature.open)?.(core);
+    if (described) open.set(name, described);
+  }
+  return open;
+}
