@@ -109,3 +109,8 @@ where id = any (array(select value::uuid from json_array_elements_text($2::text:
 
 -- name: user_of_email ($1 email)
 select id::text from plinth_users as users where email = $1;
+
+-- name: set_user_scopes ($1 user id, $2 scopes)
+insert into user_scopes (user_id, scopes)
+values ($1::uuid, string_to_array($2, ' '))
+on conflict (user_id) do update set scopes = excluded.scopes;

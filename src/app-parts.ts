@@ -3,24 +3,22 @@ import { knownScopes, scopeFaults } from './auth/known-scopes.js';
 import { type Auth, openAuth } from './auth/open.js';
 import type { Collection } from './collection/collection.js';
 import type { Resource } from './collection/resource.js';
-import { type OpenReplicas, openCollections, openReaders } from './collection-routes.js';
+import { openCollections } from './collection-routes.js';
 import { type Config, ConfigError } from './config/config.js';
 import { hostsOfMetrics } from './config/edge.js';
-import type { Db } from './db/db.js';
-import { connectAs, type Database, openDatabase, openPrepared } from './db/open.js';
+import { type Database, openDatabase, openPrepared } from './db/open.js';
 import { reportFaults } from './db/start-faults.js';
 import { loadDeclarations } from './declarations/load-declarations.js';
 import type { Declarations } from './declarations/read-declarations.js';
 import { Feed } from './events/feed.js';
-import { Replicas } from './features/replicas/replicas.js';
 import type { OpenCounts } from './limits/shared-counters.js';
 import { createMetricsServer } from './metrics-server.js';
-import { type Openable, type OpenFeatures, openFeatures } from './open-features.js';
+import { type Openable, type OpenFeatures, openCredentials, openFeatures } from './open-features.js';
 import { listen } from './process/listen.js';
 import { ensureCollections } from './schema/ensure-collections.js';
 import { storedResources } from './schema/stored-resources.js';
 import type { Log } from './telemetry/log.js';
-import { createMetrics, type DbMetrics, type Metrics, registryOfAll } from './telemetry/metrics.js';
+import { createMetrics, type Metrics, registryOfAll } from './telemetry/metrics.js';
 
 /** The primary process of a worker. It has prepared the database. */
 export interface Primary {
@@ -43,8 +41,6 @@ export interface Parts {
   readonly collections: readonly Collection[];
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
-  /** Undefined without DATABASE_READ_URL. */
-  readonly replicas: OpenReplicas | undefined;
   readonly features: OpenFeatures;
 }
 
@@ -80,7 +76,8 @@ export async function openParts(
   const callers = resources
     .filter(({ owner, hasPasswords }) => owner && !hasPasswords)
     .map(({ table }) => table);
-  const auth = await openAuth(config, db, log, metrics.authFailures, callers, counters);
+  const own = await openCredentials(features, { config, log, metrics, db });
+  const auth = await openAuth(config, db, log, metrics.authFailures, callers, counters, own);
   closers.push(auth.close);
   const collections = openCollections(db, resources, config.tombstones);
   const opened = collections.map(({ resource }) => resource);
@@ -88,8 +85,6 @@ export async function openParts(
     ? await Feed.open(db, log, opened, config, metrics.events, auth.credentials)
     : undefined;
   closers.push(() => feed?.close());
-  const replicas = openReplicas(config, db, log, metrics.db, feed, collections);
-  closers.push(() => replicas?.replicas.close());
   const core = { config, log, metrics, db, auth, counters, collections, feed };
   const open = await openFeatures(features, { ...core, sharedSchemas: declarations.shared }, closers);
   return {
@@ -103,27 +98,8 @@ export async function openParts(
     auth,
     collections,
     feed,
-    replicas,
     features: open,
   };
-}
-
-function openReplicas(
-  config: Config,
-  db: Db,
-  log: Log,
-  metrics: DbMetrics,
-  feed: Feed | undefined,
-  collections: readonly Collection[],
-): OpenReplicas | undefined {
-  const { databaseReadUrl } = config;
-  if (databaseReadUrl === undefined) return undefined;
-  // Sessions of replicas write nothing.
-  const open = (url: string) => connectAs({ ...config, events: false }, url, metrics);
-  const hasCursor = (replayed: number) =>
-    !feed || feed.follower.commitHorizon.positionAt(replayed) !== undefined;
-  const replicas = new Replicas({ ...config, databaseReadUrl }, db, open, log, hasCursor);
-  return openReaders(replicas, collections, feed, config.tombstones);
 }
 
 const namesIn = ({ collections }: Declarations): string[] => collections.map(({ name }) => name);

@@ -17,7 +17,7 @@ import { originRule } from './http/request-origin.js';
 import type { Route } from './http/router.js';
 import { ParseLimit } from './limits/parse-limit.js';
 import { rateLimiter } from './limits/rate-limit.js';
-import type { Openable, OpenFeature, OpenFeatures } from './open-features.js';
+import { memberOf, type Openable, type OpenFeatures } from './open-features.js';
 import { Mount } from './pipeline/mount.js';
 import { createPipeline } from './pipeline/pipeline.js';
 import { createHttpServer } from './pipeline/server.js';
@@ -86,13 +86,14 @@ class AppState {
 }
 
 function serverOf(
-  { config, log, metrics, database, auth, counters, feed, replicas, features }: Parts,
+  { config, log, metrics, database, auth, counters, feed, features }: Parts,
   state: AppState,
   { router }: ApiRoutes,
   tls: SecureContextOptions | undefined,
 ): Server | TlsServer {
   const { rateLimit } = config;
-  const countCall = firstOf(features, 'countCall');
+  const countCall = memberOf(features, 'countCall');
+  const wrote = memberOf(features, 'wrote');
   const cors = corsFor(config.corsOrigins);
   const always = fixedFields(tls !== undefined, config.hstsMaxAgeSeconds);
   const commonFields = createCommonFields(always, cors);
@@ -113,7 +114,7 @@ function serverOf(
     parseLimit: new ParseLimit(),
     authenticate: auth.authenticate,
     session: auth.session,
-    errorPage: firstOf(features, 'errorPage') ?? (() => undefined),
+    errorPage: memberOf(features, 'errorPage') ?? (() => undefined),
     challenge: auth.challenge,
     requireOrigin: originRule(config),
     requireAllowedHost: auth.authenticate ? undefined : allowHosts(hostsOf(config)),
@@ -122,18 +123,12 @@ function serverOf(
     countCall: ({ number }, subject, address) => countCall?.(number, subject, address),
     afterWrite: (principal, fields) => {
       feed?.follower.wrote();
-      return replicas?.replicas.noteWrite(principal.subject, fields);
+      return wrote?.(principal.subject, fields);
     },
     isInMaintenance: () => state.isInMaintenance,
     isDraining: () => state.isDraining,
   });
   return createHttpServer(pipeline, { ...config, commonFields, always }, tls, metrics.http.refused);
-}
-
-/** A member of the one feature that has it. */
-function firstOf<K extends keyof OpenFeature>(features: OpenFeatures, member: K): OpenFeature[K] | undefined {
-  const feature = [...features.values()].find((each) => each[member] !== undefined);
-  return feature?.[member];
 }
 
 /** A running service. */

@@ -12,16 +12,10 @@ import type { ProtectedResource } from './actions/protected-resource.js';
 import { queryBy } from './actions/query.js';
 import { remove } from './actions/remove.js';
 import { replace } from './actions/replace.js';
-import { type Collection, onReplica, openCollection } from './collection/collection.js';
+import { type Collection, openCollection } from './collection/collection.js';
 import type { Resource } from './collection/resource.js';
 import type { Db } from './db/db.js';
 import type { Feed } from './events/feed.js';
-import { asJsonServer } from './features/json-server/list.js';
-import { asJsonServerCreation, asJsonServerRecord } from './features/json-server/records.js';
-import { referenceTo, type Source } from './features/json-server/relations.js';
-import type { Replica } from './features/replicas/replica.js';
-import { fromReplicas } from './features/replicas/replica-fallback.js';
-import type { Replicas } from './features/replicas/replicas.js';
 import { type Action, type Route, requiring } from './http/router.js';
 import type { Requirement, ScopeRequirement } from './principal.js';
 
@@ -29,8 +23,6 @@ import type { Requirement, ScopeRequirement } from './principal.js';
 export interface ApiSettings extends WriteSettings, BatchLimits {
   /** Whether deleted ids are remembered: 410. */
   readonly tombstones: boolean;
-  /** Lists have the parameters and responses of json-server. */
-  readonly isJsonServer: boolean;
   /** Seconds for which a response is stored for a repeat with the same Idempotency-Key. */
   readonly idempotencyTtlSeconds: number;
 }
@@ -42,52 +34,35 @@ export interface Api {
   readonly settings: ApiSettings & ProtectedResource & { readonly publicPrefix: string };
   readonly feed: Feed | undefined;
   /** Undefined: the primary reads. */
-  readonly replicas: OpenReplicas | undefined;
+  readonly read: Read | undefined;
+  /** Undefined: requests and responses are those of this service. */
+  readonly adapter: Adapter | undefined;
 }
 
-/** The replicas, and what reading actions need of each. */
-export interface OpenReplicas {
-  readonly replicas: Replicas;
-  readonly readers: ReadonlyMap<Replica, Reader>;
+/** An action that only reads, made by `make` for the primary and for other servers that have the records as well. */
+export type Read = (primary: Reader, make: (reader: Reader) => Action) => Action;
+
+/** Gives the actions of collections the requests and responses of another program. `parent`: the path begins with its record. */
+export interface Adapter {
+  list(action: Action, reader: Reader, resource: Resource, parent?: Resource): Action;
+  record(action: Action, reader: Reader, resource: Resource): Action;
+  creation(action: Action, reader: Reader, resource: Resource, parent?: Resource): Action;
 }
 
-/** What reading actions need, of the primary or of a replica. */
-interface Reader {
+const NATIVE: Adapter = {
+  list: (action) => action,
+  record: (action) => action,
+  creation: (action) => action,
+};
+
+/** The parts of a database that reading actions need. */
+export interface Reader {
   readonly db: Db;
   readonly collections: readonly Collection[];
   readonly feed: FeedPosition | undefined;
 }
 
-/** An action that only reads. `make` makes it for the primary and for each replica. */
-function reading(api: Api, make: (reader: Reader) => Action): Action {
-  if (!api.replicas) return make(api);
-  const { replicas, readers } = api.replicas;
-  const actions = [...readers].map(([replica, reader]) => [replica, make(reader)] as const);
-  return fromReplicas(replicas, make(api), new Map(actions));
-}
-
-/** Opens the collections of each replica. */
-export function openReaders(
-  replicas: Replicas,
-  collections: readonly Collection[],
-  feed: Feed | undefined,
-  tombstones: boolean,
-): OpenReplicas {
-  const readers = replicas.all.map((replica): [Replica, Reader] => {
-    const { db } = replica;
-    const cursor = () => feed?.cursorAt(replica.replayed ?? 0);
-    const opened = collections.map((collection) => onReplica(collection, db, tombstones));
-    return [replica, { db, collections: opened, feed: { cursor } }];
-  });
-  return { replicas, readers: new Map(readers) };
-}
-
-/** The records that lists with COMPAT=json-server read: those of a collection, and of all that it may be related to. */
-const sourceOf = ({ db, collections }: Reader, resource: Resource): Source => ({
-  db,
-  collection: ofName(collections, resource),
-  related: collections,
-});
+const reading = (api: Api, make: (reader: Reader) => Action): Action => api.read?.(api, make) ?? make(api);
 
 const ofName = (collections: readonly Collection[], { name }: Resource): Collection =>
   collections.find(({ resource }) => resource.name === name)!;
@@ -101,15 +76,15 @@ export function idempotent({ db, collections, settings }: Api, action: Action): 
   return withIdempotency(db, settings.idempotencyTtlSeconds, collections, action);
 }
 
-/** The routes of the collections with their own form of lists, whatever COMPAT says. */
+/** The routes of the collections with the requests and responses of this service. */
 export function nativeRoutes(api: Api): Route[] {
-  const native = { ...api, settings: { ...api.settings, isJsonServer: false } };
+  const native = { ...api, adapter: undefined };
   return api.collections.flatMap((collection) => collectionRoutes(native, collection));
 }
 
 /** The two paths of a collection. */
 export function collectionRoutes(api: Api, collection: Collection): Route[] {
-  const { db, settings } = api;
+  const { db, settings, adapter = NATIVE } = api;
   const { resource } = collection;
   const { name } = resource;
   const isChild = resource.isOwned;
@@ -122,20 +97,16 @@ export function collectionRoutes(api: Api, collection: Collection): Route[] {
     const opened = ofName(each.collections, resource);
     const action = get(opened, each.collections);
     const native = isChild ? restrictToOwnRecord(each.db, opened, action) : action;
-    return settings.isJsonServer ? asJsonServerRecord(native, sourceOf(each, resource)) : native;
+    return adapter.record(native, each, resource);
   });
   const references = checkReferences(collection, api.collections);
   const creating = create(collection, references);
   const creation = isChild ? restrictCreationToOwn(collection, creating) : creating;
   const patching = patch(collection, settings, references);
   const readAll = requirementOf(resource.scopes.read, isChild ? ownership : undefined);
-  const source = (each: Reader) => sourceOf(each, resource);
   const native = ({ collections, feed }: Reader) => list(ofName(collections, resource), collections, feed);
-  const listing = reading(api, (each) =>
-    settings.isJsonServer ? asJsonServer(native(each), source(each)) : native(each),
-  );
-  const compatible = (action: Action) =>
-    settings.isJsonServer ? asJsonServerRecord(action, source(api)) : action;
+  const listing = reading(api, (each) => adapter.list(native(each), each, resource));
+  const adapted = (action: Action) => adapter.record(action, api, resource);
   const writeAll: ScopeRequirement = { scopes: [resource.scopes.write] };
   const creator = { scopes: write.scopes, ownership: isChild ? ownership : undefined };
   return [
@@ -146,19 +117,16 @@ export function collectionRoutes(api: Api, collection: Collection): Route[] {
         QUERY: requiring(readAll, queryBy(reading(api, native), resource)),
         PATCH: requiring(writeAll, idempotent(api, forAllMatching(db, collection, patching))),
         DELETE: requiring(writeAll, forAllMatching(db, collection, remove(collection, settings))),
-        POST: requiring(
-          creator,
-          idempotent(api, settings.isJsonServer ? asJsonServerCreation(creation, source(api)) : creation),
-        ),
+        POST: requiring(creator, idempotent(api, adapter.creation(creation, api, resource))),
       },
     },
     {
       path: `/${name}/:id`,
       actions: {
         GET: requiring(read, getting),
-        PUT: requiring(write, compatible(ofRecord(replace(collection, settings, references)))),
-        PATCH: requiring(write, idempotent(api, compatible(ofRecord(patching)))),
-        DELETE: requiring(removal, compatible(ofRecord(remove(collection, settings)))),
+        PUT: requiring(write, adapted(ofRecord(replace(collection, settings, references)))),
+        PATCH: requiring(write, idempotent(api, adapted(ofRecord(patching)))),
+        DELETE: requiring(removal, adapted(ofRecord(remove(collection, settings)))),
       },
     },
   ];
@@ -178,19 +146,16 @@ export function nestedRoutes(api: Api, collection: Collection): Route[] {
   const ownership = parent.resource.owner ? 'path' : undefined;
   const { read, write } = collection.resource.scopes;
   const ofParent = parent.resource.scopes.read;
-  const { isJsonServer } = api.settings;
+  const { adapter = NATIVE } = api;
   const native = ({ collections, feed }: Reader) => {
     const [child, owner] = [ofName(collections, collection.resource), ofName(collections, parent.resource)];
     return listNested(child, owner, collections, feed);
   };
-  const field = referenceTo(collection.resource, parent.resource);
   const listing = reading(api, (each) =>
-    isJsonServer ? asJsonServer(native(each), sourceOf(each, collection.resource), field) : native(each),
+    adapter.list(native(each), each, collection.resource, parent.resource),
   );
   const nested = createNested(collection, checkReferences(collection, api.collections));
-  const creation = isJsonServer
-    ? asJsonServerCreation(nested, sourceOf(api, collection.resource), parent.resource)
-    : nested;
+  const creation = adapter.creation(nested, api, collection.resource, parent.resource);
   const requirement = (...scopes: (string | undefined)[]): Requirement => {
     const required = scopes.filter((scope) => scope !== undefined);
     return required.length === 0 ? 'nothing' : { scopes: required, ownership };

@@ -1,12 +1,25 @@
+import type { OwnCredentials } from './auth/open.js';
 import type { RunnableCommand } from './cli/command.js';
-import type { Core, Openable, OpenFeature } from './open-features.js';
+import type { Config } from './config/config.js';
+import type { Run } from './db/db.js';
+import type { Base, Core, Openable, OpenFeature } from './open-features.js';
+import type { Log } from './telemetry/log.js';
 
 /** An optional capability: the default export of its `feature.ts`, which loads the rest of its code on demand. */
 export interface Feature {
+  /** Opens the credentials that it issues, before all that needs callers. */
+  openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
   /** Opens it in a service. */
   open?(core: Core): OpenFeature | Promise<OpenFeature>;
   /** Opens it for a description of its endpoints, which do not run; absent: as `open` does. */
   describe?(core: Core): OpenFeature | Promise<OpenFeature>;
+  /** Runs the service in another way than in this process alone. Resolves to undefined in a process that prints nothing. */
+  serve?(
+    config: Config,
+    log: Log,
+    isQuiet: boolean,
+    features: readonly Openable[],
+  ): Promise<{ readonly url: string; readonly run: Run } | undefined>;
   /** Commands of `plinth`, by their names. */
   readonly commands?: Readonly<Record<string, RunnableCommand>>;
 }

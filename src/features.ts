@@ -5,9 +5,21 @@ export const FEATURES: readonly FeatureEntry[] = [
   { name: 'version-calls', load: () => import('./features/version-calls/feature.js') },
   { name: 'transfer', load: () => import('./features/transfer/feature.js') },
   { name: 'embedded', load: () => import('./features/embedded/feature.js') },
-  { name: 'replicas', load: () => import('./features/replicas/feature.js') },
-  { name: 'workers', load: () => import('./features/workers/feature.js') },
-  { name: 'json-server', load: () => import('./features/json-server/feature.js') },
+  {
+    name: 'replicas',
+    isOn: ({ databaseReadUrl }) => databaseReadUrl !== undefined,
+    load: () => import('./features/replicas/feature.js'),
+  },
+  {
+    name: 'workers',
+    isOn: ({ workers }) => workers > 1,
+    load: () => import('./features/workers/feature.js'),
+  },
+  {
+    name: 'json-server',
+    isOn: ({ isJsonServer }) => isJsonServer,
+    load: () => import('./features/json-server/feature.js'),
+  },
   { name: 'webhooks', load: () => import('./features/webhooks/feature.js') },
   {
     name: 'issuer',

@@ -1,6 +1,6 @@
-import type { Auth } from './auth/open.js';
+import type { Auth, OwnCredentials } from './auth/open.js';
 import type { Collection } from './collection/collection.js';
-import type { Api } from './collection-routes.js';
+import type { Adapter, Api, Read } from './collection-routes.js';
 import type { Config } from './config/config.js';
 import type { Db } from './db/db.js';
 import type { Problem } from './errors/problem.js';
@@ -11,12 +11,16 @@ import type { ErrorPage, Visit } from './pipeline/context.js';
 import type { Log } from './telemetry/log.js';
 import type { Metrics } from './telemetry/metrics.js';
 
-/** The parts of the service that a feature may use. */
-export interface Core {
+/** The parts of the service that are open first. */
+export interface Base {
   readonly config: Config;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly db: Db;
+}
+
+/** The parts of the service that a feature may use. */
+export interface Core extends Base {
   readonly auth: Auth;
   /** Counters that all processes share; undefined with RATE_LIMIT_STORE=memory. */
   readonly counters: OpenCounts | undefined;
@@ -46,6 +50,15 @@ export interface OpenFeature {
   represent?(routes: readonly Route[], api: Api): Route[];
   /** The page about an error for a browser; undefined: the body is the same in each media type. */
   errorPage?(visit: Visit, problem: Problem, requestId: string): ErrorPage | undefined;
+  /** Reads from other servers than the primary. */
+  readonly read?: Read;
+  /** Gives the collections the requests and responses of another program. */
+  readonly adapter?: Adapter;
+  /**
+   * Called when the transaction of a write of a caller is committed. May add fields to the response. The promise does not
+   * reject.
+   */
+  wrote?(subject: string, fields: string[]): Promise<void>;
   /** Called for each call of a version that retires. */
   countCall?(version: string, subject: string, address: string): void;
   /** Saves what this process has counted. Called at intervals. */
@@ -63,6 +76,7 @@ export interface Openable {
   isOn?(config: Config): boolean;
   load(): Promise<{
     readonly default: {
+      openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
       open?(core: Core): OpenFeature | Promise<OpenFeature>;
       /** Opens it for a description of its endpoints, which do not run: nothing of the core is live. */
       describe?(core: Core): OpenFeature | Promise<OpenFeature>;
@@ -72,6 +86,29 @@ export interface Openable {
 
 /** The open features of a service by their names, in the order of the list. */
 export type OpenFeatures = ReadonlyMap<string, OpenFeature>;
+
+/** A member of the one feature that has it. */
+export function memberOf<K extends keyof OpenFeature>(
+  features: OpenFeatures,
+  member: K,
+): OpenFeature[K] | undefined {
+  const feature = [...features.values()].find((each) => each[member] !== undefined);
+  return feature?.[member];
+}
+
+/** The credentials of the feature that issues some. Undefined: none does. */
+export async function openCredentials(
+  features: readonly Openable[],
+  base: Base,
+): Promise<OwnCredentials | undefined> {
+  for (const { load, isOn } of features) {
+    // A feature that each service has issues none.
+    if (!isOn?.(base.config)) continue;
+    const own = await (await load()).default.openCredentials?.(base);
+    if (own) return own;
+  }
+  return undefined;
+}
 
 /** Opens the features that the settings turn on. No file of any other is loaded. `closers` receives what closes them. */
 export async function openFeatures(

@@ -67,15 +67,14 @@ async function startWatching(config: Config, log: Log, io: Io, json: boolean): P
   });
 }
 
-/** Returns undefined in a worker. Each kind of process loads only its own code. */
+/** Returns undefined in a process that prints nothing. Each kind of process loads only its own code. */
 async function start(config: Config, log: Log, io: Io, json: boolean): Promise<Started | undefined> {
-  const isCluster = config.workers > 1;
-  if (isCluster && (await import('node:cluster')).default.isWorker) {
-    await (await import('./features/workers/worker.js')).runWorker(config, log, FEATURES);
-    return undefined;
+  const isWorker = config.workers > 1 && (await import('node:cluster')).default.isWorker;
+  if (!isWorker) for (const warning of configWarnings(io.env)) log.warn(warning);
+  for (const { isOn, load } of FEATURES) {
+    if (!isOn?.(config)) continue;
+    const { serve } = (await load()).default;
+    if (serve) return serve(config, log, json, FEATURES);
   }
-  for (const warning of configWarnings(io.env)) log.warn(warning);
-  return isCluster
-    ? (await import('./features/workers/primary.js')).runPrimary(config, log, json)
-    : (await import('./standalone.js')).runAlone(config, log, json);
+  return (await import('./standalone.js')).runAlone(config, log, json);
 }

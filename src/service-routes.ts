@@ -3,11 +3,11 @@ import type { Parts } from './app-parts.js';
 import { knownScopes } from './auth/known-scopes.js';
 import type { NotReadyReason } from './db/readiness.js';
 import type { Route } from './http/router.js';
+import { memberOf } from './open-features.js';
 import { type ApiRoutes, routeApi } from './routes.js';
 
 /** What the routes need of the parts of the service. */
-export interface RouteParts
-  extends Pick<Parts, 'config' | 'registry' | 'collections' | 'feed' | 'replicas' | 'features'> {
+export interface RouteParts extends Pick<Parts, 'config' | 'registry' | 'collections' | 'feed' | 'features'> {
   readonly database: Pick<Parts['database'], 'db'>;
   readonly auth: Pick<Parts['auth'], 'lookup' | 'requireCurrentPassword'>;
 }
@@ -18,7 +18,7 @@ export function routesOf(
   notReadyReason: () => Promise<NotReadyReason> = async () => undefined,
   furtherRoutes: readonly Route[] = [],
 ): ApiRoutes {
-  const { config, database, auth, collections, feed, replicas, registry, features } = parts;
+  const { config, database, auth, collections, feed, registry, features } = parts;
   const { db } = database;
   const { requireCurrentPassword } = auth;
   const scopes = knownScopes(collections.map(({ resource }) => resource));
@@ -29,5 +29,6 @@ export function routesOf(
     ...furtherRoutes,
   ];
   const settings = { ...config, requireCurrentPassword };
-  return routeApi({ db, collections, settings, feed, replicas }, others, features, scopes);
+  const adapters = { read: memberOf(features, 'read'), adapter: memberOf(features, 'adapter') };
+  return routeApi({ db, collections, settings, feed, ...adapters }, others, features, scopes);
 }

@@ -9,6 +9,9 @@ import { type Presented, Refusal, type Scheme } from './scheme.js';
 
 export type Authenticate = (presented: Presented) => Promise<Principal> | Principal;
 
+/** The user whose session a field Cookie names; undefined: there is none, or it has ended. */
+export type FindSession = (cookie: string | undefined) => Promise<Principal | undefined> | undefined;
+
 /**
  * Returns the function that authenticates a request by its one credential; it is synchronous if no scheme must wait.
  * It throws, or rejects with, 401 with a challenge for each scheme, 400 for two credentials or one in the query string,

@@ -1,14 +1,11 @@
 import type { Config } from '../config/config.js';
-import { usesHttps } from '../config/edge.js';
 import type { Db } from '../db/db.js';
-import type { FindSession } from '../features/issuer/browser-session.js';
-import type { OwnTokens } from '../features/issuer/own-tokens.js';
 import { createLoginThrottle, FAILURE_WINDOW_S, type LoginThrottle } from '../limits/login-throttle.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
 import type { SchemeName } from '../principal.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
-import { type Authenticate, createAuthenticator } from './authenticate.js';
+import { type Authenticate, createAuthenticator, type FindSession } from './authenticate.js';
 import { CredentialCache } from './credentials/credential-cache.js';
 import { CredentialWatch } from './credentials/credential-watch.js';
 import { currentPasswordRule, PasswordCheck, type RequireCurrentPassword } from './current-password.js';
@@ -19,6 +16,18 @@ import { apiKey } from './schemes/api-key.js';
 import { basic } from './schemes/basic.js';
 import { mtls } from './schemes/mtls.js';
 import { signature } from './schemes/signature.js';
+import type { TokenSource } from './tokens/access-token.js';
+
+/** The tokens of this service, as the embedded authorization server issues them. */
+export interface OwnTokenSource extends TokenSource {
+  close(): Promise<void>;
+}
+
+/** The credentials that the embedded authorization server gives to its users. */
+export interface OwnCredentials {
+  readonly tokens: OwnTokenSource;
+  readonly session: FindSession;
+}
 
 export interface Auth {
   /** Undefined: requests need no credential. */
@@ -30,7 +39,7 @@ export interface Auth {
   /** Watches the credentials of event streams. */
   readonly credentials: CredentialWatch;
   /** The tokens of the embedded authorization server; undefined without it. */
-  readonly own: OwnTokens | undefined;
+  readonly own: OwnTokenSource | undefined;
   readonly signIn: SignIn;
   readonly throttle: LoginThrottle;
   readonly acceptOnce: AcceptOnce;
@@ -45,7 +54,8 @@ const ORDER: readonly SchemeName[] = ['bearer', 'api-key', 'basic', 'signature',
 
 /**
  * Opens the configured schemes. `callers`: further collections whose records are callers, besides the one that people sign
- * in with. With `counts`, failures are counted for all processes.
+ * in with. With `counts`, failures are counted for all processes. `own`: the credentials of the
+ * embedded authorization server.
  */
 export async function openAuth(
   config: Config,
@@ -54,18 +64,17 @@ export async function openAuth(
   failures: LabelledMetric<CounterValue>,
   callers: readonly string[],
   counts?: OpenCounts,
+  own?: OwnCredentials,
 ): Promise<Auth> {
   const lookup = config.auth.some((name) => name === 'api-key' || name === 'mtls')
     ? new CredentialCache(db, log)
     : undefined;
   const acceptOnce = createReplayGuard(db);
-  const own = config.authServer
-    ? new (await import('../features/issuer/own-tokens.js')).OwnTokens(config, db, log)
-    : undefined;
   const passwords = new PasswordCheck();
   const signIn = passwordSignIn(db, log, passwords);
   const open: Record<SchemeName, () => Scheme | Promise<Scheme>> = {
-    bearer: async () => (await import('./schemes/bearer.js')).bearer(config, acceptOnce, log, undefined, own),
+    bearer: async () =>
+      (await import('./schemes/bearer.js')).bearer(config, acceptOnce, log, undefined, own?.tokens),
     'api-key': () => apiKey(config.realm, lookup!),
     basic: () => basic(config, signIn),
     signature: () => signature(config, acceptOnce),
@@ -86,16 +95,15 @@ export async function openAuth(
         : [],
     lookup,
     credentials,
-    own,
+    own: own?.tokens,
     signIn,
     throttle,
     acceptOnce,
     requireCurrentPassword: currentPasswordRule(db, passwords, throttle),
-    session:
-      own && (await import('../features/issuer/browser-session.js')).browserSessions(db, usesHttps(config)),
+    session: own?.session,
     close: async () => {
       credentials.close();
-      await Promise.all([own?.close(), ...schemes.map((scheme) => scheme.close?.())]);
+      await Promise.all([own?.tokens.close(), ...schemes.map((scheme) => scheme.close?.())]);
     },
   };
 }

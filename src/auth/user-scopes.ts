@@ -1,4 +1,8 @@
+import type { Db } from '../db/db.js';
+import { readStatements } from '../db/statements.js';
 import { ACCOUNT_DELETION, includes, scopesOf } from '../principal.js';
+
+const SET_USER_SCOPES = readStatements('auth.sql').get('set_user_scopes')!;
 
 /** Scopes of OpenID Connect, with the claims from a user's record that each grants. */
 export const CLAIMS: Readonly<Record<string, readonly string[]>> = {
@@ -33,4 +37,9 @@ export function allowedScopes(scopes: ReadonlySet<string>, requested: unknown): 
   return [...withImplied(scopesOf(requested))]
     .filter((scope) => scope === 'offline_access' || mayAllow(scopes, scope))
     .join(' ');
+}
+
+/** Sets what a user may do beyond `self`, and allow to clients. */
+export async function setUserScopes(db: Db, id: string, scopes: readonly string[]): Promise<void> {
+  await db.run(SET_USER_SCOPES, [id, scopes.join(' ')]);
 }

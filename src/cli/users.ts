@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { knownScopes, scopeFault } from '../auth/known-scopes.js';
+import { setUserScopes } from '../auth/user-scopes.js';
 import { type Collection, openCollection } from '../collection/collection.js';
 import { setPassword } from '../collection/set-password.js';
 import type { Config } from '../config/config.js';
@@ -8,7 +9,6 @@ import type { Database } from '../db/open.js';
 import { readStatements } from '../db/statements.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
-import { setUserScopes } from '../features/issuer/accounts.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
 import { storedResources } from '../schema/stored-resources.js';
 import { parse, subcommandOf } from './arguments.js';

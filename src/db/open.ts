@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.js';
-import { joinEmbedded, startEmbedded } from '../features/embedded/embedded.js';
 import type { Log } from '../telemetry/log.js';
 import type { DbMetrics } from '../telemetry/metrics.js';
 import { collectionsSchema } from './collections-schema.js';
@@ -81,6 +80,7 @@ export async function openServer(
   join: boolean,
 ): Promise<Server> {
   if (databaseUrl !== undefined) return { url: databaseUrl, close: async () => undefined };
+  const { joinEmbedded, startEmbedded } = await import('../features/embedded/embedded.js');
   const open = join ? joinEmbedded : startEmbedded;
   const embedded = await open({ dataDir, onCrash: (message) => log.error(message) });
   return { url: embedded.url, close: () => embedded.stop() };

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Authenticate } from '../auth/authenticate.js';
+import type { Authenticate, FindSession } from '../auth/authenticate.js';
 import type { Presented } from '../auth/scheme.js';
 import type { Problem } from '../errors/problem.js';
-import type { FindSession } from '../features/issuer/browser-session.js';
 import type { RequireAllowedHost } from '../http/allowed-hosts.js';
 import type { CommonFields } from '../http/common-headers.js';
 import type { Cors } from '../http/cors.js';

@@ -28,14 +28,7 @@ function sourcesIn(folder: string): ReadonlyMap<string, string> {
 
 /** Files of the core that import a feature, and why. The list only becomes shorter. */
 const KNOWN_FEATURES: Readonly<Record<string, string>> = {
-  'app-parts.ts -> replicas': 'opens the feature',
-  'auth/open.ts -> issuer': 'opens the tokens and sessions of the feature',
-  'auth/schemes/bearer.ts -> issuer': 'accepts the tokens of the feature',
-  'cli/users.ts -> issuer': 'sets the scopes of a user who signs in',
-  'collection-routes.ts -> json-server': 'wraps the actions of collections',
-  'collection-routes.ts -> replicas': 'wraps the actions of collections',
   'db/open.ts -> embedded': 'starts the server of the feature',
-  'pipeline/context.ts -> issuer': 'a session is a credential',
 };
 
 const source = sourcesIn(SRC);

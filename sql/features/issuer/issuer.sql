@@ -217,11 +217,6 @@ insert into issuer_consents (user_id, client_id, scopes)
 values ($1::uuid, $2, string_to_array($3, ' '))
 on conflict (user_id, client_id) do update set scopes = excluded.scopes, updated_at = now();
 
--- name: set_user_scopes ($1 user id, $2 scopes)
-insert into user_scopes (user_id, scopes)
-values ($1::uuid, string_to_array($2, ' '))
-on conflict (user_id) do update set scopes = excluded.scopes;
-
 -- name: sessions_of_user ($1 user id)
 select session_uid as uid, (payload::json ->> 'loginTs')::float8 as began
 from issuer_records

@@ -1,11 +1,10 @@
 import type { Config } from '../../config/config.js';
-import type { OwnTokens } from '../../features/issuer/own-tokens.js';
 import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { API_KEY_PREFIX } from '../credentials/api-key-format.js';
 import type { AcceptOnce } from '../replay-guard.js';
 import { credentialsOf, type Presented, quote, type Refusal, type Scheme } from '../scheme.js';
-import { refusal, requireHolder, type Token } from '../tokens/access-token.js';
+import { refusal, requireHolder, type Token, type TokenSource } from '../tokens/access-token.js';
 import { Introspection } from '../tokens/introspection.js';
 import { JwtSource } from '../tokens/jwt.js';
 import { PROOF_ALGORITHMS, requireProof } from '../tokens/proof.js';
@@ -28,7 +27,7 @@ export function bearer(
   acceptOnce: AcceptOnce,
   log: Log,
   timeoutMs = TIMEOUT_MS,
-  own?: OwnTokens,
+  own?: TokenSource,
 ): Scheme {
   return new Bearer(config, acceptOnce, log, timeoutMs, own);
 }
@@ -36,7 +35,7 @@ export function bearer(
 class Bearer implements Scheme {
   readonly name = 'bearer';
   readonly #jwt: JwtSource | undefined;
-  readonly #opaque: Introspection | OwnTokens | undefined;
+  readonly #opaque: TokenSource | undefined;
   readonly #hasApiKeys: boolean;
   /** The texts of tokens that can be checked again, by principal, which must not contain a secret. */
   readonly #texts = new WeakMap<Principal, string>();
@@ -47,7 +46,7 @@ class Bearer implements Scheme {
     log: Log,
     timeoutMs: number,
     /** The tokens of the embedded authorization server; undefined with another one. */
-    readonly own: OwnTokens | undefined,
+    readonly own: TokenSource | undefined,
   ) {
     const { issuer, introspectionUri } = config;
     this.#jwt = issuer === undefined || own ? undefined : new JwtSource(config, issuer, log, timeoutMs);
@@ -101,7 +100,7 @@ class Bearer implements Scheme {
     throw unsupported();
   }
 
-  async #introspect(source: Introspection | OwnTokens, text: string): Promise<Token> {
+  async #introspect(source: TokenSource, text: string): Promise<Token> {
     const token = await source.verify(text);
     this.#texts.set(token.principal, text);
     return token;

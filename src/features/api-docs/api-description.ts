@@ -51,7 +51,6 @@ export async function describeApi(
     auth,
     collections,
     feed,
-    replicas: undefined,
     registry: metrics.registry,
     features: open,
   });

@@ -28,11 +28,6 @@ export async function findUser(db: Db, id: string): Promise<User | undefined> {
   );
 }
 
-/** Sets what a user may do beyond `self`, and allow to clients. */
-export async function setUserScopes(db: Db, id: string, scopes: readonly string[]): Promise<void> {
-  await db.run(SQL.get('set_user_scopes')!, [id, scopes.join(' ')]);
-}
-
 /** The claims about a user that these scopes grant (OpenID Connect Core section 5.4). */
 export function claimsOf({ id, record }: User, scopes: ReadonlySet<string>): JsonObject & { sub: string } {
   const { email = null, name = null, updated_at } = record;

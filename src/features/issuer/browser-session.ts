@@ -1,3 +1,4 @@
+import type { FindSession } from '../../auth/authenticate.js';
 import { readCookie, SESSION_COOKIE } from '../../auth/cookies.js';
 import { passwordVersionOf } from '../../auth/verified-password.js';
 import type { Db } from '../../db/db.js';
@@ -8,9 +9,6 @@ import { recordHash } from './own-tokens.js';
 const FIND = readStatements('features/issuer/issuer.sql').get('browser_session')!;
 
 const ID = /^[\w-]{16,64}$/;
-
-/** The user whose session a field Cookie names; undefined: there is none, or it has ended. */
-export type FindSession = (cookie: string | undefined) => Promise<Principal | undefined> | undefined;
 
 /**
  * Sessions of the authorization server as principals of pages, with the scope `self` and those that an operator granted.

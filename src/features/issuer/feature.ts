@@ -1,13 +1,23 @@
 import { clientSecret } from '../../config/config.js';
+import { usesHttps } from '../../config/edge.js';
 import type { Feature } from '../../feature.js';
 import { withPackage } from '../../process/optional-package.js';
 import { COMMANDS } from './commands.js';
 
 /** The embedded authorization server. */
 export default {
+  openCredentials: async ({ config, db, log }) => {
+    const { OwnTokens } = await import('./own-tokens.js');
+    const { browserSessions } = await import('./browser-session.js');
+    return { tokens: new OwnTokens(config, db, log), session: browserSessions(db, usesHttps(config)) };
+  },
   open: async ({ config, db, log, auth, counters, collections }) => {
     const { Issuer } = await withPackage(import('./issuer.js'), 'AUTH_SERVER=on', 'oidc-provider');
-    const issuer = await Issuer.open(config, db, log, auth, counters);
+    const { OwnTokens } = await import('./own-tokens.js');
+    const { own } = auth;
+    if (!(own instanceof OwnTokens))
+      throw new TypeError('the tokens are those of another authorization server');
+    const issuer = await Issuer.open(config, db, log, { ...auth, own }, counters);
     const users = collections.find(({ resource }) => resource.hasPasswords)!;
     return { routes: ({ scopes }) => issuer.routes(scopes, users), close: () => issuer.close() };
   },

@@ -18,6 +18,7 @@ import { account } from './account.js';
 import { clientRoutes } from './client-routes.js';
 import { type InteractionParts, interact } from './interactions.js';
 import { type IssuerKeys, openKeys, readKeys } from './keys.js';
+import type { OwnTokens } from './own-tokens.js';
 import { Passkeys } from './passkeys.js';
 import { createProvider } from './provider.js';
 import { Guesses, guardResponses, limitGuesses } from './provider-guards.js';
@@ -30,6 +31,9 @@ const READ_KEYS_MS = 10_000;
 
 /** Bytes of a body for oidc-provider, which stores some of them. */
 const MAX_FORM_BYTES = 8192;
+
+/** The authentication of a service that issues its own tokens. */
+type IssuerAuth = Auth & { readonly own: OwnTokens };
 
 /** The embedded authorization server. */
 export class Issuer {
@@ -45,7 +49,7 @@ export class Issuer {
     readonly config: Config,
     readonly db: Db,
     readonly log: Log,
-    readonly auth: Auth,
+    readonly auth: IssuerAuth,
     keys: IssuerKeys,
     counts?: OpenCounts,
   ) {
@@ -54,11 +58,17 @@ export class Issuer {
     this.#provider = this.#createProvider();
     this.#handle = this.#provider.callback();
     this.#timer = setInterval(this.#reload, READ_KEYS_MS).unref();
-    auth.own!.onNewKeys = () => void this.#reload();
+    auth.own.onNewKeys = () => void this.#reload();
   }
 
   /** Opens the authorization server, and creates its keys on the first start. Throws ExitError for a wrong AUTH_SERVER_KEY. */
-  static async open(config: Config, db: Db, log: Log, auth: Auth, counts?: OpenCounts): Promise<Issuer> {
+  static async open(
+    config: Config,
+    db: Db,
+    log: Log,
+    auth: IssuerAuth,
+    counts?: OpenCounts,
+  ): Promise<Issuer> {
     return new Issuer(config, db, log, auth, await openKeys(db, config.authServerKey), counts);
   }
 
@@ -119,7 +129,7 @@ export class Issuer {
     const provider = createProvider(parts);
     limitGuesses(provider, this.#guesses);
     guardResponses(provider, this.#guesses);
-    handleAccessJwts(provider, db, auth.own!);
+    handleAccessJwts(provider, db, auth.own);
     provider.on('server_error', (ctx, error) => {
       const requestId = ctx.response.get('X-Request-Id');
       const problem = problemOf(error);

@@ -1,4 +1,28 @@
+import type { Resource } from '../../collection/resource.js';
+import type { Reader } from '../../collection-routes.js';
 import type { Feature } from '../../feature.js';
+import type { Source } from './relations.js';
 
-/** Lists with the parameters and responses of json-server. */
-export default {} satisfies Feature;
+/** The requests and responses of json-server 0.17. */
+export default {
+  open: async () => {
+    const { asJsonServer } = await import('./list.js');
+    const { asJsonServerCreation, asJsonServerRecord } = await import('./records.js');
+    const { referenceTo } = await import('./relations.js');
+    return {
+      adapter: {
+        list: (action, reader, resource, parent) =>
+          asJsonServer(action, sourceOf(reader, resource), parent && referenceTo(resource, parent)),
+        record: (action, reader, resource) => asJsonServerRecord(action, sourceOf(reader, resource)),
+        creation: (action, reader, resource, parent) =>
+          asJsonServerCreation(action, sourceOf(reader, resource), parent),
+      },
+    };
+  },
+} satisfies Feature;
+
+/** The records of a collection, and those of all collections to which it may be related. */
+function sourceOf({ db, collections }: Reader, { name }: Resource): Source {
+  const collection = collections.find(({ resource }) => resource.name === name)!;
+  return { db, collection, related: collections };
+}

@@ -1,4 +1,38 @@
+import { onReplica } from '../../collection/collection.js';
+import type { Reader } from '../../collection-routes.js';
+import { connectAs } from '../../db/open.js';
 import type { Feature } from '../../feature.js';
+import type { Core } from '../../open-features.js';
+import type { Replica } from './replica.js';
 
 /** Reads from replicas of the database. */
-export default {} satisfies Feature;
+export default {
+  open: async (core) => {
+    const { config, db, log, metrics, feed } = core;
+    const { Replicas } = await import('./replicas.js');
+    const { fromReplicas } = await import('./replica-fallback.js');
+    // Sessions of replicas write nothing.
+    const open = (url: string) => connectAs({ ...config, events: false }, url, metrics.db);
+    const hasCursor = (replayed: number) =>
+      !feed || feed.follower.commitHorizon.positionAt(replayed) !== undefined;
+    const settings = { ...config, databaseReadUrl: config.databaseReadUrl! };
+    const replicas = new Replicas(settings, db, open, log, hasCursor);
+    const readers = replicas.all.map((replica) => [replica, readerOf(replica, core)] as const);
+    return {
+      read: (primary, make) => {
+        const actions = readers.map(([replica, reader]) => [replica, make(reader)] as const);
+        return fromReplicas(replicas, make(primary), new Map(actions));
+      },
+      wrote: (subject, fields) => replicas.noteWrite(subject, fields),
+      close: () => replicas.close(),
+    };
+  },
+  // Its endpoints are those of the primary.
+  describe: () => ({}),
+} satisfies Feature;
+
+function readerOf(replica: Replica, { config, collections, feed }: Core): Reader {
+  const cursor = () => feed?.cursorAt(replica.replayed ?? 0);
+  const opened = collections.map((collection) => onReplica(collection, replica.db, config.tombstones));
+  return { db: replica.db, collections: opened, feed: { cursor } };
+}

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { setUserScopes } from '../../../src/features/issuer/accounts.js';
+import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { exampleClients } from '../../support/example-clients.js';
 import { testService } from '../../support/service.js';

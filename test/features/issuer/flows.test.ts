@@ -1,6 +1,6 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import * as client from 'openid-client';
-import { setUserScopes } from '../../../src/features/issuer/accounts.js';
+import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
 import { authorizationServer, begin, consent, PASSWORD, signIn } from './authorization-server.js';

@@ -1,6 +1,6 @@
 import * as client from 'openid-client';
+import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { readStatements } from '../../../src/db/statements.js';
-import { setUserScopes } from '../../../src/features/issuer/accounts.js';
 import { recordHash } from '../../../src/features/issuer/own-tokens.js';
 import { hashPassword } from '../../../src/passwords/password.js';
 import { plinth } from '../../support/command.js';

@@ -1,5 +1,5 @@
 import * as client from 'openid-client';
-import { setUserScopes } from '../../../src/features/issuer/accounts.js';
+import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { follow } from '../../events/follow.js';
 import { testProxy } from '../../support/proxy.js';
 import { testDatabase, testService } from '../../support/service.js';

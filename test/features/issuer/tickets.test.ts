@@ -1,5 +1,5 @@
 import * as client from 'openid-client';
-import { setUserScopes } from '../../../src/features/issuer/accounts.js';
+import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { OwnTokens } from '../../../src/features/issuer/own-tokens.js';
 import { follow } from '../../events/follow.js';
 import t from '../../support/test.js';

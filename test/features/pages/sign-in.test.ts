@@ -1,4 +1,4 @@
-import { setUserScopes } from '../../../src/features/issuer/accounts.js';
+import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { checkPage } from '../../support/page-checks.js';
 import t, { type Test } from '../../support/test.js';
