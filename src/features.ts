@@ -1,10 +1,17 @@
 import type { FeatureEntry } from './feature.js';
 
+/** It consists of commands. */
+const IN_NO_SERVICE = () => false;
+
 /** The features, in the order of their endpoints and commands. No other file of the core names one. */
 export const FEATURES: readonly FeatureEntry[] = [
   { name: 'version-calls', load: () => import('./features/version-calls/feature.js') },
-  { name: 'transfer', load: () => import('./features/transfer/feature.js') },
-  { name: 'embedded', load: () => import('./features/embedded/feature.js') },
+  { name: 'transfer', isOn: IN_NO_SERVICE, load: () => import('./features/transfer/feature.js') },
+  {
+    name: 'embedded',
+    isOn: ({ databaseUrl }) => databaseUrl === undefined,
+    load: () => import('./features/embedded/feature.js'),
+  },
   {
     name: 'replicas',
     isOn: ({ databaseReadUrl }) => databaseReadUrl !== undefined,
@@ -30,6 +37,11 @@ export const FEATURES: readonly FeatureEntry[] = [
   { name: 'pages', uses: ['webhooks'], load: () => import('./features/pages/feature.js') },
   { name: 'api-docs', uses: ['issuer', 'webhooks'], load: () => import('./features/api-docs/feature.js') },
   { name: 'mcp', isOn: ({ mcp }) => mcp, load: () => import('./features/mcp/feature.js') },
-  { name: 'doctor', uses: ['embedded'], load: () => import('./features/doctor/feature.js') },
-  { name: 'completion', load: () => import('./features/completion/feature.js') },
+  {
+    name: 'doctor',
+    isOn: IN_NO_SERVICE,
+    uses: ['embedded'],
+    load: () => import('./features/doctor/feature.js'),
+  },
+  { name: 'completion', isOn: IN_NO_SERVICE, load: () => import('./features/completion/feature.js') },
 ];
