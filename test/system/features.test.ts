@@ -9,14 +9,18 @@ import t, { type Test } from '../support/test.js';
 const PROGRAM = fileURLToPath(new URL('../support/chosen-features.js', import.meta.url));
 const NAMES = FEATURES.map(({ name }) => name);
 
-/** Paths of each feature; those without paths of their own change responses of others, or are commands. */
-const PATHS: Readonly<Record<string, readonly string[]>> = {
+/** Requests of each feature: the method GET, or the one before the path; those without paths of their own change responses of others, or are commands. */
+const REQUESTS: Readonly<Record<string, readonly string[]>> = {
   'api-docs': ['/openapi.json', '/openapi.yaml', '/asyncapi.json', '/docs', '/docs/app.js'],
   issuer: ['/.well-known/openid-configuration', '/account', '/oauth-clients'],
-  mcp: ['/mcp'],
+  mcp: ['POST /mcp'],
   'version-calls': ['/admin/versions'],
   webhooks: ['/webhooks', '/webhooks/x/deliveries'],
 };
+
+/** The method and the path of a request. */
+const requestOf = (text: string): [method: string, path: string] =>
+  text.startsWith('POST ') ? ['POST', text.slice(5)] : ['GET', text];
 
 /** The features that a service with the default settings and a database of its own opens. */
 const ALWAYS = ['api-docs', 'pages', 'version-calls', 'webhooks'];
@@ -34,7 +38,7 @@ async function serviceWithout(t: Test, absent: readonly string[], paths: readonl
   const env = { DATABASE_URL: databaseUrl, PORT: '0', NODE_V8_COVERAGE: coverage };
   const service = startNode(t, [PROGRAM, ...absent], env);
   const url = await service.ready();
-  const statuses = await Promise.all(paths.map(async (path) => (await send(url, 'GET', path)).status));
+  const statuses = await Promise.all(paths.map(async (path) => (await send(url, ...requestOf(path))).status));
   service.child.kill('SIGTERM');
   t.equal(await service.ended, 0);
   // V8 reports each script that the process has loaded.
@@ -45,14 +49,14 @@ async function serviceWithout(t: Test, absent: readonly string[], paths: readonl
 
 t.test('a service loads only the features that are on, and the others have no path', async (t) => {
   const off = NAMES.filter((name) => !ALWAYS.includes(name));
-  const paths = off.flatMap((name) => PATHS[name] ?? []);
+  const paths = off.flatMap((name) => REQUESTS[name] ?? []);
   const { statuses, loaded } = await serviceWithout(t, [], ['/openapi.json', ...paths]);
   t.same(loaded, ALWAYS);
   t.same(statuses, [200, ...paths.map(() => 404)]);
 });
 
 t.test('the core serves records without any feature', async (t) => {
-  const paths = Object.values(PATHS).flat();
+  const paths = Object.values(REQUESTS).flat();
   const { statuses, loaded } = await serviceWithout(t, NAMES, ['/items', '/', ...paths]);
   t.same(loaded, []);
   t.same(statuses, [200, 200, ...paths.map(() => 404)]);
@@ -61,7 +65,7 @@ t.test('the core serves records without any feature', async (t) => {
 for (const name of ALWAYS)
   t.test(`${name} is absent without its line in the list`, async (t) => {
     const absent = withUsers(name);
-    const paths = PATHS[name] ?? [];
+    const paths = REQUESTS[name] ?? [];
     const { statuses, loaded } = await serviceWithout(t, absent, ['/items', ...paths]);
     t.same(
       loaded,

@@ -45,8 +45,8 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
   citus: ['features/citus'],
   release: [
     'cli/first-start',
-    'db/embedded',
-    'docs-page',
+    'features/api-docs/docs-page',
+    'features/embedded',
     'features/issuer/application',
     'features/json-server/providers',
     'system/bench',
@@ -155,6 +155,15 @@ export function filesOf(set: string | undefined): TestFile[] {
       .map((name) => testFile(name, hasDrawnNames && RUN_TWICE.includes(name) && isDrawn(name)))
   );
 }
+
+/** The folders and files that this list names; a test requires that each exists. */
+export const NAMED: readonly string[] = [
+  ...Object.values(SETS).flat(),
+  ...SOAKED,
+  ...THOROUGH_FILES,
+  ...Object.keys(OWN_PROCESS),
+  ...LONG,
+];
 
 const isBelow = (name: string) => (part: string) => name === part || name.startsWith(`${part}/`);
 const setOf = (name: string) => Object.keys(SETS).find((set) => SETS[set]!.some(isBelow(name)));
