@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statS
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startEmbedded } from '../dist/src/db/embedded/embedded.js';
+import { startEmbedded } from '../dist/src/features/embedded/embedded.js';
 import { claimPort } from '../dist/test/support/claimed-port.js';
 
 const PATIENCE_MS = 60_000;

@@ -15,6 +15,8 @@ type Work<T> = (sql: postgres.Sql) => PromiseLike<T>;
 interface Task {
   /** When its time limit starts. */
   readonly since: number;
+  /** The step of the pool in which this task was sent; a step is that one is sent, or ends. */
+  step: number;
   readonly work: Work<unknown>;
   readonly resolve: (result: never) => void;
   readonly reject: (error: unknown) => void;
@@ -29,6 +31,12 @@ interface Member {
   isRetired: boolean;
 }
 
+/**
+ * A statement that takes more steps of its pool waits, probably for a lock, and others would wait behind it. With a full
+ * load, a statement takes some tens.
+ */
+const MAX_STEPS = 200;
+
 const isUsable = ({ isStalled, isRetired }: Member): boolean => !isStalled && !isRetired;
 
 /**
@@ -42,6 +50,7 @@ export class PipelinedPool {
   readonly #waiting = new Set<Task>();
   #members: Member[] = [];
   #isDialling = false;
+  #steps = 0;
   #ended = false;
 
   constructor(readonly options: PoolOptions) {
@@ -57,7 +66,7 @@ export class PipelinedPool {
    */
   run<T>(work: Work<T>): Promise<T> {
     return new Promise((resolve, reject) =>
-      this.#submit({ since: performance.now(), work, resolve, reject }),
+      this.#submit({ since: performance.now(), step: 0, work, resolve, reject }),
     );
   }
 
@@ -80,16 +89,30 @@ export class PipelinedPool {
     this.#startChecks();
   }
 
+  /** The connection with the fewest statements; of equal ones, the one that is less likely to wait for a lock. */
   #leastLoaded(): Member | undefined {
     let found: Member | undefined;
-    for (const member of this.#members)
-      if (isUsable(member) && !(found && found.tasks.size <= member.tasks.size)) found = member;
+    let [foundLoad, foundStep] = [0, 0];
+    for (const member of this.#members) {
+      if (!isUsable(member)) continue;
+      const { tasks } = member;
+      if (tasks.size === 0) return member;
+      const [oldest] = tasks;
+      const { step } = oldest!;
+      const load = this.#steps - step > MAX_STEPS ? Number.POSITIVE_INFINITY : tasks.size;
+      if (found && (load > foundLoad || (load === foundLoad && step < foundStep))) continue;
+      found = member;
+      foundLoad = load;
+      foundStep = step;
+    }
     return found;
   }
 
   #start(task: Task, member: Member): void {
     const { tasks, connection } = member;
+    task.step = ++this.#steps;
     const end = (): void => {
+      this.#steps++;
       tasks.delete(task);
       this.#closeIfDone(member);
     };

@@ -64,6 +64,16 @@ t.test('a refresh with the right secret is not lost when others reach the limit 
     const body = new URLSearchParams({ grant_type: 'client_credentials' });
     return (await fetch(`${issuer}/token`, { method: 'POST', headers: { authorization }, body })).status;
   };
+  // A guess must not wait behind the refresh on the only connection.
+  const sessions = 'select count(*)::int as n from pg_stat_activity where datname = current_database()';
+  await until(
+    'statements have several connections',
+    async () => {
+      const rows = await Promise.all(Array.from({ length: 8 }, () => service.db.run(sessions, [])));
+      return Number(rows[0]![0]!.n);
+    },
+    (count) => count >= 6,
+  );
   let refresh: ReturnType<typeof client.refreshTokenGrant> | undefined;
   await service.db.transaction(async (run) => {
     await run("select from issuer_records where model = 'RefreshToken' for update", []);
