@@ -1,6 +1,6 @@
 import type { FeatureEntry } from './feature.js';
 
-/** It consists of commands. */
+/** Of a feature that consists of commands alone. */
 const IN_NO_SERVICE = () => false;
 
 /** The features, in the order of their endpoints and commands. No other file of the core names one. */

@@ -87,12 +87,13 @@ export interface Openable {
 /** The open features of a service by their names, in the order of the list. */
 export type OpenFeatures = ReadonlyMap<string, OpenFeature>;
 
-/** A member of the one feature that has it. */
+/** A member of the one feature that has it. Throws if several have it. */
 export function memberOf<K extends keyof OpenFeature>(
   features: OpenFeatures,
   member: K,
 ): OpenFeature[K] | undefined {
-  const feature = [...features.values()].find((each) => each[member] !== undefined);
+  const [feature, other] = [...features.values()].filter((each) => each[member] !== undefined);
+  if (other) throw new TypeError(`several features have ${member}`);
   return feature?.[member];
 }
 
@@ -129,6 +130,11 @@ export async function openFeatures(
   }
   return open;
 }
+
+/** In place of an action or a function of a route that is only described. */
+export const cannotRun = (): never => {
+  throw new Error('a route that is only described cannot run');
+};
 
 /** Opens these features for a description of their endpoints. */
 export async function describeFeatures(features: readonly Openable[], core: Core): Promise<OpenFeatures> {

@@ -54,7 +54,7 @@ export async function findCommand(
   return Object.entries(CORE).find(isNamed) ?? [...(await allCommands())].find(isNamed);
 }
 
-/** What follows the message about a wrong usage of a command, or of none. */
+/** The text after the message about a wrong usage; `name`: the command that was used, if there is one. */
 export async function usageText(name: string | undefined): Promise<string> {
   const command = name === undefined ? undefined : (await allCommands()).get(name);
   return command === undefined

@@ -17,7 +17,7 @@ export function nextLongTask(): Promise<void> {
   });
 }
 
-/** What `use` makes of a record's document. A long one is parsed in one task, and used in the next. */
+/** Parses the document of a record and returns the result of `use`. A long document is parsed in one task and used in the next. */
 export function ofDocument<T>(text: string, use: (record: JsonObject) => T): T | Promise<T> {
   return text.length > LONG_TASK_BYTES ? ofLongDocument(text, use) : use(JSON.parse(text) as JsonObject);
 }

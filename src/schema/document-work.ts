@@ -93,7 +93,7 @@ function assignmentsOf(work: DocumentWork): string {
     : document;
 }
 
-/** What a step writes of a record whose fields it changes; undefined: nothing. */
+/** The columns of a record that a step changes, with their new values; undefined: the step does not change the record. */
 function changes(work: FieldWork, document: Document, record: JsonObject): object | undefined {
   const fields = fieldsAfter(work, record);
   if (fields === undefined) return undefined;

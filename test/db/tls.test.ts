@@ -272,7 +272,7 @@ t.test('a reset at any moment of opening a connection is an error of that connec
 const SYSTEM = { EMFILE: -24, ENOBUFS: -105, ECONNRESET: -104, ENOMEM: -12 } as const;
 
 t.test('a connection for which the system has no resources is an error of that connection', async (t) => {
-  // Node has no public place to inject an error of the system.
+  // Node has no public interface that injects an error of the system.
   const { TCP } = (process as unknown as { binding(name: string): { TCP: { prototype: object } } }).binding(
     'tcp_wrap',
   );

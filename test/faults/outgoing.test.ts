@@ -9,7 +9,7 @@ t.jobs = 1;
 /** Libuv's codes, as on Linux. */
 const SYSTEM = { EMFILE: -24, ENOBUFS: -105, ECONNRESET: -104, ENOMEM: -12 } as const;
 
-/** Lets connections to a port fail with one of these codes; 0: they succeed. Node has no public place to do so. */
+/** Lets connections to a port fail with one of these codes; 0: they succeed. Node has no public interface for it. */
 function failingConnections(t: Test, port: number): (errno: number) => void {
   const { TCP } = (process as unknown as { binding(name: string): { TCP: { prototype: object } } }).binding(
     'tcp_wrap',

@@ -11,7 +11,7 @@ t.jobs = 2;
 /** Libuv's codes, as on Linux: no descriptor, no process and no memory. Node throws for the last one alone. */
 const SYSTEM = { EMFILE: -24, EAGAIN: -11, ENOMEM: -12 } as const;
 
-/** Node has no public place to inject an error of the system. */
+/** Node has no public interface that injects an error of the system. */
 const INJECTION = fileURLToPath(new URL('../../../test/support/failed-spawns.cjs', import.meta.url));
 
 /** Settings of a process for which the system starts others only while the code is 0. */

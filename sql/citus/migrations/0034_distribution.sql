@@ -54,9 +54,6 @@ select citus_add_local_table_to_metadata('two_phase_commit');
 -- Search indexes need it on all nodes.
 select create_distributed_function('grams(text)');
 
--- The functions are on the coordinator alone.
-set local citus.enable_ddl_propagation = off;
-
 -- Distributes a new collection's table. `owner` is the column with the id of the user who may read a record's events.
 create function distribute_collection(collection name, owner name, parent name) returns void language plpgsql as $$
 declare
@@ -175,8 +172,6 @@ begin
   delete from distributed_references where distributed_references.collection = $1 or target = $1;
   delete from distributed_collections where name = $1;
 end $$;
-
-set local citus.enable_ddl_propagation = on;
 
 -- The tables of the built-in collections. Others can only be declared afterwards.
 do $$

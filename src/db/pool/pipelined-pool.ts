@@ -15,7 +15,7 @@ type Work<T> = (sql: postgres.Sql) => PromiseLike<T>;
 interface Task {
   /** When its time limit starts. */
   readonly since: number;
-  /** The step of the pool in which this task was sent; a step is that one is sent, or ends. */
+  /** How many statements the pool had sent and ended, together, when it sent this one. */
   step: number;
   readonly work: Work<unknown>;
   readonly resolve: (result: never) => void;
@@ -32,8 +32,8 @@ interface Member {
 }
 
 /**
- * A statement that takes more steps of its pool waits, probably for a lock, and others would wait behind it. With a full
- * load, a statement takes some tens.
+ * A statement during which its pool has sent and ended more others, together, probably waits for a lock. Others would wait
+ * behind it. With a full load there are some tens.
  */
 const MAX_STEPS = 200;
 

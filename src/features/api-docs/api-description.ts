@@ -7,7 +7,7 @@ import { connectAs } from '../../db/open.js';
 import { resourcesOf } from '../../declarations/load-declarations.js';
 import type { Declarations } from '../../declarations/read-declarations.js';
 import { Feed } from '../../events/feed.js';
-import { describeFeatures, type Openable } from '../../open-features.js';
+import { cannotRun, describeFeatures, type Openable } from '../../open-features.js';
 import { routesOf } from '../../service-routes.js';
 import { createLog } from '../../telemetry/log.js';
 import { createMetrics } from '../../telemetry/metrics.js';
@@ -56,7 +56,3 @@ export async function describeApi(
   });
   return open.get('api-docs') as ApiDocuments;
 }
-
-const cannotRun = (): never => {
-  throw new Error('a route that is only described cannot run');
-};

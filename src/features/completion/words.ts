@@ -16,11 +16,11 @@ export interface OptionWords {
   readonly option: Option;
 }
 
-/** What scripts complete. */
+/** The words that the scripts for shells complete. */
 export interface Words {
   readonly commands: Commands;
   readonly forms: readonly FormWords[];
-  /** What is typed first. */
+  /** The words that may follow `plinth`. */
   readonly first: readonly string[];
   /** The subcommands of the commands that have any. */
   readonly subcommands: readonly (readonly [command: string, verbs: readonly string[]])[];

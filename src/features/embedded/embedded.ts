@@ -35,7 +35,7 @@ export function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   return inOneLine(async () => start(await openCluster(options), options));
 }
 
-/** The same, but uses the server of a running service, which continues afterwards. */
+/** Starts the cluster as `startEmbedded` does, or uses the server of a running service, which continues afterwards. */
 export function joinEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   return inOneLine(async () => {
     const cluster = await openCluster(options);

@@ -104,7 +104,7 @@ export const COMMANDS = {
       'plinth login --client ID --device --json',
     ],
     exits: [1, 69, 78],
-    failure: 'nobody signed in, or the authorization server refused',
+    failure: 'no user signed in, or the authorization server refused',
   },
   token: {
     summary: 'prints an access token of a client',

@@ -1,6 +1,7 @@
 import { clientSecret } from '../../config/config.js';
 import { usesHttps } from '../../config/edge.js';
 import type { Feature } from '../../feature.js';
+import { cannotRun } from '../../open-features.js';
 import { withPackage } from '../../process/optional-package.js';
 import { COMMANDS } from './commands.js';
 
@@ -55,7 +56,3 @@ export default {
     },
   },
 } satisfies Feature;
-
-const cannotRun = (): never => {
-  throw new Error('a route that is only described cannot run');
-};

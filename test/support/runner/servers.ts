@@ -145,7 +145,7 @@ async function makeTemplates(url: string, withRenamed: boolean): Promise<void> {
     await sql.unsafe(`create database ${TEMPLATE_RENAMED} template ${TEMPLATE}`);
     await migrateRenamed(databaseAt(url, TEMPLATE_RENAMED));
   }
-  // What a service on this folder uses.
+  // A service that is started on this folder uses this database.
   await migrate(url, 10_000);
   await migrateCollections(url, readDeclarations(undefined));
   await sql.end();
