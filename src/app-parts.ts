@@ -13,7 +13,13 @@ import type { Declarations } from './declarations/read-declarations.js';
 import { Feed } from './events/feed.js';
 import type { OpenCounts } from './limits/shared-counters.js';
 import { createMetricsServer } from './metrics-server.js';
-import { type Openable, type OpenFeatures, openCredentials, openFeatures } from './open-features.js';
+import {
+  embeddedOf,
+  type Openable,
+  type OpenFeatures,
+  openCredentials,
+  openFeatures,
+} from './open-features.js';
 import { listen } from './process/listen.js';
 import { ensureCollections } from './schema/ensure-collections.js';
 import { storedResources } from './schema/stored-resources.js';
@@ -54,7 +60,10 @@ export async function openParts(
 ): Promise<Parts> {
   const metrics = createMetrics();
   const registry = primary ? () => registryOfAll(primary.collect) : metrics.registry;
-  const database = await (primary ? openPrepared : openDatabase)(config, log, { metrics: metrics.db });
+  const database = await (primary ? openPrepared : openDatabase)(config, log, {
+    metrics: metrics.db,
+    openEmbedded: embeddedOf(features),
+  });
   const { db } = database;
   closers.push(() => database.close());
   const declarations = await loadDeclarations(config);

@@ -2,11 +2,14 @@ import type { OwnCredentials } from './auth/open.js';
 import type { RunnableCommand } from './cli/command.js';
 import type { Config } from './config/config.js';
 import type { Run } from './db/db.js';
+import type { OpenEmbedded } from './db/open.js';
 import type { Base, Core, Openable, OpenFeature } from './open-features.js';
 import type { Log } from './telemetry/log.js';
 
 /** An optional capability: the default export of its `feature.ts`, which loads the rest of its code on demand. */
 export interface Feature {
+  /** Opens a server of PostgreSQL, which a service without DATABASE_URL uses. */
+  readonly openServer?: OpenEmbedded;
   /** Opens the credentials that it issues, before all that needs callers. */
   openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
   /** Opens it in a service. */

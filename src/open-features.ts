@@ -3,6 +3,7 @@ import type { Collection } from './collection/collection.js';
 import type { Adapter, Api, Read } from './collection-routes.js';
 import type { Config } from './config/config.js';
 import type { Db } from './db/db.js';
+import { noEmbedded, type OpenEmbedded } from './db/open.js';
 import type { Problem } from './errors/problem.js';
 import type { Feed } from './events/feed.js';
 import type { Route } from './http/router.js';
@@ -76,6 +77,7 @@ export interface Openable {
   isOn?(config: Config): boolean;
   load(): Promise<{
     readonly default: {
+      readonly openServer?: OpenEmbedded;
       openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
       open?(core: Core): OpenFeature | Promise<OpenFeature>;
       /** Opens it for a description of its endpoints, which do not run: nothing of the core is live. */
@@ -96,6 +98,19 @@ export function memberOf<K extends keyof OpenFeature>(
   if (other) throw new TypeError(`several features have ${member}`);
   return feature?.[member];
 }
+
+/** The server of the feature that has one. Throws ConfigError if none of them does. */
+export const embeddedOf =
+  (features: readonly Openable[]): OpenEmbedded =>
+  async (config, log, join) => {
+    for (const { load, isOn } of features) {
+      // A feature that is always on has no server, since DATABASE_URL would turn it off.
+      if (!isOn?.(config)) continue;
+      const { openServer } = (await load()).default;
+      if (openServer) return openServer(config, log, join);
+    }
+    return noEmbedded(config, log, join);
+  };
 
 /** The credentials of the feature that issues some. Undefined: none does. */
 export async function openCredentials(

@@ -7,6 +7,7 @@ import { pathIn } from './config/path-in.js';
 import { openServer, type Server } from './db/open.js';
 import { ExitError } from './exit-error.js';
 import { FEATURES } from './features.js';
+import { embeddedOf } from './open-features.js';
 import { listen, urlOf } from './process/listen.js';
 import { type Stoppable, stopOnSignals } from './process/signals.js';
 import type { Started } from './standalone.js';
@@ -37,7 +38,7 @@ export async function runWatching(config: Config, watching: Watching): Promise<S
     throw new ExitError('--watch needs one process without TLS: remove WORKERS and TLS_CERT');
   let running: WatchedService | undefined;
   stopOnSignals(() => running, watching.log, watching.isQuiet);
-  const database = await openServer(config, watching.log, false);
+  const database = await openServer(config, watching.log, false, embeddedOf(FEATURES));
   const service = new WatchedService(config, database, watching);
   try {
     const started = await service.start();

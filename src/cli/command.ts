@@ -1,5 +1,4 @@
 import type { ExitCode } from '../exit-error.js';
-import type { Openable } from '../open-features.js';
 import type { Io } from './io.js';
 
 /** An option of a command. */
@@ -54,14 +53,12 @@ export interface RunnableCommand extends Command {
   readonly group: (typeof GROUPS)[number];
   /**
    * Loads the code of the command, and runs it. Resolves to the exit code; without one it is 0. Throws what ends the command
-   * with another code. `list` loads all commands; `features` are all that a
-   * service may have.
+   * with another code. `list` loads all commands.
    */
   run(
     args: string[],
     io: Io,
     list: () => Promise<Commands>,
-    features: readonly Openable[],
     // biome-ignore lint/suspicious/noConfusingVoidType: most commands have no result
   ): Promise<ExitCode | void>;
 }

@@ -6,7 +6,7 @@ import { processIo } from './process-io.js';
 
 /** Exits with 0 when the service of the same environment responds to /healthz on this machine, else with 1. */
 
-const io = processIo();
+const io = processIo([]);
 
 async function checkHealth(): Promise<void> {
   const { host, port, tlsCert } = configOf(io);

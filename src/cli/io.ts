@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { type Config, readConfig } from '../config/config.js';
 import { pathIn } from '../config/path-in.js';
+import type { Openable } from '../open-features.js';
 
 /** An output, and whether it is a terminal, as Node says of a process's. */
 export type Output = Writable & {
@@ -11,8 +12,8 @@ export type Output = Writable & {
 export type Input = Readable & { readonly isTTY?: boolean };
 
 /**
- * The streams, the environment and the folder of a run of the command line. A command uses nothing else of its process, so that runs with different
- * ones are independent of each other.
+ * The streams, the environment and the folder of a run of the command line, and the features of its program. A command uses
+ * nothing else of its process, so that runs with different ones are independent of each other.
  */
 export interface Io {
   readonly stdin: Input;
@@ -22,6 +23,8 @@ export interface Io {
   readonly env: Record<string, string | undefined>;
   /** The folder of relative paths, and of the file `.env`; absent: the current folder of the process. */
   readonly cwd?: string;
+  /** The features that the program has. */
+  readonly features: readonly Openable[];
   /** The process, if the run is all that it does. */
   readonly process?: OwnProcess;
 }

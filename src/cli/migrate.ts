@@ -1,4 +1,3 @@
-import { openDatabase } from '../db/open.js';
 import { checkDeclarations } from '../declarations/check-declarations.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
@@ -16,7 +15,7 @@ import { parse } from './arguments.js';
 import { configOf, type Io } from './io.js';
 import { print } from './output.js';
 import { SERVICE_COMMANDS } from './table/service-commands.js';
-import { logOf } from './with-database.js';
+import { openForCommand } from './with-database.js';
 
 /**
  * Plans or applies changes of the tables, or lists the records that violate the declarations: 1 if there are some. Throws
@@ -29,7 +28,7 @@ export async function migrateCommand(args: string[], io: Io): Promise<ExitCode> 
   const declarations = await loadDeclarations(config);
   checkDeclarations(declarations);
   io.process?.exitOnSignals();
-  const database = await openDatabase(config, logOf(io, config), { join: true });
+  const database = await openForCommand(io, config);
   try {
     if (values.violations) return await printViolations(database.url, declarations, io, json);
     if (values.plan) {

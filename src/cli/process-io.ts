@@ -1,8 +1,10 @@
+import type { Openable } from '../open-features.js';
 import type { Io, OwnProcess } from './io.js';
 
-/** The standard streams and the environment of this process. A stream is opened when it is used. */
-export function processIo(): Io {
+/** The standard streams and the environment of this process, whose program has these features. A stream is opened when it is used. */
+export function processIo(features: readonly Openable[]): Io {
   return {
+    features,
     get stdin() {
       return process.stdin;
     },

@@ -1,5 +1,4 @@
 import { loadEnvFile } from '../config/config.js';
-import { FEATURES } from '../features.js';
 import type { Command, RunnableCommand } from './command.js';
 import { allCommands, findCommand, usageText } from './commands.js';
 import { exitCodeOf, UsageError } from './exit.js';
@@ -31,7 +30,7 @@ async function runCommand(word: string, args: string[], isNamed: boolean, io: Io
     io.process?.exitWithoutReader();
     loadEnvFile(io.env, io.cwd);
   }
-  return command.run(args, io, allCommands, FEATURES);
+  return command.run(args, io, allCommands);
 }
 
 /** Whether the arguments request the version of Plinth: a command may have an option of that name. */

@@ -3,6 +3,7 @@ import { problemOf } from '../db/database-errors.js';
 import { type Database, openDatabase } from '../db/open.js';
 import { type Failure, Problem } from '../errors/problem.js';
 import { ExitError, UnavailableError } from '../exit-error.js';
+import { embeddedOf } from '../open-features.js';
 import { createLog, type Log } from '../telemetry/log.js';
 import { readableLines } from '../telemetry/readable-lines.js';
 import { configOf, type Io } from './io.js';
@@ -14,7 +15,7 @@ export async function withDatabase(
   config: Config = configOf(io),
 ): Promise<void> {
   io.process?.exitOnSignals();
-  const database = await openDatabase(config, logOf(io, config), { join: true });
+  const database = await openForCommand(io, config);
   try {
     await work(database, config);
   } catch (error) {
@@ -24,6 +25,10 @@ export async function withDatabase(
     await database.close();
   }
 }
+
+/** Opens the database for a command, also the embedded one of a running service. Throws ExitError. */
+export const openForCommand = (io: Io, config: Config): Promise<Database> =>
+  openDatabase(config, logOf(io, config), { join: true, openEmbedded: embeddedOf(io.features) });
 
 /** The log of a command: its results are on the standard output. */
 export function logOf({ stderr }: Io, { logLevel }: Config): Log {

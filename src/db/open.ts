@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.js';
+import { type Config, ConfigError } from '../config/config.js';
 import type { Log } from '../telemetry/log.js';
 import type { DbMetrics } from '../telemetry/metrics.js';
 import { collectionsSchema } from './collections-schema.js';
@@ -23,21 +23,24 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** Opens a server on DATA_DIR; `join`: uses that of a running service, if there is one. Throws ExitError. */
+export type OpenEmbedded = (config: Config, log: Log, join: boolean) => Promise<Server>;
+
 export interface OpenOptions {
   /** Whether to use the embedded server of a running service, if there is one. */
   readonly join?: boolean;
+  /** Opens the server if no DATABASE_URL is configured. */
+  readonly openEmbedded?: OpenEmbedded;
   readonly metrics?: DbMetrics;
 }
-
-type ServerConfig = Pick<Config, 'databaseUrl' | 'dataDir'>;
 
 /** Opens the database, and its embedded server if no other is configured. Throws EmbeddedError and DatabaseError. */
 export async function openDatabase(
   config: Config,
   log: Log,
-  { join = false, metrics }: OpenOptions = {},
+  { join = false, metrics, openEmbedded }: OpenOptions = {},
 ): Promise<Database> {
-  const server = await openServer(config, log, join);
+  const server = await openServer(config, log, join, openEmbedded);
   const db = connectAs(config, server.url, metrics);
   const close = async () => {
     await db.close();
@@ -62,29 +65,30 @@ export async function openPrepared(config: Config, _log: Log, { metrics }: OpenO
 }
 
 /** Starts the server and brings its schema up to date, for workers to connect. Throws EmbeddedError and DatabaseError. */
-export async function prepareDatabase(
-  config: ServerConfig & Pick<Config, 'dbTimeoutMs' | 'databaseEngine'>,
-  log: Log,
-): Promise<Server> {
-  const server = await openServer(config, log, false);
+export async function prepareDatabase(config: Config, log: Log, openEmbedded: OpenEmbedded): Promise<Server> {
+  const server = await openServer(config, log, false, openEmbedded);
   return await orClose(server.close, async () => {
     await migrate(server.url, config.dbTimeoutMs, config.databaseEngine);
     return server;
   });
 }
 
-/** Opens the configured server, or the embedded one; `join`: also that of a running service. Throws EmbeddedError. */
+/** Opens the configured server, or the embedded one; `join`: also that of a running service. Throws ExitError. */
 export async function openServer(
-  { databaseUrl, dataDir }: ServerConfig,
+  config: Config,
   log: Log,
   join: boolean,
+  openEmbedded: OpenEmbedded = noEmbedded,
 ): Promise<Server> {
+  const { databaseUrl } = config;
   if (databaseUrl !== undefined) return { url: databaseUrl, close: async () => undefined };
-  const { joinEmbedded, startEmbedded } = await import('../features/embedded/embedded.js');
-  const open = join ? joinEmbedded : startEmbedded;
-  const embedded = await open({ dataDir, onCrash: (message) => log.error(message) });
-  return { url: embedded.url, close: () => embedded.stop() };
+  return openEmbedded(config, log, join);
 }
+
+/** Of a program without an embedded PostgreSQL. Throws ConfigError. */
+export const noEmbedded: OpenEmbedded = async () => {
+  throw new ConfigError(['there is no embedded PostgreSQL: set DATABASE_URL']);
+};
 
 async function orClose<T>(close: () => Promise<void>, work: () => Promise<T>): Promise<T> {
   try {

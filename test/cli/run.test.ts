@@ -36,6 +36,7 @@ t.test('runs in one process are independent, and leave nothing behind', async (t
   const lines = `
     import { Readable, Writable } from 'node:stream';
     import { run } from ${JSON.stringify(import.meta.resolve('../../src/cli/run.js'))};
+    import { FEATURES as features } from ${JSON.stringify(import.meta.resolve('../../src/features.js'))};
     const runs = ${JSON.stringify([
       ['import', 'items', items],
       ['import', 'items', '-'],
@@ -54,7 +55,7 @@ t.test('runs in one process are independent, and leave nothing behind', async (t
       const printed = [];
       const output = () => new Writable({ write: (chunk, encoding, done) => done(void printed.push(String(chunk))) });
       const stdin = Readable.from([Buffer.from('correct horse battery staple\\n')]);
-      const io = { stdin, stdout: output(), stderr: output(), env: { DATABASE_URL, PORT: '0' } };
+      const io = { features, stdin, stdout: output(), stderr: output(), env: { DATABASE_URL, PORT: '0' } };
       return run(args, io).then((code) => [code, printed.join('')]);
     };
     const ended = await Promise.all(runs.map(start));

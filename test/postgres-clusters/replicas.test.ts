@@ -115,6 +115,14 @@ t.test('reads go to replicas, and each caller sees its own writes', { skip }, as
   t.equal((await send('GET', '/items', { headers: { 'write-position': 'A' } })).status, 400);
   const { headers } = await send('GET', '/items');
   t.notOk('write-position' in headers, 'reads have no position');
+
+  const sql = openSql(here.replicas[0]!.url('plinth'), { max: 1 });
+  t.teardown(() => sql.end());
+  const sessions = async () =>
+    (await sql`select 1 from pg_stat_activity where application_name like 'plinth%'`).length;
+  t.ok((await sessions()) > 0);
+  await here.service.stop();
+  await until('the service has left the replica', sessions, (count) => count === 0);
 });
 
 t.test('plinth doctor checks replicas', { skip }, async (t) => {

@@ -1,6 +1,7 @@
 import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { run } from '../../src/cli/run.js';
+import { FEATURES } from '../../src/features.js';
 import { BUNDLED, environment, type ServiceProcess, startNode } from './process.js';
 import type { Test } from './test.js';
 
@@ -28,6 +29,7 @@ export async function plinth(
 ): Promise<Ended> {
   const [stdout, stderr] = [new Captured(), new Captured()];
   const code = await run(args, {
+    features: FEATURES,
     stdin: Readable.from(input === undefined ? [] : [Buffer.from(input)]),
     stdout,
     stderr,

@@ -1,8 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { run } from '../../src/cli/run.js';
 import { FEATURES } from '../../src/features.js';
-import { startNode } from '../support/process.js';
+import { environment, startNode } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
@@ -73,3 +75,12 @@ for (const name of ALWAYS)
     );
     t.same(statuses, [200, ...paths.map(() => 404)]);
   });
+
+t.test('without the embedded PostgreSQL, DATABASE_URL is necessary', async (t) => {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const DATA_DIR = join(t.testdir(), 'data');
+  const io = { features: [], stdin: new PassThrough(), stdout, stderr, env: environment({ DATA_DIR }) };
+  t.equal(await run(['migrate'], io), 78);
+  t.equal(String(stderr.read()), 'plinth: there is no embedded PostgreSQL: set DATABASE_URL\n');
+  t.notOk(existsSync(DATA_DIR));
+});

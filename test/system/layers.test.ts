@@ -32,7 +32,6 @@ const KNOWN_FEATURES: Readonly<Record<string, string>> = {
   'db/maintenance.ts -> issuer': 'deletes expired rows by a statement of the feature',
   'db/maintenance.ts -> version-calls': 'deletes expired rows by a statement of the feature',
   'db/maintenance.ts -> webhooks': 'deletes expired rows by statements of the feature',
-  'db/open.ts -> embedded': 'starts the server of the feature',
 };
 
 const source = sourcesIn(SRC);

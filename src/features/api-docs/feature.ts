@@ -18,8 +18,7 @@ export default {
     openapi: {
       ...COMMANDS.openapi,
       group: 'tools',
-      run: async (args, io, _list, features) =>
-        (await import('./openapi-command.js')).openApiCommand(args, io, features),
+      run: async (args, io) => (await import('./openapi-command.js')).openApiCommand(args, io),
     },
   },
 } satisfies Feature;

@@ -6,21 +6,20 @@ import { configOf, fileOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
-import type { Openable } from '../../open-features.js';
 import { NOBODY } from '../../principal.js';
 import { VERSIONS } from '../../versions/supported.js';
 import { describeApi } from './api-description.js';
 import { COMMANDS } from './commands.js';
 
 /** Writes the OpenAPI document of the declarations and settings. Throws UsageError, DeclarationError and ConfigError. */
-export async function openApiCommand(args: string[], io: Io, features: readonly Openable[]): Promise<void> {
+export async function openApiCommand(args: string[], io: Io): Promise<void> {
   const { yaml, version, output, json } = parse(COMMANDS, 'openapi', '', args).values;
   if (json && yaml && output === undefined)
     throw new UsageError('--json and --yaml exclude each other without -o FILE', 'openapi');
   const config = configOf(io);
   const declarations = await loadDeclarations(config);
   checkDeclarations(declarations);
-  const documents = await describeApi(config, declarations, features);
+  const documents = await describeApi(config, declarations, io.features);
   // As an administrator sees it.
   const document = await documents.openApi(NOBODY, VERSIONS.find(({ number }) => number === version)!);
   const text = yaml

@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.js';
 import { type Inspection, inspectDatabase, receivesNotifications } from '../../db/inspect.js';
 import { MIN_VERSION, unreachable } from '../../db/migrate.js';
 import { quotedName } from '../../db/object-names.js';
-import { openServer } from '../../db/open.js';
+import { type OpenEmbedded, openServer } from '../../db/open.js';
 import { isPoolerError, POOLER } from '../../db/pooler.js';
 import { connectionsOf, plainTextFault, roleFaults, type StartFault } from '../../db/start-faults.js';
 import type { Declarations } from '../../declarations/read-declarations.js';
@@ -23,12 +23,13 @@ const NOTIFICATION_MS = 5000;
 export async function checkDatabase(
   config: Config,
   declarations: Declarations | undefined,
+  openEmbedded: OpenEmbedded,
 ): Promise<Check[]> {
   const { databaseUrl, dataDir } = config;
   if (databaseUrl === undefined && !existsSync(join(dataDir, 'postgres', 'PG_VERSION')))
     return [await checkBinaries(dataDir)];
   try {
-    const server = await openServer(config, createLog('silent'), true);
+    const server = await openServer(config, createLog('silent'), true, openEmbedded);
     try {
       return await checkServer(server.url, config, declarations);
     } finally {

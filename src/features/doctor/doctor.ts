@@ -4,6 +4,7 @@ import type { Io } from '../../cli/io.js';
 import { hasColours } from '../../cli/output.js';
 import type { Config } from '../../config/config.js';
 import type { ExitCode } from '../../exit-error.js';
+import { embeddedOf } from '../../open-features.js';
 import type { Check } from './check.js';
 import { checkIssuerClock } from './clock.js';
 import { COMMANDS } from './commands.js';
@@ -37,7 +38,7 @@ async function* allChecks(io: Io): AsyncGenerator<readonly Check[]> {
   const { checks: declared, declarations } = await checkDeclared(config);
   yield declared;
   const rest: [string, () => readonly Check[] | Promise<readonly Check[]>][] = [
-    ['database', () => checkDatabase(config, declarations)],
+    ['database', () => checkDatabase(config, declarations, embeddedOf(io.features))],
     ['replicas', () => checkReplicas(config)],
     ...restOf(config),
   ];

@@ -3,6 +3,12 @@ import { COMMANDS } from './commands.js';
 
 /** A PostgreSQL of the service's own. */
 export default {
+  openServer: async ({ dataDir }, log, join) => {
+    const { joinEmbedded, startEmbedded } = await import('./embedded.js');
+    const open = join ? joinEmbedded : startEmbedded;
+    const { url, stop } = await open({ dataDir, onCrash: (message) => log.error(message) });
+    return { url, close: stop };
+  },
   commands: {
     backup: {
       ...COMMANDS.backup,

@@ -6,10 +6,9 @@ import { parse } from '../../cli/arguments.js';
 import { OutputError, UsageError } from '../../cli/exit.js';
 import { configOf, fileOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
-import { failureOf, logOf } from '../../cli/with-database.js';
+import { failureOf, openForCommand } from '../../cli/with-database.js';
 import { withBulkConnection } from '../../db/bulk-connection.js';
 import { problemOf } from '../../db/database-errors.js';
-import { openDatabase } from '../../db/open.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import { ExitError } from '../../exit-error.js';
 import { storedResources } from '../../schema/stored-resources.js';
@@ -46,7 +45,7 @@ async function run(
   if (name !== undefined && !names.includes(name))
     throw new ExitError(`there is no collection ${name}: there are ${names.join(', ')}`);
   io.process?.exitOnSignals();
-  const database = await openDatabase(config, logOf(io, config), { join: true });
+  const database = await openForCommand(io, config);
   try {
     const resources = await storedResources(database, declarations);
     const wanted = resources.filter((each) => name === undefined || each.name === name);

@@ -1,8 +1,7 @@
 import type { Io } from '../../cli/io.js';
-import { logOf } from '../../cli/with-database.js';
+import { logOf, openForCommand } from '../../cli/with-database.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Config } from '../../config/config.js';
-import { openDatabase } from '../../db/open.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import type { Declarations } from '../../declarations/read-declarations.js';
 import { Problem } from '../../errors/problem.js';
@@ -41,7 +40,7 @@ export async function importInto(
   options: LoadOptions & { readonly digest: string },
 ): Promise<ExitCode> {
   const log = logOf(options.io, config);
-  const database = await openDatabase(config, log, { join: true }).catch((error: unknown) => {
+  const database = await openForCommand(options.io, config).catch((error: unknown) => {
     options.inferred?.undo();
     throw error;
   });

@@ -5,6 +5,7 @@ import type { Run } from '../../db/db.js';
 import { openPrepared, prepareDatabase, type Server } from '../../db/open.js';
 import { reportFaults } from '../../db/start-faults.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
+import { embeddedOf, type Openable } from '../../open-features.js';
 import { freePort } from '../../process/listen.js';
 import { type Stoppable, stopOnSignals } from '../../process/signals.js';
 import { ensureCollections } from '../../schema/ensure-collections.js';
@@ -26,6 +27,7 @@ export async function runPrimary(
   config: Config,
   log: Log,
   isQuiet: boolean,
+  features: readonly Openable[],
 ): Promise<{ readonly url: string; readonly run: Run }> {
   let running: Stoppable | undefined;
   stopOnSignals(() => running, log, isQuiet);
@@ -40,7 +42,7 @@ export async function runPrimary(
   // Before anything is prepared. With 0, the first worker finds a port.
   if (config.port !== 0) await freePort({ host: config.host, port: config.port, setting: 'PORT' });
   await waitInPublic(fitOpenFiles(config, log), log);
-  const database = await prepareDatabase(config, log);
+  const database = await prepareDatabase(config, log, embeddedOf(features));
   await prepareCollections(config, database, log);
   const supervisor = new Supervisor(
     {

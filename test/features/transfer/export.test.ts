@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { run } from '../../../src/cli/run.js';
+import { FEATURES } from '../../../src/features.js';
 import { COMMAND, plinth } from '../../support/command.js';
 import { environment, until } from '../../support/process.js';
 import { testService } from '../../support/service.js';
@@ -124,7 +125,7 @@ t.test('the records are those of one moment', async (t) => {
       },
     });
     const stderr = new PassThrough();
-    const io = { stdin: new PassThrough(), stdout, stderr, env: environment(env) };
+    const io = { features: FEATURES, stdin: new PassThrough(), stdout, stderr, env: environment(env) };
     t.equal(await run(['export', 'items'], io), 1);
     t.equal(stderr.read(), null);
     const sql = openSql(databaseUrl, { max: 1 });
