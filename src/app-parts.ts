@@ -1,7 +1,6 @@
 import type { Server } from 'node:http';
 import { knownScopes, scopeFaults } from './auth/known-scopes.js';
 import { type Auth, openAuth } from './auth/open.js';
-import type { Collection } from './collection/collection.js';
 import type { Resource } from './collection/resource.js';
 import { openCollections } from './collection-routes.js';
 import { type Config, ConfigError } from './config/config.js';
@@ -12,6 +11,7 @@ import { loadDeclarations } from './declarations/load-declarations.js';
 import type { Declarations } from './declarations/read-declarations.js';
 import { Feed } from './events/feed.js';
 import type { OpenCounts } from './limits/shared-counters.js';
+import type { Collection } from './list/collection.js';
 import { createMetricsServer } from './metrics-server.js';
 import {
   embeddedOf,

@@ -12,11 +12,11 @@ import type { ProtectedResource } from './actions/protected-resource.js';
 import { queryBy } from './actions/query.js';
 import { remove } from './actions/remove.js';
 import { replace } from './actions/replace.js';
-import { type Collection, openCollection } from './collection/collection.js';
 import type { Resource } from './collection/resource.js';
 import type { Db } from './db/db.js';
 import type { Feed } from './events/feed.js';
 import { type Action, type Route, requiring } from './http/router.js';
+import { type Collection, openCollection } from './list/collection.js';
 import type { Requirement, ScopeRequirement } from './principal.js';
 
 /** What the operator decides about the API. */

@@ -1,5 +1,4 @@
 import type { Auth, OwnCredentials } from './auth/open.js';
-import type { Collection } from './collection/collection.js';
 import type { Adapter, Api, Read } from './collection-routes.js';
 import type { Config } from './config/config.js';
 import type { Db } from './db/db.js';
@@ -8,6 +7,7 @@ import type { Problem } from './errors/problem.js';
 import type { Feed } from './events/feed.js';
 import type { Route } from './http/router.js';
 import type { OpenCounts } from './limits/shared-counters.js';
+import type { Collection } from './list/collection.js';
 import type { ErrorPage, Visit } from './pipeline/context.js';
 import type { Log } from './telemetry/log.js';
 import type { Metrics } from './telemetry/metrics.js';

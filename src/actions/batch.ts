@@ -1,5 +1,3 @@
-import type { Collection } from '../collection/collection.js';
-import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import { problemOf } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
@@ -10,6 +8,8 @@ import { splitVersion } from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action, Router } from '../http/router.js';
+import type { Collection } from '../list/collection.js';
+import { MAX_PAGE_BYTES } from '../list/list-orders.js';
 import type { HashedPassword } from '../passwords/password.js';
 import { parseUuid } from '../uuid.js';
 import { type Operation, readOperations } from './batch-operations.js';

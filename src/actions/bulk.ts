@@ -1,5 +1,3 @@
-import type { Collection } from '../collection/collection.js';
-import { listParameters, readListQuery } from '../collection/list-query.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Db, Run } from '../db/db.js';
 import { badRequest } from '../errors/errors.js';
@@ -7,6 +5,8 @@ import { tooManyMatches } from '../errors/query-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import type { Collection } from '../list/collection.js';
+import { listParameters, readListQuery } from '../list/list-query.js';
 
 const MAX_MATCHES = 1000;
 

@@ -1,6 +1,5 @@
 import type { RequireCurrentPassword, SignInChange } from '../auth/current-password.js';
 import { type VerifiedPassword, verifiedPasswordOf } from '../auth/verified-password.js';
-import type { Collection } from '../collection/collection.js';
 import { modifiedAt } from '../collection/document.js';
 import type { PreconditionFailed, StoredRecord } from '../collection/record.js';
 import { etagOf, headersOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
@@ -19,6 +18,7 @@ import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
+import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 
 /** Settings for writes. */

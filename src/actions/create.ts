@@ -1,4 +1,3 @@
-import type { Collection } from '../collection/collection.js';
 import { hrefOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
 import { Problem } from '../errors/problem.js';
 import { noSuchParent } from '../errors/record-errors.js';
@@ -6,6 +5,7 @@ import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
+import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 import type { CheckReferences } from './permitted-references.js';

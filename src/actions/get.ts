@@ -1,11 +1,11 @@
-import type { Collection } from '../collection/collection.js';
 import type { StoredRecord } from '../collection/record.js';
-import { RECORD_PARAMETERS, type RecordView, readRecordView } from '../collection/record-view.js';
 import { RECORD_TYPES, recordReply, viewReply } from '../collection/representation.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import type { Collection } from '../list/collection.js';
+import { RECORD_PARAMETERS, type RecordView, readRecordView } from '../list/record-view.js';
 import { parseUuid } from '../uuid.js';
 import { relationOf, shownDocument } from './included-records.js';
 import { notFoundProblem } from './not-found.js';

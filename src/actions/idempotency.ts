@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Collection } from '../collection/collection.js';
 import type { Db, Run } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
 import { badRequest } from '../errors/errors.js';
@@ -7,6 +6,7 @@ import { keyInUse, keyReused } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import type { Collection } from '../list/collection.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
 import { callerKey } from './caller-key.js';
 import { columnsOf, replyOf } from './reply-columns.js';

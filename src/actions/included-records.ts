@@ -1,11 +1,11 @@
-import type { Collection } from '../collection/collection.js';
 import { withLastMember } from '../collection/document.js';
-import { relatedOf } from '../collection/extended-query.js';
-import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
 import type { Run } from '../db/db.js';
 import type { Request } from '../http/request.js';
 import { type Json, type JsonObject, member } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
+import type { Collection } from '../list/collection.js';
+import { relatedOf } from '../list/extended-query.js';
+import { MAX_PAGE_BYTES } from '../list/list-orders.js';
 import { permit } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { readDocuments } from './large-page.js';

@@ -1,4 +1,3 @@
-import type { ExtendedQuery } from '../collection/extended-query.js';
 import { CSV_TYPE, hashedReply, NDJSON_TYPE } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import { csvHeader, csvRow } from '../formats/csv.js';
@@ -7,6 +6,7 @@ import type { Lines, Reply } from '../http/reply.js';
 import { MAX_TARGET } from '../http/router.js';
 import { type JsonObject, member, setMember } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
+import type { ExtendedQuery } from '../list/extended-query.js';
 
 /** Whether a list of this type has a line for each record. */
 export const isLines = (type: string): boolean => type === CSV_TYPE || type === NDJSON_TYPE;

@@ -1,9 +1,9 @@
-import type { Collection } from '../collection/collection.js';
-import type { ListQuery } from '../collection/list-query.js';
 import { hashedReply, JSON_TYPE } from '../collection/representation.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
+import type { Collection } from '../list/collection.js';
+import type { ListQuery } from '../list/list-query.js';
 import { largePage, readDocuments, recordsIn } from './large-page.js';
 import { isLines, linesPage, pageFields, streamedLines } from './list-lines.js';
 import { queriedPage } from './queried-page.js';

@@ -1,12 +1,12 @@
-import type { Collection } from '../collection/collection.js';
-import { keysetParameters, readKeysetQuery } from '../collection/keyset-query.js';
-import { type ListQuery, listParameters, readListQuery } from '../collection/list-query.js';
 import { CSV_TYPE, headersOf, JSON_TYPE, NDJSON_TYPE } from '../collection/representation.js';
 import { forbidden } from '../errors/credential-errors.js';
 import { noSuchParent } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import type { Collection } from '../list/collection.js';
+import { keysetParameters, readKeysetQuery } from '../list/keyset-query.js';
+import { type ListQuery, listParameters, readListQuery } from '../list/list-query.js';
 import { parseUuid } from '../uuid.js';
 import { keysetReply } from './keyset-page.js';
 import { isLines, streamedLines } from './list-lines.js';

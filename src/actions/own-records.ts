@@ -1,4 +1,3 @@
-import type { Collection } from '../collection/collection.js';
 import type { Present, ValidatedInput } from '../collection/validated-input.js';
 import type { Db, Run } from '../db/db.js';
 import { forbidden } from '../errors/credential-errors.js';
@@ -6,6 +5,7 @@ import { Problem } from '../errors/problem.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, member } from '../json.js';
+import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 
 /**

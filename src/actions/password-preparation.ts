@@ -1,9 +1,9 @@
 import type { SignInChange } from '../auth/current-password.js';
-import type { Collection } from '../collection/collection.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { passwordNotGiven } from '../errors/credential-errors.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
+import type { Collection } from '../list/collection.js';
 import { hashPassword } from '../passwords/password.js';
 
 /** Lengths of a password that the rules may accept; others are left to the rules. */

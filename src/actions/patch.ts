@@ -1,5 +1,4 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Collection } from '../collection/collection.js';
 import { createKeyedMutex } from '../collection/keyed-mutex.js';
 import { isStored, type StoredRecord } from '../collection/record.js';
 import { JSON_TYPE, withLinks } from '../collection/representation.js';
@@ -16,6 +15,7 @@ import { requireStorable } from '../http/strict-json.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { ParseLimit } from '../limits/parse-limit.js';
+import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 import { writeOnlyNames } from '../validation/validation.js';
 import {

@@ -1,9 +1,9 @@
-import type { Collection } from '../collection/collection.js';
 import type { Reference } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { forbidden } from '../errors/credential-errors.js';
 import type { Request } from '../http/request.js';
 import { type JsonObject, member } from '../json.js';
+import type { Collection } from '../list/collection.js';
 import { includes } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 

@@ -1,11 +1,11 @@
-import type { Collection } from '../collection/collection.js';
-import type { ExtendedQuery } from '../collection/extended-query.js';
-import { MAX_PAGE_BYTES } from '../collection/list-orders.js';
-import type { ListQuery } from '../collection/list-query.js';
 import { hashedReply, JSON_TYPE } from '../collection/representation.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
+import type { Collection } from '../list/collection.js';
+import type { ExtendedQuery } from '../list/extended-query.js';
+import { MAX_PAGE_BYTES } from '../list/list-orders.js';
+import type { ListQuery } from '../list/list-query.js';
 import { isWhole, relationOf, shownDocument, shownRecords } from './included-records.js';
 import { largePage, readDocuments, recordsIn } from './large-page.js';
 import { isLines, linesPage, pageFields, shownLines } from './list-lines.js';

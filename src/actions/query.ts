@@ -1,6 +1,3 @@
-import { isSingleSort } from '../collection/extended-query.js';
-import { MAX_VALUES } from '../collection/filter.js';
-import { conditionName, escapeName, splitNames } from '../collection/query-names.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import { invalidBody } from '../errors/errors.js';
@@ -9,6 +6,9 @@ import { invalidQuery } from '../errors/query-errors.js';
 import type { Action } from '../http/router.js';
 import { MAX_TARGET, requireParameters } from '../http/router.js';
 import { escapeToken, isObject, type Json } from '../json.js';
+import { isSingleSort } from '../list/extended-query.js';
+import { MAX_VALUES } from '../list/filter.js';
+import { conditionName, escapeName, splitNames } from '../list/query-names.js';
 
 /** Max bytes of a query in a body, and characters of one text of a filter: its conditions become parameters of an address. */
 export const MAX_QUERY = 65_536;

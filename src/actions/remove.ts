@@ -1,7 +1,7 @@
-import type { Collection } from '../collection/collection.js';
 import { unavailable } from '../errors/errors.js';
 import { preconditionFailed } from '../errors/record-errors.js';
 import type { Action } from '../http/router.js';
+import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 import { readWritePreconditions, requirePreconditions, type WriteSettings } from './conditional-write.js';
 

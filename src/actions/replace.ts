@@ -1,4 +1,3 @@
-import type { Collection } from '../collection/collection.js';
 import { isStored } from '../collection/record.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Present } from '../collection/validated-input.js';
@@ -6,6 +5,7 @@ import { unavailable } from '../errors/errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { JsonObject } from '../json.js';
+import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 import {
   confirmSignInChange,

@@ -2,9 +2,9 @@ import type { Readable } from 'node:stream';
 import { createBatcher } from '../db/batcher.js';
 import type { Db, Row, Run, Value } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/postgres-immediate-write.js';
+import { type PageRecords, pageRecordsOf } from '../list/list-orders.js';
 import { sharing } from '../telemetry/metrics.js';
 import { parseRecords } from './document.js';
-import { type PageRecords, pageRecordsOf } from './list-orders.js';
 import type { NotFoundReason, StoredRecord } from './record.js';
 import { restrict, type Selection, type Statements } from './sql-templates.js';
 

@@ -1,6 +1,6 @@
 import type { VerifiedPassword } from '../auth/verified-password.js';
 import type { JsonObject } from '../json.js';
-import type { Collection } from './collection.js';
+import type { Collection } from '../list/collection.js';
 import { isStored } from './record.js';
 
 const ATTEMPTS = 8;

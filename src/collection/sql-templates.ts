@@ -1,9 +1,9 @@
 import { type Engine, statementsOn } from '../db/engine.js';
 import { fill } from '../db/statements.js';
+import { type Direction, type ListKind, orderParts } from '../list/list-orders.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { assignmentSql, parameterSql, rawParameter } from './column.js';
 import { DOCUMENT_SQL } from './document.js';
-import { type Direction, type ListKind, orderParts } from './list-orders.js';
 import type { Resource } from './resource.js';
 
 /** Which records a list contains, and in which order. */

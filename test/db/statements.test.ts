@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { ListKind } from '../../src/collection/list-orders.js';
 import { Statements } from '../../src/collection/sql-templates.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
 import { fill, readStatements } from '../../src/db/statements.js';
+import type { ListKind } from '../../src/list/list-orders.js';
 import { RESOURCES } from '../support/collections.js';
 import { testDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';

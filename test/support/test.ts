@@ -3,7 +3,7 @@ import root, { type Test } from 'tap';
 export type { Test };
 
 /**
- * The test to which the tests of a file belong: `import t from '../support/test.js'` at its top. It is tap's root in a
+ * The test to which the tests of a file belong: `import t from './test.js'` at its top. It is tap's root in a
  * process that runs one file, and a subtest of it in a process that runs many (worker.ts).
  */
 let current: Test = root;

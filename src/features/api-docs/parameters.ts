@@ -1,10 +1,10 @@
 import type { Column } from '../../collection/column.js';
-import { relationsOf } from '../../collection/extended-query.js';
-import { MAX_VALUES, type Operator, operatorsOf } from '../../collection/filter.js';
-import { MAX_LIMIT, MAX_SEARCH } from '../../collection/list-query.js';
-import { conditionName, escapeName } from '../../collection/query-names.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
+import { relationsOf } from '../../list/extended-query.js';
+import { MAX_VALUES, type Operator, operatorsOf } from '../../list/filter.js';
+import { MAX_LIMIT, MAX_SEARCH } from '../../list/list-query.js';
+import { conditionName, escapeName } from '../../list/query-names.js';
 import type { Version } from '../../versions/version.js';
 import { requestFields } from './headers.js';
 import { type OperationDescription, ref, type Schema, typeName } from './model.js';

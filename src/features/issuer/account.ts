@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import type { Provider } from 'oidc-provider';
-import type { Collection } from '../../collection/collection.js';
 import { setPassword } from '../../collection/set-password.js';
 import type { Failure } from '../../errors/problem.js';
 import { Problem } from '../../errors/problem.js';
 import type { HandledRequest } from '../../http/handler.js';
 import type { Reply } from '../../http/reply.js';
+import type { Collection } from '../../list/collection.js';
 import {
   beginSession,
   browserCookie,

@@ -1,7 +1,5 @@
 import { largePage, readDocuments, recordsIn } from '../../actions/large-page.js';
 import { columnsOf, isLines, linesPage, shownLines } from '../../actions/list-lines.js';
-import { type ExtendedQuery, PLAIN_QUERY } from '../../collection/extended-query.js';
-import { MAX_PAGE_BYTES } from '../../collection/list-orders.js';
 import { HTML_TYPE, hashedReply, JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { databaseErrorOf } from '../../db/database-errors.js';
@@ -11,6 +9,8 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
+import { type ExtendedQuery, PLAIN_QUERY } from '../../list/extended-query.js';
+import { MAX_PAGE_BYTES } from '../../list/list-orders.js';
 import { parseUuid } from '../../uuid.js';
 import { looseStatement } from './loose-query.js';
 import { type JsonServerQuery, readQuery } from './query.js';

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Operation } from '../../actions/batch-operations.js';
-import { escapeName } from '../../collection/query-names.js';
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Json, JsonObject } from '../../json.js';
+import { escapeName } from '../../list/query-names.js';
 
 /** Makes the request of a tool from its arguments, which have been checked. `path` is that of the collection. */
 type OperationOf = (args: JsonObject) => Operation;

@@ -1,8 +1,8 @@
-import { relationsOf } from '../../collection/extended-query.js';
-import { type Operator, operatorsOf } from '../../collection/filter.js';
-import { listParameters, MAX_LIMIT } from '../../collection/list-query.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
+import { relationsOf } from '../../list/extended-query.js';
+import { type Operator, operatorsOf } from '../../list/filter.js';
+import { listParameters, MAX_LIMIT } from '../../list/list-query.js';
 import { type SchemaFiles, SchemaWriter } from './record-schema.js';
 
 /** JSON Schema of a tool's arguments. */

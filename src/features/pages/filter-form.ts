@@ -1,7 +1,7 @@
-import { type Operator, operatorsOf } from '../../collection/filter.js';
-import { conditionName, readConditionName } from '../../collection/query-names.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
+import { type Operator, operatorsOf } from '../../list/filter.js';
+import { conditionName, readConditionName } from '../../list/query-names.js';
 import type { ListView } from './list-query.js';
 
 const SIGNS: Readonly<Record<Operator, string>> = {

@@ -1,5 +1,5 @@
-import type { Collection } from '../../collection/collection.js';
 import { html, type Part } from '../../formats/html.js';
+import type { Collection } from '../../list/collection.js';
 import { type Principal, permit } from '../../principal.js';
 import { formatLinks } from './formats.js';
 import type { Page, Shown } from './pages.js';

@@ -1,7 +1,7 @@
-import type { Collection } from '../../collection/collection.js';
 import { hrefOf, referenceOf } from '../../collection/representation.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
+import type { Collection } from '../../list/collection.js';
 import { editableOf } from './editable.js';
 import { filterForm } from './filter-form.js';
 import { formatLinks } from './formats.js';

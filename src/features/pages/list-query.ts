@@ -1,6 +1,6 @@
-import { type ListQuery, readListQuery } from '../../collection/list-query.js';
-import { escapeName } from '../../collection/query-names.js';
 import type { Resource } from '../../collection/resource.js';
+import { type ListQuery, readListQuery } from '../../list/list-query.js';
+import { escapeName } from '../../list/query-names.js';
 import type { Sort } from './record-table.js';
 
 /** The query of a list's page as the API reads it: always a page, and without filters that were left empty. */

@@ -1,10 +1,10 @@
-import type { Collection } from '../../collection/collection.js';
-import { conditionName } from '../../collection/query-names.js';
-import { readRecordView } from '../../collection/record-view.js';
 import { hrefOf, referenceOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Change, readHistory } from '../../events/history.js';
 import { type Html, html, type Part } from '../../formats/html.js';
+import type { Collection } from '../../list/collection.js';
+import { conditionName } from '../../list/query-names.js';
+import { readRecordView } from '../../list/record-view.js';
 import { crumbsOf, editableOf } from './editable.js';
 import { formatLinks } from './formats.js';
 import { cellOf } from './html-cells.js';

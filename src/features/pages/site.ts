@@ -1,9 +1,9 @@
-import type { Collection } from '../../collection/collection.js';
 import type { Api } from '../../collection-routes.js';
 import { usesHttps } from '../../config/edge.js';
 import type { Db } from '../../db/db.js';
 import type { Feed } from '../../events/feed.js';
 import type { Route } from '../../http/router.js';
+import type { Collection } from '../../list/collection.js';
 import type { SchemeName } from '../../principal.js';
 
 /** What pages know about the service. */

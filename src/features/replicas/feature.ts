@@ -1,7 +1,7 @@
-import { onReplica } from '../../collection/collection.js';
 import type { Reader } from '../../collection-routes.js';
 import { connectAs } from '../../db/open.js';
 import type { Feature } from '../../feature.js';
+import { onReplica } from '../../list/collection.js';
 import type { Core } from '../../open-features.js';
 import type { Replica } from './replica.js';
 

@@ -1,11 +1,11 @@
 import type postgres from 'postgres';
-import { readKeysetQuery } from '../../../src/collection/keyset-query.js';
-import { keysetSql } from '../../../src/collection/keyset-sql.js';
-import { idsSql, pageSql } from '../../../src/collection/query-sql.js';
 import { Statements } from '../../../src/collection/sql-templates.js';
 import { readSql } from '../../../src/db/sql-files.js';
 import { resourcesOf } from '../../../src/declarations/load-declarations.js';
 import { readDeclarations } from '../../../src/declarations/read-declarations.js';
+import { readKeysetQuery } from '../../../src/list/keyset-query.js';
+import { keysetSql } from '../../../src/list/keyset-sql.js';
+import { idsSql, pageSql } from '../../../src/list/query-sql.js';
 import { testService } from '../../support/service.js';
 import { openSql } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';

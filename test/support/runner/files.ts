@@ -78,7 +78,7 @@ const THOROUGH_FILES = [
   ...REPEATING,
   'api/memory-queries',
   'features/api-docs/openapi',
-  'collection/query-plans',
+  'list/query-plans',
   'declarations/generated',
   'schema/plan-property',
 ];
@@ -127,7 +127,7 @@ const LONG = [
   'features/citus',
   'api/memory-queries',
   'features/api-docs/openapi',
-  'collection/query-plans',
+  'list/query-plans',
   'features/embedded/backup',
   'declarations/generated',
   'features/api-docs/docs-page',

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { MAX_PAGE_BYTES, TOO_LARGE } from '../../src/collection/list-orders.js';
-import { referringSql } from '../../src/collection/query-sql.js';
+import { MAX_PAGE_BYTES, TOO_LARGE } from '../../src/list/list-orders.js';
+import { referringSql } from '../../src/list/query-sql.js';
 import { CITUS_URL } from '../support/citus.js';
 import { posts } from '../support/collections.js';
 import { onlyBuiltIn } from '../support/names.js';

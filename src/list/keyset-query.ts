@@ -1,11 +1,11 @@
+import { searchedTexts } from '../collection/normalized-text.js';
+import type { Resource } from '../collection/resource.js';
+import type { Selection } from '../collection/sql-templates.js';
 import { invalidQuery } from '../errors/query-errors.js';
 import { type ExtendedQuery, listIn, readFields, readInclude, readSorts } from './extended-query.js';
 import { readFilter } from './filter.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { DEFAULT_LIMIT, MAX_LIMIT, MAX_SEARCH } from './list-query.js';
-import { searchedTexts } from './normalized-text.js';
-import type { Resource } from './resource.js';
-import type { Selection } from './sql-templates.js';
 
 /** The parameters of a list whose pages are between cursors. */
 export interface KeysetQuery {

@@ -1,20 +1,20 @@
 import type { Readable } from 'node:stream';
+import { parseRecords } from '../collection/document.js';
+import type { PageBounds } from '../collection/reads.js';
+import type { StoredRecord } from '../collection/record.js';
+import type { Resource } from '../collection/resource.js';
+import type { Selection } from '../collection/sql-templates.js';
 import { createBatcher } from '../db/batcher.js';
 import { databaseErrorOf } from '../db/database-errors.js';
 import type { Db, Row, Run } from '../db/db.js';
 import { queryTimeout } from '../errors/query-errors.js';
 import { sharing } from '../telemetry/metrics.js';
-import { parseRecords } from './document.js';
 import type { ExtendedQuery } from './extended-query.js';
 import type { Condition } from './filter.js';
 import type { KeysetQuery } from './keyset-query.js';
 import { isPlain, keysetSql } from './keyset-sql.js';
 import { type PageRecords, pageRecordsOf, TOO_LARGE } from './list-orders.js';
 import { idsSql, pageSql, type QueryStatement, referringSql, streamSql } from './query-sql.js';
-import type { PageBounds } from './reads.js';
-import type { StoredRecord } from './record.js';
-import type { Resource } from './resource.js';
-import type { Selection } from './sql-templates.js';
 
 /** A page of a query. */
 export type QueriedPage = PageRecords & {

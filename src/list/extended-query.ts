@@ -1,9 +1,9 @@
+import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/query-errors.js';
 import { writeOnlyNames } from '../validation/validation.js';
 import { type Condition, readFilter } from './filter.js';
 import type { Direction } from './list-orders.js';
 import { splitNames, unescapeName } from './query-names.js';
-import type { Resource } from './resource.js';
 
 export interface SortKey {
   readonly field: string;

@@ -1,10 +1,10 @@
+import type { Column } from '../collection/column.js';
+import { normalizedText } from '../collection/normalized-text.js';
+import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/query-errors.js';
 import { parseUuid } from '../uuid.js';
 import { instantOf, TIME_FORMATS } from '../validation/times.js';
-import type { Column } from './column.js';
-import { normalizedText } from './normalized-text.js';
 import { readConditionName } from './query-names.js';
-import type { Resource } from './resource.js';
 
 export const OPERATORS = [
   'eq',

@@ -1,3 +1,6 @@
+import { searchedTexts } from '../collection/normalized-text.js';
+import type { Resource } from '../collection/resource.js';
+import type { Selection } from '../collection/sql-templates.js';
 import {
   EXTENDED_PARAMETERS,
   type ExtendedQuery,
@@ -7,10 +10,7 @@ import {
   readSorts,
   type SortKey,
 } from './extended-query.js';
-import { searchedTexts } from './normalized-text.js';
 import { escapeName, splitNames } from './query-names.js';
-import type { Resource } from './resource.js';
-import type { Selection } from './sql-templates.js';
 
 /** The parameters of a list, as the specification reads them. */
 export interface ListQuery {

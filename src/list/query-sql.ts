@@ -1,10 +1,10 @@
+import { comparable, type Resource, searchSql } from '../collection/resource.js';
+import type { Selection } from '../collection/sql-templates.js';
 import type { Value } from '../db/db.js';
 import type { Engine } from '../db/engine.js';
 import type { ExtendedQuery, SortKey } from './extended-query.js';
 import type { Condition } from './filter.js';
 import { documentsOf, MAX_PAGE_BYTES, orderSql, TOO_LARGE } from './list-orders.js';
-import { comparable, type Resource, searchSql } from './resource.js';
-import type { Selection } from './sql-templates.js';
 
 /** A statement with its parameters. Names in it come from the declaration, values are parameters. */
 export interface QueryStatement {

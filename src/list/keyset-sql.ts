@@ -1,11 +1,11 @@
+import { DOCUMENT_SQL } from '../collection/document.js';
+import { comparable, type Resource } from '../collection/resource.js';
 import type { Value } from '../db/db.js';
-import { DOCUMENT_SQL } from './document.js';
 import type { KeyColumn, Keyset, Position } from './keyset.js';
 import type { KeysetQuery } from './keyset-query.js';
 import { type Direction, MAX_PAGE_BYTES } from './list-orders.js';
 import { MAX_LIMIT } from './list-query.js';
 import { type Parameter, parametersIn, type QueryStatement, whereSql } from './query-sql.js';
-import { comparable, type Resource } from './resource.js';
 
 /**
  * Reads a page from its cursor on: the documents, the keys of its first and last record, and whether there are more. It

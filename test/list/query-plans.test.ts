@@ -1,8 +1,8 @@
-import { type ExtendedQuery, readExtended, readSorts } from '../../src/collection/extended-query.js';
-import { cursorAt } from '../../src/collection/keyset.js';
-import { readKeysetQuery } from '../../src/collection/keyset-query.js';
-import { keysetSql } from '../../src/collection/keyset-sql.js';
-import { pageSql } from '../../src/collection/query-sql.js';
+import { type ExtendedQuery, readExtended, readSorts } from '../../src/list/extended-query.js';
+import { cursorAt } from '../../src/list/keyset.js';
+import { readKeysetQuery } from '../../src/list/keyset-query.js';
+import { keysetSql } from '../../src/list/keyset-sql.js';
+import { pageSql } from '../../src/list/query-sql.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';

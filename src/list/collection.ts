@@ -1,12 +1,17 @@
+import { openReads, type Reads } from '../collection/reads.js';
+import type { Resource } from '../collection/resource.js';
+import { isTemplated, Statements } from '../collection/sql-templates.js';
+import {
+  compileInput,
+  type Origin,
+  type Present,
+  type ValidatedInput,
+} from '../collection/validated-input.js';
+import { openWrites, type Writes } from '../collection/writes.js';
 import type { Db, Run } from '../db/db.js';
 import type { Json } from '../json.js';
 import { PLAIN_QUERY } from './extended-query.js';
 import { openQueries, type Queries } from './queries.js';
-import { openReads, type Reads } from './reads.js';
-import type { Resource } from './resource.js';
-import { isTemplated, Statements } from './sql-templates.js';
-import { compileInput, type Origin, type Present, type ValidatedInput } from './validated-input.js';
-import { openWrites, type Writes } from './writes.js';
 
 /**
  * An open collection. With a `run`, statements run in its transaction.

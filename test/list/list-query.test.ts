@@ -1,4 +1,4 @@
-import { readListQuery } from '../../src/collection/list-query.js';
+import { readListQuery } from '../../src/list/list-query.js';
 import { items, posts, users } from '../support/collections.js';
 import t from '../support/test.js';
 

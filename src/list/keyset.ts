@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
+import type { Column } from '../collection/column.js';
+import type { Resource } from '../collection/resource.js';
+import type { Selection } from '../collection/sql-templates.js';
 import { foreignCursor } from '../errors/query-errors.js';
 import { parseUuid } from '../uuid.js';
-import type { Column } from './column.js';
 import type { ExtendedQuery, SortKey } from './extended-query.js';
 import type { Direction } from './list-orders.js';
-import type { Resource } from './resource.js';
-import type { Selection } from './sql-templates.js';
 
 /** A column by which a list is ordered. */
 export interface KeyColumn {

@@ -1,5 +1,5 @@
+import type { Resource } from '../collection/resource.js';
 import { listIn, readFields, readInclude } from './extended-query.js';
-import type { Resource } from './resource.js';
 
 /** The query parameters of one record. */
 export const RECORD_PARAMETERS = ['fields', 'include'] as const;

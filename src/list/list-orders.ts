@@ -1,5 +1,5 @@
-import { LARGE_DOCUMENT_BYTES } from './document.js';
-import { comparable, type Resource, searchSql } from './resource.js';
+import { LARGE_DOCUMENT_BYTES } from '../collection/document.js';
+import { comparable, type Resource, searchSql } from '../collection/resource.js';
 
 export type Direction = 'asc' | 'desc';
 
