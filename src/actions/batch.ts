@@ -1,3 +1,4 @@
+import { MAX_PAGE_BYTES } from '../collection/document.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import { problemOf } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
@@ -9,7 +10,6 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action, Router } from '../http/router.js';
 import type { Collection } from '../list/collection.js';
-import { MAX_PAGE_BYTES } from '../list/list-orders.js';
 import type { HashedPassword } from '../passwords/password.js';
 import { parseUuid } from '../uuid.js';
 import { type Operation, readOperations } from './batch-operations.js';

@@ -6,7 +6,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { Collection } from '../list/collection.js';
-import { listParameters, readListQuery } from '../list/list-query.js';
+import { listParameters, readList } from '../list/read-list.js';
 
 const MAX_MATCHES = 1000;
 
@@ -27,10 +27,11 @@ export function forAllMatching(db: Db, collection: Collection, action: Action): 
         throw badRequest(
           'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
         );
-      const { extended, selection } = readListQuery(request.query, resource);
-      if (!extended || extended.conditions.length === 0) throw badRequest('The filter is empty.');
+      const given = new URLSearchParams(request.query);
+      const { selection } = readList(given, resource, { lists: 'numbered' });
+      if (selection.conditions.length === 0) throw badRequest('The filter is empty.');
       const work = async (run: Run): Promise<Reply> => {
-        const ids = await collection.matching(extended.conditions, selection, MAX_MATCHES + 1, run);
+        const ids = await collection.ids(selection, MAX_MATCHES + 1, run);
         if (ids.length > MAX_MATCHES) throw tooManyMatches(MAX_MATCHES);
         await collection.lock(ids, undefined, run);
         for (const id of ids) await action.run(forRecord(request, id, run));

@@ -5,9 +5,9 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { Collection } from '../list/collection.js';
-import { RECORD_PARAMETERS, type RecordView, readRecordView } from '../list/record-view.js';
+import { isWhole, RECORD_PARAMETERS, readView, type View } from '../list/view.js';
 import { parseUuid } from '../uuid.js';
-import { relationOf, shownDocument } from './included-records.js';
+import { shownDocument, shownOf } from './included-records.js';
 import { notFoundProblem } from './not-found.js';
 
 /** Shows a record as JSON, HTML or CSV: 200, 304, 400, 404, 406, 410, 412. A query can include records of `related`. */
@@ -18,8 +18,8 @@ export function get(collection: Collection, related: readonly Collection[]): Act
     parameters: RECORD_PARAMETERS,
     run: (request) => {
       const { params, query, type, run } = request;
-      const view = query === '' ? undefined : readRecordView(query, resource);
-      const show = view ? viewer(collection, related, request, view) : whole;
+      const view = query === '' ? undefined : readView(new URLSearchParams(query), resource);
+      const show = view && !isWhole(view) ? viewer(collection, related, request, view) : whole;
       const id = parseUuid(params.id ?? '');
       if (id === undefined) throw notFoundProblem(resource, 'absent', type);
       // Not an async function: `then` is faster here, on the most frequent request.
@@ -40,11 +40,11 @@ function viewer(
   collection: Collection,
   related: readonly Collection[],
   request: Request,
-  { fields, include }: RecordView,
+  view: View,
 ): (found: StoredRecord) => Promise<Reply> {
-  const relations = include.map((name) => relationOf(collection, related, request, name));
+  const shown = shownOf(collection, related, request, view);
   return async (found) => {
-    const doc = await shownDocument(found.doc, { fields, relations }, request.run);
+    const doc = await shownDocument(found.doc, shown, request.run);
     const { type, prefix, headers } = request;
     return viewReply(collection.resource, { ...found, doc }, type, prefix, readConditions(headers));
   };

@@ -1,11 +1,11 @@
-import { withLastMember } from '../collection/document.js';
+import { MAX_PAGE_BYTES, withLastMember } from '../collection/document.js';
 import type { Run } from '../db/db.js';
 import type { Request } from '../http/request.js';
 import { type Json, type JsonObject, member } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
 import type { Collection } from '../list/collection.js';
-import { relatedOf } from '../list/extended-query.js';
-import { MAX_PAGE_BYTES } from '../list/list-orders.js';
+import { EVERYTHING } from '../list/filter.js';
+import { relatedOf, type View } from '../list/view.js';
 import { permit } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { readDocuments } from './large-page.js';
@@ -27,7 +27,7 @@ export interface Relation {
 }
 
 /** Throws 403 unless the caller may read all records of the other collection. */
-export function relationOf(
+function relationOf(
   { resource }: Collection,
   related: readonly Collection[],
   { principal }: Request,
@@ -79,11 +79,11 @@ function referringRecords(other: Collection, fields: readonly string[]): Omit<Re
       return ({ id }) => firstOf(found.map((each) => each.get(String(id)) ?? ''));
     },
     ofOne: async ({ id }, run) => {
-      const selection = { sort: 'created_at', order: 'asc' as const, search: [] };
       const ids = new Set<string>();
       for (const each of columns) {
         const conditions = [{ ...each, operator: 'eq' as const, values: [String(id)] }];
-        for (const found of await other.matching(conditions, selection, MAX_REFERRING, run)) ids.add(found);
+        const selection = { ...EVERYTHING, conditions };
+        for (const found of await other.ids(selection, MAX_REFERRING, run)) ids.add(found);
       }
       const documents: string[] = [];
       let bytes = 0;
@@ -112,16 +112,18 @@ function areFew(documents: Iterable<string | undefined>): boolean {
   return bytes <= MAX_PAGE_BYTES;
 }
 
-/** The part of each record that a query asks for. */
-export interface View {
-  /** Undefined: all. */
-  readonly fields: readonly string[] | undefined;
+/** The fields and the related records that a response shows of each record. */
+export interface Shown extends Pick<View, 'fields'> {
   readonly relations: readonly Relation[];
 }
 
-/** Whether records are shown as they are stored. */
-export const isWhole = ({ fields, relations }: View): boolean =>
-  fields === undefined && relations.length === 0;
+/** Throws 403 for a relation that the caller may not read. */
+export const shownOf = (
+  collection: Collection,
+  related: readonly Collection[],
+  request: Request,
+  { fields, include }: View,
+): Shown => ({ fields, relations: include.map((name) => relationOf(collection, related, request, name)) });
 
 /**
  * The records as a query shows them: with some of their fields, and with related records in `_included`. Undefined: the
@@ -129,7 +131,7 @@ export const isWhole = ({ fields, relations }: View): boolean =>
  */
 export async function shownRecords(
   records: readonly JsonObject[],
-  { fields, relations }: View,
+  { fields, relations }: Shown,
   run: Run | undefined,
 ): Promise<JsonObject[] | undefined> {
   const read = await Promise.all(
@@ -145,13 +147,17 @@ export async function shownRecords(
 }
 
 /** A document as a query shows it: what `shownRecords` has, but for one record of any size. */
-export async function shownDocument(doc: string, view: View, run: Run | undefined): Promise<string> {
-  if (isWhole(view)) return doc;
+export async function shownDocument(
+  doc: string,
+  { fields, relations }: Shown,
+  run: Run | undefined,
+): Promise<string> {
+  if (fields === undefined && relations.length === 0) return doc;
   const record = await ofDocument(doc, (parsed) => parsed);
-  const { _included: _, ...shown } = view.fields === undefined ? record : only(record, view.fields);
-  if (view.relations.length === 0) return JSON.stringify(shown);
+  const { _included: _, ...shown } = fields === undefined ? record : only(record, fields);
+  if (relations.length === 0) return JSON.stringify(shown);
   const included: string[] = [];
-  for (const { name, ofOne } of view.relations)
+  for (const { name, ofOne } of relations)
     included.push(`${JSON.stringify(name)}:${await ofOne(record, run)}`);
   return withLastMember(JSON.stringify(shown), `,"_included":{${included.join(',')}}`);
 }

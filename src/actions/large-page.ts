@@ -31,11 +31,20 @@ export async function* readDocuments(
   }
 }
 
-/** The records of several documents, separated by commas. Long ones are read in a task of their own. */
-export async function recordsIn(docs: string): Promise<JsonObject[]> {
-  const isLong = docs.length > LONG_TASK_BYTES;
-  if (isLong) await nextLongTask();
-  const records = JSON.parse(`[${docs}]`) as JsonObject[];
+/** The records in documents. Long texts are parsed in tasks of their own. */
+export async function parsedDocuments(documents: readonly string[]): Promise<JsonObject[]> {
+  const records: JsonObject[] = [];
+  let bytes = 0;
+  let isLong = false;
+  for (const document of documents) {
+    bytes += document.length;
+    if (bytes > LONG_TASK_BYTES) {
+      isLong = true;
+      await nextLongTask();
+      bytes = document.length;
+    }
+    records.push(JSON.parse(document) as JsonObject);
+  }
   if (isLong) await nextLongTask();
   return records;
 }

@@ -6,24 +6,24 @@ import type { Lines, Reply } from '../http/reply.js';
 import { MAX_TARGET } from '../http/router.js';
 import { type JsonObject, member, setMember } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
-import type { ExtendedQuery } from '../list/extended-query.js';
+import type { View } from '../list/view.js';
 
 /** Whether a list of this type has a line for each record. */
 export const isLines = (type: string): boolean => type === CSV_TYPE || type === NDJSON_TYPE;
 
 /** The lines of a streamed list. */
-export function streamedLines(type: string, resource: Resource, query: ExtendedQuery | undefined): Lines {
-  const fields = query?.fields;
-  if (type === CSV_TYPE) return csvLines(columnsOf(resource, query));
+export function streamedLines(type: string, resource: Resource, view: View): Lines {
+  const { fields } = view;
+  if (type === CSV_TYPE) return csvLines(columnsOf(resource, view));
   if (fields === undefined) return { header: '' };
   const lineOf = (record: JsonObject) => `${JSON.stringify(only(record, fields))}\n`;
   return { header: '', lineOf: (doc) => ofDocument(doc, lineOf) };
 }
 
 /** The lines of documents that have only what the query asks for. */
-export function shownLines(type: string, resource: Resource, query: ExtendedQuery): Lines {
+export function shownLines(type: string, resource: Resource, view: View): Lines {
   if (type === NDJSON_TYPE) return { header: '', lineOf: (doc) => `${doc}\n` };
-  return csvLines(columnsOf(resource, query));
+  return csvLines(columnsOf(resource, view));
 }
 
 const csvLines = (columns: readonly string[]): Lines => ({
@@ -36,22 +36,17 @@ export function linesPage(
   type: string,
   resource: Resource,
   records: readonly JsonObject[],
-  query: ExtendedQuery | undefined,
+  view: View,
   meta: readonly string[],
   conditions: Conditions | undefined,
 ): Reply {
-  const reply = hashedReply(type, linesOf(type, resource, records, query), conditions);
+  const reply = hashedReply(type, linesOf(type, resource, records, view), conditions);
   return { ...reply, headers: [...reply.headers, ...meta] };
 }
 
-function linesOf(
-  type: string,
-  resource: Resource,
-  records: readonly JsonObject[],
-  query: ExtendedQuery | undefined,
-): string {
+function linesOf(type: string, resource: Resource, records: readonly JsonObject[], view: View): string {
   if (type === NDJSON_TYPE) return records.map((record) => `${JSON.stringify(record)}\n`).join('');
-  const columns = columnsOf(resource, query);
+  const columns = columnsOf(resource, view);
   return csvHeader(columns) + records.map((record) => csvRow(record, columns)).join('');
 }
 
@@ -85,14 +80,11 @@ const LAST_COLUMNS = ['created_at', 'updated_at', '_version'];
  * The columns of CSV, which do not depend on the records: the id, the declared fields, and the service's; or the id and
  * the fields that a query names.
  */
-export function columnsOf(
-  { schema, writeOnly }: Resource,
-  query: Pick<ExtendedQuery, 'fields' | 'include'> | undefined,
-): string[] {
+export function columnsOf({ schema, writeOnly }: Resource, view: View): string[] {
   const hidden = new Set([...writeOnly, 'password', 'password_hash', 'current_password']);
   const declared = Object.keys(schema.properties).filter((name) => !hidden.has(name));
-  const fields = query?.fields ?? [...declared, ...LAST_COLUMNS];
-  const included = query === undefined || query.include.length === 0 ? [] : ['_included'];
+  const fields = view.fields ?? [...declared, ...LAST_COLUMNS];
+  const included = view.include.length === 0 ? [] : ['_included'];
   return [...new Set(['id', ...fields, ...included])];
 }
 

@@ -5,10 +5,9 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { Collection } from '../list/collection.js';
-import { keysetParameters, readKeysetQuery } from '../list/keyset-query.js';
-import { type ListQuery, listParameters, readListQuery } from '../list/list-query.js';
+import { isPage } from '../list/list-request.js';
+import { keysetParameters, listParameters, readList } from '../list/read-list.js';
 import { parseUuid } from '../uuid.js';
-import { keysetReply } from './keyset-page.js';
 import { isLines, streamedLines } from './list-lines.js';
 import { listPage } from './list-page.js';
 
@@ -48,54 +47,41 @@ export function listNested(
   });
 }
 
-/** `ownerOf` gives the id of the record whose records a request lists; undefined: those of all. */
+/** `parentOf` gives the id of the parent whose records a request lists; undefined: those of all. */
 function listing(
   collection: Collection,
   related: readonly Collection[],
   feed: FeedPosition | undefined,
-  ownerOf: (request: Request) => Promise<string> | string | undefined,
+  parentOf: (request: Request) => Promise<string> | string | undefined,
 ): Action {
+  const { resource } = collection;
   return {
     offers: LIST_TYPES,
-    parameters: listParameters(collection.resource),
-    keysetParameters: keysetParameters(collection.resource),
+    parameters: listParameters(resource),
+    keysetParameters: keysetParameters(resource),
     run: (request) => {
-      const of = (owner: string | undefined) => {
-        // Taken before the list is read, so that every later change comes after it.
-        const before = feed?.cursor();
-        const cursor = before === undefined ? [] : ['Events-Cursor', before];
-        if (request.version.lists === 'keyset') {
-          const query = readKeysetQuery(request.query, collection.resource, owner);
-          return keysetReply(collection, related, request, query, cursor);
-        }
-        const query = readListQuery(request.query, collection.resource, owner, request.isTranslated);
-        return listReply(collection, related, request, query, cursor);
-      };
-      const owner = ownerOf(request);
-      return owner instanceof Promise ? owner.then(of) : of(owner);
+      const parent = parentOf(request);
+      return parent instanceof Promise ? parent.then((id) => respond(request, id)) : respond(request, parent);
     },
   };
-}
 
-/** CSV and NDJSON are pages only if the query says so, or includes related records. */
-function listReply(
-  collection: Collection,
-  related: readonly Collection[],
-  request: Request,
-  query: ListQuery,
-  cursor: readonly string[],
-): Promise<Reply> | Reply {
-  const { extended, selection } = query;
-  const { type } = request;
-  const isPage = isLines(type)
-    ? query.paged || (extended !== undefined && extended.include.length > 0)
-    : query.paged || extended !== undefined || (collection.resource.list === 'page' && !query.filtered);
-  if (isPage) return listPage(collection, related, request, query, cursor);
-  const headers = [...headersOf(type), ...cursor];
-  const stream: Reply['stream'] = (consume) =>
-    extended
-      ? collection.streamMatching(extended, selection, consume)
-      : collection.stream(selection, consume);
-  if (!isLines(type)) return { status: 200, headers, stream };
-  return { status: 200, headers, lines: streamedLines(type, collection.resource, extended), stream };
+  function respond(request: Request, parent: string | undefined): Promise<Reply> | Reply {
+    // Taken before the list is read, so that every later change comes after it.
+    const before = feed?.cursor();
+    const fields = before === undefined ? [] : ['Events-Cursor', before];
+    const { parameters, query, type, version } = request;
+    const requested = readList(parameters ?? new URLSearchParams(query), resource, {
+      lists: version.lists,
+      parent,
+      isLines: isLines(type),
+      isBody: parameters !== undefined,
+    });
+    if (isPage(requested)) return listPage(collection, related, request, requested, fields);
+    return {
+      status: 200,
+      headers: [...headersOf(type), ...fields],
+      ...(isLines(type) && { lines: streamedLines(type, resource, requested) }),
+      stream: (consume) => collection.stream(requested, consume),
+    };
+  }
 }

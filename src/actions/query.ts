@@ -6,8 +6,8 @@ import { invalidQuery } from '../errors/query-errors.js';
 import type { Action } from '../http/router.js';
 import { MAX_TARGET, requireParameters } from '../http/router.js';
 import { escapeToken, isObject, type Json } from '../json.js';
-import { isSingleSort } from '../list/extended-query.js';
 import { MAX_VALUES } from '../list/filter.js';
+import { isSingleSort } from '../list/order.js';
 import { conditionName, escapeName, splitNames } from '../list/query-names.js';
 
 /** Max bytes of a query in a body, and characters of one text of a filter: its conditions become parameters of an address. */
@@ -27,16 +27,15 @@ export function queryBy(list: Action, resource: Resource): Action {
     keysetParameters: [],
     run: async (request) => {
       if ((request.body?.bytes.length ?? 0) > MAX_QUERY) throw payloadTooLarge(MAX_QUERY);
-      const given = parametersOf(request.body?.value, resource);
-      const query = String(given);
-      requireParameters(list, query, request.version);
-      const { body: _, ...rest } = request;
-      const reply = await list.run({ ...rest, body: undefined, method: 'GET', query, isTranslated: true });
+      const parameters = parametersOf(request.body?.value, resource);
+      requireParameters(list, parameters, request.version);
+      const reply = await list.run({ ...request, body: undefined, method: 'GET', parameters });
+      const query = String(parameters);
       const location = `${request.prefix}${request.path}${query === '' ? '' : `?${query}`}`;
       const isEqual =
         !resource.hasOneSort ||
         request.version.lists === 'keyset' ||
-        isSingleSort(splitNames(given.get('sort') ?? 'created_at'));
+        isSingleSort(splitNames(parameters.get('sort') ?? 'created_at'));
       const address = isEqual && location.length <= MAX_TARGET ? ['Location', location] : [];
       return { ...reply, headers: [...reply.headers, ...address, 'Accept-Query', JSON_TYPE] };
     },

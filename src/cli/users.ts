@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
+import { setPassword } from '../actions/set-password.js';
 import { knownScopes, scopeFault } from '../auth/known-scopes.js';
 import { setUserScopes } from '../auth/user-scopes.js';
-import { setPassword } from '../collection/set-password.js';
 import type { Config } from '../config/config.js';
 import type { Database } from '../db/open.js';
 import { readStatements } from '../db/statements.js';

@@ -50,6 +50,9 @@ function updatedAt({ doc, version }: StoredRecord): string {
 /** Bytes of a document that is read by itself, and not together with others. */
 export const LARGE_DOCUMENT_BYTES = 65_536;
 
+/** Bytes of the documents of a page that is built in memory. A larger one, or one with a large document, is streamed. */
+export const MAX_PAGE_BYTES = 1_048_576;
+
 /** SQL for the parts of a text of several documents; `parseRecords` reads it. */
 export const DOCUMENT_SQL = {
   separator: `e'\\x1e'`,
@@ -69,6 +72,15 @@ export const unchangedPart = (head: string, updatedAt: string): string =>
 export const changedHead = (head: string, from: string, to: string): string =>
   `${unchangedPart(head, from)},"updated_at":"${to}","_version":`;
 
+/** The documents in a text of several ones. */
+export const documentsIn = (text: string): string[] => (text === '' ? [] : text.split(SEPARATOR));
+
+/** A text of several documents as the elements of a JSON array. */
+export const asElements = (text: string): string => text.replaceAll(SEPARATOR, ',');
+
+/** The id in a document. */
+export const idOf = (doc: string): string => doc.slice(ID_START, ID_END);
+
 /** The records that a statement found, and the ids of those that are too large to be read together with others. */
 export interface FoundRecords {
   /** Deleted records have version 0. */
@@ -81,7 +93,7 @@ export function parseRecords(text: string | null): FoundRecords {
   const records = new Map<string, StoredRecord>();
   const large = new Set<string>();
   for (const doc of text?.split(SEPARATOR) ?? []) {
-    const id = doc.slice(ID_START, ID_END);
+    const id = idOf(doc);
     const isTombstone = doc.length === ID_END + '"}'.length;
     if (!doc.endsWith('}')) large.add(id);
     else records.set(id, { id, version: isTombstone ? 0 : versionOf(doc), doc });

@@ -1,20 +1,10 @@
-import type { Readable } from 'node:stream';
 import { createBatcher } from '../db/batcher.js';
-import type { Db, Row, Run, Value } from '../db/db.js';
+import type { Db, Run } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/postgres-immediate-write.js';
-import { type PageRecords, pageRecordsOf } from '../list/list-orders.js';
 import { sharing } from '../telemetry/metrics.js';
 import { parseRecords } from './document.js';
 import type { NotFoundReason, StoredRecord } from './record.js';
-import { restrict, type Selection, type Statements } from './sql-templates.js';
-
-export type Page = PageRecords & { readonly total: number };
-
-/** Which records of a list a page has. */
-export interface PageBounds {
-  readonly limit: number;
-  readonly offset: number;
-}
+import type { Statements } from './sql-templates.js';
 
 /** The result of reading one record. */
 export type Found = StoredRecord | NotFoundReason;
@@ -23,13 +13,7 @@ export type Found = StoredRecord | NotFoundReason;
 export interface Reads {
   get(id: string, run?: Run): Promise<Found>;
   exists(id: string, run?: Run): Promise<boolean>;
-  page(selection: Selection, limit: number, offset: number, run?: Run): Promise<Page>;
-  /** All of a list. */
-  stream(selection: Selection, consume: (rows: Readable) => Promise<void>): Promise<void>;
 }
-
-/** A statement's text and its parameters. */
-type Query = readonly [text: string, ...args: Value[]];
 
 /** Ids in one statement, statements in flight, and ids that may wait. bench/experiments.md says why these values. */
 const READS = {
@@ -41,8 +25,6 @@ const READS = {
 };
 /** Large records are read one by one, so that the memory for them is bounded. */
 const LARGE_READS = { max: 1, inFlight: 2, waiting: 2000 };
-/** Requests for the same page share a statement while it waits. */
-const PAGES = { max: 1, inFlight: 2, waiting: 2000, keyOf: (query: Query) => JSON.stringify(query) };
 
 export function openReads(db: Db, name: string, statements: Statements): Reads {
   const share = (operation: string) => sharing(db.metrics, operation, name);
@@ -73,35 +55,10 @@ export function openReads(db: Db, name: string, statements: Statements): Reads {
     { ...LARGE_READS, sharing: share('read large') },
     async ([id]) => [await readLarge(db.run, id!)],
   );
-  const readPage = createBatcher<Query, readonly Row[]>(
-    { ...PAGES, sharing: share('page') },
-    async ([query]) => {
-      const [text, ...args] = query!;
-      return [await db.run(text, args)];
-    },
-  );
-  const searches = share('search');
 
   return {
     get: (id, run) => (run ? readMany(run, [id]).then(([found]) => found!) : readBatched(id)),
 
     exists: async (id, run = db.run) => (await run(statements.of('exists'), [id])).length > 0,
-
-    page: async (selection, limit, offset, run) => {
-      const { kind, settings, isExpensive } = restrict(selection, offset + limit);
-      const text = statements.list({ form: 'page', kind, ...selection });
-      const args = [limit, offset, ...Object.values(settings)];
-      if (run) return pageOf(await run(text, args));
-      return pageOf(await (isExpensive ? db.search(text, args, searches) : readPage([text, ...args])));
-    },
-
-    stream: (selection, consume) => {
-      const { kind, settings } = restrict(selection);
-      return db.copy(statements.list({ form: 'stream', kind, ...selection }), settings, consume);
-    },
   };
-}
-
-function pageOf([row]: readonly Row[]): Page {
-  return { total: Number(row!.total), ...pageRecordsOf(row!.docs as string | null) };
 }

@@ -137,7 +137,11 @@ export function referenceOf(resource: Resource, record: JsonObject, field: strin
 }
 
 /** The document with `_links` as its last member. */
-export function withLinks(resource: Resource, { id, doc }: StoredRecord, prefix: string): string {
+export function withLinks(
+  resource: Resource,
+  { id, doc }: Pick<StoredRecord, 'id' | 'doc'>,
+  prefix: string,
+): string {
   return withLastMember(doc, linkTemplate(resource).join(hrefOf(resource, id, prefix)));
 }
 

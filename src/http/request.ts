@@ -25,8 +25,8 @@ export interface Request {
   readonly params: Readonly<Record<string, string | undefined>>;
   /** The query without its question mark. */
   readonly query: string;
-  /** Whether the query was made from another form of a list's parameters, whose keys of the order are all meant. */
-  readonly isTranslated?: boolean;
+  /** The parameters of a list that came in a body; absent: they are in the query. */
+  readonly parameters?: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   /** The negotiated media type of the response. */
   readonly type: string;

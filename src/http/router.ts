@@ -159,7 +159,7 @@ export function negotiateType({ offers }: Action, accept: string | undefined, qu
  * Throws 400 for a query parameter that a list does not have. Names that start with an underscore are the client's own.
  * A name may go on in brackets: `filter[price]` is `filter`.
  */
-export function requireParameters(action: Action, query: string, version: Version): void {
+export function requireParameters(action: Action, query: string | URLSearchParams, version: Version): void {
   if (query === '' || (action.acceptsAny && version.lists !== 'keyset')) return;
   const parameters = parametersIn(action, version);
   if (!parameters) return;

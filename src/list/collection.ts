@@ -1,6 +1,6 @@
 import { openReads, type Reads } from '../collection/reads.js';
 import type { Resource } from '../collection/resource.js';
-import { isTemplated, Statements } from '../collection/sql-templates.js';
+import { Statements } from '../collection/sql-templates.js';
 import {
   compileInput,
   type Origin,
@@ -10,13 +10,12 @@ import {
 import { openWrites, type Writes } from '../collection/writes.js';
 import type { Db, Run } from '../db/db.js';
 import type { Json } from '../json.js';
-import { PLAIN_QUERY } from './extended-query.js';
-import { openQueries, type Queries } from './queries.js';
+import { type Lists, openLists } from './lists.js';
 
 /**
  * An open collection. With a `run`, statements run in its transaction.
  */
-export interface Collection extends Reads, Writes, Queries {
+export interface Collection extends Reads, Writes, Lists {
   readonly resource: Resource;
   /** Throws 400 with every failure, or 422 for a reference to a missing record. */
   check(input: Json | undefined, origin?: Origin, present?: Present): ValidatedInput;
@@ -35,7 +34,8 @@ export function openCollection(db: Db, resource: Resource, tombstones: boolean):
   return {
     resource,
     check: compileInput(resource),
-    ...openListing(db, resource, statements),
+    ...openReads(db, resource.name, statements),
+    ...openLists(db, resource),
     ...openLocks(db, statements),
     ...openWrites(db, resource, statements),
   };
@@ -44,26 +44,8 @@ export function openCollection(db: Db, resource: Resource, tombstones: boolean):
 /** The same collection, read from a replica. */
 export function onReplica(collection: Collection, db: Db, tombstones: boolean): Collection {
   const { resource } = collection;
-  return { ...collection, ...openListing(db, resource, new Statements(resource, tombstones, db.engine)) };
-}
-
-/** Reads and queries. A list without a statement of its own is read as a query. */
-function openListing(db: Db, resource: Resource, statements: Statements): Reads & Queries {
-  const reads = openReads(db, resource.name, statements);
-  const queries = openQueries(db, resource);
-  return {
-    ...reads,
-    ...queries,
-    page: async (selection, limit, offset, run) => {
-      if (isTemplated(selection)) return reads.page(selection, limit, offset, run);
-      const { total, ...records } = await queries.query(PLAIN_QUERY, selection, { limit, offset }, run);
-      return { ...records, total: total! };
-    },
-    stream: (selection, consume) =>
-      isTemplated(selection)
-        ? reads.stream(selection, consume)
-        : queries.streamMatching(PLAIN_QUERY, selection, consume),
-  };
+  const statements = new Statements(resource, tombstones, db.engine);
+  return { ...collection, ...openReads(db, resource.name, statements), ...openLists(db, resource) };
 }
 
 function openLocks(db: Db, statements: Statements): Pick<Collection, 'lock' | 'belongs'> {

@@ -30,6 +30,17 @@ export interface Condition {
   readonly values: readonly string[];
 }
 
+/** Which records a list contains. */
+export interface Selection {
+  readonly conditions: readonly Condition[];
+  /** The texts of which a record contains one, as the searched fields store them; none: all records. */
+  readonly search: readonly string[];
+  /** The id of the parent whose records are listed; undefined: those of all parents. */
+  readonly parent?: string;
+}
+
+export const EVERYTHING: Selection = { conditions: [], search: [] };
+
 const MAX_CONDITIONS = 20;
 export const MAX_VALUES = 100;
 const COMPARISONS: readonly Operator[] = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'null'];

@@ -1,27 +1,33 @@
-import { DOCUMENT_SQL } from '../collection/document.js';
+import { DOCUMENT_SQL, MAX_PAGE_BYTES } from '../collection/document.js';
 import { comparable, type Resource } from '../collection/resource.js';
 import type { Value } from '../db/db.js';
+import { isRestricted, type Parameter, parametersIn, recordsSql, totalSql } from './condition-sql.js';
 import type { KeyColumn, Keyset, Position } from './keyset.js';
-import type { KeysetQuery } from './keyset-query.js';
-import { type Direction, MAX_PAGE_BYTES } from './list-orders.js';
-import { MAX_LIMIT } from './list-query.js';
-import { type Parameter, parametersIn, type QueryStatement, whereSql } from './query-sql.js';
+import { type KeysetPart, type ListRequest, MAX_LIMIT } from './list-request.js';
+import type { Direction } from './order.js';
 
 /**
  * Reads a page from its cursor on: the documents, the keys of its first and last record, and whether there are more. It
  * skips no records, so that its cost does not depend on its place in the list. A page whose documents exceed the limit in
  * bytes ends early, after one record at least.
  */
-export function keysetSql(resource: Resource, query: KeysetQuery): QueryStatement {
+export function keysetSql(
+  resource: Resource,
+  { selection, counts }: ListRequest,
+  { keyset, position, limit }: KeysetPart,
+): { readonly text: string; readonly args: readonly Value[] } {
   const args: Value[] = [];
   const parameter = parametersIn(args);
-  const { keyset, position, limit } = query;
   const isBackward = position?.side === 'before';
-  const where = whereSql(resource, query.extended.conditions, query.selection, parameter);
+  const records = recordsSql(resource, selection, parameter);
   const size = parameter(String(limit), 'bigint');
-  const rows = rowsSql(resource, keyset, { isBackward, where, size, position }, parameter);
+  const rows = rowsSql(
+    keyset,
+    { isBackward, records, hasConditions: isRestricted(selection), size, position },
+    parameter,
+  );
   const keys = ['id', ...keyset.keys.map((_, index) => `key_${index}::text`)].join(', ');
-  const text = `select ${totalSql(resource, query, where)} as total, rows, has_more, docs,
+  const text = `select ${counts ? `(${totalSql(resource, selection, records)})` : 'null'} as total, rows, has_more, docs,
   keys[1] as nearest, keys[rows::int] as farthest
 from (
   select count(*) filter (where is_shown) as rows, coalesce(bool_or(not is_shown), false) as has_more,
@@ -40,21 +46,12 @@ from (
   return { text, args };
 }
 
-/** Whether the statement is one of few, whose plan does not depend on its parameters. */
-export const isPlain = ({ keyset, extended, selection }: KeysetQuery): boolean =>
-  keyset.keys.length === 0 && extended.conditions.length === 0 && selection.search.length === 0;
-
-/** A whole collection is not counted: triggers record its number. */
-function totalSql({ name, table }: Resource, { extended }: KeysetQuery, where: string): string {
-  if (extended.count === 'none') return 'null';
-  if (where !== '') return `(select count(*) from ${table} as record${where})`;
-  return `(select coalesce((select total from blocks where collection = '${name}'), 0)
-    + coalesce((select sum(delta) from counts where collection = '${name}'), 0)::bigint)`;
-}
-
 interface Scan {
   readonly isBackward: boolean;
-  readonly where: string;
+  /** The source of the records. */
+  readonly records: string;
+  /** Whether the source has conditions. */
+  readonly hasConditions: boolean;
   /** SQL of the number of records; one more is read. */
   readonly size: string;
   readonly position: Position | undefined;
@@ -66,17 +63,15 @@ interface Scan {
  * Its limit is a constant: for one that it does not know, the planner would assume a tenth of the table.
  */
 function rowsSql(
-  resource: Resource,
   keyset: Keyset,
-  { isBackward, where, size, position }: Scan,
+  { isBackward, records, hasConditions, size, position }: Scan,
   parameter: Parameter,
 ): string {
   const columns = keyset.keys.map(({ column }, at) => `, ${comparable(column, 'record.')} as key_${at}`);
   const order = innerOrder(keyset, isBackward);
   const queries = alternatives(keyset, position, parameter).map((terms) => {
-    const all =
-      terms.length === 0 ? where : `${where === '' ? ' where ' : `${where} and `}${terms.join(' and ')}`;
-    return `select record.id, record.doc${columns.join('')} from ${resource.table} as record${all} order by ${order} limit ${MAX_LIMIT + 1}`;
+    const more = terms.length === 0 ? '' : ` ${hasConditions ? 'and' : 'where'} ${terms.join(' and ')}`;
+    return `select record.id, record.doc${columns.join('')} from ${records}${more} order by ${order} limit ${MAX_LIMIT + 1}`;
   });
   const union = queries.map((query) => `(${query})`).join('\nunion all ');
   return `select * from (${union}) as record order by ${outerOrder(keyset, isBackward)} limit ${size} + 1`;

@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto';
 import type { Column } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
-import type { Selection } from '../collection/sql-templates.js';
 import { foreignCursor } from '../errors/query-errors.js';
 import { parseUuid } from '../uuid.js';
-import type { ExtendedQuery, SortKey } from './extended-query.js';
-import type { Direction } from './list-orders.js';
+import type { Selection } from './filter.js';
+import type { Direction, SortKey } from './order.js';
 
 /** A column by which a list is ordered. */
 export interface KeyColumn {
@@ -45,9 +44,13 @@ export interface Position {
 }
 
 /** Identifies a list with its restriction and its order; cursors contain it. */
-export function listIdentity({ name }: Resource, query: ExtendedQuery, selection: Selection): string {
-  const conditions = query.conditions.map(({ field, operator, values }) => [field, operator, values]);
-  const parts = [name, selection.parent ?? null, selection.search.join('\n'), query.sorts, conditions];
+export function listIdentity(
+  { name }: Resource,
+  { conditions, search, parent }: Selection,
+  sorts: readonly SortKey[],
+): string {
+  const compared = conditions.map(({ field, operator, values }) => [field, operator, values]);
+  const parts = [name, parent ?? null, search.join('\n'), sorts, compared];
   return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 12);
 }
 

@@ -32,3 +32,11 @@ export function readConditionName(
   const [, field, operator = 'eq'] = /^filter\[((?:\\.|[^\\\]])*)\](?:\[([^\]]*)\])?$/s.exec(name) ?? [];
   return field === undefined ? undefined : { field: unescapeName(field), operator };
 }
+
+/**
+ * The names in a parameter that is a list, as they are escaped: separated by commas, or repeated, as many clients write it.
+ * Undefined: the parameter is absent.
+ */
+export function listIn(given: URLSearchParams, name: string): readonly string[] | undefined {
+  return given.has(name) ? given.getAll(name).flatMap(splitNames) : undefined;
+}

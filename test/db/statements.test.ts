@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url';
 import { Statements } from '../../src/collection/sql-templates.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
 import { fill, readStatements } from '../../src/db/statements.js';
-import type { ListKind } from '../../src/list/list-orders.js';
 import { RESOURCES } from '../support/collections.js';
+import { pageStatement } from '../support/list-statement.js';
 import { testDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -94,20 +94,22 @@ t.test('every statement file parses, and PostgreSQL takes every statement', asyn
     if (resource.parent)
       for (const name of ['lock_owned', 'owned'] as const)
         await isValid(statements.of(name), `${resource.name}: ${name}`);
-    const kinds = [
-      'all',
-      'deep',
-      ...(resource.parent ? ['of_parent'] : []),
-      ...(resource.searchable.length > 0 ? ['matching', 'matching_short'] : []),
+    const selections = [
+      '',
+      'page=100',
+      'page=100&count=none',
+      ...(resource.searchable.length > 0 ? ['search=chair', 'search=ch', 'search=ch&count=none'] : []),
+      ...(resource.sortable.length > 0 ? [`sort=-${resource.sortable[0]},created_at`] : []),
     ];
-    for (const sort of ['created_at', ...resource.sortable])
-      for (const order of ['asc', 'desc'] as const)
-        for (const kind of sort === 'created_at'
-          ? [...kinds.filter((each) => each !== 'deep'), 'counted']
-          : kinds)
-          await isValid(
-            statements.list({ form: 'page', kind: kind as ListKind, sort, order }),
-            `${resource.name}: ${kind} by ${sort} ${order}`,
-          );
+    const parents = [undefined, ...(resource.parent ? ['01900000-0000-7000-8000-000000000001'] : [])];
+    for (const parent of parents)
+      for (const selection of selections)
+        for (const sort of ['created_at', ...resource.sortable])
+          for (const order of ['asc', 'desc']) {
+            const page = selection.startsWith('page=') ? '' : 'page=1&';
+            const query = `${page}${selection}${selection.includes('sort=') ? '' : `&sort=${sort}`}&order=${order}`;
+            const { text } = pageStatement(resource, query, { lists: 'numbered', parent });
+            await isValid(text, `${resource.name}: ${query}`);
+          }
   }
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { MAX_PAGE_BYTES, TOO_LARGE } from '../../src/list/list-orders.js';
-import { referringSql } from '../../src/list/query-sql.js';
+import { MAX_PAGE_BYTES } from '../../src/collection/document.js';
+import { ListStatements, TOO_LARGE } from '../../src/list/list-sql.js';
 import { CITUS_URL } from '../support/citus.js';
 import { posts } from '../support/collections.js';
 import { onlyBuiltIn } from '../support/names.js';
@@ -28,7 +28,7 @@ t.test(
     values (${`01900000-0000-7000-8000-1${String(posted++).padStart(11, '0')}`}, now(), ${user}, ${'x'.repeat(bytes)})`;
     const read = async (ids: readonly string[], limit: number) => {
       const engines = (['postgresql', 'citus'] as const).map(async (engine) => {
-        const { text, args } = referringSql(posts, 'user_id', ids, limit, engine);
+        const { text, args } = new ListStatements(posts, engine).referring('user_id', ids, limit);
         const rows = await sql.unsafe(text, args as never[]);
         return rows.map(({ parent, docs }) => [parent, docs === TOO_LARGE ? docs : docs.length]).sort();
       });

@@ -1,6 +1,16 @@
-import { readListQuery } from '../../src/list/list-query.js';
+import type { Resource } from '../../src/collection/resource.js';
+import { readList } from '../../src/list/read-list.js';
 import { items, posts, users } from '../support/collections.js';
 import t from '../support/test.js';
+
+const read = (query: string, resource: Resource, parent?: string) =>
+  readList(new URLSearchParams(query), resource, { lists: 'numbered', parent });
+
+/** The page and the limit that a list has if it is a page. */
+const pageOf = (query: string, resource: Resource) => {
+  const { part } = read(query, resource);
+  return part.kind === 'numbered' ? [part.page, part.limit] : undefined;
+};
 
 t.test('page and limit are read as parseInt does, and have an effective value for any text', async (t) => {
   const rows: [query: string, page: number, limit: number][] = [
@@ -31,30 +41,35 @@ t.test('page and limit are read as parseInt does, and have an effective value fo
     ['page[]=2&Page=2', 1, 20],
   ];
   for (const [query, page, limit] of rows) {
-    const read = readListQuery(query, items);
-    t.same([read.page, read.limit], [page, limit], query.slice(0, 40));
+    t.same(pageOf(query, items), [page, limit], query.slice(0, 40));
   }
 });
 
 t.test('which form a list has depends on what is given, not on its value', async (t) => {
-  const rows: [query: string, paged: boolean, filtered: boolean][] = [
-    ['', false, false],
-    ['x=1', false, false],
-    ['page', true, false],
-    ['limit=abc', true, false],
-    ['sort=', false, true],
-    ['order=up', false, true],
-    ['search=', false, true],
+  const rows: [query: string, isPage: boolean, isPageOfUsers: boolean][] = [
+    ['', true, false],
+    ['x=1', true, false],
+    ['page', true, true],
+    ['limit=abc', true, true],
+    ['sort=', false, false],
+    ['order=up', false, false],
+    ['search=', false, false],
     ['page=1&search=a', true, true],
+    ['count=none', true, true],
+    ['fields=name', true, true],
   ];
-  for (const [query, paged, filtered] of rows) {
-    const read = readListQuery(query, items);
-    t.same([read.paged, read.filtered], [paged, filtered], query);
+  for (const [query, isPage, isPageOfUsers] of rows) {
+    t.equal(read(query, items).part.kind, isPage ? 'numbered' : 'all', query);
     for (const resource of [users, posts]) {
-      const plain = readListQuery(query, resource);
-      t.same([plain.paged, plain.filtered, plain.suffix], [paged, false, ''], `${resource.name} ${query}`);
+      const { part } = read(query, resource);
+      t.equal(part.kind, isPageOfUsers ? 'numbered' : 'all', `${resource.name} ${query}`);
     }
   }
+  t.equal(
+    read('search=a&page=1', users).repeated,
+    '',
+    'links repeat no parameter that the list does not have',
+  );
 });
 
 t.test('sort, order and search have effective values, which links repeat', async (t) => {
@@ -77,15 +92,15 @@ t.test('sort, order and search have effective values, which links repeat', async
     ['page=2&search=a&x=y', 'created_at', 'desc', 'a', '&search=a'],
   ];
   for (const [query, sort, order, search, suffix] of rows) {
-    const read = readListQuery(query, items);
-    const texts = search === '' ? [] : [search];
-    t.same([read.selection, read.search], [{ sort, order, search: texts }, search], query);
-    t.equal(read.suffix, suffix, query);
+    const list = read(query, items);
+    t.same(list.sorts, [{ field: sort, direction: order }], query);
+    t.same(list.selection, { conditions: [], search: search === '' ? [] : [search] }, query);
+    t.same([list.search, list.repeated], [search, suffix.slice(1)], query);
   }
 });
 
 t.test('a search is cut to 100 code points, and no character in two', async (t) => {
-  const searchOf = (text: string) => readListQuery(`search=${encodeURIComponent(text)}`, items).search;
+  const searchOf = (text: string) => read(`search=${encodeURIComponent(text)}`, items).search;
   t.equal(searchOf('a'.repeat(101)), 'a'.repeat(100));
   t.equal(searchOf('😀'.repeat(100)), '😀'.repeat(100));
   t.equal(searchOf(`a${'😀'.repeat(100)}`), `a${'😀'.repeat(99)}`);
@@ -94,11 +109,8 @@ t.test('a search is cut to 100 code points, and no character in two', async (t) 
 
 t.test('a list that is not narrowed has its own order; a nested one has its parent', async (t) => {
   const query = 'sort=name&order=desc&search=x&page=2';
-  t.same(readListQuery(query, users).selection, { sort: 'created_at', order: 'asc', search: [] });
-  t.same(readListQuery(query, posts, 'p').selection, {
-    sort: 'created_at',
-    order: 'asc',
-    search: [],
-    parent: 'p',
-  });
+  const sorts = [{ field: 'created_at', direction: 'asc' }];
+  t.match(read(query, users), { selection: { conditions: [], search: [] }, sorts });
+  t.same(read(query, posts, 'p').selection, { conditions: [], search: [], parent: 'p' });
+  t.same(read(query, posts, 'p').sorts, sorts);
 });

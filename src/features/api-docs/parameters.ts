@@ -1,10 +1,11 @@
 import type { Column } from '../../collection/column.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
-import { relationsOf } from '../../list/extended-query.js';
 import { MAX_VALUES, type Operator, operatorsOf } from '../../list/filter.js';
-import { MAX_LIMIT, MAX_SEARCH } from '../../list/list-query.js';
+import { MAX_LIMIT } from '../../list/list-request.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
+import { MAX_SEARCH } from '../../list/read-list.js';
+import { relationsOf } from '../../list/view.js';
 import type { Version } from '../../versions/version.js';
 import { requestFields } from './headers.js';
 import { type OperationDescription, ref, type Schema, typeName } from './model.js';

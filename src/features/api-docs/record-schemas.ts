@@ -1,6 +1,6 @@
 import { withSubschemas } from '../../declarations/schema-files.js';
 import type { JsonObject } from '../../json.js';
-import { relatedOf } from '../../list/extended-query.js';
+import { relatedOf } from '../../list/view.js';
 import type { Version } from '../../versions/version.js';
 import { asInput, hasDefault, withoutDefaults } from './input-schema.js';
 import { arrayOf, objectOf, type Schema, schemaRef } from './model.js';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Provider } from 'oidc-provider';
-import { setPassword } from '../../collection/set-password.js';
+import { setPassword } from '../../actions/set-password.js';
 import type { Failure } from '../../errors/problem.js';
 import { Problem } from '../../errors/problem.js';
 import type { HandledRequest } from '../../http/handler.js';

@@ -1,5 +1,6 @@
-import { largePage, readDocuments, recordsIn } from '../../actions/large-page.js';
+import { largePage, parsedDocuments, readDocuments } from '../../actions/large-page.js';
 import { columnsOf, isLines, linesPage, shownLines } from '../../actions/list-lines.js';
+import { asElements, documentsIn, MAX_PAGE_BYTES } from '../../collection/document.js';
 import { HTML_TYPE, hashedReply, JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { databaseErrorOf } from '../../db/database-errors.js';
@@ -9,8 +10,7 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
-import { type ExtendedQuery, PLAIN_QUERY } from '../../list/extended-query.js';
-import { MAX_PAGE_BYTES } from '../../list/list-orders.js';
+import { type View, WHOLE } from '../../list/view.js';
 import { parseUuid } from '../../uuid.js';
 import { looseStatement } from './loose-query.js';
 import { type JsonServerQuery, readQuery } from './query.js';
@@ -78,8 +78,9 @@ async function looseList(
   const ids = (row!.ids as string | null)?.split(',');
   if (!row!.fits) return largeReply(source, ids, query, request, headers);
   const docs = (row!.docs as string | null) ?? '';
-  if (request.type === JSON_TYPE && !hasRelations(query)) return smallReply(`[${docs}]`, request, headers);
-  const records = await recordsIn(docs);
+  if (request.type === JSON_TYPE && !hasRelations(query))
+    return smallReply(`[${asElements(docs)}]`, request, headers);
+  const records = await parsedDocuments(documentsIn(docs));
   const found = records.map(({ id }) => String(id));
   if (!(await addRelations(source, records, query, request)))
     return largeReply(source, found, query, request, headers);
@@ -100,9 +101,9 @@ function fail(error: unknown): never {
 const hasRelations = ({ embed, expand }: JsonServerQuery) => embed.length + expand.length > 0;
 
 /** The fields of each record in lines: as CSV, columns for related records as well. */
-const shownIn = (resource: Resource, { embed, expand }: JsonServerQuery): ExtendedQuery => ({
-  ...PLAIN_QUERY,
-  fields: [...columnsOf(resource, undefined), ...embed, ...expand],
+const shownIn = (resource: Resource, { embed, expand }: JsonServerQuery): View => ({
+  fields: [...columnsOf(resource, WHOLE), ...embed, ...expand],
+  include: [],
 });
 
 function smallReply(body: string, request: Request, headers: readonly string[]): Reply {

@@ -1,3 +1,4 @@
+import { DOCUMENT_SQL } from '../../collection/document.js';
 import type { Resource } from '../../collection/resource.js';
 
 /** A condition on the text of a member of a document, which need not be declared. */
@@ -67,7 +68,7 @@ export function looseStatement(
   from _page join ${resource.table} as record using (id)
 )
 select (select count(*) from _matching)::text as total, _size.fits, case when _size.fits then (
-  select string_agg(record.doc, ',' order by _position) from _page join ${resource.table} as record using (id)
+  select string_agg(record.doc, ${DOCUMENT_SQL.separator} order by _position) from _page join ${resource.table} as record using (id)
 ) end as docs, case when not _size.fits and _size.records <= ${parameter(String(MAX_LARGE_RECORDS))}::bigint then (
   select string_agg(id::text, ',' order by _position) from _page
 ) end as ids

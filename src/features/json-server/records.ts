@@ -1,3 +1,4 @@
+import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { CACHE, JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { Problem } from '../../errors/problem.js';
@@ -6,7 +7,6 @@ import type { Reply } from '../../http/reply.js';
 import type { Body, Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
-import { MAX_PAGE_BYTES } from '../../list/list-orders.js';
 import { parseUuid } from '../../uuid.js';
 import { looseIdStatement } from './loose-query.js';
 import { readQuery } from './query.js';

@@ -1,11 +1,11 @@
+import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Db } from '../../db/db.js';
 import { invalidQuery } from '../../errors/query-errors.js';
 import type { Request } from '../../http/request.js';
 import { type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { Collection } from '../../list/collection.js';
-import { relationName } from '../../list/extended-query.js';
-import { MAX_PAGE_BYTES } from '../../list/list-orders.js';
+import { relationName } from '../../list/view.js';
 import { permit } from '../../principal.js';
 import { largeChildrenStatement, largeReferredStatement, looseChildrenStatement } from './loose-relations.js';
 import type { JsonServerQuery } from './query.js';

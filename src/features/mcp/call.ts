@@ -1,6 +1,7 @@
 import type { Operation } from '../../actions/batch-operations.js';
 import { gathered } from '../../actions/large-page.js';
 import { stepOf } from '../../actions/operation-step.js';
+import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { problemOf } from '../../db/database-errors.js';
 import { Problem } from '../../errors/problem.js';
 import { pageExceeds } from '../../errors/query-errors.js';
@@ -9,7 +10,6 @@ import type { Request } from '../../http/request.js';
 import type { Router } from '../../http/router.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../../limits/long-task.js';
-import { MAX_PAGE_BYTES } from '../../list/list-orders.js';
 import type { CheckArguments } from './arguments.js';
 import type { Tool } from './tools.js';
 

@@ -1,8 +1,9 @@
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
-import { relationsOf } from '../../list/extended-query.js';
 import { type Operator, operatorsOf } from '../../list/filter.js';
-import { listParameters, MAX_LIMIT } from '../../list/list-query.js';
+import { MAX_LIMIT } from '../../list/list-request.js';
+import { listParameters } from '../../list/read-list.js';
+import { relationsOf } from '../../list/view.js';
 import { type SchemaFiles, SchemaWriter } from './record-schema.js';
 
 /** JSON Schema of a tool's arguments. */

@@ -20,16 +20,16 @@ const SIGNS: Readonly<Record<Operator, string>> = {
 
 /** The form with which a list is searched and filtered, and what it is filtered by now. */
 export function filterForm(view: ListView): Part {
-  const { resource, query, parameters, path } = view;
+  const { resource, list, parameters, path } = view;
   const controls = filterControls(resource, parameters);
-  const canSearch = query.parameters.includes('search');
+  const canSearch = resource.searchable.length > 0;
   if (!canSearch && controls.length === 0) return undefined;
   const names = new Set(['page', 'search', ...controls.flatMap(({ names }) => names)]);
   const retained = [...parameters].filter(([name]) => !names.has(name));
   const active = conditionsIn(parameters);
   return html`<form action="${path}" role="search">
 ${retained.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-${canSearch && searchField(resource, query.search)}
+${canSearch && searchField(resource, list.search)}
 ${
   controls.length > 0 &&
   html`<details${active.length > 0 && html` open`}><summary>Filters</summary>

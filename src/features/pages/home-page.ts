@@ -1,5 +1,6 @@
 import { html, type Part } from '../../formats/html.js';
 import type { Collection } from '../../list/collection.js';
+import { firstPage } from '../../list/list-request.js';
 import { type Principal, permit } from '../../principal.js';
 import { formatLinks } from './formats.js';
 import type { Page, Shown } from './pages.js';
@@ -41,10 +42,10 @@ async function countOf(
   collection: Collection,
   { principal, run }: Shown['request'],
 ): Promise<string | undefined> {
-  const { direction, scopes } = collection.resource;
-  if (!mayRead(principal, scopes.read)) return undefined;
-  const { total } = await collection.page({ sort: 'created_at', order: direction, search: [] }, 1, 0, run);
-  return total.toLocaleString('en');
+  const { resource } = collection;
+  if (!mayRead(principal, resource.scopes.read)) return undefined;
+  const { total } = await collection.page(firstPage(resource, 1), run);
+  return total!.toLocaleString('en');
 }
 
 function mayRead(principal: Principal, scope: string | undefined): boolean {

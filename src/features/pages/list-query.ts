@@ -1,6 +1,7 @@
 import type { Resource } from '../../collection/resource.js';
-import { type ListQuery, readListQuery } from '../../list/list-query.js';
+import type { ListRequest } from '../../list/list-request.js';
 import { escapeName } from '../../list/query-names.js';
+import { listParameters, readList } from '../../list/read-list.js';
 import type { Sort } from './record-table.js';
 
 /** The query of a list's page as the API reads it: always a page, and without filters that were left empty. */
@@ -17,16 +18,15 @@ export function listQueryOf(query: string): string {
 /** A list as its page reads and changes it. */
 export class ListView {
   readonly parameters: URLSearchParams;
-  readonly query: ListQuery;
+  readonly list: ListRequest;
 
   constructor(
     readonly resource: Resource,
     readonly path: string,
     query: string,
   ) {
-    const text = listQueryOf(query);
-    this.parameters = new URLSearchParams(text);
-    this.query = readListQuery(text, resource);
+    this.parameters = new URLSearchParams(listQueryOf(query));
+    this.list = readList(this.parameters, resource, { lists: 'numbered' });
   }
 
   /** The address of the first page of another selection; null removes a parameter. */
@@ -43,11 +43,8 @@ export class ListView {
 
   /** A link for each field that sorts. The one in effect reverses the direction. */
   sorts(): Sort[] {
-    if (!this.query.parameters.includes('sort')) return [];
-    const { selection, extended } = this.query;
-    const [first] = extended?.sorts ?? [];
-    const field = first?.field ?? selection.sort;
-    const direction = first?.direction ?? selection.order;
+    if (!listParameters(this.resource).includes('sort')) return [];
+    const { field, direction } = this.list.sorts[0]!;
     return ['created_at', ...this.resource.sortable].map((each) => {
       const order = each === field ? direction : undefined;
       const next = order === 'asc' ? 'desc' : 'asc';

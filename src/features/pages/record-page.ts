@@ -4,7 +4,7 @@ import { type Change, readHistory } from '../../events/history.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { Collection } from '../../list/collection.js';
 import { conditionName } from '../../list/query-names.js';
-import { readRecordView } from '../../list/record-view.js';
+import { isWhole, readView } from '../../list/view.js';
 import { crumbsOf, editableOf } from './editable.js';
 import { formatLinks } from './formats.js';
 import { cellOf } from './html-cells.js';
@@ -24,13 +24,13 @@ export function recordPage(collection: Collection): Page {
       const { site, request, json, route } = shown;
       const id = String(json.id);
       // A part of a record cannot be edited as if it were the record.
-      const isWhole = readRecordView(request.query, resource) === undefined;
+      const canEdit = isWhole(readView(new URLSearchParams(request.query), resource));
       return {
         title: editable.titleOf(json),
         crumbs: [...crumbsOf(site, resource.name), { text: editable.titleOf(json) }],
         body: html`${recordTable(json, (each, field) => referenceOf(resource, each, field))}
 ${related(resource, id)}
-${isWhole && changeDetails(editable, json, shown)}
+${canEdit && changeDetails(editable, json, shown)}
 ${request.run ? undefined : await history(resource, id, shown)}`,
         foot: formatLinks(site, { ...request, query: '' }, route.actions.GET?.offers ?? []),
       };

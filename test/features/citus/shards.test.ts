@@ -3,9 +3,9 @@ import { Statements } from '../../../src/collection/sql-templates.js';
 import { readSql } from '../../../src/db/sql-files.js';
 import { resourcesOf } from '../../../src/declarations/load-declarations.js';
 import { readDeclarations } from '../../../src/declarations/read-declarations.js';
-import { readKeysetQuery } from '../../../src/list/keyset-query.js';
-import { keysetSql } from '../../../src/list/keyset-sql.js';
-import { idsSql, pageSql } from '../../../src/list/query-sql.js';
+import { ListStatements } from '../../../src/list/list-sql.js';
+import { readList } from '../../../src/list/read-list.js';
+import { pageStatement } from '../../support/list-statement.js';
 import { testService } from '../../support/service.js';
 import { openSql } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
@@ -15,7 +15,7 @@ import t, { type Test } from '../../support/test.js';
  * whose heading in sql/features/citus does not say `fan-out` reads and writes one shard of its collection.
  */
 
-const FILES = ['read', 'write', 'page', 'search'];
+const FILES = ['read', 'write', 'list'];
 /** The headings of the statements, by name; those of sql/features/citus replace others. */
 const HEADINGS = new Map(
   ['', 'features/citus/'].flatMap((folder) =>
@@ -28,6 +28,9 @@ const HEADINGS = new Map(
 );
 /** Reads of a child by its own id, which does not tell its shard. */
 const FAN_OUT_OF_CHILDREN = new Set(['get', 'get_large', 'exists']);
+
+/** Statements about all that is selected, or about ids that a page has. */
+const OF_ANY_LENGTH = new Set(['stream', 'stream_matching', 'ids', 'referring']);
 
 interface Sent {
   /** The shards of the collection. */
@@ -83,11 +86,11 @@ t.test('statements without "fan-out" read and write one shard', async (t) => {
   const [items, posts] = [statements('items'), statements('posts')];
   const doc = `{"id":"${NEW_ID}","name":"x","_version":1}`;
   const row = { id: NEW_ID, version: 1, updated_at: MOMENT, doc, name: 'x', price: 1 };
-  const list = (
-    statements: Statements,
-    kind: Parameters<Statements['list']>[0]['kind'],
-    sort = 'created_at',
-  ) => statements.list({ form: 'page', kind, sort, order: 'asc' });
+  const page = (name: string, query: string, parent?: string) => {
+    const resource = resources.find((each) => each.name === name)!;
+    const { text, args } = pageStatement(resource, query, { lists: 'numbered', parent }, 'citus');
+    return [text, args as postgres.SerializableParameter[]] as const;
+  };
   const cases: [table: string, name: string, text: string, args: postgres.SerializableParameter[]][] = [
     ['items', 'get', items.of('get'), [`{${item}}`]],
     ['items', 'get_large', items.of('get_large'), [item]],
@@ -104,14 +107,16 @@ t.test('statements without "fan-out" read and write one shard', async (t) => {
     ['items', 'replace_many', items.of('replace_many'), [JSON.stringify([{ ...row, id: item, version: 2 }])]],
     ['items', 'remove', items.of('remove'), [item]],
     ['items', 'remove_if', items.of('remove_if'), [item, ...NO_PRECONDITIONS]],
-    ['posts', 'page_of_parent', list(posts, 'of_parent'), [10, 0, user]],
-    ['items', 'page', list(items, 'all'), [10, 0]],
-    ['items', 'page_deep', list(items, 'deep', 'price'), [10, 20]],
-    ['items', 'page_counted', list(items, 'counted'), [10, 20]],
-    ['items', 'page_matching', list(items, 'matching'), [10, 0, '%chair%']],
-    ['items', 'page_matching_short', list(items, 'matching_short'), [10, 0, 'ch']],
+    ['posts', 'page_of_parent', ...page('posts', 'limit=10', user)],
+    ['items', 'page_first', ...page('items', 'limit=10')],
+    ['items', 'page_deep', ...page('items', 'page=100&limit=10&sort=price')],
+    ['items', 'page_counted', ...page('items', 'page=100&limit=10')],
+    ['items', 'page_matching', ...page('items', 'page=1&limit=10&search=chair')],
+    ['items', 'page_matching_short', ...page('items', 'page=1&limit=10&search=ch')],
+    ['items', 'page_queried', ...page('items', 'limit=10&filter[price][gt]=1')],
   ];
-  t.same(new Set(cases.map(([, name]) => name)), new Set(HEADINGS.keys()), 'every statement is examined');
+  const examined = [...HEADINGS.keys()].filter((name) => !OF_ANY_LENGTH.has(name));
+  t.same(new Set(cases.map(([, name]) => name)), new Set(examined), 'every statement is examined');
   for (const [table, name, text, args] of cases) {
     const { shards, commands } = await sent(table, text, args);
     const isFanOut =
@@ -136,15 +141,11 @@ t.test(
     const { databaseUrl } = await testService(t);
     const sent = await watch(t, databaseUrl);
     const items = resourcesOf(readDeclarations(undefined)).find(({ name }) => name === 'items')!;
-    const conditions = [
-      { field: 'price', column: items.columns.get('price')!, operator: 'gt', values: ['1'] },
-    ] as const;
-    const selection = { sort: 'price', order: 'desc', search: [] } as const;
-    const query = { conditions, sorts: undefined, fields: undefined, include: [], count: 'none' } as const;
+    const { selection } = readList(new URLSearchParams('filter[price][gt]=1'), items, { lists: 'numbered' });
     const statements = [
-      pageSql(items, query, selection, { limit: 10, offset: 5 }),
-      idsSql(items, conditions, selection, 1001),
-      keysetSql(items, readKeysetQuery('limit=10&sort=-price', items)),
+      pageStatement(items, 'limit=10&sort=-price,name&filter[price][gt]=1&count=none', undefined, 'citus'),
+      new ListStatements(items, 'citus').ids(selection, 1001),
+      pageStatement(items, 'limit=10&sort=-price', { lists: 'keyset' }, 'citus'),
     ];
     for (const { text, args } of statements) {
       const { shards, commands } = await sent('items', text, args as never);

@@ -1,0 +1,120 @@
+-- Lists of one collection. src/list/list-sql.ts chooses a statement for a request, and replaces each `:name`:
+--   :table, :name  the table, and the name of the collection
+--   :records       the table as `record`, with the conditions of the request
+--   :total         how many records the list has
+--   :order         the order of `record`; :by is the order of a relation that has the columns of the order as its own
+--   :keys          the columns that the order compares
+--   :documents     the documents of a page as one text, or a mark and the ids if the documents are too large for memory
+--   :record        one record of the page by its id
+--   :first_rows    the last row that `page_first` reads; the planner needs a constant
+-- A page has $1 records, from offset $2 on. Its total is from the snapshot of its records.
+
+-- A page near the beginning of all records is read along the index of the order. For a limit that it does not know, the
+-- planner would assume a tenth of the table.
+-- name: page_first
+with total as (:total)
+select total.total, (
+  select :documents
+  from (
+    select * from (select * from :table order by :by limit :first_rows) as first order by :by limit $1 offset $2
+  ) as record
+) as docs
+from total;
+
+-- The ids of any other page are found first, and only the rows of the page itself are read, one by one.
+-- name: page_queried
+with total as (:total), page as materialized (
+  select record.id from :records order by :order limit $1::bigint offset $2::bigint
+)
+select total.total, (
+  select :documents from page, lateral :record as record
+) as docs
+from total;
+
+-- A later page in the default order. It starts in the last row-count bucket before it instead of at the list's end, so
+-- that its cost does not depend on its position. `position` is the index of its first record, oldest first. `_delta` has
+-- what was written since the buckets were compacted; a bucket whose start these make uncertain is not used, and the page
+-- is then counted from the start of the list.
+-- name: page_counted
+with _delta as materialized (
+  select at, delta from counts where collection = ':name'
+), _list as materialized (
+  select coalesce(starts, '{0}') as starts, coalesce(before, '{0}') as before,
+    coalesce(blocks.total, 0) + changed.total as total, changed.added
+  from (
+    select coalesce(sum(delta), 0)::bigint as total, coalesce(sum(greatest(delta, 0)), 0)::bigint as added from _delta
+  ) as changed
+  left join blocks on collection = ':name'
+), _located as materialized (
+  select starts, before, total, :position as position, :rows as rows,
+    greatest(width_bucket(:position - added, before), 1) as bucket
+  from _list
+), _start as materialized (
+  select total, rows, position, starts[bucket] as start,
+    position - before[bucket] - (select coalesce(sum(delta), 0)::bigint from _delta where at < starts[bucket]) as skipped
+  from _located
+), page as materialized (
+  select id
+  from :table
+  where id >= (select first_id(case when skipped >= 0 then start else 0 end) from _start)
+  order by id
+  limit (select rows from _start)
+  offset (select case when skipped >= 0 then skipped else position end from _start)
+)
+select _start.total, (
+  select :documents from page, lateral :record as record
+) as docs
+from _start;
+
+-- A search finds its matches first, then orders them: otherwise the planner walks the index of the order for a term whose
+-- matches are all at its far end.
+-- name: page_matching
+with match as materialized (
+  select record.id:keys from :records
+), total as (
+  select count(*) as total from match
+), page as materialized (
+  select id from match order by :by limit $1::bigint offset $2::bigint
+)
+select total.total, (
+  select :documents from page, lateral :record as record
+) as docs
+from total;
+
+-- Whole lists leave by COPY: one statement, so one snapshot, and no row becomes an object on its way. The binary format
+-- passes a document as it is; CSV would examine each of its characters. COPY takes no parameters, so the values of its
+-- conditions are settings of its transaction, never text of the statement.
+-- name: stream
+copy (select record.doc from :records order by :order)
+to stdout (format binary);
+
+-- name: stream_matching
+copy (
+  with match as materialized (
+    select record.id:keys from :records
+  )
+  select record.doc from match join :table as record on record.id = match.id order by :match_order
+)
+to stdout (format binary);
+
+-- The ids of what is selected, in the order in which records are locked.
+-- name: ids
+select record.id::text as id from :records order by record.id limit $1::bigint;
+
+-- The records that refer to some others ($1), up to $2 each: the one that they refer to, and their documents. Instead of
+-- documents that are too large for memory, which it does not read, it returns a mark.
+-- name: referring
+with _found as materialized (
+  select given.id as parent, record.id, record.bytes
+  from unnest($1::uuid[]) as given (id), lateral (
+    select record.id, octet_length(record.doc) as bytes from :records order by record.id limit $2::bigint
+  ) as record
+), _total as materialized (
+  select sum(bytes) > :max_bytes as exceeds from _found
+)
+select null as parent, ':too_large' as docs from _total where exceeds
+union all
+select _found.parent::text, string_agg(record.doc, ',' order by record.id)
+from _found join :table as record on record.id = _found.id
+where not (select exceeds from _total)
+group by _found.parent;

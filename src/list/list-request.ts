@@ -1,0 +1,54 @@
+import type { Resource } from '../collection/resource.js';
+import { EVERYTHING, type Selection } from './filter.js';
+import type { Keyset, Position } from './keyset.js';
+import type { SortKey } from './order.js';
+import { type View, WHOLE } from './view.js';
+
+/** Maximum records of a page. */
+export const MAX_LIMIT = 100;
+
+/** The part of a list that a response contains: all of it, or a page that is numbered or begins at a cursor. */
+export type Part =
+  | { readonly kind: 'all' }
+  | { readonly kind: 'numbered'; readonly page: number; readonly limit: number }
+  | {
+      readonly kind: 'keyset';
+      readonly limit: number;
+      readonly keyset: Keyset;
+      readonly position: Position | undefined;
+      /** Identifies the list in its cursors. */
+      readonly identity: string;
+    };
+
+export type NumberedPart = Extract<Part, { kind: 'numbered' }>;
+export type KeysetPart = Extract<Part, { kind: 'keyset' }>;
+
+/** A list as a client requested it, in the parameters of an address or in a body. */
+export interface ListRequest extends View {
+  readonly selection: Selection;
+  /** The order: at least one key. */
+  readonly sorts: readonly SortKey[];
+  /** Whether the response has the number of records that are selected. */
+  readonly counts: boolean;
+  readonly part: Part;
+  /** The parameters besides those of the part, as the links of a page repeat them: `sort=name&order=asc`. */
+  readonly repeated: string;
+  /** The text that is searched for, as it was given. */
+  readonly search: string;
+}
+
+/** A list whose response is a page. */
+export type PageRequest = ListRequest & { readonly part: NumberedPart | KeysetPart };
+
+export const isPage = (list: ListRequest): list is PageRequest => list.part.kind !== 'all';
+
+/** The first page of all records, in the default order. */
+export const firstPage = ({ direction }: Resource, limit: number): PageRequest => ({
+  selection: EVERYTHING,
+  sorts: [{ field: 'created_at', direction }],
+  ...WHOLE,
+  counts: true,
+  part: { kind: 'numbered', page: 1, limit },
+  repeated: '',
+  search: '',
+});

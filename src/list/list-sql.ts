@@ -1,0 +1,220 @@
+import { DOCUMENT_SQL, LARGE_DOCUMENT_BYTES, MAX_PAGE_BYTES } from '../collection/document.js';
+import { type Resource, searchSql } from '../collection/resource.js';
+import type { Value } from '../db/db.js';
+import { type Engine, statementsOn } from '../db/engine.js';
+import { fill } from '../db/statements.js';
+import { nameStatement } from '../telemetry/wait-tracking.js';
+import {
+  hasTrigram,
+  type Parameter,
+  parametersIn,
+  parentColumn,
+  recordsSql,
+  searchValue,
+  totalSql,
+} from './condition-sql.js';
+import { EVERYTHING, type Selection } from './filter.js';
+import { keysetSql } from './keyset-sql.js';
+import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
+import { type Direction, orderSql, type SortKey } from './order.js';
+
+/** The text in place of documents that are too large. In a page, the ids of its records follow. */
+export const TOO_LARGE = '!';
+
+/** A page that ends before this row is read from the beginning: what precedes it is cheaper to skip than to look up. */
+const FIRST_ROWS = 500;
+
+/** A statement with its parameters. Names in it come from the declaration, values are parameters. */
+export interface ListStatement {
+  readonly text: string;
+  readonly args: readonly Value[];
+  /**
+   * `short`: one of few texts, whose cost depends on the page alone. `search`: one of few texts, whose cost grows with the
+   * records that it finds or skips. `query`: a text of its own for each combination of conditions.
+   */
+  readonly cost: 'short' | 'search' | 'query';
+}
+
+/** How the records of a numbered page are found: the name of its statement, without `page_`. */
+type Kind = 'first' | 'counted' | 'deep' | 'of_parent' | 'matching' | 'matching_short' | 'queried';
+
+/** The statements of kinds that have none of their own on an engine. */
+const COMMON: Partial<Record<Kind, string>> = {
+  deep: 'page_queried',
+  of_parent: 'page_queried',
+  matching_short: 'page_matching',
+};
+
+/** Makes the statements of the lists of one collection. */
+export class ListStatements {
+  /** Texts that do not depend on the conditions of a request, by kind and order. */
+  readonly #texts = new Map<string, string>();
+  readonly #templates: ReadonlyMap<string, string>;
+
+  constructor(
+    readonly resource: Resource,
+    readonly engine: Engine,
+  ) {
+    this.#templates = statementsOn(engine, 'collection/list.sql');
+  }
+
+  /** Reads a page: for a numbered one its `total` and `docs`, for one between cursors the columns that keysetSql names. */
+  page(list: PageRequest): ListStatement {
+    const { part } = list;
+    if (part.kind === 'numbered') return this.#numbered(list, part);
+    const { text, args } = keysetSql(this.resource, list, part);
+    const isPlain =
+      part.keyset.keys.length === 0 &&
+      list.selection.conditions.length === 0 &&
+      list.selection.search.length === 0;
+    return { text, args, cost: isPlain ? 'short' : 'query' };
+  }
+
+  #numbered(list: ListRequest, { page, limit }: NumberedPart): ListStatement {
+    const offset = Math.min((page - 1) * limit, Number.MAX_SAFE_INTEGER);
+    const { kind, values, cost } = kindOf(list, offset + limit);
+    if (cost !== 'query') return { text: this.#known(kind, list), args: [limit, offset, ...values], cost };
+    const args: Value[] = [limit, offset];
+    const shape =
+      list.selection.search.length > 0 && this.engine === 'postgresql' ? 'page_matching' : 'page_queried';
+    return { text: this.#fillPage(shape, list, parametersIn(args)), args, cost };
+  }
+
+  #known(kind: Kind, list: ListRequest): string {
+    const [{ field, direction }] = list.sorts as [SortKey];
+    const key = `${kind} ${field} ${direction}`;
+    const known = this.#texts.get(key);
+    if (known !== undefined) return known;
+    const name = this.#templates.has(`page_${kind}`) ? `page_${kind}` : COMMON[kind]!;
+    const text = this.#fillPage(name, list, parametersIn([0, 0]));
+    nameStatement(text, `page_${kind} ${this.resource.name}`);
+    this.#texts.set(key, text);
+    return text;
+  }
+
+  #fillPage(name: string, list: ListRequest, parameter: Parameter): string {
+    const { selection, sorts, counts } = list;
+    const records = recordsSql(this.resource, selection, parameter);
+    const total = counts ? totalSql(this.resource, selection, records) : 'select null::bigint as total';
+    return this.#fill(name, { records, total, ...orderParts(this.resource, sorts) });
+  }
+
+  #fill(name: string, parts: Readonly<Record<string, string>>): string {
+    const { resource } = this;
+    return fill(this.#templates.get(name)!, {
+      table: resource.table,
+      name: resource.name,
+      parent: parentColumn(resource),
+      search: resource.searchable.length === 0 ? '' : searchSql(resource),
+      // limit 1: the planner would expect many rows and choose another plan.
+      record: `(select * from ${resource.table} as record where record.id = page.id limit 1)`,
+      first_rows: String(FIRST_ROWS),
+      max_bytes: String(MAX_PAGE_BYTES),
+      too_large: TOO_LARGE,
+      ...parts,
+    });
+  }
+
+  /** Reads the documents of all that a list selects, by COPY. It takes no parameters: the values are settings. */
+  stream({ selection, sorts }: ListRequest): {
+    readonly text: string;
+    readonly settings: Readonly<Record<string, string>>;
+  } {
+    const settings: Record<string, string> = {};
+    const parameter: Parameter = (value, type = 'text') => {
+      const place = Object.keys(settings).length + 1;
+      settings[`plinth.value_${place}`] = value;
+      return this.engine === 'citus'
+        ? `($1)[${place}]::${type}`
+        : `current_setting('plinth.value_${place}')::${type}`;
+    };
+    const records = recordsSql(this.resource, selection, parameter);
+    const values = Object.keys(settings).map((name) => `current_setting('${name}')`);
+    const name = selection.search.length > 0 && this.engine === 'postgresql' ? 'stream_matching' : 'stream';
+    const text = this.#fill(name, {
+      records,
+      settings: values.length === 0 ? 'null' : `array[${values.join(', ')}]::text[]`,
+      ...orderParts(this.resource, sorts),
+    });
+    return { text, settings };
+  }
+
+  /** Reads the ids of what is selected, up to a limit, in the order in which records are locked. */
+  ids(selection: Selection, limit: number): ListStatement {
+    const args: Value[] = [limit];
+    const records = recordsSql(this.resource, selection, parametersIn(args));
+    return { text: this.#fill('ids', { records }), args, cost: 'query' };
+  }
+
+  /**
+   * Reads the records that refer to some, up to `limit` each: `parent`, and the documents as `docs`. Instead of documents of
+   * more than MAX_PAGE_BYTES, which it does not read, it returns TOO_LARGE.
+   */
+  referring(column: string, ids: readonly string[], limit: number): ListStatement {
+    const args: Value[] = [`{${ids.join(',')}}`, limit];
+    const records = `${recordsSql(this.resource, EVERYTHING, parametersIn(args))} where record.${column} = given.id`;
+    return { text: this.#fill('referring', { records, column }), args, cost: 'query' };
+  }
+}
+
+/** How a page that ends at `end` is found, and the values of its conditions. */
+function kindOf(
+  { selection: { conditions, parent, search }, sorts, counts }: ListRequest,
+  end: number,
+): { readonly kind: Kind; readonly values: readonly string[]; readonly cost: ListStatement['cost'] } {
+  const [term] = search;
+  const isComposed =
+    !counts ||
+    sorts.length > 1 ||
+    conditions.length > 0 ||
+    search.length > 1 ||
+    (term !== undefined && parent !== undefined);
+  if (isComposed) return { kind: 'queried', values: [], cost: 'query' };
+  if (parent !== undefined) return { kind: 'of_parent', values: [parent], cost: 'short' };
+  if (term !== undefined) {
+    const kind = hasTrigram(term) ? 'matching' : 'matching_short';
+    return { kind, values: [searchValue(term)], cost: 'search' };
+  }
+  if (end <= FIRST_ROWS) return { kind: 'first', values: [], cost: 'short' };
+  const isCounted = sorts[0]!.field === 'created_at';
+  return { kind: isCounted ? 'counted' : 'deep', values: [], cost: isCounted ? 'short' : 'search' };
+}
+
+/** The first record, oldest first, and the length of a page of `$1` records at offset `$2`. */
+const POSITIONS: Readonly<Record<Direction, { readonly position: string; readonly rows: string }>> = {
+  asc: { position: '$2::bigint', rows: '$1::bigint' },
+  desc: {
+    position: 'greatest(total - $2::bigint - $1::bigint, 0)',
+    rows: 'greatest(least($1::bigint, total - $2::bigint), 0)',
+  },
+};
+
+/** What an order puts into a statement. */
+function orderParts(resource: Resource, sorts: readonly SortKey[]): Readonly<Record<string, string>> {
+  const keys: string[] = [];
+  const columns: string[] = [];
+  for (const { field, direction } of sorts) {
+    const expression = orderSql(resource, field, direction);
+    // The time of creation is in the id, which is unique.
+    if (expression === undefined) break;
+    keys.push(expression);
+    columns.push(`, record.${resource.columns.get(field)!.name}`);
+  }
+  const last = (sorts[keys.length] ?? sorts.at(-1)!).direction;
+  const order = [...keys, `$.id ${last}`].join(', ');
+  return {
+    ...POSITIONS[sorts[0]!.direction],
+    order: order.replaceAll('$.', 'record.'),
+    match_order: order.replaceAll('$.', 'match.'),
+    by: order.replaceAll('$.', ''),
+    keys: [...new Set(columns)].join(''),
+    documents: documentsOf(order.replaceAll('$.', 'record.')),
+  };
+}
+
+/** The documents of a page, or TOO_LARGE and the ids of its records. A large document never becomes part of the text. */
+const documentsOf = (order: string) => `case
+    when max(octet_length(record.doc)) > ${LARGE_DOCUMENT_BYTES} or sum(octet_length(record.doc)) > ${MAX_PAGE_BYTES}
+    then '${TOO_LARGE}' || string_agg(record.id::text, ',' order by ${order})
+    else string_agg(record.doc, ${DOCUMENT_SQL.separator} order by ${order}) filter (where octet_length(record.doc) <= ${LARGE_DOCUMENT_BYTES})
+  end`;
