@@ -1,6 +1,6 @@
 import { comparable, type Resource, searchSql } from '../collection/resource.js';
 import type { Value } from '../db/db.js';
-import type { Condition, Selection } from './filter.js';
+import { type Condition, EVERYTHING, type Selection } from './filter.js';
 
 /** Adds a value to a statement, and returns the expression for it. */
 export type Parameter = (value: string, type?: string) => string;
@@ -21,6 +21,14 @@ export function recordsSql(resource: Resource, selection: Selection, parameter: 
   const terms = termsOf(resource, selection, parameter);
   return `${resource.table} as record${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
 }
+
+/** The records that a selection selects, as a source of another name in a larger statement. */
+export const sourceSql = (
+  resource: Resource,
+  name: string,
+  selection: Selection = EVERYTHING,
+  parameter: Parameter = parametersIn([]),
+): string => `(select record.* from ${recordsSql(resource, selection, parameter)}) as ${name}`;
 
 /** The conditions of a selection, all of which must hold. */
 function termsOf(

@@ -10,6 +10,7 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
+import { EVERYTHING, type Selection } from '../../list/filter.js';
 import { type View, WHOLE } from '../../list/view.js';
 import { parseUuid } from '../../uuid.js';
 import { looseStatement } from './loose-query.js';
@@ -62,11 +63,11 @@ async function looseList(
   const others = new Map(source.related.map((each) => [each.resource.name, each.resource]));
   const nested = { path: [parentField ?? ''], operator: 'eq', values: [request.params.id ?? ''] } as const;
   const conditions = parentField === undefined ? query.conditions : [...query.conditions, nested];
-  const own = ownerOf(source, request);
+  const selection = selectionOf(request);
   const { text, args } = looseStatement(
     resource,
     others,
-    { ...query, conditions, owner: own },
+    { ...query, conditions, selection },
     MAX_PAGE_BYTES,
   );
   const { db } = source;
@@ -139,12 +140,12 @@ async function largeReply(
 }
 
 /** A caller that may read only its own records gets these. */
-function ownerOf({ collection }: Source, { permission, principal }: Request) {
-  if (permission !== 'own') return undefined;
-  const { parent, columns } = collection.resource;
-  const id = parseUuid(principal.subject) ?? '00000000-0000-0000-0000-000000000000';
-  return { column: parent ? columns.get(parent.field)!.name : 'id', id };
+function selectionOf({ permission, principal }: Request): Selection {
+  if (permission !== 'own') return EVERYTHING;
+  return { ...EVERYTHING, parent: parseUuid(principal.subject) ?? NO_RECORD };
 }
+
+const NO_RECORD = '00000000-0000-0000-0000-000000000000';
 
 function linkOf(
   { page }: JsonServerQuery,

@@ -1,5 +1,7 @@
 import { DOCUMENT_SQL } from '../../collection/document.js';
 import type { Resource } from '../../collection/resource.js';
+import { type Parameter, sourceSql } from '../../list/condition-sql.js';
+import type { Selection } from '../../list/filter.js';
 
 /** A condition on the text of a member of a document, which need not be declared. */
 export interface LooseCondition {
@@ -19,8 +21,8 @@ export interface LooseQuery {
   readonly offset: number;
   /** Undefined: all that follow. */
   readonly limit: number | undefined;
-  /** A column, and the id that all records must have in it. */
-  readonly owner: { readonly column: string; readonly id: string } | undefined;
+  /** The records that the conditions are about. */
+  readonly selection: Selection;
 }
 
 /** A statement with its parameters, all of type text. */
@@ -44,31 +46,31 @@ export function looseStatement(
   maxBytes: number,
 ): LooseStatement {
   const args: string[] = [];
-  const parameter = (value: string) => `$${args.push(value)}::text`;
+  const parameter: Parameter = (value, type = 'text') => `$${args.push(value)}::text::${type}`;
   const builder = { resource, others, parameter };
   const conditions = [
     ...query.conditions.map((condition) => conditionSql(builder, condition)),
     ...(query.term === '' ? [] : [termSql(builder, query.term)]),
-    ...(query.owner ? [`record.${query.owner.column} = ${parameter(query.owner.id)}::uuid`] : []),
   ];
   const order = [...query.sorts.flatMap((sort) => orderSql(builder, sort)), 'record.id'];
   const page = `offset ${parameter(String(query.offset))}::bigint limit ${
     query.limit === undefined ? 'null' : `${parameter(String(query.limit))}::bigint`
   }`;
+  const source = sourceSql(resource, 'record');
   // No column of a collection has a name with an underscore at its beginning.
   const text = `with _matching as materialized (
   select record.id, row_number() over (order by ${order.join(', ')}) as _position
-  from ${resource.table} as record
+  from ${sourceSql(resource, 'record', query.selection, parameter)}
   cross join lateral (select record.doc::jsonb as json) as parsed
   ${conditions.length === 0 ? '' : `where ${conditions.join('\n    and ')}`}
 ), _page as (
   select id, _position from _matching order by _position ${page}
 ), _size as (
   select coalesce(sum(octet_length(record.doc)), 0) <= ${parameter(String(maxBytes))}::bigint as fits, count(*) as records
-  from _page join ${resource.table} as record using (id)
+  from _page join ${source} using (id)
 )
 select (select count(*) from _matching)::text as total, _size.fits, case when _size.fits then (
-  select string_agg(record.doc, ${DOCUMENT_SQL.separator} order by _position) from _page join ${resource.table} as record using (id)
+  select string_agg(record.doc, ${DOCUMENT_SQL.separator} order by _position) from _page join ${source} using (id)
 ) end as docs, case when not _size.fits and _size.records <= ${parameter(String(MAX_LARGE_RECORDS))}::bigint then (
   select string_agg(id::text, ',' order by _position) from _page
 ) end as ids
@@ -79,7 +81,7 @@ from _size`;
 interface Builder {
   readonly resource: Resource;
   readonly others: ReadonlyMap<string, Resource>;
-  readonly parameter: (value: string) => string;
+  readonly parameter: Parameter;
 }
 
 const listOf = ({ parameter }: Builder, values: readonly string[]) =>
@@ -105,7 +107,7 @@ function conditionSql(builder: Builder, { path, operator, values }: LooseConditi
     const target = reference && others.get(reference.to);
     const matches = target
       ? `exists (
-      select from ${target.table} as referred
+      select from ${sourceSql(target, 'referred')}
       where referred.id = record.${resource.columns.get(field)!.name} and ${idTexts('referred', target)} && ${list}
     )`
       : `${idTexts('record', resource)} && ${list}`;
@@ -122,7 +124,7 @@ function valueSql(builder: Builder, { path, operator, values }: LooseCondition):
   if (operator === 'ne') return `${text} <> all (${listOf(builder, values)})`;
   if (operator === 'eq') {
     // json-server ignores the names of fields that no record has.
-    const isKnown = `exists (select from ${builder.resource.table} as any_record where any_record.doc::jsonb #> ${listOf(builder, path)} is not null)`;
+    const isKnown = `exists (select from ${sourceSql(builder.resource, 'any_record')} where any_record.doc::jsonb #> ${listOf(builder, path)} is not null)`;
     return `(${text} = any (${listOf(builder, values)}) or not ${isKnown})`;
   }
   const compared = values.map((each) => {
@@ -173,7 +175,7 @@ function orderSql(builder: Builder, { path, isFalling }: LooseQuery['sorts'][num
 /** Finds the id of a record by its id or the one from before an import. */
 export function looseIdStatement(resource: Resource, text: string): LooseStatement {
   return {
-    text: `select record.id from ${resource.table} as record where ${idTexts('record', resource)} && array[$1::text] order by record.id limit 1`,
+    text: `select record.id from ${sourceSql(resource, 'record')} where ${idTexts('record', resource)} && array[$1::text] order by record.id limit 1`,
     args: [text],
   };
 }

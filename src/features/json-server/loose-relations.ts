@@ -1,4 +1,5 @@
 import type { Resource } from '../../collection/resource.js';
+import { sourceSql } from '../../list/condition-sql.js';
 import type { LooseStatement } from './loose-query.js';
 
 /** The statement of whether the records that refer to any one of some others have more than a number of bytes. */
@@ -13,7 +14,7 @@ export function largeChildrenStatement(
     text: `select coalesce(max(_bytes) > $2::text::bigint, false) as exceeds
 from (
   select sum(octet_length(doc)) as _bytes
-  from ${child.table} as record
+  from ${sourceSql(child, 'record')}
   where ${column} = any (array(select json_array_elements_text($1::text::json))::uuid[])
   group by ${column}
 ) as child`,
@@ -23,7 +24,7 @@ from (
 
 /** The statement of whether one of the records to which some others refer has more than a number of bytes. */
 export function largeReferredStatement(
-  { table, columns }: Resource,
+  resource: Resource,
   field: string,
   referred: Resource,
   ids: readonly string[],
@@ -31,9 +32,9 @@ export function largeReferredStatement(
 ): LooseStatement {
   return {
     text: `select coalesce(max(octet_length(referred.doc)) > $2::text::bigint, false) as exceeds
-from ${referred.table} as referred
+from ${sourceSql(referred, 'referred')}
 where referred.id in (
-  select record.${columns.get(field)!.name} from ${table} as record
+  select record.${resource.columns.get(field)!.name} from ${sourceSql(resource, 'record')}
   where record.id = any (array(select json_array_elements_text($1::text::json))::uuid[])
 )`,
     args: [JSON.stringify(ids), String(maxBytes)],
@@ -53,7 +54,7 @@ export function looseChildrenStatement(
   '[' || string_agg(doc, ',' order by id) filter (where _bytes <= $2::text::bigint) || ']' as docs
 from (
   select id, ${column} as _parent, doc, sum(octet_length(doc)) over () as _bytes
-  from ${child.table} as record
+  from ${sourceSql(child, 'record')}
   where ${column} = any (array(select json_array_elements_text($1::text::json))::uuid[])
 ) as child
 group by _parent`,

@@ -24,7 +24,7 @@ const OPTIONS = [
 const SUFFIX = /_(gte|lte|ne|like)$/;
 
 /** A query of a list as json-server 0.17 reads it. */
-export interface JsonServerQuery extends Omit<LooseQuery, 'owner'> {
+export interface JsonServerQuery extends Omit<LooseQuery, 'selection'> {
   /** Whether the response has the number of matches. */
   readonly isSlice: boolean;
   /** The number of the page and its limit, for links. */

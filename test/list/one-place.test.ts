@@ -1,0 +1,32 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import t from '../support/test.js';
+
+const SRC = new URL('../../../src/', import.meta.url);
+
+/** Files that name the table of a collection in a statement, and why each may. */
+const KNOWN: Readonly<Record<string, string>> = {
+  'list/condition-sql.ts': 'adds each condition on the records of a list',
+  'list/list-sql.ts': 'reads records of a page by the ids that a selection has found',
+  'collection/sql-templates.ts': 'reads and writes records by their ids',
+  'app-parts.ts': 'names the tables of callers for their credentials',
+  'db/row-counts.ts': 'counts all records, in background',
+  'auth/credentials/current-credentials.ts': 'reads the versions of the passwords of callers',
+};
+
+/** Folders whose statements are about whole tables, for operators. */
+const OPERATORS = /^(?:schema|features\/transfer|declarations)\//;
+
+t.test('records that a request reads come from one place for lists, and one for ids', async (t) => {
+  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
+  );
+  const found = files.filter((name) => {
+    const text = readFileSync(new URL(name, SRC), 'utf8');
+    return /\w\.table\b|\btable \}\)?|\btable\b[^}]*\}: Resource/.test(text) && !OPERATORS.test(name);
+  });
+  t.same(
+    found.filter((name) => !(name in KNOWN)),
+    [],
+  );
+  for (const name of Object.keys(KNOWN)) t.ok(found.includes(name), `${name} still does`);
+});
