@@ -13,9 +13,11 @@ const nothing = async () => ({});
 /** What the commands of each page need besides the project. */
 const PAGES: Readonly<Record<string, Options>> = {
   'docs/api.md': { prepare: nothing },
+  'docs/architecture.md': { prepare: nothing },
   'docs/authentication.md': {},
   'docs/authorization-server.md': {},
   'docs/backup.md': { prepare: nothing },
+  'docs/changelog.md': {},
   'docs/command.md': {},
   'docs/configuration.md': { env: { ALLOWED_HOSTS: 'localhost' } },
   'docs/deployment.md': {},
@@ -32,6 +34,7 @@ const PAGES: Readonly<Record<string, Options>> = {
   'docs/lists.md': { prepare: nothing },
   'docs/mcp.md': {},
   'docs/operations.md': {},
+  'docs/security.md': {},
   'docs/versions.md': {
     prepare: async (url) => {
       for (const [name, price] of [

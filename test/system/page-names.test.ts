@@ -1,0 +1,107 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { serviceTables } from '../../src/db/service-tables.js';
+import { settings } from '../support/settings.js';
+import t from '../support/test.js';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+const read = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
+
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
+].filter((name) => name.endsWith('.md'));
+
+/** The pages whose names of files, tables and settings must exist. */
+const NAMED = ['docs/architecture.md', 'docs/security.md', 'docs/glossary.md', 'docs/changelog.md'];
+
+/** Names in capital letters that are no settings, and settings that the changelog says are gone. */
+const CAPITALS = new Set([
+  'GET',
+  'POST',
+  'DELETE',
+  'OPTIONS',
+  'PATCH',
+  'PUT',
+  'NOTIFY',
+  'JSON',
+  'KEY',
+  'API',
+  'WWW',
+]);
+const GONE = /^\| `BODY_RATE_MS`.*|was `(?:ANSWER_BYTES|EVENTS_KEEP)`/gm;
+
+const all = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, name]) => name!);
+
+/** What a page has in code spans and diagrams. */
+const codeOf = (page: string): string =>
+  all(read(page).replace(GONE, ''), /(```[\s\S]*?```|`[^`\n]+`)/g).join('\n');
+
+t.test('the files that pages about the code name exist', async (t) => {
+  for (const page of NAMED) {
+    const paths = all(codeOf(page), /((?:src|sql|test|docs|deploy)\/[\w./-]*\w\/?)/g);
+    t.same(
+      paths.filter((path) => !existsSync(join(ROOT, path))),
+      [],
+      page,
+    );
+    if (page.endsWith('architecture.md')) t.ok(paths.length > 40, `${paths.length} paths`);
+  }
+});
+
+t.test('the settings that pages about the code name exist', async (t) => {
+  const known = new Set([...settings(), ...CAPITALS]);
+  for (const page of NAMED) {
+    const names = all(codeOf(page), /\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{3,})\b/g);
+    t.same(
+      names.filter((name) => !known.has(name)),
+      [],
+      page,
+    );
+  }
+});
+
+t.test('docs/architecture.md names every table of the service, and no other', async (t) => {
+  const page = read('docs/architecture.md');
+  const rows = page
+    .slice(page.indexOf('### The tables of the service'))
+    .split('\n\n')[1]!
+    .split('\n')
+    .slice(2);
+  const listed = rows.flatMap((row) => all(row.split('|')[1]!, /`(\w+)`/g));
+  const tables = serviceTables().filter((name) => !/_[123]$/.test(name));
+  t.same(listed.sort(), [...tables].sort());
+  const diagram = page.slice(page.indexOf('erDiagram')).split('```')[0]!;
+  const drawn = all(diagram.replace(/"[^"]*"/g, ''), /\b([a-z_]{4,})\b/g);
+  const known = new Set([...tables, 'users', 'items', 'posts']);
+  t.same(
+    drawn.filter((name) => !known.has(name)),
+    [],
+  );
+});
+
+/** The anchor of a heading, as GitHub makes it. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(' ', '-');
+
+t.test('links between pages lead to a file, and to a heading of it', async (t) => {
+  const anchors = new Map(PAGES.map((page) => [page, new Set(all(read(page), /^#+ (.*)$/gm).map(anchorOf))]));
+  for (const page of PAGES) {
+    const links = all(read(page).replace(/```[\s\S]*?```/g, ''), /\]\((?!https?:)([^)\s]+)\)/g);
+    const broken = links.filter((link) => {
+      const [path, anchor] = link.split('#') as [string, string | undefined];
+      const target = path === '' ? page : join(dirname(page), path);
+      if (!existsSync(join(ROOT, target))) return true;
+      return anchor !== undefined && anchors.get(target)?.has(anchor) === false;
+    });
+    t.same(broken, [], page);
+  }
+});
