@@ -32,7 +32,7 @@ export interface Primary {
   collect(): Promise<readonly unknown[]>;
 }
 
-/** What the service consists of, besides its listener. */
+/** The parts of the service, besides its listener. */
 export interface Parts {
   readonly config: Config;
   readonly log: Log;

@@ -12,7 +12,7 @@ import { refuse } from './transport/admission-control.js';
 /** A credential that AUTH can name. */
 export type AuthScheme = 'bearer' | 'basic' | 'api-key' | 'signature' | 'mtls';
 
-/** What a service of this program is. The environment of the process has no influence. */
+/** The options of a service in this program. The environment of the process has no influence. */
 export interface PlinthOptions {
   /** DATABASE_URL; absent: the embedded PostgreSQL starts. */
   readonly databaseUrl?: string;

@@ -13,8 +13,8 @@ export interface Principal {
   /** Seconds since 1970; undefined: the credential does not expire. */
   readonly expiresAt: number | undefined;
   /**
-   * What the database knows the credential by, a SHA-256 in base64: of an API key or a certificate, or of a user's
-   * email and password hash. Undefined for schemes whose credentials the database does not know.
+   * The key of the credential in the database, a SHA-256 in base64: of an API key or a certificate, or of a user's email and
+   * password hash. Undefined for schemes whose credentials the database does not know.
    */
   readonly credential?: string;
   /** When the session of a browser began, in seconds since 1970. */
@@ -24,8 +24,8 @@ export interface Principal {
 }
 
 /**
- * What an action requires of its caller: nothing, any credential, or scopes. `optional`: a request without a credential is
- * that of a stranger, who has no scopes.
+ * The requirement of an action for its caller: nothing, any credential, or scopes. `optional`: a request without a
+ * credential is that of a stranger, who has no scopes.
  */
 export type Requirement = 'nothing' | 'optional' | 'credential' | ScopeRequirement;
 
@@ -33,8 +33,8 @@ export interface ScopeRequirement {
   /** All of them are required. */
   readonly scopes: readonly string[];
   /**
-   * What the scope `self` permits instead: a path whose `:id` is the caller's own, or a record whose parent is the
-   * caller, which the action itself checks.
+   * The ownership that is sufficient with the scope `self`: a path whose `:id` is the caller's own, or a record whose parent
+   * is the caller, which the action itself checks.
    */
   readonly ownership?: 'path' | 'record' | undefined;
   /** The action deletes the caller's own account, which `self` permits to the user in person alone. */

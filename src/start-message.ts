@@ -4,7 +4,7 @@ import { isLoopback } from './config/parsers.js';
 import { serversOf } from './database-url/servers.js';
 import type { Run } from './db/db.js';
 
-/** What an authorization server lacks before someone can sign in. */
+/** The parts that an authorization server lacks before someone can sign in. */
 export interface Missing {
   readonly user: boolean;
   readonly client: boolean;
@@ -19,7 +19,7 @@ export async function missingIn(run: Run): Promise<Missing> {
   return { user: row!.users !== true, client: row!.clients !== true };
 }
 
-/** What the start says: the address, and what a new user needs to know of the settings. */
+/** The message of the start: the address, and the settings that a new user needs to know. */
 export function startMessage(
   config: Config,
   url: string,

@@ -1,4 +1,4 @@
-/** What `sequenceAt` allows as the second byte of a sequence, by its first. */
+/** The second bytes of a sequence that `sequenceAt` allows, by its first. */
 const SECOND: Readonly<Record<number, readonly [number, number]>> = {
   224: [0xa0, 0xbf],
   237: [0x80, 0x9f],

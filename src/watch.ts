@@ -13,7 +13,7 @@ import { type Stoppable, stopOnSignals } from './process/signals.js';
 import type { Started } from './standalone.js';
 import type { Log } from './telemetry/log.js';
 
-/** What `runWatching` needs of its process. */
+/** The parts of its process that `runWatching` needs. */
 export interface Watching {
   /** Reads the settings again: the folder with declarations may be a new one. Throws ConfigError. */
   readonly readConfig: () => Config;

@@ -10,7 +10,7 @@ export interface FixedRequest {
   readonly body?: string;
 }
 
-/** What a response had in its header section. */
+/** The content of a response's header section. */
 export interface FixedResponse {
   readonly status: number;
   readonly location: string | undefined;

@@ -7,7 +7,7 @@ import { AUDIENCE, startIssuer } from './issuer.js';
 import type { Loader } from './loader.js';
 import type { Size, Stage } from './stage.js';
 
-/** What all rows are measured with. */
+/** The service and the database with which all rows are measured. */
 export interface Ground {
   readonly stage: Stage;
   readonly load: Loader;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem, type } from 'node:os';
 
-/** What the figures were made on and with. */
+/** The machine and the versions of the programs that made the figures. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;

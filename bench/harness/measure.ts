@@ -58,8 +58,8 @@ const MAX_WARMING = 20;
 const STEADY = 3;
 
 /**
- * Loads a row until its rate has stopped rising: three times in a row less than a twentieth above the best before. What
- * a large table's reads need is read from the disk first, and that is no cost of the request.
+ * Loads a row until its rate has stopped rising: three times in a row less than a twentieth above the best before. The pages
+ * of a large table are read from the disk first, which is no cost of the request.
  */
 export async function warm(row: Row, ground: Ground): Promise<void> {
   await probe(row, ground);

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-/** What a run is to do. */
+/** The work of a run. */
 export interface Options {
   readonly kind: 'full' | 'quick';
   readonly only: RegExp | undefined;

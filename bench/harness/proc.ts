@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 /** Linux counts CPU time in ticks of a hundredth of a second. */
 const TICKS_PER_SECOND = 100;
 
-/** What /proc/<pid>/stat says about a process, CPU time in seconds. */
+/** A process as /proc/<pid>/stat describes it, CPU time in seconds. */
 export interface ProcessStat {
   readonly parent: number;
   /** Its own time, user and system. */

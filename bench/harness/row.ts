@@ -2,7 +2,7 @@ import type { Name } from './contestant.js';
 import type { Request } from './request.js';
 import type { Metric } from './stats.js';
 
-/** What a row wants of Plinth: a figure of its own, or its quotient by, or what it is above, another's. */
+/** The requirement of a row: a figure of Plinth, or the quotient by, or the difference from, another contestant's figure. */
 export interface Target {
   readonly metric: Metric;
   readonly op: '>' | '>=' | '<' | '<=';

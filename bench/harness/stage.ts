@@ -17,8 +17,9 @@ import { fill, fillPlain } from './data.js';
 const DATA_DIR = fileURLToPath(new URL('../../../bench/.data', import.meta.url));
 
 /**
- * The same for every contestant; besides these the cluster is as the service starts it, fsync and all. A quarter of the
- * memory is what PostgreSQL's documentation recommends for shared_buffers (section 19.4); in a container, of what that may have.
+ * The memory of the cluster is set alike for every contestant; all other settings are those with which the service starts
+ * it, fsync and all. A quarter of the memory is what PostgreSQL's documentation recommends for shared_buffers (section
+ * 19.4); in a container, of what that may have.
  */
 const MEMORY = Math.min(totalmem(), process.constrainedMemory() || Infinity);
 const SHARED_BUFFERS_MB = Math.floor(MEMORY / 4 / 1_048_576);

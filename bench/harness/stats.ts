@@ -1,4 +1,4 @@
-/** What one round gave, by name; a figure that the machine cannot tell is left out. */
+/** The figures of one round, by name; a figure that the machine cannot measure is left out. */
 export type Figures = Readonly<Partial<Record<Metric, number>>>;
 
 export type Metric =

@@ -14,7 +14,7 @@ export interface Model {
   readonly bytes: Bytes;
   /** By operation and rows, as measured. */
   readonly measured: Readonly<Record<string, Readonly<Record<number, Spent>>>>;
-  /** What was not fitted to, predicted and measured. */
+  /** A measurement to which the model was not fitted: predicted and measured. */
   readonly validation: readonly Comparison[];
 }
 
@@ -60,7 +60,7 @@ export function operationOf(name: string): Operation {
 
 type Fitted = Pick<Model, 'costs' | 'sharing'>;
 
-/** What a request costs in a table of so many rows, with so many connections to each process. */
+/** The cost of a request in a table of so many rows, with so many connections to each process. */
 export function predict(
   { costs, sharing }: Fitted,
   name: string,
@@ -81,7 +81,7 @@ export function predict(
 
 const NOTHING_SHARED = { node: { shared: 0, alone: 0 }, pg: { shared: 0, alone: 0 } };
 
-/** The same of an average request of a mix: only requests of one kind share a statement. */
+/** The cost of an average request of a mix: only requests of one kind share a statement. */
 export function predictMix(model: Fitted, mix: Mix, rows: number, connections: number): Cpu {
   const parts = Object.entries(mix).map(([name, part]) => ({
     part,
@@ -101,7 +101,7 @@ const SESSIONS = 12;
 /** By how much mixes cost PostgreSQL more than predicted: see docs/capacity.md. */
 const MIX_FACTOR = 2;
 
-/** What a load needs. */
+/** The resources that a load needs. */
 export interface Need {
   readonly nodeCores: number;
   readonly pgCores: number;

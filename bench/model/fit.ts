@@ -1,4 +1,4 @@
-/** What was measured: rows in the table, rows that the request touches, and microseconds of CPU time. */
+/** A measurement: rows in the table, rows that the request touches, and microseconds of CPU time. */
 export interface Observation {
   readonly rows: number;
   readonly touched: number;

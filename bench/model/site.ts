@@ -17,7 +17,7 @@ export interface Site {
   close(): Promise<void>;
 }
 
-/** What a request costs: microseconds of CPU time, and bytes of WAL. */
+/** The cost of a request: microseconds of CPU time, and bytes of WAL. */
 export interface Spent {
   readonly nodeUs: number;
   readonly pgUs: number;

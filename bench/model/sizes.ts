@@ -8,7 +8,7 @@ import { type Site, sessionMemory } from './site.js';
 const HELD = 4000;
 const KIB = 1024;
 
-/** What the records of each table take, and the row-count buckets. */
+/** The bytes that the records of each table take, and the row-count buckets. */
 export async function bytesOf(
   sites: readonly Site[],
 ): Promise<Pick<Bytes, 'heap' | 'indexes' | 'index' | 'buckets'>> {

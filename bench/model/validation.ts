@@ -22,7 +22,7 @@ export async function validate(run: Run, other: Site, shared: Site, fitted: Fitt
   const mixes: Comparison[] = [];
   for (const [what, mix] of Object.entries({ 'mostly reads': READ_MOSTLY, 'mostly writes': WRITE_MOSTLY })) {
     run.log(`${what}, ${rows} rows`);
-    // What the measured writes left is no cost of the mix.
+    // Work that the measured writes left behind is no cost of the mix.
     await run.stage.settle(other.databaseUrl);
     const next = (table: Table) => draw(mix, table);
     const measured = await repeated(run, other, next);

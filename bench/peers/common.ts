@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv';
 import formats from 'ajv-formats';
 
-/** What the peers share: the statements, the rules of a body, and how a row becomes a record. */
+/** The parts that the peers share: the statements, the rules of a body, and the conversion of a row to a record. */
 
 const USER = 'id, email, name, age, extra, version, created_at, updated_at';
 const ITEM = 'id, name, price, extra, version, created_at, updated_at';

@@ -17,7 +17,7 @@ import {
 } from './common.js';
 import { listen } from './listen.js';
 
-/** The same API on Express, with the driver that most servers use. */
+/** The API of the benchmark on Express, with the driver that most servers use. */
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL!, max: 4 });
 const run: Run = async (name, values) => (await pool.query({ name, text: SQL[name], values })).rows;
 const app = express();

@@ -18,7 +18,7 @@ import {
 } from './common.js';
 import { announce } from './listen.js';
 
-/** The same API on Fastify, with schemas for bodies and responses. */
+/** The API of the benchmark on Fastify, with schemas for bodies and responses. */
 const sql = postgres(process.env.DATABASE_URL!, { max: 4 });
 const run: Run = (name, args) => sql.unsafe(SQL[name], args as never[], { prepare: true });
 const app = Fastify({ keepAliveTimeout: 65_000, ajv: { customOptions: { allowUnionTypes: true } } });

@@ -17,7 +17,7 @@ import {
 } from './common.js';
 import { listen } from './listen.js';
 
-/** What a careful developer writes by hand: node:http, a router, a validator, a driver with a pool. */
+/** A server as a careful developer writes it by hand: node:http, a router, a validator, a driver with a pool. */
 const sql = postgres(process.env.DATABASE_URL!, { max: 4 });
 const run: Run = (name, args) => sql.unsafe(SQL[name], args as never[], { prepare: true });
 

@@ -43,7 +43,7 @@ export function latest(kind: Report['kind']): Report | undefined {
 /** A part by which a ratio may fall without being reported. */
 const TOLERANCE = 0.05;
 
-/** What has become slower, compared with its base, since an earlier run: a line each. */
+/** The rows that have become slower, compared with their base, since an earlier run: a line each. */
 export function regressions(before: readonly Result[], after: readonly Result[]): string[] {
   return after.flatMap((row) => {
     const then = before.find(({ name, connections }) => name === row.name && connections === row.connections);

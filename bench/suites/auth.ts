@@ -15,8 +15,8 @@ import { openStage } from '../harness/stage.js';
 import { median } from '../harness/stats.js';
 
 /**
- * What each kind of credential costs a read by id, against none, side by side: `node dist/bench/auth.js`. Needs
- * wrk. Credentials that are accepted once are made before and used once each.
+ * The cost of each kind of credential for a read by id, against none, side by side: `node dist/bench/auth.js`. Needs wrk.
+ * Credentials that are accepted once are made before and used once each.
  */
 const ROUNDS = 5;
 const SECONDS = 1;

@@ -11,7 +11,7 @@ import { openStage } from '../harness/stage.js';
 import { median } from '../harness/stats.js';
 
 /**
- * What a declared collection costs beside a built-in one of the same schema and records, and a filter beside the
+ * The cost of a declared collection beside a built-in one of the same schema and records, and a filter beside the
  * hand-written server's own query; then the start with fifty collections beside three: `node dist/bench/suites/declared.js`.
  * Needs wrk.
  */

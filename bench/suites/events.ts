@@ -11,9 +11,8 @@ import { openStage } from '../harness/stage.js';
 import { median } from '../harness/stats.js';
 
 /**
- * What events cost and how fast they come: `node dist/bench/events.js [rounds] [streams]`. The rate of writes with
- * events on against off, in turns; the time from a commit to a thousand open streams; events a second through the
- * outbox and the feed.
+ * The cost and the delay of events: `node dist/bench/events.js [rounds] [streams]`. The rate of writes with events on
+ * against off, in turns; the time from a commit to a thousand open streams; events a second through the outbox and the feed.
  */
 const ROUNDS = Number(process.argv[2] ?? 5);
 const STREAMS = Number(process.argv[3] ?? 1000);

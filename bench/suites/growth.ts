@@ -15,7 +15,7 @@ interface Step {
   readonly ground: Ground;
 }
 
-/** What is measured, and how it is reported. */
+/** The measurements, and how they are reported. */
 interface Wanted {
   readonly max: number;
   readonly only: RegExp | undefined;
@@ -28,8 +28,8 @@ interface Wanted {
 }
 
 /**
- * What a request costs Plinth by the number of items, ten times as many at each step. All sizes are there at once and
- * measured by turns, since what a shared machine does changes by more than what is looked for.
+ * The cost of a request to Plinth by the number of items, ten times as many at each step. All sizes are there at once and
+ * measured by turns, since the speed of a shared machine changes by more than the effect that is measured.
  */
 export async function growth(stage: Stage, load: Loader, wanted: Wanted): Promise<void> {
   const { max, rounds, seconds, log } = wanted;

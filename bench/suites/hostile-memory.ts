@@ -12,9 +12,9 @@ import { forgetPeak, memoryOf } from '../harness/proc.js';
 import type { HostileLoad } from './hostile-clients.js';
 
 /**
- * What 200 hostile clients of every kind do to a small service: `node dist/bench/hostile-memory.js [seconds] [clients]`.
- * The service has a heap of 256 MB. It is to survive a minute with less than 400 MB of resident memory, and /healthz
- * is to respond within 200 ms.
+ * The effect of 200 hostile clients of every kind on a small service: `node dist/bench/hostile-memory.js [seconds]
+ * [clients]`. The service has a heap of 256 MB. The service is to survive a minute with less than 400 MB of resident memory,
+ * and /healthz is to respond within 200 ms.
  */
 const SECONDS = Number(process.argv[2] ?? 60);
 const CLIENTS = Number(process.argv[3] ?? 200);

@@ -8,9 +8,9 @@ import { openReadBench, type ReadBench } from '../harness/read-bench.js';
 import { median } from '../harness/stats.js';
 
 /**
- * What slow clients take from the others: `node dist/bench/hostile.js [rounds]`. Needs wrk, and slowhttptest
- * (Debian has it). Point reads are measured before, during and after each kind of attack by 1,000 connections; then
- * the memory of 10,000 idle connections.
+ * The capacity that slow clients take from the others: `node dist/bench/hostile.js [rounds]`. Needs wrk, and slowhttptest
+ * (Debian has it). Point reads are measured before, during and after each kind of attack by 1,000 connections; then the
+ * memory of 10,000 idle connections.
  */
 const ROUNDS = Number(process.argv[2] ?? 3);
 const CONNECTIONS = 1000;

@@ -10,8 +10,8 @@ import { startEmbedded } from '../../src/features/embedded/embedded.js';
 import { fill } from '../harness/data.js';
 
 /**
- * What whole lists and pages of a large collection cost: `node dist/bench/lists.js [rows]`. Prints resident
- * memory, time to the first byte and time in all for GET /users, then pages and searches of /items.
+ * The cost of whole lists and pages of a large collection: `node dist/bench/lists.js [rows]`. Prints resident memory, time
+ * to the first byte and time in all for GET /users, then pages and searches of /items.
  */
 const rows = Number(process.argv[2] ?? 1_000_000);
 const dataDir = mkdtempSync(join(tmpdir(), 'plinth-bench-'));

@@ -12,8 +12,8 @@ import { openStage } from '../harness/stage.js';
 import { median } from '../harness/stats.js';
 
 /**
- * What it costs to be observed: CPU time of a read by id, by what is turned on, measured by turns. Given the main.js of
- * another build, that is the measure of all: `node dist/bench/observe.js [../before/dist/src/main.js]`. Needs wrk.
+ * The cost of observation: CPU time of a read by id, by what is turned on, measured by turns. Given the main.js of another
+ * build, that is the measure of all: `node dist/bench/observe.js [../before/dist/src/main.js]`. Needs wrk.
  */
 const ROUNDS = 7;
 const SECONDS = 2;

@@ -20,7 +20,7 @@ export interface OpenLoad {
   readonly warm: number;
 }
 
-/** What came of it: requests a second, and times from sending to the whole response in milliseconds. */
+/** The result: requests a second, and times from sending to the whole response in milliseconds. */
 export interface OpenOutcome {
   readonly sent: number;
   readonly unsent: number;

@@ -8,12 +8,12 @@ import { median, short } from '../harness/stats.js';
 import type { OpenLoad, OpenOutcome } from './open-load.js';
 
 /**
- * What a service does with more than it can do: `node dist/bench/overload.js [seconds] [rows] [connections] [rounds]`.
- * The peak is what 64 connections get that ask again at once, taken before and after each load, since the speed of a
- * shared machine changes within a round. Requests come at parts and multiples of it, whatever the responses, each from
+ * The behaviour of a service under more load than it can serve: `node dist/bench/overload.js [seconds] [rows] [connections]
+ * [rounds]`. The peak is what 64 connections get that ask again at once, taken before and after each load, since the speed
+ * of a shared machine changes within a round. Requests come at parts and multiples of it, whatever the responses, each from
  * any of the connections that are free; those that find none free are reported as unsent: on a machine with few cores
- * neither the sender nor the system could bring more. The connections are more than the service lets in
- * (MAX_REQUESTS): with fewer it would refuse nobody. A second at the start of each load is not counted.
+ * neither the sender nor the system could bring more. The connections are more than the service lets in (MAX_REQUESTS): with
+ * fewer it would refuse nobody. A second at the start of each load is not counted.
  */
 const [SECONDS = 5, , CONNECTIONS = 2000, ROUNDS = 3] = process.argv.slice(2).map(Number);
 const ONLY = new RegExp(process.argv[3] ?? '');

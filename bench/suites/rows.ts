@@ -124,7 +124,7 @@ function unauthorized(): Row {
   return { ...base, entrants, quick: false };
 }
 
-/** What conditions that do not end in a 304 add to a read, of Plinth alone. */
+/** The cost that conditions which do not end in a 304 add to a read, of Plinth alone. */
 function conditions(): Row {
   const conditional = (label: string, headers: Request['headers']): Entrant => ({
     label: `plinth, ${label}`,

@@ -81,7 +81,7 @@ function print(points: readonly Point[]): void {
   );
 }
 
-/** What one client does: each act as often as it stands here. The first whole list comes the sooner the higher `from`. */
+/** The acts of one client: each as often as it stands here. The first whole list comes the sooner the higher `from`. */
 async function load(end: number, from: number): Promise<void> {
   const JSON_TYPE = { 'content-type': 'application/json' };
   const any = (max: number) => Math.floor(Math.random() * max);

@@ -5,7 +5,7 @@ import type { Action } from '../http/router.js';
 import { mountOf, VERSIONS } from '../versions/supported.js';
 import { METADATA_PATH } from './protected-resource.js';
 
-/** What the links of the first page are called, and their paths. */
+/** The names of the links of the first page, and their paths. */
 const DOCUMENTS: Readonly<Record<string, string>> = {
   docs: '/docs',
   openapi: '/openapi.json',

@@ -73,7 +73,7 @@ export function withIdempotency(
   };
 }
 
-/** What a stored response belongs to. */
+/** The request to which a stored response belongs. */
 interface Identity {
   readonly caller: string;
   readonly key: string;

@@ -15,7 +15,7 @@ export function knownScopes(resources: readonly ScopedCollection[]): readonly st
   return [...new Set([...ofCollections, 'events:read', 'self', ACCOUNT_DELETION, 'admin'])];
 }
 
-/** What is wrong with a scope; undefined: it is known. */
+/** The fault of a scope; undefined: it is known. */
 export function scopeFault(scope: string, known: readonly string[]): string | undefined {
   return known.includes(scope) ? undefined : `\`${scope}\` is not a scope: there are ${known.join(', ')}`;
 }

@@ -4,7 +4,7 @@ import type { Io } from './io.js';
 /** An option of a command. */
 export interface Option {
   readonly text: string;
-  /** What its value is; absent: it has none. */
+  /** The name of the option's value; absent: the option has none. */
   readonly value?: string;
   /** The values that there are. */
   readonly values?: readonly string[];
@@ -17,10 +17,10 @@ export interface Option {
 
 /** One way to use a command: with a subcommand, or the only one, under the empty name. */
 export interface Form {
-  /** What it does; of the only one, the command says so. */
+  /** The effect of the subcommand; absent if the command has only this one, and says so itself. */
   readonly text?: string;
   readonly operands?: string;
-  /** What completes the operands, if the shell can know. */
+  /** The kind of values that completes the operands, if the shell can know. */
   readonly completes?: 'file' | readonly string[];
   readonly options: Readonly<Record<string, Option>>;
   /** A part of the synopsis that its options do not say. */
@@ -37,7 +37,7 @@ export interface Command {
   readonly examples: readonly string[];
   /** Exit codes besides 0, 64 and 70. */
   readonly exits: readonly ExitCode[];
-  /** What 1 means here. */
+  /** The meaning of exit code 1 for this command. */
   readonly failure?: string;
 }
 

@@ -70,7 +70,7 @@ export function parameterSql({ type }: Column, position: number): string {
   return `(select array_agg(element::${element}) from json_array_elements_text($${position}::text::json) as element)`;
 }
 
-/** The same before nulls are removed from it. */
+/** The SQL of a parameter as it was given: nulls are not removed from `jsonb`. */
 export function rawParameter(column: Column, position: number): string {
   return column.type === 'jsonb' ? `$${position}::text::jsonb` : parameterSql(column, position);
 }

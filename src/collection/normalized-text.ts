@@ -4,7 +4,7 @@ import type { Resource } from './resource.js';
 /** UTF-16 units of a text that is composed: composition takes quadratic time for a run of combining characters. */
 const MAX_COMPOSED = 8192;
 
-/** What a text of a query is of a stored text: all of it, its beginning, or any part. */
+/** The part of a stored text that a text of a query is compared with: all of it, its beginning, or any part. */
 type Part = 'whole' | 'start' | 'any';
 
 /** A text of a query, changed by the steps of `x-normalize` as the field's values were. */

@@ -105,7 +105,7 @@ export function hashedReply(type: string, body: string, conditions?: Conditions)
   return hashedText(headersOf(type), body, conditions);
 }
 
-/** The same with other fields than those of a representation. */
+/** A 200 with these fields and an ETag that is a hash of the body, or its 304 or 412. */
 export function hashedText(fields: readonly string[], body: string, conditions?: Conditions): Reply {
   return taggedText(fields, body, `"${hash('sha1', body, 'base64url')}"`, conditions);
 }

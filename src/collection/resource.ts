@@ -10,7 +10,7 @@ export interface Reference {
   readonly singular: string;
   /** Its table in statements. */
   readonly table: string;
-  /** What happens when that record is deleted: `null` removes the field. */
+  /** The effect on this record when the other record is deleted: `null` removes the field. */
   readonly onDelete: 'cascade' | 'restrict' | 'null';
 }
 

@@ -99,7 +99,7 @@ export function databaseWarnings(env: Env): string[] {
   return [...parameters, ...ignoredVariables(env, isEmbedded)];
 }
 
-/** What cannot be combined with a Citus cluster. */
+/** The settings that cannot be combined with a Citus cluster. */
 export function engineFaults(config: {
   readonly databaseEngine: string;
   readonly databaseUrl: string | undefined;

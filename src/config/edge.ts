@@ -61,8 +61,8 @@ export function hostsOf({ host, publicUrl, allowedHosts }: EdgeConfig): readonly
 }
 
 /**
- * The same for the listener of the metrics; undefined: any Host is accepted. A listener that only this machine reaches is
- * protected against DNS rebinding; the operator opened any other.
+ * The hosts that the listener of the metrics accepts; undefined: any Host is accepted. A listener that only this machine
+ * reaches is protected against DNS rebinding; the operator opened any other.
  */
 export function hostsOfMetrics(
   config: EdgeConfig & { readonly metricsHost: string },

@@ -14,7 +14,7 @@ export function readEventsConfig({ flag, integer }: Reader) {
     eventsMaxBytes: integer('EVENTS_MAX_BYTES', 4_294_967_296, 1_048_576, 999_999_999_999),
     /** Open streams and waiting requests; one more is a 503. */
     eventsStreams: integer('EVENTS_STREAMS', 5000, 1, 1_000_000),
-    /** The same for one principal; 0: any number. One more is a 429. */
+    /** Maximum event streams of one principal; 0: any number. One more is a 429. */
     eventsStreamsPerPrincipal: integer('EVENTS_STREAMS_PER_PRINCIPAL', 100, 0, 1_000_000),
     /** How long a stream lasts before its reader has to reconnect. */
     eventsStreamMs: 900_000,

@@ -6,7 +6,7 @@ function mapOf<V>(values: Readonly<Record<string, V>>): ReadonlyMap<string, V> {
   return new Map(Object.entries(values));
 }
 
-/** The parameters that take one of a few values. What a value demands beyond these cannot be fulfilled. */
+/** The parameters that take one of a few values. Other values cannot be fulfilled. */
 const CHOICES: ReadonlyMap<string, readonly string[]> = mapOf({
   sslmode: ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'],
   sslnegotiation: ['postgres', 'direct'],

@@ -18,7 +18,7 @@ export interface DeclaredField {
   readonly 'x-was'?: string;
 }
 
-/** What a declaration says of its collection as a whole. */
+/** The options of a declaration for its collection as a whole. */
 export interface CollectionOptions {
   readonly list?: 'page' | 'array';
   readonly sort?: 'created_at' | '-created_at';
@@ -60,7 +60,7 @@ export interface SqlFile {
   readonly checksum: string;
 }
 
-/** What is wrong with a declaration. `pointer` is a JSON Pointer into the file. */
+/** A fault of a declaration. `pointer` is a JSON Pointer into the file. */
 export interface DeclarationFault {
   readonly file: string;
   readonly pointer: string;

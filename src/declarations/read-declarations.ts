@@ -21,7 +21,7 @@ export class DeclarationError extends ExitError {
   }
 }
 
-/** What a folder declares. */
+/** The declarations of a folder. */
 export interface Declarations {
   readonly collections: readonly Declaration[];
   /** Schemas for `$ref`, in files whose names begin with an underscore: file name -> schema. */
@@ -48,7 +48,7 @@ export function readDeclarations(folder: string | undefined, base = ''): Declara
   return declarations;
 }
 
-/** What could be read of a folder. */
+/** The readable declarations of a folder, and the faults of the others. */
 interface ReadFolder {
   readonly declarations: Declarations;
   readonly faults: readonly DeclarationFault[];

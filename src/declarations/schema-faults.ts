@@ -50,7 +50,7 @@ export function schemaFaults({ collections, shared }: Declarations, ajv: Ajv): D
   return [...faults.values()];
 }
 
-/** What a validator knows. */
+/** The keywords and formats of a validator. */
 class Known {
   readonly #keywords: readonly string[];
   readonly #formats: readonly string[];

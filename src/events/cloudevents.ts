@@ -1,7 +1,7 @@
 import type { Event } from './event.js';
 import { positionText } from './position.js';
 
-/** What the envelope of an event depends on besides it. */
+/** The settings that the envelope of an event depends on. */
 export interface FeedContext {
   /** The service's public URL, or `/`. */
   readonly source: string;

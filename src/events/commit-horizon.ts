@@ -1,4 +1,4 @@
-/** What one query shows of the outbox. */
+/** The state of the outbox in one query. */
 export interface Snapshot {
   /** The newest event that it shows. */
   readonly newest: number;

@@ -78,7 +78,7 @@ export class Feed implements FeedContext {
     return this.cursorOf(this.follower.horizon());
   }
 
-  /** The same for what a replica shows; undefined: it is too far behind. */
+  /** A cursor before everything that is written after the state of a replica; undefined: the replica is too far behind. */
   cursorAt(replayed: number): string | undefined {
     const position = this.follower.commitHorizon.positionAt(replayed);
     return position === undefined ? undefined : this.cursorOf(position);

@@ -4,7 +4,7 @@ import { type FeedContext, messageOf } from './cloudevents.js';
 import type { Event } from './event.js';
 import { admits, type Filter } from './filter.js';
 
-/** What a client subscribes to, and until when (milliseconds since 1970). */
+/** The subscription of a client, and its end (milliseconds since 1970). */
 export interface Subscription {
   readonly after: number;
   /** Whether it starts at the oldest retained event: events that expire before they are read are not missed. */

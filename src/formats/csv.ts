@@ -48,7 +48,7 @@ function defuse(text: string): string {
 const codesOf = (characters: string) => new Set([...characters].map((character) => character.charCodeAt(0)));
 const [SEMICOLON, TAB, LINE_FEED, CARRIAGE_RETURN] = [0x3b, 0x09, 0x0a, 0x0d];
 const FORMULA_STARTS = codesOf('=+-@|\uFF1D\uFF0B\uFF0D\uFF20');
-/** What a spreadsheet may skip before a formula. */
+/** Characters that a spreadsheet may skip before a formula. */
 const SKIPPED = codesOf(' "\u00a0');
 
 /** Puts an apostrophe before each formula that starts the text or follows a separator, in one pass. */

@@ -7,7 +7,7 @@ export class Html {
   }
 }
 
-/** What a template inserts: text is escaped, HTML is not, and `undefined` and `false` are nothing. */
+/** A value that a template inserts: text is escaped, HTML is not, and `undefined` and `false` are nothing. */
 export type Part = Html | string | number | undefined | false | readonly Part[];
 
 /** A template of HTML, whose values are escaped: html`<p>${text}</p>`. Values of attributes need quotes around them. */

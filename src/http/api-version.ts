@@ -34,7 +34,7 @@ export function versionOf(pathVersion: Version | undefined, field: Field): Versi
   return named(field) ?? DEFAULT_VERSION;
 }
 
-/** The same for a request that has not been examined. */
+/** The version of a request that has not been examined. */
 export function probableVersion({ url, headers }: IncomingMessage): Version {
   return versionOf(splitVersion(pathOf(url)).pathVersion, headers['api-version']);
 }
@@ -52,7 +52,7 @@ function named(field: string | string[]): Version | undefined {
   return VERSIONS.find(({ number }) => number === given);
 }
 
-/** The same for an operation within a request, which has the version of the request. */
+/** Throws 400 if an operation names another version than the request that contains it, in API-Version or in its path. */
 export function requireSameVersion(version: Version, field: Field, pathVersion: Version | undefined): void {
   requireVersion(field, pathVersion);
   const given = pathVersion ?? (field === undefined ? version : named(field)!);

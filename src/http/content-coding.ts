@@ -20,7 +20,7 @@ export const BODY_CODINGS: readonly BodyCoding[] = [
   'deflate',
 ];
 
-/** What Accept-Encoding selects. */
+/** The coding that Accept-Encoding selects. */
 export interface CodingChoice {
   /** Undefined: none. */
   readonly coding: Coding | undefined;
@@ -93,5 +93,8 @@ export function codedEtag(etag: string, coding: Coding): string {
   return `${etag.slice(0, -1)}-${coding}"`;
 }
 
-/** What `codedEtag` appends. A hash in base64url never ends like this: its last character has two bits that are zero. */
+/**
+ * The suffix that `codedEtag` appends. A hash in base64url never ends like this: its last character has two bits that are
+ * zero.
+ */
 export const CODED_ETAG = /-(zstd|br|gzip)"$/;

@@ -9,7 +9,7 @@ export function requireExactNumbers(text: string): void {
 /** Characters that are checked in one tick. */
 const NUMBERS_AT_ONCE = 131_072;
 
-/** The same in several long tasks. */
+/** Throws the 400 of a number that is not exact, in several long tasks. */
 export async function requireExactNumbersInStages(text: string): Promise<void> {
   if (!SUSPECT.test(text)) return;
   for (let from = 0; from < text.length; ) {
@@ -37,7 +37,7 @@ export function inexactNumbers(text: string): readonly NumberToken[] {
   return SUSPECT.test(text) ? inexactNumbersIn(text, 0, text.length).found : [];
 }
 
-/** The same for a part of a text; `next` is behind a number or a string that crosses the end of the part. */
+/** The inexact numbers in a part of a text; `next` is behind a number or a string that crosses the end of the part. */
 function inexactNumbersIn(
   text: string,
   from: number,

@@ -1,4 +1,4 @@
-/** What may follow in a JSON text. */
+/** The tokens that may follow in a JSON text. */
 type Expected = 'value' | 'value or end' | 'name' | 'name or end' | 'colon' | 'comma or end' | 'nothing';
 
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d];
@@ -87,7 +87,7 @@ function endOfDigits(text: string, start: number): number {
   }
 }
 
-/** What may follow a token; undefined: the token itself may not be here. */
+/** The tokens that may follow a token; undefined: the token itself may not be here. */
 function follow(expected: Expected, first: number, open: number[]): Expected | undefined {
   if (first === CLOSE_OBJECT || first === CLOSE_ARRAY) {
     const [opening, end] =

@@ -13,7 +13,7 @@ export function nearestPaths(
   templates: readonly string[],
 ): (path: string, isKnown: (path: string) => boolean) => Problem {
   const names = [...new Set(templates.map((path) => path.split('/')[1]!))];
-  // The same wrong paths come again and again, and each response is rendered once.
+  // Wrong paths are repeated often, and each response is rendered once.
   const stored = new QuickLRU<string, Problem>({ maxSize: MAX_STORED });
   return (path, isKnown) => {
     if (path.length > MAX_LENGTH) return noSuchPath();

@@ -31,7 +31,7 @@ export interface Request {
   /** The negotiated media type of the response. */
   readonly type: string;
   readonly principal: Principal;
-  /** What the principal may access: `own` means its own records only, where the path does not decide that. */
+  /** The records that the principal may access: `own` means its own records only, where the path does not decide that. */
   readonly permission: Permission;
   /** The transaction that the action is part of; undefined: each statement commits by itself. */
   readonly run: Run | undefined;

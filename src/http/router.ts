@@ -17,7 +17,7 @@ export const METHODS = ['GET', 'HEAD', 'QUERY', 'POST', 'PUT', 'PATCH', 'DELETE'
 /** Bytes of a request target. */
 export const MAX_TARGET = 8192;
 
-/** What one method does on one resource. */
+/** The implementation of one method on one resource. */
 export interface Action {
   readonly run: (request: Request) => Promise<Reply> | Reply;
   /** Throws a 403 that depends on more than the caller's scopes and the path. Changes and locks nothing. */
@@ -37,7 +37,7 @@ export interface Action {
   readonly parameters?: readonly string[];
   /** Whether other query parameters are accepted as well. */
   readonly acceptsAny?: boolean;
-  /** The same in versions whose lists are between cursors; absent: they are the same. */
+  /** The query parameters in versions whose lists are between cursors; absent: those of `parameters`. */
   readonly keysetParameters?: readonly string[];
   /** Media types of the body; absent: a body is not read. */
   readonly accepts?: readonly string[];
@@ -66,7 +66,7 @@ export interface Match {
   readonly template: string;
   readonly actions: ReadonlyMap<string, Endpoint>;
   readonly allow: string;
-  /** The same for a CORS preflight, also with a filter. */
+  /** The methods for the response to a CORS preflight, also with a filter. */
   readonly preflightAllow: string;
   /** Accept-Post, Accept-Patch, Accept-Query and Accept-Encoding for the response to OPTIONS (RFC 5789 section 3.1). */
   readonly acceptFields: readonly string[];

@@ -41,7 +41,7 @@ export function openCollection(db: Db, resource: Resource, tombstones: boolean):
   };
 }
 
-/** The same collection, read from a replica. */
+/** This collection, read from a replica. */
 export function onReplica(collection: Collection, db: Db, tombstones: boolean): Collection {
   const { resource } = collection;
   const statements = new Statements(resource, tombstones, db.engine);

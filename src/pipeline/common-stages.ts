@@ -25,7 +25,7 @@ export function requireAvailable({ options }: RequestContext, { alwaysAvailable 
   if (options.isInMaintenance() && !alwaysAvailable) throw unavailable('The service is in maintenance.', 60);
 }
 
-/** What may carry a credential. */
+/** The parts of a request that may carry a credential. */
 export function presentedBy(context: RequestContext): Presented {
   context.presented ??= context.options.present(context.req, () => readBytesOnce(context));
   return context.presented;

@@ -45,7 +45,7 @@ export interface RequestContext {
   principal: Principal;
 }
 
-/** What the client expects before it sends its body: nothing, 100 Continue, or something unsupported. */
+/** The expectation of the client before it sends its body: nothing, 100 Continue, or something unsupported. */
 export type Expectation = 'none' | 'continue' | 'unknown';
 
 /** An error as a page. */

@@ -170,7 +170,7 @@ function admitVersion(
   common.push(...retirementFields(version, retirement, now));
 }
 
-/** What to respond to a request that failed before it was counted: its own problem, or the 429 of its address. */
+/** The error to respond with to a request that failed before it was counted: its own problem, or the 429 of its address. */
 async function countFailedRequest(context: RequestContext, error: unknown): Promise<unknown> {
   try {
     await countRequest(context, NOBODY);

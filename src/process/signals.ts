@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import type { Log } from '../telemetry/log.js';
 
-/** What a signal stops. */
+/** The service that a signal stops. */
 export interface Stoppable {
   /** Finishes what is in flight, then stops. */
   stop(): Promise<void>;

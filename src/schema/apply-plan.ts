@@ -23,7 +23,7 @@ const MAX_EXAMPLES = 5;
 /** How long patterns of one stored record may take: no request waits for them. */
 const PATTERN_MS = 5000;
 
-/** What a declaration says of stored records, and where they are. */
+/** The rules of a declaration for stored records, and the table of these. */
 export interface RecordCheck {
   readonly resource: Resource;
   /** Their table in statements, which a step may rename. */

@@ -5,7 +5,7 @@ import type { StoredType } from '../declarations/column-of.js';
 import type { Declaration } from '../declarations/declaration.js';
 import type { DocumentWork } from './step.js';
 
-/** What the database has of one index. */
+/** One index as the database has it. */
 export interface ExistingIndex {
   /** False: its build was interrupted. */
   readonly isValid: boolean;
@@ -23,7 +23,7 @@ export interface Occupied {
   readonly table: string | null;
 }
 
-/** What the database has of one table. */
+/** One table as the database has it. */
 export interface ExistingTable {
   /** Names of columns with their types, and whether a value is required. */
   readonly columns: ReadonlyMap<
@@ -86,7 +86,7 @@ export const FILLING = 'plinth: being filled';
 export const UNUSED = 'plinth: unused';
 /** The comment on a column whose texts are points in time in UTC. */
 export const INSTANT = 'plinth: points in time';
-/** What the comment on a view by a former name begins with; the present name follows. */
+/** The beginning of the comment on a view by a former name; the present name follows. */
 export const FORMER_NAME = 'plinth: former name of ';
 
 interface Row {

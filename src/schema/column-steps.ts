@@ -29,7 +29,7 @@ function retireColumns(table: Table, former: Table | undefined, { columns }: Exi
   }));
 }
 
-/** What removes the columns that no declaration has. `formerNames`: views that stay. */
+/** Steps that remove the columns which no declaration has. `formerNames`: views that stay. */
 export function dropColumns(
   table: Table,
   { columns }: ExistingTable,

@@ -85,7 +85,7 @@ export function droppedFields({ schema }: Declaration, former: Schema | undefine
 const isClosed = (schema: Schema): boolean =>
   schema.additionalProperties === false || schema.unevaluatedProperties === false;
 
-/** What removes fields that are no longer declared from the documents, if a record may not have them. */
+/** Steps that remove fields which are no longer declared from the documents, if a record may not have them. */
 export function pruneFields(
   { name, schema }: Declaration,
   dropped: readonly string[],
@@ -112,7 +112,7 @@ export function pruneFields(
 const forget = (collection: string, work: DocumentWork): string =>
   `delete from plinth_document_work where collection = ${quoted(collection)} and work = ${quoted(JSON.stringify(work))}`;
 
-/** What repeats work for records that services with the former declaration have written since. */
+/** Steps that repeat work for records which services with the former declaration have written since. */
 export function repeatWork(
   declaration: Declaration,
   { columns }: Table,

@@ -118,7 +118,7 @@ export async function recordApplied(run: Run, declarations: readonly Declaration
 export const isViolated = ({ violations }: Pick<CheckedPlan, 'violations'>): boolean =>
   violations.some(({ violating }) => violating > 0);
 
-/** What stored records violate, and what to do about it. */
+/** The rules that stored records violate, and the remedy. */
 export function violationsText({ violations, changed }: CheckedPlan): string {
   const found = violations.filter(({ violating }) => violating > 0);
   const paragraphs = found.map(

@@ -20,7 +20,7 @@ import type { FieldWork, Step } from './step.js';
 import { type Table, tableOf } from './table.js';
 import { alterTable, createTable, referenceTables } from './table-steps.js';
 
-/** What brings a database in line with declarations. */
+/** The steps that bring a database in line with declarations. */
 export interface Plan {
   /** Steps that lose nothing and disturb no service with the former declarations, in order. */
   readonly steps: readonly Step[];

@@ -16,7 +16,7 @@ export function isStricter(declaration: Declaration, applied: string | undefined
   return rulesOf(declaration.schema, declaration.referred) !== rulesOf(former, referred);
 }
 
-/** What a schema says of values, without what describes it. */
+/** The rules of a schema for values, without annotations. */
 const rulesOf = (schema: object, referred: readonly object[] = []): string =>
   JSON.stringify([schema, ...referred].map((each) => withoutDescription(each as JsonObject)));
 

@@ -14,17 +14,17 @@ export type FieldWork =
 
 /** One step of a plan. Steps of one transaction take effect together. */
 export interface Step {
-  /** What it does, as a sentence without a full stop. */
+  /** The effect of the step, as a sentence without a full stop. */
   readonly title: string;
   /** Its statements, in one transaction, unless it is concurrent. */
   readonly sql: readonly string[];
-  /** What it locks, and for how long. */
+  /** The lock of the step, and how long it lasts. */
   readonly locks: string;
   /** Whether its statements must run outside of a transaction. */
   readonly isConcurrent?: boolean;
   /** Done before the statements. */
   readonly work?: DocumentWork;
-  /** What is lost; absent: nothing. */
+  /** The data that the step loses; absent: none. */
   readonly loses?: string;
 }
 

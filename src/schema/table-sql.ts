@@ -3,7 +3,7 @@ import type { ChooseName } from './names.js';
 import { quoted } from './step.js';
 import type { ForeignKey, Index, Table } from './table.js';
 
-/** What happens to a record when the one that it refers to is deleted, and the letter for it in pg_constraint. */
+/** The effect on a record when the one that it refers to is deleted, and the letter for it in pg_constraint. */
 export const ACTIONS: Readonly<
   Record<ForeignKey['onDelete'], { readonly sql: string; readonly catalog: string }>
 > = {
@@ -47,7 +47,7 @@ export function dropForeignKey(
 export const dropNullTrigger = (schema: string, { all }: ForeignKey['nullName']): string[] =>
   all.map((name) => `drop function if exists ${qualified(schema, name)}() cascade`);
 
-/** What follows the table in the names of the triggers that count records and record events. */
+/** The suffixes of the triggers that count records and record events; the name of the table precedes them. */
 export const TRIGGERS: readonly string[] = [
   'created_events',
   'updated_events',
@@ -78,7 +78,7 @@ export function nullTriggers(table: Table, key: ForeignKey, nameOf: ChooseName):
 const afterName = ({ name }: Table, { column }: ForeignKey): string =>
   objectName('A', name, column, 'null').plain;
 
-/** What removes the field from the documents when the record that it refers to is deleted. */
+/** Statements that remove the field from the documents when the record that it refers to is deleted. */
 export function nullTrigger(table: Table, key: ForeignKey, nameOf: ChooseName): string[] {
   const { column, target, field } = key;
   const [name, after] = nullTriggers(table, key, nameOf);

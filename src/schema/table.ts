@@ -14,7 +14,7 @@ import type { Layout } from './catalog.js';
 /** An index that a declaration needs. */
 export interface Index {
   readonly name: ObjectName;
-  /** What follows `on <table>` in its definition. */
+  /** The definition after `on <table>`. */
   readonly definition: string;
   readonly isUnique: boolean;
   /** The columns that its definition names. */
@@ -24,7 +24,7 @@ export interface Index {
 /** A foreign key that a declaration needs. */
 export interface ForeignKey {
   readonly name: ObjectName;
-  /** What removes the field from the records that refer to a deleted one. */
+  /** The name of the trigger that removes the field from the records that refer to a deleted one. */
   readonly nullName: ObjectName;
   readonly field: string;
   readonly column: string;

@@ -67,7 +67,7 @@ export function counter(
   );
 }
 
-/** The same without labels. */
+/** A metric without labels. */
 export function single(
   name: string,
   help: string,

@@ -24,7 +24,7 @@ export interface Metrics {
   readonly registry: () => Promise<Registry>;
 }
 
-/** What the statements of a pool of connections are for. */
+/** The purpose of the statements of a pool of connections. */
 export type PoolName = 'short' | 'search' | 'transaction' | 'stream';
 
 /** Upper bounds of the sizes of shared statements. */

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 import type { BodyCoding, Coding } from '../http/content-coding.js';
 
-/** What Node 22.15 added, which the types of Node 20 do not have. */
+/** A class that Node 22.15 added, and that the types of Node 20 do not have. */
 interface Zstd {
   readonly createZstdCompress: (options: object) => Transform;
   readonly zstdCompress: typeof zlib.brotliCompress;
@@ -53,7 +53,7 @@ export function compressor(coding: Coding): Transform {
   }
 }
 
-/** What Node's decompression returns with `info`. */
+/** The value that Node's decompression returns with `info`. */
 interface Decompressed {
   readonly buffer: Buffer;
   /** Has the number of bytes that were decompressed. */

@@ -11,7 +11,7 @@ import { lingerOnClose } from './lingering-close.js';
 import { responseInFlight } from './node-internals.js';
 import { MAX_HEADERS } from './request-target.js';
 
-/** What Node's parser reports of a message that it rejects. */
+/** The report of Node's parser about a message that it rejects. */
 export interface ParserError extends Error {
   readonly code?: string;
   readonly reason?: string;

@@ -15,7 +15,7 @@ export interface ConnectionTimeouts {
  * `headersTimeout` in src/pipeline/server.ts.
  */
 
-/** What one check sees of a connection. */
+/** The state of a connection in one check. */
 export interface ConnectionState {
   /** Bytes of responses that wait in this process. */
   readonly unsent: number;
@@ -23,7 +23,7 @@ export interface ConnectionState {
   readonly idleAt: number | undefined;
 }
 
-/** What earlier checks saw, and since when it is the same. */
+/** The state that earlier checks saw, and since when it has not changed. */
 export interface History {
   unsent: number;
   unsentSince: number;

@@ -58,7 +58,7 @@ const MESSAGES: Readonly<Record<string, (error: ErrorObject) => string>> = {
   unevaluatedItems: () => 'has an item that is not allowed',
 };
 
-/** What a text of a format is, with an example if it is not obvious. */
+/** The description of a text of a format, with an example if it is not obvious. */
 const FORMATS: Readonly<Record<string, string>> = {
   email: 'an email address',
   'date-time': 'a time with its zone, like 2026-01-31T12:00:00Z',

@@ -9,7 +9,7 @@ export const VERSIONS: readonly Version[] = [V1, V2];
 export const DEFAULT_VERSION = V1;
 
 /**
- * What precedes the paths of links in a version. `publicPrefix` is PUBLIC_PREFIX: where the root addresses are for clients,
+ * The prefix of the paths of links in a version. `publicPrefix` is PUBLIC_PREFIX: where the root addresses are for clients,
  * or the mount of version 1. The mounts of all versions are beside each other.
  */
 export const prefixOf = (version: Version, publicPrefix: string): string =>

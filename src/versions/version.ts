@@ -1,4 +1,4 @@
-/** What distinguishes a version of the API. All versions have the same routes and run the same actions. */
+/** The differences of a version of the API. All versions have the same routes and run the same actions. */
 export interface Version {
   /** As in the field API-Version. */
   readonly number: string;

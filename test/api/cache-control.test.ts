@@ -4,7 +4,7 @@ import { raw, type SendOptions, testService } from '../support/service.js';
 import t from '../support/test.js';
 
 const PRIVATE = /^(?:no-store|private\b.*)$/;
-/** What everybody gets alike, without a credential. */
+/** Resources that every caller gets alike, without a credential. */
 const PUBLIC = new Set(['/.well-known/oauth-protected-resource']);
 
 t.test('every response that depends on a credential is private or not stored', async (t) => {

@@ -229,7 +229,7 @@ const OTHER_FIELDS: Readonly<Record<string, string>> = {
   'strict-transport-security': 'the browser reads it',
 };
 
-/** What looks like the name of a field. */
+/** A text that looks like the name of a field. */
 const NO_FIELDS = ['by-sa', 'json-rpc', 'libpq-connstring', 'rp-initiated', 'server-sent', 'x-forwarded'];
 
 t.test('pages may set and read every field that the documentation mentions', async (t) => {

@@ -7,7 +7,7 @@ const APP = 'https://app.example.org';
 const EVIL = 'https://evil.example';
 const REFUSED = { status: 403, json: { error: { code: 'ORIGIN_NOT_ALLOWED' } } };
 
-/** What browsers send with requests of pages of other sites. */
+/** Fields that browsers send with requests of pages of other sites. */
 const FOREIGN: Record<string, Record<string, string>> = {
   'another site': { 'sec-fetch-site': 'cross-site', origin: EVIL },
   'another site without its origin': { 'sec-fetch-site': 'cross-site' },

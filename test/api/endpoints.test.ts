@@ -16,7 +16,7 @@ interface Row {
   readonly status: number;
   /** Header fields that must be there as they are; null: must not be there. */
   readonly headers?: Readonly<Record<string, string | RegExp | null>>;
-  /** What the JSON body must hold. */
+  /** Members that the JSON body must hold. */
   readonly json?: unknown;
   readonly text?: string | RegExp;
 }

@@ -189,7 +189,7 @@ async function record(services: readonly Send[], pick: (below: number) => number
       if (response.etag !== undefined) known.set(id, response.etag);
     }
   };
-  // What a client requests depends on the seed alone, not on which response came first.
+  // The requests of a client depend on the seed alone, not on which response came first.
   const seeds = Array.from({ length: CLIENTS }, () => pick(2 ** 31));
   await Promise.all(Array.from({ length: CLIENTS }, (_, number) => client(number, random(seeds[number]!))));
   return { operations, refusals };

@@ -137,8 +137,8 @@ t.test('HEAD has the header fields of GET', async (t) => {
   t.ok(url);
   const { id } = (await send('POST', '/users', { body: { name: 'Ann', email: 'ann@example.org' } })).json;
   await send('POST', '/items', { body: { name: 'Lamp' } });
-  // What differs from response to response: also the length of a compressed page, which has a random token, and the cursor,
-  // which moves on when events become final.
+  // Fields that differ from response to response: also the length of a compressed page, which has a random token, and the
+  // cursor, which moves on when events become final.
   const OWN = ['date', 'x-request-id', 'server-timing', 'keep-alive', 'set-cookie', 'events-cursor'];
   const fieldsOf = (headers: object) =>
     Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN.includes(name)));

@@ -48,7 +48,7 @@ async function setup(t: Test, env: Record<string, string> = {}, password: string
   return { ...service, admin, writer, self, id, signIn, sql };
 }
 
-/** What sets a password, with the given current one. */
+/** A request that sets a password, with the given current one. */
 function changes(id: string, current: string | undefined): [says: string, string, string, SendOptions][] {
   const given = current === undefined ? {} : { current_password: current };
   const key = current?.slice(0, 3) ?? 'none';
@@ -152,7 +152,7 @@ t.test('wrong current passwords reach the limit of failed logins of the account'
   t.equal((await admin('PATCH', `/users/${id}`, { body: { x: 1 } })).status, 200, 'others do not wait');
 });
 
-/** What changes the email, with the given current password. */
+/** A request that changes the email, with the given current password. */
 function emailChanges(id: string, current: string | undefined): ReturnType<typeof changes> {
   const path = `/users/${id}`;
   const fields = {

@@ -76,7 +76,7 @@ async function setup(t: Test) {
   return { ...service, open, as, ids, item };
 }
 
-/** What the need of an endpoint means, in a test's own words. */
+/** The meaning of an endpoint's requirement, in a test's own words. */
 function mayUse({ requires: needs }: Endpoint, scopes: readonly string[]): boolean {
   if (typeof needs === 'string' || scopes.includes('admin')) return true;
   return needs.scopes.every(

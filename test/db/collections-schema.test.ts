@@ -104,7 +104,7 @@ t.test(
   },
 );
 
-/** What versions before 0110 made for a collection whose records refer to each other and to those of another one. */
+/** Objects that versions before 0110 made for a collection whose records refer to each other and to those of another one. */
 const FORMER = `
   create table pens (id uuid primary key, version integer not null default 1, updated_at timestamptz not null, doc text not null,
     label text, next_id uuid, ink_id uuid);

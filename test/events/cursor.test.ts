@@ -29,7 +29,7 @@ t.test('a cursor names the epoch of its event, and is valid in the epochs that s
     t.throws(() => positionIn(EPOCHS, text), { code: 'INVALID_CURSOR' }, text);
 });
 
-/** What a client sees when the database of a running service loses its newest events, as a failover may. */
+/** The view of a client when the database of a running service loses its newest events, as a failover may. */
 t.test('events that are lost make cursors after them 410, and none that follow are skipped', async (t) => {
   const service = await freshService(t);
   const { send, url } = service;

@@ -14,7 +14,7 @@ interface Written {
   readonly data: string | null;
 }
 
-/** What stands in the outbox, oldest first. */
+/** The content of the outbox, oldest first. */
 async function written(t: Test, url: string): Promise<() => Promise<Written[]>> {
   const sql = openSql(url, { max: 1 });
   t.teardown(() => sql.end());

@@ -3,7 +3,7 @@ import { pause, stopwatch } from '../support/pause.js';
 import { type ServiceResponse, send } from '../support/service.js';
 import type { Test } from '../support/test.js';
 
-/** What clients were sent, to be compared with what is there. */
+/** The responses that clients got, to be compared with the records that are there. */
 export interface Ledger {
   /** How often each status came; 0 stands for a request that got no response. */
   readonly statuses: Map<number, number>;
@@ -11,11 +11,11 @@ export interface Ledger {
   slowestMs: number;
   /** How many of the requests that were in flight at the call are so now. */
   inFlight(): () => number;
-  /** What no client should ever see, each kind once. */
+  /** Responses that no client should ever see, each kind once. */
   readonly faults: Set<string>;
   /** Ends the load; resolves when every client is done. */
   stop(): Promise<void>;
-  /** What is missing, there twice, or there and never requested; each a line. */
+  /** Records that are missing, there twice, or there and never requested; each a line. */
   compare(): Promise<string[]>;
 }
 
@@ -26,7 +26,7 @@ const AGAIN_MS = 100;
 /** The pause of a client before its next request: their number matters less than that there always are some. */
 const PACE_MS = 50;
 
-/** What became of one value that a client has sent. */
+/** The outcome of one value that a client has sent. */
 type Outcome = 'confirmed' | 'unknown';
 
 /**

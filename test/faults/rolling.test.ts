@@ -73,7 +73,7 @@ t.test(
   },
 );
 
-/** What tells the processes apart: how the ids begin that they give to requests. */
+/** The beginning of the ids that a process gives to requests, which distinguishes processes. */
 async function requestPrefix(url: string): Promise<string> {
   const { headers } = await send(url, 'GET', '/healthz');
   return String(headers['x-request-id']).split('-')[0]!;

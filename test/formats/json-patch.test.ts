@@ -6,7 +6,7 @@ import t from '../support/test.js';
 
 const parse = (text: string) => JSON.parse(text) as Json;
 
-/** What a patch makes of a document: the result, or the status of its refusal. Never changes the document. */
+/** The effect of a patch on a document: the result, or the status of its refusal. Never changes the document. */
 function outcome(document: Json, patch: Json): { result?: Json; status?: number; more?: Problem['more'] } {
   const given = clone(document);
   try {

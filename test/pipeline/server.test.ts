@@ -47,7 +47,7 @@ class Client {
     return client;
   }
 
-  /** What came and was not yet taken by `next`. */
+  /** Bytes that have arrived and that `next` has not returned yet. */
   get rest(): string {
     return this.#text;
   }
@@ -161,7 +161,7 @@ const refused: Row[] = [
   { says: 'TRACE', bytes: method('TRACE'), status: 405, allow: 'GET, HEAD, QUERY, POST, OPTIONS' },
   { says: 'CONNECT', bytes: method('CONNECT', 'a.test:443'), status: 405, closes: true, allow: ALL },
 
-  // What is no HTTP/1.1
+  // Messages that are no HTTP/1.1.
   { says: 'a TLS hello', bytes: Buffer.from('16030100a5010000a10303', 'hex'), status: 400, closes: true },
   { says: 'garbage', bytes: '\0\0\0\0\r\n\r\n', status: 400, closes: true },
   { says: 'words', bytes: 'hello there, server\r\n\r\n', status: 400, closes: true },

@@ -130,8 +130,8 @@ async function allDelivered({ eager, reluctant, open }: Receivers, events: reado
 }
 
 /**
- * What a restored service sends: deliveries that were pending in the backup come again with the same id, although they
- * were accepted after it, and no id ever stands for two events.
+ * The deliveries of a restored service: deliveries that were pending in the backup come again with the same id, although
+ * they were accepted after it, and no id ever stands for two events.
  */
 async function checkWebhooks(
   t: Test,

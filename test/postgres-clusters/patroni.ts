@@ -6,7 +6,7 @@ import { until } from '../support/until.js';
 import { type Host, killAll, testNetwork } from './network.js';
 import { finish, POSTGRES_BIN, type Running, run } from './programs.js';
 
-/** What Patroni reports of a node. */
+/** A node as Patroni reports it. */
 interface Member {
   readonly name: string;
   readonly role: string;

@@ -10,7 +10,7 @@ import { missingRoot, run } from './programs.js';
 
 const skip = missingRoot('pgbouncer');
 
-/** What the service sets for its sessions, and PgBouncer rejects unless it is listed here. */
+/** Parameters that the service sets for its sessions, and that PgBouncer rejects unless they are listed here. */
 const SETTINGS =
   'statement_timeout,lock_timeout,idle_in_transaction_session_timeout,tcp_user_timeout,tcp_keepalives_idle,tcp_keepalives_interval,tcp_keepalives_count,plan_cache_mode,enable_seqscan,jit,work_mem,plinth.tombstones,plinth.events';
 

@@ -28,7 +28,7 @@ export function missingPrograms(...programs: readonly string[]): string | false 
     : `not installed here: apt-get install --no-install-recommends ${packages.join(' ')}`;
 }
 
-/** The same for tests that run programs as other users, or in network namespaces. */
+/** Why tests that run programs as other users, or in network namespaces, are skipped; false: they run. */
 export function missingRoot(...programs: readonly string[]): string | false {
   if (process.getuid?.() !== 0)
     return 'these tests need root: programs run as other users, hosts are network namespaces';

@@ -77,7 +77,7 @@ export interface FeedEvent {
   readonly subject: string;
 }
 
-/** What the service responds to a reader of events after a cursor, until there are no more. */
+/** The responses of the service to a reader of events after a cursor, until there are no more. */
 export async function eventsAfter(
   base: string,
   after?: string,

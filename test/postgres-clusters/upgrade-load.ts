@@ -21,7 +21,7 @@ export interface UpgradeLoad {
   readonly read: readonly string[];
   /** How often each status came; 0: no response. */
   readonly statuses: ReadonlyMap<number, number>;
-  /** What no client should see. */
+  /** Responses that no client should see. */
   readonly faults: ReadonlySet<string>;
   /** How often a service did not know a cursor of another one. */
   readonly unknownCursors: () => number;

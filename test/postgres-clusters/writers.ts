@@ -3,7 +3,7 @@ import { pause, stopwatch } from '../support/pause.js';
 import { send } from '../support/service.js';
 import type { Test } from '../support/test.js';
 
-/** What happened to the requests since the last report. */
+/** The outcomes of the requests since the last report. */
 export interface Report {
   readonly sent: number;
   /** 503, and requests without a response. */

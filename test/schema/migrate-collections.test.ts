@@ -18,7 +18,7 @@ const PLAIN = {
     authorId: { type: 'string' },
   },
 };
-/** The same with everything that has to be built beside the documents. */
+/** The declaration above with everything that has to be built beside the documents. */
 const INDEXED = {
   ...PLAIN,
   properties: {

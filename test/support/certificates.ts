@@ -29,7 +29,7 @@ export const withoutOpenssl: string | false = (() => {
 
 const EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
 
-/** An authority of the test's own. What it signs is valid for servers on 127.0.0.1 and for clients. */
+/** An authority of the test's own. Its certificates are valid for servers on 127.0.0.1 and for clients. */
 export function authority(t: Test, name = 'ca'): Authority {
   const folder = mkdtempSync(join(tmpdir(), 'plinth-ca-'));
   t.teardown(() => rmSync(folder, { recursive: true }));

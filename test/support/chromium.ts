@@ -25,7 +25,7 @@ async function launch(): Promise<Browser> {
 
 export interface PageOptions extends BrowserContextOptions {
   readonly width?: number;
-  /** What the addresses of requests begin with that the page may send besides those to its own origin. */
+  /** The beginnings of the addresses that the page may request besides those of its own origin. */
   readonly alsoRequests?: readonly string[];
 }
 

@@ -4,7 +4,7 @@ import { openSql } from './sql.js';
 /** The coordinator of a Citus cluster, in a database that knows its workers: `postgres://host:port/name`. */
 export const CITUS_URL = process.env.CITUS_TEST_URL ?? '';
 
-/** What a service on the cluster needs besides the address. */
+/** The settings that a service on the cluster needs besides the address. */
 export const ENGINE: Readonly<Record<string, string>> = CITUS_URL === '' ? {} : { DATABASE_ENGINE: 'citus' };
 
 /** The view of the locks that sessions of a database wait for. */

@@ -68,7 +68,7 @@ export class Contract {
     return known;
   }
 
-  /** What a response contradicts; undefined: nothing, or the document is not about its path. */
+  /** The statement of the document that a response contradicts; undefined: none, or the document is not about its path. */
   violation(method: string, target: string, response: Received): string | undefined {
     const [path = ''] = target.split('?');
     const template = this.#paths.find(([pattern]) =>
@@ -168,7 +168,7 @@ const contracts = new QuickLRU<string, Contract>({ maxSize: 8 });
 /** The documents that a service describes itself by. */
 const documentsOf = ({ features }: App) => features.get('api-docs') as ApiDocuments;
 
-/** What decides what the document of a service says. */
+/** The settings that decide the content of the document of a service. */
 function keyOf(service: App): string {
   const { settings } = documentsOf(service);
   const { routes } = service;
@@ -187,7 +187,7 @@ const DECIDING =
     ' ',
   );
 
-/** What distinguishes a response from others of the same operation. */
+/** The properties that distinguish a response from others of the same operation. */
 function signatureOf({ status, headers, text }: Received): string {
   const [, code = ''] = status < 400 ? [] : (/"code":"([A-Z_]+)"/.exec(text) ?? []);
   const keys = status < 400 ? text.slice(0, 2000).replace(/:("[^"]*"|[\d.]+)/g, '') : '';

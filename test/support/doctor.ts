@@ -15,7 +15,7 @@ export async function doctor(
   return { code, checks };
 }
 
-/** What was checked. */
+/** The subject of the check. */
 export const namesOf = (checks: readonly Check[]) => [...new Set(checks.map(({ check }) => check))];
 
 /** Those that are not ok. */

@@ -1,6 +1,6 @@
 import ts from 'typescript';
 
-/** What creates an emitter whose error without a listener ends the process, by module. */
+/** Calls that create an emitter whose error without a listener ends the process, by module. */
 const CREATORS: Readonly<Record<string, RegExp>> = {
   net: /^(connect|createConnection|createServer|Socket|Server)$/,
   tls: /^(connect|createServer|TLSSocket)$/,

@@ -1,4 +1,4 @@
-/** What a client requested of one record, and what it got. Times are from one counter for all clients. */
+/** A client's request about one record, and the response. Times are from one counter for all clients. */
 export interface Operation {
   readonly id: string;
   readonly kind: 'create' | 'read' | 'write' | 'delete';
@@ -7,9 +7,9 @@ export interface Operation {
   readonly status: number;
   /** The version that the response carried: of what was read or made, or the current one that a refusal named. */
   readonly version?: number;
-  /** What the response showed at that version. */
+  /** The value that the response showed at that version. */
   readonly value?: string;
-  /** What was sent to be written; without it, what the response showed stands for that. */
+  /** The value that was sent to be written; absent: the value that the response showed. */
   readonly sent?: string;
   /** The version that the request demanded, by If-Match, `_version` or If-None-Match. */
   readonly expected?: number;
@@ -28,10 +28,10 @@ interface Span {
 }
 
 /**
- * What is wrong with a history of one record, or undefined when it is linearisable: there is an order of all
- * its operations, each at a moment between its request and its response, in which a plain variable with
- * versions 1, 2, 3 ... and a final deletion would have responded the same. Since every successful write reports
- * its version, that order is known but for reads, and it is enough to check that each operation fits into it.
+ * The fault of a history of one record, or undefined when it is linearisable: there is an order of all its operations, each
+ * at a moment between its request and its response, in which a plain variable with versions 1, 2, 3 ... and a final deletion
+ * would have responded the same. Since every successful write reports its version, that order is known but for reads, and it
+ * is enough to check that each operation fits into it.
  */
 export function faultOf(operations: readonly Operation[]): string | undefined {
   const spans: Span[] = [];

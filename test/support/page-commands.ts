@@ -70,7 +70,7 @@ function patternOf(printed: string): RegExp {
 }
 
 interface PageOptions {
-  /** What the page's folder contains of the project. */
+  /** The files of the project that the page's folder contains. */
   readonly copied?: readonly string[];
   /** Files of the folder besides. */
   readonly files?: Readonly<Record<string, string>>;
@@ -139,7 +139,7 @@ export async function runPage(t: Test, page: string, options: PageOptions = {}):
     return out;
   };
 
-  /** What the last command printed; undefined: it was run elsewhere. */
+  /** The output of the last command; undefined: it was run elsewhere. */
   let printed: string | undefined;
   let client = '';
   const compare = (expected: string, printed: string) => {

@@ -16,7 +16,7 @@ export function noteError(status: number, text: string): void {
   if (code !== undefined) provoked.add(`${status} ${code}`);
 }
 
-/** What the tests of a whole run left out or contradicted in the catalogue of errors. */
+/** The entries of the catalogue of errors that the tests of a whole run left out or contradicted. */
 export function errorGaps(folder: string): string[] {
   const lines = new Set(
     readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n')),

@@ -11,7 +11,7 @@ export interface Proxy {
   refuse(): void;
   /** Ends every connection and refuses new ones. */
   cut(): void;
-  /** The same by resets. */
+  /** Ends every connection by a reset, and refuses new ones. */
   reset(): void;
   /** Every byte vanishes, and neither side is notified; what was open then stays dead when it is restored. */
   swallow(): void;

@@ -223,7 +223,7 @@ function serviceOf(t: Test, env: Record<string, string>, running: Running): Test
   };
 }
 
-/** What maintenance retains where a test names nothing else. */
+/** The retention of maintenance where a test names nothing else. */
 export const RETENTION = {
   idempotencyTtlSeconds: 86_400,
   tombstoneTtlSeconds: 86_400,

@@ -5,7 +5,7 @@ const LAST = 15;
 const LINES = 30;
 const LENGTH = 300;
 
-/** What a test has sent to a service, for the message of its failure. */
+/** The requests that a test has sent to a service, for the message of its failure. */
 export class Traffic {
   readonly #open = new Set<string>();
   readonly #ended: string[] = [];

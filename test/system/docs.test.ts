@@ -10,7 +10,7 @@ type Options = NonNullable<Parameters<typeof runPage>[2]>;
 
 const nothing = async () => ({});
 
-/** What the commands of each page need besides the project. */
+/** The options that the commands of each page need besides the project. */
 const PAGES: Readonly<Record<string, Options>> = {
   'docs/api.md': { prepare: nothing },
   'docs/architecture.md': { prepare: nothing },

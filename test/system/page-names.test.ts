@@ -36,7 +36,7 @@ const GONE = /^\| `BODY_RATE_MS`.*|was `(?:ANSWER_BYTES|EVENTS_KEEP)`/gm;
 
 const all = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, name]) => name!);
 
-/** What a page has in code spans and diagrams. */
+/** The code spans and diagrams of a page. */
 const codeOf = (page: string): string =>
   all(read(page).replace(GONE, ''), /(```[\s\S]*?```|`[^`\n]+`)/g).join('\n');
 

@@ -15,7 +15,7 @@ const dashboard = JSON.parse(readFileSync(new URL('../../../docs/grafana.json', 
 const panels = dashboard.panels as Panel[];
 const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
 
-/** What is no name of a metric where it stands: functions and keywords are followed by a parenthesis. */
+/** Words that are no names of metrics where they stand: functions and keywords are followed by a parenthesis. */
 const NAMES = /(?<![\w"=.$])[a-z][a-z0-9_]{5,}(?=\{)/g;
 
 t.test('each panel has its place, and asks for something', async (t) => {

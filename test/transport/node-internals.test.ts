@@ -12,7 +12,7 @@ import t, { type Test } from '../support/test.js';
 const FIELDS = ['X-A', '! \t~', 'ETag', '"1"'];
 const LENGTH = ['Content-Length', '5'];
 
-/** What a server sends in response to `text`. */
+/** The bytes that a server sends in response to `text`. */
 async function responseTo(t: Test, text: string, respond: (res: ServerResponse) => void): Promise<string> {
   const server = createServer({ keepAliveTimeout: 7000 }, (_req, res) => respond(res)).listen(0, '127.0.0.1');
   await once(server, 'listening');

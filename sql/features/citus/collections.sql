@@ -53,7 +53,7 @@ select json_build_object(
     where relnamespace = (select oid from pg_namespace where nspname = $2) and relkind in ('r', 'p')
       and relname in (select json_array_elements_text($1::text::json) union select name from collections)
   ),
-  -- What else has a name of interest.
+  -- Other objects with a name of interest.
   'occupied', (
     select coalesce(json_agg(json_build_object('name', name, 'kind', kind, 'table', of)), '[]')
     from (

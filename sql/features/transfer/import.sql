@@ -121,7 +121,7 @@ where :column:collation = any (cast(array(select json_array_elements_text($1::te
 -- name: copy_records
 copy :table (id, version, updated_at, doc:columns) from stdin;
 
--- What stored records have besides their version and the time of the last change.
+-- Digests of stored records without their version and the time of the last change.
 -- name: digests ($1 ids, as a JSON array)
 select id, encode(sha256(convert_to(:unchanged, 'UTF8')), 'hex') as digest
 from :table

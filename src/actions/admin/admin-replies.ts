@@ -6,7 +6,10 @@ import type { Request } from '../../http/request.js';
 import { forwardReply } from '../forward-list.js';
 import { secretReply } from '../not-in-batch.js';
 
-/** What a response says of something that operators manage. `path` is its own, without PUBLIC_PREFIX. */
+/**
+ * The members that a response shows of a key, a webhook or another managed resource. `path` is its own, without
+ * PUBLIC_PREFIX.
+ */
 export interface Shown {
   readonly path: string;
   readonly version: number;

@@ -66,7 +66,7 @@ export async function revokeCredential(db: Db, id: string): Promise<string | und
   return row && String(row.hash);
 }
 
-/** What authentication needs of a credential. */
+/** The columns of a credential that authentication needs. */
 export interface Found {
   readonly kind: Kind;
   readonly subject: string;

@@ -8,7 +8,7 @@ import { type Presented, quote, Refusal, type Scheme } from '../scheme.js';
 /** How far a timestamp may differ from the server's clock. */
 const WINDOW_S = 300;
 
-/** The same for an unknown key id and a wrong signature, so that key ids cannot be guessed. */
+/** One description for an unknown key id and a wrong signature, so that key ids cannot be guessed. */
 const MISMATCH = 'The signature does not match the request.';
 
 /**

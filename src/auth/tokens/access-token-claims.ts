@@ -120,7 +120,7 @@ export function secondsIn(value: unknown): number | undefined {
   throw refusal('The access token has an invalid time.');
 }
 
-/** What a token is bound to: a certificate (RFC 8705), or the key of DPoP proofs (RFC 9449), by its SHA-256. */
+/** The binding of a token: to a certificate (RFC 8705), or to the key of DPoP proofs (RFC 9449), by its SHA-256. */
 export interface Confirmation {
   readonly certificate: string | undefined;
   readonly proofKey: string | undefined;
@@ -129,8 +129,8 @@ export interface Confirmation {
 const UNBOUND: Confirmation = { certificate: undefined, proofKey: undefined };
 
 /**
- * What a `cnf` claim names. Throws a Refusal for any other confirmation method, which would not be verified (RFC 7800
- * section 3.1).
+ * The binding that a `cnf` claim names. Throws a Refusal for any other confirmation method, which would not be verified (RFC
+ * 7800 section 3.1).
  */
 export function confirmationIn(cnf: unknown): Confirmation {
   if (cnf === undefined) return UNBOUND;

@@ -73,7 +73,7 @@ export function tokenOf(claims: JWTPayload, config: Config, now: number): Token 
   };
 }
 
-/** What is wrong with a token that jose rejects. */
+/** The fault of a token that jose rejects. */
 export function refusalOf(error: errors.JOSEError): Refusal {
   if (error instanceof errors.JWTExpired) return refusal('The access token has expired.');
   if (error instanceof errors.JOSEAlgNotAllowed)

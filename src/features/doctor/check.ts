@@ -1,10 +1,10 @@
 /** The result of one check. */
 export interface Check {
-  /** What was checked, in one word. */
+  /** The subject of the check, in one word. */
   readonly check: string;
   readonly status: 'ok' | 'warning' | 'problem';
   readonly message: string;
-  /** What to do. */
+  /** The remedy. */
   readonly advice: string | null;
 }
 

@@ -12,7 +12,7 @@ const files = resultsOf('files');
 const port = resultsOf('port');
 
 const MEGABYTE = 1_048_576;
-/** What a new cluster needs, and what is little for one in use. */
+/** Free bytes that a new cluster needs, and that are few for one in use. */
 const MIN_FREE_BYTES = 64 * MEGABYTE;
 const LOW_FREE_BYTES = 1024 * MEGABYTE;
 

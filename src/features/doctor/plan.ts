@@ -8,7 +8,7 @@ import { type Check, messageOf, resultsOf } from './check.js';
 
 const plan = resultsOf('plan');
 
-/** What the next start or `plinth migrate` changes. */
+/** The changes that the next start or `plinth migrate` makes. */
 export async function checkPlan(
   url: string,
   config: Config,

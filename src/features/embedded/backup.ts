@@ -19,7 +19,7 @@ import { type Embedded, joinEmbedded, makeFolders, startEmbedded, userOf } from 
 
 /** How long the server may take to accept a connection. */
 const CONNECT_MS = 30_000;
-/** What a server writes anew when it starts, and files of its process. */
+/** Files that a server writes anew when it starts, and files of its process. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   'pg_wal',
   'pg_replslot',

@@ -115,7 +115,7 @@ export function readClientInput(
   };
 }
 
-/** What is wrong with the grant types of a client. */
+/** The fault of a client's grant types. */
 function grantFaults(
   grantTypes: readonly GrantType[],
   confidential: boolean,
@@ -149,7 +149,7 @@ function isNative(uris: readonly string[]): boolean {
 /** The loopback addresses that oidc-provider knows. */
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** What is wrong with a redirect URI (RFC 8252 section 7, RFC 9700 section 2.1). */
+/** The fault of a redirect URI (RFC 8252 section 7, RFC 9700 section 2.1). */
 function redirectFault(uri: string, native: boolean): string | undefined {
   if (!URL.canParse(uri)) return 'must be a URL';
   const { protocol, hostname, hash, username, password } = new URL(uri);
@@ -165,7 +165,7 @@ function redirectFault(uri: string, native: boolean): string | undefined {
     : 'must be https, http of a loopback address, or of a public client a scheme like com.example.app:';
 }
 
-/** What responses contain besides the fields that clients may set. */
+/** The members of responses besides the fields that clients may set. */
 const READ_ONLY = ['id', 'created_at', '_version', '_links'];
 
 /** The fields that a request replaces or changes: `whole` if it has all, else those of the client `before` are added. */

@@ -21,7 +21,7 @@ import { confirmPassword } from './seen-passwords.js';
 
 type Interaction = InstanceType<Provider['Interaction']>;
 
-/** What the pages need besides the provider. */
+/** The parts that the pages need besides the provider. */
 export interface InteractionParts {
   readonly config: Config;
   readonly db: Db;

@@ -11,13 +11,13 @@ const SQL = readStatements('features/issuer/issuer.sql');
 export const ID_TOKEN_ALGORITHMS = [OWN_ALGORITHM, 'RS256'] as const;
 export type IdTokenAlgorithm = (typeof ID_TOKEN_ALGORITHMS)[number];
 
-/** What the database calls a key of an algorithm. */
+/** The purpose that the database stores for a key of an algorithm. */
 const PURPOSES: Readonly<Record<IdTokenAlgorithm, string>> = {
   [OWN_ALGORITHM]: SIGNING,
   RS256: 'sign-rs256',
 };
 
-/** What the authorization server signs with. */
+/** The keys with which the authorization server signs. */
 export interface IssuerKeys {
   /** Private keys. Of each algorithm, the first one signs, the others are published. */
   readonly signing: readonly JWK[];

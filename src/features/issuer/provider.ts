@@ -30,7 +30,7 @@ const DAY_S = 24 * HOUR_S;
 /** How far the time of a DPoP proof at /token may be from now: oidc-provider's CHALLENGE_OK_WINDOW. */
 const PROOF_WINDOW_S = 300;
 
-/** What the provider is made of. */
+/** The parts of which the provider is made. */
 export interface ProviderParts {
   readonly config: Config;
   readonly db: Db;

@@ -22,8 +22,8 @@ export interface ToolResult {
 }
 
 /**
- * Runs a tool as the request that it stands for, with the caller of `request`. What that request would refuse is a result
- * with the error. Rejects with errors of the database and the service, which concern the whole request.
+ * Runs a tool as the request that it stands for, with the caller of `request`. An error of that request is a result with the
+ * error. Rejects with errors of the database and the service, which concern the whole request.
  */
 export async function callTool(
   tool: Tool,

@@ -33,7 +33,7 @@ export class SchemaWriter {
     return { ...schema, required };
   }
 
-  /** The same for a merge patch (RFC 7396), in which every field is optional and null removes an optional one. */
+  /** The schema of a merge patch (RFC 7396), in which every field is optional and null removes an optional one. */
   patch(resource: Resource, at: string): JsonObject {
     const { properties, additionalProperties, $defs } = this.#declared(resource, at, (name) =>
       isSettable(resource, name),
@@ -47,7 +47,7 @@ export class SchemaWriter {
     };
   }
 
-  /** What responses show of a record, as a document of its own. */
+  /** The schema of a record in responses, as a document of its own. */
   whole(resource: Resource): JsonObject {
     const schema = this.#declared(resource, '#', (_, field) => field.writeOnly !== true);
     const $defs = { ...(schema.$defs as JsonObject | undefined), ...this.defs };

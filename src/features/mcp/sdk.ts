@@ -1,4 +1,4 @@
-/** What the service uses of the official SDK. In a bundle this module is a file of its own: .ci/bundle.js. */
+/** The parts of the official SDK that the service uses. In a bundle this module is a file of its own: .ci/bundle.js. */
 export { Server } from '@modelcontextprotocol/sdk/server/index.js';
 export { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 export {

@@ -16,7 +16,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from './sdk.js';
 
-/** What a server offers to the caller of one request. */
+/** The offer of a server to the caller of one request. */
 export interface Offer {
   readonly tools: () => ToolDefinition[];
   /** Undefined: there is no such tool. */
@@ -27,7 +27,7 @@ export interface Offer {
   readonly read: (uri: string) => Promise<string>;
 }
 
-/** What tools/list shows of a tool. */
+/** The members of a tool in tools/list. */
 export interface ToolDefinition {
   readonly name: string;
   readonly inputSchema: { readonly type: 'object' };

@@ -58,7 +58,7 @@ export function updateInput(resource: Resource, files: SchemaFiles, requiresMatc
 
 export const getInput = (resource: Resource): ToolInput => inputOf({ id: ID, ...viewOf(resource) }, ['id']);
 
-/** What a caller can ask for of each record. */
+/** The arguments that select a part of each record. */
 function viewOf(resource: Resource): JsonObject {
   const relations = relationsOf(resource);
   return {

@@ -27,7 +27,7 @@ export function cut(text: string, max: number): string {
   return `${text.slice(0, max).toWellFormed()}… (${text.length - max} more characters)`;
 }
 
-/** What the policy of a page permits besides its style. */
+/** The sources that the policy of a page permits besides its style. */
 export interface PageSources {
   /** Where its forms may submit to besides this service: the origin or the scheme of a redirect. */
   readonly formTarget?: string | undefined;

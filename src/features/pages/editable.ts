@@ -8,7 +8,7 @@ import type { Entered } from './form-values.js';
 import type { Crumb, PageContent } from './layout.js';
 import type { Site } from './site.js';
 
-/** What forms create and change. */
+/** The records that forms create and change. */
 export interface Editable {
   /** The segment of its path, and the word for one of them. */
   readonly name: string;

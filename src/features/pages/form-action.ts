@@ -22,7 +22,7 @@ export interface Submitted {
   readonly forms: FormTokens;
 }
 
-/** What the forms of a page do. */
+/** The actions of the forms of a page. */
 export interface PageForm {
   /** The body of the request for which a form stands. Rejects with 400. */
   readonly bodyOf: (submitted: Submitted) => Promise<Body | undefined>;

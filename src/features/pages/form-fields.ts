@@ -32,7 +32,7 @@ export interface FormField {
   readonly schema: FieldSchema;
 }
 
-/** What a form's fields come from. */
+/** The schema and the record from which a form's fields are made. */
 export interface FormRules {
   readonly schema: {
     readonly required?: readonly string[];
@@ -101,7 +101,7 @@ export function othersOf(record: JsonObject, { schema }: FormRules): string[] {
   return Object.keys(record).filter((name) => !declared.has(name));
 }
 
-/** What the form of a record shows. */
+/** The texts of the fields in the form of a record. */
 export function textsOf(record: JsonObject, fields: readonly FormField[], rules: FormRules): Texts {
   return new Map(
     fields.map((field) => {

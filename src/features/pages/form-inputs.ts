@@ -2,7 +2,7 @@ import type { Failure } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { choicesOf, type FieldSchema, type FormField, type Texts } from './form-fields.js';
 
-/** What a form shows: the texts and what is wrong with them. `id` distinguishes the forms of a page. */
+/** The texts that a form shows, and their faults. `id` distinguishes the forms of a page. */
 export interface Filled {
   readonly id: string;
   readonly texts: Texts;
@@ -36,7 +36,7 @@ ${control(field, texts[0] ?? '', html`id="${id}" name="${field.name}"${state}`)}
 export const idOf = ({ name }: FormField, { id }: Filled): string =>
   `${id}-${name === '*' ? 'others' : name.slice(1).replace(/[^\w-]/g, (character) => `.${character.charCodeAt(0)}`)}`;
 
-/** What is wrong with a field or a part of it. */
+/** The faults of a field or of a part of it. */
 export function failuresOf({ name, kind, member }: FormField, { failures = [] }: Filled): string[] {
   return failures
     .filter(({ path }) =>
@@ -98,7 +98,7 @@ function checkboxes({ name, schema }: FormField, texts: readonly string[]): Html
   );
 }
 
-/** What a field must be, for people. */
+/** The rule of a field, for people. */
 function hintOf({ kind, schema, isRequired }: FormField): string {
   const { description, minimum, maximum, minLength = 0, maxLength, pattern, format } = schema;
   const parts = [

@@ -7,7 +7,7 @@ import { digestOf, type FormField, type Texts } from './form-fields.js';
 
 const MAX_ENTRIES = 2000;
 
-/** What a form submitted, by name. Names with an underscore are the form's own. */
+/** The values that a form submitted, by name. Names with an underscore are the form's own. */
 export class Entered {
   readonly texts: Texts;
 

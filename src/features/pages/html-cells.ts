@@ -8,7 +8,7 @@ const MAX_NESTED_CHARACTERS = 80;
 /** Members of a nested value that are read. */
 const MAX_NESTED_MEMBERS = 20;
 
-/** What a list shows of a record: the first fields, each cut to a cell. */
+/** The cells of a record in a list: the first fields, each cut to a cell. */
 export function summaryOf(record: JsonObject): JsonObject {
   const summary: JsonObject = {};
   for (const name of columnsOf([record])) {

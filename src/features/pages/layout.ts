@@ -74,7 +74,7 @@ function crumbItem({ text, href }: Crumb): Html {
   return html`<li>${href === undefined ? html`<span aria-current="page">${name}</span>` : html`<a href="${href}">${name}</a>`}</li>`;
 }
 
-/** What a form has done before it led here, by `_done` in the address. Other values are ignored. */
+/** The notice of a form that led to this page, by `_done` in the address. Other values are ignored. */
 const DONE: Readonly<Record<string, string>> = {
   created: 'Created.',
   saved: 'Saved.',

@@ -12,12 +12,12 @@ import { summaryOf } from './html-cells.js';
 import { layout, type PageContent } from './layout.js';
 import type { Site } from './site.js';
 
-/** What a page shows. */
+/** The content of a page. */
 export interface Shown {
   readonly site: Site;
   readonly request: Request;
   readonly route: Route;
-  /** What the action responds with. */
+  /** The reply of the action. */
   readonly json: JsonObject;
   readonly forms: FormTokens;
   /** Whether the caller may use a method of the page's resource. */
@@ -31,7 +31,7 @@ export interface Page {
   /** The action distinguishes pages from JSON: in their validators, and if there is no record. */
   readonly isRecord?: boolean;
   readonly content: (shown: Shown) => Promise<PageContent> | PageContent;
-  /** What its forms do. */
+  /** The actions of the page's forms. */
   readonly form?: PageForm;
 }
 
@@ -121,7 +121,10 @@ function retained(headers: readonly string[], withETag = false): string[] {
   });
 }
 
-/** What an action responded with. Of a page of records that is too large for memory, how each record begins. */
+/**
+ * The JSON of an action's reply. If the reply is streamed because it is too large for memory, only the beginning of each
+ * record.
+ */
 async function jsonOf(reply: Reply): Promise<JsonObject> {
   if (reply.body !== undefined) {
     return ofDocument(reply.body, (json) => json);

@@ -80,7 +80,7 @@ function currentIn({ status, more: { details } }: Problem): JsonObject | undefin
   return isObject(current) ? current : undefined;
 }
 
-/** What is wrong with the fields; undefined: the problem is not about fields. */
+/** The faults of the fields; undefined: the problem is not about fields. */
 export function failuresOf({ code, message, more }: Problem): readonly Failure[] | undefined {
   if (code === 'VALIDATION_ERROR') return more.details as readonly Failure[];
   const details = more.details as { readonly field?: string; readonly path?: string } | undefined;

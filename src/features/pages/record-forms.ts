@@ -123,7 +123,7 @@ ${faultsOf(fields, filled)}${inputsOf(fields, filled)}
 </form>`;
 }
 
-/** What a form carries along to recognize changes, of the record and of its fields. */
+/** Hidden inputs by which changes of the record and of its fields are recognized. */
 export function stateFields({ etag, was, others }: FormState): Html {
   return html`${hidden('_etag', etag)}${hidden('_was', was)}${hidden('_others', others)}`;
 }
@@ -139,7 +139,7 @@ ${hidden('_method', 'DELETE')}${hidden('_token', forms.token)}${hidden('_etag', 
 export const hidden = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`;
 
-/** What is wrong with a form, with links to its fields. */
+/** The faults of a form, with links to its fields. */
 function faultsOf(fields: readonly FormField[], filled: Filled): Part {
   const { failures = [] } = filled;
   if (failures.length === 0) return undefined;

@@ -6,7 +6,7 @@ import type { Route } from '../../http/router.js';
 import type { Collection } from '../../list/collection.js';
 import type { SchemeName } from '../../principal.js';
 
-/** What pages know about the service. */
+/** The facts about the service that pages need. */
 export interface Site {
   readonly db: Db;
   readonly collections: readonly Collection[];

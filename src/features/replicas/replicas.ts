@@ -24,7 +24,7 @@ const POSITION_MS = 1000;
 const MAX_PRINCIPALS = 10_000;
 const WRITTEN = readStatements('features/replicas/replicas.sql').get('written')!;
 
-/** What a request requires of the server that it reads from. */
+/** The requirements of a request for the server that it reads from. */
 interface Requirement {
   readonly position: WalPosition;
   readonly maxAgeMs: number;

@@ -12,7 +12,7 @@ import { readRecord, withNames } from './read-record.js';
 import { LEGACY_ID, oldIdField } from './record-id.js';
 import { isExported, newIdentity, retainedIdentity, timeOf } from './record-identity.js';
 
-/** What the records of one collection have in common. */
+/** The properties that the records of one collection have in common. */
 export interface RecordRules {
   readonly resource: Resource;
   readonly check: (input: Json | undefined, origin: 'import') => ValidatedInput;
@@ -92,7 +92,7 @@ export async function checkDrafts(
       refuse(draft, withoutFields(error, new Set(draft.faults.map(({ field }) => field))));
     }
     for (const { error } of draft.faults) refuse(draft, error);
-    // What follows needs the row alone.
+    // The parsed record is released: later stages need the row alone.
     draft.record = null;
   }
 }

@@ -10,7 +10,7 @@ import { type CellType, cellTypeOf, exportedCell, headerCell } from './csv-cell.
 import { STATEMENTS } from './import-statements.js';
 import type { Format } from './input.js';
 
-/** What was written of a collection. */
+/** The result of the export of a collection. */
 export interface Exported {
   readonly collection: string;
   readonly records: number;

@@ -4,7 +4,7 @@ import { TIME_FORMATS } from '../../validation/times.js';
 import { isNamedAsId, stemOf } from './record-id.js';
 import { isExported } from './record-identity.js';
 
-/** What the values of a field have in common. */
+/** The properties that the values of a field have in common. */
 export interface FieldStats {
   /** Records in which it has a value. */
   present: number;

@@ -8,7 +8,7 @@ const MAX_REFUSALS = 1000;
 /** Refusals that are printed as lines. */
 const MAX_LINES = 100;
 
-/** What an import prints: lines as it goes on, or with --json one document at the end. */
+/** The output of an import: lines as it proceeds, or with --json one document at the end. */
 export class ImportReport {
   readonly #notes: string[] = [];
   readonly #refusals: { readonly place: string; readonly reason: string }[] = [];

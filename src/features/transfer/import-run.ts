@@ -4,7 +4,7 @@ import type { Json } from '../../json.js';
 import type { Progress } from './progress.js';
 import type { OnConflict } from './retained-ids.js';
 
-/** What all collections of an import share. */
+/** The state that all collections of an import share. */
 export interface ImportRun {
   readonly connection: BulkConnection;
   readonly key: string;

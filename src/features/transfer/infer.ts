@@ -10,7 +10,7 @@ import { propose, type Target } from './propose.js';
 import type { Source } from './source.js';
 import { recordsOf } from './source-records.js';
 
-/** What is declared for a source. */
+/** The declaration for a source. */
 export interface Proposal {
   readonly source: Source;
   /** The name in the file, if the collection has another one, and why. */
@@ -168,7 +168,7 @@ function nameFor(
     : { name: legacy(snake), reason: `${given} is a reserved name` };
 }
 
-/** What a declaration adds to the one that comes with the service. */
+/** The part that a declaration adds to the one that comes with the service. */
 function addition(schema: DeclaredSchema, { schema: base }: Resource): DeclaredSchema {
   const isNew = (name: string) => !Object.hasOwn(base.properties, name);
   const properties = Object.fromEntries(Object.entries(schema.properties).filter(([name]) => isNew(name)));

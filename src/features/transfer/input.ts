@@ -15,7 +15,7 @@ export class FileError extends ExitError {
 
 export type Format = 'ndjson' | 'csv' | 'json';
 
-/** What an import reads: a file, or a copy of the standard input, in UTF-8. */
+/** The input of an import: a file, or a copy of the standard input, in UTF-8. */
 export interface Input {
   /** Its name in messages. */
   readonly name: string;

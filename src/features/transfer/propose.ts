@@ -116,7 +116,7 @@ function typeIn(types: ReadonlySet<string>): string | string[] {
   return list.length === 1 ? list[0]! : list;
 }
 
-/** A field without a column. What would refer to other records is what it is in the file. */
+/** A field without a column. A value that would refer to other records remains as it is in the file. */
 function withoutColumn(
   { 'x-index': _, 'x-search': __, 'x-references': to, ...rest }: DeclaredField,
   { types }: FieldStats,

@@ -4,7 +4,7 @@ import { createdAt, type Identity, nextIdentity, parseUuid } from '../../uuid.js
 import { instantOf } from '../../validation/times.js';
 import { OWNED_FIELDS } from './csv-header.js';
 
-/** What the service owns of an imported record. */
+/** The members of an imported record that the service owns. */
 export interface RecordIdentity extends Identity {
   readonly version: number;
   readonly updatedAt: string;

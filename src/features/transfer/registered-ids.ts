@@ -57,7 +57,7 @@ export async function registerSource(
       await recordProgress(connection.run, key, registration(collection), next);
       progress = next;
     });
-  // What cannot be read is refused when its turn has come.
+  // A record that cannot be read is refused later, when it is imported.
   for await (const chunk of chunksOf(input.read(progress.position), scanner, progress, CHUNK_BYTES))
     await record({ ...progress, ...chunk.next }, await readDrafts(chunk, rules, () => undefined));
   await record({ ...progress, finished: true }, []);

@@ -54,7 +54,7 @@ function proposalsOf(wanted: readonly string[], columns: readonly string[]): str
     const [best] = [...free]
       .map((column) => ({ column, distance: distanceOf(column, field) }))
       .sort((a, b) => a.distance - b.distance);
-    // What is left over when one field and one column are left.
+    // The pair that remains when one field and one column are left.
     const isOnly = wanted.length === 1 && free.size === 1;
     if (!best || (!isOnly && best.distance > Math.max(2, field.length / 3))) return [];
     free.delete(best.column);

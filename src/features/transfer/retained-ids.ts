@@ -9,7 +9,7 @@ import type { Draft, Row } from './draft.js';
 import { STATEMENTS } from './import-statements.js';
 import type { Refusals } from './refusals.js';
 
-/** What happens to a record whose id a stored record has that differs from it. */
+/** The treatment of a record whose id belongs to a stored record that differs. */
 export type OnConflict = 'skip' | 'replace' | 'fail';
 
 /** The records of a batch by what is done with them. */

@@ -33,7 +33,7 @@ export async function* recordsOf(
   }
 }
 
-/** What is not a record is refused when it is imported. */
+/** A value that is not a record is refused when it is imported. */
 function recordIn(
   bytes: Buffer,
   columns: Parameters<typeof csvRecord>[1] | undefined,

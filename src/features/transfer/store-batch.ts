@@ -43,7 +43,7 @@ export interface BatchTarget {
   readonly tombstones: boolean;
 }
 
-/** What a batch has done with its records. */
+/** The results of a batch for its records. */
 export interface BatchOutcome {
   /** Records that are new, or replace the one with their id. */
   readonly stored: readonly Draft[];

@@ -39,7 +39,7 @@ const SQL = readStatements('features/version-calls/version-calls.sql');
 export class VersionCalls {
   readonly #counted = new Map<string, Unsaved>();
   #day = 0;
-  /** What earlier days have left to be saved. */
+  /** Calls of earlier days that are still to be saved. */
   #left = 0;
 
   constructor(

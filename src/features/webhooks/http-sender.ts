@@ -136,7 +136,7 @@ async function readExcerpt(response: IncomingMessage): Promise<string> {
       if (bytes > MAX_BODY) break;
     }
   } catch {
-    // What has arrived is used.
+    // The bytes that have arrived are used.
   }
   return Buffer.concat(chunks).toString().replaceAll('\u0000', '\ufffd');
 }

@@ -4,7 +4,7 @@ import { keyOf } from './secret.js';
 
 /** A message to a target. */
 export interface Message {
-  /** The same for each attempt, and unique among messages. */
+  /** One id for all attempts, unique among messages. */
   readonly id: string;
   /** The time of the attempt, in seconds since 1970. */
   readonly timestamp: number;

@@ -47,9 +47,12 @@ export interface VerifyOptions {
   readonly now?: number;
 }
 
-/** What the signature covers besides the body. */
+/** The parts of the head that the signature covers. */
 export interface Verified {
-  /** The same for each attempt, so that a receiver can ignore repetitions. Undefined for X-Signature, which does not cover it. */
+  /**
+   * The id of the message, one for all attempts, so that a receiver can ignore repetitions. Undefined for X-Signature, which
+   * does not cover it.
+   */
   readonly id: string | undefined;
   /** Seconds since 1970. */
   readonly timestamp: number;

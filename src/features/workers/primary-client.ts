@@ -3,7 +3,7 @@ import { singleFlight } from '../../single-flight.js';
 import type { Order, Report } from './messages.js';
 import { RESPONSE_MS } from './metrics-collector.js';
 
-/** What the primary may order a worker to do. */
+/** The orders of the primary to a worker. */
 export interface Orders {
   stop(): void;
   reload(): void;

@@ -16,7 +16,7 @@ import type { Order, Report } from './messages.js';
 import { MetricsCollector } from './metrics-collector.js';
 import { Supervisor, sendTo } from './supervisor.js';
 
-/** What a worker may take to close its connections, beyond the time of its requests. */
+/** The time that a worker may take to close its connections, beyond the time of its requests. */
 const GRACE_MS = 15_000;
 
 /**

@@ -44,7 +44,7 @@ interface Issuer {
   /** Header and claims of an access token, by the issuer's documentation; without times. */
   readonly header: object;
   readonly access: (env: Env) => Claims;
-  /** What `/whoami` reports of it. */
+  /** The principal that `/whoami` reports. */
   readonly subject: string;
   readonly scopes: readonly string[];
   /** Other tokens of the issuer that the configuration accepts. */

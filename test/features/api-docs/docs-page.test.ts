@@ -47,7 +47,7 @@ t.test('the page has no findings of axe-core', { skip: noBrowser }, async (t) =>
   });
 });
 
-/** What a reader enters for each scheme. */
+/** The text that a reader enters for each scheme. */
 const ENTERED: Readonly<Record<string, (key: string) => readonly string[]>> = {
   'api-key': (key) => [key],
   bearer: (key) => [key],

@@ -8,7 +8,7 @@ import t, { type Test } from '../../support/test.js';
 
 t.jobs = 3;
 
-/** What a service with these settings responds to an administrator. */
+/** The document that a service with these settings sends to an administrator. */
 async function served(t: Test, env: Record<string, string>): Promise<unknown> {
   const { db, send } = await testService(t, env);
   const { key } = await makeKey(db);

@@ -9,7 +9,7 @@ const COMMANDS = await allCommands();
 
 t.jobs = 3;
 
-/** What bash proposes for the last of these words. */
+/** The proposals of bash for the last of these words. */
 function proposals(script: string, folder: string, words: readonly string[]): string[] {
   const lines = `${script}
 COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')})

@@ -16,7 +16,7 @@ import { dataFolder, isAlive, serverPid, serverUrl, startNode, startProcess } fr
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 
-// What a cluster is like must not depend on the user that started it.
+// The properties of a cluster must not depend on the user that started it.
 delete process.env.LANG;
 process.env.LC_ALL = 'C';
 

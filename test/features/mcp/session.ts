@@ -7,7 +7,7 @@ import type { Test } from '../../support/test.js';
 /** A guard against a call that never returns. */
 const PATIENCE_MS = 300_000;
 
-/** What a call returned: its value, which is also its text. */
+/** The result of a call: its value, which is also its text. */
 export interface Called {
   readonly isError: boolean;
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes

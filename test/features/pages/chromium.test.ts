@@ -114,7 +114,7 @@ t.test('pages in a browser', { skip: noBrowser }, async (t) => {
 
   t.test('naughty strings add no element and run nothing', async (t) => {
     const page = await openPage(t, service.url);
-    /** What the field of the notes has, if there is one. */
+    /** The content of the field of the notes, if there is one. */
     const check = async (path: string) => {
       await page.goto(path);
       const [hacked, elements, notes] = await page.evaluate<[unknown, number, string | undefined]>(

@@ -5,7 +5,7 @@ const ENTITIES = /&#(\d+);/g;
 const unescaped = (text: string) =>
   text.replace(ENTITIES, (_, code: string) => String.fromCharCode(Number(code)));
 
-/** What a browser sends to open a page. */
+/** The fields that a browser sends to open a page. */
 export const ACCEPT = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 
 /** The addresses of the links of a page. */

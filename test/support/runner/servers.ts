@@ -82,7 +82,7 @@ async function fillCache(url: string): Promise<void> {
   await sql.end();
 }
 
-/** What decides the content of a cluster, below the project. */
+/** The files that decide the content of a cluster, below the project. */
 const SOURCES = [
   'sql',
   'collections',
@@ -163,8 +163,8 @@ async function addIssuerKeys(url: string): Promise<void> {
 const READY = 2;
 
 /**
- * Makes databases ahead, and drops those of a file that has ended: one has 10 MB, and a run makes more than a thousand. What
- * still has a session stays, since an error of that session would be one of another file.
+ * Makes databases ahead, and drops those of a file that has ended: one has 10 MB, and a run makes more than a thousand. A
+ * database that still has a session stays, since an error of that session would be one of another file.
  */
 function poolOf(cluster: string, servers: readonly Embedded[], remove: () => void): Servers {
   const admins = servers.map(({ url }) => postgres(url, { max: 1, onnotice: () => undefined }));

@@ -104,7 +104,7 @@ const outcome = (
 
 const realNow = Date.now;
 
-/** What is global in a process, so that a file which changes it would make later ones fail. */
+/** The global state of a process, so that a file which changes it would make later ones fail. */
 function processState(): Record<string, unknown> {
   return {
     'the environment': JSON.stringify(process.env),

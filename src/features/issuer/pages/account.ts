@@ -36,7 +36,7 @@ ${signInFields(csrf, email)}
   );
 }
 
-/** What users can see and change of their account. */
+/** The parts of an account that its user can see and change. */
 export function accountPage({
   home,
   email,

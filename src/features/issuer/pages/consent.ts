@@ -6,7 +6,7 @@ export interface ConsentPage {
   readonly csrf: string;
   /** The user's email. */
   readonly account: string;
-  /** What the client requests and the user may allow. */
+  /** The scopes that the client requests and the user may allow. */
   readonly scopes: readonly string[];
 }
 

@@ -2,7 +2,7 @@ import { Html, html } from '../../../formats/html.js';
 import { hidden } from './layout.js';
 import { SCRIPT } from './passkey-script.js';
 
-/** What a page needs to let a browser create or use a passkey. */
+/** The data with which a page lets a browser create or use a passkey. */
 export interface PasskeyForm {
   /** The options of the WebAuthn API, as JSON. */
   readonly options: string;
