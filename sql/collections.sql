@@ -1,4 +1,4 @@
--- What the database has of the collections' tables, and the declarations that were applied, as one JSON text.
+-- The tables of the collections as the database has them, and the declarations that were applied, as one JSON text.
 
 -- name: catalog ($1 names of tables, as a JSON array, $2 their schema)
 select json_build_object(
@@ -17,7 +17,7 @@ select json_build_object(
       ),
       'indexes', (
         select json_agg(json_build_object('name', indexes.relname, 'valid', indisvalid, 'unique', indisunique, 'columns', array(
-          -- Those of expressions are dependencies of the index.
+          -- Columns of expressions are dependencies of the index.
           select attname
           from pg_attribute
           where attrelid = indrelid and attnum > 0 and (attnum = any (indkey) or exists (
@@ -45,7 +45,7 @@ select json_build_object(
     where relnamespace = (select oid from pg_namespace where nspname = $2) and relkind in ('r', 'p')
       and relname in (select json_array_elements_text($1::text::json) union select name from collections)
   ),
-  -- What else has a name of interest.
+  -- Other objects with a name of interest.
   'occupied', (
     select coalesce(json_agg(json_build_object('name', name, 'kind', kind, 'table', of)), '[]')
     from (

@@ -27,7 +27,7 @@ select name, first_after from feed_epochs order by number;
 -- name: last_number
 select last_value as last from events_seq_seq;
 
--- Those of the next $3 events that match, at most $4 of them, and no further one beyond $5 bytes. `until` is the last event
+-- The matching ones of the next $3 events, at most $4 of them, and no further one beyond $5 bytes. `until` is the last event
 -- that was examined, as far as the page does not tell it; `matching` the number before the limit in bytes; one row without a
 -- seq if there are none. $6 are the types to read, null: all; $7 the types of which only records of user $8 match.
 -- name: read ($1 after, $2 horizon, $3 looked at, $4 events, $5 bytes, $6 types, $7 own types, $8 owner)

@@ -44,7 +44,7 @@ select
         or relnamespace = (select oid from pg_namespace where nspname = current_schema()) and relname in (
           select name from json_array_elements_text($1::text::json) as name
           union all
-          -- Its segments.
+          -- The partitions of a table.
           select inhrelid::regclass::text
           from json_array_elements_text($1::text::json) as name join pg_inherits on inhparent = to_regclass(name)
         )

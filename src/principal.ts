@@ -30,7 +30,7 @@ export interface Principal {
 export type Requirement = 'nothing' | 'optional' | 'credential' | ScopeRequirement;
 
 export interface ScopeRequirement {
-  /** All of them are required. */
+  /** The scopes, all of which are required. */
   readonly scopes: readonly string[];
   /**
    * The ownership that is sufficient with the scope `self`: a path whose `:id` is the caller's own, or a record whose parent

@@ -32,7 +32,7 @@ async function listIds() {
   return ids;
 }
 
-/** One of a list, by chance. */
+/** An item of a list, chosen by chance. */
 export const pick = (list) => list[Math.floor(Math.random() * list.length)];
 
 /** Sends a request for as long as requested and prints what came of it; `setupRequest` changes each one. */

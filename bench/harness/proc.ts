@@ -6,9 +6,9 @@ const TICKS_PER_SECOND = 100;
 /** A process as /proc/<pid>/stat describes it, CPU time in seconds. */
 export interface ProcessStat {
   readonly parent: number;
-  /** Its own time, user and system. */
+  /** CPU time of the process itself, user and system. */
   readonly cpu: number;
-  /** That of its children which have ended. */
+  /** CPU time of the children of the process that have ended. */
   readonly endedCpu: number;
 }
 

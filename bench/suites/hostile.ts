@@ -86,7 +86,7 @@ async function attacked(
   const options = ['-c', String(CONNECTIONS), '-r', '500', ...lasts, '-u', target + path, ...args];
   const child = spawn('slowhttptest', options, { stdio: 'ignore' });
   const ended = once(child, 'exit');
-  // All of them have come by then, and none has yet been ended.
+  // All connections have come by then, and none has been ended yet.
   await sleep(4000);
   const during = await read(SECONDS);
   child.kill('SIGINT');

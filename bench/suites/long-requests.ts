@@ -63,7 +63,7 @@ const bodies: Readonly<Record<string, string>> = {
 
 const marks = `a${'\u0301'.repeat(250_000)}${'\u0316'.repeat(250_000)}`;
 
-/** Each of them. */
+/** All long requests. */
 export const LONG_REQUESTS: readonly LongRequest[] = [
   ...Object.entries(bodies).map(([name, body]) => ({
     name: `POST ${name}`,

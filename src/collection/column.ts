@@ -15,7 +15,7 @@ export type ColumnType =
 
 /** A column of a collection's table, besides the document: it repeats a field that the database compares or constrains. */
 export interface Column {
-  /** Its name, which needs no quotes. */
+  /** The column's name, which needs no quotes. */
   readonly name: string;
   readonly type: ColumnType;
   /** Whether the field's values, or those of its array, are points in time (RFC 3339); the column has them in UTC. */

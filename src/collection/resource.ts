@@ -8,7 +8,7 @@ export interface Reference {
   /** The collection that it refers to, and the word for one of its records. */
   readonly to: string;
   readonly singular: string;
-  /** Its table in statements. */
+  /** The table of the other collection in statements. */
   readonly table: string;
   /** The effect on this record when the other record is deleted: `null` removes the field. */
   readonly onDelete: 'cascade' | 'restrict' | 'null';
@@ -25,7 +25,7 @@ export interface UniqueField {
 export interface Resource extends FieldRules {
   /** The collection's name: its path segment. */
   readonly name: string;
-  /** Its table in statements. */
+  /** The collection's table in statements. */
   readonly table: string;
   /** Precedes the paths of links: PUBLIC_PREFIX. */
   readonly prefix: string;

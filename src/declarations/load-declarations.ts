@@ -54,7 +54,8 @@ export function resourcesOf({ collections, shared }: Declarations, place: Place 
     /"\$(?:ref|dynamicRef)"/.test(JSON.stringify(resource.schema))
       ? {
           ...resource,
-          // Its own copy has another base, which it must not share with the one that others refer to.
+          // The collection's own copy of the schema has another base, which must not be that of the copy to which others
+          // refer.
           schema: { ...resource.schema, $id: baseOf(`${resource.name}.json#record`) },
           referred: {
             ajv: validator,

@@ -127,7 +127,7 @@ function parse(text: string, file: string, faults: DeclarationFault[]): Declared
     return fault(text.trim() === '' ? 'is empty' : `is not JSON: ${(error as Error).message}`);
   }
   if (!isObject(value)) return fault('must be a JSON object, the schema of a record');
-  // It is for editors, and may name the schema of declarations by its path.
+  // `$schema` is for editors, and may name the schema of declarations by its path.
   const { $schema: _, ...schema } = value;
   return schema as unknown as DeclaredSchema;
 }

@@ -1,6 +1,6 @@
 /** A change of one record. */
 export interface Event {
-  /** Its number in the feed. The events of one record are in the order of its changes. */
+  /** The event's number in the feed. The events of one record are in the order of its changes. */
   readonly seq: number;
   /** `users.created`, `.updated` or `.deleted`. */
   readonly type: string;

@@ -15,7 +15,7 @@ export interface Violations {
   readonly collection: string;
   readonly records: number;
   readonly violating: number;
-  /** Some of them: an id with its first failure. */
+  /** Some of the violating records: an id with its first failure. */
   readonly examples: readonly string[];
 }
 
@@ -26,7 +26,7 @@ const PATTERN_MS = 5000;
 /** The rules of a declaration for stored records, and the table of these. */
 export interface RecordCheck {
   readonly resource: Resource;
-  /** Their table in statements, which a step may rename. */
+  /** The table of the records in statements, which a step may rename. */
   readonly table: string;
   /** Work that precedes the check: the records count as they are after it. */
   readonly works: readonly FieldWork[];

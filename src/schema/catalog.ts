@@ -34,7 +34,7 @@ export interface ExistingTable {
       readonly isFilling: boolean;
       /** No declaration has it; services with a former one may write it. */
       readonly isUnused: boolean;
-      /** It was filled with points in time in UTC. */
+      /** The column was filled with points in time in UTC. */
       readonly isInstant: boolean;
     }
   >;

@@ -9,7 +9,7 @@ import { attach, dropNullTrigger, nullTrigger, nullTriggers, TRIGGERS } from './
 export interface Renaming {
   readonly was: string;
   readonly existing: ExistingTable;
-  /** Its table by the new name, as the applied declaration describes it; undefined: none was applied. */
+  /** The table by the new name, as the applied declaration describes it; undefined: none was applied. */
   readonly former: Table | undefined;
   readonly table: Table;
   /** Names that it had before. */
@@ -50,7 +50,7 @@ export function renameTable(
             ...keys.map(
               ([name, key]) => `alter table ${table.sql} rename constraint ${name} to ${key.name.plain}`,
             ),
-            // Their functions update the table by name.
+            // The functions of references update the table by name.
             ...nulls.flatMap((key) => [
               ...dropNullTrigger(table.schema, objectName(was, ...key.nullName.parts)),
               ...nullTrigger(former!, key, nameOf),

@@ -4,7 +4,7 @@ import { runStep } from './apply-plan.js';
 import { layoutOf, readCatalog } from './catalog.js';
 import { planChanges } from './plan.js';
 
-/** Those of some collections that have a table. */
+/** The collections, of those given, that have a table. */
 export async function collectionsWithTables(
   { db, schema }: Pick<Database, 'db' | 'schema'>,
   names: readonly string[],

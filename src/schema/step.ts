@@ -16,7 +16,7 @@ export type FieldWork =
 export interface Step {
   /** The effect of the step, as a sentence without a full stop. */
   readonly title: string;
-  /** Its statements, in one transaction, unless it is concurrent. */
+  /** The statements of the step, in one transaction, unless it is concurrent. */
   readonly sql: readonly string[];
   /** The lock of the step, and how long it lasts. */
   readonly locks: string;

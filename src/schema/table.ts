@@ -38,7 +38,7 @@ export interface ForeignKey {
 export interface Table {
   readonly name: string;
   readonly schema: string;
-  /** Its name in statements. */
+  /** The table's name in statements. */
   readonly sql: string;
   readonly columns: readonly Column[];
   readonly indexes: readonly Index[];

@@ -36,7 +36,10 @@ function* spansIn(chunk: Buffer): Generator<readonly [start: number, end: number
   }
 }
 
-/** Overwrites a chunk with its documents, each after the separator. There is space, since a row's header is longer. */
+/**
+ * Compacts a chunk in place to `separator document separator document ...`. There is space, because the header of each row,
+ * which is removed, is longer than the separator.
+ */
 export function joinInPlace(chunk: Buffer, separator: number): Buffer {
   let to = 0;
   for (const [start, end] of spansIn(chunk)) {

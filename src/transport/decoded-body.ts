@@ -23,7 +23,7 @@ export async function decodeBody(
   if (decoded === undefined) throw tooManyBytes();
   if (decoded === 'invalid') throw invalidBody(`The body is not valid ${coding}.`, 'encoding');
   if (decoded === 'too-large') throw payloadTooLarge(bodyLimit);
-  // Its close would not be reported again.
+  // The close of the response would not be reported again.
   if (res.destroyed) throw new BodyAborted();
   if (heldBodies.bytes + decoded.length > bodyBytes) throw tooManyBytes();
   heldBodies.bytes += decoded.length;

@@ -62,7 +62,7 @@ export function openFileLimit(): number | undefined {
 function reportedLimit(): number | undefined {
   const report = process.report as NodeJS.ProcessReport & { excludeNetwork?: boolean };
   const { excludeNetwork = false } = report;
-  // Interfaces of the network take time and are of no interest.
+  // The report leaves out the network interfaces, which take time and are not used.
   report.excludeNetwork = true;
   const { userLimits } = report.getReport() as unknown as {
     userLimits?: { open_files?: { soft: number | 'unlimited' } };

@@ -73,7 +73,7 @@ export const TIME_FORMATS: Readonly<Record<string, (text: string) => boolean>> =
   date: matches(FULL_DATE, dayOf),
   time: matches(FULL_TIME, timeOf),
   duration: (text) => DURATION.test(text),
-  // Those of ISO 8601, in which the zone is optional.
+  // The formats of ISO 8601, in which the zone is optional.
   'iso-date-time': matches(LOCAL_DATE_TIME, momentOf),
   'iso-time': matches(LOCAL_TIME, timeOf),
 };

@@ -529,7 +529,7 @@ t.test('a Content-Length that is not the length of the body', onlyBuiltIn('is ab
 
 t.test('a body that is cut off leaves no record', onlyBuiltIn('is about requests'), async (t) => {
   const service = await testService(t);
-  // Its own requests, which must arrive in time, are sent to another service of the database.
+  // The requests of this test, which must arrive in time, are sent to another service of the database.
   const env = { REQUEST_TIMEOUT_MS: '200', DATABASE_URL: service.databaseUrl };
   const hasty = await testService(t, env, { headersTimeoutMs: 100 });
   await unharmed(t, service, async ({ id }) => {

@@ -123,7 +123,7 @@ async function record(services: readonly Send[], pick: (below: number) => number
     const version = response.etag ?? current?._version;
     const value = response.json?.value ?? current?.value;
     const ended = ++clock;
-    // It tells nothing of the record; had it written after all, a version would be missing.
+    // A refusal says nothing about the record; had it written after all, a version would be missing.
     if (response.busy) {
       refusals++;
       return response;

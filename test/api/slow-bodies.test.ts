@@ -196,7 +196,7 @@ t.test('a body that is steady is served', async (t) => {
   );
   const PART = 400;
   for (let sent = 0; sent < body.length - PART; sent += PART) {
-    // One that sends nothing shows that a whole period was measured.
+    // A client that sends nothing shows that a whole period was measured.
     const silent = await connected(t, service);
     silent.socket.write(
       `POST /items HTTP/1.1\r\n${JSON_FIELDS}${madeUp({ 'x-key-id': 'a' })}Content-Length: 9\r\n\r\n`,

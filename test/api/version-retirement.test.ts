@@ -67,7 +67,7 @@ t.test('operators see who calls a version that retires', async (t) => {
   for (const address of ['192.0.2.1', '192.0.2.2'])
     await send('GET', '/items', { headers: { ...reader, 'x-forwarded-for': address } });
   await send('GET', '/api/v1/items?limit=1', { headers: { ...reader, 'x-forwarded-for': '192.0.2.3' } });
-  // These are not calls of version 1, or not ones that were permitted.
+  // The next requests are not calls of version 1, or not ones that were permitted.
   await send('GET', '/api/v2/items', { headers: reader });
   await send('GET', '/users', { headers: reader });
   await send('GET', '/items');

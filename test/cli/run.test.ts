@@ -59,7 +59,7 @@ t.test('runs in one process are independent, and leave nothing behind', async (t
       return run(args, io).then((code) => [code, printed.join('')]);
     };
     const ended = await Promise.all(runs.map(start));
-    // It measures times, which the other runs would lengthen.
+    // The command doctor measures times, which the other runs would lengthen.
     ended.push(await start(['doctor'], runs.length));
     const after = [process.eventNames(), { ...process.env }];
     console.log(JSON.stringify({ ended, before, after }));`;

@@ -92,7 +92,7 @@ export class Generator {
     return from[this.next(from.length)]!;
   }
 
-  /** One of a hundred times `percent`. */
+  /** True `percent` times of a hundred. */
   often(percent: number): boolean {
     return this.next(100) < percent;
   }

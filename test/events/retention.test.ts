@@ -105,7 +105,7 @@ t.test('pruning goes on batch after batch', WITH_TRIGGERS, async (t) => {
     [],
   );
   t.equal(remaining!.events, 5);
-  // They are final when all transactions of the server that had begun before them have ended, other tests' too.
+  // The events are final when all transactions of the server that had begun before them have ended, other tests' too.
   await until('they can be read', left, (seen) => seen === 5);
 });
 

@@ -29,7 +29,7 @@ async function isWhole(t: Test, url: string, { confirmed, failed }: KeepAliveLoa
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(`${signal} under full load: not one request of ${CLIENTS} keep-alive clients fails`, async (t) => {
-    // One of the two over TLS.
+    // One of the two signals is tested over TLS.
     const database = signal === 'SIGTERM' ? await secured.database() : await testDatabase(t);
     const env = { DATABASE_URL: database, ...PATIENCE };
     const [first, second] = [startProcess(t, env), startProcess(t, env)];

@@ -127,7 +127,7 @@ t.test('every operator is served by an index, over many records', async (t) => {
   }
   await sql`reset enable_seqscan`;
   await sql`set plan_cache_mode = force_custom_plan`;
-  // These match most records: the page ends after its twenty, and only the total reads them all. Nothing but the page is sorted.
+  // The next filters match most records: the page ends after its twenty, and only the total reads them all. Nothing but the page is sorted.
   for (const query of [
     'filter[price][ne]=77',
     'filter[inPrint]=true',

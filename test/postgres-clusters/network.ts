@@ -27,7 +27,7 @@ export function killAll(host: string): void {
     try {
       process.kill(Number(pid), 'SIGKILL');
     } catch (error) {
-      // It ended by itself meanwhile.
+      // The process ended by itself meanwhile.
       if ((error as { code?: unknown }).code !== 'ESRCH') throw error;
     }
   }

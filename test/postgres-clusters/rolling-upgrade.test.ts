@@ -62,7 +62,7 @@ t.test(
       return void t.pass('upgrade', { skip: 'the previous version cannot be built here' });
     const databaseUrl = await testDatabase(t, true);
     const env = { DATABASE_URL: databaseUrl, PORT: '0', ALLOWED_HOSTS: HOSTS, LOG_LEVEL: 'warn' };
-    // Its own declarations: those of this version may have keywords that it does not know.
+    // The previous version reads its own declarations: the present ones may have keywords that it does not know.
     const declared = { COLLECTIONS: join(folder, 'previous/collections') };
     const startPrevious = () => startNode(t, [previousMain], { ...env, ...declared });
     const previous = startPrevious();

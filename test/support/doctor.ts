@@ -18,7 +18,7 @@ export async function doctor(
 /** The subject of the check. */
 export const namesOf = (checks: readonly Check[]) => [...new Set(checks.map(({ check }) => check))];
 
-/** Those that are not ok. */
+/** The checks that are not ok. */
 export const faultsOf = (checks: readonly Check[]) =>
   checks
     .filter(({ status }) => status !== 'ok')

@@ -50,7 +50,7 @@ const text = { type: 'string', maxLength: 200 };
 const legacy_id = { type: 'integer', readOnly: true, 'x-unique': true };
 const belongs = (to: string) => ({ type: 'string', 'x-references': to, 'x-on-delete': 'cascade' });
 
-/** Their declarations: few of the fields, since queries of json-server need none. */
+/** The declarations of the library: few of the fields, since queries of json-server need none. */
 export const LIBRARY_DECLARATIONS = {
   'authors.json': { title: 'Author', type: 'object', properties: { legacy_id, name: text } },
   'books.json': {

@@ -31,7 +31,7 @@ export interface ServiceProcess {
   readonly child: ChildProcess;
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** Its exit code, or the name of the signal that ended it. */
+  /** The exit code of the process, or the name of the signal that ended it. */
   readonly ended: Promise<number | string>;
   /** The URL that it prints; throws when it ends before. */
   readonly ready: () => Promise<string>;

@@ -15,6 +15,6 @@ export function settings(): string[] {
   readConfig(env);
   clientSecret(env);
   webhookSecret(env);
-  // Those of libpq complete a database URL.
+  // The variables of libpq complete a database URL.
   return [...names].filter((name) => !FORMER.has(name) && !name.startsWith('PG')).sort();
 }

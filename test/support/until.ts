@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 
-// Its own, since tests replace Date.now and performance.now.
+// A clock of this file's own, since tests replace Date.now and performance.now.
 const now = performance.now.bind(performance);
 
 const BOUND_MS = 60_000;

@@ -67,7 +67,7 @@ t.test('every page with commands is run', async (t) => {
 
 for (const [page, options] of Object.entries(PAGES)) {
   t.test(`every command of ${page} works as printed`, async (t: Test) => {
-    // Its commands are about the embedded database. Where a service runs from the beginning, no command migrates.
+    // The commands of docs/backup.md are about the embedded database. Where a service runs from the beginning, no command migrates.
     const isEmpty = options.prepare === undefined;
     const database = page === 'docs/backup.md' ? {} : { databaseUrl: await testDatabase(t, isEmpty) };
     const copied = page === 'docs/import.md' ? [] : ['package.json', 'collections', 'docs/clients'];

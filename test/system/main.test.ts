@@ -12,7 +12,7 @@ import { until } from '../support/until.js';
 
 t.jobs = 3;
 
-/** It ends by itself, having said one line and nothing else. */
+/** Passes if the service ends by itself with one line and nothing else. */
 async function isRefused(t: Test, service: ServiceProcess, code: number, line: RegExp): Promise<void> {
   t.equal(await service.ended, code, 'exit code');
   t.equal(service.stdout(), '', 'nothing on the standard output');

@@ -65,7 +65,7 @@ function textOf(node: ts.Expression, source: ts.SourceFile): string | undefined 
   return undefined;
 }
 
-/** Those of the formats that declarations can name. */
+/** The expressions of the formats that declarations can name. */
 async function expressionsOfFormats(): Promise<Expression[]> {
   await loadFormats();
   return Object.entries(createAjv().formats).flatMap(([name, format]) => {

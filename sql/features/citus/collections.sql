@@ -17,7 +17,7 @@ select json_build_object(
       ),
       'indexes', (
         select json_agg(json_build_object('name', indexes.relname, 'valid', indisvalid, 'unique', indisunique, 'columns', array(
-          -- Those of expressions are dependencies of the index.
+          -- Columns of expressions are dependencies of the index.
           select attname
           from pg_attribute
           where attrelid = indrelid and attnum > 0 and (attnum = any (indkey) or exists (

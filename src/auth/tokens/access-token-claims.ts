@@ -25,8 +25,9 @@ const ACCESS_TYPE_CLAIM = /^(?:bearer|access|access_token|at\+jwt|jwt)$/i;
 const ACCESS_CLAIMS = ['scope', 'scp', 'client_id', 'azpacr', 'appidacr', 'gty', 'permissions', 'cid'];
 
 /**
- * `iss`, `aud` and the times are checked in jwt.ts. Throws a Refusal unless a JWT's `typ` and claims are those of an access token (RFC 9068 section 4, RFC 8725 sections
- * 3.11 and 3.12). `at+jwt` suffices; any other accepted `typ` needs a claim that ID tokens do not have.
+ * Throws a Refusal unless a JWT's `typ` and claims are those of an access token (RFC 9068 section 4, RFC 8725 sections 3.11
+ * and 3.12). `at+jwt` suffices; any other accepted `typ` needs a claim that ID tokens do not have. The signature, `iss`,
+ * `aud` and the times are checked in jwt.ts.
  */
 export function requireAccessJwt(typ: unknown, claims: Claims, configured: JwtType): void {
   requireAccessClaims(claims);

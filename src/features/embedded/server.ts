@@ -101,7 +101,7 @@ async function ready(
   let owner = await own();
   while (!owner) {
     if (ended()) {
-      // Its last words may still be in the pipe.
+      // The last words of the server may still be in the pipe.
       const isClosed = await Promise.race([exited.then(() => true), sleep(WORDS_MS, false, { ref: false })]);
       if (isClosed) throw new Error(`PostgreSQL did not start: ${lastWords()}`);
       child.stderr?.destroy();

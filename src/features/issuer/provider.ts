@@ -64,7 +64,8 @@ export function createProvider({ config, db, acceptOnce, keys, strangers }: Prov
   provider.Client.prototype.compareClientSecret = function compare(this: Client, secret: string) {
     return isSecret(secret, this.clientSecret!);
   };
-  // Its own check would accept a proof in two processes at once. A proof of the future stays valid for longer than `until`.
+  // oidc-provider's own check would accept a proof in two processes at once. A proof of the future stays valid for longer
+  // than `until`.
   provider.ReplayDetection.unique = async (issuer: string, id: string, until: number) =>
     (await acceptOnce(`dpop\n${issuer}\n${id}`, until + PROOF_WINDOW_S)) === 'first';
   deriveSuccessors(provider, keys.pagesSecret);

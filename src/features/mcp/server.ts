@@ -52,7 +52,7 @@ export async function respondWithSdk({ body, headers }: ApiRequest, offer: Offer
   const failures: unknown[] = [];
   const server = createServer(offer, failures);
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-  // Its optional properties are declared without undefined.
+  // The type of the transport declares its optional properties without undefined.
   await server.connect(transport as Parameters<Server['connect']>[0]);
   try {
     const version = headers['mcp-protocol-version'];

@@ -73,7 +73,7 @@ function viewOf(resource: Resource): JsonObject {
   };
 }
 
-/** Those of the list's parameters that the collection has. */
+/** The parameters of the list that the collection has. */
 export function listInput(resource: Resource): ToolInput {
   const parameters = listParameters(resource);
   const keys = ['created_at', ...resource.sortable].flatMap((field) => [field, `-${field}`]);

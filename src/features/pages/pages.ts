@@ -45,7 +45,7 @@ export function withPage(route: Route, page: Page, site: Site): Route {
   return { ...route, actions, ...(page.form && { form: formEndpoint(route, page.form, site) }) };
 }
 
-/** Pages are the second choice for callers that accept anything, and come after event streams for those of any text. */
+/** Adds HTML to the offered media types: after JSON, and for clients that accept any text after event streams. */
 function withHtml(offers: readonly string[] = []): string[] {
   return offers.includes('text/event-stream')
     ? [...offers, HTML_TYPE]

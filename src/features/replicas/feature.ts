@@ -27,7 +27,7 @@ export default {
       close: () => replicas.close(),
     };
   },
-  // Its endpoints are those of the primary.
+  // Replicas add no endpoints.
   describe: () => ({}),
 } satisfies Feature;
 

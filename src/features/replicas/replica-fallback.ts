@@ -6,8 +6,8 @@ import type { Replica } from './replica.js';
 import type { Replicas } from './replicas.js';
 
 /**
- * An action that reads from a replica where it may, and otherwise from the primary, as also when a replica fails.
- * `onReplicas`: the same action for each replica.
+ * Wraps an action that reads. Reads from a replica if one is fresh enough for the request; otherwise, or if the replica
+ * fails, from the primary. `onReplicas`: the action of each replica.
  */
 export function fromReplicas(
   replicas: Replicas,

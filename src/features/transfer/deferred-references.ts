@@ -107,7 +107,7 @@ async function removeRecords(
   const collections = childrenFirst([...names].map((name) => resources.get(name)!));
   const idsOf = (name: string) =>
     JSON.stringify([...removed.values()].filter(({ collection }) => collection === name).map(({ id }) => id));
-  // Those of a cycle refer to each other.
+  // The records of a cycle refer to each other.
   for (const { name, table, references, columns, schema } of collections)
     for (const { field } of references.filter((each) => !schema.required.includes(each.field))) {
       const parts = { table, column: columns.get(field)!.name };

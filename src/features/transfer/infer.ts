@@ -21,9 +21,9 @@ export interface Proposal {
 
 /** Which collections there are. */
 export interface Declared {
-  /** Those that are declared in the folder, which stay as they are. */
+  /** The collections that are declared in the folder, which stay as they are. */
   readonly own: ReadonlySet<string>;
-  /** Those that come with the service: a declaration adds to them. */
+  /** The collections that come with the service: a declaration adds to them. */
   readonly builtIn: ReadonlyMap<string, Resource>;
 }
 
@@ -116,7 +116,7 @@ function namesFor(
   const found = sources.map(({ collection }, at) => nameFor(collection, checks[at]?.fault, own));
   for (const [at, check] of checks.entries()) {
     if (!check || check.fault !== undefined) continue;
-    // Its records refer to those of others that come with the service.
+    // The records of the source refer to records of others that come with the service.
     const unmet = check.references.find(({ field, to }) => {
       const target = sources.findIndex((_, other) => found[other]!.name === to);
       const ids = target < 0 ? undefined : stats[target]!.fields.get(stats[target]!.idField ?? '')?.values;

@@ -17,7 +17,7 @@ export type Format = 'ndjson' | 'csv' | 'json';
 
 /** The input of an import: a file, or a copy of the standard input, in UTF-8. */
 export interface Input {
-  /** Its name in messages. */
+  /** The name of the input in messages. */
   readonly name: string;
   readonly format: Format;
   /** The first bytes. */

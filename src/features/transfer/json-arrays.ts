@@ -3,7 +3,7 @@ import { isSpace } from './scan.js';
 
 /** An array of records in a JSON file. */
 export interface JsonArray {
-  /** Its name in the file's object; undefined: the file is the array. */
+  /** The name of the array in the file's object; undefined: the file is the array. */
   readonly name: string | undefined;
   /** The offset after its opening bracket. */
   readonly start: number;

@@ -126,7 +126,7 @@ function withoutColumn(
 
 /** A collection to which fields may refer. */
 export interface Target {
-  /** Its new name. */
+  /** The collection's new name. */
   readonly name: string;
   /** The ids of its records; undefined: the file does not have them. */
   readonly ids: ReadonlySet<string> | undefined;

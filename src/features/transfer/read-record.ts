@@ -52,7 +52,7 @@ export function withNames(record: Json, rename: ReadonlyMap<string, string>): Js
   const result: JsonObject = {};
   for (const key of Object.keys(record)) {
     const name = rename.get(key) ?? key;
-    // One of the two values would be lost.
+    // One of two values would be lost.
     if (Object.hasOwn(result, name))
       throw invalidBody('two fields have this name after --rename', 'rename', `/${escapeToken(name)}`);
     setMember(result, name, record[key]!);

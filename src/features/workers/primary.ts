@@ -117,7 +117,7 @@ class Workers {
       worker.process.kill('SIGKILL');
     } else {
       this.url = report.url;
-      // It may have changed while the worker started.
+      // The maintenance may have changed while the worker started.
       sendTo(worker, { order: 'maintenance', on: this.maintenance });
     }
   }

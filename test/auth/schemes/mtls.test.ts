@@ -76,7 +76,7 @@ t.test('a registered certificate of a known authority stands for its principal',
       subject: 'alice',
       scopes: ['self'],
       scheme: 'mtls',
-      // Its grant has no end, the certificate has.
+      // The registration has no end, the certificate has.
       expires_at: new Date(new X509Certificate(alice.cert).validTo).toISOString(),
     },
   });

@@ -77,7 +77,7 @@ const SETTINGS: readonly ((t: Test) => Record<string, string>)[] = [
   }),
 ];
 
-/** Those with the most of everything, in continuous integration others that the seed draws as well, or all. */
+/** The settings with the most of everything; in continuous integration also others that the seed draws, or all. */
 function settingsFor(mount: string) {
   if (hasAllCases) return SETTINGS;
   const others = SETTINGS.slice(0, -1);

@@ -238,7 +238,7 @@ t.test('a stale postmaster.pid does not keep it from starting', async (t) => {
   const owner = await stat(cluster);
   const dead = spawn(process.execPath, ['-e', '']);
   await once(dead, 'exit');
-  // Its command line names the cluster, and it is no server of it.
+  // A process whose command line names the cluster, and which is no server of it.
   const bystander = startNode(t, ['-e', 'setInterval(() => {}, 1000)', cluster], {});
   const pids: [string, number][] = [
     ['that of a process that has ended', dead.pid!],

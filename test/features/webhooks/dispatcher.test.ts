@@ -199,7 +199,7 @@ t.test('redirects, silence, refusal, endless bodies and heads, and what is no HT
   ];
   const env = { ...LOOPBACK, WEBHOOK_RETRIES: '0.01' };
   const patient = await testService(t, env);
-  // Those that end by the time limit. On a slow machine, an attempt may end before anything has arrived.
+  // The attempts of this service end by the time limit. On a slow machine, an attempt may end before anything has arrived.
   const hasty = await testService(t, { ...env, WEBHOOK_TIMEOUT_MS: '200' });
   const repeating = await testService(t, {
     ...LOOPBACK,

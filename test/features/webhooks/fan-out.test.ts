@@ -138,7 +138,7 @@ t.test('events that expired before their delivery are reported once, and passed'
     async () => (await send('GET', '/events')).json.data,
     ({ length }) => length === 2,
   );
-  // They have expired, and are still stored.
+  // The events have expired, and are still stored.
   await db.run('update events_floor set floor = (select max(seq) from events)', []);
   await db.run('update webhook_cursor set position = $1', ['00000000000']);
   const lines: string[] = [];

@@ -130,7 +130,7 @@ t.test('several workers share one port, said in one line', async (t) => {
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(`${signal} under load: not one request fails`, async (t) => {
-    // One of the two with TLS to the database.
+    // One of the two signals is tested with TLS to the database.
     const env = signal === 'SIGTERM' ? { DATABASE_URL: await secured.database() } : {};
     const { service, url } = await start(t, env);
     const running = load(t, url, 24);

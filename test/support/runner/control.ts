@@ -20,7 +20,7 @@ export interface Finished {
   readonly ms: number;
   /** CPU time of the worker, and of the processes that have ended. */
   readonly cpuMs: number;
-  /** Its failed assertions; empty: it has passed. */
+  /** The failed assertions; empty: the file has passed. */
   readonly failures: readonly string[];
   readonly needs: string | undefined;
 }

@@ -9,7 +9,7 @@ const TESTS = join(ROOT, 'dist/test');
 
 /** A test file on its way to a worker. */
 export interface TestFile {
-  /** Its source: `test/api/batch.test.ts`, and ` (renamed)` after it if the collections have other names. */
+  /** The source of the file: `test/api/batch.test.ts`, and ` (renamed)` after it if the collections have other names. */
   readonly name: string;
   /** The compiled file. */
   readonly path: string;

@@ -40,7 +40,7 @@ export async function runFiles(server: number): Promise<void> {
       });
     }
   });
-  // Its timer does not keep the process.
+  // The timer of this signal does not keep the process.
   AbortSignal.timeout(END_MS).addEventListener('abort', endAnyway);
 }
 
