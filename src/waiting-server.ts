@@ -3,7 +3,7 @@ import { healthReply } from './actions/admin/health.js';
 import type { Config } from './config/config.js';
 import { waitForDatabase } from './db/wait-for-database.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
-import { isHealthCheck } from './http/health-check.js';
+import { isHealthCheck } from './http/own-paths.js';
 import { Refusal } from './http/refusal.js';
 import { createHttpServer } from './pipeline/server.js';
 import { listen } from './process/listen.js';

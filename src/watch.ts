@@ -3,7 +3,7 @@ import { createServer, type Server as HttpServer } from 'node:http';
 import { type App, startApp } from './app.js';
 import { CoalescedRuns } from './coalesced-runs.js';
 import type { Config } from './config/config.js';
-import { pathIn } from './config/path-in.js';
+import { pathIn } from './config/parsers.js';
 import { openServer, type Server } from './db/open.js';
 import { ExitError } from './exit-error.js';
 import { FEATURES } from './features.js';

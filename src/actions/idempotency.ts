@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { Db, Run } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
 import { badRequest } from '../errors/errors.js';
@@ -8,7 +8,6 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { Collection } from '../list/collection.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
-import { callerKey } from './caller-key.js';
 import { columnsOf, replyOf } from './reply-columns.js';
 
 const STATEMENTS = readStatements('idempotency.sql');
@@ -110,4 +109,15 @@ function fingerprintOf({ method, path, version, query, headers, body }: Request)
     hash.update(part).update('\n');
   }
   return hash.update(body?.bytes ?? '').digest('base64url');
+}
+
+/** Subjects of plain characters up to this length are stored unchanged. */
+const PLAIN = /^[\x20-\x7e]{1,64}$/;
+
+/**
+ * The name of a subject in the database: at most 71 storable characters. A hash is longer than any unchanged subject, so
+ * they cannot be confused.
+ */
+function callerKey(subject: string): string {
+  return PLAIN.test(subject) ? subject : `sha256:${hash('sha256', JSON.stringify(subject), 'hex')}`;
 }

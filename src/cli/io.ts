@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { type Config, readConfig } from '../config/config.js';
-import { pathIn } from '../config/path-in.js';
+import { pathIn } from '../config/parsers.js';
 import type { Openable } from '../open-features.js';
 
 /** An output, and whether it is a terminal, as Node says of a process's. */

@@ -2,6 +2,8 @@ import { lockVerifiedPassword } from '../auth/verified-password.js';
 import type { Db, Run } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
 import { currentPasswordWrong } from '../errors/credential-errors.js';
+import { requireUncommonPassword } from '../passwords/common-password.js';
+import { hashPassword } from '../passwords/password.js';
 import { sharing } from '../telemetry/metrics.js';
 import { createdAt, nextIdentity } from '../uuid.js';
 import { type ColumnValue, parameterOf } from './column.js';
@@ -16,7 +18,6 @@ import {
 } from './record.js';
 import type { Resource } from './resource.js';
 import type { Statements } from './sql-templates.js';
-import { storedPassword } from './stored-password.js';
 import type { ValidatedInput } from './validated-input.js';
 import { batchWrites, type Write } from './write-batching.js';
 import {
@@ -184,3 +185,13 @@ function updatedNow(id: string): string {
 }
 
 const SET_PASSWORD = readStatements('passwords.sql').get('set_password')!;
+
+/**
+ * The hash that a draft's password is stored as; undefined when the draft has none. Rejects with the 400 of a common
+ * password, 503 when too many passwords wait to be hashed.
+ */
+export function storedPassword(draft: ValidatedInput): Promise<string> | undefined {
+  const { password, passwordHash, fields } = draft;
+  if (password === undefined) return passwordHash === undefined ? undefined : Promise.resolve(passwordHash);
+  return requireUncommonPassword(password, fields).then(() => passwordHash ?? hashPassword(password));
+}

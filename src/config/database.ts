@@ -3,7 +3,7 @@ import { ignoredParameters, ignoredVariables } from '../database-url/parameters.
 import { parameterNames, serversOf, withVariables } from '../database-url/servers.js';
 import { DatabaseUrlError } from '../database-url/syntax.js';
 import type { Env, Reader } from './env-reader.js';
-import { pathIn } from './path-in.js';
+import { pathIn } from './parsers.js';
 
 const COLLECTIONS = './collections';
 

@@ -1,6 +1,5 @@
 import { editDistance } from '../edit-distance.js';
-import { parseDate } from './parsers.js';
-import { pathIn } from './path-in.js';
+import { parseDate, pathIn } from './parsers.js';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
+import { isAbsolute, join } from 'node:path';
 import { isLoopbackAddress, type Network, parseNetwork } from '../ip-address.js';
 
 export const SECURE_URL = 'an https URL, or an http URL of a loopback address';
@@ -59,4 +60,9 @@ export function parseWorkers(text: string): number | undefined {
 /** Whether only this machine reaches a host. */
 export function isLoopback(host: string): boolean {
   return host.toLowerCase() === 'localhost' || isLoopbackAddress(host);
+}
+
+/** A path for Node's file functions: a relative one is in the folder. An empty folder is that of the process. */
+export function pathIn(folder: string, path: string): string {
+  return folder === '' || isAbsolute(path) ? path : join(folder, path);
 }

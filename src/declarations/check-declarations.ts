@@ -1,6 +1,7 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { MAX_INDEXED_BYTES } from '../collection/column.js';
+import { nearest } from '../edit-distance.js';
 import { OWN_PATHS } from '../http/own-paths.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { createAjv } from '../validation/ajv.js';
@@ -8,11 +9,10 @@ import { declarationSchema } from './built-in.js';
 import { columnOf, hasColumn } from './column-of.js';
 import type { Declaration, DeclarationFault, DeclaredField } from './declaration.js';
 import { defaultFaults } from './default-faults.js';
-import { nearest } from './nearest.js';
 import { protectionFaults } from './protection-faults.js';
 import { DeclarationError, type Declarations, readFolder } from './read-declarations.js';
-import { baseOf } from './schema-base.js';
 import { schemaFaults } from './schema-faults.js';
+import { baseOf } from './schema-files.js';
 
 /** Reads the declarations in a folder and checks them. Throws DeclarationError with every fault of every file. */
 export function readChecked(folder: string | undefined, base = ''): Declarations {

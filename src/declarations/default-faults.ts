@@ -10,8 +10,7 @@ import { columnOf, hasColumn } from './column-of.js';
 import type { Declaration, DeclarationFault, DeclaredField } from './declaration.js';
 import { isGiven } from './field-keywords.js';
 import type { Declarations } from './read-declarations.js';
-import { baseOf } from './schema-base.js';
-import { DEFINITIONS, type Place, SchemaFiles, subschemas } from './schema-files.js';
+import { baseOf, DEFINITIONS, type Place, SchemaFiles, subschemas } from './schema-files.js';
 
 type Ajv = ReturnType<typeof createAjv>;
 

@@ -1,8 +1,8 @@
+import { nearest } from '../edit-distance.js';
 import { escapeToken, isObject, type JsonObject } from '../json.js';
 import { KEYWORDS } from '../validation/ajv.js';
 import type { DeclarationFault } from './declaration.js';
 import { FIELD_KEYWORDS, isGiven } from './field-keywords.js';
-import { nearest } from './nearest.js';
 import type { Declarations } from './read-declarations.js';
 import { DEFINITIONS, type Place, SchemaFiles, subschemas } from './schema-files.js';
 

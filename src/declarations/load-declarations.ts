@@ -3,8 +3,7 @@ import type { Resource } from '../collection/resource.js';
 import { createAjv, loadFormats } from '../validation/ajv.js';
 import { type Declarations, readFolder } from './read-declarations.js';
 import { type Place, resourcesWithoutRefs } from './resource-of.js';
-import { baseOf } from './schema-base.js';
-import { SchemaFiles } from './schema-files.js';
+import { baseOf, SchemaFiles } from './schema-files.js';
 import { readSqlFiles } from './sql-files.js';
 
 /** Formats that need a library: all but those of the service itself. */

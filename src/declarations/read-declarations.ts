@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathIn } from '../config/path-in.js';
+import { pathIn } from '../config/parsers.js';
 import { ExitError } from '../exit-error.js';
 import { isObject, type Json } from '../json.js';
 import { textOf } from '../text-encoding.js';

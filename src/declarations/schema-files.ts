@@ -1,5 +1,7 @@
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
-import { baseOf } from './schema-base.js';
+
+/** The `$id` of a schema in the folder of declarations, by its file, so that `$ref` can name other files. */
+export const baseOf = (file: string): string => `https://plinth.invalid/collections/${file}`;
 
 /** Keywords whose members are schemas by name. */
 export const SCHEMA_MAPS: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathIn } from '../config/path-in.js';
+import { pathIn } from '../config/parsers.js';
 import type { SqlFile } from './declaration.js';
 import { DeclarationError } from './read-declarations.js';
 

@@ -1,5 +1,5 @@
+import { positionText } from './cursor.js';
 import type { Event } from './event.js';
-import { positionText } from './position.js';
 
 /** The settings that the envelope of an event depends on. */
 export interface FeedContext {

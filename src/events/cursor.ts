@@ -1,7 +1,6 @@
 import type { Run } from '../db/db.js';
 import { readStatements } from '../db/statements.js';
 import { invalidCursor } from '../errors/errors.js';
-import { parsePosition, positionText } from './position.js';
 
 /** A history of the database. After a failover that lost writes, and after a restore, another one begins. */
 export interface Epoch {
@@ -35,4 +34,18 @@ export function positionIn(epochs: readonly Epoch[], cursor: string): number | u
   const at = name === undefined ? 0 : epochs.findIndex((epoch) => epoch.name === name);
   const next = epochs[at + 1];
   return at < 0 || (next && position > next.startsAfter) ? undefined : position;
+}
+
+const LENGTH = 11;
+
+/** The number of an event as text that sorts in the order of the feed. */
+export function positionText(seq: number): string {
+  return seq.toString(36).padStart(LENGTH, '0');
+}
+
+/** The number that a text of `positionText` has. Throws 400 for any other text. */
+export function parsePosition(text: string): number {
+  const seq = /^[0-9a-z]{11}$/.test(text) ? Number.parseInt(text, 36) : Number.NaN;
+  if (!Number.isSafeInteger(seq)) throw invalidCursor();
+  return seq;
 }

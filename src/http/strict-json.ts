@@ -5,7 +5,6 @@ import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { inexactNumbers, requireExactNumbers, requireExactNumbersInStages } from './exact-numbers.js';
 import { MAX_DEPTH, requireJsonBounds } from './json-bounds.js';
 import { placeOf, syntaxErrorAt } from './json-syntax.js';
-import { isTruncatedJson } from './truncated-json.js';
 
 const TRUNCATED = invalidBody('The body is not valid JSON: it ends before the JSON is complete.', 'json');
 
@@ -133,4 +132,14 @@ function invalidText(text: string): Invalid | undefined {
   if (text.includes('\u0000')) return { message: 'must not contain U+0000', keyword: 'unicode', path: '' };
   if (text.isWellFormed()) return undefined;
   return { message: 'must not contain a lone surrogate', keyword: 'unicode', path: '' };
+}
+
+/**
+ * Whether a text ends before what it begins with is closed, as most bodies that are not valid JSON do. V8 takes several
+ * microseconds to report the same, a third of what such a request costs in all.
+ */
+function isTruncatedJson(text: string): boolean {
+  const trimmed = text.trim();
+  if (trimmed.startsWith('{')) return !trimmed.endsWith('}');
+  return trimmed.startsWith('[') && !trimmed.endsWith(']');
 }

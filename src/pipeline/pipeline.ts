@@ -10,10 +10,9 @@ import {
   splitVersion,
   versionOf,
 } from '../http/api-version.js';
-import { addFields } from '../http/common-headers.js';
+import { addFields, requestId } from '../http/common-headers.js';
 import type { Reply } from '../http/reply.js';
 import type { Body } from '../http/request.js';
-import { requestId } from '../http/request-id.js';
 import { negotiateType, requireParameters, selectAction } from '../http/router.js';
 import { NOBODY, permit, STRANGER } from '../principal.js';
 import { decodeBody } from '../transport/decoded-body.js';

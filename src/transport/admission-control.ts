@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { waitingSearches } from '../db/search-queue.js';
-import type { CommonFields } from '../http/common-headers.js';
-import { isHealthCheck } from '../http/health-check.js';
+import { type CommonFields, requestId } from '../http/common-headers.js';
+import { isHealthCheck } from '../http/own-paths.js';
 import { Refusal } from '../http/refusal.js';
 import type { Reply } from '../http/reply.js';
-import { requestId } from '../http/request-id.js';
 import { heldResponseBytes } from '../limits/response-memory.js';
 import { awaitedBodies } from './arriving-body.js';
 import { ConcurrencyLimit } from './concurrency-limit.js';

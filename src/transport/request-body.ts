@@ -6,7 +6,6 @@ import type { Body } from '../http/request.js';
 import { readJson } from '../http/strict-json.js';
 import type { Json } from '../json.js';
 import { type BodyLimits, collect, heldBodies, type ReceivedBytes, tooManyBytes } from './arriving-body.js';
-import { tickEnd } from './event-loop.js';
 
 /** Whether the request announces content (RFC 9112 section 6.3). */
 export function hasBody(req: IncomingMessage): boolean {
@@ -136,4 +135,17 @@ function mediaType(req: IncomingMessage, accepted: readonly string[]): string {
   if (!accepted.includes(type) || !isUtf8)
     throw unsupportedMediaType(ACCEPT_FIELDS[req.method!] ?? 'Accept', accepted);
   return type;
+}
+
+let end: Promise<void> | undefined;
+
+/** Resolves at the end of this tick of the event loop; all callers within a tick share one promise. */
+function tickEnd(): Promise<void> {
+  end ??= new Promise((resolve) => {
+    setImmediate(() => {
+      end = undefined;
+      resolve();
+    });
+  });
+  return end;
 }

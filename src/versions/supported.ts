@@ -1,6 +1,22 @@
-import { V1 } from './v1.js';
-import { V2 } from './v2.js';
 import type { Version } from './version.js';
+
+const V1: Version = {
+  number: '1',
+  mount: '/api/v1',
+  links: 'root',
+  lists: 'numbered',
+  errors: { isAlwaysProblem: false, requestId: 'requestId', failures: 'errors' },
+  locatesNested: false,
+};
+
+const V2: Version = {
+  number: '2',
+  mount: '/api/v2',
+  links: 'mount',
+  lists: 'keyset',
+  errors: { isAlwaysProblem: true, requestId: 'request_id', failures: 'details' },
+  locatesNested: true,
+};
 
 /** The supported versions, the oldest first. */
 export const VERSIONS: readonly Version[] = [V1, V2];

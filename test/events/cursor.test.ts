@@ -1,5 +1,4 @@
-import { cursorIn, positionIn } from '../../src/events/cursor.js';
-import { positionText } from '../../src/events/position.js';
+import { cursorIn, positionIn, positionText } from '../../src/events/cursor.js';
 import { freshService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t from '../support/test.js';

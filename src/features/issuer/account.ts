@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import type { Provider } from 'oidc-provider';
 import { setPassword } from '../../actions/set-password.js';
-import type { Failure } from '../../errors/problem.js';
-import { Problem } from '../../errors/problem.js';
+import { type Failure, Problem } from '../../errors/problem.js';
 import type { HandledRequest } from '../../http/handler.js';
 import type { Reply } from '../../http/reply.js';
 import type { Collection } from '../../list/collection.js';
+import { isEqual } from '../pages/form-token.js';
 import {
   beginSession,
   browserCookie,
@@ -16,7 +16,6 @@ import {
 } from './account-session.js';
 import { findUser, type User } from './accounts.js';
 import { ACCOUNT } from './endpoints.js';
-import { isEqual } from './form-token.js';
 import type { InteractionParts } from './interactions.js';
 import { errors } from './oidc-provider.js';
 import { accountPage, accountSignInPage } from './pages/account.js';

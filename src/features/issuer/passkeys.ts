@@ -4,7 +4,7 @@ import type { AuthenticatorTransport, WebAuthnCredential } from '@simplewebauthn
 import type { AcceptOnce } from '../../auth/replay-guard.js';
 import type { Db, Row } from '../../db/db.js';
 import { readStatements } from '../../db/statements.js';
-import { isEqual } from './form-token.js';
+import { isEqual } from '../pages/form-token.js';
 import type { Entry } from './pages/account.js';
 import type { PasskeyForm } from './pages/passkey.js';
 import { notePassword, seenPassword } from './seen-passwords.js';

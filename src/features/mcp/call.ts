@@ -3,6 +3,7 @@ import { gathered } from '../../actions/large-page.js';
 import { stepOf } from '../../actions/operation-step.js';
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { problemOf } from '../../db/database-errors.js';
+import { invalidArguments } from '../../errors/errors.js';
 import { Problem } from '../../errors/problem.js';
 import { pageExceeds } from '../../errors/query-errors.js';
 import type { Reply } from '../../http/reply.js';
@@ -10,7 +11,8 @@ import type { Request } from '../../http/request.js';
 import type { Router } from '../../http/router.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../../limits/long-task.js';
-import type { CheckArguments } from './arguments.js';
+import { createAjv } from '../../validation/ajv.js';
+import { failureOf } from '../../validation/failure.js';
 import type { Tool } from './tools.js';
 
 /** The result of a call: the same value as text and as JSON. */
@@ -95,4 +97,18 @@ function errorResult({ status, code, message, more: { details, headers = [] } }:
 function fieldOf(headers: readonly string[], name: string): string | undefined {
   const at = headers.indexOf(name);
   return at < 0 ? undefined : headers[at + 1];
+}
+
+/** Throws 400 for arguments that a tool does not have. Sets the defaults of missing ones. */
+export type CheckArguments = (args: JsonObject) => void;
+
+/** Compiles the check of a tool's arguments, without the record: the collection checks that. */
+export function compileArguments({ inputSchema, body }: Tool): CheckArguments {
+  const { $defs: _, properties, ...rest } = inputSchema;
+  const outer = body === undefined ? properties : { ...properties, [body]: { type: 'object' } };
+  // The first failure, since a check of all would take as long as the arguments are.
+  const validate = createAjv({ allErrors: false }).compile<JsonObject>({ ...rest, properties: outer });
+  return (args) => {
+    if (!validate(args)) throw invalidArguments((validate.errors ?? []).map(failureOf));
+  };
 }

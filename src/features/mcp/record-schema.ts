@@ -1,6 +1,5 @@
 import type { Resource } from '../../collection/resource.js';
-import { baseOf } from '../../declarations/schema-base.js';
-import { withSubschemas } from '../../declarations/schema-files.js';
+import { baseOf, withSubschemas } from '../../declarations/schema-files.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 
 /** The schemas in the folder of declarations, by their files: what `$ref` may name. */

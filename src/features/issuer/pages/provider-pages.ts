@@ -1,8 +1,8 @@
 import type { Client, ErrorOut, KoaContextWithOIDC } from 'oidc-provider';
+import { Html, html } from '../../../formats/html.js';
 import { ENDPOINTS } from '../endpoints.js';
 import { deviceConfirmationPage, deviceEntryPage, deviceSuccessPage, errorPage } from './device.js';
-import { pageHeaders } from './layout.js';
-import { signedOutPage, signOutPage } from './sign-out.js';
+import { layout, pageHeaders } from './layout.js';
 
 const ACTION = ENDPOINTS.code_verification;
 
@@ -70,3 +70,16 @@ function show(ctx: KoaContextWithOIDC, html: string, redirectUri?: string): void
   for (let at = 0; at < headers.length; at += 2) ctx.set(headers[at]!, headers[at + 1]!);
   ctx.body = html;
 }
+
+/** The question whether to sign out. `form` is HTML with the id `op.logoutForm` and no button. */
+function signOutPage(form: string): string {
+  return layout(
+    'Sign out',
+    html`<p>Do you want to sign out?</p>
+${new Html(form)}
+<button class="main" form="op.logoutForm" name="logout" value="yes">Sign out</button>
+<button form="op.logoutForm">Stay signed in</button>`,
+  );
+}
+
+const signedOutPage = () => layout('Signed out', html`<p>You can close this page.</p>`);
