@@ -1,9 +1,9 @@
-import type { LookupAddress, LookupOptions } from 'node:dns';
-import http, { type ClientRequest, type IncomingMessage } from 'node:http';
+import { type LookupAddress, type LookupOptions, promises } from 'node:dns';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import http from 'node:http';
 import https from 'node:https';
 import { isIP } from 'node:net';
 import type { Allowed } from '../../config/webhooks.js';
-import { type Resolve, resolveName } from './dns.js';
 import { mayConnect } from './ssrf-guard.js';
 import { hostOf } from './target-url.js';
 
@@ -165,3 +165,31 @@ export function guardedLookup(allowed: Allowed, resolve: Resolve) {
     );
   };
 }
+
+/** Returns every address of a name. Throws what node:dns throws. */
+export type Resolve = (name: string) => Promise<readonly LookupAddress[]>;
+
+/** `timeout`: milliseconds for each attempt at a name server. */
+const RESOLVER = { timeout: 2000, tries: 2 };
+
+/**
+ * Queries DNS, and the operating system, which reads the hosts file, only for names that DNS does not have: its lookups
+ * occupy one of few threads, and a name server that does not respond would block all other names.
+ */
+async function resolveName(name: string): Promise<readonly LookupAddress[]> {
+  if (!name.includes('.')) return await fromSystem(name);
+  const resolver = new promises.Resolver(RESOLVER);
+  const results = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  const addresses = results.flatMap((result, at) =>
+    result.status === 'fulfilled'
+      ? result.value.map((address) => ({ address, family: at === 0 ? 4 : 6 }))
+      : [],
+  );
+  if (addresses.length > 0) return addresses;
+  for (const result of results)
+    if (result.status === 'rejected' && result.reason?.code === 'ETIMEOUT') throw result.reason;
+  return await fromSystem(name);
+}
+
+const fromSystem = (name: string): Promise<LookupAddress[]> =>
+  promises.lookup(name, { all: true, verbatim: true });

@@ -4,9 +4,8 @@ import type { Db } from '../../db/db.js';
 import type { EventMetrics } from '../../telemetry/event-metrics.js';
 import type { Log } from '../../telemetry/log.js';
 import { Dispatcher } from './dispatcher.js';
-import type { Resolve } from './dns.js';
 import { fanOut, type Source } from './fan-out.js';
-import { openSender } from './http-sender.js';
+import { openSender, type Resolve } from './http-sender.js';
 import type { TargetRules } from './target-url.js';
 
 /** The webhooks of one process. */
