@@ -5,7 +5,7 @@ import { create, createNested } from './actions/create.js';
 import { get } from './actions/get.js';
 import { withIdempotency } from './actions/idempotency.js';
 import { type FeedPosition, list, listNested } from './actions/list.js';
-import { restrictCreationToOwn, restrictToOwnRecord } from './actions/own-records.js';
+import { restrictCreationToOwn, restrictToOwnRecord } from './actions/owner-check.js';
 import { patch } from './actions/patch.js';
 import { checkReferences } from './actions/permitted-references.js';
 import type { ProtectedResource } from './actions/protected-resource.js';

@@ -29,7 +29,7 @@ import {
   writtenReply,
 } from './conditional-write.js';
 import { missingForWrite } from './not-found.js';
-import { validatePermitted } from './own-records.js';
+import { validatePermitted } from './owner-check.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 import type { CheckReferences } from './permitted-references.js';
 

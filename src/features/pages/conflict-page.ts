@@ -6,8 +6,8 @@ import type { Submitted } from './form-action.js';
 import { type FormField, formFields, type Texts, textsOf } from './form-fields.js';
 import { idOf, inputOf } from './form-inputs.js';
 import type { PageContent } from './layout.js';
+import { recordTable } from './list-table.js';
 import { deletionForm, etagOf, hidden, stateFields, stateOf } from './record-forms.js';
-import { recordTable } from './record-table.js';
 
 /** Characters of a stored value that the page shows. */
 const MAX_STORED = 16_384;

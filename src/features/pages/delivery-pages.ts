@@ -5,8 +5,8 @@ import { crumbsOf } from './editable.js';
 import { formatLinks } from './formats.js';
 import type { Crumb } from './layout.js';
 import { pagesNav } from './list-page.js';
+import { listTable, recordTable } from './list-table.js';
 import type { Page, Shown } from './pages.js';
-import { listTable, recordTable } from './record-table.js';
 import { button } from './webhook-pages.js';
 
 const crumbsTo = ({ site, request }: Shown): Crumb[] => [

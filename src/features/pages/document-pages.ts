@@ -2,8 +2,8 @@ import { html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { formatLinks } from './formats.js';
 import type { Crumb } from './layout.js';
+import { listTable, recordTable } from './list-table.js';
 import type { Page, Shown } from './pages.js';
-import { listTable, recordTable } from './record-table.js';
 
 const home = ({ site }: Shown): Crumb => ({ text: 'Home', href: `${site.prefix}/` });
 

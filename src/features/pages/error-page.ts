@@ -5,7 +5,7 @@ import { isObject, type Json } from '../../json.js';
 import type { ErrorPage, Visit } from '../../pipeline/context.js';
 import { pageHeaders } from './document.js';
 import { isKnown, layout } from './layout.js';
-import { recordTable } from './record-table.js';
+import { recordTable } from './list-table.js';
 import { hasSignIn, type Site, signInHref } from './site.js';
 
 /**

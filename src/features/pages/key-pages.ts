@@ -6,10 +6,10 @@ import { crumbsOf, type Editable } from './editable.js';
 import { assignmentsOf } from './form-patch.js';
 import { formatLinks } from './formats.js';
 import { pagesNav } from './list-page.js';
+import { listTable, recordTable } from './list-table.js';
 import type { Page } from './pages.js';
 import { changeAction, creationAction } from './record-form-actions.js';
 import { createDetails, deletionDetails } from './record-forms.js';
-import { listTable, recordTable } from './record-table.js';
 import type { Site } from './site.js';
 
 /** Keys and certificates: to create, list and revoke them. */

@@ -7,10 +7,10 @@ import { filterForm } from './filter-form.js';
 import { formatLinks } from './formats.js';
 import type { Crumb, PageContent } from './layout.js';
 import { ListView, listQueryOf } from './list-query.js';
+import { listTable, sortLink } from './list-table.js';
 import type { Page, Shown } from './pages.js';
 import { creationAction } from './record-form-actions.js';
 import { createDetails } from './record-forms.js';
-import { listTable, sortLink } from './record-table.js';
 
 /** The page of a list: to search, filter, sort and turn pages. `parent` is the collection above a nested one. */
 export function listPage(collection: Collection, parent?: Collection): Page {

@@ -2,7 +2,7 @@ import type { Resource } from '../../collection/resource.js';
 import type { ListRequest } from '../../list/list-request.js';
 import { escapeName } from '../../list/query-names.js';
 import { listParameters, readList } from '../../list/read-list.js';
-import type { Sort } from './record-table.js';
+import type { Sort } from './list-table.js';
 
 /** The query of a list's page as the API reads it: always a page, and without filters that were left empty. */
 export function listQueryOf(query: string): string {

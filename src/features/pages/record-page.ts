@@ -8,10 +8,10 @@ import { isWhole, readView } from '../../list/view.js';
 import { crumbsOf, editableOf } from './editable.js';
 import { formatLinks } from './formats.js';
 import { cellOf } from './html-cells.js';
+import { recordTable } from './list-table.js';
 import type { Page, Shown } from './pages.js';
 import { changeAction } from './record-form-actions.js';
 import { changeDetails } from './record-forms.js';
-import { recordTable } from './record-table.js';
 
 /** The page of a record: its fields, what it refers to and what refers to it, its changes, and forms to change it. */
 export function recordPage(collection: Collection): Page {

@@ -8,10 +8,10 @@ import type { FormTokens } from './form-token.js';
 import { formatLinks } from './formats.js';
 import { secretPage, withoutLinks } from './key-pages.js';
 import { pagesNav } from './list-page.js';
+import { listTable, recordTable } from './list-table.js';
 import type { Page } from './pages.js';
 import { changeAction, creationAction } from './record-form-actions.js';
 import { changeDetails, createDetails, hidden } from './record-forms.js';
-import { listTable, recordTable } from './record-table.js';
 import type { Site } from './site.js';
 
 /** Webhooks: to create, list, change, test and delete them. */
