@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { knownScopes, scopeFaults } from './auth/known-scopes.js';
+import { knownScopes, scopeSettingFaults } from './auth/known-scopes.js';
 import { type Auth, openAuth } from './auth/open.js';
 import type { Resource } from './collection/resource.js';
 import { openCollections } from './collection-routes.js';
@@ -118,7 +118,7 @@ export function collectionsFor(config: Config, declared: readonly Resource[]): R
   const resources = declared.map((resource) =>
     config.isJsonServer ? { ...resource, list: 'array' as const } : resource,
   );
-  const faults = scopeFaults(config, knownScopes(resources));
+  const faults = scopeSettingFaults(config, knownScopes(resources));
   if (faults.length > 0) throw new ConfigError(faults);
   return resources;
 }

@@ -9,7 +9,7 @@ import { startMaintenance } from './db/maintenance.js';
 import { databaseReadiness, type NotReadyReason } from './db/readiness.js';
 import type { Feed } from './events/feed.js';
 import { allowHosts } from './http/allowed-hosts.js';
-import { present } from './http/client-identity.js';
+import { readAuthRequest } from './http/client-identity.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { corsFor } from './http/cors.js';
 import { originRule } from './http/request-origin.js';
@@ -119,7 +119,7 @@ function serverOf(
     requireOrigin: originRule(config),
     requireAllowedHost: auth.authenticate ? undefined : allowHosts(hostsOf(config)),
     rateLimit: rateLimit && rateLimiter(rateLimit, counters?.('requests', rateLimit.seconds)),
-    present: (req, body) => present(req, body, config),
+    readAuthRequest: (req, body) => readAuthRequest(req, body, config),
     countCall: ({ number }, subject, address) => countCall?.(number, subject, address),
     afterWrite: (principal, fields) => {
       feed?.follower.wrote();

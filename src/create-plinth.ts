@@ -3,7 +3,7 @@ import { type App, startApp } from './app.js';
 import { type Config, ConfigError, readConfig, unknownSettings } from './config/config.js';
 import { FEATURES } from './features.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
-import { Refusal } from './http/refusal.js';
+import { EarlyReply } from './http/early-reply.js';
 import type { ForeignRequest } from './pipeline/mount.js';
 import type { SchemeName } from './principal.js';
 import { createLog } from './telemetry/log.js';
@@ -89,7 +89,7 @@ export function createPlinth(options: PlinthOptions = {}): Plinth {
   };
 }
 
-const STOPPED = new Refusal('The service does not run.', '');
+const STOPPED = new EarlyReply('The service does not run.', '');
 const COMMON = createCommonFields(fixedFields(false, 0), undefined);
 
 /** Throws ConfigError. */

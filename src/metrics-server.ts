@@ -54,7 +54,7 @@ export function createMetricsServer(
     requireAllowedHost: allowedHosts && allowHosts(allowedHosts),
     requireOrigin: () => undefined,
     challenge: () => [],
-    present: () => {
+    readAuthRequest: () => {
       throw new Error('/metrics needs no credential');
     },
     commonFields,

@@ -8,7 +8,7 @@ import type { Feed } from './events/feed.js';
 import type { Route } from './http/router.js';
 import type { OpenCounts } from './limits/shared-counters.js';
 import type { Collection } from './list/collection.js';
-import type { ErrorPage, Visit } from './pipeline/context.js';
+import type { ErrorPage, ErrorPageRequest } from './pipeline/context.js';
 import type { Log } from './telemetry/log.js';
 import type { Metrics } from './telemetry/metrics.js';
 
@@ -50,7 +50,7 @@ export interface OpenFeature {
   /** Adds representations to the routes of the service. */
   represent?(routes: readonly Route[], api: Api): Route[];
   /** The page about an error for a browser; undefined: the body is the same in each media type. */
-  errorPage?(visit: Visit, problem: Problem, requestId: string): ErrorPage | undefined;
+  errorPage?(request: ErrorPageRequest, problem: Problem, requestId: string): ErrorPage | undefined;
   /** Reads from other servers than the primary. */
   readonly read?: Read;
   /** Gives the collections the requests and responses of another program. */

@@ -3,8 +3,8 @@ import { healthReply } from './actions/admin/health.js';
 import type { Config } from './config/config.js';
 import { waitForDatabase } from './db/wait-for-database.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
+import { EarlyReply } from './http/early-reply.js';
 import { isHealthCheck } from './http/own-paths.js';
-import { Refusal } from './http/refusal.js';
 import { createHttpServer } from './pipeline/server.js';
 import { listen } from './process/listen.js';
 import { readTls } from './process/tls.js';
@@ -26,7 +26,7 @@ async function openWaitingServer(config: Config): Promise<() => Promise<void>> {
   const tls = readTls(config);
   const always = fixedFields(tls !== undefined, config.hstsMaxAgeSeconds);
   const common = createCommonFields(always, undefined);
-  const waiting = new Refusal('The service waits for its database.', config.publicPrefix);
+  const waiting = new EarlyReply('The service waits for its database.', config.publicPrefix);
   const server = createHttpServer(
     (req, res, expectation, ended) => {
       res.once('close', ended);

@@ -15,7 +15,7 @@ const keys = await openKeys(db, undefined);
 const provider = createProvider({
   config,
   db,
-  acceptOnce: createReplayGuard(db),
+  checkReplay: createReplayGuard(db),
   keys,
   strangers: new Strangers(0),
 });

@@ -15,7 +15,7 @@ import { parseUuid } from '../uuid.js';
 import { type Operation, readOperations } from './batch-operations.js';
 import { type BatchLimits, BatchResults } from './batch-results.js';
 import { gathered } from './large-page.js';
-import { pathOf, type Step, stepOf } from './operation-step.js';
+import { type OperationStep, pathOf, stepOf } from './operation-step.js';
 
 export const BATCH_PATH = '/batch';
 
@@ -31,7 +31,7 @@ export function batch(
   router: Router,
   limits: BatchLimits,
 ): Action {
-  const stepsOf = (request: Request): Step[] =>
+  const stepsOf = (request: Request): OperationStep[] =>
     readOperations(request.body?.value).map((operation, index) =>
       atOperation(index, () => batchStep(operation, router, request, request.passwordHashes?.[index])),
     );
@@ -55,21 +55,24 @@ function batchStep(
   router: Router,
   request: Request,
   passwordHash: HashedPassword | undefined,
-): Step {
+): OperationStep {
   if (splitVersion(pathOf(operation)).path === BATCH_PATH)
     throw badRequest('A batch cannot contain a batch.');
   const step = stepOf(operation, router, request);
   return { ...step, request: { ...step.request, passwordHashes: [passwordHash] } };
 }
 
-async function authorizeAll(steps: readonly Step[]): Promise<void> {
+async function authorizeAll(steps: readonly OperationStep[]): Promise<void> {
   for (const [index, { action, request }] of steps.entries()) {
     if (action?.authorize) await atOperationAsync(index, async () => action.authorize!(request));
   }
 }
 
 /** Hashes the passwords of all operations, one after the other. */
-function preparationOf(steps: readonly Step[], whole: Request): (() => Promise<Request>) | undefined {
+function preparationOf(
+  steps: readonly OperationStep[],
+  whole: Request,
+): (() => Promise<Request>) | undefined {
   const preparations = steps.map(({ action, request }) => action?.prepare?.(request));
   if (preparations.every((prepare) => prepare === undefined)) return undefined;
   return async () => {
@@ -83,7 +86,7 @@ function preparationOf(steps: readonly Step[], whole: Request): (() => Promise<R
 }
 
 async function runAll(
-  steps: readonly Step[],
+  steps: readonly OperationStep[],
   collections: readonly Collection[],
   run: Run,
   limits: BatchLimits,
@@ -99,7 +102,7 @@ async function runAll(
   }
 }
 
-async function runOne({ action, request, allow }: Step, run: Run): Promise<Reply> {
+async function runOne({ action, request, allow }: OperationStep, run: Run): Promise<Reply> {
   if (!action) return { status: 204, headers: ['Allow', allow] };
   const reply = await action.run({ ...request, run });
   if (reply.documents) return gathered(reply, MAX_PAGE_BYTES, pageTooLarge);
@@ -111,7 +114,11 @@ async function runOne({ action, request, allow }: Step, run: Run): Promise<Reply
  * Locks every record that is to be written, collection by collection and in the order of the ids, so that batches with
  * the same records cannot deadlock. A caller that may write only its own records locks no others.
  */
-async function lockAll(steps: readonly Step[], collections: readonly Collection[], run: Run): Promise<void> {
+async function lockAll(
+  steps: readonly OperationStep[],
+  collections: readonly Collection[],
+  run: Run,
+): Promise<void> {
   const written = steps
     .map(({ request }) => request)
     .filter(({ method }) => method === 'PUT' || method === 'PATCH' || method === 'DELETE');

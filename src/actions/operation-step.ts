@@ -7,7 +7,7 @@ import { permit } from '../principal.js';
 import type { Operation } from './batch-operations.js';
 
 /** An operation that the caller may send. Without an action it is OPTIONS. */
-export interface Step {
+export interface OperationStep {
   readonly action: Action | undefined;
   readonly request: Request;
   readonly allow: string;
@@ -17,7 +17,7 @@ export interface Step {
  * Passes an operation within another request through the stages of a request of its own: route, method, permission, query,
  * media types. The caller and the version are those of `request`. Throws 400, 403, 404, 405, 406 and 415.
  */
-export function stepOf(operation: Operation, router: Router, request: Request): Step {
+export function stepOf(operation: Operation, router: Router, request: Request): OperationStep {
   const { method, headers } = operation;
   const target = pathOf(operation);
   const { path, pathVersion } = splitVersion(target);

@@ -1,11 +1,11 @@
-import type { Present, ValidatedInput } from '../collection/validated-input.js';
+import type { BeforeWrite, ValidatedInput } from '../collection/validated-input.js';
 import type { Db, Run } from '../db/db.js';
 import { forbidden } from '../errors/credential-errors.js';
 import { Problem } from '../errors/problem.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, member } from '../json.js';
-import type { Collection } from '../list/collection.js';
+import type { Collection, Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 
 /**
@@ -54,7 +54,7 @@ export function validatePermitted(
   collection: Collection,
   input: Json | undefined,
   request: Request,
-  present?: Present,
+  present?: BeforeWrite,
 ): ValidatedInput {
   const { parent, scopes } = collection.resource;
   if (request.permission === 'all' || !parent) return collection.check(input, 'request', present);
@@ -68,7 +68,7 @@ export function validatePermitted(
 function checkReference(
   collection: Collection,
   input: Json | undefined,
-  present?: Present,
+  present?: BeforeWrite,
 ): ValidatedInput | undefined {
   try {
     return collection.check(input, 'request', present);

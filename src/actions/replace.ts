@@ -1,6 +1,6 @@
 import { isStored } from '../collection/record.js';
 import { JSON_TYPE } from '../collection/representation.js';
-import type { Present } from '../collection/validated-input.js';
+import type { BeforeWrite } from '../collection/validated-input.js';
 import { unavailable } from '../errors/errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
@@ -46,7 +46,7 @@ export function replace(
       const preconditions = readWritePreconditions(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
       const expected = expectedVersion(request.body?.value);
-      const draftOf = (present?: Present) =>
+      const draftOf = (present?: BeforeWrite) =>
         withPasswordHash(validatePermitted(collection, request.body?.value, request, present), request);
       const read = () => (resource.readOnly.length > 0 ? currentOf(collection, id, request) : undefined);
       let current = await read();
@@ -81,7 +81,7 @@ async function currentOf(
   collection: Collection,
   id: string | undefined,
   { run }: Request,
-): Promise<{ present: Present; version: number } | undefined> {
+): Promise<{ present: BeforeWrite; version: number } | undefined> {
   const found = id === undefined ? 'absent' : await collection.get(id, run);
   if (typeof found === 'string') return undefined;
   return { present: { record: JSON.parse(found.doc) as JsonObject, isPatch: false }, version: found.version };

@@ -5,9 +5,9 @@ import type { Attempt, LoginThrottle } from '../limits/login-throttle.js';
 import type { Principal, SchemeName } from '../principal.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import { API_KEY_PREFIX } from './credentials/api-key-format.js';
-import { type Presented, Refusal, type Scheme } from './scheme.js';
+import { type AuthRequest, CredentialRejected, type Scheme } from './scheme.js';
 
-export type Authenticate = (presented: Presented) => Promise<Principal> | Principal;
+export type Authenticate = (request: AuthRequest) => Promise<Principal> | Principal;
 
 /** The user whose session a field Cookie names; undefined: there is none, or it has ended. */
 export type FindSession = (cookie: string | undefined) => Promise<Principal | undefined> | undefined;
@@ -22,16 +22,16 @@ export function createAuthenticator(
   throttle: LoginThrottle,
   failures?: LabelledMetric<CounterValue>,
 ): Authenticate {
-  function challenge(presented: Presented, refusal: Refusal | undefined): Problem {
-    const { headers, secure } = presented;
+  function challenge(request: AuthRequest, refusal: CredentialRejected | undefined): Problem {
+    const { headers, secure } = request;
     const challenges = schemes.map((scheme) =>
       scheme.challenge(headers.host, secure, scheme.name === refusal?.scheme ? refusal : undefined),
     );
-    return unauthorized(refusal?.description ?? missing(presented, schemes), challenges);
+    return unauthorized(refusal?.description ?? missing(request, schemes), challenges);
   }
 
   async function settle(
-    presented: Presented,
+    request: AuthRequest,
     attempt: Attempt,
     found: Promise<Principal>,
   ): Promise<Principal> {
@@ -40,20 +40,20 @@ export function createAuthenticator(
       attempt.pass();
       return principal;
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof CredentialRejected)) throw error;
       // Descriptions are few and contain no part of a credential, so they can be labels.
       if (failures) failures.of(error.scheme, error.description).value++;
       await attempt.fail(error.account);
-      throw challenge(presented, error);
+      throw challenge(request, error);
     }
   }
 
-  return (presented) => {
-    requireOneCredential(presented);
-    const attempt = throttle.begin(presented.address);
-    const found = authenticateWithFirst(schemes, presented, attempt);
-    if (found instanceof Promise) return settle(presented, attempt, found);
-    if (!found) throw challenge(presented, undefined);
+  return (request) => {
+    requireOneCredential(request);
+    const attempt = throttle.begin(request.address);
+    const found = authenticateWithFirst(schemes, request, attempt);
+    if (found instanceof Promise) return settle(request, attempt, found);
+    if (!found) throw challenge(request, undefined);
     // No other check can have run since `begin`, so there is nothing to pass.
     return found;
   };
@@ -62,12 +62,12 @@ export function createAuthenticator(
 /** The principal from the first scheme that has a credential in the request; exceptions become rejections. */
 function authenticateWithFirst(
   schemes: readonly Scheme[],
-  presented: Presented,
+  request: AuthRequest,
   attempt: Attempt,
 ): Promise<Principal> | Principal | undefined {
   try {
     for (const scheme of schemes) {
-      const found = scheme.authenticate(presented, attempt);
+      const found = scheme.authenticate(request, attempt);
       if (found) return found;
     }
     return undefined;
@@ -86,7 +86,7 @@ const CARRIERS: Readonly<Record<SchemeName, string>> = {
 };
 
 /** Why a request without a credential of an enabled scheme is refused. It contains no part of a credential. */
-function missing({ headers }: Presented, schemes: readonly Scheme[]): string {
+function missing({ headers }: AuthRequest, schemes: readonly Scheme[]): string {
   const accepted = schemes.map(({ name }) => CARRIERS[name]);
   const sent = carrierOf(headers);
   return sent === undefined || accepted.includes(sent)
@@ -95,7 +95,7 @@ function missing({ headers }: Presented, schemes: readonly Scheme[]): string {
 }
 
 /** The place of the credential in a request. Of an unknown scheme it is the field alone, since a name may be the secret. */
-function carrierOf({ authorization, ...headers }: Presented['headers']): string | undefined {
+function carrierOf({ authorization, ...headers }: AuthRequest['headers']): string | undefined {
   if (headers['x-api-key'] !== undefined) return CARRIERS['api-key'];
   if (headers['x-signature'] !== undefined) return CARRIERS.signature;
   if (authorization === undefined) return undefined;
@@ -106,7 +106,7 @@ function carrierOf({ authorization, ...headers }: Presented['headers']): string 
 /** Names of parameters that may carry a credential, which would end up in logs (RFC 6750 section 5.3). */
 const CREDENTIAL_NAME = /^(?:access_token|x[-_]?api[-_]?key|api[-_]?key)$/i;
 
-function requireOneCredential({ headers, target }: Presented): void {
+function requireOneCredential({ headers, target }: AuthRequest): void {
   if (target.includes('?') && hasCredential(target))
     throw badRequest('Credentials in the query string are not accepted.');
   const { authorization, 'x-api-key': key, 'x-signature': signature } = headers;

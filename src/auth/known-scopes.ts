@@ -21,7 +21,7 @@ export function scopeFault(scope: string, known: readonly string[]): string | un
 }
 
 /** The scopes in settings that do not exist, one line each. */
-export function scopeFaults(config: AuthConfig, known: readonly string[]): string[] {
+export function scopeSettingFaults(config: AuthConfig, known: readonly string[]): string[] {
   const named: [setting: string, scopes: readonly string[]][] = [
     ['BASIC_SCOPES', config.basicScopes],
     ...config.signingSecrets.map(({ scopes }): [string, readonly string[]] => ['SIGNING_SECRETS', scopes]),

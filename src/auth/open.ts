@@ -10,7 +10,7 @@ import { CredentialCache } from './credentials/credential-cache.js';
 import { CredentialWatch } from './credentials/credential-watch.js';
 import { currentPasswordRule, PasswordCheck, type RequireCurrentPassword } from './current-password.js';
 import { passwordSignIn, type SignIn } from './password-sign-in.js';
-import { type AcceptOnce, createReplayGuard } from './replay-guard.js';
+import { type CheckReplay, createReplayGuard } from './replay-guard.js';
 import { quote, type Scheme } from './scheme.js';
 import { apiKey } from './schemes/api-key.js';
 import { basic } from './schemes/basic.js';
@@ -42,7 +42,7 @@ export interface Auth {
   readonly own: OwnTokenSource | undefined;
   readonly signIn: SignIn;
   readonly throttle: LoginThrottle;
-  readonly acceptOnce: AcceptOnce;
+  readonly checkReplay: CheckReplay;
   readonly requireCurrentPassword: RequireCurrentPassword;
   /** Users that have signed in in a browser; undefined without the embedded authorization server. */
   readonly session: FindSession | undefined;
@@ -69,15 +69,15 @@ export async function openAuth(
   const lookup = config.auth.some((name) => name === 'api-key' || name === 'mtls')
     ? new CredentialCache(db, log)
     : undefined;
-  const acceptOnce = createReplayGuard(db);
+  const checkReplay = createReplayGuard(db);
   const passwords = new PasswordCheck();
   const signIn = passwordSignIn(db, log, passwords);
   const open: Record<SchemeName, () => Scheme | Promise<Scheme>> = {
     bearer: async () =>
-      (await import('./schemes/bearer.js')).bearer(config, acceptOnce, log, undefined, own?.tokens),
+      (await import('./schemes/bearer.js')).bearer(config, checkReplay, log, undefined, own?.tokens),
     'api-key': () => apiKey(config.realm, lookup!),
     basic: () => basic(config, signIn),
-    signature: () => signature(config, acceptOnce),
+    signature: () => signature(config, checkReplay),
     mtls: () => mtls(config.realm, lookup!),
   };
   const names = ORDER.filter((name) => config.auth.includes(name));
@@ -98,7 +98,7 @@ export async function openAuth(
     own: own?.tokens,
     signIn,
     throttle,
-    acceptOnce,
+    checkReplay,
     requireCurrentPassword: currentPasswordRule(db, passwords, throttle),
     session: own?.session,
     close: async () => {

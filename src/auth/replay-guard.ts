@@ -16,14 +16,14 @@ const BATCHES = { max: 256, inFlight: 2, waiting: 20_000 };
 type Use = 'first' | 'repeated' | 'expired';
 
 /** Stores the SHA-256 of `value` until `until`, in seconds since 1970, for all processes that share the database. */
-export type AcceptOnce = (value: string, until: number) => Promise<Use>;
+export type CheckReplay = (value: string, until: number) => Promise<Use>;
 
 interface Entry {
   readonly hash: string;
   readonly until: number;
 }
 
-export function createReplayGuard(db: Db): AcceptOnce {
+export function createReplayGuard(db: Db): CheckReplay {
   const shared = sharing(db.metrics, 'take', 'credentials');
   const take = createBatcher<Entry, Use>({ ...BATCHES, sharing: shared }, async (entries) => {
     const rows = await db.run(TAKE, [JSON.stringify(entries)]);

@@ -3,7 +3,7 @@ import type { Admission } from '../limits/login-throttle.js';
 import type { Principal, SchemeName } from '../principal.js';
 
 /** The parts of a request that can carry a credential, and those that signatures cover. */
-export interface Presented {
+export interface AuthRequest {
   readonly method: string;
   /** The request target as it was sent. */
   readonly target: string;
@@ -29,17 +29,21 @@ export interface Scheme {
    * The value of WWW-Authenticate. `host` is the Host field, `secure` whether the request came over TLS, `refusal` the
    * reason if a credential of this scheme was refused.
    */
-  readonly challenge: (host: string | undefined, secure: boolean, refusal: Refusal | undefined) => string;
+  readonly challenge: (
+    host: string | undefined,
+    secure: boolean,
+    refusal: CredentialRejected | undefined,
+  ) => string;
   /**
-   * The principal; undefined when the request has no credential of this scheme. Throws a Refusal for an invalid
+   * The principal; undefined when the request has no credential of this scheme. Throws CredentialRejected for an invalid
    * credential, 503 when it cannot be verified now.
    */
   readonly authenticate: (
-    presented: Presented,
+    request: AuthRequest,
     admission: Admission,
   ) => Promise<Principal> | Principal | undefined;
   /**
-   * Authenticates a principal's credential again; undefined if the scheme cannot. Rejects with a Refusal when the
+   * Authenticates a principal's credential again; undefined if the scheme cannot. Rejects with CredentialRejected when the
    * credential is no longer valid, with 503 when that is unknown.
    */
   readonly recheck?: (principal: Principal) => Promise<Principal> | Principal | undefined;
@@ -51,7 +55,7 @@ export interface Scheme {
 }
 
 /** An invalid credential, which becomes a 401. The description must not contain any part of the credential. */
-export class Refusal {
+export class CredentialRejected {
   constructor(
     readonly scheme: SchemeName,
     readonly description: string,
@@ -61,13 +65,13 @@ export class Refusal {
 }
 
 /** Whether a request has a credential of any kind, valid or not. */
-export function hasCredential({ headers, certificate }: Presented): boolean {
+export function hasCredential({ headers, certificate }: AuthRequest): boolean {
   const { authorization, 'x-api-key': key, 'x-signature': signature } = headers;
   return (authorization ?? key ?? signature ?? certificate) !== undefined;
 }
 
 /** The credentials of an Authorization field (RFC 9110 section 11.4); undefined for another scheme. */
-export function credentialsOf({ headers }: Presented, scheme: string): string | undefined {
+export function credentialsOf({ headers }: AuthRequest, scheme: string): string | undefined {
   const field = headers.authorization;
   if (field === undefined || field.length <= scheme.length) return undefined;
   if (field.slice(0, scheme.length).toLowerCase() !== scheme || field[scheme.length] !== ' ')

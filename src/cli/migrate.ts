@@ -10,7 +10,7 @@ import {
   planCollections,
 } from '../schema/migrate-collections.js';
 import { planText } from '../schema/plan-text.js';
-import type { Step } from '../schema/step.js';
+import type { SchemaStep } from '../schema/step.js';
 import { parse } from './arguments.js';
 import { configOf, type Io } from './io.js';
 import { print } from './output.js';
@@ -81,7 +81,7 @@ async function printViolations(
   return found === 0 ? 0 : 1;
 }
 
-function stepDocument({ title, sql, locks, loses, isConcurrent = false }: Step) {
+function stepDocument({ title, sql, locks, loses, isConcurrent = false }: SchemaStep) {
   return { title, sql, locks, loses: loses ?? null, concurrent: isConcurrent };
 }
 

@@ -25,7 +25,7 @@ export interface ValidatedInput {
 export type Origin = 'request' | 'import';
 
 /** The record that a request changes, whose read-only fields remain; `isPatch`: write-only fields remain as well. */
-export interface Present {
+export interface BeforeWrite {
   readonly record: JsonObject;
   readonly isPatch: boolean;
 }
@@ -33,9 +33,9 @@ export interface Present {
 /** Compiles the validation of bodies. It throws 400 with every failure, or 422 for a reference to a missing record. */
 export function compileInput(
   resource: Resource,
-): (input: Json | undefined, origin?: Origin, present?: Present) => ValidatedInput {
+): (input: Json | undefined, origin?: Origin, present?: BeforeWrite) => ValidatedInput {
   const check = compileOnFirstUse(resource);
-  return (given, origin = 'request', present?: Present) => {
+  return (given, origin = 'request', present?: BeforeWrite) => {
     const input =
       resource.readOnly.length > 0 && origin === 'request' ? withReadOnly(given, resource, present) : given;
     if (resource.importOnly.length > 0 && origin === 'request')
@@ -89,7 +89,11 @@ function columnsOf({ columns }: Resource, fields: JsonObject): ColumnValue[] {
 }
 
 /** A body with the present values of the fields that requests do not set. Throws 400 for a patch that changes one. */
-function withReadOnly(input: Json | undefined, { readOnly }: Resource, present?: Present): Json | undefined {
+function withReadOnly(
+  input: Json | undefined,
+  { readOnly }: Resource,
+  present?: BeforeWrite,
+): Json | undefined {
   if (!isObject(input)) return input;
   if (present?.isPatch) requireUnchanged(input, readOnly, present.record);
   const result = { ...input };
@@ -114,7 +118,7 @@ function requireUnchanged(input: JsonObject, readOnly: readonly string[], record
 }
 
 /** The write-only fields to store: null removes one. A patch removes none that it does not name. */
-function storedWriteOnly({ writeOnly }: Resource, given: JsonObject, present?: Present): JsonObject {
+function storedWriteOnly({ writeOnly }: Resource, given: JsonObject, present?: BeforeWrite): JsonObject {
   const names = present?.isPatch ? writeOnly.filter((name) => Object.hasOwn(given, name)) : writeOnly;
   return Object.fromEntries(names.map((name) => [name, member(given, name) ?? null]));
 }

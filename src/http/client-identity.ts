@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import type { Presented } from '../auth/scheme.js';
+import type { AuthRequest } from '../auth/scheme.js';
 import { type IpAddress, isInNetworks, isLoopbackAddress, type Network, parseIp } from '../ip-address.js';
 import { parseForwarded } from './forwarded.js';
 
@@ -22,11 +22,11 @@ export interface ProxyTrust {
  * family of fields that they write: Forwarded (RFC 7239), or X-Forwarded-For and X-Forwarded-Proto. The other family is
  * ignored, since it may come from the client.
  */
-export function present(
+export function readAuthRequest(
   req: IncomingMessage,
   body: () => Promise<Buffer>,
   { trustProxy, proxyHeaders }: ProxyTrust,
-): Presented {
+): AuthRequest {
   const { socket, headers } = req;
   const peer = plain(socket.remoteAddress ?? '');
   const throughProxy = isTrusted(peer, trustProxy);

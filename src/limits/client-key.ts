@@ -3,13 +3,13 @@ import ipaddr from 'ipaddr.js';
 import { parseIp } from '../ip-address.js';
 
 /** The owner of a count: `address` and `site` are named by an address, of which IPv6 counts by /64 and by /56. */
-export type Kind = 'address' | 'site' | 'account' | 'principal';
+export type CountKind = 'address' | 'site' | 'account' | 'principal';
 
 /** Longer names are replaced with their SHA-256, so that the memory per client is bounded. */
 const MAX_CHARACTERS = 64;
 
 /** The key of a count. A name that a client chooses never equals the key of an address or of another name's hash. */
-export function clientKey(kind: Kind, name: string): string {
+export function clientKey(kind: CountKind, name: string): string {
   const counted = kind === 'address' || kind === 'site' ? networkOf(name, kind) : name;
   return counted.length <= MAX_CHARACTERS
     ? `${kind} ${counted}`

@@ -2,9 +2,9 @@ import { openReads, type Reads } from '../collection/reads.js';
 import type { Resource } from '../collection/resource.js';
 import { Statements } from '../collection/sql-templates.js';
 import {
+  type BeforeWrite,
   compileInput,
   type Origin,
-  type Present,
   type ValidatedInput,
 } from '../collection/validated-input.js';
 import { openWrites, type Writes } from '../collection/writes.js';
@@ -18,7 +18,7 @@ import { type Lists, openLists } from './lists.js';
 export interface Collection extends Reads, Writes, Lists {
   readonly resource: Resource;
   /** Throws 400 with every failure, or 422 for a reference to a missing record. */
-  check(input: Json | undefined, origin?: Origin, present?: Present): ValidatedInput;
+  check(input: Json | undefined, origin?: Origin, present?: BeforeWrite): ValidatedInput;
   /**
    * Locks records for the transaction of `run`, in the order of their ids; with `parent` only those of this parent.
    * Others are neither locked nor waited for.

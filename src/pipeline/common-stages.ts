@@ -1,4 +1,4 @@
-import type { Presented } from '../auth/scheme.js';
+import type { AuthRequest } from '../auth/scheme.js';
 import { HTML_TYPE } from '../collection/representation.js';
 import { rateLimited, unavailable } from '../errors/errors.js';
 import { isRetiring } from '../http/api-version.js';
@@ -26,16 +26,18 @@ export function requireAvailable({ options }: RequestContext, { alwaysAvailable 
 }
 
 /** The parts of a request that may carry a credential. */
-export function presentedBy(context: RequestContext): Presented {
-  context.presented ??= context.options.present(context.req, () => readBytesOnce(context));
-  return context.presented;
+export function authRequestOf(context: RequestContext): AuthRequest {
+  context.authRequest ??= context.options.readAuthRequest(context.req, () => readBytesOnce(context));
+  return context.authRequest;
 }
 
 /** Counts a request against the rate limit of its principal, or of its address without a credential. Throws 429. */
 export async function countRequest(context: RequestContext, { scheme, subject }: Principal): Promise<void> {
   context.isRateCounted = true;
   const key =
-    scheme === 'none' ? clientKey('address', presentedBy(context).address) : clientKey('principal', subject);
+    scheme === 'none'
+      ? clientKey('address', authRequestOf(context).address)
+      : clientKey('principal', subject);
   const { fields, refusedFor } = await context.options.rateLimit!(key);
   context.common.push(...fields);
   if (refusedFor !== undefined) throw rateLimited(refusedFor);
@@ -56,7 +58,7 @@ export function isPreflight({ req, options }: RequestContext): boolean {
 export function readBytesOnce(context: RequestContext): Promise<Buffer> {
   const { req, res, expectation, options, observation } = context;
   const sender = () => ({
-    address: presentedBy(context).address,
+    address: authRequestOf(context).address,
     proceed: () => expectation === 'continue' && res.writeContinue(),
   });
   context.bytes ??= readBytes(req, res, options, sender, observation);
@@ -71,5 +73,5 @@ export function countCall(
 ): void {
   if (!isRetiring(retirement) || type === HTML_TYPE) return;
   const { options, principal } = context;
-  options.countCall?.(version, principal.subject, presentedBy(context).address);
+  options.countCall?.(version, principal.subject, authRequestOf(context).address);
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticate, FindSession } from '../auth/authenticate.js';
-import type { Presented } from '../auth/scheme.js';
+import type { AuthRequest } from '../auth/scheme.js';
 import type { Problem } from '../errors/problem.js';
 import type { RequireAllowedHost } from '../http/allowed-hosts.js';
 import type { CommonFields } from '../http/common-headers.js';
@@ -36,7 +36,7 @@ export interface RequestContext {
   bytes: Promise<Buffer> | undefined;
   /** Bytes of the body that `parseLimit` has admitted. */
   parsedBytes: number;
-  presented: Presented | undefined;
+  authRequest: AuthRequest | undefined;
   /** Whether the request was counted against a rate limit. */
   isRateCounted: boolean;
   /** Undefined while it has not been read. */
@@ -55,7 +55,7 @@ export interface ErrorPage {
 }
 
 /** The request that a page responds to. */
-export type Visit = Pick<Request, 'path' | 'query' | 'principal'>;
+export type ErrorPageRequest = Pick<Request, 'path' | 'query' | 'principal'>;
 
 export interface PipelineOptions extends BodyLimits, VersionSettings {
   readonly router: Router;
@@ -71,7 +71,11 @@ export interface PipelineOptions extends BodyLimits, VersionSettings {
   /** The user that has signed in in a browser; undefined: the service is not an authorization server. */
   readonly session: FindSession | undefined;
   /** The page about an error for a browser; undefined: the body is the same in each media type. */
-  readonly errorPage: (visit: Visit, problem: Problem, requestId: string) => ErrorPage | undefined;
+  readonly errorPage: (
+    request: ErrorPageRequest,
+    problem: Problem,
+    requestId: string,
+  ) => ErrorPage | undefined;
   /** Throws 421; undefined: any Host is allowed. */
   readonly requireAllowedHost: RequireAllowedHost | undefined;
   /** Throws 403 for a write that a page of another site had its browser send. */
@@ -79,7 +83,7 @@ export interface PipelineOptions extends BodyLimits, VersionSettings {
   /** The challenge fields of a 403 for a missing scope. */
   readonly challenge: (scope: string) => readonly string[];
   /** Extracts what may carry a credential from a request. */
-  readonly present: (req: IncomingMessage, body: () => Promise<Buffer>) => Presented;
+  readonly readAuthRequest: (req: IncomingMessage, body: () => Promise<Buffer>) => AuthRequest;
   readonly commonFields: CommonFields;
   /** Undefined: pages of other origins have no access. */
   readonly cors: Cors | undefined;

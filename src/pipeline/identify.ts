@@ -3,7 +3,7 @@ import { hasCredential } from '../auth/scheme.js';
 import { prefersPage } from '../http/content-negotiation.js';
 import type { Endpoint } from '../http/router.js';
 import { NOBODY, type Principal, STRANGER } from '../principal.js';
-import { presentedBy } from './common-stages.js';
+import { authRequestOf } from './common-stages.js';
 import type { RequestContext } from './context.js';
 
 /**
@@ -19,10 +19,10 @@ export function identify(
   if (!authenticate) return NOBODY;
   const isPage = isForm || isPageRequest(context.req);
   if (!isPage && requires === 'nothing') return STRANGER;
-  const presented = presentedBy(context);
+  const authRequest = authRequestOf(context);
   const isOptional = requires === 'nothing' || requires === 'optional';
-  const others = () => (isOptional && !hasCredential(presented) ? STRANGER : authenticate(presented));
-  const found = isPage && !hasCredential(presented) ? session?.(presented.headers.cookie) : undefined;
+  const others = () => (isOptional && !hasCredential(authRequest) ? STRANGER : authenticate(authRequest));
+  const found = isPage && !hasCredential(authRequest) ? session?.(authRequest.headers.cookie) : undefined;
   return found ? found.then((principal) => principal ?? others()) : others();
 }
 

@@ -21,12 +21,12 @@ import { ALL_METHODS, readTarget } from '../transport/request-target.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
 import type { Version } from '../versions/version.js';
 import {
+  authRequestOf,
   countCall,
   countRequest,
   finishCounted,
   isPreflight,
   optionsReply,
-  presentedBy,
   readBytesOnce,
   requireAvailable,
 } from './common-stages.js';
@@ -63,7 +63,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       ended,
       bytes: undefined,
       parsedBytes: 0,
-      presented: undefined,
+      authRequest: undefined,
       isRateCounted: false,
       target: undefined,
       principal: STRANGER,
@@ -106,7 +106,7 @@ async function handle(context: RequestContext): Promise<void> {
     const isWrite = !READS.has(req.method!);
     // A form has a token.
     if (isWrite && !form)
-      options.requireOrigin(req.headers, principal.scheme, () => presentedBy(context).secure); //  403
+      options.requireOrigin(req.headers, principal.scheme, () => authRequestOf(context).secure); //  403
     if (options.rateLimit && !action.alwaysAvailable) await countRequest(context, principal); // 429
     const permission = permit(principal, action.requires, match.params); //   403
     const type = negotiateType(action, req.headers.accept, target.query); //  406

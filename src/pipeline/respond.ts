@@ -34,7 +34,7 @@ export function respond(context: RequestContext, reply: Reply): void {
       context,
       respondWhenReady(res, reply.pending, (ready) => respond(context, ready)),
     );
-  if (!reply.stream && !reply.documents && !reply.live) return finish(context, fitInMemory(context, reply));
+  if (!reply.stream && !reply.documents && !reply.live) return finish(context, orTooLarge(context, reply));
   const coding = codingOf(context, reply);
   const coded = coding ? withCoding(reply, coding) : reply;
   if (!reply.live && req.method !== 'HEAD') return detach(context, stream(context, coded, coding));
@@ -76,7 +76,7 @@ const NO_STORE = ['Cache-Control', 'no-store'];
  * The reply, if the process can hold its body. Otherwise a PUT or PATCH that has taken place gets 204 without the
  * record, as with `Prefer: return=minimal`. Throws 503 for any other large body.
  */
-function fitInMemory({ req, options }: RequestContext, reply: Reply): Reply {
+function orTooLarge({ req, options }: RequestContext, reply: Reply): Reply {
   const { body = '', status, headers } = reply;
   // A body has at least as many bytes as characters.
   if (body.length <= LARGE_BODY_BYTES / 3) return reply;

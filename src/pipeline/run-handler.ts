@@ -5,10 +5,10 @@ import { type Match, selectAction } from '../http/router.js';
 import { NOBODY } from '../principal.js';
 import type { Target } from '../transport/request-target.js';
 import {
+  authRequestOf,
   countRequest,
   finishCounted,
   optionsReply,
-  presentedBy,
   readBytesOnce,
   requireAvailable,
 } from './common-stages.js';
@@ -28,7 +28,7 @@ export async function runHandler(
   requireAvailable(context, action);
   if (options.rateLimit) await countRequest(context, NOBODY);
   const body = await readBytesOnce(context);
-  const { address } = presentedBy(context);
+  const { address } = authRequestOf(context);
   const { params } = match;
   const begin = () => beginResponse(context);
   const reply = await handler({ req: replayed(req, target, body), res, begin, body, params, address });

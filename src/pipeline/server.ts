@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { SecureContextOptions } from 'node:tls';
 import { methodNotAllowed } from '../errors/errors.js';
-import { Refusal } from '../http/refusal.js';
+import { EarlyReply } from '../http/early-reply.js';
 import { MAX_TARGET } from '../http/router.js';
 import { acceptBeforeReading } from '../transport/accept-backlog.js';
 import { AdmissionControl, type AdmissionOptions, refuse } from '../transport/admission-control.js';
@@ -84,14 +84,14 @@ function admitRequests(
     if (refused) refused.of('503').value++;
   };
   const refuseAndClose =
-    (refusal: Refusal): Handle =>
+    (refusal: EarlyReply): Handle =>
     (req, res, expectation) => {
       closeAfter(req.socket, res);
       refuse(req, res, expectation === 'continue', refusal.replyTo(req), options.commonFields);
       countRefused();
     };
   const refuseConnection = refuseAndClose(
-    new Refusal('There are too many connections.', options.publicPrefix),
+    new EarlyReply('There are too many connections.', options.publicPrefix),
   );
   const begin: Handle = (req, res, expectation) => {
     const { socket } = req;
@@ -102,7 +102,7 @@ function admitRequests(
       pipeline(req, res, expectation, () => admission.end(res));
     else countRefused();
   };
-  const tooMany = new Refusal('Too many requests wait on this connection.', options.publicPrefix);
+  const tooMany = new EarlyReply('Too many requests wait on this connection.', options.publicPrefix);
   return inRequestOrder(begin, refuseAndClose(tooMany));
 }
 

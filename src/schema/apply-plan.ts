@@ -8,7 +8,7 @@ import { compileCheck } from '../validation/validation.js';
 import { danglingIn, type TableOf } from './dangling.js';
 import { documentsOf, workOnDocuments } from './document-work.js';
 import { fieldsAfter } from './field-steps.js';
-import type { FieldWork, Step } from './step.js';
+import type { FieldWork, SchemaStep } from './step.js';
 
 /** Stored records that violate a declaration. */
 export interface Violations {
@@ -99,7 +99,7 @@ function failureOf(check: (input: Json) => unknown, record: Json): Failure | und
 /** Runs one step. `resource`: the collection of its work on documents. */
 export async function runStep(
   connection: SchemaConnection,
-  step: Step,
+  step: SchemaStep,
   resource: Resource | undefined,
 ): Promise<void> {
   if (step.work) await workOnDocuments(connection.run, step.work, resource!);

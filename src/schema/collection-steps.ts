@@ -1,7 +1,7 @@
 import { type ObjectName, objectName, qualified } from '../db/object-names.js';
 import { type ExistingTable, FORMER_NAME, type Layout } from './catalog.js';
 import { type ChooseName, presentIndex, presentKey, primaryKeyOf } from './names.js';
-import { lockTable, NO_LOCK, type Step } from './step.js';
+import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
 import type { ForeignKey, Table } from './table.js';
 import { attach, dropNullTrigger, nullTrigger, nullTriggers, TRIGGERS } from './table-sql.js';
 
@@ -25,7 +25,7 @@ export function renameTable(
   nameOf: ChooseName,
   nameNow: (table: string) => string,
 ): {
-  readonly step: Step;
+  readonly step: SchemaStep;
   readonly renamed: ExistingTable;
   readonly triggers: ReadonlyMap<string, readonly string[]>;
 } {
@@ -135,7 +135,7 @@ function afterRenaming(
 }
 
 /** Removes the view by which services with the former declaration know a renamed collection. */
-export function dropFormerName(name: string, present: string, { schema }: Layout): Step {
+export function dropFormerName(name: string, present: string, { schema }: Layout): SchemaStep {
   return {
     title: `Remove the former name ${name} of ${present}`,
     locks: NO_LOCK,
@@ -144,7 +144,7 @@ export function dropFormerName(name: string, present: string, { schema }: Layout
   };
 }
 
-export function dropTable(name: string, { engine, schema }: Layout): Step {
+export function dropTable(name: string, { engine, schema }: Layout): SchemaStep {
   return {
     title: `Remove the collection ${name}`,
     locks: lockTable(name),

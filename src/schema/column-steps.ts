@@ -3,7 +3,7 @@ import { qualified } from '../db/object-names.js';
 import { type ExistingTable, FILLING, INSTANT, UNUSED } from './catalog.js';
 import { createFormerName } from './collection-steps.js';
 import { documentStep } from './field-steps.js';
-import { lockTable, NO_LOCK, type Step } from './step.js';
+import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
 import type { Table } from './table.js';
 
 /** The steps for the columns of an existing table. `former` is the table of the applied declaration. */
@@ -12,14 +12,14 @@ export const columnSteps = (
   former: Table | undefined,
   existing: ExistingTable,
   isDue: boolean,
-): Step[] => [
+): SchemaStep[] => [
   ...retireColumns(table, former, existing),
   ...addColumns(table, existing),
   ...fillColumns(table, existing, isDue),
 ];
 
 /** Columns of the former declaration. Services with that one write them, so that they stay. */
-function retireColumns(table: Table, former: Table | undefined, { columns }: ExistingTable): Step[] {
+function retireColumns(table: Table, former: Table | undefined, { columns }: ExistingTable): SchemaStep[] {
   const isSurplus = ({ name }: Column) =>
     columns.get(name)?.isUnused === false && !table.columns.some((each) => each.name === name);
   return (former?.columns ?? []).filter(isSurplus).map(({ name }) => ({
@@ -34,7 +34,7 @@ export function dropColumns(
   table: Table,
   { columns }: ExistingTable,
   formerNames: readonly string[],
-): Step[] {
+): SchemaStep[] {
   const unused = [...columns].filter(
     ([name, { isUnused }]) => isUnused && !table.columns.some((each) => each.name === name),
   );
@@ -42,7 +42,7 @@ export function dropColumns(
 }
 
 /** Views by former names are made anew, since they have all columns. */
-function dropColumn(table: Table, name: string, formerNames: readonly string[]): Step {
+function dropColumn(table: Table, name: string, formerNames: readonly string[]): SchemaStep {
   const isWriteOnly = name === WRITE_ONLY.name;
   return {
     title: `Remove the column ${table.name}.${name}${isWriteOnly ? '' : '; the documents keep the field'}`,
@@ -58,7 +58,7 @@ function dropColumn(table: Table, name: string, formerNames: readonly string[]):
   };
 }
 
-function addColumns(table: Table, { columns }: ExistingTable): Step[] {
+function addColumns(table: Table, { columns }: ExistingTable): SchemaStep[] {
   return table.columns
     .filter(({ name }) => !columns.has(name))
     .map(({ name, type }) => ({
@@ -76,7 +76,7 @@ export const completeColumn = (table: Table, { name, isInstant }: Column): strin
   `comment on column ${table.sql}.${name} is ${isInstant ? `'${INSTANT}'` : 'null'}`;
 
 /** Columns that are new, those with texts that are points in time no longer or not yet, those whose filling was interrupted, those that a former declaration had, and if it is due all. */
-function fillColumns(table: Table, { columns }: ExistingTable, isDue: boolean): Step[] {
+function fillColumns(table: Table, { columns }: ExistingTable, isDue: boolean): SchemaStep[] {
   const isIncomplete = ({ name, type, isInstant }: Column) => {
     const found = columns.get(name);
     return (

@@ -10,7 +10,7 @@ import { planText } from './plan-text.js';
 import { appliedText } from './rules.js';
 
 /** The database does not match the declarations. */
-class SchemaError extends ExitError {
+class SchemaChangeRefused extends ExitError {
   override readonly exitCode = 78;
 }
 
@@ -40,7 +40,7 @@ export async function ensureCollections(
   const isNew = catalog.tables.size === 0 && catalog.applied.size === 0;
   if (mode === 'check' && !isNew) {
     const text = planText(await planCollections(database.url, declarations));
-    throw new SchemaError(
+    throw new SchemaChangeRefused(
       `the database does not match the declarations; \`plinth migrate\` takes these steps:\n\n${text}`,
     );
   }

@@ -2,7 +2,7 @@ import type { Resource } from '../collection/resource.js';
 import type { Declaration } from '../declarations/declaration.js';
 import type { Json } from '../json.js';
 import type { PendingWork } from './catalog.js';
-import { type DocumentWork, type FieldWork, lockBatch, NO_LOCK, quoted, type Step } from './step.js';
+import { type DocumentWork, type FieldWork, lockBatch, NO_LOCK, quoted, type SchemaStep } from './step.js';
 import type { Table } from './table.js';
 
 type Schema = Declaration['schema'];
@@ -11,7 +11,7 @@ const isDeclared = (schema: Schema | undefined, field: string): boolean =>
   schema !== undefined && Object.hasOwn(schema.properties, field);
 
 /** A step that changes documents. It is recorded, so that it is repeated for what running services write meanwhile. */
-export function documentStep(title: string, work: DocumentWork, sql: readonly string[] = []): Step {
+export function documentStep(title: string, work: DocumentWork, sql: readonly string[] = []): SchemaStep {
   return {
     title,
     locks: lockBatch,
@@ -24,7 +24,7 @@ export function documentStep(title: string, work: DocumentWork, sql: readonly st
 }
 
 /** Fields with x-was that the applied declaration knows by their former names. */
-export function renameFields({ name, schema }: Declaration, former: Schema | undefined): Step[] {
+export function renameFields({ name, schema }: Declaration, former: Schema | undefined): SchemaStep[] {
   return Object.entries(schema.properties).flatMap(([to, { 'x-was': from }]) =>
     from === undefined || !isDeclared(former, from) || isDeclared(former, to)
       ? []
@@ -40,7 +40,7 @@ export function renameFields({ name, schema }: Declaration, former: Schema | und
 }
 
 /** Fields that become required and have a default. */
-export function defaultFields({ name, schema }: Declaration, former: Schema | undefined): Step[] {
+export function defaultFields({ name, schema }: Declaration, former: Schema | undefined): SchemaStep[] {
   if (former === undefined) return [];
   const values = Object.fromEntries(
     (schema.required ?? [])
@@ -62,7 +62,7 @@ const defaultOf = ({ properties }: Schema, field: string): Json | undefined =>
   Object.hasOwn(properties, field) ? (properties[field] as { default?: Json }).default : undefined;
 
 /** Fields that become write-only: their values were stored, and recorded, where responses read them. */
-export function hideFields({ name, writeOnly }: Resource, former: Schema | undefined): Step[] {
+export function hideFields({ name, writeOnly }: Resource, former: Schema | undefined): SchemaStep[] {
   const fields = writeOnly.filter((field) => former?.properties[field]?.writeOnly !== true);
   if (fields.length === 0) return [];
   return [
@@ -90,7 +90,7 @@ export function pruneFields(
   { name, schema }: Declaration,
   dropped: readonly string[],
   pending: readonly PendingWork[],
-): Step[] {
+): SchemaStep[] {
   const offered = pending.flatMap(({ work }) => (work.kind === 'prune' ? work.fields : []));
   const fields = [...new Set([...dropped, ...offered])].filter((field) => !isDeclared(schema, field));
   if (fields.length === 0 || !isClosed(schema)) return [];
@@ -118,7 +118,7 @@ export function repeatWork(
   { columns }: Table,
   writeOnly: readonly string[],
   pending: readonly PendingWork[],
-): Step[] {
+): SchemaStep[] {
   const { name, schema } = declaration;
   const isCurrent = (work: DocumentWork): boolean => {
     switch (work.kind) {

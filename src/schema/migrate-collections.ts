@@ -12,7 +12,7 @@ import { type Catalog, formerNames, layoutOf, readCatalog, storedTypes } from '.
 import type { TableOf } from './dangling.js';
 import { type Plan, planChanges } from './plan.js';
 import { appliedText } from './rules.js';
-import type { Step } from './step.js';
+import type { SchemaStep } from './step.js';
 
 const STATEMENTS = readStatements('collections.sql');
 
@@ -24,7 +24,7 @@ export interface MigrateOptions {
   readonly allowDrop?: boolean;
   /** Whether records that violate a new rule stay as they are. */
   readonly allowViolations?: boolean;
-  readonly onStep?: (step: Step, index: number, of: number) => void | Promise<void>;
+  readonly onStep?: (step: SchemaStep, index: number, of: number) => void | Promise<void>;
 }
 
 /** The plan for a database, and the stored records that violate new rules. */
@@ -142,10 +142,10 @@ export function violationsText({ violations, changed }: CheckedPlan): string {
 
 async function runAll(
   connection: SchemaConnection,
-  steps: readonly Step[],
+  steps: readonly SchemaStep[],
   resources: ReadonlyMap<string, Resource>,
   { onStep }: MigrateOptions,
-  all: readonly Step[],
+  all: readonly SchemaStep[],
 ): Promise<void> {
   for (const step of steps) {
     await onStep?.(step, all.indexOf(step), all.length);

@@ -2,7 +2,7 @@ import { qualified } from '../db/object-names.js';
 import { ExitError } from '../exit-error.js';
 import type { Catalog } from './catalog.js';
 import { primaryKeyOf } from './names.js';
-import { lockTable, type Step } from './step.js';
+import { lockTable, type SchemaStep } from './step.js';
 import type { Table } from './table.js';
 import { TRIGGERS } from './table-sql.js';
 
@@ -33,7 +33,7 @@ export function requireCollection(name: string, catalog: Catalog): void {
  * Gives the index of a collection that has the name of a new one its distinct name. Throws OccupiedError for anything else that
  * has it. `known`: the tables of the declarations, and of those before.
  */
-export function makeWay(name: string, catalog: Catalog, known: readonly Table[]): Step[] {
+export function makeWay(name: string, catalog: Catalog, known: readonly Table[]): SchemaStep[] {
   return catalog.occupied
     .filter((each) => each.name === name)
     .map(({ kind, table: owner }) => {

@@ -1,5 +1,5 @@
 import { type CheckedPlan, isViolated, violationsText } from './migrate-collections.js';
-import type { Step } from './step.js';
+import type { SchemaStep } from './step.js';
 
 /** A plan as SQL with comments: what each step does, what it locks, and what it loses. */
 export function planText(plan: CheckedPlan): string {
@@ -17,7 +17,7 @@ export function planText(plan: CheckedPlan): string {
 }
 
 function stepText(
-  { title, locks, sql, work, loses, isConcurrent }: Step,
+  { title, locks, sql, work, loses, isConcurrent }: SchemaStep,
   number: number | undefined,
 ): string {
   const heading = `${number === undefined ? '' : `${number}. `}${title}. Locks ${locks}.${loses === undefined ? '' : ` Loses ${loses}.`}`;

@@ -16,18 +16,18 @@ import { namesIn } from './names.js';
 import { isCollection, makeWay, requireCollection } from './occupied.js';
 import { isStricter } from './rules.js';
 import { isNamedIn, sqlFileSteps } from './sql-file-steps.js';
-import type { FieldWork, Step } from './step.js';
+import type { FieldWork, SchemaStep } from './step.js';
 import { type Table, tableOf } from './table.js';
 import { alterTable, createTable, referenceTables } from './table-steps.js';
 
 /** The steps that bring a database in line with declarations. */
 export interface Plan {
   /** Steps that lose nothing and disturb no service with the former declarations, in order. */
-  readonly steps: readonly Step[];
+  readonly steps: readonly SchemaStep[];
   /** How many of them, at the beginning, run SQL files. The stored records are checked after these. */
   readonly sqlFiles: number;
   /** Steps that lose data, or what only services with former declarations use. The service runs without them. */
-  readonly drops: readonly Step[];
+  readonly drops: readonly SchemaStep[];
   /** Collections with stored records that the declaration may not describe: these are checked before the steps. */
   readonly changed: readonly Change[];
   /** Fields that are no longer declared, by collection. */
@@ -66,9 +66,9 @@ class Planner {
   /** Views by former names, and what they show, at the step that is planned. */
   readonly #formerNames: Map<string, string>;
   // Creations and renames precede all others, which may refer to the tables.
-  readonly #creations: Step[] = [];
-  readonly #renames: Step[] = [];
-  readonly #references: Step[] = [];
+  readonly #creations: SchemaStep[] = [];
+  readonly #renames: SchemaStep[] = [];
+  readonly #references: SchemaStep[] = [];
 
   constructor(
     readonly declarations: readonly Declaration[],
@@ -96,7 +96,7 @@ class Planner {
     const created = new Set(
       this.#wanted.filter((table) => !this.#findOrCreate(table)).map(({ name }) => name),
     );
-    const [steps, drops]: [Step[], Step[]] = [[], []];
+    const [steps, drops]: [SchemaStep[], SchemaStep[]] = [[], []];
     const changed: Change[] = [];
     const dropped = new Map<string, readonly string[]>();
     const { pending, formerNames, due, sqlFiles } = this.catalog;
@@ -214,7 +214,7 @@ class Planner {
   }
 }
 
-const worksOf = (steps: readonly Step[]): FieldWork[] =>
+const worksOf = (steps: readonly SchemaStep[]): FieldWork[] =>
   steps
     .map(({ work }) => work)
     .filter((work): work is FieldWork => work !== undefined && work.kind !== 'fill');

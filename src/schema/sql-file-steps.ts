@@ -2,7 +2,7 @@ import { quotedName } from '../db/object-names.js';
 import type { SqlFile } from '../declarations/declaration.js';
 import { ExitError } from '../exit-error.js';
 import type { Catalog } from './catalog.js';
-import { NO_LOCK, quoted, type Step } from './step.js';
+import { NO_LOCK, quoted, type SchemaStep } from './step.js';
 
 /** An SQL file that was run has another content now. */
 export class ChangedFileError extends ExitError {
@@ -14,7 +14,7 @@ export class ChangedFileError extends ExitError {
 }
 
 /** The steps that run the SQL files of the operator that were not run yet. Throws ChangedFileError. */
-export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): Step[] {
+export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): SchemaStep[] {
   const { applied, sqlFiles, schema } = catalog;
   for (const { name, checksum } of files)
     if (sqlFiles.has(name) && sqlFiles.get(name) !== checksum) throw new ChangedFileError(name);

@@ -13,7 +13,7 @@ export type FieldWork =
   | { readonly kind: 'rename'; readonly collection: string; readonly from: string; readonly to: string };
 
 /** One step of a plan. Steps of one transaction take effect together. */
-export interface Step {
+export interface SchemaStep {
   /** The effect of the step, as a sentence without a full stop. */
   readonly title: string;
   /** The statements of the step, in one transaction, unless it is concurrent. */

@@ -2,7 +2,7 @@ import { qualified } from '../db/object-names.js';
 import type { Catalog, ExistingTable } from './catalog.js';
 import { columnSteps, completeColumn } from './column-steps.js';
 import { type ChooseName, presentIndex, presentKey } from './names.js';
-import { lockTable, NO_LOCK, type Step } from './step.js';
+import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
 import type { ForeignKey, Table } from './table.js';
 import {
   ACTIONS,
@@ -24,7 +24,7 @@ const BASE_COLUMNS = [
 ];
 
 /** The step that creates a collection's table with all that belongs to it. */
-export function createTable(table: Table, nameOf: ChooseName): Step {
+export function createTable(table: Table, nameOf: ChooseName): SchemaStep {
   const columns = [...BASE_COLUMNS, ...table.columns.map(({ name, type }) => `${name} ${type}`)];
   return {
     title: `Create the table ${table.name}`,
@@ -39,7 +39,7 @@ export function createTable(table: Table, nameOf: ChooseName): Step {
 }
 
 /** The foreign keys of a new table; they are added when all tables exist. */
-export function referenceTables(table: Table, nameOf: ChooseName): Step[] {
+export function referenceTables(table: Table, nameOf: ChooseName): SchemaStep[] {
   const { name, foreignKeys } = table;
   return foreignKeys.map((key) => ({
     title: `Make ${name}.${key.column} refer to ${key.to}`,
@@ -56,7 +56,7 @@ export function alterTable(
   catalog: Catalog,
   nameOf: ChooseName,
   isDue: boolean,
-): Step[] {
+): SchemaStep[] {
   return [
     ...columnSteps(table, former, existing, isDue),
     ...indexSteps(table, former, existing, nameOf),
@@ -70,8 +70,8 @@ function indexSteps(
   former: Table | undefined,
   existing: ExistingTable,
   nameOf: ChooseName,
-): Step[] {
-  const steps: Step[] = [];
+): SchemaStep[] {
+  const steps: SchemaStep[] = [];
   const drop = (name: string, why: string) =>
     steps.push({
       title: `Remove the index ${name}${why}`,
@@ -108,8 +108,8 @@ function foreignKeySteps(
   existing: ExistingTable,
   { tables }: Catalog,
   nameOf: ChooseName,
-): Step[] {
-  const steps: Step[] = [];
+): SchemaStep[] {
+  const steps: SchemaStep[] = [];
   const drop = (name: string, key: ForeignKey) =>
     steps.push({
       title: `Remove the reference ${name}`,
@@ -155,7 +155,7 @@ function foreignKeySteps(
 }
 
 /** The triggers that count records and record events. */
-function triggerSteps(table: Table, former: Table | undefined, { triggers }: ExistingTable): Step[] {
+function triggerSteps(table: Table, former: Table | undefined, { triggers }: ExistingTable): SchemaStep[] {
   const isAttached = TRIGGERS.every((suffix) => triggers.has(`${table.name}_${suffix}`));
   const unique = ({ distribution }: Table) => distribution?.unique.join();
   const isSame = former === undefined || (former.owner === table.owner && unique(former) === unique(table));

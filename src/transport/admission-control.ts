@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { waitingSearches } from '../db/search-queue.js';
 import { type CommonFields, requestId } from '../http/common-headers.js';
+import { EarlyReply } from '../http/early-reply.js';
 import { isHealthCheck } from '../http/own-paths.js';
-import { Refusal } from '../http/refusal.js';
 import type { Reply } from '../http/reply.js';
 import { heldResponseBytes } from '../limits/response-memory.js';
 import { awaitedBodies } from './arriving-body.js';
@@ -30,12 +30,12 @@ export class AdmissionControl {
   readonly #throttle = new RefusalThrottle();
   readonly #limit: ConcurrencyLimit;
   /** The response to every request that is not admitted. */
-  readonly #overloaded: Refusal;
+  readonly #overloaded: EarlyReply;
   #inFlight = 0;
 
   constructor(readonly options: AdmissionOptions) {
     this.#limit = new ConcurrencyLimit(options.maxRequests);
-    this.#overloaded = new Refusal('The service is overloaded.', options.publicPrefix);
+    this.#overloaded = new EarlyReply('The service is overloaded.', options.publicPrefix);
   }
 
   /** Whether the request may run; `end` is then due. Otherwise it receives a 503. */

@@ -2,7 +2,7 @@ import type http from 'node:http';
 import { text } from 'node:stream/consumers';
 import { CredentialWatch } from '../../src/auth/credentials/credential-watch.js';
 import { createCredential } from '../../src/auth/credentials/credentials.js';
-import type { Presented } from '../../src/auth/scheme.js';
+import type { AuthRequest } from '../../src/auth/scheme.js';
 import { bearer } from '../../src/auth/schemes/bearer.js';
 import { readConfig } from '../../src/config/config.js';
 import { createLog } from '../../src/telemetry/log.js';
@@ -185,7 +185,7 @@ t.test('introspected tokens: introspected again when the remembered response is 
   t.teardown(() => watch.close());
   const ended: string[] = [];
   for (const token of Object.keys(responses)) {
-    const presented = { headers: { authorization: `Bearer ${token}` } } as Presented;
+    const presented = { headers: { authorization: `Bearer ${token}` } } as AuthRequest;
     const principal = await scheme.authenticate(presented, { admit: () => undefined });
     await watch.watch(principal!, () => ended.push(token));
   }

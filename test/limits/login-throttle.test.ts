@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { createAuthenticator } from '../../src/auth/authenticate.js';
-import { type Presented, Refusal, type Scheme } from '../../src/auth/scheme.js';
+import { type AuthRequest, CredentialRejected, type Scheme } from '../../src/auth/scheme.js';
 import { connect } from '../../src/db/db.js';
 import { Problem } from '../../src/errors/problem.js';
 import { clientKey } from '../../src/limits/client-key.js';
@@ -157,7 +157,7 @@ function gatedScheme() {
         admission.admit('ann');
         checks++;
         await opened;
-        if (authorization !== 'valid') throw new Refusal('basic', 'No.', 'ann');
+        if (authorization !== 'valid') throw new CredentialRejected('basic', 'No.', 'ann');
         return { subject: 'ann', scopes: new Set<string>(), scheme: 'basic', expiresAt: undefined };
       })();
     },
@@ -165,7 +165,7 @@ function gatedScheme() {
   return { scheme, open, checks: () => checks };
 }
 
-const sent = (address: string, authorization?: string): Presented => ({
+const sent = (address: string, authorization?: string): AuthRequest => ({
   method: 'GET',
   target: '/',
   headers: authorization === undefined ? {} : { authorization },
@@ -209,7 +209,7 @@ t.test('an address that must wait does so with a credential that is known at onc
     name: 'bearer',
     challenge: () => 'Bearer realm="test"',
     authenticate: ({ headers }) => {
-      if (headers.authorization !== 'valid') throw new Refusal('bearer', 'No.');
+      if (headers.authorization !== 'valid') throw new CredentialRejected('bearer', 'No.');
       return { subject: 'ann', scopes: new Set<string>(), scheme: 'bearer', expiresAt: undefined };
     },
   };

@@ -10,7 +10,7 @@ import { secretReply } from '../not-in-batch.js';
  * The members that a response shows of a key, a webhook or another managed resource. `path` is its own, without
  * PUBLIC_PREFIX.
  */
-export interface Shown {
+export interface ManagedView {
   readonly path: string;
   readonly version: number;
   readonly fields: Readonly<Record<string, unknown>>;
@@ -19,7 +19,7 @@ export interface Shown {
 /** One key or webhook, with `_version`, `_links` and an ETag as records have: 200, or `status` after a write. */
 export function managedReply(
   { headers, method, prefix }: Request,
-  shown: Shown,
+  shown: ManagedView,
   { status = 200, secrets = {} }: { status?: number; secrets?: Readonly<Record<string, unknown>> } = {},
 ): Reply {
   const etag = etagOf(shown);
@@ -37,7 +37,7 @@ export function managedReply(
 /** A page of them. `next` is the path of the next page: 200, 304, 412. */
 export function managedList(
   request: Request,
-  list: readonly Shown[],
+  list: readonly ManagedView[],
   limit: number,
   next: string | null,
 ): Reply {
@@ -56,7 +56,7 @@ export function managedList(
 }
 
 /** Throws 412 unless If-Match fits; `current` is undefined if there is nothing. */
-export function requireMatch({ headers, prefix }: Request, current: Shown | undefined): void {
+export function requireMatch({ headers, prefix }: Request, current: ManagedView | undefined): void {
   const match = readConditions(headers)?.match;
   if (match === undefined) return;
   if (!current) throw preconditionFailed();
@@ -65,9 +65,9 @@ export function requireMatch({ headers, prefix }: Request, current: Shown | unde
     throw preconditionFailed(etag, { ...current.fields, ...ownMembers(prefix, current) });
 }
 
-const etagOf = ({ version }: Shown) => `"${version}"`;
+const etagOf = ({ version }: ManagedView) => `"${version}"`;
 
-function ownMembers(prefix: string, { path, version }: Shown) {
+function ownMembers(prefix: string, { path, version }: ManagedView) {
   return { _version: version, _links: { self: { href: prefix + path, method: 'GET' } } };
 }
 

@@ -15,7 +15,7 @@ import { absent } from '../../errors/record-errors.js';
 import type { Action } from '../../http/router.js';
 import { parseUuid } from '../../uuid.js';
 import { notInBatch, timeOf } from '../not-in-batch.js';
-import { managedList, managedReply, requireMatch, type Shown } from './admin-replies.js';
+import { type ManagedView, managedList, managedReply, requireMatch } from './admin-replies.js';
 import { whileSignedIn } from './signed-in.js';
 
 /** Lists registered keys and certificates, newest first, after `?after=<id>`: 200, 400. */
@@ -82,7 +82,7 @@ export function revokeKey(db: Db, lookup: CredentialCache): Action {
 }
 
 /** A credential never changes, so that its version is always 1. */
-function managed(credential: Credential): Shown {
+function managed(credential: Credential): ManagedView {
   return { path: `/keys/${credential.id}`, version: 1, fields: shown(credential) };
 }
 

@@ -2,7 +2,7 @@ import QuickLRU from 'quick-lru';
 import type { Db } from '../../db/db.js';
 import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
-import { type Found, findCredential, type Kind } from './credentials.js';
+import { type CredentialKind, type Found, findCredential } from './credentials.js';
 
 /** How long a credential is cached: a revocation whose notification is lost takes effect after this time. */
 const MAX_AGE_MS = 1000;
@@ -39,7 +39,7 @@ export class CredentialCache {
   }
 
   /** The principal of a SHA-256 in base64; undefined without a valid credential. Rejects while the database is away. */
-  find(kind: Kind, hash: string): Promise<Principal | undefined> | Principal | undefined {
+  find(kind: CredentialKind, hash: string): Promise<Principal | undefined> | Principal | undefined {
     const cached = this.#fresh(this.#cached.get(hash));
     if (cached) return principalOf(kind, hash, cached);
     const pending = this.#fresh(this.#pending.get(hash)) ?? this.#query(hash);
@@ -93,7 +93,7 @@ export class CredentialCache {
 }
 
 /** Undefined for an unknown or expired credential, and for one of the other kind. */
-function principalOf(kind: Kind, hash: string, found: Found | undefined): Principal | undefined {
+function principalOf(kind: CredentialKind, hash: string, found: Found | undefined): Principal | undefined {
   if (!found || found.kind !== kind) return undefined;
   const { subject, scopes, expires } = found;
   if (expires !== undefined && expires <= Date.now()) return undefined;

@@ -1,7 +1,7 @@
 import type { Db } from '../../db/db.js';
 import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
-import { Refusal, type Scheme } from '../scheme.js';
+import { CredentialRejected, type Scheme } from '../scheme.js';
 import {
   CurrentCredentials,
   expiryOf,
@@ -86,7 +86,7 @@ export class CredentialWatch {
     try {
       if (token !== undefined) return await this.#schemeOf(principal)?.restore?.(token);
     } catch (error) {
-      if (error instanceof Refusal) return undefined;
+      if (error instanceof CredentialRejected) return undefined;
       throw error;
     }
     const entry = { principal, userId: await this.#current.findUser(principal) };
@@ -159,7 +159,7 @@ export class CredentialWatch {
       else this.#invalidate(entry);
       return true;
     } catch (error) {
-      if (!(error instanceof Refusal)) return false;
+      if (!(error instanceof CredentialRejected)) return false;
       this.#invalidate(entry);
       return true;
     }

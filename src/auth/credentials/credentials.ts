@@ -5,10 +5,10 @@ import { duplicate } from '../../errors/record-errors.js';
 import { scopesOf } from '../../principal.js';
 import { nextIdentity } from '../../uuid.js';
 
-export type Kind = 'key' | 'certificate';
+export type CredentialKind = 'key' | 'certificate';
 
 export interface CredentialFields {
-  readonly kind: Kind;
+  readonly kind: CredentialKind;
   /** SHA-256 of the key, or of the certificate in DER; base64. */
   readonly hash: string;
   /** A name for people. */
@@ -68,7 +68,7 @@ export async function revokeCredential(db: Db, id: string): Promise<string | und
 
 /** The columns of a credential that authentication needs. */
 export interface Found {
-  readonly kind: Kind;
+  readonly kind: CredentialKind;
   readonly subject: string;
   readonly scopes: ReadonlySet<string>;
   readonly expires: number | undefined;
@@ -80,7 +80,7 @@ export async function findCredential(db: Db, hash: string): Promise<Found | unde
   if (!row) return undefined;
   const { kind, subject, scopes, expires } = row;
   return {
-    kind: kind as Kind,
+    kind: kind as CredentialKind,
     subject: String(subject),
     scopes: scopesOf(scopes),
     expires: millis(expires),
@@ -90,7 +90,7 @@ export async function findCredential(db: Db, hash: string): Promise<Found | unde
 function credentialOf(row: Row): Credential {
   return {
     id: String(row.id),
-    kind: row.kind as Kind,
+    kind: row.kind as CredentialKind,
     hash: String(row.hash),
     label: String(row.label),
     subject: String(row.subject),

@@ -1,7 +1,7 @@
 import type { Principal } from '../../principal.js';
 import { API_KEY_PREFIX, hashOf, isKey } from '../credentials/api-key-format.js';
 import type { CredentialCache } from '../credentials/credential-cache.js';
-import { credentialsOf, type Presented, quote, Refusal, type Scheme } from '../scheme.js';
+import { type AuthRequest, CredentialRejected, credentialsOf, quote, type Scheme } from '../scheme.js';
 
 /** `X-API-Key: <key>`, or the key as a Bearer token, which its prefix distinguishes from access tokens. */
 export function apiKey(realm: string, lookup: CredentialCache): Scheme {
@@ -14,8 +14,8 @@ export function apiKey(realm: string, lookup: CredentialCache): Scheme {
   return {
     name: 'api-key',
     challenge: () => `ApiKey realm=${quote(realm)}, header="X-API-Key"`,
-    authenticate: (presented) => {
-      const key = keyOf(presented);
+    authenticate: (request) => {
+      const key = keyOf(request);
       return key === undefined ? undefined : verify(key);
     },
     close: lookup.close,
@@ -27,11 +27,11 @@ function required(principal: Principal | undefined): Principal {
   return principal;
 }
 
-function keyOf(presented: Presented): string | undefined {
-  const field = presented.headers['x-api-key'];
+function keyOf(request: AuthRequest): string | undefined {
+  const field = request.headers['x-api-key'];
   if (field !== undefined) return String(field);
-  const token = credentialsOf(presented, 'bearer');
+  const token = credentialsOf(request, 'bearer');
   return token?.startsWith(API_KEY_PREFIX) ? token : undefined;
 }
 
-const refusal = (description: string) => new Refusal('api-key', description);
+const refusal = (description: string) => new CredentialRejected('api-key', description);

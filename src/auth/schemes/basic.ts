@@ -2,14 +2,14 @@ import type { Config } from '../../config/config.js';
 import type { Admission } from '../../limits/login-throttle.js';
 import type { Principal } from '../../principal.js';
 import type { SignIn } from '../password-sign-in.js';
-import { credentialsOf, type Presented, quote, Refusal, type Scheme } from '../scheme.js';
+import { type AuthRequest, CredentialRejected, credentialsOf, quote, type Scheme } from '../scheme.js';
 
 /** The email and password of a user (RFC 7617), over TLS only. */
 export function basic(config: Config, signIn: SignIn): Scheme {
   const scopes = new Set(config.basicScopes);
 
-  async function verify(presented: Presented, admission: Admission, credentials: string): Promise<Principal> {
-    if (!presented.secure && !(config.basicInsecure && presented.loopback))
+  async function verify(request: AuthRequest, admission: Admission, credentials: string): Promise<Principal> {
+    if (!request.secure && !(config.basicInsecure && request.loopback))
       throw refusal('Basic credentials are accepted over TLS only.');
     const { email, password } = read(credentials);
     const user = await signIn(email, password, admission);
@@ -27,14 +27,15 @@ export function basic(config: Config, signIn: SignIn): Scheme {
   return {
     name: 'basic',
     challenge: () => `Basic realm=${quote(config.realm)}, charset="UTF-8"`,
-    authenticate: (presented, admission) => {
-      const credentials = credentialsOf(presented, 'basic');
-      return credentials === undefined ? undefined : verify(presented, admission, credentials);
+    authenticate: (request, admission) => {
+      const credentials = credentialsOf(request, 'basic');
+      return credentials === undefined ? undefined : verify(request, admission, credentials);
     },
   };
 }
 
-const refusal = (description: string, account?: string) => new Refusal('basic', description, account);
+const refusal = (description: string, account?: string) =>
+  new CredentialRejected('basic', description, account);
 
 function read(credentials: string): { email: string; password: string } {
   const text = Buffer.from(credentials, 'base64').toString('utf8');

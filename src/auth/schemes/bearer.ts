@@ -2,8 +2,8 @@ import type { Config } from '../../config/config.js';
 import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { API_KEY_PREFIX } from '../credentials/api-key-format.js';
-import type { AcceptOnce } from '../replay-guard.js';
-import { credentialsOf, type Presented, quote, type Refusal, type Scheme } from '../scheme.js';
+import type { CheckReplay } from '../replay-guard.js';
+import { type AuthRequest, type CredentialRejected, credentialsOf, quote, type Scheme } from '../scheme.js';
 import { refusal, requireHolder, type Token, type TokenSource } from '../tokens/access-token.js';
 import { Introspection } from '../tokens/introspection.js';
 import { JwtSource } from '../tokens/jwt.js';
@@ -24,12 +24,12 @@ const JWT = /^[\w-]+\.[\w-]*\.[\w-]*$/;
  */
 export function bearer(
   config: Config,
-  acceptOnce: AcceptOnce,
+  checkReplay: CheckReplay,
   log: Log,
   timeoutMs = TIMEOUT_MS,
   own?: TokenSource,
 ): Scheme {
-  return new Bearer(config, acceptOnce, log, timeoutMs, own);
+  return new Bearer(config, checkReplay, log, timeoutMs, own);
 }
 
 class Bearer implements Scheme {
@@ -42,7 +42,7 @@ class Bearer implements Scheme {
 
   constructor(
     readonly config: Config,
-    readonly acceptOnce: AcceptOnce,
+    readonly checkReplay: CheckReplay,
     log: Log,
     timeoutMs: number,
     /** The tokens of the embedded authorization server; undefined with another one. */
@@ -54,7 +54,7 @@ class Bearer implements Scheme {
     this.#hasApiKeys = config.auth.includes('api-key');
   }
 
-  challenge(host: string | undefined, secure: boolean, refused: Refusal | undefined): string {
+  challenge(host: string | undefined, secure: boolean, refused: CredentialRejected | undefined): string {
     const description = quote(refused?.description ?? 'No access token was sent.');
     const error = `error="invalid_token", error_description=${description}`;
     const metadata = metadataParameter(this.config, host, secure);
@@ -62,14 +62,14 @@ class Bearer implements Scheme {
     return `Bearer realm=${quote(this.config.realm)}, ${error}${metadata}${proofs}`;
   }
 
-  authenticate(presented: Presented): Promise<Principal> | Principal | undefined {
-    const plain = credentialsOf(presented, 'bearer');
-    const text = plain ?? credentialsOf(presented, 'dpop');
+  authenticate(request: AuthRequest): Promise<Principal> | Principal | undefined {
+    const plain = credentialsOf(request, 'bearer');
+    const text = plain ?? credentialsOf(request, 'dpop');
     if (text === undefined || (this.#hasApiKeys && text.startsWith(API_KEY_PREFIX))) return undefined;
     const token = this.#jwt?.cached(text) ?? this.#opaque?.cached(text) ?? this.#verify(text);
     return token instanceof Promise
-      ? token.then((verified) => this.#accept(presented, verified, text, plain === undefined))
-      : this.#accept(presented, token, text, plain === undefined);
+      ? token.then((verified) => this.#accept(request, verified, text, plain === undefined))
+      : this.#accept(request, token, text, plain === undefined);
   }
 
   recheck(principal: Principal): Promise<Principal> | Principal | undefined {
@@ -107,34 +107,34 @@ class Bearer implements Scheme {
   }
 
   #accept(
-    presented: Presented,
+    request: AuthRequest,
     token: Token,
     text: string,
     hasProof: boolean,
   ): Promise<Principal> | Principal {
-    requireHolder(token, presented);
+    requireHolder(token, request);
     const { principal, id, proofKey } = token;
-    if (proofKey !== undefined || hasProof) return this.#acceptWithProof(presented, token, text, hasProof);
-    return id === undefined ? principal : this.#acceptOnce(principal, id);
+    if (proofKey !== undefined || hasProof) return this.#acceptWithProof(request, token, text, hasProof);
+    return id === undefined ? principal : this.#checkReplay(principal, id);
   }
 
   async #acceptWithProof(
-    presented: Presented,
+    request: AuthRequest,
     { principal, id, proofKey }: Token,
     text: string,
     hasProof: boolean,
   ): Promise<Principal> {
     if (proofKey === undefined) throw refusal('The access token is not bound to a key: send it as Bearer.');
     if (!hasProof) throw refusal('The access token is bound to a key: send it as DPoP, with a proof.');
-    const { secure, headers } = presented;
+    const { secure, headers } = request;
     const base = this.config.publicUrl ?? `${secure ? 'https' : 'http'}://${headers.host}`;
-    await requireProof(presented, text, proofKey, base, this.acceptOnce);
-    return id === undefined ? principal : this.#acceptOnce(principal, id);
+    await requireProof(request, text, proofKey, base, this.checkReplay);
+    return id === undefined ? principal : this.#checkReplay(principal, id);
   }
 
-  async #acceptOnce(principal: Principal, id: string): Promise<Principal> {
+  async #checkReplay(principal: Principal, id: string): Promise<Principal> {
     // A token with an id is a JWT, which always expires.
-    const use = await this.acceptOnce(id, principal.expiresAt! + this.config.jwtSkewSeconds);
+    const use = await this.checkReplay(id, principal.expiresAt! + this.config.jwtSkewSeconds);
     if (use === 'expired') throw refusal("The access token has expired by the database's clock.");
     if (use === 'repeated') throw refusal('The access token has been used before.');
     return principal;

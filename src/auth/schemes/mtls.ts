@@ -1,6 +1,6 @@
 import type { Principal } from '../../principal.js';
 import type { CredentialCache } from '../credentials/credential-cache.js';
-import { quote, Refusal, type Scheme } from '../scheme.js';
+import { CredentialRejected, quote, type Scheme } from '../scheme.js';
 
 /**
  * A registered client certificate, signed by an authority in TLS_CLIENT_CA. A credential in the request itself takes
@@ -10,7 +10,7 @@ export function mtls(realm: string, lookup: CredentialCache): Scheme {
   async function verify(certificate: string, expires = Number.POSITIVE_INFINITY): Promise<Principal> {
     const hash = Buffer.from(certificate, 'base64url').toString('base64');
     const principal = await lookup.find('certificate', hash);
-    if (!principal) throw new Refusal('mtls', 'The certificate is unknown, expired or revoked.');
+    if (!principal) throw new CredentialRejected('mtls', 'The certificate is unknown, expired or revoked.');
     // An event stream must outlive neither the certificate nor its registration.
     const expiresAt = Math.min(principal.expiresAt ?? Number.POSITIVE_INFINITY, expires / 1000);
     return { ...principal, expiresAt: Number.isFinite(expiresAt) ? expiresAt : undefined };

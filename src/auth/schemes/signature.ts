@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Config } from '../../config/config.js';
 import type { Principal } from '../../principal.js';
-import type { AcceptOnce } from '../replay-guard.js';
+import type { CheckReplay } from '../replay-guard.js';
 import { requestMac } from '../request-signature.js';
-import { type Presented, quote, Refusal, type Scheme } from '../scheme.js';
+import { type AuthRequest, CredentialRejected, quote, type Scheme } from '../scheme.js';
 
 /** How far a timestamp may differ from the server's clock. */
 const WINDOW_S = 300;
@@ -15,7 +15,7 @@ const MISMATCH = 'The signature does not match the request.';
  * A request signed with a shared secret: `X-Timestamp` and `X-Signature` as requestMac describes. Each signature is
  * accepted once. `X-Key-Id` names the secret; without it, each secret is tried.
  */
-export function signature(config: Config, acceptOnce: AcceptOnce): Scheme {
+export function signature(config: Config, checkReplay: CheckReplay): Scheme {
   const secrets = config.signingSecrets.map(({ id, secret, subject, scopes }) => ({
     id,
     secret,
@@ -23,8 +23,8 @@ export function signature(config: Config, acceptOnce: AcceptOnce): Scheme {
     scopes: new Set(scopes),
   }));
 
-  async function verify(presented: Presented, signature: string): Promise<Principal> {
-    const { headers } = presented;
+  async function verify(request: AuthRequest, signature: string): Promise<Principal> {
+    const { headers } = request;
     const timestamp = String(headers['x-timestamp'] ?? '');
     if (!/^\d{1,12}$/.test(timestamp)) throw refusal('X-Timestamp must be in seconds since 1970.');
     if (Math.abs(Number(timestamp) - Date.now() / 1000) > WINDOW_S)
@@ -35,14 +35,14 @@ export function signature(config: Config, acceptOnce: AcceptOnce): Scheme {
     const candidates = id === undefined ? secrets : secrets.filter((secret) => secret.id === id);
     // The body is read only if the signature can still match.
     if (candidates.length === 0) throw refusal(MISMATCH);
-    const { method, target } = presented;
-    const body = await presented.body();
+    const { method, target } = request;
+    const body = await request.body();
     const signer = candidates.find(({ secret }) =>
       timingSafeEqual(requestMac(secret, timestamp, method, target, body), expected),
     );
     if (!signer) throw refusal(MISMATCH);
     const { subject, scopes } = signer;
-    const use = await acceptOnce(`signature\n${expected.toString('base64')}`, Number(timestamp) + WINDOW_S);
+    const use = await checkReplay(`signature\n${expected.toString('base64')}`, Number(timestamp) + WINDOW_S);
     if (use === 'expired')
       throw refusal("X-Timestamp is more than five minutes before the database's clock.");
     if (use === 'repeated') throw refusal('The signature has been used before.');
@@ -52,11 +52,11 @@ export function signature(config: Config, acceptOnce: AcceptOnce): Scheme {
   return {
     name: 'signature',
     challenge: () => `HMAC-SHA256 realm=${quote(config.realm)}, headers="X-Timestamp X-Signature"`,
-    authenticate: (presented) => {
-      const field = presented.headers['x-signature'];
-      return field === undefined ? undefined : verify(presented, String(field));
+    authenticate: (request) => {
+      const field = request.headers['x-signature'];
+      return field === undefined ? undefined : verify(request, String(field));
     },
   };
 }
 
-const refusal = (description: string) => new Refusal('signature', description);
+const refusal = (description: string) => new CredentialRejected('signature', description);

@@ -25,9 +25,9 @@ const ACCESS_TYPE_CLAIM = /^(?:bearer|access|access_token|at\+jwt|jwt)$/i;
 const ACCESS_CLAIMS = ['scope', 'scp', 'client_id', 'azpacr', 'appidacr', 'gty', 'permissions', 'cid'];
 
 /**
- * Throws a Refusal unless a JWT's `typ` and claims are those of an access token (RFC 9068 section 4, RFC 8725 sections 3.11
- * and 3.12). `at+jwt` suffices; any other accepted `typ` needs a claim that ID tokens do not have. The signature, `iss`,
- * `aud` and the times are checked in jwt.ts.
+ * Throws CredentialRejected unless a JWT's `typ` and claims are those of an access token (RFC 9068 section 4, RFC 8725
+ * sections 3.11 and 3.12). `at+jwt` suffices; any other accepted `typ` needs a claim that ID tokens do not have. The
+ * signature, `iss`, `aud` and the times are checked in jwt.ts.
  */
 export function requireAccessJwt(typ: unknown, claims: Claims, configured: JwtType): void {
   requireAccessClaims(claims);
@@ -37,7 +37,7 @@ export function requireAccessJwt(typ: unknown, claims: Claims, configured: JwtTy
   if (!isAcceptedType || !(isExplicit || hasAccessClaim(claims))) throw notAccessToken();
 }
 
-/** Throws a Refusal for the claims or the introspection response of another kind of token. */
+/** Throws CredentialRejected for the claims or the introspection response of another kind of token. */
 export function requireAccessClaims(claims: Claims): void {
   const { token_use: use, typ } = claims;
   const isOther =
@@ -56,8 +56,8 @@ function hasAccessClaim(claims: Claims): boolean {
 }
 
 /**
- * The subject of a verified token: `sub`, with the prefix `client:` if a client acts on its own behalf. No user's id
- * has that prefix, so the scope `self` never applies to a client (RFC 9068 section 5). Throws a Refusal without `sub`.
+ * The subject of a verified token: `sub`, with the prefix `client:` if a client acts on its own behalf. No user's id has
+ * that prefix, so the scope `self` never applies to a client (RFC 9068 section 5). Throws CredentialRejected without `sub`.
  */
 export function subjectOf(claims: Claims): string {
   const { sub } = claims;
@@ -114,7 +114,7 @@ function claimAt(claims: Claims, path: string): unknown {
 /** The last second since 1970 that a Date can hold. */
 const MAX_SECONDS = 8.64e12;
 
-/** A time in seconds since 1970; undefined without the claim. Throws a Refusal for anything else. */
+/** A time in seconds since 1970; undefined without the claim. Throws CredentialRejected for anything else. */
 export function secondsIn(value: unknown): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value === 'number' && Math.abs(value) <= MAX_SECONDS) return value;
@@ -130,8 +130,8 @@ export interface Confirmation {
 const UNBOUND: Confirmation = { certificate: undefined, proofKey: undefined };
 
 /**
- * The binding that a `cnf` claim names. Throws a Refusal for any other confirmation method, which would not be verified (RFC
- * 7800 section 3.1).
+ * The binding that a `cnf` claim names. Throws CredentialRejected for any other confirmation method, which would not be
+ * verified (RFC 7800 section 3.1).
  */
 export function confirmationIn(cnf: unknown): Confirmation {
   if (cnf === undefined) return UNBOUND;

@@ -1,6 +1,6 @@
 import type { Principal } from '../../principal.js';
 import { TimedCache } from '../../timed-cache.js';
-import { type Presented, Refusal } from '../scheme.js';
+import { type AuthRequest, CredentialRejected } from '../scheme.js';
 
 /** A verified access token. */
 export interface Token {
@@ -15,11 +15,11 @@ export interface Token {
   readonly cachedUntil: number;
 }
 
-export const refusal = (description: string) => new Refusal('bearer', description);
+export const refusal = (description: string) => new CredentialRejected('bearer', description);
 
-/** Throws a Refusal when the token is bound to another certificate (RFC 8705 section 3). */
-export function requireHolder({ certificate }: Token, presented: Presented): void {
-  if (certificate !== undefined && certificate !== presented.certificate)
+/** Throws CredentialRejected when the token is bound to another certificate (RFC 8705 section 3). */
+export function requireHolder({ certificate }: Token, request: AuthRequest): void {
+  if (certificate !== undefined && certificate !== request.certificate)
     throw refusal('The access token is bound to another client certificate.');
 }
 
@@ -27,7 +27,7 @@ export function requireHolder({ certificate }: Token, presented: Presented): voi
 export interface TokenSource {
   /** A token that was verified before and is still valid. */
   cached(text: string): Token | undefined;
-  /** Rejects with a Refusal, or 503. */
+  /** Rejects with CredentialRejected, or 503. */
   verify(text: string): Promise<Token>;
 }
 

@@ -4,7 +4,7 @@ import { unavailable } from '../../errors/errors.js';
 import { scopesOf } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { TimedCache } from '../../timed-cache.js';
-import { Refusal } from '../scheme.js';
+import { CredentialRejected } from '../scheme.js';
 import { MAX_CACHED_CHARACTERS, refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
 import {
   type Claims,
@@ -22,12 +22,13 @@ const INVALID_CACHE_MS = 5000;
 const MAX_INVALID = 5000;
 
 /**
- * Verifies tokens at the introspection endpoint (RFC 7662). Rejects with a Refusal, and with 503 when MAX_INTROSPECTIONS
- * requests are in progress, or the authorization server is unavailable or rejects the service's own credentials.
+ * Verifies tokens at the introspection endpoint (RFC 7662). Rejects with CredentialRejected, and with 503 when
+ * MAX_INTROSPECTIONS requests are in progress, or the authorization server is unavailable or rejects the service's own
+ * credentials.
  */
 export class Introspection implements TokenSource {
   readonly #valid = new TokenCache();
-  readonly #invalid = new TimedCache<Refusal>(MAX_INVALID);
+  readonly #invalid = new TimedCache<CredentialRejected>(MAX_INVALID);
   readonly #headers: Record<string, string>;
   #inFlight = 0;
 
@@ -57,7 +58,7 @@ export class Introspection implements TokenSource {
     try {
       return tokenOf(response, this.config, Date.now());
     } catch (error) {
-      if (error instanceof Refusal && text.length <= MAX_CACHED_CHARACTERS)
+      if (error instanceof CredentialRejected && text.length <= MAX_CACHED_CHARACTERS)
         this.#invalid.set(text, error, INVALID_CACHE_MS);
       throw error;
     }
@@ -100,7 +101,7 @@ function authorizationOf({ introspectionClientId: id, introspectionClientSecret:
   return { Authorization: `Basic ${Buffer.from(encoded.join(':')).toString('base64')}` };
 }
 
-/** The token of an introspection response (RFC 7662 section 2.2). Throws a Refusal. */
+/** The token of an introspection response (RFC 7662 section 2.2). Throws CredentialRejected. */
 function tokenOf(response: Claims, config: Config, now: number): Token {
   const { active, token_type, iss, aud } = response;
   if (active !== true) throw refusal('The access token is not active.');
@@ -127,7 +128,7 @@ function tokenOf(response: Claims, config: Config, now: number): Token {
   };
 }
 
-/** Returns when the token expires, in seconds since 1970. Throws a Refusal before `nbf` and after `exp`. */
+/** Returns when the token expires, in seconds since 1970. Throws CredentialRejected before `nbf` and after `exp`. */
 function requireCurrent({ exp, nbf }: Claims, skewSeconds: number, now: number): number | undefined {
   const expiresAt = secondsIn(exp);
   if (expiresAt !== undefined && (expiresAt + skewSeconds) * 1000 <= now)

@@ -14,7 +14,7 @@ import {
 import { parseSecureUrl } from '../../config/parsers.js';
 import { unavailable } from '../../errors/errors.js';
 import type { Log } from '../../telemetry/log.js';
-import { Refusal } from '../scheme.js';
+import { CredentialRejected } from '../scheme.js';
 import { objectIn, RemoteError, requestJson } from './issuer-client.js';
 
 /** The keys are at `jwksUri`, or where the issuer's metadata says. */
@@ -59,7 +59,7 @@ export class IssuerKeys {
     this.#remote = this.#open();
   }
 
-  /** The key that a token's header names. Throws a Refusal without one, 503 while the issuer is unavailable. */
+  /** The key that a token's header names. Throws CredentialRejected without one, 503 while the issuer is unavailable. */
   async find(header: CompactJWSHeaderParameters, input: FlattenedJWSInput): Promise<CryptoKey> {
     this.#followClock();
     if (this.#remote.fresh && this.#age() > STALE_MS && !this.#hasFailed()) await this.#reload();
@@ -152,9 +152,9 @@ export class IssuerKeys {
     if (error instanceof RemoteError)
       return unavailable('The keys of the authorization server are unavailable.');
     if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
-      return new Refusal('bearer', 'The access token is signed with an unknown key.');
+      return new CredentialRejected('bearer', 'The access token is signed with an unknown key.');
     this.log.warn({ err: error, issuer: this.source.issuer }, 'the issuer has an unusable key');
-    return new Refusal('bearer', 'The access token is signed with an unusable key.');
+    return new CredentialRejected('bearer', 'The access token is signed with an unusable key.');
   }
 }
 

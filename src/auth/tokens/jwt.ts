@@ -1,7 +1,7 @@
 import { errors, type JWSAlgorithm, type JWTPayload, jwtVerify } from 'jose';
 import type { Config } from '../../config/config.js';
 import type { Log } from '../../telemetry/log.js';
-import type { Refusal } from '../scheme.js';
+import type { CredentialRejected } from '../scheme.js';
 import { refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
 import { confirmationIn, requireAccessJwt, scopesIn, secondsIn, subjectOf } from './access-token-claims.js';
 import { IssuerKeys } from './jwks.js';
@@ -58,7 +58,7 @@ export class JwtSource implements TokenSource {
   }
 }
 
-/** The token of verified claims. Throws a Refusal. */
+/** The token of verified claims. Throws CredentialRejected. */
 export function tokenOf(claims: JWTPayload, config: Config, now: number): Token {
   const { jti, cnf, exp } = claims;
   const { issuer, jwtOnce } = config;
@@ -74,7 +74,7 @@ export function tokenOf(claims: JWTPayload, config: Config, now: number): Token 
 }
 
 /** The fault of a token that jose rejects. */
-export function refusalOf(error: errors.JOSEError): Refusal {
+export function refusalOf(error: errors.JOSEError): CredentialRejected {
   if (error instanceof errors.JWTExpired) return refusal('The access token has expired.');
   if (error instanceof errors.JOSEAlgNotAllowed)
     return refusal('The access token is signed with an unsupported algorithm.');

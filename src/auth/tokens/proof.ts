@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { calculateJwkThumbprint, EmbeddedJWK, errors, type JWTPayload, jwtVerify } from 'jose';
-import type { AcceptOnce } from '../replay-guard.js';
-import type { Presented } from '../scheme.js';
+import type { CheckReplay } from '../replay-guard.js';
+import type { AuthRequest } from '../scheme.js';
 import { refusal } from './access-token.js';
 
 /** JWS algorithms of proofs. */
@@ -13,29 +13,29 @@ const MAX_PROOF_CHARACTERS = 4096;
 
 /**
  * Verifies that the request has a DPoP proof (RFC 9449 section 4.3) for this token by the key with the thumbprint
- * `proofKey`, and that the proof was not used before. `base` is the URL of the service. Rejects with a Refusal.
+ * `proofKey`, and that the proof was not used before. `base` is the URL of the service. Rejects with CredentialRejected.
  */
 export async function requireProof(
-  presented: Presented,
+  request: AuthRequest,
   token: string,
   proofKey: string,
   base: string,
-  acceptOnce: AcceptOnce,
+  checkReplay: CheckReplay,
 ): Promise<void> {
-  const { dpop: proof } = presented.headers;
+  const { dpop: proof } = request.headers;
   if (typeof proof !== 'string' || proof.length > MAX_PROOF_CHARACTERS)
     throw refusal('The access token needs one DPoP proof.');
   const { payload, thumbprint } = await verify(proof);
   const { htm, htu, ath, iat, jti } = payload;
   if (thumbprint !== proofKey) throw refusal('The DPoP proof is by another key.');
-  if (htm !== presented.method) throw refusal('The DPoP proof is for another method.');
-  if (typeof htu !== 'string' || addressOf(htu) !== addressOf(base + pathOf(presented.target)))
+  if (htm !== request.method) throw refusal('The DPoP proof is for another method.');
+  if (typeof htu !== 'string' || addressOf(htu) !== addressOf(base + pathOf(request.target)))
     throw refusal('The DPoP proof is for another address.');
   if (ath !== hash('sha256', token, 'base64url')) throw refusal('The DPoP proof is for another token.');
   if (typeof iat !== 'number' || Math.abs(Date.now() / 1000 - iat) > WINDOW_S)
     throw refusal('The DPoP proof is not recent.');
   if (typeof jti !== 'string' || jti === '') throw refusal('The DPoP proof has no jti.');
-  const use = await acceptOnce(`dpop\n${thumbprint}\n${jti}`, iat + 2 * WINDOW_S);
+  const use = await checkReplay(`dpop\n${thumbprint}\n${jti}`, iat + 2 * WINDOW_S);
   if (use !== 'first') throw refusal('The DPoP proof has been used before.');
 }
 

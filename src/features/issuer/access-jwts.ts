@@ -1,5 +1,5 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { Refusal } from '../../auth/scheme.js';
+import { CredentialRejected } from '../../auth/scheme.js';
 import { withImplied } from '../../auth/user-scopes.js';
 import type { Db } from '../../db/db.js';
 import { readStatements } from '../../db/statements.js';
@@ -63,7 +63,7 @@ async function validClaims(tokens: OwnTokens, text: string): Promise<Claims | un
   try {
     return await tokens.claimsOf(text);
   } catch (error) {
-    if (error instanceof Refusal) return undefined;
+    if (error instanceof CredentialRejected) return undefined;
     throw error;
   }
 }
@@ -76,7 +76,7 @@ async function revoke(db: Db, { oidc }: KoaContextWithOIDC, claims: Claims): Pro
   const { clientId, clientAuthMethod } = oidc.client!;
   if (claims.client_id !== clientId) {
     if (clientAuthMethod === 'none') return;
-    throw new errors.InvalidRequest('client is not authorized to revoke the presented token');
+    throw new errors.InvalidRequest('client is not authorized to revoke the authRequest token');
   }
   const { [GRANT_CLAIM]: grant, jti, exp } = claims;
   if (typeof grant === 'string') await db.run(SQL.get('revoke_grant')!, [recordHash('Grant', grant)]);

@@ -39,20 +39,20 @@ export async function account(
 ): Promise<Reply> {
   const session = await sessionOf(provider, request);
   const user = session?.accountId === undefined ? undefined : await findUser(parts.db, session.accountId);
-  const visit = new Visit(provider, parts, request);
-  if (request.req.method !== 'POST') return user ? visit.enter(user, session!) : visit.showSignIn(200, '');
+  const page = new AccountRequest(provider, parts, request);
+  if (request.req.method !== 'POST') return user ? page.enter(user, session!) : page.showSignIn(200, '');
   const form = new URLSearchParams(request.body.toString('utf8'));
-  if (!visit.isOwnForm(form, session)) return visit.showSignIn(403, '', 'The form has expired. Try again.');
+  if (!page.isOwnForm(form, session)) return page.showSignIn(403, '', 'The form has expired. Try again.');
   try {
-    return await (user ? visit.act(user, session!, form) : visit.signIn(form));
+    return await (user ? page.act(user, session!, form) : page.signIn(form));
   } catch (error) {
     if (!(error instanceof errors.InvalidGrant)) throw error;
-    return visit.showSignIn(403, '', ENDED);
+    return page.showSignIn(403, '', ENDED);
   }
 }
 
 /** One request for the page. */
-class Visit {
+class AccountRequest {
   constructor(
     readonly provider: Provider,
     readonly parts: AccountParts,

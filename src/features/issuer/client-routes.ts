@@ -1,4 +1,9 @@
-import { managedList, managedReply, requireMatch, type Shown } from '../../actions/admin/admin-replies.js';
+import {
+  type ManagedView,
+  managedList,
+  managedReply,
+  requireMatch,
+} from '../../actions/admin/admin-replies.js';
 import { whileSignedIn } from '../../actions/admin/signed-in.js';
 import { notInBatch, timeOf } from '../../actions/not-in-batch.js';
 import { JSON_TYPE } from '../../collection/representation.js';
@@ -120,7 +125,7 @@ function removeClient(db: Db): Action {
   };
 }
 
-function shown(client: StoredClient): Shown {
+function shown(client: StoredClient): ManagedView {
   return { path: `/oauth-clients/${client.id}`, version: client.version, fields: fieldsOf(client) };
 }
 

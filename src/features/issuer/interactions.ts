@@ -46,7 +46,7 @@ export async function interact(
   const interaction = await provider.interactionDetails(req, res).catch(ifEnded);
   if (!interaction || interaction.uid !== params.uid) return ended();
   const csrf = csrfOf(parts.csrfSecret, interaction.uid);
-  const step = new Step(provider, parts, request, interaction, csrf);
+  const step = new InteractionPage(provider, parts, request, interaction, csrf);
   if (req.method !== 'POST') return step.show();
   const form = new URLSearchParams(request.body.toString('utf8'));
   if (!isEqual(form.get('csrf') ?? '', csrf))
@@ -57,7 +57,7 @@ export async function interact(
   return (await submit(step, form).catch(ifEnded)) ?? ended();
 }
 
-function submit(step: Step, form: URLSearchParams): Promise<Reply> {
+function submit(step: InteractionPage, form: URLSearchParams): Promise<Reply> {
   if (form.get('action') === 'cancel') return step.finish(CANCELLED);
   if (step.interaction.prompt.name !== 'login') return step.consent();
   return form.get('action') === 'passkey' ? step.signInByPasskey(form) : step.signIn(form);
@@ -76,7 +76,7 @@ const ended = () =>
   );
 
 /** One page of an interaction. */
-class Step {
+class InteractionPage {
   constructor(
     readonly provider: Provider,
     readonly parts: InteractionParts,

@@ -118,14 +118,14 @@ export class Issuer {
     const { config, db, auth } = this;
     const { signIn, throttle } = auth;
     const csrfSecret = this.#keys.pagesSecret;
-    const passkeys = new Passkeys(db, new URL(config.issuer!), csrfSecret, auth.acceptOnce);
+    const passkeys = new Passkeys(db, new URL(config.issuer!), csrfSecret, auth.checkReplay);
     return { config, db, signIn, throttle, csrfSecret, passkeys };
   }
 
   #createProvider(): Provider {
     const { config, db, log, auth } = this;
     const keys = this.#keys;
-    const parts = { config, db, acceptOnce: auth.acceptOnce, keys, strangers: this.#strangers };
+    const parts = { config, db, checkReplay: auth.checkReplay, keys, strangers: this.#strangers };
     const provider = createProvider(parts);
     limitGuesses(provider, this.#guesses);
     guardResponses(provider, this.#guesses);

@@ -45,7 +45,7 @@ export const GRANT_CLAIM = 'grant_id';
 
 /**
  * Verifies access tokens of the embedded authorization server with its keys and records in the database. A verified token
- * is cached while revocations are notified. Rejects with a Refusal, and while the database is away.
+ * is cached while revocations are notified. Rejects with CredentialRejected, and while the database is away.
  */
 export class OwnTokens implements TokenSource {
   readonly #cache = new TokenCache();
@@ -95,7 +95,7 @@ export class OwnTokens implements TokenSource {
     return this.config.jwtOnce || !this.#isListening ? verifyNew() : this.#cache.add(text, verifyNew);
   }
 
-  /** The claims of a valid JWT, with the scopes that its user may still allow. Rejects with a Refusal. */
+  /** The claims of a valid JWT, with the scopes that its user may still allow. Rejects with CredentialRejected. */
   async claimsOf(text: string): Promise<JWTPayload> {
     return (await this.#claimsOf(text)).claims;
   }

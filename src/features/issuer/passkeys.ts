@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { AuthenticatorTransport, WebAuthnCredential } from '@simplewebauthn/server';
-import type { AcceptOnce } from '../../auth/replay-guard.js';
+import type { CheckReplay } from '../../auth/replay-guard.js';
 import type { Db, Row } from '../../db/db.js';
 import { readStatements } from '../../db/statements.js';
 import { isEqual } from '../pages/form-token.js';
@@ -26,7 +26,7 @@ export class Passkeys {
     readonly db: Db,
     readonly issuer: URL,
     readonly secret: string,
-    readonly acceptOnce: AcceptOnce,
+    readonly checkReplay: CheckReplay,
   ) {}
 
   /** The WebAuthn API is not available at an IP address, or without TLS except on localhost. */
@@ -148,7 +148,7 @@ export class Passkeys {
     const [, challenge = '', until = '', mac = ''] = /^([\w-]+)\.(\d{1,12})\.([\w-]+)$/.exec(token) ?? [];
     if (!isEqual(mac, this.#macOf(use, challenge, Number(until), context))) return undefined;
     if (Number(until) < Date.now() / 1000) return undefined;
-    const first = (await this.acceptOnce(`passkey\n${challenge}`, Number(until))) === 'first';
+    const first = (await this.checkReplay(`passkey\n${challenge}`, Number(until))) === 'first';
     return first ? challenge : undefined;
   }
 

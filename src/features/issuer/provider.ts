@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { decodeProtectedHeader } from 'jose';
 import type { Client, Configuration, JWK, Provider as OAuthProvider } from 'oidc-provider';
-import type { AcceptOnce } from '../../auth/replay-guard.js';
+import type { CheckReplay } from '../../auth/replay-guard.js';
 import { PROOF_ALGORITHMS } from '../../auth/tokens/proof.js';
 import { CLAIMS } from '../../auth/user-scopes.js';
 import type { Config } from '../../config/config.js';
@@ -34,13 +34,13 @@ const PROOF_WINDOW_S = 300;
 export interface ProviderParts {
   readonly config: Config;
   readonly db: Db;
-  readonly acceptOnce: AcceptOnce;
+  readonly checkReplay: CheckReplay;
   readonly keys: IssuerKeys;
   readonly strangers: Strangers;
 }
 
 /** Configures oidc-provider. */
-export function createProvider({ config, db, acceptOnce, keys, strangers }: ProviderParts): OAuthProvider {
+export function createProvider({ config, db, checkReplay, keys, strangers }: ProviderParts): OAuthProvider {
   const provider = new Provider(config.issuer!, {
     ...endpoints(config),
     ...lifetimes(config),
@@ -67,7 +67,7 @@ export function createProvider({ config, db, acceptOnce, keys, strangers }: Prov
   // oidc-provider's own check would accept a proof in two processes at once. A proof of the future stays valid for longer
   // than `until`.
   provider.ReplayDetection.unique = async (issuer: string, id: string, until: number) =>
-    (await acceptOnce(`dpop\n${issuer}\n${id}`, until + PROOF_WINDOW_S)) === 'first';
+    (await checkReplay(`dpop\n${issuer}\n${id}`, until + PROOF_WINDOW_S)) === 'first';
   deriveSuccessors(provider, keys.pagesSecret);
   acceptFormerAlgorithms(provider);
   pinOrigin(provider, config.issuer!);

@@ -1,10 +1,10 @@
 import { type Html, html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { cut } from './document.js';
-import { crumbsOf, type Editable } from './editable.js';
 import type { Submitted } from './form-action.js';
 import { type FormField, formFields, type Texts, textsOf } from './form-fields.js';
 import { idOf, inputOf } from './form-inputs.js';
+import { crumbsOf, type FormModel } from './form-model.js';
 import type { PageContent } from './layout.js';
 import { recordTable } from './list-table.js';
 import { deletionForm, etagOf, hidden, stateFields, stateOf } from './record-forms.js';
@@ -13,7 +13,7 @@ import { deletionForm, etagOf, hidden, stateFields, stateOf } from './record-for
 const MAX_STORED = 16_384;
 
 /** The page after a record was changed by another request while a form was open: what is stored beside what was entered. */
-export function conflictPage(editable: Editable, current: JsonObject, submitted: Submitted): PageContent {
+export function conflictPage(editable: FormModel, current: JsonObject, submitted: Submitted): PageContent {
   const { site, request, method } = submitted;
   const action = site.prefix + request.path;
   return {
@@ -29,7 +29,7 @@ ${method === 'DELETE' ? changedRecord(editable, current, submitted) : choices(ed
   };
 }
 
-function changedRecord(editable: Editable, current: JsonObject, { site, request, forms }: Submitted): Html {
+function changedRecord(editable: FormModel, current: JsonObject, { site, request, forms }: Submitted): Html {
   return html`<h2>What is stored now</h2>
 ${recordTable(current)}
 ${deletionForm(site.prefix + request.path, editable.singular, etagOf(current), forms)}`;
@@ -37,7 +37,7 @@ ${deletionForm(site.prefix + request.path, editable.singular, etagOf(current), f
 
 /** A form with both values of each field that was changed, and a choice between them. */
 function choices(
-  editable: Editable,
+  editable: FormModel,
   current: JsonObject,
   { site, request, entered, forms }: Submitted,
 ): Html {

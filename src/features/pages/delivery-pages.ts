@@ -1,15 +1,15 @@
 import { type Html, html } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { STATUSES } from '../webhooks/delivery-store.js';
-import { crumbsOf } from './editable.js';
+import { crumbsOf } from './form-model.js';
 import { formatLinks } from './formats.js';
 import type { Crumb } from './layout.js';
 import { pagesNav } from './list-page.js';
 import { listTable, recordTable } from './list-table.js';
-import type { Page, Shown } from './pages.js';
+import type { Page, PageOptions } from './pages.js';
 import { button } from './webhook-pages.js';
 
-const crumbsTo = ({ site, request }: Shown): Crumb[] => [
+const crumbsTo = ({ site, request }: PageOptions): Crumb[] => [
   ...crumbsOf(site, 'webhooks'),
   { text: 'webhook', href: `${site.prefix}/webhooks/${request.params.id}` },
 ];

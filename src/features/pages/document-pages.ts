@@ -3,11 +3,12 @@ import type { JsonObject } from '../../json.js';
 import { formatLinks } from './formats.js';
 import type { Crumb } from './layout.js';
 import { listTable, recordTable } from './list-table.js';
-import type { Page, Shown } from './pages.js';
+import type { Page, PageOptions } from './pages.js';
 
-const home = ({ site }: Shown): Crumb => ({ text: 'Home', href: `${site.prefix}/` });
+const home = ({ site }: PageOptions): Crumb => ({ text: 'Home', href: `${site.prefix}/` });
 
-const foot = ({ site, request, route }: Shown) => formatLinks(site, request, route.actions.GET?.offers ?? []);
+const foot = ({ site, request, route }: PageOptions) =>
+  formatLinks(site, request, route.actions.GET?.offers ?? []);
 
 /** All codes of errors. */
 export const errorsPage: Page = {

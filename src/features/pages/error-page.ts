@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Problem } from '../../errors/problem.js';
 import { html } from '../../formats/html.js';
 import { isObject, type Json } from '../../json.js';
-import type { ErrorPage, Visit } from '../../pipeline/context.js';
+import type { ErrorPage, ErrorPageRequest } from '../../pipeline/context.js';
 import { pageHeaders } from './document.js';
 import { isKnown, layout } from './layout.js';
 import { recordTable } from './list-table.js';
@@ -14,7 +14,7 @@ import { hasSignIn, type Site, signInHref } from './site.js';
  */
 export function errorPage(
   site: Site,
-  visit: Visit,
+  request: ErrorPageRequest,
   problem: Problem,
   requestId: string,
 ): ErrorPage | undefined {
@@ -22,13 +22,13 @@ export function errorPage(
   const { shape } = more;
   if (shape === 'empty' || shape === 'text' || shape === 'envelope') return undefined;
   const details = more.details as Json | undefined;
-  const here = visit.query === '' ? visit.path : `${visit.path}?${visit.query}`;
-  const signIn = status === 401 && hasSignIn(site) && !isKnown(visit.principal);
+  const here = request.query === '' ? request.path : `${request.path}?${request.query}`;
+  const signIn = status === 401 && hasSignIn(site) && !isKnown(request.principal);
   const body = html`<p class="error">${message}</p>
 ${signIn && html`<p><a class="button main" href="${signInHref(site, here)}">Sign in</a></p>`}
 ${isObject(details) && recordTable(details)}
 <p class="dim">${status} <a href="${site.prefix}/errors/${code}">${code}</a>${requestId !== '' && html`, request ${requestId}`}</p>
 <p><a href="${site.prefix}/">To the first page</a></p>`;
   const title = STATUS_CODES[status] ?? 'Error';
-  return { headers: pageHeaders(), body: layout(site, visit, { title, body }) };
+  return { headers: pageHeaders(), body: layout(site, request, { title, body }) };
 }

@@ -13,7 +13,7 @@ export default {
         site = siteOf(api, routes);
         return withPages(routes, site);
       },
-      errorPage: (visit, problem, requestId) => site && errorPage(site, visit, problem, requestId),
+      errorPage: (request, problem, requestId) => site && errorPage(site, request, problem, requestId),
     };
   },
 } satisfies Feature;

@@ -8,7 +8,7 @@ import { permit } from '../../principal.js';
 import { FORM_TYPE } from '../../transport/request-body.js';
 import { pageHeaders } from './document.js';
 import { FormTokens } from './form-token.js';
-import { Entered } from './form-values.js';
+import { SubmittedForm } from './form-values.js';
 import { layout, type PageContent } from './layout.js';
 import { originOf, type Site } from './site.js';
 
@@ -18,7 +18,7 @@ export interface Submitted {
   readonly request: Request;
   /** The method for which the form stands. */
   readonly method: string;
-  readonly entered: Entered;
+  readonly entered: SubmittedForm;
   readonly forms: FormTokens;
 }
 
@@ -44,7 +44,7 @@ export function formEndpoint(route: Route, form: PageForm, site: Site): Endpoint
     accepts: [FORM_TYPE],
     offers: [HTML_TYPE],
     run: async (request) => {
-      const entered = new Entered(request.body?.value);
+      const entered = new SubmittedForm(request.body?.value);
       const forms = new FormTokens(request.headers, site);
       forms.require(entered.own('_token'), originOf(site, request.headers.host));
       const method = entered.own('_method') || 'POST';

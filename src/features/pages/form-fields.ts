@@ -18,7 +18,16 @@ export interface FieldSchema {
 }
 
 /** How a value is entered. `others` are all fields that the schema does not declare, as one JSON object. */
-export type Kind = 'text' | 'long' | 'number' | 'choice' | 'flag' | 'choices' | 'secret' | 'json' | 'others';
+export type FieldKind =
+  | 'text'
+  | 'long'
+  | 'number'
+  | 'choice'
+  | 'flag'
+  | 'choices'
+  | 'secret'
+  | 'json'
+  | 'others';
 
 /** One field of a form. */
 export interface FormField {
@@ -27,7 +36,7 @@ export interface FormField {
   /** The name in the form: a JSON Pointer, which failures of validation name too. `*` for `others`. */
   readonly name: string;
   readonly label: string;
-  readonly kind: Kind;
+  readonly kind: FieldKind;
   readonly isRequired: boolean;
   readonly schema: FieldSchema;
 }
@@ -68,7 +77,7 @@ export function formFields({ schema, omitted }: FormRules): FormField[] {
 /** Characters from which on a text gets several lines. */
 const LONG = 200;
 
-function kindOf(schema: FieldSchema): Kind {
+function kindOf(schema: FieldSchema): FieldKind {
   const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
   if (schema.enum) return schema.enum.every((value) => typeof value === 'string') ? 'choice' : 'json';
   const [type] = types;

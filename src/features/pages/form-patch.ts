@@ -2,17 +2,17 @@ import { JSON_TYPE } from '../../collection/representation.js';
 import type { Body } from '../../http/request.js';
 import { escapeToken, isObject, type Json, type JsonObject, setMember } from '../../json.js';
 import type { FormField } from './form-fields.js';
-import { bodyOf, type Entered, valuesIn } from './form-values.js';
+import { bodyOf, type SubmittedForm, valuesIn } from './form-values.js';
 
 const JSON_PATCH = 'application/json-patch+json';
 
 /** A JSON Patch of what was changed: fields that were emptied are removed. Rejects with 400. */
-export async function jsonPatchOf(entered: Entered, fields: readonly FormField[]): Promise<Body> {
+export async function jsonPatchOf(entered: SubmittedForm, fields: readonly FormField[]): Promise<Body> {
   return bodyOf(JSON_PATCH, await operationsIn(entered, fields));
 }
 
 /** The fields that were changed, as a PATCH in JSON assigns them: a text that was emptied is empty. Rejects with 400. */
-export async function assignmentsOf(entered: Entered, fields: readonly FormField[]): Promise<Body> {
+export async function assignmentsOf(entered: SubmittedForm, fields: readonly FormField[]): Promise<Body> {
   const record: JsonObject = {};
   for (const [{ kind, member }, value] of await valuesIn(entered, entered.changed(fields)))
     setMember(
@@ -23,7 +23,7 @@ export async function assignmentsOf(entered: Entered, fields: readonly FormField
   return bodyOf(JSON_TYPE, record);
 }
 
-async function operationsIn(entered: Entered, fields: readonly FormField[]): Promise<Json> {
+async function operationsIn(entered: SubmittedForm, fields: readonly FormField[]): Promise<Json> {
   const operations: JsonObject[] = [];
   const add = (name: string, value: Json) =>
     operations.push({ op: 'add', path: `/${escapeToken(name)}`, value });

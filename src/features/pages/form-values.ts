@@ -8,7 +8,7 @@ import { digestOf, type FormField, type Texts } from './form-fields.js';
 const MAX_ENTRIES = 2000;
 
 /** The values that a form submitted, by name. Names with an underscore are the form's own. */
-export class Entered {
+export class SubmittedForm {
   readonly texts: Texts;
 
   /** `value` is a list of names and values. Throws 400. */
@@ -51,7 +51,7 @@ function digestsIn(text: string): Readonly<Record<string, string>> {
 }
 
 /** The body that creates a record. Rejects with 400 and every failure. */
-export async function recordIn(entered: Entered, fields: readonly FormField[]): Promise<JsonObject> {
+export async function recordIn(entered: SubmittedForm, fields: readonly FormField[]): Promise<JsonObject> {
   const record: JsonObject = {};
   for (const [field, value] of await valuesIn(entered, fields)) {
     if (field.kind !== 'others') {
@@ -64,7 +64,7 @@ export async function recordIn(entered: Entered, fields: readonly FormField[]): 
 
 /** The values that were entered; undefined: nothing was. Rejects with 400 and every failure. */
 export async function valuesIn(
-  entered: Entered,
+  entered: SubmittedForm,
   fields: readonly FormField[],
 ): Promise<(readonly [FormField, Json | undefined])[]> {
   const failures: Failure[] = [];

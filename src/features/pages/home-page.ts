@@ -3,7 +3,7 @@ import type { Collection } from '../../list/collection.js';
 import { firstPage } from '../../list/list-request.js';
 import { type Principal, permit } from '../../principal.js';
 import { formatLinks } from './formats.js';
-import type { Page, Shown } from './pages.js';
+import type { Page, PageOptions } from './pages.js';
 import type { Site } from './site.js';
 
 /** The first page: the collections with their counts, as far as the caller may read them, and the documents. */
@@ -30,7 +30,7 @@ function isUseful(name: string, { auth }: Site): boolean {
   return name !== 'self';
 }
 
-async function row(collection: Collection, request: Shown['request']): Promise<Part> {
+async function row(collection: Collection, request: PageOptions['request']): Promise<Part> {
   const { name, prefix, schema } = collection.resource;
   const count = await countOf(collection, request);
   const description = typeof schema.description === 'string' ? schema.description : '';
@@ -40,7 +40,7 @@ async function row(collection: Collection, request: Shown['request']): Promise<P
 /** The number of records; undefined if the caller may not read them all. */
 async function countOf(
   collection: Collection,
-  { principal, run }: Shown['request'],
+  { principal, run }: PageOptions['request'],
 ): Promise<string | undefined> {
   const { resource } = collection;
   if (!mayRead(principal, resource.scopes.read)) return undefined;

@@ -2,7 +2,7 @@ import { CREDENTIAL_SCHEMA } from '../../auth/credentials/credential-input.js';
 import { knownScopes } from '../../auth/known-scopes.js';
 import { html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
-import { crumbsOf, type Editable } from './editable.js';
+import { crumbsOf, type FormModel } from './form-model.js';
 import { assignmentsOf } from './form-patch.js';
 import { formatLinks } from './formats.js';
 import { pagesNav } from './list-page.js';
@@ -59,7 +59,7 @@ ${deletionDetails('Revoke', keys, shown.json, shown)}`,
 
 export const withoutLinks = ({ _links: _, ...record }: JsonObject): JsonObject => record;
 
-function keysOf({ collections }: Site): Editable {
+function keysOf({ collections }: Site): FormModel {
   const scopes = knownScopes(collections.map(({ resource }) => resource));
   const { properties } = CREDENTIAL_SCHEMA;
   const choices = { ...properties.scopes, items: { ...properties.scopes.items, enum: scopes } };

@@ -1,5 +1,5 @@
 import { type Html, html, type Part } from '../../formats/html.js';
-import type { Visit } from '../../pipeline/context.js';
+import type { ErrorPageRequest } from '../../pipeline/context.js';
 import { NOBODY, type Principal } from '../../principal.js';
 import { cut, htmlDocument } from './document.js';
 import { ACCOUNT_PATH, hasSignIn, type Site, signInHref } from './site.js';
@@ -25,19 +25,23 @@ const MAX_IN_BAR = 6;
 const MAX_HEADING = 200;
 
 /** A page with the bar, the path to it and its heading. */
-export function layout(site: Site, visit: Visit, { title, crumbs = [], body, foot }: PageContent): string {
+export function layout(
+  site: Site,
+  request: ErrorPageRequest,
+  { title, crumbs = [], body, foot }: PageContent,
+): string {
   const heading = cut(title, MAX_HEADING);
   return htmlDocument(
     heading === 'Plinth' ? heading : `${heading} · Plinth`,
     html`<a class="skip" href="#main">Skip to the content</a>
 <header class="bar"><div class="top">
 <nav aria-label="Service"><a class="brand" href="${site.prefix}/">Plinth</a>${barLinks(site)}</nav>
-<p class="who">${whoIs(site, visit)}</p>
+<p class="who">${whoIs(site, request)}</p>
 </div></header>
 <main id="main">
 ${crumbs.length > 0 && html`<nav class="crumbs" aria-label="Path"><ol>${crumbs.map(crumbItem)}</ol></nav>`}
 <h1>${heading}</h1>
-${statusOf(visit)}${body}
+${statusOf(request)}${body}
 </main>
 ${foot && html`<footer class="foot">${foot}</footer>`}`,
   );
@@ -50,7 +54,7 @@ function barLinks({ collections, prefix }: Site): Part {
   return shown.map(({ name, path }) => html` <a href="${prefix}${path}">${name}</a>`);
 }
 
-function whoIs(site: Site, { principal, path, query }: Visit): Part {
+function whoIs(site: Site, { principal, path, query }: ErrorPageRequest): Part {
   if (site.auth.length === 0) return undefined;
   const account = hasSignIn(site) && html`<a href="${site.prefix}${ACCOUNT_PATH}">Account</a>`;
   if (isKnown(principal)) return html`${subjectOf(site, principal)} ${account}`;
@@ -66,7 +70,7 @@ function subjectOf({ collections, prefix }: Site, { subject, scheme }: Principal
     : html`<span class="dim">Signed in as ${cut(subject, 40)}</span>`;
 }
 
-/** Whether a caller has presented a credential. */
+/** Whether a caller has a credential. */
 export const isKnown = ({ scheme }: Principal): boolean => scheme !== NOBODY.scheme;
 
 function crumbItem({ text, href }: Crumb): Html {
@@ -82,7 +86,7 @@ const DONE: Readonly<Record<string, string>> = {
   sent: 'The delivery is due now.',
 };
 
-function statusOf({ query }: Visit): Part {
+function statusOf({ query }: ErrorPageRequest): Part {
   const done = query.includes('_done=') ? (new URLSearchParams(query).get('_done') ?? '') : '';
   return Object.hasOwn(DONE, done) && html`<p class="note" role="status">${DONE[done]}</p>`;
 }

@@ -2,13 +2,13 @@ import { hrefOf, referenceOf } from '../../collection/representation.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import type { Collection } from '../../list/collection.js';
-import { editableOf } from './editable.js';
 import { filterForm } from './filter-form.js';
+import { editableOf } from './form-model.js';
 import { formatLinks } from './formats.js';
 import type { Crumb, PageContent } from './layout.js';
 import { ListView, listQueryOf } from './list-query.js';
 import { listTable, sortLink } from './list-table.js';
-import type { Page, Shown } from './pages.js';
+import type { Page, PageOptions } from './pages.js';
 import { creationAction } from './record-form-actions.js';
 import { createDetails } from './record-forms.js';
 
@@ -21,7 +21,11 @@ export function listPage(collection: Collection, parent?: Collection): Page {
   };
 }
 
-function contentOf({ resource }: Collection, parent: Collection | undefined, shown: Shown): PageContent {
+function contentOf(
+  { resource }: Collection,
+  parent: Collection | undefined,
+  shown: PageOptions,
+): PageContent {
   const { site, request, json, route } = shown;
   const path = site.prefix + request.path;
   const view = new ListView(resource, path, request.query);
@@ -51,7 +55,7 @@ interface ListJson {
 
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-function crumbsTo(parent: Collection | undefined, { site, request }: Shown): Crumb[] {
+function crumbsTo(parent: Collection | undefined, { site, request }: PageOptions): Crumb[] {
   const home = { text: 'Home', href: `${site.prefix}/` };
   if (!parent) return [home];
   const { name, singular } = parent.resource;

@@ -13,7 +13,7 @@ import { layout, type PageContent } from './layout.js';
 import type { Site } from './site.js';
 
 /** The content of a page. */
-export interface Shown {
+export interface PageOptions {
   readonly site: Site;
   readonly request: Request;
   readonly route: Route;
@@ -30,7 +30,7 @@ export interface Page {
   readonly query?: (query: string, site: Site) => string | Promise<string>;
   /** The action distinguishes pages from JSON: in their validators, and if there is no record. */
   readonly isRecord?: boolean;
-  readonly content: (shown: Shown) => Promise<PageContent> | PageContent;
+  readonly content: (shown: PageOptions) => Promise<PageContent> | PageContent;
   /** The actions of the page's forms. */
   readonly form?: PageForm;
 }
@@ -55,7 +55,7 @@ function withHtml(offers: readonly string[] = []): string[] {
 async function show(
   get: Endpoint,
   page: Page,
-  context: Pick<Shown, 'site' | 'request' | 'route'>,
+  context: Pick<PageOptions, 'site' | 'request' | 'route'>,
 ): Promise<Reply> {
   const { request } = context;
   const reply = await get.run({
@@ -77,7 +77,7 @@ async function show(
 /** A page about some JSON, with the fields that its forms need. */
 export async function render(
   page: Pick<Page, 'content'>,
-  { site, request, route }: Pick<Shown, 'site' | 'request' | 'route'>,
+  { site, request, route }: Pick<PageOptions, 'site' | 'request' | 'route'>,
   json: JsonObject,
 ): Promise<{ body: string; fields: readonly string[] }> {
   const forms = new FormTokens(request.headers, site);

@@ -1,15 +1,15 @@
 import type { Failure, Problem } from '../../errors/problem.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { conflictPage } from './conflict-page.js';
-import { crumbsOf, type Editable } from './editable.js';
 import type { PageForm, Submitted } from './form-action.js';
 import { type FormField, formFields, type Texts } from './form-fields.js';
-import { bodyOf, type Entered, recordIn } from './form-values.js';
+import { crumbsOf, type FormModel } from './form-model.js';
+import { bodyOf, recordIn, type SubmittedForm } from './form-values.js';
 import type { PageContent } from './layout.js';
 import { changeForm, creationForm, isNested } from './record-forms.js';
 
 /** The form that creates a record. */
-export function creationAction({ name, singular, creation, created }: Editable): PageForm {
+export function creationAction({ name, singular, creation, created }: FormModel): PageForm {
   const fieldsOf = ({ request }: Submitted) => formFields(creation(isNested(request.params)));
   return {
     bodyOf: async (submitted) =>
@@ -31,7 +31,7 @@ export function creationAction({ name, singular, creation, created }: Editable):
 }
 
 /** The forms that change and delete a record. */
-export function changeAction(editable: Editable): PageForm {
+export function changeAction(editable: FormModel): PageForm {
   const { name, change, changesIn } = editable;
   return {
     bodyOf: async ({ method, entered }) =>
@@ -51,7 +51,7 @@ export function changeAction(editable: Editable): PageForm {
 
 /** The form again, with what was entered. Its ETag remains: the record may have changed since it was opened. */
 function failedChange(
-  { name, singular, change }: Editable,
+  { name, singular, change }: FormModel,
   failures: readonly Failure[],
   submitted: Submitted,
 ): PageContent {
@@ -68,7 +68,7 @@ function failedChange(
   };
 }
 
-function withoutSecrets(fields: readonly FormField[], { texts }: Entered): Texts {
+function withoutSecrets(fields: readonly FormField[], { texts }: SubmittedForm): Texts {
   const secret = new Set(fields.filter(({ kind }) => kind === 'secret').map(({ name }) => name));
   return new Map([...texts].filter(([name]) => !secret.has(name)));
 }

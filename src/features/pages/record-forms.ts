@@ -1,6 +1,5 @@
 import { type Html, html, type Part } from '../../formats/html.js';
 import { charactersLeft, type JsonObject, member } from '../../json.js';
-import type { Editable } from './editable.js';
 import {
   digestOf,
   type FormField,
@@ -11,8 +10,9 @@ import {
   textsOf,
 } from './form-fields.js';
 import { type Filled, failuresOf, idOf, inputsOf } from './form-inputs.js';
+import type { FormModel } from './form-model.js';
 import type { FormTokens } from './form-token.js';
-import type { Shown } from './pages.js';
+import type { PageOptions } from './pages.js';
 
 /** Fields without a rule that a form shows, and characters of their JSON. A larger record is for programs. */
 const MAX_OTHERS = 100;
@@ -34,7 +34,10 @@ export function fieldsFor(record: JsonObject, rules: FormRules): FormField[] {
 }
 
 /** The form that creates a record, behind a button. */
-export function createDetails({ singular, creation }: Editable, { request, forms, may, site }: Shown): Part {
+export function createDetails(
+  { singular, creation }: FormModel,
+  { request, forms, may, site }: PageOptions,
+): Part {
   if (!may('POST')) return undefined;
   const rules = creation(isNested(request.params));
   const filled = { id: 'new', texts: new Map() };
@@ -58,7 +61,11 @@ ${faultsOf(fields, filled)}${inputsOf(fields, filled)}
 }
 
 /** The forms that change and delete a record, behind buttons. */
-export function changeDetails({ singular, change: rules }: Editable, record: JsonObject, shown: Shown): Part {
+export function changeDetails(
+  { singular, change: rules }: FormModel,
+  record: JsonObject,
+  shown: PageOptions,
+): Part {
   const { request, forms, may, site } = shown;
   const fields = fieldsFor(record, rules);
   const texts = textsOf(record, fields, rules);
@@ -75,9 +82,9 @@ ${deletionDetails('Delete', { singular }, record, shown)}`;
 /** The form that deletes a record, behind a button. */
 export function deletionDetails(
   verb: string,
-  { singular }: Pick<Editable, 'singular'>,
+  { singular }: Pick<FormModel, 'singular'>,
   record: JsonObject,
-  { request, forms, may, site }: Shown,
+  { request, forms, may, site }: PageOptions,
 ): Part {
   return (
     may('DELETE') &&

@@ -5,11 +5,11 @@ import { type Html, html, type Part } from '../../formats/html.js';
 import type { Collection } from '../../list/collection.js';
 import { conditionName } from '../../list/query-names.js';
 import { isWhole, readView } from '../../list/view.js';
-import { crumbsOf, editableOf } from './editable.js';
+import { crumbsOf, editableOf } from './form-model.js';
 import { formatLinks } from './formats.js';
 import { cellOf } from './html-cells.js';
 import { recordTable } from './list-table.js';
-import type { Page, Shown } from './pages.js';
+import type { Page, PageOptions } from './pages.js';
 import { changeAction } from './record-form-actions.js';
 import { changeDetails } from './record-forms.js';
 
@@ -56,7 +56,7 @@ function related(resource: Resource, id: string): Part {
   );
 }
 
-async function history(resource: Resource, id: string, { site, request }: Shown): Promise<Part> {
+async function history(resource: Resource, id: string, { site, request }: PageOptions): Promise<Part> {
   const changes = site.feed && (await readHistory(site.feed, resource, id, request.principal));
   if (!changes) return undefined;
   const isComplete = changes.at(-1)?.version === 1;

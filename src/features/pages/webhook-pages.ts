@@ -1,8 +1,8 @@
 import { type Html, html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { webhookSchema } from '../webhooks/webhook-input.js';
-import { crumbsOf, type Editable } from './editable.js';
 import type { PageForm } from './form-action.js';
+import { crumbsOf, type FormModel } from './form-model.js';
 import { assignmentsOf } from './form-patch.js';
 import type { FormTokens } from './form-token.js';
 import { formatLinks } from './formats.js';
@@ -100,7 +100,7 @@ export function button(action: string, label: string, forms: FormTokens): Html {
   return html`<form method="post" action="${action}">${hidden('_token', forms.token)}<button>${label}</button></form>`;
 }
 
-function webhooksOf({ collections }: Site): Editable {
+function webhooksOf({ collections }: Site): FormModel {
   const schema = webhookSchema(collections.map(({ resource }) => resource.name));
   const { properties } = schema;
   const url = { ...properties.url, format: 'uri' };

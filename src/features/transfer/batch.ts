@@ -7,7 +7,7 @@ import { type Failure, Problem } from '../../errors/problem.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { Chunk } from './chunks.js';
 import { type Columns, csvRecord } from './csv-record.js';
-import type { Draft, Refuse } from './draft.js';
+import type { ImportRow, Refuse } from './import-row.js';
 import { readRecord, withNames } from './read-record.js';
 import { LEGACY_ID, oldIdField } from './record-id.js';
 import { isExported, newIdentity, retainedIdentity, timeOf } from './record-identity.js';
@@ -25,9 +25,9 @@ export interface RecordRules {
 }
 
 /** Reads the records of a chunk; `refuse` is called for each that cannot be read. */
-export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refuse): Promise<Draft[]> {
+export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refuse): Promise<ImportRow[]> {
   const { resource, rename, maxBytes, columns, retainsIds } = rules;
-  const drafts: Draft[] = [];
+  const drafts: ImportRow[] = [];
   for (let at = 0; at < chunk.starts.length; at++) {
     if (at % RECORDS_AT_ONCE === 0) await nextTick();
     const [place, start] = [chunk.places[at]!, chunk.starts[at]!];
@@ -56,7 +56,7 @@ function withOldId(
   given: Json,
   resource: Resource,
   retainsIds: boolean,
-): Pick<Draft, 'record' | 'oldId' | 'storesOldId'> {
+): Pick<ImportRow, 'record' | 'oldId' | 'storesOldId'> {
   if (!isObject(given)) return { record: given, oldId: undefined, storesOldId: false };
   const field = retainsIds ? 'id' : oldIdField(Object.keys(given), resource);
   const id = field === undefined ? undefined : member(given, field);
@@ -78,7 +78,7 @@ const NO_ID = '00000000-0000-7000-8000-000000000000';
 
 /** Validates drafts; `refuse` is called for each that is invalid, with all that is wrong with it. */
 export async function checkDrafts(
-  drafts: readonly Draft[],
+  drafts: readonly ImportRow[],
   { check }: RecordRules,
   refuse: Refuse,
 ): Promise<void> {
@@ -97,7 +97,10 @@ export async function checkDrafts(
   }
 }
 
-function rowOf({ identity: { id, ms, version, updatedAt } }: Draft, input: ValidatedInput): Draft['row'] {
+function rowOf(
+  { identity: { id, ms, version, updatedAt } }: ImportRow,
+  input: ValidatedInput,
+): ImportRow['row'] {
   const head = documentHead(id, input.fields, timeOf(ms), updatedAt);
   const columns = [...input.columns];
   return { id, version, updatedAt, head, columns, input, passwordHash: undefined, deferred: [] };

@@ -7,7 +7,7 @@ import { duplicate, unknownReference } from '../../errors/record-errors.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import { parseUuid } from '../../uuid.js';
 import { isExactNumber } from './csv-cell.js';
-import type { Draft, Refuse } from './draft.js';
+import type { ImportRow, Refuse } from './import-row.js';
 import { recordStatements, STATEMENTS } from './import-statements.js';
 import { LEGACY_ID } from './record-id.js';
 
@@ -17,13 +17,13 @@ import { LEGACY_ID } from './record-id.js';
  */
 export async function followReferences(
   run: Run,
-  drafts: readonly Draft[],
+  drafts: readonly ImportRow[],
   resource: Resource,
   parents: ReadonlyMap<string, Resource>,
   key: string,
 ): Promise<void> {
   for (const { field, to, table, singular } of resource.references) {
-    const valueIn = ({ record }: Draft) => (isObject(record) ? member(record, field) : undefined);
+    const valueIn = ({ record }: ImportRow) => (isObject(record) ? member(record, field) : undefined);
     const values = new Set(drafts.map(valueIn).filter(isId).map(String));
     if (values.size === 0) continue;
     const known = await idsInImport(run, values, key, to);
@@ -80,7 +80,7 @@ async function idsByLegacy(
 /** Refuses drafts that refer to missing records; locks those that they refer to. */
 export async function requireReferences(
   { run, engine }: Pick<BulkConnection, 'run' | 'engine'>,
-  drafts: readonly Draft[],
+  drafts: readonly ImportRow[],
   resource: Resource,
   refuse: Refuse,
 ): Promise<void> {
@@ -108,7 +108,7 @@ export async function requireReferences(
 /** Refuses drafts with a value of a unique field that another record has. */
 export async function requireUnique(
   run: Run,
-  drafts: readonly Draft[],
+  drafts: readonly ImportRow[],
   resource: Resource,
   refuse: Refuse,
 ): Promise<void> {

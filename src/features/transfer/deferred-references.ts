@@ -2,7 +2,7 @@ import type { Resource } from '../../collection/resource.js';
 import type { Row as Found } from '../../db/db.js';
 import { fill } from '../../db/statements.js';
 import { unknownReference } from '../../errors/record-errors.js';
-import type { Draft } from './draft.js';
+import type { ImportRow } from './import-row.js';
 import type { ImportRun } from './import-run.js';
 import { STATEMENTS } from './import-statements.js';
 import { inTransaction } from './transaction.js';
@@ -16,7 +16,7 @@ type Where = Pick<ImportRun, 'connection' | 'key' | 'resources' | 'isDryRun'>;
 export async function deferReferences(
   { connection, key }: Where,
   collection: string,
-  stored: readonly Draft[],
+  stored: readonly ImportRow[],
 ): Promise<void> {
   const rows = stored.flatMap(({ row, place }) =>
     row!.deferred.map(({ field, target }) => ({ field, id: row!.id, target, place })),

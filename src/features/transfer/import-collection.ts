@@ -7,12 +7,12 @@ import { followReferences } from './check-references.js';
 import { type Chunk, chunksOf } from './chunks.js';
 import { columnsOf } from './csv-record.js';
 import { deferReferences } from './deferred-references.js';
-import type { Draft } from './draft.js';
+import { ImportErrors } from './import-errors.js';
+import type { ImportRow } from './import-row.js';
 import type { ImportRun } from './import-run.js';
 import { recordStatements } from './import-statements.js';
 import { dropIndexes } from './indexes.js';
 import { beginning, type Progress, recordProgress } from './progress.js';
-import { Refusals } from './refusals.js';
 import { registerIds, useRegisteredIds } from './registered-ids.js';
 import type { Source } from './source.js';
 import { hashPasswords, storeBatch } from './store-batch.js';
@@ -88,14 +88,14 @@ export class CollectionImport {
   }
 
   /** Reads a chunk, and validates it unless its references must be replaced before. */
-  async #read(chunk: Chunk): Promise<{ drafts: Draft[]; refusals: Refusals }> {
-    const refusals = new Refusals(this.run.strict);
+  async #read(chunk: Chunk): Promise<{ drafts: ImportRow[]; refusals: ImportErrors }> {
+    const refusals = new ImportErrors(this.run.strict);
     const drafts = await readDrafts(chunk, this.#rules, refusals.add);
     if (!this.#waits) await checkDrafts(drafts, this.#rules, refusals.add);
     return { drafts, refusals };
   }
 
-  async #store(chunk: Chunk, batch: { drafts: Draft[]; refusals: Refusals }): Promise<void> {
+  async #store(chunk: Chunk, batch: { drafts: ImportRow[]; refusals: ImportErrors }): Promise<void> {
     const { connection, resources, key, awaited } = this.run;
     const { drafts, refusals } = batch;
     if (awaited.has(this.#resource.name)) await useRegisteredIds(this.run, this.#resource.name, drafts);
@@ -122,7 +122,7 @@ export class CollectionImport {
     { next, offset, places, starts }: Chunk,
     stored: number,
     unchanged: number,
-    refusals: Refusals,
+    refusals: ImportErrors,
   ): Progress {
     const { strict, size, end } = refusals;
     const before = this.#progress;
@@ -136,7 +136,7 @@ export class CollectionImport {
     return { ...total, position: offset + starts[places.indexOf(end)]!, place: end, refused: 1 };
   }
 
-  async #recordIds(stored: readonly Draft[]): Promise<void> {
+  async #recordIds(stored: readonly ImportRow[]): Promise<void> {
     if (!this.#recordsIds) return;
     const pairs = stored.flatMap(({ oldId, storesOldId, identity }) =>
       oldId === undefined || storesOldId ? [] : [[oldId, identity.id] as const],
@@ -144,7 +144,7 @@ export class CollectionImport {
     await registerIds(this.run, this.source.collection, pairs);
   }
 
-  #report(refusals: Refusals): void {
+  #report(refusals: ImportErrors): void {
     const { onRefused, onProgress, strict } = this.run;
     const { list } = refusals;
     for (const { place, errors, given } of strict ? list.slice(0, 1) : list)

@@ -3,7 +3,7 @@ import { type RecordRules, readDrafts } from './batch.js';
 import { idsInImport } from './check-references.js';
 import { chunksOf } from './chunks.js';
 import { columnsOf } from './csv-record.js';
-import type { Draft } from './draft.js';
+import type { ImportRow } from './import-row.js';
 import type { ImportRun } from './import-run.js';
 import { STATEMENTS } from './import-statements.js';
 import { beginning, type Progress, recordProgress } from './progress.js';
@@ -46,7 +46,7 @@ export async function registerSource(
     retainsIds,
     columns,
   };
-  const record = (next: Progress, drafts: readonly Draft[]) =>
+  const record = (next: Progress, drafts: readonly ImportRow[]) =>
     inTransaction(connection, run.isDryRun, async () => {
       const places = drafts.map(({ place, identity: { id } }) => [String(place), id] as const);
       const old = drafts.flatMap(({ oldId, identity: { id } }) =>
@@ -67,7 +67,7 @@ export async function registerSource(
 export async function useRegisteredIds(
   { connection, key }: ImportRun,
   collection: string,
-  drafts: readonly Draft[],
+  drafts: readonly ImportRow[],
 ): Promise<void> {
   const places = drafts.map(({ place }) => String(place));
   const ids = await idsInImport(connection.run, places, key, registration(collection));

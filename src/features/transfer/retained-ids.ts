@@ -5,27 +5,27 @@ import type { BulkConnection } from '../../db/bulk-connection.js';
 import { fill } from '../../db/statements.js';
 import { duplicate } from '../../errors/record-errors.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';
-import type { Draft, Row } from './draft.js';
+import type { ImportErrors } from './import-errors.js';
+import type { ImportRow, Row } from './import-row.js';
 import { STATEMENTS } from './import-statements.js';
-import type { Refusals } from './refusals.js';
 
 /** The treatment of a record whose id belongs to a stored record that differs. */
 export type OnConflict = 'skip' | 'replace' | 'fail';
 
 /** The records of a batch by what is done with them. */
 interface Settled {
-  readonly fresh: readonly Draft[];
-  readonly changed: readonly Draft[];
-  readonly unchanged: readonly Draft[];
+  readonly fresh: readonly ImportRow[];
+  readonly changed: readonly ImportRow[];
+  readonly unchanged: readonly ImportRow[];
 }
 
 /** Finds records whose retained ids are in use. Those that equal the stored ones are unchanged. */
 export async function settleConflicts(
   { run }: BulkConnection,
   { table }: Resource,
-  drafts: readonly Draft[],
+  drafts: readonly ImportRow[],
   onConflict: OnConflict,
-  refusals: Refusals,
+  refusals: ImportErrors,
 ): Promise<Settled> {
   const valid = drafts.filter(({ row }) => row);
   const retained = valid.filter(({ identity }) => identity.isRetained);
@@ -35,7 +35,7 @@ export async function settleConflicts(
     ids,
   ]);
   const digests = new Map(rows.map(({ id, digest }) => [id as string, digest as string]));
-  const settled = { fresh: [] as Draft[], changed: [] as Draft[], unchanged: [] as Draft[] };
+  const settled = { fresh: [] as ImportRow[], changed: [] as ImportRow[], unchanged: [] as ImportRow[] };
   for (const draft of valid) {
     const row = draft.row!;
     const [stored, own] = [digests.get(row.id), draft.identity.isRetained ? digestOf(row) : ''];

@@ -10,14 +10,17 @@ import { isObject, type Json, type JsonObject } from '../../json.js';
 import { maxConcurrentHashes } from '../../passwords/password-queue.js';
 import { requireReferences, requireUnique } from './check-references.js';
 import { copyText, escapeText } from './copy-text.js';
-import type { Draft, Row } from './draft.js';
+import type { ImportErrors } from './import-errors.js';
+import type { ImportRow, Row } from './import-row.js';
 import { recordStatements, STATEMENTS } from './import-statements.js';
-import type { Refusals } from './refusals.js';
 import { type OnConflict, settleConflicts } from './retained-ids.js';
 import { inTransaction } from './transaction.js';
 
 /** Hashes the passwords of a batch, before its transaction begins. */
-export async function hashPasswords(drafts: readonly Draft[], { add, strict }: Refusals): Promise<void> {
+export async function hashPasswords(
+  drafts: readonly ImportRow[],
+  { add, strict }: ImportErrors,
+): Promise<void> {
   const pending = drafts.filter(({ row }) => row?.input.password !== undefined || row?.input.passwordHash);
   let next = 0;
   const worker = async (): Promise<void> => {
@@ -46,7 +49,7 @@ export interface BatchTarget {
 /** The results of a batch for its records. */
 export interface BatchOutcome {
   /** Records that are new, or replace the one with their id. */
-  readonly stored: readonly Draft[];
+  readonly stored: readonly ImportRow[];
   /** Records whose id is that of a stored one, which stays as it is. */
   readonly unchanged: number;
 }
@@ -57,8 +60,8 @@ export interface BatchOutcome {
  */
 export async function storeBatch(
   target: BatchTarget,
-  drafts: readonly Draft[],
-  refusals: Refusals,
+  drafts: readonly ImportRow[],
+  refusals: ImportErrors,
   finish: (outcome: BatchOutcome) => Promise<void>,
 ): Promise<void> {
   const { connection, resource, onConflict, isDryRun } = target;
@@ -74,7 +77,7 @@ export async function storeBatch(
     await requireReferences(connection, written, resource, refusals.add);
     await requireUnique(connection.run, written, resource, refusals.add);
     const { end } = refusals;
-    const isValid = ({ row, place }: Draft) => row && !refusals.has(place) && place < end;
+    const isValid = ({ row, place }: ImportRow) => row && !refusals.has(place) && place < end;
     const copied = await writeRows(target, fresh.filter(isValid), refusals, copyRows);
     const replaced = await writeRows(target, changed.filter(isValid), refusals, replaceRows);
     const stored = [...copied, ...replaced];
@@ -84,7 +87,7 @@ export async function storeBatch(
   });
 }
 
-async function recordPasswords({ run }: BulkConnection, stored: readonly Draft[]): Promise<void> {
+async function recordPasswords({ run }: BulkConnection, stored: readonly ImportRow[]): Promise<void> {
   const hashes = stored.flatMap(({ row }) =>
     row!.passwordHash === undefined ? [] : [[row!.id, row!.passwordHash]],
   );
@@ -94,7 +97,7 @@ async function recordPasswords({ run }: BulkConnection, stored: readonly Draft[]
 /** A record that comes back is not a deleted one. */
 async function forgetTombstones(
   { connection, tombstones }: BatchTarget,
-  copied: readonly Draft[],
+  copied: readonly ImportRow[],
 ): Promise<void> {
   const ids = copied.filter(({ identity }) => identity.isRetained).map(({ row }) => row!.id);
   if (tombstones && ids.length > 0)
@@ -106,10 +109,10 @@ type WriteRows = (target: BatchTarget, rows: readonly Row[]) => Promise<void>;
 /** Writes rows. If PostgreSQL refuses them, writes each half by itself, down to the row that is refused. */
 async function writeRows(
   target: BatchTarget,
-  drafts: readonly Draft[],
-  refusals: Refusals,
+  drafts: readonly ImportRow[],
+  refusals: ImportErrors,
   write: WriteRows,
-): Promise<readonly Draft[]> {
+): Promise<readonly ImportRow[]> {
   if (drafts.length === 0) return [];
   const { execute } = target.connection;
   await execute('savepoint batch');

@@ -1,4 +1,9 @@
-import { managedList, managedReply, requireMatch, type Shown } from '../../actions/admin/admin-replies.js';
+import {
+  type ManagedView,
+  managedList,
+  managedReply,
+  requireMatch,
+} from '../../actions/admin/admin-replies.js';
 import { whileSignedIn } from '../../actions/admin/signed-in.js';
 import { notInBatch, timeOf } from '../../actions/not-in-batch.js';
 import { JSON_TYPE } from '../../collection/representation.js';
@@ -127,7 +132,7 @@ export async function webhookOf(db: Db, { params }: Request): Promise<Webhook> {
   return webhook;
 }
 
-function shown(webhook: Webhook): Shown {
+function shown(webhook: Webhook): ManagedView {
   const {
     id,
     url,

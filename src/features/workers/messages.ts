@@ -1,5 +1,5 @@
 /** A message from the primary to a worker. `request` numbers the requests for metrics. */
-export type Order =
+export type WorkerOrder =
   | { readonly order: 'stop' }
   | { readonly order: 'reload' }
   | { readonly order: 'maintenance'; readonly on: boolean }
@@ -9,7 +9,7 @@ export type Order =
   | { readonly order: 'collected'; readonly request: number; readonly metrics: readonly unknown[] };
 
 /** A message from a worker to the primary. */
-export type Report =
+export type WorkerReport =
   | { readonly report: 'ready'; readonly url: string }
   | { readonly report: 'metrics'; readonly request: number; readonly metrics: unknown }
   /** Requests the metrics of all workers. */

@@ -1,5 +1,5 @@
 import { singleFlight } from '../../single-flight.js';
-import type { Order } from './messages.js';
+import type { WorkerOrder } from './messages.js';
 
 /** A worker, as far as metrics go. */
 export interface MetricsSource {
@@ -27,7 +27,7 @@ export class MetricsCollector {
 
   constructor(
     readonly workers: () => readonly MetricsSource[],
-    readonly send: (worker: MetricsSource, order: Order) => void,
+    readonly send: (worker: MetricsSource, order: WorkerOrder) => void,
     readonly responseMs = RESPONSE_MS,
   ) {}
 

@@ -1,6 +1,6 @@
 import type { Primary } from '../../app-parts.js';
 import { singleFlight } from '../../single-flight.js';
-import type { Order, Report } from './messages.js';
+import type { WorkerOrder, WorkerReport } from './messages.js';
 import { RESPONSE_MS } from './metrics-collector.js';
 
 /** The orders of the primary to a worker. */
@@ -38,7 +38,7 @@ export function joinPrimary(orders: Orders, collectMs = COLLECT_MS): PrimaryClie
       report({ report: 'collect', request: current });
     });
 
-  process.on('message', (message: Order) => {
+  process.on('message', (message: WorkerOrder) => {
     if (message.order === 'stop') orders.stop();
     else if (message.order === 'reload') orders.reload();
     else if (message.order === 'maintenance') orders.setMaintenance(message.on);
@@ -57,6 +57,6 @@ export function joinPrimary(orders: Orders, collectMs = COLLECT_MS): PrimaryClie
 }
 
 /** Does nothing when the primary is gone, which `disconnect` reports. */
-function report(message: Report): void {
+function report(message: WorkerReport): void {
   if (process.connected) process.send!(message, undefined, undefined, () => undefined);
 }

@@ -12,7 +12,7 @@ import { ensureCollections } from '../../schema/ensure-collections.js';
 import type { Log } from '../../telemetry/log.js';
 import { fitOpenFiles } from '../../transport/open-files.js';
 import { waitInPublic } from '../../waiting-server.js';
-import type { Order, Report } from './messages.js';
+import type { WorkerOrder, WorkerReport } from './messages.js';
 import { MetricsCollector } from './metrics-collector.js';
 import { Supervisor, sendTo } from './supervisor.js';
 
@@ -98,7 +98,7 @@ class Workers {
     this.#collector.forget(worker);
   }
 
-  sendAll(order: Order): void {
+  sendAll(order: WorkerOrder): void {
     for (const worker of this.#workers.values()) sendTo(worker, order);
   }
 
@@ -108,7 +108,7 @@ class Workers {
     return this.maintenance;
   }
 
-  receive(worker: Worker, report: Report): void {
+  receive(worker: Worker, report: WorkerReport): void {
     if (report.report === 'metrics') this.#collector.receive(worker, report.request, report.metrics);
     else if (report.report === 'collect') void this.#respond(worker, report.request);
     else if (this.url !== '' && report.url !== this.url) {

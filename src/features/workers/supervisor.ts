@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { ExitError } from '../../exit-error.js';
 import { StartError } from '../../process/listen.js';
 import type { Log } from '../../telemetry/log.js';
-import type { Order, Report } from './messages.js';
+import type { WorkerOrder, WorkerReport } from './messages.js';
 
 /** A worker exited while it started, and has printed why. */
 class WorkerExited extends ExitError {
@@ -20,7 +20,7 @@ export interface SupervisorOptions {
   /** Variables of the next worker besides those of this process. */
   readonly env: () => Readonly<Record<string, string>>;
   readonly onStart: (worker: Worker) => void;
-  readonly onReport: (worker: Worker, report: Report) => void;
+  readonly onReport: (worker: Worker, report: WorkerReport) => void;
   readonly onEnd: (worker: Worker) => void;
   /** How long a worker may take to stop. */
   readonly stopMs: number;
@@ -92,7 +92,7 @@ export class Supervisor {
     const startedAt = performance.now();
     this.#workers.add(worker);
     this.options.onStart(worker);
-    worker.on('message', (report: Report) => this.options.onReport(worker, report));
+    worker.on('message', (report: WorkerReport) => this.options.onReport(worker, report));
     const hasEnded = () => {
       this.#workers.delete(worker);
       this.options.onEnd(worker);
@@ -152,14 +152,14 @@ const notStarted = ({ message }: Error) => new StartError(`a worker cannot be st
 const isStarted = ({ process }: Worker): boolean => process.pid !== undefined;
 
 /** Sends an order to a worker; does nothing when it has ended. */
-export function sendTo(worker: Worker | undefined, order: Order): void {
+export function sendTo(worker: Worker | undefined, order: WorkerOrder): void {
   if (worker?.isConnected()) worker.send(order, () => undefined);
 }
 
 /** Resolves when the worker accepts requests. */
 function accepts(worker: Worker): Promise<void> {
   return new Promise((resolve, reject) => {
-    worker.on('message', ({ report }: Report) => {
+    worker.on('message', ({ report }: WorkerReport) => {
       if (report === 'ready') resolve();
     });
     worker.once('error', (error: Error) => {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { exportSPKI } from 'jose';
-import { type Presented, Refusal } from '../../../src/auth/scheme.js';
+import { type AuthRequest, CredentialRejected } from '../../../src/auth/scheme.js';
 import { bearer } from '../../../src/auth/schemes/bearer.js';
 import { readConfig } from '../../../src/config/config.js';
 import { Problem } from '../../../src/errors/problem.js';
@@ -41,22 +41,23 @@ function schemeOf(t: Test, env: Record<string, string>, timeoutMs = 5000) {
   const config = readConfig({ LOG_LEVEL: 'silent', ...env });
   const scheme = bearer(config, () => Promise.resolve('first'), createLog('silent'), timeoutMs);
   t.teardown(() => scheme.close?.());
-  const use = async (token: string, more: Partial<Presented> = {}) => {
+  const use = async (token: string, more: Partial<AuthRequest> = {}) => {
     const headers = { authorization: `Bearer ${token}`, host: 'localhost' };
-    return scheme.authenticate({ headers, ...more } as Presented, { admit: () => undefined });
+    return scheme.authenticate({ headers, ...more } as AuthRequest, { admit: () => undefined });
   };
   return { clock, scheme, use };
 }
 
 const refused = (description: RegExp | string) => (error: unknown) =>
-  error instanceof Refusal && (description instanceof RegExp ? description.test(error.description) : true);
+  error instanceof CredentialRejected &&
+  (description instanceof RegExp ? description.test(error.description) : true);
 
 async function rejects(t: Test, outcome: Promise<unknown>, fits: (error: unknown) => boolean, says: string) {
   const error = await outcome.then(
     () => undefined,
     (error: unknown) => error,
   );
-  t.ok(fits(error), `${says}: ${(error as Refusal | undefined)?.description ?? String(error)}`);
+  t.ok(fits(error), `${says}: ${(error as CredentialRejected | undefined)?.description ?? String(error)}`);
 }
 
 const away = (error: unknown) => error instanceof Problem && error.status === 503;

@@ -6,7 +6,7 @@ import https from 'node:https';
 import net from 'node:net';
 import { join } from 'node:path';
 import tls from 'node:tls';
-import { present } from '../../../src/http/client-identity.js';
+import { readAuthRequest } from '../../../src/http/client-identity.js';
 import { readTls } from '../../../src/process/tls.js';
 import { type Authority, authority, type Pair, withoutOpenssl } from '../../support/certificates.js';
 import { makeKey } from '../../support/credentials.js';
@@ -153,7 +153,8 @@ t.test('a certificate that ends while its connection lasts is none any more', as
     getPeerX509Certificate: () => ({ fingerprint256: '00:FF', validTo }),
   });
   const certificateAt = (validTo: string) =>
-    present({ socket: at(validTo), headers: {} } as never, async () => Buffer.alloc(0), NO_PROXY).certificate;
+    readAuthRequest({ socket: at(validTo), headers: {} } as never, async () => Buffer.alloc(0), NO_PROXY)
+      .certificate;
   t.equal(certificateAt('Nov 21 13:00:24 2999 GMT'), 'AP8');
   t.equal(certificateAt('Nov 21 13:00:24 2020 GMT'), undefined);
 });

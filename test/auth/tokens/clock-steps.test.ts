@@ -1,5 +1,5 @@
 import { PasswordCheck } from '../../../src/auth/current-password.js';
-import { type Presented, Refusal } from '../../../src/auth/scheme.js';
+import { type AuthRequest, CredentialRejected } from '../../../src/auth/scheme.js';
 import { bearer } from '../../../src/auth/schemes/bearer.js';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
@@ -22,7 +22,11 @@ const outcomeOf = (work: Promise<unknown>) =>
   work.then(
     () => 'valid',
     (error: unknown) =>
-      error instanceof Refusal ? error.description : error instanceof Problem ? error.status : String(error),
+      error instanceof CredentialRejected
+        ? error.description
+        : error instanceof Problem
+          ? error.status
+          : String(error),
   );
 
 t.test('keys that were fetched while the clock was a month ahead are fetched again', async (t) => {
@@ -39,7 +43,7 @@ t.test('keys that were fetched while the clock was a month ahead are fetched aga
   const far = { exp: Math.floor((clock.ms + 2 * MONTH_MS) / 1000) };
   const use = async (token: string) => {
     const headers = { authorization: `Bearer ${token}`, host: 'localhost' };
-    return scheme.authenticate({ headers } as Presented, { admit: () => undefined });
+    return scheme.authenticate({ headers } as AuthRequest, { admit: () => undefined });
   };
   const first = await sign(old, claims(issuer.url, far));
   const second = await sign(next, claims(issuer.url, far));

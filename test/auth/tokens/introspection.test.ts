@@ -1,6 +1,6 @@
 import type http from 'node:http';
 import { text } from 'node:stream/consumers';
-import { Refusal } from '../../../src/auth/scheme.js';
+import { CredentialRejected } from '../../../src/auth/scheme.js';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
 import { Problem } from '../../../src/errors/problem.js';
@@ -51,7 +51,11 @@ const outcome = (promise: Promise<unknown>) =>
   promise.then(
     () => 'valid',
     (error: unknown) =>
-      error instanceof Refusal ? error.description : error instanceof Problem ? error.status : error,
+      error instanceof CredentialRejected
+        ? error.description
+        : error instanceof Problem
+          ? error.status
+          : error,
   );
 
 t.test('the request (RFC 7662 section 2.1, RFC 6749 section 2.3.1)', async (t) => {

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { Order } from '../../../src/features/workers/messages.js';
+import type { WorkerOrder } from '../../../src/features/workers/messages.js';
 import { MetricsCollector } from '../../../src/features/workers/metrics-collector.js';
 import { startNode } from '../../support/process.js';
 import t from '../../support/test.js';
@@ -8,7 +8,7 @@ const worker = (id: number, connected = true) => ({ id, isConnected: () => conne
 
 /** A collector over these workers, with what it sends them. */
 function open(workers: ReturnType<typeof worker>[], responseMs: number) {
-  const sent: [number, Order][] = [];
+  const sent: [number, WorkerOrder][] = [];
   const collector = new MetricsCollector(
     () => workers,
     ({ id }, order) => sent.push([id, order]),

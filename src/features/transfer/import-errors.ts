@@ -1,8 +1,8 @@
 import type { Json } from '../../json.js';
-import type { Refuse } from './draft.js';
+import type { Refuse } from './import-row.js';
 
 /** A record that was refused, and everything that is wrong with it. */
-export interface Refusal {
+export interface RefusedRecord {
   readonly place: number;
   /** The record, if it could be read. */
   readonly given: Json | undefined;
@@ -10,8 +10,8 @@ export interface Refusal {
 }
 
 /** The records of a chunk that were refused. */
-export class Refusals {
-  readonly #byPlace = new Map<number, Refusal>();
+export class ImportErrors {
+  readonly #byPlace = new Map<number, RefusedRecord>();
   readonly add: Refuse = ({ place, given }, error) => {
     const refusal = this.#byPlace.get(place);
     if (refusal) refusal.errors.push(error);
@@ -30,7 +30,7 @@ export class Refusals {
   }
 
   /** In the order of the file. */
-  get list(): readonly Refusal[] {
+  get list(): readonly RefusedRecord[] {
     return [...this.#byPlace.values()].sort((a, b) => a.place - b.place);
   }
 

@@ -4,12 +4,12 @@ import type { JsonObject } from '../../json.js';
 import type { Submitted } from './form-action.js';
 import type { FormField, FormRules } from './form-fields.js';
 import { jsonPatchOf } from './form-patch.js';
-import type { Entered } from './form-values.js';
+import type { SubmittedForm } from './form-values.js';
 import type { Crumb, PageContent } from './layout.js';
 import type { Site } from './site.js';
 
 /** The records that forms create and change. */
-export interface Editable {
+export interface FormModel {
   /** The segment of its path, and the word for one of them. */
   readonly name: string;
   readonly singular: string;
@@ -19,13 +19,13 @@ export interface Editable {
   readonly change: FormRules;
   readonly titleOf: (record: JsonObject) => string;
   /** The body of a PATCH with what was changed. */
-  readonly changesIn: (entered: Entered, fields: readonly FormField[]) => Promise<Body>;
+  readonly changesIn: (entered: SubmittedForm, fields: readonly FormField[]) => Promise<Body>;
   /** Where the browser continues after a creation, or what it shows. */
   readonly created: (record: JsonObject, submitted: Submitted) => string | PageContent;
 }
 
 /** The records of a collection. */
-export function editableOf({ name, singular, schema, readOnly, importOnly, parent }: Resource): Editable {
+export function editableOf({ name, singular, schema, readOnly, importOnly, parent }: Resource): FormModel {
   const omitted = [...readOnly, ...importOnly];
   return {
     name,

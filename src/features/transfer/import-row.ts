@@ -4,7 +4,7 @@ import type { Json } from '../../json.js';
 import type { RecordIdentity } from './record-identity.js';
 
 /** A record that has been read, on its way into the database. */
-export interface Draft {
+export interface ImportRow {
   readonly place: number;
   identity: RecordIdentity;
   /** The id in the file, as text. */
@@ -38,4 +38,4 @@ export interface Row {
 }
 
 /** Called for each record that is refused, with the error that it caused. */
-export type Refuse = (draft: Pick<Draft, 'place'> & Partial<Draft>, error: unknown) => void;
+export type Refuse = (draft: Pick<ImportRow, 'place'> & Partial<ImportRow>, error: unknown) => void;

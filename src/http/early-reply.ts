@@ -7,7 +7,7 @@ import { render } from './problem-body.js';
 import type { Reply } from './reply.js';
 
 /** A 503 for requests that are not examined. It is rendered once for each version. */
-export class Refusal {
+export class EarlyReply {
   readonly #replies: ReadonlyMap<Version, Reply>;
 
   constructor(message: string, publicPrefix: string) {
