@@ -10,7 +10,7 @@ import { columnOf, hasColumn } from './column-of.js';
 import type { Declaration, DeclarationFault, DeclaredField } from './declaration.js';
 import { isGiven } from './field-keywords.js';
 import type { Declarations } from './read-declarations.js';
-import { baseOf, DEFINITIONS, type Place, SchemaFiles, subschemas } from './schema-files.js';
+import { baseOf, DEFINITIONS, SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
 
 type Ajv = ReturnType<typeof createAjv>;
 
@@ -23,9 +23,9 @@ export function defaultFaults({ collections, shared }: Declarations, ajv: Ajv): 
   const files = new SchemaFiles([...own, ...shared]);
   const seen = new Set<JsonObject>();
   const violations = own.flatMap(([name]) =>
-    [...withDefault(files.root(name), files, seen)].flatMap((place) => {
-      const { file, pointer } = place;
-      const reason = violationOf(place, ajv);
+    [...withDefault(files.root(name), files, seen)].flatMap((node) => {
+      const { file, pointer } = node;
+      const reason = violationOf(node, ajv);
       return reason === undefined
         ? []
         : [{ file: paths.get(file) ?? file, pointer: `${pointer}/default`, reason }];
@@ -35,16 +35,16 @@ export function defaultFaults({ collections, shared }: Declarations, ajv: Ajv): 
 }
 
 /** The schemas with a default to which a schema leads. */
-function* withDefault(place: Place, files: SchemaFiles, seen: Set<JsonObject>): Generator<Place> {
-  if (seen.has(place.schema)) return;
-  seen.add(place.schema);
-  if (isGiven(place.schema, 'default') && place.pointer !== '') yield place;
-  for (const each of subschemas(place))
-    if (!DEFINITIONS.has(each.keyword)) yield* withDefault(each.place, files, seen);
-  for (const each of files.referred(place)) yield* withDefault(each.place, files, seen);
+function* withDefault(node: SchemaNode, files: SchemaFiles, seen: Set<JsonObject>): Generator<SchemaNode> {
+  if (seen.has(node.schema)) return;
+  seen.add(node.schema);
+  if (isGiven(node.schema, 'default') && node.pointer !== '') yield node;
+  for (const each of subschemas(node))
+    if (!DEFINITIONS.has(each.keyword)) yield* withDefault(each.node, files, seen);
+  for (const each of files.referred(node)) yield* withDefault(each.node, files, seen);
 }
 
-function violationOf({ schema, file, pointer }: Place, ajv: Ajv): string | undefined {
+function violationOf({ schema, file, pointer }: SchemaNode, ajv: Ajv): string | undefined {
   let validate: AnyValidateFunction | undefined;
   try {
     validate = /"\$(?:ref|dynamicRef|id)":/.test(JSON.stringify(schema))

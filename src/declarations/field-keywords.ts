@@ -1,7 +1,7 @@
 import { escapeToken, isObject, type JsonObject } from '../json.js';
 import { OWN_FIELD_KEYWORDS } from '../validation/ajv.js';
 import type { DeclarationFault, DeclaredSchema } from './declaration.js';
-import type { Place, SchemaFiles } from './schema-files.js';
+import type { SchemaFiles, SchemaNode } from './schema-files.js';
 
 /** Keywords that are about a field of the record itself. Behind `$ref` and in `allOf` of the field they apply as well. */
 export const FIELD_KEYWORDS: readonly string[] = ['readOnly', 'writeOnly', ...OWN_FIELD_KEYWORDS];
@@ -20,7 +20,7 @@ export function isGiven(schema: JsonObject, keyword: string): boolean {
  * them there. Values are as valid as before: repeated keywords apply anyway.
  */
 export function withFieldKeywords(
-  { schema, pointer, ...place }: Place,
+  { schema, pointer, ...node }: SchemaNode,
   files: SchemaFiles,
   faults: DeclarationFault[],
 ): DeclaredSchema {
@@ -28,16 +28,16 @@ export function withFieldKeywords(
   if (!isObject(properties)) return schema as unknown as DeclaredSchema;
   const fields = Object.entries(properties).map(([name, field]) => {
     if (!isObject(field) || !('$ref' in field || 'allOf' in field)) return [name, field] as const;
-    const at = { ...place, schema: field, pointer: `${pointer}/properties/${escapeToken(name)}` };
+    const at = { ...node, schema: field, pointer: `${pointer}/properties/${escapeToken(name)}` };
     return [name, completed(at, files, faults)] as const;
   });
   return { ...schema, properties: Object.fromEntries(fields) } as unknown as DeclaredSchema;
 }
 
-function completed(field: Place, files: SchemaFiles, faults: DeclarationFault[]): JsonObject {
+function completed(field: SchemaNode, files: SchemaFiles, faults: DeclarationFault[]): JsonObject {
   const [own, ...others] = inPlace(field, files);
   const result = { ...own!.schema };
-  const add = (keyword: string, from: Place) => {
+  const add = (keyword: string, from: SchemaNode) => {
     if (!isGiven(from.schema, keyword)) return;
     const value = from.schema[keyword]!;
     if (!isGiven(result, keyword)) result[keyword] = value;
@@ -60,15 +60,15 @@ function completed(field: Place, files: SchemaFiles, faults: DeclarationFault[])
 }
 
 /** A schema, and those that apply to every value that it applies to. */
-export function inPlace(place: Place, files: SchemaFiles, seen = new Set<JsonObject>()): Place[] {
-  if (seen.has(place.schema)) return [];
-  seen.add(place.schema);
-  const { $ref, allOf } = place.schema;
-  const referred = typeof $ref === 'string' ? files.resolve($ref, place) : undefined;
+export function inPlace(node: SchemaNode, files: SchemaFiles, seen = new Set<JsonObject>()): SchemaNode[] {
+  if (seen.has(node.schema)) return [];
+  seen.add(node.schema);
+  const { $ref, allOf } = node.schema;
+  const referred = typeof $ref === 'string' ? files.resolve($ref, node) : undefined;
   const members = (Array.isArray(allOf) ? allOf : []).flatMap((schema, index) =>
-    isObject(schema) ? [{ ...place, schema, pointer: `${place.pointer}/allOf/${index}` }] : [],
+    isObject(schema) ? [{ ...node, schema, pointer: `${node.pointer}/allOf/${index}` }] : [],
   );
-  return [place, ...(referred ? [referred] : []), ...members].flatMap((each) =>
-    each === place ? [place] : inPlace(each, files, seen),
+  return [node, ...(referred ? [referred] : []), ...members].flatMap((each) =>
+    each === node ? [node] : inPlace(each, files, seen),
   );
 }

@@ -4,7 +4,7 @@ import { KEYWORDS } from '../validation/ajv.js';
 import type { DeclarationFault } from './declaration.js';
 import { FIELD_KEYWORDS, isGiven } from './field-keywords.js';
 import type { Declarations } from './read-declarations.js';
-import { DEFINITIONS, type Place, SchemaFiles, subschemas } from './schema-files.js';
+import { DEFINITIONS, SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
 
 /**
  * The subject of a schema, which decides the keywords that have an effect in it: the record; a field of it; a member of an
@@ -30,11 +30,11 @@ export function keywordFaults({ collections, shared }: Declarations): Declaratio
   const faults = new Map<string, DeclarationFault>();
   const cycles = new Cycles(files);
   const seen = new Map<JsonObject, Set<Role>>();
-  const fault = ({ file }: Place, pointer: string, reason: string) =>
+  const fault = ({ file }: SchemaNode, pointer: string, reason: string) =>
     void faults.set(`${file}#${pointer}`, { file: paths.get(file) ?? file, pointer, reason });
   /** `from`: the reference that leads to the schema. */
-  const visit = (place: Place, role: Role, from?: string): void => {
-    const { schema, file, pointer } = place;
+  const visit = (node: SchemaNode, role: Role, from?: string): void => {
+    const { schema, file, pointer } = node;
     const roles = seen.get(schema) ?? new Set();
     if (roles.has(role)) return;
     seen.set(schema, roles.add(role));
@@ -43,27 +43,27 @@ export function keywordFaults({ collections, shared }: Declarations): Declaratio
       const reason = faultOf(keyword, schema, role);
       if (reason)
         fault(
-          place,
+          node,
           `${pointer}/${escapeToken(keyword)}`,
           from === undefined ? reason : `${reason}. It is referred to in ${from}`,
         );
     }
     if (isObject(schema.properties) && Object.hasOwn(schema.properties, '__proto__'))
-      fault(place, `${pointer}/properties/__proto__`, 'cannot be declared: no rule of it would be checked');
-    if (cycles.has(place))
-      fault(place, pointer, 'leads back to itself by a reference: its validation would not end');
-    for (const { keyword, place: each } of subschemas(place))
+      fault(node, `${pointer}/properties/__proto__`, 'cannot be declared: no rule of it would be checked');
+    if (cycles.has(node))
+      fault(node, pointer, 'leads back to itself by a reference: its validation would not end');
+    for (const { keyword, node: each } of subschemas(node))
       if (!DEFINITIONS.has(keyword)) visit(each, roleIn(role, keyword), from);
-    for (const { keyword, place: target } of files.referred(place))
+    for (const { keyword, node: target } of files.referred(node))
       visit(target, roleIn(role, keyword), `${paths.get(file) ?? file}#${pointer}/${keyword}`);
   };
   for (const { name } of collections) {
     const record = files.root(`${name}.json`);
     visit(record, 'record');
-    for (const place of defaultsOfSecrets(record, files))
+    for (const node of defaultsOfSecrets(record, files))
       fault(
-        place,
-        `${place.pointer}/default`,
+        node,
+        `${node.pointer}/default`,
         'a field that is never returned cannot have a default: each patch would set it again',
       );
   }
@@ -71,28 +71,28 @@ export function keywordFaults({ collections, shared }: Declarations): Declaratio
 }
 
 /** The schemas with a default for a write-only field of the record. */
-function defaultsOfSecrets(record: Place, files: SchemaFiles): Place[] {
+function defaultsOfSecrets(record: SchemaNode, files: SchemaFiles): SchemaNode[] {
   const parts = [...always(record, files)];
   const fields = parts.flatMap((part) =>
     [...subschemas(part)].filter(({ keyword }) => keyword === 'properties'),
   );
-  const nameOf = ({ pointer }: Place) => pointer.slice(pointer.lastIndexOf('/') + 1);
+  const nameOf = ({ pointer }: SchemaNode) => pointer.slice(pointer.lastIndexOf('/') + 1);
   const secrets = new Set(
-    fields.filter(({ place }) => place.schema.writeOnly === true).map(({ place }) => nameOf(place)),
+    fields.filter(({ node }) => node.schema.writeOnly === true).map(({ node }) => nameOf(node)),
   );
   return fields
-    .filter(({ place }) => secrets.has(nameOf(place)))
-    .flatMap(({ place }) => [...always(place, files)])
+    .filter(({ node }) => secrets.has(nameOf(node)))
+    .flatMap(({ node }) => [...always(node, files)])
     .filter(({ schema }) => isGiven(schema, 'default'));
 }
 
 /** A schema, and those that apply to the value whenever the schema applies, except perhaps for their conditions. */
-function* always(place: Place, files: SchemaFiles, seen = new Set<JsonObject>()): Generator<Place> {
-  if (seen.has(place.schema)) return;
-  seen.add(place.schema);
-  yield place;
-  for (const each of inPlace(place, files))
-    if (!BRANCHES.has(each.keyword)) yield* always(each.place, files, seen);
+function* always(node: SchemaNode, files: SchemaFiles, seen = new Set<JsonObject>()): Generator<SchemaNode> {
+  if (seen.has(node.schema)) return;
+  seen.add(node.schema);
+  yield node;
+  for (const each of inPlace(node, files))
+    if (!BRANCHES.has(each.keyword)) yield* always(each.node, files, seen);
 }
 
 function faultOf(keyword: string, schema: JsonObject, role: Role): string | undefined {
@@ -128,9 +128,9 @@ const IN_PLACE: ReadonlySet<string> = new Set([
 ]);
 
 /** The schemas that apply to a value together with a schema, each with the keyword that names or contains it. */
-const inPlace = (place: Place, files: SchemaFiles) => [
-  ...files.referred(place),
-  ...[...subschemas(place)].filter(({ keyword }) => IN_PLACE.has(keyword)),
+const inPlace = (node: SchemaNode, files: SchemaFiles) => [
+  ...files.referred(node),
+  ...[...subschemas(node)].filter(({ keyword }) => IN_PLACE.has(keyword)),
 ];
 
 /** Finds schemas that apply to a value again while they are applied to it, which would never end. */
@@ -140,12 +140,12 @@ class Cycles {
 
   constructor(readonly files: SchemaFiles) {}
 
-  has(place: Place): boolean {
-    const { schema } = place;
+  has(node: SchemaNode): boolean {
+    const { schema } = node;
     if (this.#open.has(schema)) return true;
     if (this.#done.has(schema)) return false;
     this.#open.add(schema);
-    const isCyclic = inPlace(place, this.files).some((each) => this.has(each.place));
+    const isCyclic = inPlace(node, this.files).some((each) => this.has(each.node));
     this.#open.delete(schema);
     this.#done.add(schema);
     return isCyclic;

@@ -2,7 +2,7 @@ import type { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Resource } from '../collection/resource.js';
 import { createAjv, loadFormats } from '../validation/ajv.js';
 import { type Declarations, readFolder } from './read-declarations.js';
-import { type Place, resourcesWithoutRefs } from './resource-of.js';
+import { type ResourceOptions, resourcesWithoutRefs } from './resource-of.js';
 import { baseOf, SchemaFiles } from './schema-files.js';
 import { readSqlFiles } from './sql-files.js';
 
@@ -30,7 +30,7 @@ export async function loadDeclarations({
 }
 
 /** The collections of valid declarations. Those whose schemas refer to others share a validator. */
-export function resourcesOf({ collections, shared }: Declarations, place: Place = {}): Resource[] {
+export function resourcesOf({ collections, shared }: Declarations, place: ResourceOptions = {}): Resource[] {
   const validators = new Map<boolean, Ajv2020>();
   let files: SchemaFiles | undefined;
   const referredSchemas = (name: string): object[] => {

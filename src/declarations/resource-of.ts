@@ -8,7 +8,7 @@ import type { Declaration, DeclaredField } from './declaration.js';
 import { SIGN_IN_FILE } from './read-declarations.js';
 
 /** Where collections are; a description of them needs neither. */
-export interface Place {
+export interface ResourceOptions {
   /** Precedes the paths of links: PUBLIC_PREFIX. */
   readonly prefix?: string;
   /** The schema of their tables. */
@@ -20,7 +20,7 @@ export interface Place {
 /** The collections that valid declarations declare, in the same order. They cannot validate records whose schemas have `$ref`. */
 export function resourcesWithoutRefs(
   declarations: readonly Declaration[],
-  { prefix = '', schema = 'collections', typeOf = () => undefined }: Place = {},
+  { prefix = '', schema = 'collections', typeOf = () => undefined }: ResourceOptions = {},
 ): Resource[] {
   const byName = new Map(declarations.map((declaration) => [declaration.name, declaration]));
   const resources = declarations.map((declaration) => ({

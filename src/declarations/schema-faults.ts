@@ -5,7 +5,7 @@ import { compilePattern } from '../validation/patterns.js';
 import type { DeclarationFault } from './declaration.js';
 import { inPlace } from './field-keywords.js';
 import type { Declarations } from './read-declarations.js';
-import { type Place, SchemaFiles, subschemas } from './schema-files.js';
+import { SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
 
 /** Members that the service sets. A body may have them, and no rule of a declaration sees them. */
 const OWNED: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
@@ -25,21 +25,21 @@ export function schemaFaults({ collections, shared }: Declarations, ajv: Ajv): D
   const known = new Known(ajv);
   const seen = new Set<JsonObject>();
   const faults = new Map<string, DeclarationFault>();
-  const visit = (place: Place, isNegated: boolean): void => {
-    if (seen.has(place.schema)) return;
-    seen.add(place.schema);
+  const visit = (node: SchemaNode, isNegated: boolean): void => {
+    if (seen.has(node.schema)) return;
+    seen.add(node.schema);
     const found = [
-      ...known.faultsOf(place),
-      ...referenceFaults(place, files),
-      ...patternFaults(place),
-      ...ignoredFaults(place),
+      ...known.faultsOf(node),
+      ...referenceFaults(node, files),
+      ...patternFaults(node),
+      ...ignoredFaults(node),
     ];
-    if (!isNegated) found.push(...requiredFaults(place, files));
+    if (!isNegated) found.push(...requiredFaults(node, files));
     for (const { file, pointer, reason } of found)
       faults.set(`${file}#${pointer}`, { file: paths.get(file) ?? file, pointer, reason });
-    for (const { keyword, place: each } of subschemas(place))
+    for (const { keyword, node: each } of subschemas(node))
       if (known.hasKeyword(keyword)) visit(each, isNegated || NEGATIONS.has(keyword));
-    for (const { place: target } of files.referred(place)) visit(target, isNegated);
+    for (const { node: target } of files.referred(node)) visit(target, isNegated);
   };
   for (const { name } of collections) {
     const record = files.root(`${name}.json`);
@@ -65,7 +65,7 @@ class Known {
   }
 
   /** Unknown keywords that begin with x- are left to the check of the service's own. */
-  faultsOf({ schema, file, pointer }: Place): DeclarationFault[] {
+  faultsOf({ schema, file, pointer }: SchemaNode): DeclarationFault[] {
     const unknown = Object.keys(schema).filter((name) => !name.startsWith('x-') && !this.hasKeyword(name));
     const faults = unknown.map((name) => ({
       file,
@@ -83,14 +83,14 @@ class Known {
   }
 }
 
-function referenceFaults(place: Place, files: SchemaFiles): DeclarationFault[] {
-  const { $ref } = place.schema;
-  return typeof $ref === 'string' && !files.resolve($ref, place)
-    ? [{ file: place.file, pointer: `${place.pointer}/$ref`, reason: `can't resolve reference ${$ref}` }]
+function referenceFaults(node: SchemaNode, files: SchemaFiles): DeclarationFault[] {
+  const { $ref } = node.schema;
+  return typeof $ref === 'string' && !files.resolve($ref, node)
+    ? [{ file: node.file, pointer: `${node.pointer}/$ref`, reason: `can't resolve reference ${$ref}` }]
     : [];
 }
 
-function patternFaults({ schema, file, pointer }: Place): DeclarationFault[] {
+function patternFaults({ schema, file, pointer }: SchemaNode): DeclarationFault[] {
   const patterns = [
     ...(typeof schema.pattern === 'string' ? [['/pattern', schema.pattern] as const] : []),
     ...Object.keys(membersOf(schema.patternProperties)).map(
@@ -119,7 +119,7 @@ const COMPANIONS: Readonly<Record<string, readonly string[]>> = {
   maxContains: ['contains'],
 };
 
-const ignoredFaults = ({ schema, file, pointer }: Place): DeclarationFault[] =>
+const ignoredFaults = ({ schema, file, pointer }: SchemaNode): DeclarationFault[] =>
   Object.entries(COMPANIONS)
     .filter(([keyword, others]) => keyword in schema && !others.some((other) => other in schema))
     .map(([keyword, others]) => ({
@@ -129,8 +129,8 @@ const ignoredFaults = ({ schema, file, pointer }: Place): DeclarationFault[] =>
     }));
 
 /** Members that one part of a schema requires and another one forbids. */
-function requiredFaults(place: Place, files: SchemaFiles): DeclarationFault[] {
-  const parts = inPlace(place, files);
+function requiredFaults(node: SchemaNode, files: SchemaFiles): DeclarationFault[] {
+  const parts = inPlace(node, files);
   const closed = parts.filter(({ schema }) => schema.additionalProperties === false);
   return closed.flatMap(({ schema: { properties, patternProperties } }) => {
     const declared = membersOf(properties);
@@ -144,7 +144,7 @@ function requiredFaults(place: Place, files: SchemaFiles): DeclarationFault[] {
   });
 }
 
-const requiredBy = (parts: readonly Place[]) =>
+const requiredBy = (parts: readonly SchemaNode[]) =>
   parts.flatMap(({ schema, file, pointer }) =>
     (Array.isArray(schema.required) ? schema.required : []).flatMap((name, index) =>
       typeof name === 'string' ? [{ name, file, pointer: `${pointer}/required/${index}` }] : [],
@@ -161,7 +161,7 @@ function isMatch(pattern: string, name: string): boolean {
 }
 
 /** Members of the service that a record requires of its client. */
-const ownedFaults = (record: Place, files: SchemaFiles): DeclarationFault[] =>
+const ownedFaults = (record: SchemaNode, files: SchemaFiles): DeclarationFault[] =>
   requiredBy(inPlace(record, files))
     .filter(({ name }) => OWNED.has(name))
     .map(({ name, ...at }) => ({ ...at, reason: `the service sets "${name}": no body can give it` }));

@@ -27,7 +27,7 @@ export const DEFINITIONS: ReadonlySet<string> = new Set(['$defs', 'definitions']
 const REFERENCES = ['$ref', '$dynamicRef'];
 
 /** A schema in a file. */
-export interface Place {
+export interface SchemaNode {
   readonly schema: JsonObject;
   readonly file: string;
   /** A JSON Pointer into the file. */
@@ -42,12 +42,12 @@ export function* subschemas({
   file,
   pointer,
   base,
-}: Place): Generator<{ readonly keyword: string; readonly place: Place }> {
+}: SchemaNode): Generator<{ readonly keyword: string; readonly node: SchemaNode }> {
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword.startsWith('x-') || SCHEMA_VALUES.has(keyword)) continue;
     for (const [tokens, each] of schemasIn(keyword, value)) {
       const path = tokens.map((token) => `/${escapeToken(token)}`).join('');
-      yield { keyword, place: { schema: each, file, pointer: pointer + path, base: baseIn(each, base) } };
+      yield { keyword, node: { schema: each, file, pointer: pointer + path, base: baseIn(each, base) } };
     }
   }
 }
@@ -86,9 +86,9 @@ function parseUri(text: string, base: string): URL | undefined {
 
 /** The schemas of all files, and those that their references name. */
 export class SchemaFiles {
-  readonly #roots = new Map<string, Place>();
+  readonly #roots = new Map<string, SchemaNode>();
   /** Schemas with an identifier or an anchor of their own, by their URIs. */
-  readonly #named = new Map<string, Place>();
+  readonly #named = new Map<string, SchemaNode>();
 
   constructor(files: Iterable<readonly [name: string, schema: object]>) {
     for (const [file, schema] of files) {
@@ -100,12 +100,12 @@ export class SchemaFiles {
   }
 
   /** The schema of a whole file. */
-  root(file: string): Place {
+  root(file: string): SchemaNode {
     return this.#roots.get(file)!;
   }
 
-  /** The schema that a reference at this place names; undefined: none of these files has it. */
-  resolve(reference: string, { base }: Place): Place | undefined {
+  /** The schema that a reference in this schema names; undefined: none of these files has it. */
+  resolve(reference: string, { base }: SchemaNode): SchemaNode | undefined {
     const uri = parseUri(reference, base);
     if (uri === undefined) return undefined;
     const fragment = decode(uri.hash.slice(1));
@@ -117,37 +117,37 @@ export class SchemaFiles {
   }
 
   /** The schemas that the references of a schema itself name. */
-  referred(place: Place): { readonly keyword: string; readonly place: Place }[] {
+  referred(node: SchemaNode): { readonly keyword: string; readonly node: SchemaNode }[] {
     return REFERENCES.flatMap((keyword) => {
-      const reference = place.schema[keyword];
-      const target = typeof reference === 'string' ? this.resolve(reference, place) : undefined;
-      return target ? [{ keyword, place: target }] : [];
+      const reference = node.schema[keyword];
+      const target = typeof reference === 'string' ? this.resolve(reference, node) : undefined;
+      return target ? [{ keyword, node: target }] : [];
     });
   }
 
   /** The schemas to which the references in a schema lead, one after the other. */
-  referredFrom(start: Place): JsonObject[] {
+  referredFrom(start: SchemaNode): JsonObject[] {
     const seen = new Set<JsonObject>();
     const found: JsonObject[] = [];
-    const visit = (place: Place): void => {
-      if (seen.has(place.schema)) return;
-      seen.add(place.schema);
-      for (const each of subschemas(place)) visit(each.place);
-      for (const each of this.referred(place)) {
-        if (!seen.has(each.place.schema)) found.push(each.place.schema);
-        visit(each.place);
+    const visit = (node: SchemaNode): void => {
+      if (seen.has(node.schema)) return;
+      seen.add(node.schema);
+      for (const each of subschemas(node)) visit(each.node);
+      for (const each of this.referred(node)) {
+        if (!seen.has(each.node.schema)) found.push(each.node.schema);
+        visit(each.node);
       }
     };
     visit(start);
     return found;
   }
 
-  #addNamed(place: Place): void {
-    const { $id, $anchor, $dynamicAnchor } = place.schema;
-    if (typeof $id === 'string') this.#named.set(place.base.replace(/#$/, ''), place);
+  #addNamed(node: SchemaNode): void {
+    const { $id, $anchor, $dynamicAnchor } = node.schema;
+    if (typeof $id === 'string') this.#named.set(node.base.replace(/#$/, ''), node);
     for (const anchor of [$anchor, $dynamicAnchor])
-      if (typeof anchor === 'string') this.#named.set(`${place.base.replace(/#.*/s, '')}#${anchor}`, place);
-    for (const each of subschemas(place)) this.#addNamed(each.place);
+      if (typeof anchor === 'string') this.#named.set(`${node.base.replace(/#.*/s, '')}#${anchor}`, node);
+    for (const each of subschemas(node)) this.#addNamed(each.node);
   }
 }
 
@@ -160,7 +160,7 @@ function decode(fragment: string): string {
 }
 
 /** The schema at a JSON Pointer below another. */
-function at(root: Place, pointer: string): Place | undefined {
+function at(root: SchemaNode, pointer: string): SchemaNode | undefined {
   let value: Json | undefined = root.schema;
   let { base } = root;
   for (const token of pointer.slice(1).split('/')) {

@@ -2,7 +2,7 @@ import { escapeToken, isObject, type JsonObject } from '../json.js';
 import { isLinear } from '../validation/patterns.js';
 import type { DeclarationFault } from './declaration.js';
 import type { Declarations } from './read-declarations.js';
-import { type Place, SchemaFiles, subschemas } from './schema-files.js';
+import { SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
 
 /** Every pattern that does not obviously take linear time. A validation ends with 400 when its patterns take too long. */
 export function slowPatterns({ collections, shared }: Declarations): DeclarationFault[] {
@@ -25,12 +25,12 @@ interface Pattern {
   readonly pattern: string;
 }
 
-function* patternsIn(place: Place): Generator<Pattern> {
-  const { schema, pointer } = place;
+function* patternsIn(node: SchemaNode): Generator<Pattern> {
+  const { schema, pointer } = node;
   if (typeof schema.pattern === 'string') yield { pointer: `${pointer}/pattern`, pattern: schema.pattern };
   for (const pattern of namesIn(schema, 'patternProperties'))
     yield { pointer: `${pointer}/patternProperties/${escapeToken(pattern)}`, pattern };
-  for (const each of subschemas(place)) yield* patternsIn(each.place);
+  for (const each of subschemas(node)) yield* patternsIn(each.node);
 }
 
 function namesIn(schema: JsonObject, keyword: string): string[] {
