@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { serviceTables } from '../../src/db/service-tables.js';
+import { FEATURES } from '../../src/features.js';
 import { settings } from '../support/settings.js';
 import t from '../support/test.js';
 
@@ -80,6 +81,14 @@ t.test('docs/architecture.md names every table of the service, and no other', as
   t.same(
     drawn.filter((name) => !known.has(name)),
     [],
+  );
+});
+
+t.test('docs/architecture.md has a row for every feature', async (t) => {
+  const part = read('docs/architecture.md').split('\n## Features\n')[1]!.split('\n## ')[0]!;
+  t.same(
+    all(part, /^\| `([\w-]+)` \|/gm),
+    FEATURES.map(({ name }) => name),
   );
 });
 
