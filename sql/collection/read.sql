@@ -34,7 +34,7 @@ where id = any ($1::uuid[])
 order by id
 for update;
 
--- The same for the records of one parent; others are neither locked nor waited for.
+-- Locks records of one parent alone; others are neither locked nor waited for.
 -- name: lock_owned ($1 ids, $2 parent)
 select id
 from :table

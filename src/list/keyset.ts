@@ -20,7 +20,7 @@ export interface Keyset {
   readonly direction: Direction;
 }
 
-/** What follows `created_at` changes nothing, nor does a field that comes again. */
+/** The order of some keys. Keys after `created_at` change nothing, nor does a field that comes again. */
 export function keysetOf({ columns, schema }: Resource, sorts: readonly SortKey[]): Keyset {
   const keys = new Map<string, KeyColumn>();
   for (const { field, direction } of sorts) {
@@ -85,7 +85,7 @@ function parseCursor(text: string): readonly unknown[] {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
     if (Array.isArray(value)) return value;
   } catch {
-    // It is not JSON.
+    // The text is not JSON.
   }
   throw foreignCursor();
 }

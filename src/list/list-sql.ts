@@ -189,7 +189,7 @@ const POSITIONS: Readonly<Record<Direction, { readonly position: string; readonl
   },
 };
 
-/** What an order puts into a statement. */
+/** The parts of a statement that depend on the order. */
 function orderParts(resource: Resource, sorts: readonly SortKey[]): Readonly<Record<string, string>> {
   const keys: string[] = [];
   const columns: string[] = [];
