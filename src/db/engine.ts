@@ -1,4 +1,3 @@
-import { listMigrations, readSql } from './sql-files.js';
 import { readStatements } from './statements.js';
 
 /** The server: one PostgreSQL, or a Citus cluster, which distributes the records of collections over its nodes. */
@@ -18,18 +17,6 @@ export function statementsOn(engine: Engine, file: string): ReadonlyMap<string, 
       : statements;
   read.set(key, all);
   return all;
-}
-
-/** The migration that distributes a database. */
-export const DISTRIBUTION = '0034_distribution.sql';
-
-/** The migrations of an engine in their order: their names, and their texts. Those of Citus follow the others. */
-export function migrationsOn(engine: Engine): { readonly name: string; readonly text: string }[] {
-  const folders = engine === 'citus' ? ['migrations', 'citus/migrations'] : ['migrations'];
-  return folders
-    .flatMap((folder) => listMigrations(folder).map((name) => ({ name, text: readSql(`${folder}/${name}`) })))
-    .filter(({ name }) => /^\d{4}_\w+\.sql$/.test(name))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /**

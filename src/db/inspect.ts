@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Row, Run } from './db.js';
+import { serviceTables } from './migrations.js';
 import { collectionsSchemaOf } from './object-names.js';
 import { withSchemaConnection } from './schema-connection.js';
-import { serviceTables } from './service-tables.js';
 import { withSession } from './session.js';
 import { readStatements } from './statements.js';
 

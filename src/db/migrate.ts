@@ -1,8 +1,16 @@
-import { createHash } from 'node:crypto';
 import type postgres from 'postgres';
 import { ExitError } from '../exit-error.js';
 import type { Run } from './db.js';
-import { DISTRIBUTION, type Engine, migrationsOn } from './engine.js';
+import type { Engine } from './engine.js';
+import {
+  DISTRIBUTION,
+  isInPlace,
+  lackingReplaced,
+  migrationsOn,
+  SCHEMA_NAMES,
+  type SchemaNames,
+  withSchemaNames,
+} from './migrations.js';
 import { collectionsSchemaOf } from './object-names.js';
 import { inTransaction, withSession } from './session.js';
 
@@ -14,20 +22,14 @@ export class DatabaseUnavailableError extends DatabaseError {
   override readonly exitCode = 69;
 }
 
-interface Migration {
-  readonly name: string;
-  readonly text: string;
-  readonly checksum: string;
-}
-
 /** The key of an advisory lock: "plnt" and 1. */
 const LOCK = [0x706c6e74, 1];
 export const MIN_VERSION = 150_000;
 
 /**
  * Brings the schema up to date: applies each file of sql/migrations once, in order, each in a transaction. An advisory
- * lock serializes services that start together. Throws DatabaseError when the database is unavailable or too old, when a
- * migration fails, or when an applied one has changed.
+ * lock serializes services that start together. Of a database that earlier versions made the baseline is only recorded.
+ * Throws DatabaseError when the database is unavailable or too old, when a migration fails, or when an applied one has changed.
  */
 export async function migrate(url: string, timeoutMs: number, engine: Engine = 'postgresql'): Promise<void> {
   let isOpen = false;
@@ -36,9 +38,9 @@ export async function migrate(url: string, timeoutMs: number, engine: Engine = '
     await requireVersion(sql);
     await sql`select pg_advisory_lock(${LOCK[0]!}::integer, ${LOCK[1]!}::integer)`;
     if (engine === 'citus') await requireCluster(sql);
-    await nameCollectionsSchema(sql);
+    const names = await nameCollectionsSchema(sql);
     await placeTrigrams(sql);
-    await applyMissing(sql, engine);
+    await applyMissing(sql, engine, names);
   };
   const settings = { application_name: 'plinth migrate' };
   try {
@@ -63,7 +65,7 @@ export async function isMigrated(run: Run, engine: Engine = 'postgresql'): Promi
       [],
     );
     const applied = new Set(String(row!.applied).split(' '));
-    const known = readMigrations(engine).map(({ name, checksum }) => name + checksum);
+    const known = migrationsOn(engine).map(({ name, checksum }) => name + checksum);
     // A distributed database is refused by `migrate`.
     const isOther = engine === 'postgresql' && String(row!.applied).includes(DISTRIBUTION);
     return !isOther && (row!.version as number) >= MIN_VERSION && known.every((step) => applied.has(step));
@@ -89,8 +91,8 @@ async function requireVersion(sql: postgres.Sql): Promise<void> {
     );
 }
 
-/** Tells the migrations where the tables of collections are to be. Throws DatabaseError in the schema of others' collections. */
-async function nameCollectionsSchema(sql: postgres.Sql): Promise<void> {
+/** The schema that the tables of collections are to have. Throws DatabaseError in the schema of collections of another service. */
+async function nameCollectionsSchema(sql: postgres.Sql): Promise<SchemaNames> {
   const [row] = await sql<{ schema: string | null; isOther: boolean; path: string }[]>`
     select current_schema() as schema, current_setting('search_path') as path, exists (
       select from pg_proc
@@ -105,7 +107,8 @@ async function nameCollectionsSchema(sql: postgres.Sql): Promise<void> {
     throw new DatabaseError(
       `the schema ${schema} has the tables of collections of another service: set another search_path in DATABASE_URL`,
     );
-  await sql`select set_config('plinth.collections_schema', ${collectionsSchemaOf(schema)}, false)`;
+  const [names] = await sql.unsafe<[SchemaNames]>(SCHEMA_NAMES, [collectionsSchemaOf(schema)]);
+  return names;
 }
 
 /**
@@ -136,61 +139,58 @@ async function requireCluster(sql: postgres.Sql): Promise<void> {
   );
 }
 
-/** What is to be done before this version runs: migrations to apply, and applied ones whose files are others. */
+/**
+ * What is to be done before this version runs: migrations to apply, applied ones whose files are others, and one that an
+ * earlier version has to apply first.
+ */
 export async function pendingMigrations(
   run: Run,
   engine: Engine = 'postgresql',
-): Promise<{ missing: string[]; changed: string[] }> {
+): Promise<{ missing: string[]; changed: string[]; lacking: string | undefined }> {
   const rows = await run('select name, checksum from migrations', []);
   const applied = new Map(rows.map(({ name, checksum }) => [String(name), String(checksum)]));
-  const known = readMigrations(engine);
+  const known = migrationsOn(engine);
+  const missing = known.filter(({ name }) => !applied.has(name));
   return {
-    missing: known.filter(({ name }) => !applied.has(name)).map(({ name }) => name),
+    missing: missing.map(({ name }) => name),
     changed: known
       .filter(({ name, checksum }) => applied.has(name) && applied.get(name) !== checksum)
       .map(({ name }) => name),
+    lacking: missing
+      .map((migration) => lackingReplaced(migration, applied))
+      .find((name) => name !== undefined),
   };
 }
 
-async function applyMissing(sql: postgres.Sql, engine: Engine): Promise<void> {
+async function applyMissing(sql: postgres.Sql, engine: Engine, names: SchemaNames): Promise<void> {
   await sql`create table if not exists migrations (
     name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
   const rows = await sql<{ name: string; checksum: string }[]>`select name, checksum from migrations`;
   const applied = new Map(rows.map((row) => [row.name, row.checksum]));
   if (engine === 'postgresql' && applied.has(DISTRIBUTION))
     throw new DatabaseError('the records of this database are distributed: set DATABASE_ENGINE=citus');
-  for (const { name, text, checksum } of readMigrations(engine)) {
+  for (const migration of migrationsOn(engine)) {
+    const { name, text, checksum } = migration;
     const before = applied.get(name);
     if (before === checksum) continue;
     if (before !== undefined)
       throw new DatabaseError(
         `migration ${name} was changed after it had been applied to this database: in production restore the file, and put the change into a new migration; in development delete the database (the folder data), which is then created anew`,
       );
+    const lacking = lackingReplaced(migration, applied);
+    if (lacking !== undefined) throw new DatabaseError(tooOld(lacking));
     await inTransaction(sql, async () => {
-      await sql.unsafe(withQuotedSchema(text)).catch((error: Error) => {
-        throw new DatabaseError(`migration ${name} cannot be applied: ${error.message}`, { cause: error });
-      });
-      await sql`insert into migrations (name, checksum) values (${name}, ${checksum})`;
+      if (!isInPlace(migration, applied))
+        await sql.unsafe(withSchemaNames(text, names)).catch((error: Error) => {
+          throw new DatabaseError(`migration ${name} cannot be applied: ${error.message}`, { cause: error });
+        });
+      const recorded = { [name]: checksum, ...(migration.isLastOfBaseline ? migration.replaced : {}) };
+      await sql`insert into migrations (name, checksum)
+        select key, value from json_each_text(${JSON.stringify(recorded)}::text::json) on conflict do nothing`;
     });
   }
 }
 
-/**
- * Released migrations cast the name of the schema to regnamespace as it is, which takes `Shop` for `shop`, and fails for a
- * name with a space. Their files, and so their checksums, cannot change.
- */
-const withQuotedSchema = (text: string): string =>
-  text.replaceAll('current_schema()::regnamespace', 'quote_ident(current_schema())::regnamespace');
-
-/** The name of the last migration of this version. */
-export function newestMigration(): string {
-  return readMigrations('postgresql').at(-1)!.name;
-}
-
-function readMigrations(engine: Engine): Migration[] {
-  return migrationsOn(engine).map(({ name, text }) => ({
-    name,
-    text,
-    checksum: createHash('sha256').update(text).digest('hex'),
-  }));
-}
+/** The error of a database from before the version that the baseline was made of. */
+const tooOld = (lacking: string): string =>
+  `this database was made by an earlier version, and lacks its migration ${lacking}, or has another text of it: start the last version that has this file first, then this one (docs/deployment.md#upgrades); a database of development can be deleted (the folder data)`;

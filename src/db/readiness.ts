@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from './db.js';
-import { newestMigration } from './migrate.js';
+import { newestMigration } from './migrations.js';
 
 /** Why the service cannot work now, as a word for machines; undefined: it can. */
 export type NotReadyReason = 'draining' | 'maintenance' | 'database' | 'schema' | 'read-only' | undefined;

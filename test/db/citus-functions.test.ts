@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
-import { migrationsOn } from '../../src/db/engine.js';
-import { collectionsSchemaOf } from '../../src/db/object-names.js';
+import type postgres from 'postgres';
+import { migrationsOn, SCHEMA_NAMES, withSchemaNames } from '../../src/db/migrations.js';
 import { listMigrations } from '../../src/db/sql-files.js';
+import { CITUS_STUBS } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { freshService, testDatabase } from '../support/service.js';
 import { openSql, SCHEMA } from '../support/sql.js';
@@ -11,13 +11,6 @@ import t, { type Test } from '../support/test.js';
  * The functions of sql/features/citus in one PostgreSQL, where what Citus does is left out: distributed tables are local ones. It shows
  * that the functions find their tables; test/features/citus shows the rest on a cluster.
  */
-const STUBS = `
-  create function create_distributed_table(name regclass, by text, colocate_with text default null) returns void language sql as '';
-  create function create_distributed_function(name text) returns void language sql as '';
-  create function citus_add_local_table_to_metadata(name text) returns void language sql as ''`;
-
-/** A migration that clusters have applied. It creates its functions on all nodes, which does no harm. */
-const ON_ALL_NODES = '0034_distribution.sql';
 
 /** Notes each command that creates, with the setting by which Citus repeats it on the other nodes. */
 const NOTES = `
@@ -30,15 +23,19 @@ const NOTES = `
   end $$;
   create event trigger note_commands on ddl_command_end execute function note_commands()`;
 
+/** The migrations of Citus, with the names that the program puts into their texts. */
+async function migrationsFor(sql: postgres.Sql) {
+  const [names] = await sql.unsafe(SCHEMA_NAMES, [SCHEMA]);
+  return migrationsOn('citus').map((each) => ({ ...each, text: withSchemaNames(each.text, names as never) }));
+}
+
 async function database(t: Test): Promise<string> {
   const url = await testDatabase(t, true);
   const sql = openSql(url, { max: 1, onnotice: () => undefined, connection: { search_path: 'public' } });
-  await sql.unsafe(STUBS);
+  await sql.unsafe(CITUS_STUBS);
   await sql`create table migrations (name text primary key, checksum text not null, applied_at timestamptz default now())`;
-  await sql`select set_config('plinth.collections_schema', ${collectionsSchemaOf('public')}, false)`;
-  for (const { name, text } of migrationsOn('citus')) {
+  for (const { name, text, checksum } of await migrationsFor(sql)) {
     await sql.begin((tx) => tx.unsafe(text));
-    const checksum = createHash('sha256').update(text).digest('hex');
     await sql`insert into migrations values (${name}, ${checksum})`;
   }
   await sql.end();
@@ -51,14 +48,13 @@ t.test(
     const url = await testDatabase(t, true);
     const sql = openSql(url, { max: 1, onnotice: () => undefined, connection: { search_path: 'public' } });
     t.teardown(() => sql.end());
-    await sql.unsafe(STUBS);
+    await sql.unsafe(CITUS_STUBS);
     await sql.unsafe(NOTES);
-    await sql`select set_config('plinth.collections_schema', ${collectionsSchemaOf('public')}, false)`;
     const own = new Set(listMigrations('citus/migrations'));
-    for (const { name, text } of migrationsOn('citus')) {
+    for (const { name, text } of await migrationsFor(sql)) {
       await sql`truncate noted`;
       await sql.begin((tx) => tx.unsafe(text));
-      if (!own.has(name) || name === ON_ALL_NODES) continue;
+      if (!own.has(name)) continue;
       const commands = await sql`select * from noted`;
       t.ok(commands.length > 0, name);
       for (const { tag, object, is_repeated } of commands)

@@ -1,9 +1,5 @@
-import { createHash } from 'node:crypto';
-import { migrationsOn } from '../../src/db/engine.js';
 import { migrate } from '../../src/db/migrate.js';
 import { collectionsSchemaOf, quotedName } from '../../src/db/object-names.js';
-import { readDeclarations } from '../../src/declarations/read-declarations.js';
-import { planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
 import { freshService, testDatabase } from '../support/service.js';
 import { openSql, SCHEMA } from '../support/sql.js';
@@ -95,95 +91,11 @@ t.test(
     await sql.unsafe(`create schema ${SCHEMA}`);
     const other = String(await attempt());
     t.equal(/`([^`]+)`/.exec(other)?.[1], `alter schema ${SCHEMA} owner to ${role}`);
-    t.match(await sql`select count(*)::integer as n from migrations where name > '0110'`, [{ n: 0 }]);
+    t.match(await sql`select count(*)::integer as n from migrations `, [{ n: 0 }]);
     await sql.unsafe(`drop schema ${SCHEMA}`);
     await sql.unsafe(statement);
     t.equal(await attempt(), undefined);
     const { send } = await freshService(t, { DATABASE_URL: String(limited), MIGRATE: 'auto' });
     t.equal((await send('POST', '/items', { body: { name: 'a pen' } })).status, 201);
-  },
-);
-
-/** Objects that versions before 0110 made for a collection whose records refer to each other and to those of another one. */
-const FORMER = `
-  create table pens (id uuid primary key, version integer not null default 1, updated_at timestamptz not null, doc text not null,
-    label text, next_id uuid, ink_id uuid);
-  create index pens_label on pens (label collate "C" asc nulls last, id asc);
-  select attach_collection('pens');
-  create table inks_now (id uuid primary key, version integer not null default 1, updated_at timestamptz not null, doc text not null);
-  select attach_collection('inks_now');
-  create view inks as select * from inks_now;
-  comment on view inks is 'plinth: former name of inks_now';
-  alter table pens add constraint pens_ink_id_fkey foreign key (ink_id) references inks_now (id) on delete no action;
-  create function pens_ink_id_fkey_null() returns trigger language plpgsql as $$
-begin
-  update pens as referring
-  set ink_id = null, version = referring.version + 1, updated_at = date_trunc('milliseconds', now()),
-    doc = without_member(referring.doc, 'inkId', referring.version + 1, date_trunc('milliseconds', now()))
-  where referring.ink_id = old.id;
-  return old;
-end $$;
-  create trigger pens_ink_id_fkey_null before delete on inks_now for each row execute function pens_ink_id_fkey_null();
-  create table notes (id uuid primary key, label text);
-  create table strange (id uuid primary key, version integer, updated_at timestamptz, doc text)`;
-
-t.test(
-  'an upgrade moves the tables of collections with their records, and all that belongs to them',
-  async (t) => {
-    const { url, sql } = await emptyDatabase(t);
-    await sql`create table migrations (name text primary key, checksum text not null, applied_at timestamptz default now())`;
-    for (const { name, text } of migrationsOn('postgresql').filter(({ name }) => name < '0110')) {
-      await sql.unsafe(text);
-      const checksum = createHash('sha256').update(text).digest('hex');
-      await sql`insert into migrations values (${name}, ${checksum})`;
-    }
-    await sql.unsafe(FORMER);
-    const files = {
-      'users.json': {},
-      'pens.json': {
-        type: 'object',
-        properties: { inkId: { ...text, 'x-references': 'inks_now', 'x-on-delete': 'null' } },
-      },
-      'inks_now.json': { type: 'object', properties: {} },
-    };
-    const folder = declare(t, files);
-    for (const name of ['pens', 'inks_now'] as const)
-      await sql`insert into collections values (${name}, ${JSON.stringify(files[`${name}.json`])})`;
-    await sql.unsafe(
-      'alter table pens drop column label, drop column next_id; create index pens_ink_id on pens (ink_id, id)',
-    );
-    const [pen, ink] = ['01900000-0000-7000-8000-000000000001', '01900000-0000-7000-8000-000000000002'];
-    const document = (id: string, more = '') =>
-      `{"id":"${id}",${more}"created_at":"2024-06-10T00:00:00.000Z","updated_at":"2024-06-10T00:00:00.000Z","_version":1}`;
-    await sql`insert into inks_now (id, updated_at, doc) values (${ink}, now(), ${document(ink)})`;
-    await sql`insert into pens (id, updated_at, doc, ink_id) values (${pen}, now(), ${document(pen, `"inkId":"${ink}",`)}, ${ink})`;
-
-    await migrate(url, TIMEOUT_MS);
-    const tables = async (schema: string) =>
-      (
-        await sql`select relname from pg_class where relnamespace = ${schema}::regnamespace and relkind in ('r', 'v') order by 1`
-      ).map(({ relname }) => String(relname));
-    t.same(await tables(SCHEMA), ['inks', 'inks_now', 'items', 'pens', 'posts', 'users']);
-    const own = await tables('public');
-    t.ok(own.includes('notes') && own.includes('strange'), 'tables of others stay');
-    t.same(
-      (await planCollections(url, readDeclarations(folder))).steps.map(({ title }) => title),
-      [],
-    );
-    const service = await freshService(t, { DATABASE_URL: url, COLLECTIONS: folder });
-    t.match((await service.send('GET', `/pens/${pen}`)).json, { inkId: ink, _version: 1 });
-    t.equal((await service.send('GET', '/pens?page=1')).json.meta.total, 1);
-    t.equal((await service.send('DELETE', `/inks_now/${ink}`)).status, 204);
-    const changed = (await service.send('GET', `/pens/${pen}`)).json;
-    t.same([changed.inkId, changed._version], [undefined, 2], 'the function of the reference');
-    const events = await sql`select type from events order by seq`;
-    t.same(
-      events.map(({ type }) => type),
-      ['inks_now.created', 'pens.created', 'pens.updated', 'inks_now.deleted'],
-    );
-    t.equal(
-      (await service.send('POST', '/users', { body: { name: 'Ann', email: 'ann@example.org' } })).status,
-      201,
-    );
   },
 );

@@ -1,14 +1,18 @@
-import { readFileSync } from 'node:fs';
 import { MAX_PAGE_BYTES } from '../../src/collection/document.js';
+import { migrationsOn, SCHEMA_NAMES, withSchemaNames } from '../../src/db/migrations.js';
 import { ListStatements, TOO_LARGE } from '../../src/list/list-sql.js';
 import { CITUS_URL } from '../support/citus.js';
 import { posts } from '../support/collections.js';
 import { onlyBuiltIn } from '../support/names.js';
 import { testDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { openSql, SCHEMA } from '../support/sql.js';
 import t from '../support/test.js';
 
-const MIGRATION = new URL('../../../sql/citus/migrations/0054_bounded_includes.sql', import.meta.url);
+/** The function of Citus that reads them. */
+const { text: DISTRIBUTION } = migrationsOn('citus').find(({ text }) =>
+  text.includes('function bounded_referring('),
+)!;
+const FUNCTION = /^create function bounded_referring\([\s\S]*?^end \$\$;$/m.exec(DISTRIBUTION)![0];
 const USERS = [1, 2, 3].map((n) => `01900000-0000-7000-8000-00000000000${n}`);
 const [ONE, TWO, THREE] = USERS as [string, string, string];
 
@@ -20,7 +24,8 @@ t.test(
   async (t) => {
     const sql = openSql(await testDatabase(t), { max: 1 });
     t.teardown(() => sql.end());
-    await sql.unsafe(readFileSync(MIGRATION, 'utf8'));
+    const [names] = await sql.unsafe(SCHEMA_NAMES, [SCHEMA]);
+    await sql.unsafe(withSchemaNames(FUNCTION, names as never));
     for (const id of USERS)
       await sql`insert into users (id, updated_at, email, doc) values (${id}, now(), ${id}, '{}')`;
     let posted = 0;

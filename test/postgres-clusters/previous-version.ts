@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { REPLACED } from '../../src/db/replaced-migrations.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const PARTS = ['src', 'sql', 'collections', 'schema', 'package.json'];
@@ -11,7 +12,8 @@ const git = (...args: string[]): string =>
   execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 
 /**
- * The last commit without the newest migration whose migrations have not changed since: a database refuses changed ones.
+ * The last commit without the newest migration whose migrations have not changed since, except those that the baseline
+ * replaces: a database refuses changed ones.
  * Undefined: there is no history here.
  */
 export function previousCommit(): string | undefined {
@@ -29,8 +31,8 @@ export function previousCommit(): string | undefined {
         '--',
         'sql/migrations',
       );
-      if (changed === '') return commit;
-      [path = ''] = changed.split('\n');
+      [path = ''] = changed.split('\n').filter((name) => !(basename(name) in REPLACED.migrations!));
+      if (path === '') return commit;
     }
   } catch {
     return undefined;

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { serviceTables } from '../../src/db/service-tables.js';
+import { serviceTables } from '../../src/db/migrations.js';
 import { checkDeclarations, isNameAvailable } from '../../src/declarations/check-declarations.js';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { OWN_PATHS } from '../../src/http/own-paths.js';

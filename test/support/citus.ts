@@ -4,7 +4,13 @@ import { openSql } from './sql.js';
 /** The coordinator of a Citus cluster, in a database that knows its workers: `postgres://host:port/name`. */
 export const CITUS_URL = process.env.CITUS_TEST_URL ?? '';
 
-/** The settings that a service on the cluster needs besides the address. */
+/** In place of Citus in one PostgreSQL: distributed tables are local ones. */
+export const CITUS_STUBS = `
+  create function create_distributed_table(name regclass, by text, colocate_with text default null) returns void language sql as '';
+  create function create_distributed_function(name text) returns void language sql as '';
+  create function citus_add_local_table_to_metadata(name text) returns void language sql as ''`;
+
+/** What a service on the cluster needs besides the address. */
 export const ENGINE: Readonly<Record<string, string>> = CITUS_URL === '' ? {} : { DATABASE_ENGINE: 'citus' };
 
 /** The view of the locks that sessions of a database wait for. */

@@ -38,6 +38,13 @@ async function compare(
         'restore the files of sql/migrations, or delete a database of development',
       ),
     ];
+  if (pending.lacking !== undefined)
+    return [
+      plan.problem(
+        `the database was made by an earlier version, and lacks its migration ${pending.lacking}`,
+        'start the last version that has this file first, then this one: docs/deployment.md#upgrades',
+      ),
+    ];
   if (pending.missing.length > 0) return [plan.ok(`the next start applies ${pending.missing.join(', ')}`)];
   const { steps, drops, violations } = await planCollections(url, declarations);
   const violating = violations.filter((each) => each.violating > 0);

@@ -10,6 +10,8 @@ create table imports (
   refused bigint not null default 0,
   finished boolean not null default false,
   updated_at timestamptz not null default now(),
+  unchanged bigint not null default 0,
+  retains_ids boolean not null default false,
   primary key (key, collection)
 );
 
@@ -20,4 +22,15 @@ create table import_ids (
   old text not null,
   id uuid not null,
   primary key (key, collection, old)
+);
+
+-- References that are in the documents of stored records, and not yet in their columns: the import stores their target later.
+create table plinth_import_references (
+  key text not null,
+  collection text not null,
+  field text not null,
+  id uuid not null,
+  target uuid not null,
+  place bigint not null,
+  primary key (key, collection, field, id)
 );
