@@ -1,6 +1,6 @@
 import { createBatcher } from '../db/batcher.js';
 import type { Db, Run } from '../db/db.js';
-import { padForImmediateWrite } from '../db/pool/postgres-immediate-write.js';
+import { padForImmediateWrite } from '../db/pool/postgres-patches.js';
 import { sharing } from '../telemetry/metrics.js';
 import { parseRecords } from './document.js';
 import type { NotFoundReason, StoredRecord } from './record.js';

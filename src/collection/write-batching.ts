@@ -1,7 +1,7 @@
 import { createBatcher } from '../db/batcher.js';
 import { isDataError } from '../db/database-errors.js';
 import type { Run } from '../db/db.js';
-import { padForImmediateWrite } from '../db/pool/postgres-immediate-write.js';
+import { padForImmediateWrite } from '../db/pool/postgres-patches.js';
 import type { Sharing } from '../telemetry/metrics.js';
 import type { ColumnValue } from './column.js';
 import type { StoredRecord } from './record.js';

@@ -2,10 +2,10 @@ import type { Readable } from 'node:stream';
 import type { Run } from './db.js';
 import type { Engine } from './engine.js';
 import { noteFeedEpoch } from './feed-epoch.js';
-import { sendRows } from './pool/postgres-copy-errors.js';
-import { resumeSocket } from './pool/postgres-resume-socket.js';
+import { resumeSocket, sendRows } from './pool/postgres-patches.js';
 import { prepared } from './pool/prepared.js';
 import { withSession } from './session.js';
+import { bulkSettings, type TriggerTraits } from './session-settings.js';
 
 /** A connection of its own for COPY in both directions, without time limits. */
 export interface BulkConnection {
@@ -22,10 +22,7 @@ export interface BulkConnection {
 /** How long the hosts may take to accept a connection. */
 const CONNECT_MS = 30_000;
 
-/** Settings of the session that concern triggers. */
-export interface BulkSettings {
-  readonly events: boolean;
-  readonly tombstones: boolean;
+export interface BulkSettings extends TriggerTraits {
   readonly databaseEngine?: Engine;
 }
 
@@ -35,14 +32,7 @@ export async function withBulkConnection<T>(
   { events, tombstones, databaseEngine: engine = 'postgresql' }: BulkSettings,
   work: (connection: BulkConnection) => Promise<T>,
 ): Promise<T> {
-  const settings = {
-    application_name: 'plinth import',
-    jit: 'off',
-    statement_timeout: 0,
-    idle_in_transaction_session_timeout: 0,
-    'plinth.events': events ? 'on' : 'off',
-    'plinth.tombstones': tombstones ? 'on' : 'off',
-  };
+  const settings = bulkSettings({ events, tombstones });
   const onOpen = events ? noteFeedEpoch : undefined;
   return withSession(url, { settings, noDelay: true, onOpen, connectMs: CONNECT_MS }, (sql) =>
     work({

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { type Peer, peerOf } from '../telemetry/database-address.js';
 import { createDbMetrics, type DbMetrics, type Sharing } from '../telemetry/metrics.js';
 import { nameOf, trackWait } from '../telemetry/wait-tracking.js';
-import { type Engine, PLAN_CACHE_MODES } from './engine.js';
+import type { Engine } from './engine.js';
 import { noteFeedEpoch } from './feed-epoch.js';
 import { copy } from './pool/copy.js';
 import { countedLease } from './pool/counted-lease.js';
@@ -13,6 +13,7 @@ import { PipelinedPool } from './pool/pipelined-pool.js';
 import { prepared, type Row, type Value } from './pool/prepared.js';
 import { createQueueLimit } from './pool/queue-limit.js';
 import { SearchQueue } from './search-queue.js';
+import { poolSettings, type TriggerTraits } from './session-settings.js';
 
 export type { Row, Value };
 
@@ -49,7 +50,7 @@ export interface Db {
   close(): Promise<void>;
 }
 
-export interface DbOptions {
+export interface DbOptions extends TriggerTraits {
   /** Connections for short statements. */
   readonly connections: number;
   /** Connections for searches, and searches that run at once. */
@@ -64,10 +65,6 @@ export interface DbOptions {
   readonly timeoutMs: number;
   /** Of a search or a query, and of its wait. */
   readonly queryTimeoutMs?: number;
-  /** Whether the triggers record events of these sessions' writes. */
-  readonly events: boolean;
-  /** Whether the triggers record tombstones of these sessions' deletions. */
-  readonly tombstones: boolean;
   readonly engine?: Engine;
 }
 
@@ -77,14 +74,16 @@ const MAX_WAITING = 32;
 /** Opens the pools. Connects lazily: an unavailable database fails the first statement. */
 export function connect(url: string, options: DbOptions, metrics = createDbMetrics()): Db {
   const { connections, searches, streams, timeoutMs } = options;
-  const settings = settingsOf(options);
+  const { events, tombstones, engine = 'postgresql' } = options;
+  const searchTimeoutMs = searchTimeoutOf(options);
+  const settings = poolSettings({ timeoutMs, searchTimeoutMs, events, tombstones, engine });
   const hosts = new HostOrder(url);
   const poolOptions = (size: number, kind: keyof typeof settings) => ({
     hosts,
     timeoutMs,
     size,
     settings: settings[kind],
-    onOpen: options.events && kind === 'short' ? noteFeedEpoch : undefined,
+    onOpen: events && kind === 'short' ? noteFeedEpoch : undefined,
   });
   const pipelined = new PipelinedPool(poolOptions(connections, 'short'));
   const searching = new PipelinedPool(poolOptions(searches, 'search'));
@@ -126,7 +125,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
     noteReadOnly: () => hosts.noteReadOnly(),
     metrics,
     peer: peerOf(url),
-    engine: options.engine ?? 'postgresql',
+    engine,
     close: async () => {
       const pools = [pipelined, searching, transactions, copies].map((pool) => pool.end());
       await Promise.all([...listeners.map((end) => end()), ...pools]);
@@ -147,42 +146,6 @@ function searchesInTurn(options: DbOptions): (run: Run) => Search {
 
 const searchTimeoutOf = ({ timeoutMs, queryTimeoutMs = timeoutMs }: DbOptions) =>
   Math.min(timeoutMs, queryTimeoutMs);
-
-/** Session settings of each kind of connection. */
-function settingsOf(options: DbOptions) {
-  const { timeoutMs, tombstones, events, engine = 'postgresql' } = options;
-  // The server detects a lost client, and releases what it held.
-  const keepalives = { tcp_keepalives_idle: 30, tcp_keepalives_interval: 10, tcp_keepalives_count: 3 };
-  const limits = {
-    ...keepalives,
-    statement_timeout: timeoutMs,
-    // Shorter, so that a wait for a lock is distinguishable from a slow statement.
-    lock_timeout: Math.max(1, Math.floor(timeoutMs / 2)),
-    idle_in_transaction_session_timeout: timeoutMs,
-    tcp_user_timeout: timeoutMs,
-  };
-  return {
-    // A plan made while a table was small must not scan it later.
-    short: {
-      ...limits,
-      plan_cache_mode: PLAN_CACHE_MODES[engine],
-      enable_seqscan: 'off',
-      jit: 'off',
-      'plinth.tombstones': tombstones ? 'on' : 'off',
-      'plinth.events': events ? 'on' : 'off',
-    },
-    // Planned for each term; the ids of a common term fit into memory.
-    search: {
-      ...limits,
-      statement_timeout: searchTimeoutOf(options),
-      plan_cache_mode: 'force_custom_plan',
-      work_mem: '64MB',
-      jit: 'off',
-    },
-    // Without time limits: a client may read as slowly as it likes, and delays no one.
-    copy: { ...keepalives, jit: 'off' },
-  };
-}
 
 async function transact<T>(lease: Lease, work: (run: Run) => Promise<T>): Promise<T> {
   const send: Run = async (text, args) => prepared(lease.use(), text, args);

@@ -18,12 +18,3 @@ export function statementsOn(engine: Engine, file: string): ReadonlyMap<string, 
   read.set(key, all);
   return all;
 }
-
-/**
- * How statements are planned. On one PostgreSQL once, for all arguments: each statement uses an index, and planning takes
- * longer than running. Citus finds the shards in the arguments.
- */
-export const PLAN_CACHE_MODES: Readonly<Record<Engine, string>> = {
-  postgresql: 'force_generic_plan',
-  citus: 'auto',
-};

@@ -4,6 +4,7 @@ import { serviceTables } from './migrations.js';
 import { collectionsSchemaOf } from './object-names.js';
 import { withSchemaConnection } from './schema-connection.js';
 import { withSession } from './session.js';
+import { TASK_SETTINGS } from './session-settings.js';
 import { readStatements } from './statements.js';
 
 const INSPECT = readStatements('inspection.sql').get('inspect')!;
@@ -108,10 +109,9 @@ export async function receivesNotifications(url: string, timeoutMs: number): Pro
   const received = new Promise<true>((resolve) => {
     onReceived = () => resolve(true);
   });
-  const settings = { application_name: 'plinth doctor' };
   return withSession(
     url,
-    { settings, connectMs: timeoutMs, onNotification: () => onReceived() },
+    { settings: TASK_SETTINGS.inspect, connectMs: timeoutMs, onNotification: () => onReceived() },
     async (sql) => {
       await sql`listen ${sql(CHANNEL)}`;
       await sql.notify(CHANNEL, '');

@@ -13,6 +13,7 @@ import {
 } from './migrations.js';
 import { collectionsSchemaOf } from './object-names.js';
 import { inTransaction, withSession } from './session.js';
+import { TASK_SETTINGS } from './session-settings.js';
 
 /** The database cannot be used as it is; the message is one line. */
 export class DatabaseError extends ExitError {}
@@ -42,9 +43,8 @@ export async function migrate(url: string, timeoutMs: number, engine: Engine = '
     await placeTrigrams(sql);
     await applyMissing(sql, engine, names);
   };
-  const settings = { application_name: 'plinth migrate' };
   try {
-    await withSession(url, { settings, connectMs: timeoutMs }, bringUpToDate);
+    await withSession(url, { settings: TASK_SETTINGS.migrate, connectMs: timeoutMs }, bringUpToDate);
   } catch (error) {
     if (error instanceof DatabaseError) throw error;
     if (!isOpen) throw new DatabaseUnavailableError(unreachable(error as Error), { cause: error });

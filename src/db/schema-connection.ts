@@ -3,6 +3,7 @@ import type postgres from 'postgres';
 import { databaseErrorOf } from './database-errors.js';
 import type { Row, Run } from './db.js';
 import { inTransaction, withSession } from './session.js';
+import { TASK_SETTINGS } from './session-settings.js';
 
 /** A connection of its own for changes of the schema, which may take long. */
 export interface SchemaConnection {
@@ -17,8 +18,7 @@ export async function withSchemaConnection<T>(
   work: (connection: SchemaConnection) => Promise<T>,
   connectMs = 30_000,
 ): Promise<T> {
-  const settings = { application_name: 'plinth migrate', 'plinth.events': 'off' };
-  return withSession(url, { settings, connectMs }, (sql) =>
+  return withSession(url, { settings: TASK_SETTINGS.schema, connectMs }, (sql) =>
     work({
       run: async (text, args) => [...(await sql.unsafe<Row[]>(text, [...args]))],
       transaction: (texts) => withoutQueue(() => inTransaction(sql, () => runAll(sql, texts))),

@@ -1,4 +1,5 @@
 import type postgres from 'postgres';
+import type { Connection } from './pool/connection.js';
 import { Dialler, type DialOptions } from './pool/host-dialler.js';
 import { HostOrder } from './pool/host-order.js';
 
@@ -7,14 +8,22 @@ export interface SessionOptions extends Omit<DialOptions, 'hosts'> {
   readonly connectMs: number;
 }
 
-/** Opens one session with a database for `work`, which uses it alone, and closes it. Rejects as `Dialler.dial` does. */
-export async function withSession<T>(
+/** Opens one session with a database; `onLost` is called when it ends. Rejects as `Dialler.dial` does. */
+export function openSession(
   url: string,
   { connectMs, ...options }: SessionOptions,
+  onLost: () => void = () => undefined,
+): Promise<Connection> {
+  return new Dialler({ hosts: new HostOrder(url), ...options }, onLost).dial(connectMs);
+}
+
+/** Opens one session for `work`, which uses it alone, and closes it. Rejects as `openSession` does. */
+export async function withSession<T>(
+  url: string,
+  options: SessionOptions,
   work: (sql: postgres.Sql) => Promise<T>,
 ): Promise<T> {
-  const dialler = new Dialler({ hosts: new HostOrder(url), ...options }, () => undefined);
-  const connection = await dialler.dial(connectMs);
+  const connection = await openSession(url, options);
   try {
     return await work(connection.sql);
   } finally {

@@ -4,6 +4,7 @@ import type { Log } from '../telemetry/log.js';
 import { unreachable } from './migrate.js';
 import { NETWORK_ERRORS } from './pool/server-socket.js';
 import { withSession } from './session.js';
+import { TASK_SETTINGS } from './session-settings.js';
 
 /** Pauses between two attempts, in milliseconds: each is twice the one before. */
 const MIN_PAUSE_MS = 100;
@@ -53,7 +54,7 @@ export async function waitForDatabase(
 
 async function attempt(url: string, connectMs: number): Promise<(Error & { code?: string }) | undefined> {
   try {
-    await withSession(url, { settings: {}, connectMs }, async () => undefined);
+    await withSession(url, { settings: TASK_SETTINGS.attempt, connectMs }, async () => undefined);
     return undefined;
   } catch (error) {
     return error as Error;

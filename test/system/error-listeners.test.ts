@@ -95,7 +95,7 @@ t.test('the pipes of a child have listeners as well', async (t) => {
 
 t.test('the driver creates no socket of its own', async (t) => {
   const creating = sources.filter(([, text]) => / postgres\(\w/.test(text)).map(([name]) => name);
-  t.same(creating, ['db/pool/postgres-environment.ts']);
+  t.same(creating, ['db/pool/postgres-patches.ts']);
   const connection = sources.find(([name]) => name === 'db/pool/connection.ts')![1];
   t.match(connection, /socket: \(\) => this\.#connect\(/);
 });

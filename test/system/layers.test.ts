@@ -123,7 +123,7 @@ t.test('what only one place does is done in that place', async (t) => {
     );
     t.not(found.length, 0, `${pattern} is somewhere`);
   };
-  only(/process\.env\b(?!\.PATH)/, ['cli/process-io.ts', 'db/pool/postgres-environment.ts']);
+  only(/process\.env\b(?!\.PATH)/, ['cli/process-io.ts', 'db/pool/postgres-patches.ts']);
   // A command has its streams from `run`, so that it can run in any process.
   only(/\bprocess\??\.(exit|exitCode|stdin|stdout|stderr|argv)\b/, [
     'cli/healthcheck.ts',
@@ -142,8 +142,16 @@ t.test('what only one place does is done in that place', async (t) => {
     'db/schema-connection.ts',
     'db/session.ts',
     'db/pool/copy.ts',
-    'db/pool/postgres-copy-errors.ts',
+    'db/pool/postgres-patches.ts',
     'db/pool/prepared.ts',
+  ]);
+  only(/new Connection\(/, ['db/pool/host-dialler.ts']);
+  only(/'plinth\.(events|tombstones)'|application_name: '/, [
+    'db/pool/connection.ts',
+    'db/pooler.ts',
+    'db/session-settings.ts',
+    'features/embedded/backup.ts',
+    'features/embedded/owner-lock.ts',
   ]);
   only(/prepare: true/, ['db/pool/connection.ts', 'db/pool/prepared.ts']);
   only(/new Problem\(/, [

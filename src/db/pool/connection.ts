@@ -1,7 +1,7 @@
 import type postgres from 'postgres';
 import type { DatabaseServer } from '../../database-url/servers.js';
-import { createDriver } from './postgres-environment.js';
-import { stabilizeClasses } from './postgres-stable-classes.js';
+import type { SessionSettings } from '../session-settings.js';
+import { createDriver, stabilizeClasses } from './postgres-patches.js';
 import { connectionError, type Encryption, ServerSocket } from './server-socket.js';
 
 export { connectionError };
@@ -10,8 +10,7 @@ export interface ConnectionOptions {
   readonly server: DatabaseServer;
   /** Whether a server that accepts no writes is refused. */
   readonly requiresPrimary?: boolean;
-  /** Settings of the session; undefined: the server's default. */
-  readonly settings: Readonly<Record<string, string | number | undefined>>;
+  readonly settings: SessionSettings;
   /** Whether a short message is sent before the server has acknowledged the one before: COPY would wait at its end. */
   readonly noDelay?: boolean;
   /** Runs before anything else does. */
@@ -26,9 +25,10 @@ export const READ_ONLY = '25006';
 
 /**
  * One session, without time limits: see host-dialler.ts. The driver (postgres 3.4.9) does not survive the loss of a
- * connection: data queued for the socket prevents that connection from ever writing again (its issue 1066), a statement on
- * a reserved connection that has closed ends the process (issue 1208), and a connection that closes before it is open
- * is reopened at once, forever. So each driver instance has one socket, owned by this class, and is discarded with it.
+ * connection: data queued for the socket prevents that connection from ever writing again
+ * (https://github.com/porsager/postgres/issues/1066), a statement on a reserved connection that has closed ends the process
+ * (https://github.com/porsager/postgres/issues/1208), and a connection that closes before it is open is reopened at once,
+ * forever. So each driver instance has one socket, owned by this class, and is discarded with it.
  */
 export class Connection {
   readonly sql: postgres.Sql;
@@ -136,7 +136,7 @@ export class Connection {
 /** Complete, so that the driver reads nothing from variables of the environment. */
 function driverOptions(
   { host, port, path, user, password, database, session, keepAliveSeconds }: DatabaseServer,
-  settings: ConnectionOptions['settings'],
+  settings: SessionSettings,
 ) {
   const connection = { application_name: 'plinth', TimeZone: 'UTC', ...session, ...settings };
   return {

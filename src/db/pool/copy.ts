@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Lease } from './exclusive-pool.js';
-import { resumeSocket } from './postgres-resume-socket.js';
+import { resumeSocket } from './postgres-patches.js';
 import { prepared } from './prepared.js';
 
 export interface CopyRequest {

@@ -1,3 +1,4 @@
+import { TASK_SETTINGS } from '../session-settings.js';
 import type { Connection } from './connection.js';
 import { Dialler } from './host-dialler.js';
 import type { HostOrder } from './host-order.js';
@@ -40,9 +41,8 @@ export function listen(
   const onNotification = (from: string, payload: string) => {
     if (from === channel) onMessage(payload);
   };
-  const dialler = new Dialler(
-    { hosts, settings: { application_name: 'plinth listen' }, onNotification },
-    (lost) => loseCurrent(lost, lost.lost),
+  const dialler = new Dialler({ hosts, settings: TASK_SETTINGS.listen, onNotification }, (lost) =>
+    loseCurrent(lost, lost.lost),
   );
   const open = async (): Promise<void> => {
     let connection: Connection;

@@ -1,5 +1,5 @@
 import type postgres from 'postgres';
-import { releaseQuery } from './postgres-release-query.js';
+import { releaseQuery } from './postgres-patches.js';
 
 export type Value = string | number | null;
 export type Row = Record<string, string | number | boolean | null>;

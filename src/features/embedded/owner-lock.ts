@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { serversOf } from '../../database-url/servers.js';
-import { Connection } from '../../db/pool/connection.js';
+import type { Connection } from '../../db/pool/connection.js';
+import { openSession } from '../../db/session.js';
 import { type Cluster, EmbeddedError, urlOf } from './cluster.js';
 
 /** Advisory lock that says "a live service owns this cluster"; it ends with the service's connection. */
 const OWNER = 0x706c6e74;
-/** How long opening the connection may take. */
+/** How long opening the connection may take, and how long the attempt of the lock. */
 const OPEN_MS = 5000;
 const ORPHAN_MS = 30_000;
 const STOP_MS = 20_000;
@@ -22,20 +22,17 @@ export async function tryOwn(
   onLost?: () => void,
 ): Promise<Connection | false | undefined> {
   let isHeld = false;
-  const connection = new Connection(
-    {
-      server: serversOf(urlOf(cluster, port)).servers[0],
-      settings: { application_name: 'plinth owner' },
-    },
-    () => {
-      if (isHeld) onLost?.();
-      isHeld = false;
-    },
-  );
+  const settings = { application_name: 'plinth owner' };
+  const connection = await openSession(urlOf(cluster, port), { settings, connectMs: OPEN_MS }, () => {
+    if (isHeld) onLost?.();
+    isHeld = false;
+  }).catch(() => undefined);
+  if (!connection) return undefined;
   const late = setTimeout(() => connection.destroy(), OPEN_MS);
   try {
-    const { sql } = await connection.opened;
-    const [row] = await sql<{ owned: boolean }[]>`select pg_try_advisory_lock(${OWNER}::bigint) as owned`;
+    const [row] = await connection.sql<
+      { owned: boolean }[]
+    >`select pg_try_advisory_lock(${OWNER}::bigint) as owned`;
     isHeld = row?.owned === true;
   } catch {
     connection.destroy();

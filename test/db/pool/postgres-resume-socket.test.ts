@@ -1,7 +1,7 @@
 import { getDefaultHighWaterMark } from 'node:stream';
 import { serversOf } from '../../../src/database-url/servers.js';
 import { Connection } from '../../../src/db/pool/connection.js';
-import { resumeSocket } from '../../../src/db/pool/postgres-resume-socket.js';
+import { resumeSocket } from '../../../src/db/pool/postgres-patches.js';
 import { testDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';

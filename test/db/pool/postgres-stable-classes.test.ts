@@ -3,7 +3,7 @@ import { runInThisContext } from 'node:vm';
 import type postgres from 'postgres';
 import { serversOf } from '../../../src/database-url/servers.js';
 import { Connection } from '../../../src/db/pool/connection.js';
-import { stabilizeClasses } from '../../../src/db/pool/postgres-stable-classes.js';
+import { stabilizeClasses } from '../../../src/db/pool/postgres-patches.js';
 import { testDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 

@@ -1,0 +1,109 @@
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import postgres from 'postgres';
+
+/*
+ * Workarounds for the driver (postgres 3.4.9), one function each. The class Connection works around what happens when a
+ * connection is lost.
+ */
+
+const VARIABLE = 'PGTARGETSESSIONATTRS';
+
+/**
+ * Creates an instance of the driver that depends on its options alone. Of all variables that the driver reads, no option can
+ * override this one, which it would demand of replicas as well; the configuration has read it. No issue reports it:
+ * https://github.com/porsager/postgres/blob/v3.4.9/src/index.js (tsa).
+ */
+export function createDriver(options: object): postgres.Sql {
+  const { [VARIABLE]: value } = process.env;
+  if (value === undefined) return postgres(options);
+  delete process.env[VARIABLE];
+  try {
+    return postgres(options);
+  } finally {
+    process.env[VARIABLE] = value;
+  }
+}
+
+/** V8 optimizes an object as a prototype after its properties were looked up often: currently fifty times. */
+const LOOKUPS = 500;
+
+/**
+ * Works around slow compilation of code that creates the driver's objects. V8 stores a class with a computed static member
+ * (`static get [Symbol.species]`) as a dictionary, and then discards optimized code of the constructor and its callers
+ * again and again. Lookups through the class make V8 store it with a stable shape. No issue reports it:
+ * https://github.com/porsager/postgres/blob/v3.4.9/src/query.js and result.js.
+ */
+export function stabilizeClasses(...classes: readonly object[]): void {
+  for (const each of classes) {
+    const heir: { readonly missing?: never } = Object.create(each);
+    for (let lookups = 0; lookups < LOOKUPS; lookups++) void heir.missing;
+  }
+}
+
+/** The driver delays a message that is shorter than this until the next tick of the event loop. */
+const MIN_BYTES = 1024;
+
+/**
+ * Pads a parameter with spaces so that the driver sends its statement at once. The parameter's type must ignore trailing
+ * spaces (an array, JSON). A batched statement has already waited for others, and need not wait again. No issue asks for
+ * a setting: https://github.com/porsager/postgres/blob/v3.4.9/src/connection.js#L248.
+ */
+export function padForImmediateWrite(parameter: string): string {
+  return parameter.padEnd(MIN_BYTES);
+}
+
+const EMPTY: readonly never[] = [];
+
+/** Where a query of the driver holds its parameters. */
+interface QueryInternals {
+  args: readonly unknown[];
+  parameters: readonly unknown[];
+}
+
+/**
+ * Returns the rows of a finished query of the driver, and releases what the query references. The driver assigns
+ * functions to each query, which V8 allocates in the old generation: they would retain the query, its parameters and its
+ * rows until a major garbage collection. No issue reports it: https://github.com/porsager/postgres/blob/v3.4.9/src/query.js.
+ */
+export function releaseQuery<T extends postgres.MaybeRow>(
+  query: postgres.PendingQuery<T[]>,
+  result: postgres.RowList<T[]>,
+): T[] {
+  const rows = result.slice() as T[];
+  result.length = 0;
+  Object.assign(query, { args: EMPTY, parameters: EMPTY } satisfies QueryInternals);
+  return rows;
+}
+
+/**
+ * Resumes the socket behind the rows of a COPY that have ended. The driver pauses its socket when the stream is full, and
+ * only a read resumes it. An ended stream reads no more, so the end of the statement would never arrive:
+ * https://github.com/porsager/postgres/issues/499, https://github.com/porsager/postgres/pull/1016.
+ */
+export function resumeSocket(rows: Readable): void {
+  rows._read(0);
+}
+
+/**
+ * Sends rows to a `copy ... from stdin`, and rejects with the server's error. The driver passes an error to the stream of
+ * rows only before their end; later it rejects the query, which its stream has resolved already:
+ * https://github.com/porsager/postgres/issues/1173.
+ */
+export async function sendRows(sql: postgres.Sql, text: string, rows: Buffer): Promise<void> {
+  const query = sql.unsafe(text) as postgres.PendingQuery<postgres.Row[]> & { reject(error: Error): void };
+  const failed = new Promise<never>((_, reject) => {
+    const { reject: rejectQuery } = query;
+    query.reject = (error) => {
+      rejectQuery(error);
+      reject(error);
+    };
+  });
+  failed.catch(() => undefined); // thrown by the race below
+  const sink: Writable = await query.writable();
+  const ended = once(sink, 'finish');
+  // The stream reports an error after the query has done so.
+  ended.catch(() => undefined);
+  sink.end(rows);
+  await Promise.race([ended, failed]);
+}

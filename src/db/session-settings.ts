@@ -1,0 +1,89 @@
+import type { Engine } from './engine.js';
+
+/** Settings of a session; undefined: the server's default. Those of every session are in pool/connection.ts. */
+export type SessionSettings = Readonly<Record<string, string | number | undefined>>;
+
+/** What the triggers do with the writes of a session. */
+export interface TriggerTraits {
+  /** Whether they record events. */
+  readonly events: boolean;
+  /** Whether they record tombstones of deleted records. */
+  readonly tombstones: boolean;
+}
+
+export interface PoolTraits extends TriggerTraits {
+  /** Limit of a statement, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Limit of a search, in milliseconds. */
+  readonly searchTimeoutMs: number;
+  readonly engine: Engine;
+}
+
+/**
+ * How statements are planned. On one PostgreSQL once, for all arguments: each statement uses an index, and planning takes
+ * longer than running. Citus finds the shards in the arguments.
+ */
+const PLAN_CACHE_MODES: Readonly<Record<Engine, string>> = {
+  postgresql: 'force_generic_plan',
+  citus: 'auto',
+};
+
+/** The server detects a lost client, and releases what it held. */
+const KEEPALIVES = { tcp_keepalives_idle: 30, tcp_keepalives_interval: 10, tcp_keepalives_count: 3 };
+
+/** Sessions that one task has alone, by the task. */
+export const TASK_SETTINGS = {
+  migrate: { application_name: 'plinth migrate' },
+  /** Changes of the tables of collections record no events. */
+  schema: { application_name: 'plinth migrate', 'plinth.events': 'off' },
+  listen: { application_name: 'plinth listen' },
+  inspect: { application_name: 'plinth doctor' },
+  /** An attempt whether the database opens a session. */
+  attempt: {},
+} as const satisfies Record<string, SessionSettings>;
+
+/** The session of an import or an export, which may take as long as it likes. */
+export const bulkSettings = (traits: TriggerTraits): SessionSettings => ({
+  application_name: 'plinth import',
+  jit: 'off',
+  statement_timeout: 0,
+  idle_in_transaction_session_timeout: 0,
+  ...triggerSettings(traits),
+});
+
+/** The sessions of the pools, by what runs on them. */
+export function poolSettings({ timeoutMs, searchTimeoutMs, engine, ...triggers }: PoolTraits) {
+  const limits = {
+    ...KEEPALIVES,
+    statement_timeout: timeoutMs,
+    // Shorter, so that a wait for a lock is distinguishable from a slow statement.
+    lock_timeout: Math.max(1, Math.floor(timeoutMs / 2)),
+    idle_in_transaction_session_timeout: timeoutMs,
+    tcp_user_timeout: timeoutMs,
+  };
+  return {
+    // A plan made while a table was small must not scan it later.
+    short: {
+      ...limits,
+      plan_cache_mode: PLAN_CACHE_MODES[engine],
+      enable_seqscan: 'off',
+      jit: 'off',
+      ...triggerSettings(triggers),
+    },
+    // Planned for each term; the ids of a common term fit into memory.
+    search: {
+      ...limits,
+      statement_timeout: searchTimeoutMs,
+      plan_cache_mode: 'force_custom_plan',
+      work_mem: '64MB',
+      jit: 'off',
+    },
+    // Without time limits: a client may read as slowly as it likes, and delays no one.
+    copy: { ...KEEPALIVES, jit: 'off' },
+  } satisfies Record<string, SessionSettings>;
+}
+
+const triggerSettings = ({ events, tombstones }: TriggerTraits) => ({
+  'plinth.tombstones': tombstones ? 'on' : 'off',
+  'plinth.events': events ? 'on' : 'off',
+});
