@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto';
+import { IDEMPOTENCY_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
-import { readStatements } from '../db/statements.js';
 import { badRequest } from '../errors/errors.js';
 import { keyInUse, keyReused } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';
@@ -10,12 +10,7 @@ import type { Collection } from '../list/collection.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
 import { columnsOf, replyOf } from './reply-columns.js';
 
-const STATEMENTS = readStatements('idempotency.sql');
-const [LOCK, FIND, STORE] = ['lock', 'find', 'keep'].map((name) => STATEMENTS.get(name)!) as [
-  string,
-  string,
-  string,
-];
+const { lock: LOCK, find: FIND, keep: STORE } = IDEMPOTENCY_SQL;
 
 /**
  * An action whose repeats under one Idempotency-Key get the first response again

@@ -1,6 +1,6 @@
 import { hash as digest } from 'node:crypto';
+import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
-import { readStatements } from '../db/statements.js';
 import {
   currentPasswordRequired,
   currentPasswordWrong,
@@ -12,7 +12,7 @@ import type { Principal } from '../principal.js';
 import { TimedCache } from '../timed-cache.js';
 import { type VerifiedPassword, verifiedPasswordOf } from './verified-password.js';
 
-const PASSWORD_OF = readStatements('auth.sql').get('password_of')!;
+const PASSWORD_OF = AUTH_SQL.password_of;
 
 /** Maximum age of a session in a browser that replaces the current password. */
 const MAX_SIGN_IN_AGE_S = 300;

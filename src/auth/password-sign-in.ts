@@ -1,14 +1,13 @@
 import { hash as digest } from 'node:crypto';
 import { createBatcher } from '../db/batcher.js';
+import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db, Row } from '../db/db.js';
-import { readStatements } from '../db/statements.js';
 import type { Admission } from '../limits/login-throttle.js';
 import { hashPassword, isOutdated } from '../passwords/password.js';
 import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';
 import type { PasswordCheck } from './current-password.js';
 
-const STATEMENTS = readStatements('auth.sql');
 /** UTF-16 units of the 256 code points that a password may have. */
 const MAX_PASSWORD_UNITS = 512;
 const MAX_EMAIL_UNITS = 254;
@@ -46,14 +45,14 @@ export type SignIn = (
 export function passwordSignIn(db: Db, log: Log, check: PasswordCheck): SignIn {
   const shared = sharing(db.metrics, 'read', 'passwords');
   const find = createBatcher<string, Row | undefined>({ ...READS, sharing: shared }, async (emails) => {
-    const rows = await db.run(STATEMENTS.get('passwords_of')!, [JSON.stringify(emails)]);
+    const rows = await db.run(AUTH_SQL.passwords_of, [JSON.stringify(emails)]);
     const byEmail = new Map(rows.map((row) => [row.email, row]));
     return emails.map((email) => byEmail.get(email));
   });
 
   /** Replaces only the hash that was verified: a password set in the meantime stays. */
   async function rehash(userId: string, hash: string, password: string): Promise<void> {
-    await db.run(STATEMENTS.get('rehash')!, [userId, hash, await hashPassword(password)]);
+    await db.run(AUTH_SQL.rehash, [userId, hash, await hashPassword(password)]);
   }
 
   return async (name, password, admission) => {

@@ -1,10 +1,10 @@
 import { hash as digest } from 'node:crypto';
 import { createBatcher } from '../db/batcher.js';
+import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
-import { readStatements } from '../db/statements.js';
 import { sharing } from '../telemetry/metrics.js';
 
-const TAKE = readStatements('auth.sql').get('take')!;
+const TAKE = AUTH_SQL.take;
 
 /** Values from one tick share a statement and its commit. */
 const BATCHES = { max: 256, inFlight: 2, waiting: 20_000 };

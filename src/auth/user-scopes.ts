@@ -1,8 +1,8 @@
+import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
-import { readStatements } from '../db/statements.js';
 import { ACCOUNT_DELETION, includes, scopesOf } from '../principal.js';
 
-const SET_USER_SCOPES = readStatements('auth.sql').get('set_user_scopes')!;
+const SET_USER_SCOPES = AUTH_SQL.set_user_scopes;
 
 /** Scopes of OpenID Connect, with the claims from a user's record that each grants. */
 export const CLAIMS: Readonly<Record<string, readonly string[]>> = {

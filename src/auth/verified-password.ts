@@ -1,8 +1,8 @@
+import { PASSWORDS_SQL } from '../db/core-statements.js';
 import type { Row, Run } from '../db/db.js';
-import { readStatements } from '../db/statements.js';
 import type { Principal } from '../principal.js';
 
-const LOCK = readStatements('passwords.sql').get('lock_version')!;
+const LOCK = PASSWORDS_SQL.lock_version;
 
 /** The version of a user's password, from a row; undefined: the user has none. */
 export const passwordVersionOf = ({ version }: Row): number | undefined =>

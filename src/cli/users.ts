@@ -4,10 +4,11 @@ import { setPassword } from '../actions/set-password.js';
 import { knownScopes, scopeFault } from '../auth/known-scopes.js';
 import { setUserScopes } from '../auth/user-scopes.js';
 import type { Config } from '../config/config.js';
+import { AUTH_SQL } from '../db/core-statements.js';
 import type { Database } from '../db/open.js';
-import { readStatements } from '../db/statements.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
+import { ISSUER_SQL } from '../features/issuer/issuer-statements.js';
 import { type Collection, openCollection } from '../list/collection.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
 import { storedResources } from '../schema/stored-resources.js';
@@ -19,9 +20,7 @@ import { ListOutput, print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
 import { logOf, withDatabase } from './with-database.js';
 
-const FIND = readStatements('auth.sql').get('user_of_email')!;
-
-const PASSKEYS = readStatements('features/issuer/issuer.sql');
+const FIND = AUTH_SQL.user_of_email;
 
 /** Creates users, sets their passwords and scopes, and removes their passkeys. Throws UsageError and ExitError. */
 export async function usersCommand(args: string[], io: Io): Promise<void> {
@@ -74,7 +73,7 @@ async function listPasskeys(args: string[], io: Io): Promise<void> {
   const email = onlyEmail(positionals);
   const output = new ListOutput(io, values.json);
   await withDatabase(io, async (database) => {
-    const rows = await database.db.run(PASSKEYS.get('passkeys_of')!, [await idOf(database, email)]);
+    const rows = await database.db.run(ISSUER_SQL.passkeys_of, [await idOf(database, email)]);
     for (const { id, created } of rows)
       output.add({ id, created_at: new Date(Number(created) * 1000).toISOString() });
     output.end();
@@ -86,7 +85,7 @@ async function removePasskeys(args: string[], io: Io): Promise<void> {
   const email = onlyEmail(positionals);
   await withDatabase(io, async (database) => {
     const id = await idOf(database, email);
-    const removed = await database.db.run(PASSKEYS.get('remove_passkeys')!, [id]);
+    const removed = await database.db.run(ISSUER_SQL.remove_passkeys, [id]);
     print(io, values.json, { id, removed: removed.length }, `removed:  ${removed.length}\n`);
   });
 }

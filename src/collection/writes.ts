@@ -1,6 +1,6 @@
 import { lockVerifiedPassword } from '../auth/verified-password.js';
+import { PASSWORDS_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
-import { readStatements } from '../db/statements.js';
 import { currentPasswordWrong } from '../errors/credential-errors.js';
 import { requireUncommonPassword } from '../passwords/common-password.js';
 import { hashPassword } from '../passwords/password.js';
@@ -184,7 +184,7 @@ function updatedNow(id: string): string {
   return new Date(Math.max(Date.now(), createdAt(id))).toISOString();
 }
 
-const SET_PASSWORD = readStatements('passwords.sql').get('set_password')!;
+const SET_PASSWORD = PASSWORDS_SQL.set_password;
 
 /**
  * The hash that a draft's password is stored as; undefined when the draft has none. Rejects with the 400 of a common

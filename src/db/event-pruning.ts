@@ -1,5 +1,5 @@
+import { EVENTS_SQL } from './core-statements.js';
 import type { Db } from './db.js';
-import { readStatements } from './statements.js';
 
 /** How many events are stored. */
 export interface EventLimits {
@@ -12,7 +12,6 @@ export interface EventLimits {
   readonly onDropped?: ((events: number) => void) | undefined;
 }
 
-const SQL = readStatements('events.sql');
 /** The byte limit is measured in this many blocks of events; it is exceeded by at most one. */
 const BLOCKS = 64;
 /** By which factor events that wait to become deliveries may exceed the byte limit. */
@@ -37,7 +36,7 @@ async function pruneOnce(db: Db, limits: EventLimits): Promise<void> {
   const final = horizon?.() ?? Number.MAX_SAFE_INTEGER;
   const blockBytes = Math.max(1, Math.floor(eventsMaxBytes / BLOCKS));
   await repeat(db, 'measure', [final, blockBytes]);
-  const [waiting] = await db.run(SQL.get('fanned_out')!, []);
+  const [waiting] = await db.run(EVENTS_SQL.fanned_out, []);
   const position = (waiting?.position ?? null) as string | null;
   // A position is a cursor: the number of an event in base 36.
   const fannedOut = position === null ? 0 : Number.parseInt(position, 36);
@@ -49,24 +48,28 @@ async function pruneOnce(db: Db, limits: EventLimits): Promise<void> {
     const dropped = dropFloor > fannedOut ? await drop(db, dropFloor, position, fannedOut) : 0;
     if (dropped > 0) onDropped?.(dropped);
   }
-  await db.run(SQL.get('forget_measured')!, []);
+  await db.run(EVENTS_SQL.forget_measured, []);
 }
 
 /** Runs a statement until it returns no row. */
-async function repeat(db: Db, name: string, args: readonly (string | number)[]): Promise<void> {
-  while ((await db.run(SQL.get(name)!, args)).length > 0);
+async function repeat(
+  db: Db,
+  name: keyof typeof EVENTS_SQL,
+  args: readonly (string | number)[],
+): Promise<void> {
+  while ((await db.run(EVENTS_SQL[name], args)).length > 0);
 }
 
 /** The last event that must expire so that the rest has at most `bytes`; 0: none. */
 async function byteFloor(db: Db, bytes: number): Promise<number> {
-  const [row] = await db.run(SQL.get('byte_floor')!, [bytes]);
+  const [row] = await db.run(EVENTS_SQL.byte_floor, [bytes]);
   return Number(row?.until ?? 0);
 }
 
 async function drop(db: Db, floor: number, position: string | null, fannedOut: number): Promise<number> {
   let events = 0;
   for (;;) {
-    const [row] = await db.run(SQL.get('drop')!, [floor, position, fannedOut]);
+    const [row] = await db.run(EVENTS_SQL.drop, [floor, position, fannedOut]);
     if (!row) return events;
     events += row.dropped as number;
   }

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { INSPECTION_SQL } from './core-statements.js';
 import type { Row, Run } from './db.js';
 import { serviceTables } from './migrations.js';
 import { collectionsSchemaOf } from './object-names.js';
 import { withSchemaConnection } from './schema-connection.js';
 import { withSession } from './session.js';
 import { TASK_SETTINGS } from './session-settings.js';
-import { readStatements } from './statements.js';
 
-const INSPECT = readStatements('inspection.sql').get('inspect')!;
+const INSPECT = INSPECTION_SQL.inspect;
 
 /** What a database is, and what its role may do: the row of sql/inspection.sql. */
 export interface Inspection {

@@ -1,10 +1,13 @@
+import { ISSUER_SQL } from '../features/issuer/issuer-statements.js';
+import { VERSION_CALLS_SQL } from '../features/version-calls/version-call-statements.js';
+import { WEBHOOKS_SQL } from '../features/webhooks/webhook-statements.js';
 import { singleFlight } from '../single-flight.js';
 import type { Log } from '../telemetry/log.js';
+import { AUTH_SQL, EVENTS_SQL, IDEMPOTENCY_SQL } from './core-statements.js';
 import type { Db, Value } from './db.js';
 import { type EventLimits, pruneEvents } from './event-pruning.js';
 import type { Database } from './open.js';
 import { compact, uncompacted } from './row-counts.js';
-import { readStatements } from './statements.js';
 
 export interface MaintenanceOptions extends EventLimits {
   readonly idempotencyTtlSeconds: number;
@@ -41,13 +44,6 @@ export function startMaintenance(
   return () => timers.forEach(clearInterval);
 }
 
-const IDEMPOTENCY = readStatements('idempotency.sql');
-const AUTH = readStatements('auth.sql');
-const CALLS = readStatements('features/version-calls/version-calls.sql');
-const EVENTS = readStatements('events.sql');
-const ISSUER = readStatements('features/issuer/issuer.sql');
-const WEBHOOKS = readStatements('features/webhooks/webhooks.sql');
-
 /** Compacts what has changed, and continues what the last run left unfinished. */
 function compaction(db: Db, schema: string): () => Promise<void> {
   const unfinished = new Set<string>();
@@ -62,23 +58,20 @@ function compaction(db: Db, schema: string): () => Promise<void> {
 /** Deletes expired rows, in batches small enough not to delay other statements. */
 export async function prune(db: Db, options: MaintenanceOptions): Promise<void> {
   const work: [statement: string, args: Value[]][] = [
-    [IDEMPOTENCY.get('prune_keys')!, [options.idempotencyTtlSeconds]],
-    [IDEMPOTENCY.get('prune_key_bytes')!, [options.idempotencyMaxBytes]],
-    [IDEMPOTENCY.get('prune_tombstones')!, [options.tombstoneTtlSeconds]],
-    [AUTH.get('prune_taken')!, []],
-    [AUTH.get('prune_limits')!, []],
-    [CALLS.get('prune')!, [CALL_DAYS]],
-    [EVENTS.get('prune_tickets')!, []],
-    [ISSUER.get('prune_records')!, []],
-    [WEBHOOKS.get('truncate_expired')!, [options.webhookRetentionSeconds]],
-    [WEBHOOKS.get('change_segment')!, [options.webhookRetentionSeconds]],
-    [WEBHOOKS.get('prune_deliveries')!, [options.webhookRetentionSeconds]],
-    [WEBHOOKS.get('prune_left')!, [options.webhookRetentionSeconds]],
-    [EVENTS.get('truncate_expired')!, []],
-    [
-      EVENTS.get('change_segment')!,
-      [options.eventsRetentionSeconds, options.eventsMax, options.eventsMaxBytes],
-    ],
+    [IDEMPOTENCY_SQL.prune_keys, [options.idempotencyTtlSeconds]],
+    [IDEMPOTENCY_SQL.prune_key_bytes, [options.idempotencyMaxBytes]],
+    [IDEMPOTENCY_SQL.prune_tombstones, [options.tombstoneTtlSeconds]],
+    [AUTH_SQL.prune_taken, []],
+    [AUTH_SQL.prune_limits, []],
+    [VERSION_CALLS_SQL.prune, [CALL_DAYS]],
+    [EVENTS_SQL.prune_tickets, []],
+    [ISSUER_SQL.prune_records, []],
+    [WEBHOOKS_SQL.truncate_expired, [options.webhookRetentionSeconds]],
+    [WEBHOOKS_SQL.change_segment, [options.webhookRetentionSeconds]],
+    [WEBHOOKS_SQL.prune_deliveries, [options.webhookRetentionSeconds]],
+    [WEBHOOKS_SQL.prune_left, [options.webhookRetentionSeconds]],
+    [EVENTS_SQL.truncate_expired, []],
+    [EVENTS_SQL.change_segment, [options.eventsRetentionSeconds, options.eventsMax, options.eventsMaxBytes]],
   ];
   await pruneEvents(db, options);
   for (const [statement, args] of work) {

@@ -1,9 +1,8 @@
+import { ROW_COUNTS_SQL, splitSql } from './core-statements.js';
 import type { Db, Run } from './db.js';
-import { statementsOn } from './engine.js';
 import { qualified } from './object-names.js';
-import { fill, readStatements } from './statements.js';
+import { fill } from './statements.js';
 
-const SQL = readStatements('row-counts.sql');
 /** Minimum records in a bucket; the square root of the collection's size if that is more. */
 export const BUCKET_ROWS = 512;
 /** How long one run splits buckets: a split takes a tenth of a second. The next run continues. */
@@ -11,7 +10,7 @@ const RUN_MS = 500;
 
 /** Collections with deltas to compact. */
 export async function uncompacted(run: Run): Promise<string[]> {
-  return (await run(SQL.get('uncompacted')!, [])).map(({ collection }) => collection as string);
+  return (await run(ROW_COUNTS_SQL.uncompacted, [])).map(({ collection }) => collection as string);
 }
 
 /**
@@ -28,11 +27,11 @@ export function compact(
 ): Promise<boolean> {
   return db.transaction(async (run) => {
     const since = performance.now();
-    await run(SQL.get('open')!, [collection]);
-    if ((await run(SQL.get('lock')!, [collection])).length === 0) return false;
-    await run(SQL.get('compact')!, [collection, bucketRows]);
+    await run(ROW_COUNTS_SQL.open, [collection]);
+    if ((await run(ROW_COUNTS_SQL.lock, [collection])).length === 0) return false;
+    await run(ROW_COUNTS_SQL.compact, [collection, bucketRows]);
     const table = qualified(schema, collection);
-    const split = fill(statementsOn(db.engine, 'row-counts.sql').get('split')!, { table });
+    const split = fill(splitSql(db.engine), { table });
     do {
       if ((await run(split, [collection, bucketRows])).length === 0) return false;
     } while (performance.now() - since < runMs);

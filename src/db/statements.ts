@@ -23,6 +23,31 @@ export function readStatements(file: string): ReadonlyMap<string, string> {
   return statements;
 }
 
+/** The statements of a file of sql/ by their names, which the compiler knows. */
+export type Statements<Name extends string> = Readonly<Record<Name, string>>;
+
+/** The statements of a file of sql/. Throws when it has others than these, or lacks one. */
+export function statements<Name extends string>(file: string, names: readonly Name[]): Statements<Name> {
+  const found = readStatements(file);
+  const listed = new Set<string>(names);
+  const differing = [
+    ...[...listed].filter((name) => !found.has(name)),
+    ...[...found.keys()].filter((name) => !listed.has(name)),
+  ];
+  if (differing.length > 0)
+    throw new TypeError(`${file}: the names listed and those in the file differ: ${differing.join(', ')}`);
+  return Object.fromEntries(found) as Statements<Name>;
+}
+
+/** All of these statements with their `:name` placeholders replaced. */
+export const filled = <Name extends string>(
+  texts: Statements<Name>,
+  parts: Readonly<Record<string, string>>,
+): Statements<Name> =>
+  Object.fromEntries(
+    Object.entries<string>(texts).map(([name, text]) => [name, fill(text, parts)]),
+  ) as Statements<Name>;
+
 /** A statement with its `:name` placeholders replaced. The parts come from declarations, never from requests. */
 export function fill(text: string, parts: Readonly<Record<string, string>>): string {
   return text.replace(/(?<!:):([a-z_]+)/g, (placeholder, name: string) => parts[name] ?? placeholder);

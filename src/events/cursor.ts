@@ -1,5 +1,5 @@
+import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Run } from '../db/db.js';
-import { readStatements } from '../db/statements.js';
 import { invalidCursor } from '../errors/errors.js';
 
 /** A history of the database. After a failover that lost writes, and after a restore, another one begins. */
@@ -9,7 +9,7 @@ export interface Epoch {
   readonly startsAfter: number;
 }
 
-const EPOCHS = readStatements('events.sql').get('epochs')!;
+const EPOCHS = EVENTS_SQL.epochs;
 
 /** The epochs that are known, the oldest first. */
 export async function readEpochs(run: Run): Promise<Epoch[]> {

@@ -1,11 +1,11 @@
 import type { Resource } from '../collection/resource.js';
-import { readStatements } from '../db/statements.js';
+import { EVENTS_SQL } from '../db/core-statements.js';
 import { Problem } from '../errors/problem.js';
 import type { Principal } from '../principal.js';
 import type { Feed } from './feed.js';
 import { type Filter, filterOf } from './filter.js';
 
-const HISTORY = readStatements('events.sql').get('history')!;
+const HISTORY = EVENTS_SQL.history;
 
 /** An index of events by record would cost every write more than a page gains, so the newest events are examined. */
 const MAX_EXAMINED = 10_000;

@@ -1,5 +1,5 @@
+import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Row, Run } from '../db/db.js';
-import { readStatements } from '../db/statements.js';
 import type { Snapshot } from './commit-horizon.js';
 import type { Event } from './event.js';
 import type { Filter } from './filter.js';
@@ -23,12 +23,7 @@ export interface Span {
   readonly filter?: Filter | undefined;
 }
 
-const STATEMENTS = readStatements('events.sql');
-const [SNAPSHOT, LAST, READ] = ['snapshot', 'last_number', 'read'].map((name) => STATEMENTS.get(name)!) as [
-  string,
-  string,
-  string,
-];
+const { snapshot: SNAPSHOT, last_number: LAST, read: READ } = EVENTS_SQL;
 
 /** Maximum events that one statement examines, and bytes of documents after which it returns no further event. */
 const MAX_EXAMINED = 5000;

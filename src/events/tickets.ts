@@ -1,12 +1,11 @@
 import { createCipheriv, createDecipheriv, createHmac, hash, randomBytes } from 'node:crypto';
 import type { CredentialWatch } from '../auth/credentials/credential-watch.js';
+import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
-import { readStatements } from '../db/statements.js';
 import { invalidTicket, tooManyOwnTickets, tooManyTickets } from '../errors/credential-errors.js';
 import { clientKey } from '../limits/client-key.js';
 import { type Principal, scopesOf } from '../principal.js';
 
-const SQL = readStatements('events.sql');
 const LIFETIME_S = 30;
 /** Unused tickets of all callers and processes. */
 const MAX_TICKETS = 10_000;
@@ -49,7 +48,7 @@ export class Tickets {
     // Without authentication, all callers have one subject.
     const caller = scheme === 'none' ? null : clientKey('principal', subject);
     const args = [hashOf(ticket), stored, LIFETIME_S, MAX_TICKETS, caller, MAX_OWN];
-    const [row] = await this.db.run(SQL.get('create_ticket')!, args);
+    const [row] = await this.db.run(EVENTS_SQL.create_ticket, args);
     if (row!.expires === null) throw Number(row!.own) >= MAX_OWN ? tooManyOwnTickets() : tooManyTickets();
     return { ticket, expires: Number(row!.expires) };
   }
@@ -60,12 +59,12 @@ export class Tickets {
    */
   async redeem(ticket: string): Promise<Principal> {
     const hash = hashOf(ticket);
-    const [found] = await this.db.run(SQL.get('find_ticket')!, [hash]);
+    const [found] = await this.db.run(EVENTS_SQL.find_ticket, [hash]);
     if (!found) throw invalidTicket();
     const { token, ...stored } = JSON.parse(String(found.principal)) as StoredPrincipal;
     const principal = { ...stored, scopes: scopesOf(stored.scopes) };
     const current = await this.credentials.current(principal, token && decrypt(token, ticket));
-    const [used] = await this.db.run(SQL.get('use_ticket')!, [hash]);
+    const [used] = await this.db.run(EVENTS_SQL.use_ticket, [hash]);
     if (!current || !used) throw invalidTicket();
     return current;
   }

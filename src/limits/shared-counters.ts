@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
+import { LIMITS_SQL } from '../db/core-statements.js';
 import type { Db, Value } from '../db/db.js';
-import { readStatements } from '../db/statements.js';
 import type { Log } from '../telemetry/log.js';
 
 /** A count, and in how many milliseconds it starts again. */
@@ -28,15 +28,14 @@ const RETRY_MS = 5000;
  * their own counts: the log says when that begins and ends, and one statement every five seconds checks for it.
  */
 export function openSharedCounts(db: Db, log: Log, now: () => number = () => performance.now()): OpenCounts {
-  const sql = readStatements('limits.sql');
   let isAvailable = true;
   let retryAt = Number.NEGATIVE_INFINITY;
 
-  const run = async (statement: string, values: Value[]): Promise<Count | undefined> => {
+  const run = async (statement: keyof typeof LIMITS_SQL, values: Value[]): Promise<Count | undefined> => {
     if (!isAvailable && now() < retryAt) return undefined;
     retryAt = now() + RETRY_MS;
     try {
-      const [row] = await db.run(sql.get(statement)!, values);
+      const [row] = await db.run(LIMITS_SQL[statement], values);
       if (!isAvailable) log.warn('limits are counted in the database again');
       isAvailable = true;
       return { count: Number(row!.points), endsInMs: Number(row!.ends_in) };

@@ -1,6 +1,7 @@
 import { collectionsSchema } from '../db/collections-schema.js';
+import { catalogSql } from '../db/core-statements.js';
 import type { Run } from '../db/db.js';
-import { type Engine, statementsOn } from '../db/engine.js';
+import type { Engine } from '../db/engine.js';
 import type { StoredType } from '../declarations/column-of.js';
 import type { Declaration } from '../declarations/declaration.js';
 import type { DocumentWork } from './step.js';
@@ -118,8 +119,7 @@ export async function readCatalog(
   names: readonly string[],
   { engine, schema }: Layout,
 ): Promise<Catalog> {
-  const text = statementsOn(engine, 'collections.sql').get('catalog')!;
-  const [row] = await run(text, [JSON.stringify(names), schema]);
+  const [row] = await run(catalogSql(engine), [JSON.stringify(names), schema]);
   const { tables, occupied, applied, pending, files, views } = JSON.parse(row!.state as string) as Row;
   return {
     engine,

@@ -2,8 +2,9 @@ import { columnValue } from '../collection/column.js';
 import { documentHead, toRecord } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import { definitionsOf } from '../collection/sql-templates.js';
+import { COLLECTIONS_SQL } from '../db/core-statements.js';
 import type { Run } from '../db/db.js';
-import { fill, readStatements } from '../db/statements.js';
+import { fill } from '../db/statements.js';
 import { type Json, type JsonObject, member, setMember } from '../json.js';
 import { danglingIn } from './dangling.js';
 import { fieldsAfter } from './field-steps.js';
@@ -12,7 +13,7 @@ import type { DocumentWork, FieldWork } from './step.js';
 
 const BATCH = 1000;
 const FIRST = '00000000-0000-0000-0000-000000000000';
-const DOCUMENTS = readStatements('collections.sql').get('documents')!;
+const DOCUMENTS = COLLECTIONS_SQL.documents;
 
 interface Document {
   readonly id: string;

@@ -1,9 +1,9 @@
 import type { Resource } from '../collection/resource.js';
+import { COLLECTIONS_SQL } from '../db/core-statements.js';
 import type { Run } from '../db/db.js';
 import { DatabaseError } from '../db/migrate.js';
 import { qualified } from '../db/object-names.js';
 import { type SchemaConnection, withSchemaConnection } from '../db/schema-connection.js';
-import { readStatements } from '../db/statements.js';
 import type { Declaration } from '../declarations/declaration.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
@@ -13,8 +13,6 @@ import type { TableOf } from './dangling.js';
 import { type Plan, planChanges } from './plan.js';
 import { appliedText } from './rules.js';
 import type { SchemaStep } from './step.js';
-
-const STATEMENTS = readStatements('collections.sql');
 
 /** The key of an advisory lock: "plnt" and 2. */
 const LOCK = [0x706c6e74, 2];
@@ -98,7 +96,7 @@ export function migrateCollections(
     await runAll(connection, plan.steps.slice(plan.sqlFiles), resources, options, plan.steps);
     for (const [name, fields] of plan.dropped)
       for (const field of fields)
-        await run(STATEMENTS.get('offer')!, [
+        await run(COLLECTIONS_SQL.offer, [
           name,
           JSON.stringify({ kind: 'prune', collection: name, fields: [field] }),
         ]);
@@ -111,7 +109,7 @@ export function migrateCollections(
 /** Records that the tables match these declarations. */
 export async function recordApplied(run: Run, declarations: readonly Declaration[]): Promise<void> {
   for (const declaration of declarations)
-    await run(STATEMENTS.get('apply')!, [declaration.name, appliedText(declaration)]);
+    await run(COLLECTIONS_SQL.apply, [declaration.name, appliedText(declaration)]);
 }
 
 /** Whether stored records violate the declarations of a plan. */

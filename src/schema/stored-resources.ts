@@ -1,10 +1,10 @@
 import type { Resource } from '../collection/resource.js';
+import { COLLECTIONS_SQL } from '../db/core-statements.js';
 import type { Database } from '../db/open.js';
-import { readStatements } from '../db/statements.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 
-const COLUMNS = readStatements('collections.sql').get('columns')!;
+const COLUMNS = COLLECTIONS_SQL.columns;
 
 /** The collections of declarations that the tables of a database match. `prefix` precedes the paths of links. */
 export async function storedResources(

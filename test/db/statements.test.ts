@@ -2,13 +2,18 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Statements } from '../../src/collection/sql-templates.js';
+import { PASSWORDS_SQL } from '../../src/db/core-statements.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
-import { fill, readStatements } from '../../src/db/statements.js';
+import { fill, readStatements, statements } from '../../src/db/statements.js';
+import { FEATURES } from '../../src/features.js';
 import { RESOURCES } from '../support/collections.js';
 import { pageStatement } from '../support/list-statement.js';
 import { testDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
+
+const BUILT = new URL('../../src/', import.meta.url);
+const SRC = new URL('../../../src/', import.meta.url);
 
 function statementsOf(t: Test, text: string): ReadonlyMap<string, string> {
   const file = join(t.testdir(), 'some.sql');
@@ -17,7 +22,7 @@ function statementsOf(t: Test, text: string): ReadonlyMap<string, string> {
 }
 
 t.test('a file is read as named statements without comments and the last semicolon', async (t) => {
-  const statements = statementsOf(
+  const found = statementsOf(
     t,
     `-- What the file is about; not a statement.
 -- name: first ($1 id)
@@ -30,7 +35,7 @@ select ';' as text;
 `,
   );
   t.strictSame(
-    [...statements],
+    [...found],
     [
       ['first', 'select 1\nfrom a'],
       ['second', "select ';' as text"],
@@ -43,6 +48,27 @@ t.test('a name that stands twice, or is missing, is refused', async (t) => {
   t.throws(() => statementsOf(t, twice), /"one \(\$1 id\)" has no name of its own/);
   t.throws(() => statementsOf(t, '-- name: (\nselect 1;\n'), /has no name of its own/);
   t.throws(() => readStatements('no-such-file.sql'), { code: 'ENOENT' });
+});
+
+t.test('the names in code are those of the file, no more and no fewer', async (t) => {
+  t.equal(
+    statements('passwords.sql', ['lock_version', 'set_password']).set_password,
+    PASSWORDS_SQL.set_password,
+  );
+  t.throws(() => statements('passwords.sql', ['lock_version', 'set_pasword']), {
+    message: 'passwords.sql: the names listed and those in the file differ: set_pasword, set_password',
+  });
+  // Each module compares its list when it is loaded.
+  for (const feature of FEATURES) await feature.load();
+  for (const file of readdirSync(SRC, { recursive: true, encoding: 'utf8' }))
+    if (/statements\.ts$/.test(file)) await import(new URL(file.replace(/ts$/, 'js'), BUILT).href);
+  // A file for Citus has other texts of these statements, and few of its own.
+  const own = new Map([['transfer/import.sql', ['prepare_copy', 'store_copied']]]);
+  for (const file of ['collections.sql', 'row-counts.sql', 'transfer/import.sql']) {
+    const common = readStatements(file.includes('/') ? `features/${file}` : file);
+    const others = [...readStatements(`features/citus/${file}`).keys()].filter((name) => !common.has(name));
+    t.same(others, own.get(file) ?? [], file);
+  }
 });
 
 t.test('a statement is filled in with the parts that there are', async (t) => {

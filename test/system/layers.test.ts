@@ -153,6 +153,14 @@ t.test('what only one place does is done in that place', async (t) => {
     'features/embedded/backup.ts',
     'features/embedded/owner-lock.ts',
   ]);
+  // All else names statements by properties, which the compiler knows.
+  only(/\breadStatements\(/, ['db/engine.ts', 'db/statements.ts']);
+  only(/\bstatementsOn\(/, [
+    'collection/sql-templates.ts',
+    'db/core-statements.ts',
+    'db/engine.ts',
+    'features/transfer/import-statements.ts',
+  ]);
   only(/prepare: true/, ['db/pool/connection.ts', 'db/pool/prepared.ts']);
   only(/new Problem\(/, [
     'errors/errors.ts',

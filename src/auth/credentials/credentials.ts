@@ -1,6 +1,6 @@
+import { AUTH_SQL } from '../../db/core-statements.js';
 import { databaseErrorOf, UNIQUE_VIOLATION } from '../../db/database-errors.js';
 import type { Db, Row } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
 import { duplicate } from '../../errors/record-errors.js';
 import { scopesOf } from '../../principal.js';
 import { nextIdentity } from '../../uuid.js';
@@ -27,8 +27,6 @@ export interface Credential extends CredentialFields {
   readonly used: number | undefined;
 }
 
-const SQL = readStatements('auth.sql');
-
 /** Credentials on a page. A query reads one more, which says whether there is a next page. */
 export const PAGE = 1000;
 
@@ -41,7 +39,7 @@ export async function createCredential(db: Pick<Db, 'run'>, fields: CredentialFi
   const { id } = nextIdentity();
   const args = [id, kind, hash, label, subject, scopes.join(' '), expires ?? null];
   try {
-    const [row] = await db.run(SQL.get('create_credential')!, args);
+    const [row] = await db.run(AUTH_SQL.create_credential, args);
     return { ...fields, id, created: Number(row!.created), used: undefined };
   } catch (error) {
     if (databaseErrorOf(error)?.code === UNIQUE_VIOLATION)
@@ -52,17 +50,17 @@ export async function createCredential(db: Pick<Db, 'run'>, fields: CredentialFi
 
 /** The newest credentials, or those older than the id `after`: up to PAGE + 1. */
 export async function listCredentials(db: Db, after: string | undefined): Promise<Credential[]> {
-  return (await db.run(SQL.get('list_credentials')!, [after ?? MAX_ID, PAGE + 1])).map(credentialOf);
+  return (await db.run(AUTH_SQL.list_credentials, [after ?? MAX_ID, PAGE + 1])).map(credentialOf);
 }
 
 export async function getCredential(db: Db, id: string): Promise<Credential | undefined> {
-  const [row] = await db.run(SQL.get('get_credential')!, [id]);
+  const [row] = await db.run(AUTH_SQL.get_credential, [id]);
   return row && credentialOf(row);
 }
 
 /** Revokes a credential in all processes. Returns its hash; undefined for an unknown id. */
 export async function revokeCredential(db: Db, id: string): Promise<string | undefined> {
-  const [row] = await db.run(SQL.get('revoke_credential')!, [id]);
+  const [row] = await db.run(AUTH_SQL.revoke_credential, [id]);
   return row && String(row.hash);
 }
 
@@ -76,7 +74,7 @@ export interface Found {
 
 /** The credential with a hash. Records its use, at most once a minute. */
 export async function findCredential(db: Db, hash: string): Promise<Found | undefined> {
-  const [row] = await db.run(SQL.get('find_credential')!, [hash]);
+  const [row] = await db.run(AUTH_SQL.find_credential, [hash]);
   if (!row) return undefined;
   const { kind, subject, scopes, expires } = row;
   return {

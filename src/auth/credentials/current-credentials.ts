@@ -1,5 +1,6 @@
+import { AUTH_SQL } from '../../db/core-statements.js';
 import type { Db, Row } from '../../db/db.js';
-import { fill, readStatements } from '../../db/statements.js';
+import { fill } from '../../db/statements.js';
 import { type Principal, scopesOf } from '../../principal.js';
 import { parseUuid } from '../../uuid.js';
 
@@ -13,8 +14,6 @@ export interface Stored {
 /** The current keys and certificates by their SHA-256 in base64, and users by id. */
 type Current = ReadonlyMap<string, Row>;
 
-const STATEMENTS = readStatements('auth.sql');
-
 /** Reads what principals depend on. */
 export class CurrentCredentials {
   readonly #statement: string;
@@ -24,8 +23,8 @@ export class CurrentCredentials {
     readonly db: Db,
     callers: readonly string[],
   ) {
-    const parts = callers.map((table) => fill(STATEMENTS.get('current_callers')!, { table }));
-    this.#statement = [STATEMENTS.get('current_credentials')!, ...parts].join('\nunion all\n');
+    const parts = callers.map((table) => fill(AUTH_SQL.current_callers, { table }));
+    this.#statement = [AUTH_SQL.current_credentials, ...parts].join('\nunion all\n');
   }
 
   /** In one statement. */

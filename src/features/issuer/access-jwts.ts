@@ -2,14 +2,12 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { CredentialRejected } from '../../auth/scheme.js';
 import { withImplied } from '../../auth/user-scopes.js';
 import type { Db } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
 import { scopesOf } from '../../principal.js';
 import { findAccount } from './accounts.js';
+import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
 import { GRANT_CLAIM, type OwnTokens, REVOKED_TOKEN, recordHash } from './own-tokens.js';
 import { Records } from './records.js';
-
-const SQL = readStatements('features/issuer/issuer.sql');
 
 /** How much longer than the token the record of its revocation lives, since the clocks of processes differ. */
 const MARGIN_S = 300;
@@ -79,7 +77,7 @@ async function revoke(db: Db, { oidc }: KoaContextWithOIDC, claims: Claims): Pro
     throw new errors.InvalidRequest('client is not authorized to revoke the authRequest token');
   }
   const { [GRANT_CLAIM]: grant, jti, exp } = claims;
-  if (typeof grant === 'string') await db.run(SQL.get('revoke_grant')!, [recordHash('Grant', grant)]);
+  if (typeof grant === 'string') await db.run(ISSUER_SQL.revoke_grant, [recordHash('Grant', grant)]);
   else {
     const lifetimeS = exp! - Math.floor(Date.now() / 1000) + MARGIN_S;
     await new Records(db, REVOKED_TOKEN).upsert(jti!, { clientId }, lifetimeS);

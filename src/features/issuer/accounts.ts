@@ -1,12 +1,10 @@
 import type { Account } from 'oidc-provider';
 import { allowedScopes, userScopes } from '../../auth/user-scopes.js';
 import type { Db } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
 import type { JsonObject } from '../../json.js';
 import { scopesOf } from '../../principal.js';
 import { parseUuid } from '../../uuid.js';
-
-const SQL = readStatements('features/issuer/issuer.sql');
+import { ISSUER_SQL } from './issuer-statements.js';
 
 /** A user with the scopes that its sign-in may have. */
 export interface User {
@@ -18,7 +16,7 @@ export interface User {
 
 export async function findUser(db: Db, id: string): Promise<User | undefined> {
   const uuid = parseUuid(id);
-  const [row] = uuid === undefined ? [] : await db.run(SQL.get('account')!, [uuid]);
+  const [row] = uuid === undefined ? [] : await db.run(ISSUER_SQL.account, [uuid]);
   return (
     row && {
       id: String(row.id),

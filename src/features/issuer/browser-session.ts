@@ -2,11 +2,11 @@ import type { FindSession } from '../../auth/authenticate.js';
 import { readCookie, SESSION_COOKIE } from '../../auth/cookies.js';
 import { passwordVersionOf } from '../../auth/verified-password.js';
 import type { Db } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
 import { type Principal, scopesOf } from '../../principal.js';
+import { ISSUER_SQL } from './issuer-statements.js';
 import { recordHash } from './own-tokens.js';
 
-const FIND = readStatements('features/issuer/issuer.sql').get('browser_session')!;
+const FIND = ISSUER_SQL.browser_session;
 
 const ID = /^[\w-]{16,64}$/;
 

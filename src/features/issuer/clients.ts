@@ -1,13 +1,11 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { AdapterPayload } from 'oidc-provider';
 import type { Db, Row, Run } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
 import { scopesOf } from '../../principal.js';
 import { nextIdentity } from '../../uuid.js';
+import { ISSUER_SQL } from './issuer-statements.js';
 import { ID_TOKEN_ALGORITHMS, type IdTokenAlgorithm } from './keys.js';
 import { API_SCOPES } from './own-tokens.js';
-
-const SQL = readStatements('features/issuer/issuer.sql');
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const GRANT_TYPES = [
@@ -61,7 +59,7 @@ export async function createClient(
   const metadata = JSON.stringify(
     metadataOf(id, fields, secret === undefined ? undefined : secretHash(secret)),
   );
-  const [row] = await db.run(SQL.get('create_client')!, [id, metadata]);
+  const [row] = await db.run(ISSUER_SQL.create_client, [id, metadata]);
   return { client: { ...fields, id, version: 1, created: Number(row!.created) }, secret };
 }
 
@@ -72,33 +70,33 @@ export async function changeClient(
   change: (client: StoredClient) => ClientFields,
 ): Promise<StoredClient | undefined> {
   return await db.transaction(async (run: Run) => {
-    const [row] = await run(SQL.get('lock_client')!, [id]);
+    const [row] = await run(ISSUER_SQL.lock_client, [id]);
     if (!row) return undefined;
     const { client_secret: secret } = JSON.parse(String(row.metadata)) as Metadata;
     const metadata = JSON.stringify(metadataOf(id, change(clientOf(row)), secret));
-    const [changed] = await run(SQL.get('change_client')!, [id, metadata]);
+    const [changed] = await run(ISSUER_SQL.change_client, [id, metadata]);
     return clientOf(changed!);
   });
 }
 
 /** The clients after an id, by id: up to PAGE + 1. */
 export async function listClients(db: Db, after = ''): Promise<StoredClient[]> {
-  return (await db.run(SQL.get('list_clients')!, [after, PAGE + 1])).map(clientOf);
+  return (await db.run(ISSUER_SQL.list_clients, [after, PAGE + 1])).map(clientOf);
 }
 
 export async function getClient(db: Db, id: string): Promise<StoredClient | undefined> {
-  const [row] = await db.run(SQL.get('get_client')!, [id]);
+  const [row] = await db.run(ISSUER_SQL.get_client, [id]);
   return row && clientOf(row);
 }
 
 /** Deletes a client with all its grants and tokens. False for an unknown id. */
 export async function deleteClient(db: Db, id: string): Promise<boolean> {
-  return (await db.run(SQL.get('delete_client')!, [id])).length > 0;
+  return (await db.run(ISSUER_SQL.delete_client, [id])).length > 0;
 }
 
 /** A client's metadata as oidc-provider reads it. */
 export async function findMetadata(db: Db, id: string): Promise<AdapterPayload | undefined> {
-  const [row] = await db.run(SQL.get('find_client')!, [id]);
+  const [row] = await db.run(ISSUER_SQL.find_client, [id]);
   return row && (JSON.parse(String(row.metadata)) as AdapterPayload);
 }
 

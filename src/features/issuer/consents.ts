@@ -1,17 +1,15 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { isClaimScope, mayAllow, withImplied } from '../../auth/user-scopes.js';
 import type { Db } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
 import { scopesOf } from '../../principal.js';
 import { findUser, type User } from './accounts.js';
-
-const SQL = readStatements('features/issuer/issuer.sql');
+import { ISSUER_SQL } from './issuer-statements.js';
 
 type Grant = InstanceType<Provider['Grant']>;
 
 /** The scopes that a user has allowed to a client. */
 export async function consentOf(db: Db, userId: string, clientId: string): Promise<ReadonlySet<string>> {
-  const [row] = await db.run(SQL.get('consent')!, [userId, clientId]);
+  const [row] = await db.run(ISSUER_SQL.consent, [userId, clientId]);
   return scopesOf(row?.scopes);
 }
 
@@ -23,7 +21,7 @@ export async function rememberConsent(
   scopes: Iterable<string>,
 ): Promise<void> {
   const all = new Set([...(await consentOf(db, userId, clientId)), ...scopes]);
-  await db.run(SQL.get('remember_consent')!, [userId, clientId, [...all].join(' ')]);
+  await db.run(ISSUER_SQL.remember_consent, [userId, clientId, [...all].join(' ')]);
 }
 
 /** Allows scopes within a grant: those of OpenID Connect and those of this API, whose tokens serve /userinfo as well. */

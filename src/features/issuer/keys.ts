@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
 import type { Db, Run } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
+import { ISSUER_SQL } from './issuer-statements.js';
 import { decrypt, encrypt, isEncrypted } from './key-encryption.js';
 import { OWN_ALGORITHM, SIGNING } from './own-keys.js';
-
-const SQL = readStatements('features/issuer/issuer.sql');
 
 /** The algorithms of ID tokens, the default one first. Access tokens are signed with OWN_ALGORITHM. */
 export const ID_TOKEN_ALGORITHMS = [OWN_ALGORITHM, 'RS256'] as const;
@@ -31,14 +29,14 @@ export interface IssuerKeys {
  */
 export async function openKeys(db: Db, key: Buffer | undefined): Promise<IssuerKeys> {
   await db.transaction(async (run) => {
-    await run(SQL.get('lock_keys')!, []);
-    const present = (await run(SQL.get('signing_keys')!, [])).map(({ purpose }) => purpose);
+    await run(ISSUER_SQL.lock_keys, []);
+    const present = (await run(ISSUER_SQL.signing_keys, [])).map(({ purpose }) => purpose);
     for (const algorithm of ID_TOKEN_ALGORITHMS)
       if (!present.includes(PURPOSES[algorithm])) await addSigningKey(run, key, algorithm, 0);
-    const [pages] = await run(SQL.get('pages_secret')!, []);
+    const [pages] = await run(ISSUER_SQL.pages_secret, []);
     if (!pages) {
       const secret = encrypt(randomBytes(32).toString('base64url'), 'pages', key);
-      await run(SQL.get('insert_key')!, ['pages', 'pages', '', secret, 0]);
+      await run(ISSUER_SQL.insert_key, ['pages', 'pages', '', secret, 0]);
     }
     if (key) await encryptAll(run, key);
   });
@@ -48,8 +46,8 @@ export async function openKeys(db: Db, key: Buffer | undefined): Promise<IssuerK
 /** Reads the keys as they are now. */
 export async function readKeys(db: Db, key: Buffer | undefined): Promise<IssuerKeys> {
   const [signing, [pages]] = await Promise.all([
-    db.run(SQL.get('signing_keys')!, []),
-    db.run(SQL.get('pages_secret')!, []),
+    db.run(ISSUER_SQL.signing_keys, []),
+    db.run(ISSUER_SQL.pages_secret, []),
   ]);
   return {
     signing: signing.map(
@@ -69,11 +67,11 @@ export function rotateKeys(
   delaySeconds: number,
 ): Promise<{ readonly alg: IdTokenAlgorithm; readonly id: string }[]> {
   return db.transaction(async (run) => {
-    await run(SQL.get('lock_keys')!, []);
+    await run(ISSUER_SQL.lock_keys, []);
     const added = [];
     for (const alg of ID_TOKEN_ALGORITHMS)
       added.push({ alg, id: await addSigningKey(run, key, alg, delaySeconds) });
-    await run(SQL.get('delete_old_keys')!, []);
+    await run(ISSUER_SQL.delete_old_keys, []);
     return added;
   });
 }
@@ -96,16 +94,12 @@ async function addSigningKey(
     encrypt(secret, kid, key),
     delaySeconds,
   ];
-  await run(SQL.get('insert_key')!, args);
+  await run(ISSUER_SQL.insert_key, args);
   return kid;
 }
 
 async function encryptAll(run: Run, key: Buffer): Promise<void> {
-  const rows = [...(await run(SQL.get('signing_keys')!, [])), ...(await run(SQL.get('pages_secret')!, []))];
+  const rows = [...(await run(ISSUER_SQL.signing_keys, [])), ...(await run(ISSUER_SQL.pages_secret, []))];
   for (const { id, private: text } of rows.filter((row) => !isEncrypted(String(row.private))))
-    await run(SQL.get('encrypt_key')!, [
-      id as string,
-      text as string,
-      encrypt(String(text), String(id), key),
-    ]);
+    await run(ISSUER_SQL.encrypt_key, [id as string, text as string, encrypt(String(text), String(id), key)]);
 }

@@ -1,8 +1,8 @@
 import { type CryptoKey, errors, importJWK, type JWK } from 'jose';
 import type { Db } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
+import { ISSUER_SQL } from './issuer-statements.js';
 
-const SIGNING_KEYS = readStatements('features/issuer/issuer.sql').get('signing_keys')!;
+const SIGNING_KEYS = ISSUER_SQL.signing_keys;
 
 /** The JWS algorithm of access tokens of the embedded authorization server. */
 export const OWN_ALGORITHM = 'ES256';

@@ -8,13 +8,12 @@ import { passwordVersionOf } from '../../auth/verified-password.js';
 import type { Config } from '../../config/config.js';
 import { createBatcher } from '../../db/batcher.js';
 import type { Db, Row } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
 import { scopesOf } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { sharing } from '../../telemetry/metrics.js';
+import { ISSUER_SQL } from './issuer-statements.js';
 import { OWN_ALGORITHM, OwnKeys } from './own-keys.js';
 
-const SQL = readStatements('features/issuer/issuer.sql');
 const READS = { max: 256, inFlight: 2, waiting: 5000, keyOf: (id: string) => id };
 
 /** Header, claims and signature (RFC 7515 section 7.1). */
@@ -133,7 +132,7 @@ export class OwnTokens implements TokenSource {
 
   async #verifyOpaque(text: string): Promise<Token> {
     const hashes = ['AccessToken', 'ClientCredentials'].map((model) => recordHash(model, text));
-    const [row] = await this.db.run(SQL.get('active_token')!, [JSON.stringify(hashes)]);
+    const [row] = await this.db.run(ISSUER_SQL.active_token, [JSON.stringify(hashes)]);
     if (!row) throw refusal('The access token is unknown, has expired or has been revoked.');
     const { accountId, clientId, scope, aud, exp, jkt, extra } = JSON.parse(String(row.payload));
     const source = sourceIn(row, accountId !== undefined);
@@ -162,7 +161,7 @@ export class OwnTokens implements TokenSource {
     const named = pairs.map(([source]) => source);
     const clients = named.filter((id) => id.startsWith(CLIENT)).map((id) => id.slice(CLIENT.length));
     const grants = named.filter((id) => !id.startsWith(CLIENT));
-    const rows = await this.db.run(SQL.get('active_grants')!, [
+    const rows = await this.db.run(ISSUER_SQL.active_grants, [
       JSON.stringify([...grants, ...pairs.map(([, token]) => token)]),
       JSON.stringify(clients),
     ]);

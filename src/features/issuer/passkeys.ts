@@ -3,14 +3,13 @@ import { isIP } from 'node:net';
 import type { AuthenticatorTransport, WebAuthnCredential } from '@simplewebauthn/server';
 import type { CheckReplay } from '../../auth/replay-guard.js';
 import type { Db, Row } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
 import { isEqual } from '../pages/form-token.js';
+import { ISSUER_SQL } from './issuer-statements.js';
 import type { Entry } from './pages/account.js';
 import type { PasskeyForm } from './pages/passkey.js';
 import { notePassword, seenPassword } from './seen-passwords.js';
 import { timeText } from './user-grants.js';
 
-const SQL = readStatements('features/issuer/issuer.sql');
 const LIFETIME_S = 300;
 const MAX_PASSKEYS = 20;
 const MAX_RESPONSE_CHARACTERS = 16_384;
@@ -92,7 +91,7 @@ export class Passkeys {
       MAX_PASSKEYS,
       seenPassword(userId) ?? null,
     ];
-    return (await this.db.run(SQL.get('add_passkey')!, args)).length > 0;
+    return (await this.db.run(ISSUER_SQL.add_passkey, args)).length > 0;
   }
 
   /** The user whose passkey a browser used; undefined: the response is not valid in this interaction. */
@@ -100,7 +99,7 @@ export class Passkeys {
     const challenge = await this.#challengeOf('get', token, interaction);
     const parsed = parse(response);
     if (challenge === undefined || typeof parsed?.id !== 'string') return undefined;
-    const [row] = await this.db.run(SQL.get('find_passkey')!, [parsed.id]);
+    const [row] = await this.db.run(ISSUER_SQL.find_passkey, [parsed.id]);
     if (!row || userHandleOf(parsed) !== row.owner) return undefined;
     notePassword(row.owner, row.version);
     const { verifyAuthenticationResponse } = await library();
@@ -112,7 +111,7 @@ export class Passkeys {
     }).catch(() => undefined);
     if (!verified?.verified) return undefined;
     const { newCounter } = verified.authenticationInfo;
-    const used = await this.db.run(SQL.get('use_passkey')!, [parsed.id, newCounter]);
+    const used = await this.db.run(ISSUER_SQL.use_passkey, [parsed.id, newCounter]);
     return used.length > 0 ? String(row.owner) : undefined;
   }
 
@@ -124,11 +123,11 @@ export class Passkeys {
   }
 
   async remove(userId: string, id: string): Promise<void> {
-    await this.db.run(SQL.get('remove_passkey')!, [userId, id]);
+    await this.db.run(ISSUER_SQL.remove_passkey, [userId, id]);
   }
 
   #rowsOf(userId: string): Promise<Row[]> {
-    return this.db.run(SQL.get('passkeys_of')!, [userId]);
+    return this.db.run(ISSUER_SQL.passkeys_of, [userId]);
   }
 
   #expected() {

@@ -2,13 +2,11 @@ import { hash } from 'node:crypto';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { databaseErrorOf, FOREIGN_KEY_VIOLATION } from '../../db/database-errors.js';
 import type { Db, Row } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
+import { ISSUER_SQL } from './issuer-statements.js';
 import { errors, Provider } from './oidc-provider.js';
 import { recordHash } from './own-tokens.js';
 import { notePassword, seenPassword } from './seen-passwords.js';
 import { isStranger, MAX_STRANGERS, type Strangers } from './strangers.js';
-
-const SQL = readStatements('features/issuer/issuer.sql');
 
 /** Stands for the id of a record that was found by something else: the database knows only the id's SHA-256. */
 const HANDLE = '#';
@@ -57,7 +55,7 @@ export class Records implements Adapter {
       userId === undefined ? null : (seenPassword(userId) ?? null),
     ];
     try {
-      const rows = await this.db.run(SQL.get('upsert_record')!, args);
+      const rows = await this.db.run(ISSUER_SQL.upsert_record, args);
       if (rows.length > 0) return;
       throw new errors.InvalidGrant('the grant has been revoked, or the password was reset');
     } catch (error) {
@@ -89,7 +87,7 @@ export class Records implements Adapter {
    * a refresh token within the period of reuse return, too.
    */
   async consume(id: string): Promise<void> {
-    const rows = await this.db.run(SQL.get('consume_record')!, [this.#hashOf(id), this.#againS]);
+    const rows = await this.db.run(ISSUER_SQL.consume_record, [this.#hashOf(id), this.#againS]);
     if (rows.length > 0) return;
     await this.#run('revoke_family', this.#hashOf(id));
     throw new errors.InvalidGrant(`${this.model} already used`);
@@ -100,14 +98,14 @@ export class Records implements Adapter {
   }
 
   async revokeByGrantId(grantId: string): Promise<void> {
-    await this.db.run(SQL.get('delete_of_grant')!, [recordHash('Grant', grantId), this.model]);
+    await this.db.run(ISSUER_SQL.delete_of_grant, [recordHash('Grant', grantId), this.model]);
   }
 
   /** The steps of a sign-in that has begun are admitted. */
   async #admitStranger(hash: string): Promise<void> {
     if ((await this.#run('has_record', hash)).length > 0) return;
     await this.strangers?.admit();
-    await this.db.run(SQL.get('make_room')!, [MAX_STRANGERS, EVICTED]);
+    await this.db.run(ISSUER_SQL.make_room, [MAX_STRANGERS, EVICTED]);
   }
 
   get #againS(): number {
@@ -119,14 +117,14 @@ export class Records implements Adapter {
     return id.startsWith(HANDLE) ? id.slice(1) : recordHash(this.model, id);
   }
 
-  async #find(statement: string, ...args: (string | number)[]): Promise<Row[]> {
-    const rows = await this.db.run(SQL.get(statement)!, args);
+  async #find(statement: keyof typeof ISSUER_SQL, ...args: (string | number)[]): Promise<Row[]> {
+    const rows = await this.db.run(ISSUER_SQL[statement], args);
     for (const { subject, version } of rows) notePassword(subject, version);
     return rows;
   }
 
-  #run(statement: string, argument: string): Promise<Row[]> {
-    return this.db.run(SQL.get(statement)!, [argument]);
+  #run(statement: keyof typeof ISSUER_SQL, argument: string): Promise<Row[]> {
+    return this.db.run(ISSUER_SQL[statement], [argument]);
   }
 }
 

@@ -1,10 +1,10 @@
 import type { Db } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
 import { singleFlight } from '../../single-flight.js';
 import type { Log } from '../../telemetry/log.js';
+import { REPLICAS_SQL } from './replica-statements.js';
 import type { WalPosition } from './wal-position.js';
 
-const REPLAYED = readStatements('features/replicas/replicas.sql').get('replayed')!;
+const REPLAYED = REPLICAS_SQL.replayed;
 
 /** A standby of the database. */
 export class Replica {

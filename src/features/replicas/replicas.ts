@@ -3,11 +3,11 @@ import QuickLRU from 'quick-lru';
 import { eachServer } from '../../database-url/servers.js';
 import { createBatcher } from '../../db/batcher.js';
 import type { Db } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
 import type { Request } from '../../http/request.js';
 import type { Log } from '../../telemetry/log.js';
 import { sharing } from '../../telemetry/metrics.js';
 import { Replica } from './replica.js';
+import { REPLICAS_SQL } from './replica-statements.js';
 import { acceptedAgeMs, requiredPosition, type WalPosition, WRITE_POSITION } from './wal-position.js';
 
 /** Interval of the looks at all servers, while there are reads; milliseconds. */
@@ -21,7 +21,7 @@ const WAIT_LOOK_MS = 5;
 const POSITION_MS = 1000;
 /** Principals whose last write is remembered. */
 const MAX_PRINCIPALS = 10_000;
-const WRITTEN = readStatements('features/replicas/replicas.sql').get('written')!;
+const WRITTEN = REPLICAS_SQL.written;
 
 /** The requirements of a request for the server that it reads from. */
 interface Requirement {

@@ -8,7 +8,7 @@ import { isObject, type Json, type JsonObject, member, setMember } from '../../j
 import { parseUuid } from '../../uuid.js';
 import { isExactNumber } from './csv-cell.js';
 import type { ImportRow, Refuse } from './import-row.js';
-import { recordStatements, STATEMENTS } from './import-statements.js';
+import { IMPORT_SQL, recordStatement } from './import-statements.js';
 import { LEGACY_ID } from './record-id.js';
 
 /**
@@ -51,7 +51,7 @@ export async function idsInImport(
   key: string,
   to: string,
 ): Promise<Map<string, string>> {
-  const rows = await run(STATEMENTS.get('find_ids')!, [key, to, JSON.stringify([...old])]);
+  const rows = await run(IMPORT_SQL.find_ids, [key, to, JSON.stringify([...old])]);
   return new Map(rows.map(({ old, id }) => [old as string, id as string]));
 }
 
@@ -66,7 +66,7 @@ async function idsByLegacy(
   // PostgreSQL reads fewer texts as numbers than JavaScript.
   const wanted = isNumeric ? values.filter(isExactNumber) : values;
   if (!legacy || wanted.length === 0) return new Map();
-  const text = fill(STATEMENTS.get('find_legacy_ids')!, { table, ...comparison(legacy) });
+  const text = fill(IMPORT_SQL.find_legacy_ids, { table, ...comparison(legacy) });
   const rows = await run(text, [JSON.stringify(wanted)]);
   const ids = new Map(rows.map(({ old, id }) => [keyOf(legacy, old), id as string]));
   return new Map(
@@ -90,7 +90,7 @@ export async function requireReferences(
     const valid = drafts.filter(({ row }) => row && row.columns[at] !== null);
     const ids = new Set(valid.map(({ row }) => row!.columns[at] as string));
     if (ids.size === 0) continue;
-    const text = fill(recordStatements(engine).get('existing')!, { table, name: to });
+    const text = fill(recordStatement(engine, 'existing'), { table, name: to });
     const rows = await run(text, [JSON.stringify([...ids])]);
     const existing = new Set(rows.map(({ id }) => id));
     for (const draft of valid) {
@@ -120,7 +120,7 @@ export async function requireUnique(
     const values = new Set(valid.map(({ row }) => String(row!.columns[at])));
     if (values.size === 0) continue;
     const parts = { table: resource.table, column: column.name, ...comparison(column) };
-    const rows = await run(fill(STATEMENTS.get('in_use')!, parts), [JSON.stringify([...values])]);
+    const rows = await run(fill(IMPORT_SQL.in_use, parts), [JSON.stringify([...values])]);
     const used = new Map(rows.map(({ value, id }) => [keyOf(column, value), id as string]));
     for (const draft of valid) {
       const value = keyOf(column, draft.row!.columns[at] as Json);

@@ -4,7 +4,7 @@ import { fill } from '../../db/statements.js';
 import { unknownReference } from '../../errors/record-errors.js';
 import type { ImportRow } from './import-row.js';
 import type { ImportRun } from './import-run.js';
-import { STATEMENTS } from './import-statements.js';
+import { IMPORT_SQL } from './import-statements.js';
 import { inTransaction } from './transaction.js';
 
 /** References that are set in one transaction. */
@@ -22,7 +22,7 @@ export async function deferReferences(
     row!.deferred.map(({ field, target }) => ({ field, id: row!.id, target, place })),
   );
   if (rows.length > 0)
-    await connection.run(STATEMENTS.get('defer_references')!, [key, collection, JSON.stringify(rows)]);
+    await connection.run(IMPORT_SQL.defer_references, [key, collection, JSON.stringify(rows)]);
 }
 
 /** A record that was stored, and is removed since a record to which it refers was refused. */
@@ -40,7 +40,7 @@ export interface Removed {
  */
 export async function settleReferences(where: Where, onRemoved: (removed: Removed) => void): Promise<void> {
   const { connection, key, resources } = where;
-  const pending = await connection.run(STATEMENTS.get('deferred_fields')!, [key]);
+  const pending = await connection.run(IMPORT_SQL.deferred_fields, [key]);
   for (const row of pending) {
     const [collection, field] = [String(row.collection), String(row.field)];
     const resource = resources.get(collection);
@@ -51,14 +51,14 @@ export async function settleReferences(where: Where, onRemoved: (removed: Remove
       column: resource.columns.get(field)!.name,
       to: reference.table,
     };
-    const text = fill(STATEMENTS.get('set_references')!, parts);
+    const text = fill(IMPORT_SQL.set_references, parts);
     for (let count = REFERENCES_AT_ONCE; count === REFERENCES_AT_ONCE; )
       await withoutEvents(where, async () => {
         count = (await connection.run(text, [key, collection, field, REFERENCES_AT_ONCE])).length;
       });
   }
   for (;;) {
-    const rows = await connection.run(STATEMENTS.get('unsettled')!, [key]);
+    const rows = await connection.run(IMPORT_SQL.unsettled, [key]);
     if (rows.length === 0) return;
     await inTransaction(connection, where.isDryRun, () => removeRecords(where, rows, onRemoved));
   }
@@ -66,7 +66,7 @@ export async function settleReferences(where: Where, onRemoved: (removed: Remove
 
 function withoutEvents({ connection, isDryRun }: Where, work: () => Promise<void>): Promise<void> {
   return inTransaction(connection, isDryRun, async () => {
-    await connection.execute(STATEMENTS.get('without_events')!);
+    await connection.execute(IMPORT_SQL.without_events);
     await work();
   });
 }
@@ -95,7 +95,7 @@ async function removeRecords(
       for (const { field, to, onDelete } of resource.references) {
         if (to !== next.collection || onDelete === 'null') continue;
         const parts = { table: resource.table, column: resource.columns.get(field)!.name };
-        for (const { id } of await run(fill(STATEMENTS.get('referring')!, parts), [next.id]))
+        for (const { id } of await run(fill(IMPORT_SQL.referring, parts), [next.id]))
           add({
             collection: resource.name,
             id: id as string,
@@ -111,14 +111,14 @@ async function removeRecords(
   for (const { name, table, references, columns, schema } of collections)
     for (const { field } of references.filter((each) => !schema.required.includes(each.field))) {
       const parts = { table, column: columns.get(field)!.name };
-      await run(fill(STATEMENTS.get('unset_reference')!, parts), [idsOf(name)]);
+      await run(fill(IMPORT_SQL.unset_reference, parts), [idsOf(name)]);
     }
   for (const { name, table } of collections) {
-    await run(fill(STATEMENTS.get('remove_records')!, { table }), [idsOf(name)]);
-    await run(STATEMENTS.get('forget_deferred')!, [key, name, idsOf(name)]);
+    await run(fill(IMPORT_SQL.remove_records, { table }), [idsOf(name)]);
+    await run(IMPORT_SQL.forget_deferred, [key, name, idsOf(name)]);
   }
   for (const each of removed.values()) {
-    await run(STATEMENTS.get('count_removed')!, [key, each.collection]);
+    await run(IMPORT_SQL.count_removed, [key, each.collection]);
     onRemoved(each);
   }
 }

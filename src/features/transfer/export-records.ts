@@ -7,7 +7,7 @@ import type { DeclaredField } from '../../declarations/declaration.js';
 import { type JsonObject, member } from '../../json.js';
 import { writeOnlyNames } from '../../validation/validation.js';
 import { type CellType, cellTypeOf, exportedCell, headerCell } from './csv-cell.js';
-import { STATEMENTS } from './import-statements.js';
+import { IMPORT_SQL } from './import-statements.js';
 import type { Format } from './input.js';
 
 /** The result of the export of a collection. */
@@ -33,11 +33,11 @@ export async function exportRecords(
     if (out.errored) throw out.errored;
     if (!out.write(text)) await once(out, 'drain');
   };
-  await execute(STATEMENTS.get('begin_export')!);
+  await execute(IMPORT_SQL.begin_export);
   const exported: Exported[] = [];
   if (isWhole) await write('{\n');
   for (const [at, resource] of resources.entries()) {
-    const text = fill(STATEMENTS.get('copy_documents')!, { table: resource.table });
+    const text = fill(IMPORT_SQL.copy_documents, { table: resource.table });
     if (isWhole) await write(`${at === 0 ? '' : ',\n'}${JSON.stringify(resource.name)}: `);
     const columns = format === 'csv' ? await columnsOf(run, resource) : [];
     let records = 0;
@@ -121,7 +121,7 @@ async function* linesOf(rows: Readable): AsyncGenerator<string> {
 
 /** The service's fields, the declared ones, and those that records have besides. */
 async function columnsOf(run: BulkConnection['run'], resource: Resource): Promise<Column[]> {
-  const rows = await run(fill(STATEMENTS.get('field_names')!, { table: resource.table }), []);
+  const rows = await run(fill(IMPORT_SQL.field_names, { table: resource.table }), []);
   const hidden = new Set(writeOnlyNames(resource.schema));
   const last = ['created_at', 'updated_at', '_version'];
   const declared = Object.keys(resource.schema.properties).filter((name) => !hidden.has(name));

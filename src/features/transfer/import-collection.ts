@@ -10,7 +10,7 @@ import { deferReferences } from './deferred-references.js';
 import { ImportErrors } from './import-errors.js';
 import type { ImportRow } from './import-row.js';
 import type { ImportRun } from './import-run.js';
-import { recordStatements } from './import-statements.js';
+import { recordStatement } from './import-statements.js';
 import { dropIndexes } from './indexes.js';
 import { beginning, type Progress, recordProgress } from './progress.js';
 import { registerIds, useRegisteredIds } from './registered-ids.js';
@@ -160,6 +160,6 @@ export class CollectionImport {
 
 /** Whether a collection has no records. */
 export async function isEmpty({ run, engine }: BulkConnection, { table }: Resource): Promise<boolean> {
-  const [row] = await run(fill(recordStatements(engine).get('is_empty')!, { table }), []);
+  const [row] = await run(fill(recordStatement(engine, 'is_empty'), { table }), []);
   return row?.empty === true;
 }

@@ -7,7 +7,7 @@ import { type Removed, settleReferences } from './deferred-references.js';
 import { CollectionImport, isEmpty } from './import-collection.js';
 import { orderOf } from './import-order.js';
 import type { ImportRun } from './import-run.js';
-import { STATEMENTS } from './import-statements.js';
+import { IMPORT_SQL } from './import-statements.js';
 import { buildAlone } from './indexes.js';
 import { forgetProgress, lockImport, type Progress, readProgress } from './progress.js';
 import { isExported } from './record-identity.js';
@@ -146,7 +146,7 @@ async function importAll(
     if (strict && each.progress.refused > 0) break;
   }
   await settle();
-  await connection.run(STATEMENTS.get('forget_ids')!, [key]);
+  await connection.run(IMPORT_SQL.forget_ids, [key]);
 }
 
 /** Whether the records of an export keep their ids: not among records that there are. */

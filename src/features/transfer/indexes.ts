@@ -2,7 +2,7 @@ import type { Resource } from '../../collection/resource.js';
 import { type BulkConnection, type BulkSettings, withBulkConnection } from '../../db/bulk-connection.js';
 import { databaseErrorOf } from '../../db/database-errors.js';
 import { fill } from '../../db/statements.js';
-import { STATEMENTS } from './import-statements.js';
+import { IMPORT_SQL } from './import-statements.js';
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
@@ -14,9 +14,9 @@ export async function dropIndexes(
   { run, execute }: BulkConnection,
   { table }: Resource,
 ): Promise<readonly string[]> {
-  const indexes = await run(STATEMENTS.get('droppable')!, [table]);
+  const indexes = await run(IMPORT_SQL.droppable, [table]);
   if (indexes.length === 0) return [];
-  const drops = indexes.map(({ name }) => fill(STATEMENTS.get('drop_index')!, { index: String(name) }));
+  const drops = indexes.map(({ name }) => fill(IMPORT_SQL.drop_index, { index: String(name) }));
   try {
     await execute(`set lock_timeout = '1s'; ${drops.join('; ')}`);
     return indexes.map(({ definition }) => String(definition));
@@ -44,7 +44,7 @@ export async function buildAlone(
   const pending = definitions.toSorted((a, b) => costOf(b) - costOf(a));
   const build = (): Promise<boolean> =>
     withBulkConnection(url, settings, async ({ run, execute }) => {
-      const [others] = await run(STATEMENTS.get('others')!, []);
+      const [others] = await run(IMPORT_SQL.others, []);
       if (others?.exist !== false) return false;
       await execute("set maintenance_work_mem = '256MB'");
       for (let definition = pending.shift(); definition !== undefined; definition = pending.shift()) {

@@ -1,7 +1,7 @@
 import type { Run } from '../../db/db.js';
 import { ExitError } from '../../exit-error.js';
 import type { Position } from './chunks.js';
-import { STATEMENTS } from './import-statements.js';
+import { IMPORT_SQL } from './import-statements.js';
 
 /** How far the import of a collection has got. */
 export interface Progress extends Position {
@@ -26,18 +26,18 @@ export const beginning = ({ from }: { readonly from: Position }, retainsIds: boo
 
 /** Locks an import for the session. Throws ExitError if another process imports the same. */
 export async function lockImport(run: Run, key: string): Promise<void> {
-  const [lock] = await run(STATEMENTS.get('lock_import')!, [key]);
+  const [lock] = await run(IMPORT_SQL.lock_import, [key]);
   if (!lock?.locked) throw new ExitError('this file is being imported by another process');
-  await run(STATEMENTS.get('forget_old')!, []);
+  await run(IMPORT_SQL.forget_old, []);
 }
 
 export async function forgetProgress(run: Run, key: string): Promise<void> {
-  await run(STATEMENTS.get('restart')!, [key]);
+  await run(IMPORT_SQL.restart, [key]);
 }
 
 /** The progress of an import by collection. */
 export async function readProgress(run: Run, key: string): Promise<ReadonlyMap<string, Progress>> {
-  const rows = await run(STATEMENTS.get('progress')!, [key]);
+  const rows = await run(IMPORT_SQL.progress, [key]);
   return new Map(
     rows.map(({ collection, position, place, stored, refused, unchanged, retains_ids, finished }) => [
       collection as string,
@@ -62,11 +62,5 @@ export async function recordProgress(
   { position, place, stored, refused, unchanged, retainsIds, finished }: Progress,
 ): Promise<void> {
   const counts = [position, place, stored, refused, unchanged];
-  await run(STATEMENTS.get('record_progress')!, [
-    key,
-    collection,
-    ...counts,
-    String(retainsIds),
-    String(finished),
-  ]);
+  await run(IMPORT_SQL.record_progress, [key, collection, ...counts, String(retainsIds), String(finished)]);
 }

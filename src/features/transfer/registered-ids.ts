@@ -5,7 +5,7 @@ import { chunksOf } from './chunks.js';
 import { columnsOf } from './csv-record.js';
 import type { ImportRow } from './import-row.js';
 import type { ImportRun } from './import-run.js';
-import { STATEMENTS } from './import-statements.js';
+import { IMPORT_SQL } from './import-statements.js';
 import { beginning, type Progress, recordProgress } from './progress.js';
 import { identityWith } from './record-identity.js';
 import type { Source } from './source.js';
@@ -22,8 +22,7 @@ export async function registerIds(
   collection: string,
   pairs: readonly (readonly [old: string, id: string])[],
 ): Promise<void> {
-  if (pairs.length > 0)
-    await connection.run(STATEMENTS.get('record_ids')!, [key, collection, JSON.stringify(pairs)]);
+  if (pairs.length > 0) await connection.run(IMPORT_SQL.record_ids, [key, collection, JSON.stringify(pairs)]);
 }
 
 /** Gives the records of a source their ids before any is stored, so that records can refer to later ones. */

@@ -7,7 +7,7 @@ import { duplicate } from '../../errors/record-errors.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';
 import type { ImportErrors } from './import-errors.js';
 import type { ImportRow, Row } from './import-row.js';
-import { STATEMENTS } from './import-statements.js';
+import { IMPORT_SQL } from './import-statements.js';
 
 /** The treatment of a record whose id belongs to a stored record that differs. */
 export type OnConflict = 'skip' | 'replace' | 'fail';
@@ -31,9 +31,7 @@ export async function settleConflicts(
   const retained = valid.filter(({ identity }) => identity.isRetained);
   if (retained.length === 0) return { fresh: valid, changed: [], unchanged: [] };
   const ids = JSON.stringify(retained.map(({ row }) => row!.id));
-  const rows = await run(fill(STATEMENTS.get('digests')!, { table, unchanged: DOCUMENT_SQL.unchanged }), [
-    ids,
-  ]);
+  const rows = await run(fill(IMPORT_SQL.digests, { table, unchanged: DOCUMENT_SQL.unchanged }), [ids]);
   const digests = new Map(rows.map(({ id, digest }) => [id as string, digest as string]));
   const settled = { fresh: [] as ImportRow[], changed: [] as ImportRow[], unchanged: [] as ImportRow[] };
   for (const draft of valid) {

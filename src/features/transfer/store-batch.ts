@@ -12,7 +12,7 @@ import { requireReferences, requireUnique } from './check-references.js';
 import { copyText, escapeText } from './copy-text.js';
 import type { ImportErrors } from './import-errors.js';
 import type { ImportRow, Row } from './import-row.js';
-import { recordStatements, STATEMENTS } from './import-statements.js';
+import { IMPORT_SQL, type RecordStatement, recordStatement } from './import-statements.js';
 import { type OnConflict, settleConflicts } from './retained-ids.js';
 import { inTransaction } from './transaction.js';
 
@@ -91,7 +91,7 @@ async function recordPasswords({ run }: BulkConnection, stored: readonly ImportR
   const hashes = stored.flatMap(({ row }) =>
     row!.passwordHash === undefined ? [] : [[row!.id, row!.passwordHash]],
   );
-  if (hashes.length > 0) await run(STATEMENTS.get('set_passwords')!, [JSON.stringify(hashes)]);
+  if (hashes.length > 0) await run(IMPORT_SQL.set_passwords, [JSON.stringify(hashes)]);
 }
 
 /** A record that comes back is not a deleted one. */
@@ -100,8 +100,7 @@ async function forgetTombstones(
   copied: readonly ImportRow[],
 ): Promise<void> {
   const ids = copied.filter(({ identity }) => identity.isRetained).map(({ row }) => row!.id);
-  if (tombstones && ids.length > 0)
-    await connection.run(STATEMENTS.get('forget_tombstones')!, [JSON.stringify(ids)]);
+  if (tombstones && ids.length > 0) await connection.run(IMPORT_SQL.forget_tombstones, [JSON.stringify(ids)]);
 }
 
 type WriteRows = (target: BatchTarget, rows: readonly Row[]) => Promise<void>;
@@ -138,9 +137,9 @@ async function writeRows(
 }
 
 /** A statement on the records of a collection. */
-function statementOf({ connection, resource }: BatchTarget, name: string): string {
+function statementOf({ connection, resource }: BatchTarget, name: RecordStatement): string {
   const own = [...resource.columns.values()];
-  return fill(recordStatements(connection.engine).get(name) ?? '', {
+  return fill(recordStatement(connection.engine, name), {
     table: resource.table,
     name: resource.name,
     given_rows: givenRowsSql(resource),

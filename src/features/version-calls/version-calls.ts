@@ -1,6 +1,6 @@
 import type { Db } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
 import type { Log } from '../../telemetry/log.js';
+import { VERSION_CALLS_SQL } from './version-call-statements.js';
 
 /** Who has called a version, with the number of calls on each day, the newest first. */
 export interface Caller {
@@ -29,8 +29,6 @@ const MAX_PRINCIPALS = 1000;
 const MAX_SUBJECT = 200;
 const OTHERS = '';
 const DAY_MS = 86_400_000;
-
-const SQL = readStatements('features/version-calls/version-calls.sql');
 
 /**
  * Counts the calls of versions by principal and day. Counting only changes memory; `save` adds the counts of this process
@@ -84,7 +82,7 @@ export class VersionCalls {
     const saved = changed.map((each) => ({ each, calls: each.calls }));
     for (const { each } of saved) each.calls = 0;
     try {
-      await this.db.run(SQL.get('add')!, [JSON.stringify(saved.map(rowOf))]);
+      await this.db.run(VERSION_CALLS_SQL.add, [JSON.stringify(saved.map(rowOf))]);
     } catch (error) {
       for (const { each, calls } of saved) each.calls += calls;
       throw error;
@@ -105,7 +103,7 @@ export class VersionCalls {
   /** The callers after one of them, by version and principal, at most `limit`. Includes all calls of this process. */
   async list(after: readonly [version: string, principal: string], limit: number): Promise<Caller[]> {
     await this.save();
-    const rows = await this.db.run(SQL.get('list')!, [...after, limit]);
+    const rows = await this.db.run(VERSION_CALLS_SQL.list, [...after, limit]);
     return rows.map((row) => ({
       version: String(row.version),
       principal: row.principal === OTHERS ? undefined : String(row.principal),

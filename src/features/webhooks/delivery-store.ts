@@ -1,5 +1,6 @@
 import type { Db, Row, Run } from '../../db/db.js';
-import { fill, readStatements } from '../../db/statements.js';
+import { filled } from '../../db/statements.js';
+import { WEBHOOKS_SQL } from './webhook-statements.js';
 
 export const STATUSES = ['pending', 'delivered', 'dead'] as const;
 export type Status = (typeof STATUSES)[number];
@@ -74,12 +75,7 @@ const DELIVERY = `id::text, event_id, type, record_key, status, tries,
   (extract(epoch from tried_at) * 1000)::float8 as tried,
   (extract(epoch from ended_at) * 1000)::float8 as ended, last_status, last_error, last_body`;
 
-const SQL = new Map(
-  [...readStatements('features/webhooks/webhooks.sql')].map(([name, text]) => [
-    name,
-    fill(text, { delivery: DELIVERY }),
-  ]),
-);
+const SQL = filled(WEBHOOKS_SQL, { delivery: DELIVERY });
 
 /** Deliveries in one response. */
 export const PAGE = 100;
@@ -94,7 +90,7 @@ export async function listDeliveries(
   status: Status | undefined,
 ): Promise<Delivery[]> {
   const args = [webhookId, after ?? ABOVE, status ?? null, PAGE + 1];
-  return (await db.search(SQL.get('list_deliveries')!, args)).map(deliveryOf);
+  return (await db.search(SQL.list_deliveries, args)).map(deliveryOf);
 }
 
 /** A delivery with its body. */
@@ -103,13 +99,13 @@ export async function getDelivery(
   webhookId: string,
   id: string,
 ): Promise<{ readonly delivery: Delivery; readonly body: string } | undefined> {
-  const [row] = await db.run(SQL.get('get_delivery')!, [webhookId, id]);
+  const [row] = await db.run(SQL.get_delivery, [webhookId, id]);
   return row && { delivery: deliveryOf(row), body: String(row.body) };
 }
 
 /** Makes a delivery due now, with all its attempts again. Undefined: it does not exist, is in flight, or waits. */
 export async function redeliver(db: Db, webhookId: string, id: string): Promise<Delivery | undefined> {
-  const [row] = await db.run(SQL.get('redeliver')!, [webhookId, id]);
+  const [row] = await db.run(SQL.redeliver, [webhookId, id]);
   return row && deliveryOf(row);
 }
 
@@ -125,10 +121,7 @@ export async function insertDeliveries(
     record_key: recordKey,
     body,
   }));
-  const rows = await run(SQL.get('insert_deliveries')!, [
-    JSON.stringify(rowsOfEvents),
-    JSON.stringify(deliveries),
-  ]);
+  const rows = await run(SQL.insert_deliveries, [JSON.stringify(rowsOfEvents), JSON.stringify(deliveries)]);
   return rows.map(({ id }) => String(id));
 }
 
@@ -139,7 +132,7 @@ export async function claim(
   leaseSeconds: number,
   max: { readonly perWebhook: number; readonly all: number },
 ): Promise<Claimed[]> {
-  const rows = await db.run(SQL.get('claim')!, [owner, leaseSeconds, max.perWebhook, max.all]);
+  const rows = await db.run(SQL.claim, [owner, leaseSeconds, max.perWebhook, max.all]);
   return rows.map((row) => ({
     id: String(row.id),
     webhookId: String(row.webhook_id),
@@ -156,8 +149,8 @@ export async function claim(
 export async function finish(db: Db, owner: string, results: readonly (Result & { webhookId: string })[]) {
   const webhooks = new Set(results.map(({ webhookId }) => webhookId));
   await db.transaction(async (run) => {
-    await run(SQL.get('lock_webhooks')!, [`{${[...webhooks].join(',')}}`]);
-    await run(SQL.get('finish')!, [owner, JSON.stringify(results)]);
+    await run(SQL.lock_webhooks, [`{${[...webhooks].join(',')}}`]);
+    await run(SQL.finish, [owner, JSON.stringify(results)]);
   });
 }
 

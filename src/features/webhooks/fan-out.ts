@@ -1,6 +1,6 @@
 import type { Db, Run } from '../../db/db.js';
-import { readStatements } from '../../db/statements.js';
 import { insertDeliveries, type WebhookEvent } from './delivery-store.js';
+import { WEBHOOKS_SQL } from './webhook-statements.js';
 
 /** The next events of the feed. */
 export interface FeedBatch {
@@ -32,7 +32,6 @@ export interface FanOutResult {
   readonly wanted: boolean;
 }
 
-const SQL = readStatements('features/webhooks/webhooks.sql');
 const MAX_EVENTS = 500;
 
 /**
@@ -45,15 +44,15 @@ export async function fanOut(db: Db, source: Source): Promise<FanOutResult> {
   // Read before the webhooks: what is written after a webhook was created comes after this position.
   const end = source.end();
   return await db.transaction(async (run) => {
-    const [cursor] = await run(SQL.get('lock_cursor')!, []);
+    const [cursor] = await run(WEBHOOKS_SQL.lock_cursor, []);
     if (!cursor) return { more: false, wanted: true };
     const position = cursor.position as string | null;
-    const webhooks = (await run(SQL.get('lock_enabled')!, [])).map(({ id, types }) => ({
+    const webhooks = (await run(WEBHOOKS_SQL.lock_enabled, [])).map(({ id, types }) => ({
       id: String(id),
       types: JSON.parse(String(types)) as string[],
     }));
     if (webhooks.length === 0) {
-      if (position === null || end > position) await run(SQL.get('move_cursor')!, [end]);
+      if (position === null || end > position) await run(WEBHOOKS_SQL.move_cursor, [end]);
       return { more: false, wanted: false };
     }
     const { events, until, more } = await source.read(run, position, MAX_EVENTS);
@@ -61,7 +60,7 @@ export async function fanOut(db: Db, source: Source): Promise<FanOutResult> {
       webhooks.filter(({ types }) => isWanted(types, type)).map(({ id }) => ({ webhook: id, event })),
     );
     if (deliveries.length > 0) await insertDeliveries(run, events, deliveries);
-    if (until !== position) await run(SQL.get('move_cursor')!, [until]);
+    if (until !== position) await run(WEBHOOKS_SQL.move_cursor, [until]);
     return { more, wanted: true };
   });
 }

@@ -1,8 +1,9 @@
 import type { Db, Row, Run } from '../../db/db.js';
-import { fill, readStatements } from '../../db/statements.js';
+import { filled } from '../../db/statements.js';
 import { tooManyWebhooks } from '../../errors/webhook-errors.js';
 import { nextIdentity } from '../../uuid.js';
 import { newSecret } from './secret.js';
+import { WEBHOOKS_SQL } from './webhook-statements.js';
 
 /** The fields of a webhook that clients set. */
 export interface WebhookFields {
@@ -39,12 +40,7 @@ const WEBHOOK = `id::text, version, url, array_to_json(types)::text as types, de
   (extract(epoch from created_at) * 1000)::float8 as created,
   (extract(epoch from updated_at) * 1000)::float8 as updated`;
 
-const SQL = new Map(
-  [...readStatements('features/webhooks/webhooks.sql')].map(([name, text]) => [
-    name,
-    fill(text, { webhook: WEBHOOK }),
-  ]),
-);
+const SQL = filled(WEBHOOKS_SQL, { webhook: WEBHOOK });
 
 const MAX_WEBHOOKS = 1000;
 /** Webhooks in one response. */
@@ -57,7 +53,7 @@ export async function createWebhook(db: Pick<Db, 'run'>, fields: WebhookFields):
   const { id } = nextIdentity();
   const secret = newSecret();
   const args = [id, ...argumentsOf(fields), secret, MAX_WEBHOOKS];
-  const [row] = await db.run(SQL.get('create_webhook')!, args);
+  const [row] = await db.run(SQL.create_webhook, args);
   if (!row) throw tooManyWebhooks(MAX_WEBHOOKS);
   return { webhook: webhookOf(row), secret };
 }
@@ -65,11 +61,11 @@ export async function createWebhook(db: Pick<Db, 'run'>, fields: WebhookFields):
 /** The newest webhooks, or those older than the one with the id `after`: up to PAGE, plus one if there are more. */
 export async function listWebhooks(db: Db, after: string | undefined): Promise<Webhook[]> {
   const above = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-  return (await db.run(SQL.get('list_webhooks')!, [after ?? above, PAGE + 1])).map(webhookOf);
+  return (await db.run(SQL.list_webhooks, [after ?? above, PAGE + 1])).map(webhookOf);
 }
 
 export async function getWebhook(db: Db, id: string): Promise<Webhook | undefined> {
-  const [row] = await db.run(SQL.get('get_webhook')!, [id]);
+  const [row] = await db.run(SQL.get_webhook, [id]);
   return row && webhookOf(row);
 }
 
@@ -80,9 +76,9 @@ export async function changeWebhook(
   change: (webhook: Webhook) => WebhookFields,
 ): Promise<Webhook | undefined> {
   return await db.transaction(async (run: Run) => {
-    const [row] = await run(SQL.get('lock_webhook')!, [id]);
+    const [row] = await run(SQL.lock_webhook, [id]);
     if (!row) return undefined;
-    const [changed] = await run(SQL.get('change_webhook')!, [id, ...argumentsOf(change(webhookOf(row)))]);
+    const [changed] = await run(SQL.change_webhook, [id, ...argumentsOf(change(webhookOf(row)))]);
     return webhookOf(changed!);
   });
 }
@@ -94,16 +90,16 @@ export async function deleteWebhook(
   permit: (webhook: Webhook | undefined) => void,
 ): Promise<void> {
   await db.transaction(async (run: Run) => {
-    const [row] = await run(SQL.get('lock_webhook')!, [id]);
+    const [row] = await run(SQL.lock_webhook, [id]);
     permit(row && webhookOf(row));
-    if (row) await run(SQL.get('delete_webhook')!, [id]);
+    if (row) await run(SQL.delete_webhook, [id]);
   });
 }
 
 /** Creates a new secret; the previous one is valid for one more day. Undefined: there is no such webhook. */
 export async function rotateSecret(db: Pick<Db, 'run'>, id: string): Promise<NewSecret | undefined> {
   const secret = newSecret();
-  const [row] = await db.run(SQL.get('rotate_secret')!, [id, secret, OVERLAP_S]);
+  const [row] = await db.run(SQL.rotate_secret, [id, secret, OVERLAP_S]);
   return row && { webhook: webhookOf(row), secret };
 }
 
