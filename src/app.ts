@@ -165,6 +165,7 @@ function running(parts: Parts, state: AppState, { routes }: ApiRoutes, server: S
   const stopClockWatch = watchClock(log);
   const stopMaintenance = startMaintenance(database, log, {
     ...config,
+    prunes: open.flatMap((feature) => feature.prunes ?? []),
     save: () => Promise.all(open.map((feature) => feature.save?.())),
     horizon: feed?.follower.horizon,
     onDropped: (events) => {

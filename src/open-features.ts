@@ -2,6 +2,7 @@ import type { Auth, OwnCredentials } from './auth/open.js';
 import type { Adapter, Api, Read } from './collection-routes.js';
 import type { Config } from './config/config.js';
 import type { Db } from './db/db.js';
+import type { PruneTask } from './db/maintenance.js';
 import { noEmbedded, type OpenEmbedded } from './db/open.js';
 import type { Problem } from './errors/problem.js';
 import type { Feed } from './events/feed.js';
@@ -62,6 +63,8 @@ export interface OpenFeature {
   wrote?(subject: string, fields: string[]): Promise<void>;
   /** Called for each call of a version that retires. */
   countCall?(version: string, subject: string, address: string): void;
+  /** Statements that delete its expired rows. Run at intervals. */
+  readonly prunes?: readonly PruneTask[];
   /** Saves what this process has counted. Called at intervals. */
   save?(): Promise<void>;
   /** Ends work of its own while the last requests end; it may take `ms`. */

@@ -1,6 +1,3 @@
-import { ISSUER_SQL } from '../features/issuer/issuer-statements.js';
-import { VERSION_CALLS_SQL } from '../features/version-calls/version-call-statements.js';
-import { WEBHOOKS_SQL } from '../features/webhooks/webhook-statements.js';
 import { singleFlight } from '../single-flight.js';
 import type { Log } from '../telemetry/log.js';
 import { AUTH_SQL, EVENTS_SQL, IDEMPOTENCY_SQL } from './core-statements.js';
@@ -9,11 +6,18 @@ import { type EventLimits, pruneEvents } from './event-pruning.js';
 import type { Database } from './open.js';
 import { compact, uncompacted } from './row-counts.js';
 
+/** A statement that deletes a batch of expired rows, and returns no row when none is left. */
+export interface PruneTask {
+  readonly text: string;
+  readonly args: readonly Value[];
+}
+
 export interface MaintenanceOptions extends EventLimits {
   readonly idempotencyTtlSeconds: number;
   readonly idempotencyMaxBytes: number;
   readonly tombstoneTtlSeconds: number;
-  readonly webhookRetentionSeconds: number;
+  /** The expired rows of features. */
+  readonly prunes?: readonly PruneTask[];
   /** Saves what features have counted in this process. */
   readonly save?: () => Promise<unknown>;
 }
@@ -21,8 +25,6 @@ export interface MaintenanceOptions extends EventLimits {
 const COMPACT_MS = 2000;
 const PRUNE_MS = 30_000;
 const SAVE_MS = 5000;
-/** Days for which calls of versions are retained. */
-const CALL_DAYS = 30;
 /** The events can exceed their byte limit by what is written in this time. */
 const PRUNE_EVENTS_MS = 2000;
 /** Batches of a thousand rows that one run deletes per statement. */
@@ -57,26 +59,24 @@ function compaction(db: Db, schema: string): () => Promise<void> {
 
 /** Deletes expired rows, in batches small enough not to delay other statements. */
 export async function prune(db: Db, options: MaintenanceOptions): Promise<void> {
-  const work: [statement: string, args: Value[]][] = [
-    [IDEMPOTENCY_SQL.prune_keys, [options.idempotencyTtlSeconds]],
-    [IDEMPOTENCY_SQL.prune_key_bytes, [options.idempotencyMaxBytes]],
-    [IDEMPOTENCY_SQL.prune_tombstones, [options.tombstoneTtlSeconds]],
-    [AUTH_SQL.prune_taken, []],
-    [AUTH_SQL.prune_limits, []],
-    [VERSION_CALLS_SQL.prune, [CALL_DAYS]],
-    [EVENTS_SQL.prune_tickets, []],
-    [ISSUER_SQL.prune_records, []],
-    [WEBHOOKS_SQL.truncate_expired, [options.webhookRetentionSeconds]],
-    [WEBHOOKS_SQL.change_segment, [options.webhookRetentionSeconds]],
-    [WEBHOOKS_SQL.prune_deliveries, [options.webhookRetentionSeconds]],
-    [WEBHOOKS_SQL.prune_left, [options.webhookRetentionSeconds]],
-    [EVENTS_SQL.truncate_expired, []],
-    [EVENTS_SQL.change_segment, [options.eventsRetentionSeconds, options.eventsMax, options.eventsMaxBytes]],
+  const tasks: readonly PruneTask[] = [
+    { text: IDEMPOTENCY_SQL.prune_keys, args: [options.idempotencyTtlSeconds] },
+    { text: IDEMPOTENCY_SQL.prune_key_bytes, args: [options.idempotencyMaxBytes] },
+    { text: IDEMPOTENCY_SQL.prune_tombstones, args: [options.tombstoneTtlSeconds] },
+    { text: AUTH_SQL.prune_taken, args: [] },
+    { text: AUTH_SQL.prune_limits, args: [] },
+    { text: EVENTS_SQL.prune_tickets, args: [] },
+    ...(options.prunes ?? []),
+    { text: EVENTS_SQL.truncate_expired, args: [] },
+    {
+      text: EVENTS_SQL.change_segment,
+      args: [options.eventsRetentionSeconds, options.eventsMax, options.eventsMaxBytes],
+    },
   ];
   await pruneEvents(db, options);
-  for (const [statement, args] of work) {
+  for (const { text, args } of tasks) {
     for (let batch = 0; batch < MAX_BATCHES; batch++) {
-      if ((await db.run(statement, args)).length === 0) break;
+      if ((await db.run(text, args)).length === 0) break;
     }
   }
 }

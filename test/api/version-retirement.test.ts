@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { prune } from '../../src/db/maintenance.js';
+import { VERSION_CALL_PRUNES } from '../../src/features/version-calls/version-call-statements.js';
 import { VersionCalls } from '../../src/features/version-calls/version-calls.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { makeKey } from '../support/credentials.js';
@@ -173,7 +174,7 @@ t.test(
     t.teardown(() => sql.end());
     await sql`update version_calls set day = current_date - 31 where principal <> 'p0000'`;
     await sql`update version_calls set day = current_date - (case calls when 1 then 0 else 29 end) where principal = 'p0000'`;
-    await prune(db, RETENTION);
+    await prune(db, { ...RETENTION, prunes: VERSION_CALL_PRUNES });
     t.same((await sql`select count(*)::int as n from version_calls`)[0], { n: 2 });
   },
 );

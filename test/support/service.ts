@@ -231,5 +231,4 @@ export const RETENTION = {
   eventsMax: 1_000_000,
   eventsMaxBytes: 1_000_000_000,
   idempotencyMaxBytes: 1_000_000_000,
-  webhookRetentionSeconds: 86_400,
 };

@@ -29,9 +29,6 @@ function sourcesIn(folder: string): ReadonlyMap<string, string> {
 /** Files of the core that import a feature, and why. The list only becomes shorter. */
 const KNOWN_FEATURES: Readonly<Record<string, string>> = {
   'cli/users.ts -> issuer': 'lists and removes passkeys by statements of the feature',
-  'db/maintenance.ts -> issuer': 'deletes expired rows by a statement of the feature',
-  'db/maintenance.ts -> version-calls': 'deletes expired rows by a statement of the feature',
-  'db/maintenance.ts -> webhooks': 'deletes expired rows by statements of the feature',
 };
 
 const source = sourcesIn(SRC);

@@ -20,7 +20,12 @@ export default {
       throw new TypeError('the tokens are those of another authorization server');
     const issuer = await Issuer.open(config, db, log, { ...auth, own }, counters);
     const users = collections.find(({ resource }) => resource.hasPasswords)!;
-    return { routes: ({ scopes }) => issuer.routes(scopes, users), close: () => issuer.close() };
+    const { ISSUER_PRUNES } = await import('./issuer-statements.js');
+    return {
+      routes: ({ scopes }) => issuer.routes(scopes, users),
+      prunes: ISSUER_PRUNES,
+      close: () => issuer.close(),
+    };
   },
   describe: async ({ db }) => {
     const { clientRoutes } = await import('./client-routes.js');

@@ -1,3 +1,4 @@
+import type { PruneTask } from '../../db/maintenance.js';
 import { statements } from '../../db/statements.js';
 
 /** The statements of the feature. */
@@ -45,3 +46,5 @@ export const ISSUER_SQL = statements('features/issuer/issuer.sql', [
   'remove_passkey',
   'browser_session',
 ]);
+
+export const ISSUER_PRUNES: readonly PruneTask[] = [{ text: ISSUER_SQL.prune_records, args: [] }];

@@ -1,3 +1,4 @@
+import type { PruneTask } from '../../db/maintenance.js';
 import { statements } from '../../db/statements.js';
 
 /** The statements of the feature. */
@@ -6,3 +7,10 @@ export const VERSION_CALLS_SQL = statements('features/version-calls/version-call
   'list',
   'prune',
 ]);
+
+/** Days for which calls of versions are retained. */
+const CALL_DAYS = 30;
+
+export const VERSION_CALL_PRUNES: readonly PruneTask[] = [
+  { text: VERSION_CALLS_SQL.prune, args: [CALL_DAYS] },
+];

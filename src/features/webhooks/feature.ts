@@ -11,7 +11,12 @@ export default {
     const { openWebhooks } = await import('./open.js');
     const { sourceOf } = await import('./feed-source.js');
     const webhooks = openWebhooks(db, log, config, metrics.events, feed && sourceOf(feed, log));
-    return { ...(await routesOf(core, webhooks)), stop: (ms) => webhooks.stop(ms) };
+    const { webhookPrunes } = await import('./webhook-statements.js');
+    return {
+      ...(await routesOf(core, webhooks)),
+      prunes: webhookPrunes(config.webhookRetentionSeconds),
+      stop: (ms) => webhooks.stop(ms),
+    };
   },
   describe: (core) => routesOf(core, { wake: () => undefined, pass: async () => undefined }),
   commands: {

@@ -1,3 +1,4 @@
+import type { PruneTask } from '../../db/maintenance.js';
 import { statements } from '../../db/statements.js';
 
 /** The statements of the feature. */
@@ -24,3 +25,12 @@ export const WEBHOOKS_SQL = statements('features/webhooks/webhooks.sql', [
   'change_segment',
   'truncate_expired',
 ]);
+
+/** Delivered and dead deliveries expire after this time; segments that have only such ones are truncated. */
+export const webhookPrunes = (retentionSeconds: number): readonly PruneTask[] =>
+  [
+    WEBHOOKS_SQL.truncate_expired,
+    WEBHOOKS_SQL.change_segment,
+    WEBHOOKS_SQL.prune_deliveries,
+    WEBHOOKS_SQL.prune_left,
+  ].map((text) => ({ text, args: [retentionSeconds] }));

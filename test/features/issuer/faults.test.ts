@@ -1,5 +1,6 @@
 import * as client from 'openid-client';
 import { prune } from '../../../src/db/maintenance.js';
+import { ISSUER_PRUNES } from '../../../src/features/issuer/issuer-statements.js';
 import { testProxy } from '../../support/proxy.js';
 import { RETENTION, testDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
@@ -71,7 +72,7 @@ t.test('expired records are deleted in batches, and those in use stay', async (t
     return row!.count;
   };
   t.equal(await count(), 2500);
-  await prune(db, RETENTION);
+  await prune(db, { ...RETENTION, prunes: ISSUER_PRUNES });
   t.equal(await count(), 0);
   t.ok((await client.refreshTokenGrant(config, tokens.refresh_token!)).access_token);
 });

@@ -1,5 +1,6 @@
 import * as client from 'openid-client';
 import { prune } from '../../../src/db/maintenance.js';
+import { ISSUER_PRUNES } from '../../../src/features/issuer/issuer-statements.js';
 import { MAX_STRANGERS } from '../../../src/features/issuer/strangers.js';
 import { RETENTION } from '../../support/service.js';
 import t from '../../support/test.js';
@@ -150,7 +151,7 @@ t.test(
     returning true`,
       [server.user.id],
     );
-    await prune(db, RETENTION);
+    await prune(db, { ...RETENTION, prunes: ISSUER_PRUNES });
     const left = async (ofUser: boolean) =>
       (
         await db.run(

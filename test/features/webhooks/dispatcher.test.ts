@@ -420,6 +420,7 @@ t.test('what ends while the database is away is written down when it is back', a
 
 t.test('a deleted webhook leaves nothing, and what has ended goes past its time', async (t) => {
   const { prune } = await import('../../../src/db/maintenance.js');
+  const { webhookPrunes } = await import('../../../src/features/webhooks/webhook-statements.js');
   const target = await testTarget(t);
   const service = await testService(t, LOOPBACK);
   const [active, deleted, disabled] = [
@@ -432,7 +433,7 @@ t.test('a deleted webhook leaves nothing, and what has ended goes past its time'
   await deliveriesOf(service, active.id, 3);
   await deliveriesOf(service, deleted.id, 3);
   await service.send('DELETE', `/webhooks/${deleted.id}`);
-  const keep = { ...RETENTION, webhookRetentionSeconds: 3600 };
+  const keep = { ...RETENTION, prunes: webhookPrunes(3600) };
   const left = async () => {
     const rows = await service.db.run(
       'select webhook_id::text as id, count(*)::int as n from deliveries group by 1',

@@ -1,11 +1,12 @@
 import { prune } from '../../../src/db/maintenance.js';
+import { webhookPrunes } from '../../../src/features/webhooks/webhook-statements.js';
 import { freshService, RETENTION } from '../../support/service.js';
 import { openSql } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { addDeliveries, deliveriesOf, LOOPBACK, makeWebhook, testTarget } from './target.js';
 
 const HOUR = 3600;
-const KEEP = { ...RETENTION, webhookRetentionSeconds: HOUR };
+const KEEP = { ...RETENTION, prunes: webhookPrunes(HOUR) };
 
 async function setup(t: Test) {
   const target = await testTarget(t);
