@@ -1,4 +1,4 @@
-import { forbidden } from './errors/credential-errors.js';
+import { forbidden } from './errors/caller-errors.js';
 
 /** The credentials that AUTH can name. */
 export const SCHEMES = ['bearer', 'basic', 'api-key', 'signature', 'mtls'] as const;

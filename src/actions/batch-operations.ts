@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { invalid, invalidBody } from '../errors/errors.js';
+import { invalid, invalidBody } from '../errors/input-errors.js';
 import type { Failure } from '../errors/problem.js';
 import { METHODS } from '../http/router.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';

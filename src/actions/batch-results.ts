@@ -1,5 +1,6 @@
 import { JSON_TYPE } from '../collection/representation.js';
-import { batchResponseTooLarge, outOfResponseMemory } from '../errors/limit-errors.js';
+import { batchResponseTooLarge } from '../errors/input-errors.js';
+import { outOfResponseMemory } from '../errors/service-errors.js';
 import type { Reply } from '../http/reply.js';
 import { fitsResponseMemory, ResponseHold } from '../limits/response-memory.js';
 

@@ -1,7 +1,7 @@
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Db, Run } from '../db/db.js';
-import { badRequest } from '../errors/errors.js';
-import { tooManyMatches } from '../errors/query-errors.js';
+import { tooManyMatches } from '../errors/input-errors.js';
+import { badRequest } from '../errors/request-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';

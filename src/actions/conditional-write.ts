@@ -11,7 +11,7 @@ import {
   type WritePreconditions,
   writePreconditionsOf,
 } from '../collection/write-preconditions.js';
-import { currentPasswordRequired } from '../errors/credential-errors.js';
+import { currentPasswordRequired } from '../errors/caller-errors.js';
 import { preconditionFailed, preconditionRequired, versionConflict } from '../errors/record-errors.js';
 import { readConditions } from '../http/preconditions.js';
 import { prefersMinimal } from '../http/prefer.js';

@@ -1,5 +1,5 @@
 import { hashedReply, JSON_TYPE } from '../collection/representation.js';
-import { noSuchErrorCode } from '../errors/errors.js';
+import { noSuchErrorCode } from '../errors/request-errors.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Action } from '../http/router.js';
 

@@ -1,5 +1,5 @@
 import { JSON_TYPE } from '../collection/representation.js';
-import { badRequest } from '../errors/errors.js';
+import { badRequest } from '../errors/request-errors.js';
 import { envelopeOf } from '../events/cloudevents.js';
 import type { Feed, Start } from '../events/feed.js';
 import { type Filter, filterOf } from '../events/filter.js';

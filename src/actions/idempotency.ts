@@ -1,8 +1,8 @@
 import { createHash, hash } from 'node:crypto';
 import { IDEMPOTENCY_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
-import { badRequest } from '../errors/errors.js';
 import { keyInUse, keyReused } from '../errors/record-errors.js';
+import { badRequest } from '../errors/request-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';

@@ -1,5 +1,5 @@
 import { CSV_TYPE, headersOf, JSON_TYPE, NDJSON_TYPE } from '../collection/representation.js';
-import { forbidden } from '../errors/credential-errors.js';
+import { forbidden } from '../errors/caller-errors.js';
 import { noSuchParent } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';

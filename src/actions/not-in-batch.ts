@@ -1,5 +1,5 @@
 import { JSON_TYPE } from '../collection/representation.js';
-import { badRequest } from '../errors/errors.js';
+import { badRequest } from '../errors/request-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Action } from '../http/router.js';
 

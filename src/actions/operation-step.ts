@@ -1,5 +1,5 @@
 import { JSON_TYPE } from '../collection/representation.js';
-import { unsupportedMediaType } from '../errors/errors.js';
+import { unsupportedMediaType } from '../errors/input-errors.js';
 import { requireSameVersion, splitVersion } from '../http/api-version.js';
 import type { Body, Request } from '../http/request.js';
 import { type Action, negotiateType, type Router, requireParameters, selectAction } from '../http/router.js';

@@ -1,6 +1,6 @@
 import type { BeforeWrite, ValidatedInput } from '../collection/validated-input.js';
 import type { Db, Run } from '../db/db.js';
-import { forbidden } from '../errors/credential-errors.js';
+import { forbidden } from '../errors/caller-errors.js';
 import { Problem } from '../errors/problem.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';

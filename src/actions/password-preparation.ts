@@ -1,6 +1,6 @@
 import type { SignInChange } from '../auth/current-password.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
-import { passwordNotGiven } from '../errors/credential-errors.js';
+import { passwordNotGiven } from '../errors/caller-errors.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
 import type { Collection } from '../list/collection.js';

@@ -1,6 +1,6 @@
 import type { Reference } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
-import { forbidden } from '../errors/credential-errors.js';
+import { forbidden } from '../errors/caller-errors.js';
 import type { Request } from '../http/request.js';
 import { type JsonObject, member } from '../json.js';
 import type { Collection } from '../list/collection.js';

@@ -1,8 +1,6 @@
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
-import { invalidBody } from '../errors/errors.js';
-import { payloadTooLarge } from '../errors/limit-errors.js';
-import { invalidQuery } from '../errors/query-errors.js';
+import { invalidBody, invalidQuery, payloadTooLarge } from '../errors/input-errors.js';
 import type { Action } from '../http/router.js';
 import { MAX_TARGET, requireParameters } from '../http/router.js';
 import { escapeToken, isObject, type Json } from '../json.js';

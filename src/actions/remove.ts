@@ -1,5 +1,5 @@
-import { unavailable } from '../errors/errors.js';
 import { preconditionFailed } from '../errors/record-errors.js';
+import { unavailable } from '../errors/service-errors.js';
 import type { Action } from '../http/router.js';
 import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';

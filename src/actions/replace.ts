@@ -1,7 +1,7 @@
 import { isStored } from '../collection/record.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import type { BeforeWrite } from '../collection/validated-input.js';
-import { unavailable } from '../errors/errors.js';
+import { unavailable } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { JsonObject } from '../json.js';

@@ -1,6 +1,6 @@
 import { withLinks } from '../collection/representation.js';
 import type { Row, Run, Value } from '../db/db.js';
-import { storedResponseTooLarge } from '../errors/limit-errors.js';
+import { storedResponseTooLarge } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Collection } from '../list/collection.js';
 import { batchReply } from './batch-results.js';

@@ -1,6 +1,6 @@
-import { unauthorized } from '../errors/credential-errors.js';
-import { badRequest } from '../errors/errors.js';
+import { unauthorized } from '../errors/caller-errors.js';
 import type { Problem } from '../errors/problem.js';
+import { badRequest } from '../errors/request-errors.js';
 import type { Attempt, LoginThrottle } from '../limits/login-throttle.js';
 import type { Principal, SchemeName } from '../principal.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';

@@ -1,11 +1,7 @@
 import { hash as digest } from 'node:crypto';
 import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
-import {
-  currentPasswordRequired,
-  currentPasswordWrong,
-  passwordNotSet,
-} from '../errors/credential-errors.js';
+import { currentPasswordRequired, currentPasswordWrong, passwordNotSet } from '../errors/caller-errors.js';
 import type { LoginThrottle } from '../limits/login-throttle.js';
 import { verifyPassword } from '../passwords/password.js';
 import type { Principal } from '../principal.js';

@@ -1,4 +1,4 @@
-import { unavailable } from '../errors/errors.js';
+import { unavailable } from '../errors/service-errors.js';
 
 /** Callers that may wait for one key; one more is a 503. */
 const MAX_WAITING = 1000;

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { VerifiedPassword } from '../auth/verified-password.js';
-import { invalid, invalidBody } from '../errors/errors.js';
+import { invalid, invalidBody } from '../errors/input-errors.js';
 import { unknownReference } from '../errors/record-errors.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../json.js';
 import { parseUuid } from '../uuid.js';

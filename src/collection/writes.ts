@@ -1,7 +1,7 @@
 import { lockVerifiedPassword } from '../auth/verified-password.js';
 import { PASSWORDS_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
-import { currentPasswordWrong } from '../errors/credential-errors.js';
+import { currentPasswordWrong } from '../errors/caller-errors.js';
 import { requireUncommonPassword } from '../passwords/common-password.js';
 import { hashPassword } from '../passwords/password.js';
 import { sharing } from '../telemetry/metrics.js';

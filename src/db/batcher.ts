@@ -1,4 +1,4 @@
-import { unavailable } from '../errors/errors.js';
+import { unavailable } from '../errors/service-errors.js';
 import type { Sharing } from '../telemetry/metrics.js';
 import { detached, trackWait } from '../telemetry/wait-tracking.js';
 

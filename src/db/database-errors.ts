@@ -1,6 +1,6 @@
-import { badRequest, unavailable } from '../errors/errors.js';
-import { insufficientStorage } from '../errors/limit-errors.js';
 import type { Problem } from '../errors/problem.js';
+import { badRequest } from '../errors/request-errors.js';
+import { insufficientStorage, unavailable } from '../errors/service-errors.js';
 
 /** The error of a failed statement; `code` is a SQLSTATE, or the driver's code for a lost connection. */
 export interface DatabaseError {

@@ -15,12 +15,6 @@ export const noSuchParent = (singular: string) =>
 /** A record that was deleted, if the service stores tombstones. */
 export const gone = (singular: string) => new Problem(410, 'GONE', `The ${singular} has been deleted.`);
 
-/** Events after the cursor have been deleted. The oldest that are retained come after `oldest`. */
-export const cursorGone = (oldest: string) =>
-  new Problem(410, 'CURSOR_GONE', 'Events after this cursor are no longer retained.', {
-    details: { oldest },
-  });
-
 /** RFC 9110 section 15.5.13, with the current ETag and, if there is one, the current record. */
 export const preconditionFailed = (etag?: string, current?: unknown) =>
   new Problem(412, 'PRECONDITION_FAILED', 'The record is not in the state that the request requires.', {
@@ -44,6 +38,16 @@ export const keyInUse = () =>
 
 export const keyReused = () =>
   new Problem(422, 'IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for a different request.');
+
+/** The response to a batch with an Idempotency-Key repeats too much that no stored record stands for. */
+export const storedResponseTooLarge = (limit: number) =>
+  new Problem(
+    413,
+    'STORED_RESPONSE_TOO_LARGE',
+    'With an Idempotency-Key, the pages, HTML and CSV in the response to a batch may have at most ' +
+      `${limit} bytes. Nothing was written.`,
+    { details: { limit } },
+  );
 
 /** A unique field whose value another record has. */
 export const duplicate = (field: string, code: Code = 'DUPLICATE') =>

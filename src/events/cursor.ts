@@ -1,6 +1,6 @@
 import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Run } from '../db/db.js';
-import { invalidCursor } from '../errors/errors.js';
+import { invalidCursor } from '../errors/input-errors.js';
 
 /** A history of the database. After a failover that lost writes, and after a restore, another one begins. */
 export interface Epoch {

@@ -2,7 +2,7 @@ import type { CredentialWatch } from '../auth/credentials/credential-watch.js';
 import type { Resource } from '../collection/resource.js';
 import { createBatcher } from '../db/batcher.js';
 import type { Db } from '../db/db.js';
-import { cursorGone } from '../errors/record-errors.js';
+import { cursorGone } from '../errors/input-errors.js';
 import type { EventMetrics } from '../telemetry/event-metrics.js';
 import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';

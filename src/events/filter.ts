@@ -1,6 +1,6 @@
 import type { Resource } from '../collection/resource.js';
-import { forbidden } from '../errors/credential-errors.js';
-import { badRequest } from '../errors/errors.js';
+import { forbidden } from '../errors/caller-errors.js';
+import { badRequest } from '../errors/request-errors.js';
 import { includes, type Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import type { Event } from './event.js';

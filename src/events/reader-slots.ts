@@ -1,6 +1,6 @@
 import type { CredentialWatch } from '../auth/credentials/credential-watch.js';
-import { unavailable } from '../errors/errors.js';
-import { tooManyStreams } from '../errors/limit-errors.js';
+import { tooManyStreams } from '../errors/caller-errors.js';
+import { unavailable } from '../errors/service-errors.js';
 import { clientKey } from '../limits/client-key.js';
 import type { Principal } from '../principal.js';
 import type { CounterValue } from '../telemetry/instruments.js';

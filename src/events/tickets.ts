@@ -2,7 +2,8 @@ import { createCipheriv, createDecipheriv, createHmac, hash, randomBytes } from 
 import type { CredentialWatch } from '../auth/credentials/credential-watch.js';
 import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
-import { invalidTicket, tooManyOwnTickets, tooManyTickets } from '../errors/credential-errors.js';
+import { invalidTicket, tooManyOwnTickets } from '../errors/caller-errors.js';
+import { tooManyTickets } from '../errors/service-errors.js';
 import { clientKey } from '../limits/client-key.js';
 import { type Principal, scopesOf } from '../principal.js';
 

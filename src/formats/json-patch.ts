@@ -1,5 +1,5 @@
 import fastJsonPatch from 'fast-json-patch';
-import { invalidPatch, patchTestFailed, unprocessablePatch } from '../errors/patch-errors.js';
+import { invalidPatch, patchTestFailed, unprocessablePatch } from '../errors/input-errors.js';
 import { clone, isObject, type Json } from '../json.js';
 import { PatchCost } from './patch-cost.js';
 

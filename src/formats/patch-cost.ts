@@ -1,4 +1,4 @@
-import { unprocessablePatch } from '../errors/patch-errors.js';
+import { unprocessablePatch } from '../errors/input-errors.js';
 import { isObject, type Json } from '../json.js';
 
 /** Maximum characters of JSON, at least, that the copies of one patch add up to, and their objects, arrays and members. */

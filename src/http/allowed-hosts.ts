@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { misdirectedRequest } from '../errors/errors.js';
+import { misdirectedRequest } from '../errors/request-errors.js';
 import { isLoopbackAddress, parseIp } from '../ip-address.js';
 import { isHealthCheck } from './own-paths.js';
 

@@ -1,5 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import { otherVersion, unsupportedVersion, versionMismatch, versionSunset } from '../errors/errors.js';
+import {
+  otherVersion,
+  unsupportedVersion,
+  versionMismatch,
+  versionSunset,
+} from '../errors/request-errors.js';
 import { pathOf } from '../telemetry/request-attributes.js';
 import { DEFAULT_VERSION, VERSIONS } from '../versions/supported.js';
 import type { Version } from '../versions/version.js';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { unavailable } from '../errors/errors.js';
+import { unavailable } from '../errors/service-errors.js';
 import { prefixOf, VERSIONS } from '../versions/supported.js';
 import type { Version } from '../versions/version.js';
 import { probableVersion } from './api-version.js';

@@ -1,4 +1,4 @@
-import { invalidBody } from '../errors/errors.js';
+import { invalidBody } from '../errors/input-errors.js';
 import { nextLongTask } from '../limits/long-task.js';
 
 /** Throws invalidBody for JSON with a number whose value changes when it is read as a double. */

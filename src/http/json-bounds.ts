@@ -1,4 +1,4 @@
-import { invalidBody } from '../errors/errors.js';
+import { invalidBody } from '../errors/input-errors.js';
 
 /** Levels of nesting that a body or a record may have. */
 export const MAX_DEPTH = 32;

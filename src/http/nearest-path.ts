@@ -1,7 +1,7 @@
 import QuickLRU from 'quick-lru';
 import { editDistance } from '../edit-distance.js';
-import { noSuchPath } from '../errors/errors.js';
 import type { Problem } from '../errors/problem.js';
+import { noSuchPath } from '../errors/request-errors.js';
 
 /** Longer paths get no suggestion. */
 const MAX_LENGTH = 200;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { badRequest } from '../errors/errors.js';
+import { badRequest } from '../errors/request-errors.js';
 import { CODED_ETAG, negotiateCoding } from './content-coding.js';
 
 /** The preconditions of a request (RFC 9110 section 13.1) that apply according to section 13.2.2. */

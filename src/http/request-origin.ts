@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { originNotAllowed } from '../errors/errors.js';
+import { originNotAllowed } from '../errors/request-errors.js';
 import type { Principal } from '../principal.js';
 
 /** Throws 403 for a request that a page of another site had its browser send. `isSecure`: whether the client uses https. */

@@ -1,7 +1,7 @@
 import FindMyWay from 'find-my-way';
-import { badRequest, filterRequired, methodNotAllowed, notAcceptable } from '../errors/errors.js';
+import { unknownParameter } from '../errors/input-errors.js';
 import type { Problem } from '../errors/problem.js';
-import { unknownParameter } from '../errors/query-errors.js';
+import { badRequest, filterRequired, methodNotAllowed, notAcceptable } from '../errors/request-errors.js';
 import type { Principal, Requirement } from '../principal.js';
 import type { Version } from '../versions/version.js';
 import { BODY_CODINGS } from './content-coding.js';

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { invalidBody } from '../errors/errors.js';
+import { invalidBody } from '../errors/input-errors.js';
 import { escapeToken, type Json, type JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { inexactNumbers, requireExactNumbers, requireExactNumbersInStages } from './exact-numbers.js';

@@ -1,5 +1,5 @@
 import QuickLRU from 'quick-lru';
-import { rateLimited } from '../errors/errors.js';
+import { rateLimited } from '../errors/caller-errors.js';
 import { clientKey } from './client-key.js';
 import type { SharedCounts } from './shared-counters.js';
 

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import { unavailable } from '../errors/errors.js';
+import { unavailable } from '../errors/service-errors.js';
 import { LONG_TASK_BYTES, nextLongTask } from './long-task.js';
 
 /** Smaller texts are always admitted; the limit of requests bounds their number. */

@@ -1,7 +1,7 @@
 import type { Column } from '../collection/column.js';
 import { normalizedText } from '../collection/normalized-text.js';
 import type { Resource } from '../collection/resource.js';
-import { invalidQuery } from '../errors/query-errors.js';
+import { invalidQuery } from '../errors/input-errors.js';
 import { parseUuid } from '../uuid.js';
 import { instantOf, TIME_FORMATS } from '../validation/times.js';
 import { readConditionName } from './query-names.js';

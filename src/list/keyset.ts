@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Column } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
-import { foreignCursor } from '../errors/query-errors.js';
+import { foreignCursor } from '../errors/input-errors.js';
 import { parseUuid } from '../uuid.js';
 import type { Selection } from './filter.js';
 import type { Direction, SortKey } from './order.js';

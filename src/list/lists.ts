@@ -3,7 +3,7 @@ import type { Resource } from '../collection/resource.js';
 import { createBatcher } from '../db/batcher.js';
 import { databaseErrorOf } from '../db/database-errors.js';
 import type { Db, Row, Run } from '../db/db.js';
-import { queryTimeout } from '../errors/query-errors.js';
+import { queryTimeout } from '../errors/input-errors.js';
 import { sharing } from '../telemetry/metrics.js';
 import type { Selection } from './filter.js';
 import type { ListRequest, PageRequest } from './list-request.js';

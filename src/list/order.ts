@@ -1,5 +1,5 @@
 import { comparable, type Resource } from '../collection/resource.js';
-import { invalidQuery } from '../errors/query-errors.js';
+import { invalidQuery } from '../errors/input-errors.js';
 import { unescapeName } from './query-names.js';
 
 export type Direction = 'asc' | 'desc';

@@ -1,6 +1,6 @@
 import { searchedTexts } from '../collection/normalized-text.js';
 import type { Resource } from '../collection/resource.js';
-import { invalidQuery } from '../errors/query-errors.js';
+import { invalidQuery } from '../errors/input-errors.js';
 import { type Condition, readFilter, type Selection } from './filter.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';

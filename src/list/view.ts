@@ -1,5 +1,5 @@
 import type { Resource } from '../collection/resource.js';
-import { invalidQuery } from '../errors/query-errors.js';
+import { invalidQuery } from '../errors/input-errors.js';
 import { writeOnlyNames } from '../validation/validation.js';
 import { listIn, unescapeName } from './query-names.js';
 

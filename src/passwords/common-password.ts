@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { invalid } from '../errors/errors.js';
+import { invalid } from '../errors/input-errors.js';
 import { type JsonObject, member } from '../json.js';
 
 const MIN_LENGTH = 8;

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { unavailable } from '../errors/errors.js';
+import { unavailable } from '../errors/service-errors.js';
 
 /** Concurrent hashes. The other cores and threads are left to requests without a password. */
 let maxConcurrent = Math.max(1, Math.min(Math.floor(availableParallelism() / 2), 2));

@@ -1,6 +1,7 @@
 import type { AuthRequest } from '../auth/scheme.js';
 import { HTML_TYPE } from '../collection/representation.js';
-import { rateLimited, unavailable } from '../errors/errors.js';
+import { rateLimited } from '../errors/caller-errors.js';
+import { unavailable } from '../errors/service-errors.js';
 import { isRetiring } from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
 import type { Endpoint, Match } from '../http/router.js';

@@ -1,4 +1,4 @@
-import { codingNotAcceptable } from '../errors/errors.js';
+import { codingNotAcceptable } from '../errors/request-errors.js';
 import { type Coding, codedEtag, negotiateCoding, RESPONSE_CODINGS } from '../http/content-coding.js';
 import type { Reply } from '../http/reply.js';
 import { ResponseHold } from '../limits/response-memory.js';

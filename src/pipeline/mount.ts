@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { noSuchPath } from '../errors/errors.js';
+import { noSuchPath } from '../errors/request-errors.js';
 import { createCommonFields, fixedFields } from '../http/common-headers.js';
 import { render } from '../http/problem-body.js';
 import { refuse } from '../transport/admission-control.js';

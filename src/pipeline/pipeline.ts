@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HTML_TYPE } from '../collection/representation.js';
-import { expectationFailed, noSuchPath } from '../errors/errors.js';
 import { Problem } from '../errors/problem.js';
+import { expectationFailed, noSuchPath } from '../errors/request-errors.js';
 import {
   isRetiring,
   isSunset,

@@ -1,7 +1,6 @@
 import { problemOf } from '../db/database-errors.js';
-import { internal } from '../errors/errors.js';
-import { outOfResponseMemory } from '../errors/limit-errors.js';
 import { Problem } from '../errors/problem.js';
+import { internal, outOfResponseMemory } from '../errors/service-errors.js';
 import { probableVersion } from '../http/api-version.js';
 import type { Coding } from '../http/content-coding.js';
 import { acceptsProblemJson, prefersPage } from '../http/content-negotiation.js';

@@ -3,7 +3,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { SecureContextOptions } from 'node:tls';
-import { methodNotAllowed } from '../errors/errors.js';
+import { methodNotAllowed } from '../errors/request-errors.js';
 import { EarlyReply } from '../http/early-reply.js';
 import { MAX_TARGET } from '../http/router.js';
 import { acceptBeforeReading } from '../transport/accept-backlog.js';

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { unavailable } from '../errors/errors.js';
-import { payloadTooLarge, requestTimeout, tooManyOfAddress } from '../errors/limit-errors.js';
+import { tooManyOfAddress } from '../errors/caller-errors.js';
+import { payloadTooLarge } from '../errors/input-errors.js';
+import { requestTimeout } from '../errors/request-errors.js';
+import { unavailable } from '../errors/service-errors.js';
 import { clientKey } from '../limits/client-key.js';
 
 /** The client disconnected while its body was read; there is no response. */

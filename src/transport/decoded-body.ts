@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { invalidBody } from '../errors/errors.js';
-import { payloadTooLarge } from '../errors/limit-errors.js';
+import { invalidBody, payloadTooLarge } from '../errors/input-errors.js';
 import type { BodyCoding } from '../http/content-coding.js';
 import { WorkSlots } from '../limits/work-slots.js';
 import { BodyAborted, type BodyLimits, heldBodies, tooManyBytes } from './arriving-body.js';

@@ -1,9 +1,15 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { badRequest, httpVersionNotSupported, notImplemented } from '../errors/errors.js';
-import { headersTooLarge, requestTimeout, uriTooLong } from '../errors/limit-errors.js';
 import type { Problem } from '../errors/problem.js';
+import {
+  badRequest,
+  headersTooLarge,
+  httpVersionNotSupported,
+  notImplemented,
+  requestTimeout,
+  uriTooLong,
+} from '../errors/request-errors.js';
 import { render } from '../http/problem-body.js';
 import { MAX_TARGET } from '../http/router.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { unsupportedEncoding, unsupportedMediaType } from '../errors/errors.js';
-import { payloadTooLarge } from '../errors/limit-errors.js';
+import { payloadTooLarge, unsupportedEncoding, unsupportedMediaType } from '../errors/input-errors.js';
 import { BODY_CODINGS, type BodyCoding, bodyCoding } from '../http/content-coding.js';
 import type { Body } from '../http/request.js';
 import { readJson } from '../http/strict-json.js';

@@ -1,6 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { badRequest, httpVersionNotSupported, notImplemented } from '../errors/errors.js';
-import { headersTooLarge, uriTooLong } from '../errors/limit-errors.js';
+import {
+  badRequest,
+  headersTooLarge,
+  httpVersionNotSupported,
+  notImplemented,
+  uriTooLong,
+} from '../errors/request-errors.js';
 import { MAX_TARGET, METHODS } from '../http/router.js';
 
 /** Bytes of the header fields with their separators. */

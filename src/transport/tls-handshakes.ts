@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
-import { plainHttp } from '../errors/errors.js';
+import { plainHttp } from '../errors/request-errors.js';
 import { render } from '../http/problem-body.js';
 
 /** Connections whose TLS handshake is not done. Node's HTTP server does not track them. */

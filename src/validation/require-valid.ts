@@ -1,5 +1,5 @@
 import type { ValidateFunction } from 'ajv/dist/2020.js';
-import { invalid, invalidBody, MAX_FAILURES } from '../errors/errors.js';
+import { invalid, invalidBody, MAX_FAILURES } from '../errors/input-errors.js';
 import type { Json, JsonObject } from '../json.js';
 import { sharedAjv } from './ajv.js';
 import { failureOf } from './failure.js';

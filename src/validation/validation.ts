@@ -1,4 +1,4 @@
-import { invalidBody } from '../errors/errors.js';
+import { invalidBody } from '../errors/input-errors.js';
 import { isObject, type Json, type JsonObject, setMember } from '../json.js';
 import type { FieldRules } from './field-rules.js';
 import { STEPS } from './normalization.js';

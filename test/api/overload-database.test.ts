@@ -1,6 +1,6 @@
 import http from 'node:http';
 import { fill } from '../../bench/harness/data.js';
-import { unavailable } from '../../src/errors/errors.js';
+import { unavailable } from '../../src/errors/service-errors.js';
 import { type Route, requiring } from '../../src/http/router.js';
 import { connected } from '../support/connected.js';
 import { GET } from '../support/overload.js';

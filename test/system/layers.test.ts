@@ -160,13 +160,15 @@ t.test('what only one place does is done in that place', async (t) => {
   ]);
   only(/prepare: true/, ['db/pool/connection.ts', 'db/pool/prepared.ts']);
   only(/new Problem\(/, [
-    'errors/errors.ts',
+    'errors/request-errors.ts',
     'errors/record-errors.ts',
-    'errors/limit-errors.ts',
-    'errors/patch-errors.ts',
-    'errors/webhook-errors.ts',
-    'errors/credential-errors.ts',
-    'errors/query-errors.ts',
+    'errors/input-errors.ts',
+    'errors/service-errors.ts',
+    'features/webhooks/errors.ts',
+    'features/pages/errors.ts',
+    'features/mcp/errors.ts',
+    'features/api-docs/errors.ts',
+    'errors/caller-errors.ts',
   ]);
   only(/\.writeHead\(/, [
     'features/issuer/sign-in-flows.ts',

@@ -10,8 +10,8 @@ import {
 } from '../../auth/credentials/credentials.js';
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Db } from '../../db/db.js';
-import { badRequest, noKeysAccepted } from '../../errors/errors.js';
 import { absent } from '../../errors/record-errors.js';
+import { badRequest, noKeysAccepted } from '../../errors/request-errors.js';
 import type { Action } from '../../http/router.js';
 import { parseUuid } from '../../uuid.js';
 import { notInBatch, timeOf } from '../not-in-batch.js';

@@ -1,6 +1,6 @@
 import { lockVerifiedPassword, verifiedPasswordOf } from '../../auth/verified-password.js';
 import type { Db } from '../../db/db.js';
-import { forbidden } from '../../errors/credential-errors.js';
+import { forbidden } from '../../errors/caller-errors.js';
 import type { Principal } from '../../principal.js';
 
 /**

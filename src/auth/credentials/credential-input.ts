@@ -1,6 +1,6 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { parseDate } from '../../config/parsers.js';
-import { invalid } from '../../errors/errors.js';
+import { invalid } from '../../errors/input-errors.js';
 import type { Failure } from '../../errors/problem.js';
 import type { Json } from '../../json.js';
 import { certificateBlocks } from '../../process/pem.js';

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.js';
 import { MAX_INTROSPECTIONS } from '../../config/limits.js';
-import { unavailable } from '../../errors/errors.js';
+import { unavailable } from '../../errors/service-errors.js';
 import { scopesOf } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { TimedCache } from '../../timed-cache.js';

@@ -12,7 +12,7 @@ import {
   jwksCache,
 } from 'jose';
 import { parseSecureUrl } from '../../config/parsers.js';
-import { unavailable } from '../../errors/errors.js';
+import { unavailable } from '../../errors/service-errors.js';
 import type { Log } from '../../telemetry/log.js';
 import { CredentialRejected } from '../scheme.js';
 import { objectIn, RemoteError, requestJson } from './issuer-client.js';

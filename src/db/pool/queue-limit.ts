@@ -1,4 +1,4 @@
-import { unavailable } from '../../errors/errors.js';
+import { unavailable } from '../../errors/service-errors.js';
 import type { DbMetrics, PoolName } from '../../telemetry/metrics.js';
 import { trackWait } from '../../telemetry/wait-tracking.js';
 import { databaseErrorOf } from '../database-errors.js';

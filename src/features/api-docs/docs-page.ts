@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { HTML_TYPE, hashedText } from '../../collection/representation.js';
-import { noDocsPage, noSuchPath } from '../../errors/errors.js';
+import { noSuchPath } from '../../errors/request-errors.js';
 import { html } from '../../formats/html.js';
 import { readConditions } from '../../http/preconditions.js';
 import { type Action, type Route, requiring } from '../../http/router.js';
 import { APP_SCRIPT } from './docs-page-script.js';
 import { STYLE } from './docs-page-style.js';
+import { noDocsPage } from './errors.js';
 
 const PACKAGE = 'swagger-ui-dist';
 

@@ -1,6 +1,6 @@
 import { scopeFault } from '../../auth/known-scopes.js';
 import { isClaimScope } from '../../auth/user-scopes.js';
-import { invalid } from '../../errors/errors.js';
+import { invalid } from '../../errors/input-errors.js';
 import type { Failure } from '../../errors/problem.js';
 import { isObject, type Json } from '../../json.js';
 import { compileOnFirstUse } from '../../validation/validation.js';

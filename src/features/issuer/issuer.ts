@@ -5,7 +5,7 @@ import type { Auth } from '../../auth/open.js';
 import type { Config } from '../../config/config.js';
 import { problemOf } from '../../db/database-errors.js';
 import type { Db } from '../../db/db.js';
-import { payloadTooLarge } from '../../errors/limit-errors.js';
+import { payloadTooLarge } from '../../errors/input-errors.js';
 import type { HandledRequest } from '../../http/handler.js';
 import type { Reply } from '../../http/reply.js';
 import type { Route } from '../../http/router.js';

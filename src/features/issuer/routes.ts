@@ -1,5 +1,5 @@
 import type { Db } from '../../db/db.js';
-import { badRequest } from '../../errors/errors.js';
+import { badRequest } from '../../errors/request-errors.js';
 import type { Handler } from '../../http/handler.js';
 import { type Endpoint, type Route, requiring } from '../../http/router.js';
 import { ACCOUNT, ENDPOINTS, INTERACTION } from './endpoints.js';

@@ -4,7 +4,7 @@ import { asElements, documentsIn, MAX_PAGE_BYTES } from '../../collection/docume
 import { HTML_TYPE, hashedReply, JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { databaseErrorOf } from '../../db/database-errors.js';
-import { invalidQuery, pageExceeds, queryTimeout } from '../../errors/query-errors.js';
+import { invalidQuery, pageExceeds, queryTimeout } from '../../errors/input-errors.js';
 import { readConditions } from '../../http/preconditions.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';

@@ -1,4 +1,4 @@
-import { invalidQuery } from '../../errors/query-errors.js';
+import { invalidQuery } from '../../errors/input-errors.js';
 import type { LooseCondition, LooseQuery } from './loose-query.js';
 
 /** The records of a page without `_limit`. */

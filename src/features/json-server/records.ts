@@ -1,8 +1,8 @@
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { CACHE, JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
+import { pageExceeds } from '../../errors/input-errors.js';
 import { Problem } from '../../errors/problem.js';
-import { pageExceeds } from '../../errors/query-errors.js';
 import type { Reply } from '../../http/reply.js';
 import type { Body, Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';

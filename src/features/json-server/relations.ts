@@ -1,7 +1,7 @@
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Db } from '../../db/db.js';
-import { invalidQuery } from '../../errors/query-errors.js';
+import { invalidQuery } from '../../errors/input-errors.js';
 import type { Request } from '../../http/request.js';
 import { type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { Collection } from '../../list/collection.js';

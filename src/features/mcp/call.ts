@@ -3,9 +3,8 @@ import { gathered } from '../../actions/large-page.js';
 import { stepOf } from '../../actions/operation-step.js';
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { problemOf } from '../../db/database-errors.js';
-import { invalidArguments } from '../../errors/errors.js';
+import { pageExceeds } from '../../errors/input-errors.js';
 import { Problem } from '../../errors/problem.js';
-import { pageExceeds } from '../../errors/query-errors.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Router } from '../../http/router.js';
@@ -13,6 +12,7 @@ import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../../limits/long-task.js';
 import { createAjv } from '../../validation/ajv.js';
 import { failureOf } from '../../validation/failure.js';
+import { invalidArguments } from './errors.js';
 import type { Tool } from './tools.js';
 
 /** The result of a call: the same value as text and as JSON. */

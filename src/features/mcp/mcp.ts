@@ -1,6 +1,6 @@
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
-import { badRequest, originNotAllowed } from '../../errors/errors.js';
+import { badRequest, originNotAllowed } from '../../errors/request-errors.js';
 import type { Request } from '../../http/request.js';
 import { type Endpoint, type Route, type Router, requiring } from '../../http/router.js';
 import { mayUse } from '../../principal.js';

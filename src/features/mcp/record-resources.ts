@@ -1,6 +1,6 @@
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
-import { noSuchPath } from '../../errors/errors.js';
+import { noSuchPath } from '../../errors/request-errors.js';
 import type { Request } from '../../http/request.js';
 import type { Endpoint, Router } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';

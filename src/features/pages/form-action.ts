@@ -1,6 +1,6 @@
 import { HTML_TYPE, JSON_TYPE } from '../../collection/representation.js';
-import { methodNotAllowed } from '../../errors/errors.js';
 import { Problem } from '../../errors/problem.js';
+import { methodNotAllowed } from '../../errors/request-errors.js';
 import type { Reply } from '../../http/reply.js';
 import type { Body, Request } from '../../http/request.js';
 import { type Endpoint, METHODS, type Route, requiring } from '../../http/router.js';

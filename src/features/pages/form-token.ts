@@ -1,8 +1,8 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { readCookie, SESSION_COOKIE, writeCookie } from '../../auth/cookies.js';
-import { invalidForm } from '../../errors/credential-errors.js';
 import { hasScheme, isHostOf } from '../../http/request-origin.js';
+import { invalidForm } from './errors.js';
 import type { Site } from './site.js';
 
 const FORM_COOKIE = 'plinth_form';

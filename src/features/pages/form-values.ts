@@ -1,5 +1,6 @@
-import { badRequest, invalid } from '../../errors/errors.js';
+import { invalid } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
+import { badRequest } from '../../errors/request-errors.js';
 import type { Body } from '../../http/request.js';
 import { readJson } from '../../http/strict-json.js';
 import { isObject, type Json, type JsonObject, setMember } from '../../json.js';

@@ -1,4 +1,4 @@
-import { badRequest } from '../../errors/errors.js';
+import { badRequest } from '../../errors/request-errors.js';
 
 /** A position in the log of the database (WAL), in bytes. */
 export type WalPosition = number;

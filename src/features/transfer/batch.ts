@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { documentHead } from '../../collection/document.js';
 import type { Resource } from '../../collection/resource.js';
 import type { ValidatedInput } from '../../collection/validated-input.js';
-import { invalid } from '../../errors/errors.js';
+import { invalid } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { Chunk } from './chunks.js';

@@ -1,5 +1,5 @@
 import type { DeclaredField } from '../../declarations/declaration.js';
-import { invalidBody } from '../../errors/errors.js';
+import { invalidBody } from '../../errors/input-errors.js';
 import { inexactNumbers } from '../../http/exact-numbers.js';
 import type { Json } from '../../json.js';
 

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Resource } from '../../collection/resource.js';
 import type { DeclaredField } from '../../declarations/declaration.js';
-import { invalid, invalidBody } from '../../errors/errors.js';
-import { payloadTooLarge } from '../../errors/limit-errors.js';
+import { invalid, invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import { requireStorable } from '../../http/strict-json.js';
 import { escapeToken, type Json, type JsonObject, setMember } from '../../json.js';

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { invalidBody } from '../../errors/errors.js';
-import { payloadTooLarge } from '../../errors/limit-errors.js';
+import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import { inexactNumbers } from '../../http/exact-numbers.js';
 import { MAX_DEPTH, requireJsonBounds } from '../../http/json-bounds.js';
 import { readRecords, requireStorable } from '../../http/strict-json.js';

@@ -1,4 +1,4 @@
-import { invalidBody } from '../../errors/errors.js';
+import { invalidBody } from '../../errors/input-errors.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import { createdAt, type Identity, nextIdentity, parseUuid } from '../../uuid.js';
 import { instantOf } from '../../validation/times.js';

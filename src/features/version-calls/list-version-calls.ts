@@ -1,7 +1,7 @@
 import { forwardReply } from '../../actions/forward-list.js';
 import { timeOf } from '../../actions/not-in-batch.js';
 import { JSON_TYPE } from '../../collection/representation.js';
-import { foreignCursor } from '../../errors/query-errors.js';
+import { foreignCursor } from '../../errors/input-errors.js';
 import type { Action } from '../../http/router.js';
 import type { Caller, VersionCalls } from './version-calls.js';
 

@@ -2,9 +2,8 @@ import { forwardReply } from '../../actions/forward-list.js';
 import { notInBatch, secretReply as reply, timeOf } from '../../actions/not-in-batch.js';
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Db } from '../../db/db.js';
-import { badRequest } from '../../errors/errors.js';
 import { absent } from '../../errors/record-errors.js';
-import { deliveryPending, webhookDisabled } from '../../errors/webhook-errors.js';
+import { badRequest } from '../../errors/request-errors.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { nextIdentity } from '../../uuid.js';
@@ -18,6 +17,7 @@ import {
   STATUSES,
   type Status,
 } from './delivery-store.js';
+import { deliveryPending, webhookDisabled } from './errors.js';
 import { webhookOf } from './webhook-actions.js';
 import type { Webhook } from './webhook-store.js';
 

@@ -1,4 +1,4 @@
-import { invalid } from '../../errors/errors.js';
+import { invalid } from '../../errors/input-errors.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
 import { MAX_URL, readTarget, type TargetRules } from './target-url.js';

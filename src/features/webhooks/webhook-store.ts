@@ -1,7 +1,7 @@
 import type { Db, Row, Run } from '../../db/db.js';
 import { filled } from '../../db/statements.js';
-import { tooManyWebhooks } from '../../errors/webhook-errors.js';
 import { nextIdentity } from '../../uuid.js';
+import { tooManyWebhooks } from './errors.js';
 import { newSecret } from './secret.js';
 import { WEBHOOKS_SQL } from './webhook-statements.js';
 

@@ -1,7 +1,5 @@
 import { Problem } from './problem.js';
 
-const CURRENT_PASSWORD = { details: { path: '/current_password' } };
-
 /** RFC 9110 section 15.5.2: one challenge per enabled scheme. */
 export const unauthorized = (message: string, challenges: readonly string[]) =>
   new Problem(401, 'UNAUTHORIZED', message, {
@@ -14,10 +12,6 @@ export const forbidden = (scopes: readonly string[]) =>
     details: { scope: scopes.join(' ') },
     scope: scopes.join(' '),
   });
-
-/** A form that no page of this service submits for this caller. */
-export const invalidForm = () =>
-  new Problem(403, 'INVALID_FORM', 'The form is not from this page, or it has expired. Open the page again.');
 
 /** A ticket for an event stream that is unknown, expired or used. */
 export const invalidTicket = () =>
@@ -33,8 +27,7 @@ export const tooManyOwnTickets = () =>
     headers: ['Retry-After', '30'],
   });
 
-export const tooManyTickets = () =>
-  new Problem(503, 'SERVICE_UNAVAILABLE', 'Too many tickets are unused.', { headers: ['Retry-After', '30'] });
+const CURRENT_PASSWORD = { details: { path: '/current_password' } };
 
 export const currentPasswordRequired = () =>
   new Problem(
@@ -62,3 +55,22 @@ export const passwordNotGiven = () =>
     'UNPROCESSABLE_PATCH',
     'In a batch or with an Idempotency-Key, a password must be a value of the patch.',
   );
+
+/** RFC 6585 section 4. `fields` describe the limit, as a flat list of names and values. */
+export const rateLimited = (retryAfterSeconds: number, fields: readonly string[] = []) =>
+  new Problem(429, 'RATE_LIMITED', 'Too many requests.', {
+    headers: ['Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))), ...fields],
+  });
+
+/** The limit for incomplete bodies of one client address. */
+export const tooManyOfAddress = () =>
+  new Problem(429, 'RATE_LIMITED', 'Too many bodies from this address are incomplete.', {
+    headers: ['Retry-After', '1'],
+  });
+
+/** One principal has as many event streams open as it may. */
+export const tooManyStreams = (limit: number) =>
+  new Problem(429, 'TOO_MANY_STREAMS', `A principal may have at most ${limit} event streams open.`, {
+    details: { limit },
+    headers: ['Retry-After', '5'],
+  });

@@ -1,4 +1,4 @@
-import { Problem } from './problem.js';
+import { Problem } from '../../errors/problem.js';
 
 export const tooManyWebhooks = (max: number) =>
   new Problem(409, 'TOO_MANY_WEBHOOKS', `There may be at most ${max} webhooks.`);
