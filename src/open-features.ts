@@ -4,7 +4,7 @@ import type { Config } from './config/config.js';
 import type { Db } from './db/db.js';
 import type { PruneTask } from './db/maintenance.js';
 import { noEmbedded, type OpenEmbedded } from './db/open.js';
-import type { Problem } from './errors/problem.js';
+import type { Problem, ProblemType } from './errors/problem.js';
 import type { Feed } from './events/feed.js';
 import type { Route } from './http/router.js';
 import type { OpenCounts } from './limits/shared-counters.js';
@@ -44,6 +44,8 @@ export interface RouteTable {
 
 /** A feature of a running service. */
 export interface OpenFeature {
+  /** The types of problems that only its endpoints have. */
+  readonly errors?: readonly ProblemType[];
   /** Endpoints, which pages show and batches may contain. */
   routes?(table: RouteTable): readonly Route[];
   /** Endpoints of other protocols, which neither pages nor batches know. */

@@ -1,11 +1,12 @@
 import { BATCH_PATH, batch } from './actions/batch.js';
-import { ERRORS_PATH, listErrors, showError } from './actions/errors.js';
+import { errorRoutes } from './actions/errors.js';
 import { newEventTicket } from './actions/event-tickets.js';
 import { listEvents } from './actions/events.js';
 import { home } from './actions/home.js';
 import { METADATA_PATH, type ProtectedResource, protectedResource } from './actions/protected-resource.js';
 import { whoami } from './actions/whoami.js';
 import { type Api, collectionRoutes, idempotent, nestedRoutes } from './collection-routes.js';
+import type { ProblemType } from './errors/problem.js';
 import type { Feed } from './events/feed.js';
 import { createRouter, type Route, type Router, requiring } from './http/router.js';
 import type { OpenFeatures, RouteTable } from './open-features.js';
@@ -28,7 +29,12 @@ export function routeApi(
 ): ApiRoutes {
   const open = [...features.values()];
   const table: RouteTable = { api, scopes, all: () => all };
-  const known = [...apiRoutes(api), ...others, ...open.flatMap((feature) => feature.routes?.(table) ?? [])];
+  const errors = open.flatMap((feature) => feature.errors ?? []);
+  const known = [
+    ...apiRoutes(api, errors),
+    ...others,
+    ...open.flatMap((feature) => feature.routes?.(table) ?? []),
+  ];
   const resources = api.collections.map(({ resource }) => resource);
   const paths = new Set(known.map(({ path }) => path));
   const first = {
@@ -49,15 +55,14 @@ export function routeApi(
   return { routes: all, router: createRouter(all) };
 }
 
-/** The routes for clients. Each path is available below /api/v1 and at the root. */
-function apiRoutes(api: Api): Route[] {
+/** The routes for clients, of which one explains these `errors` of features. Each path is available below /api/v1 and at the root. */
+function apiRoutes(api: Api, errors: readonly ProblemType[]): Route[] {
   const { collections, settings, feed } = api;
   const routes: Route[] = [
     ...collections.flatMap((collection) => collectionRoutes(api, collection)),
     ...collections.flatMap((collection) => nestedRoutes(api, collection)),
     { path: '/whoami', actions: { GET: requiring('credential', whoami) } },
-    { path: ERRORS_PATH, actions: { GET: requiring('nothing', listErrors) } },
-    { path: `${ERRORS_PATH}/:code`, actions: { GET: requiring('nothing', showError) } },
+    ...errorRoutes(errors),
     ...(feed ? eventRoutes(feed) : []),
   ];
   return settings.auth.includes('bearer') ? [...routes, metadataRoute(settings, routes)] : routes;

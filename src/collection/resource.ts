@@ -1,4 +1,3 @@
-import type { Code } from '../errors/problem.js';
 import type { FieldRules } from '../validation/field-rules.js';
 import type { Column } from './column.js';
 
@@ -18,7 +17,7 @@ export interface Reference {
 export interface UniqueField {
   readonly field: string;
   /** The code of the 409. */
-  readonly code: Code;
+  readonly code: string;
 }
 
 /** A collection as data. All names in it are safe in SQL. */

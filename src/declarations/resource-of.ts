@@ -1,7 +1,6 @@
 import { type Column, WRITE_ONLY } from '../collection/column.js';
 import type { Reference, Resource } from '../collection/resource.js';
 import { qualified } from '../db/object-names.js';
-import type { Code } from '../errors/problem.js';
 import { columnOf, hasColumn, placedColumn, type StoredType } from './column-of.js';
 import { CREDENTIALS } from './credential-faults.js';
 import type { Declaration, DeclaredField } from './declaration.js';
@@ -87,7 +86,7 @@ function resourceOf(
     importOnly: named((field) => field['x-import-only']),
     columns: columnsOf(declaration, writeOnly, typeOf),
     unique: fields.flatMap(([field, { 'x-unique': unique }]) =>
-      unique ? [{ field, code: unique === true ? 'DUPLICATE' : (unique.code as Code) }] : [],
+      unique ? [{ field, code: unique === true ? 'DUPLICATE' : unique.code }] : [],
     ),
     references,
     parent: nested === false ? undefined : parent,

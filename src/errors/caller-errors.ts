@@ -1,76 +1,104 @@
-import { Problem } from './problem.js';
+import { unprocessablePatch } from './input-errors.js';
+import { define } from './problem.js';
 
 /** RFC 9110 section 15.5.2: one challenge per enabled scheme. */
-export const unauthorized = (message: string, challenges: readonly string[]) =>
-  new Problem(401, 'UNAUTHORIZED', message, {
+export const unauthorized = define('UNAUTHORIZED', 401, {
+  message: 'The request requires a valid credential.',
+  cause: 'The credential is missing, malformed, expired or revoked.',
+  remedy: 'Send a credential of a scheme in WWW-Authenticate.',
+  example: ['The request requires a credential.', ['Bearer']],
+  make: (message: string, challenges: readonly string[]) => ({
+    message,
     headers: challenges.flatMap((challenge) => ['WWW-Authenticate', challenge]),
-  });
+  }),
+});
 
 /** RFC 6750 section 3.1: names the scopes that are required, and nothing about the record. */
-export const forbidden = (scopes: readonly string[]) =>
-  new Problem(403, 'INSUFFICIENT_SCOPE', 'The credential does not permit this.', {
-    details: { scope: scopes.join(' ') },
-    scope: scopes.join(' '),
-  });
+export const forbidden = define('INSUFFICIENT_SCOPE', 403, {
+  message: 'The credential does not permit this.',
+  cause: 'The principal lacks every scope in details.scope, or `self` does not apply to the record.',
+  remedy: 'Use a credential with one of the scopes. GET /whoami shows those of the present one.',
+  example: [['items:write']],
+  make: (scopes: readonly string[]) => ({ details: { scope: scopes.join(' ') }, scope: scopes.join(' ') }),
+});
 
 /** A ticket for an event stream that is unknown, expired or used. */
-export const invalidTicket = () =>
-  new Problem(
-    403,
-    'INVALID_TICKET',
-    'The ticket has expired or was used. Create another one: POST /events/tickets.',
-  );
-
-/** A caller that creates tickets without using them. */
-export const tooManyOwnTickets = () =>
-  new Problem(429, 'RATE_LIMITED', 'Too many of your tickets are unused.', {
-    headers: ['Retry-After', '30'],
-  });
+export const invalidTicket = define('INVALID_TICKET', 403, {
+  message: 'The ticket has expired or was used.',
+  cause: 'A ticket opens one event stream within 30 seconds.',
+  remedy: 'Create another one: POST /events/tickets.',
+  example: [],
+  make: () => ({
+    message: 'The ticket has expired or was used. Create another one: POST /events/tickets.',
+  }),
+});
 
 const CURRENT_PASSWORD = { details: { path: '/current_password' } };
 
-export const currentPasswordRequired = () =>
-  new Problem(
-    403,
-    'CURRENT_PASSWORD_REQUIRED',
-    'A change of your own password or email requires current_password.',
-    CURRENT_PASSWORD,
-  );
+export const currentPasswordRequired = define('CURRENT_PASSWORD_REQUIRED', 403, {
+  message: 'A change of your own password or email requires current_password.',
+  cause:
+    'A user changes its own password or email with a token, a key or an old session, which others may hold.',
+  remedy: 'Send current_password in the body.',
+  example: [],
+  make: () => CURRENT_PASSWORD,
+});
 
-export const currentPasswordWrong = () =>
-  new Problem(403, 'CURRENT_PASSWORD_WRONG', 'The current password is wrong.', CURRENT_PASSWORD);
+export const currentPasswordWrong = define('CURRENT_PASSWORD_WRONG', 403, {
+  message: 'The current password is wrong.',
+  cause: 'current_password is not the present password of the user.',
+  remedy: 'Send the present password. After several failures the account must wait (429).',
+  example: [],
+  make: () => CURRENT_PASSWORD,
+});
 
 /** A user without a password changes how it signs in, with a credential that an application may hold. */
-export const passwordNotSet = () =>
-  new Problem(
-    403,
-    'PASSWORD_NOT_SET',
-    'The user has no password that could confirm this change. An operator can set the first one.',
-  );
+export const passwordNotSet = define('PASSWORD_NOT_SET', 403, {
+  message: 'The user has no password that could confirm this change. An operator can set the first one.',
+  cause: 'A user without a password changes its email or sets a password with a token or a key.',
+  remedy: 'Use a credential with users:write, or the command `plinth users set-password`.',
+});
 
 /** A JSON Patch that moves or copies a value into the password, within a transaction. */
 export const passwordNotGiven = () =>
-  new Problem(
-    422,
-    'UNPROCESSABLE_PATCH',
-    'In a batch or with an Idempotency-Key, a password must be a value of the patch.',
-  );
+  unprocessablePatch.variant({
+    message: 'In a batch or with an Idempotency-Key, a password must be a value of the patch.',
+  });
 
 /** RFC 6585 section 4. `fields` describe the limit, as a flat list of names and values. */
-export const rateLimited = (retryAfterSeconds: number, fields: readonly string[] = []) =>
-  new Problem(429, 'RATE_LIMITED', 'Too many requests.', {
+export const rateLimited = define('RATE_LIMITED', 429, {
+  message: 'Too many requests.',
+  cause: 'The client has exceeded a limit of requests, of failed credentials or of incomplete bodies.',
+  remedy: 'Wait for the seconds in Retry-After.',
+  example: [30],
+  make: (retryAfterSeconds: number, fields: readonly string[] = []) => ({
     headers: ['Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))), ...fields],
+  }),
+});
+
+/** A caller that creates tickets without using them. */
+export const tooManyOwnTickets = () =>
+  rateLimited.variant({
+    message: 'Too many of your tickets are unused.',
+    headers: ['Retry-After', '30'],
   });
 
 /** The limit for incomplete bodies of one client address. */
 export const tooManyOfAddress = () =>
-  new Problem(429, 'RATE_LIMITED', 'Too many bodies from this address are incomplete.', {
+  rateLimited.variant({
+    message: 'Too many bodies from this address are incomplete.',
     headers: ['Retry-After', '1'],
   });
 
 /** One principal has as many event streams open as it may. */
-export const tooManyStreams = (limit: number) =>
-  new Problem(429, 'TOO_MANY_STREAMS', `A principal may have at most ${limit} event streams open.`, {
+export const tooManyStreams = define('TOO_MANY_STREAMS', 429, {
+  message: 'Too many event streams are open.',
+  cause: 'A principal may have at most details.limit event streams open.',
+  remedy: 'Close other streams, or read several types of events in one.',
+  example: [10],
+  make: (limit: number) => ({
+    message: `A principal may have at most ${limit} event streams open.`,
     details: { limit },
     headers: ['Retry-After', '5'],
-  });
+  }),
+});

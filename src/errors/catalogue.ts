@@ -1,46 +1,51 @@
 import type { JsonObject } from '../json.js';
-import type { ErrorDescription } from './error-description.js';
-import { REQUEST_CODES } from './request-codes.js';
-import { STATE_CODES } from './state-codes.js';
+import * as caller from './caller-errors.js';
+import * as input from './input-errors.js';
+import type { ProblemConstructor, ProblemType } from './problem.js';
+import * as record from './record-errors.js';
+import * as request from './request-errors.js';
+import * as service from './service-errors.js';
 
-/** Every code of an error response, with its status. `GET /errors/<CODE>` shows an entry. */
-export const CATALOGUE = { ...REQUEST_CODES, ...STATE_CODES } as const;
+/** The exports of a file that defines errors. */
+type Exports = Readonly<Record<string, unknown>>;
 
-/** The ends of codes that begin with the name of a parent or of a field. */
-export const NAMED = {
-  _NOT_FOUND: {
-    status: 404,
-    message: 'There is no such record.',
-    cause: 'The path names a parent that does not exist (404), or a field refers to a missing record (422).',
-    remedy: 'Use the id of an existing record; details.path is the field.',
-  },
-  _TAKEN: {
-    status: 409,
-    message: 'Another record has this value.',
-    cause: 'A field or certificate that must be unique is that of another record.',
-    remedy: 'Send another value, or change the other record.',
-  },
-} as const satisfies Readonly<Record<string, ErrorDescription>>;
+/** The codes that a file defines. */
+export type CodesOf<M> = { [K in keyof M]: M[K] extends ProblemConstructor<infer C> ? C : never }[keyof M];
 
-/** An entry of the catalogue, as `GET /errors/<CODE>` shows it. */
-export type ErrorEntry = Required<ErrorDescription> & { readonly code: string } & JsonObject;
+/** The types of problems that a file defines. */
+export const typesIn = <M extends Exports>(exports: M): ProblemType<CodesOf<M>>[] =>
+  Object.values(exports).flatMap((each) =>
+    typeof each === 'function' && 'type' in each ? [each.type as ProblemType<CodesOf<M>>] : [],
+  );
 
-/** The description of a code; undefined: there is no such code. */
-export function describeError(code: string): ErrorEntry | undefined {
-  if (Object.hasOwn(CATALOGUE, code)) return entryOf(code, CATALOGUE[code as keyof typeof CATALOGUE]);
-  const [, suffix] = /^[A-Z][A-Z_]{0,100}?(_NOT_FOUND|_TAKEN)$/.exec(code) ?? [];
-  return suffix === undefined ? undefined : entryOf(code, NAMED[suffix as keyof typeof NAMED]);
+/** The types of problems that each service has. Those of its features are in addition. */
+export const CORE_TYPES = [
+  ...typesIn(request),
+  ...typesIn(input),
+  ...typesIn(record),
+  ...typesIn(caller),
+  ...typesIn(service),
+] as const;
+
+/** The type of a code; undefined: no type has it. */
+export function typeOf<C extends string>(
+  types: readonly ProblemType<C>[],
+  code: string,
+): ProblemType<C> | undefined {
+  return (
+    types.find((type) => type.code === code) ??
+    types.find(({ suffix }) => suffix !== undefined && isNamed(code, suffix))
+  );
 }
 
-/** All entries; those of NAMED with PARENT and FIELD in place of a name. */
-export function listErrorCodes(): ErrorEntry[] {
-  const examples = { PARENT_NOT_FOUND: NAMED._NOT_FOUND, FIELD_TAKEN: NAMED._TAKEN };
-  return Object.entries({ ...CATALOGUE, ...examples })
-    .map(([code, description]) => entryOf(code, description))
-    .sort((a, b) => (a.code < b.code ? -1 : 1));
-}
+const isNamed = (code: string, suffix: string): boolean =>
+  code.endsWith(suffix) && /^[A-Z][A-Z0-9_]{0,100}$/.test(code.slice(0, -suffix.length));
 
-function entryOf(code: string, description: ErrorDescription): ErrorEntry {
-  const { status, shapes = ['envelope'], message, cause, remedy } = description;
+/** A code as the list of codes shows it. */
+export function entryOf({ status, shapes, message, cause, remedy }: ProblemType, code: string): JsonObject {
   return { code, status, shapes: [...shapes], message, cause, remedy };
 }
+
+/** The entries of all types by their codes. */
+export const entriesOf = (types: readonly ProblemType[]): JsonObject[] =>
+  types.map((type) => entryOf(type, type.code)).sort((a, b) => (a.code! < b.code! ? -1 : 1));

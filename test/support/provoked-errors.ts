@@ -1,10 +1,30 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CATALOGUE, describeError, NAMED } from '../../src/errors/catalogue.js';
+import { fileURLToPath } from 'node:url';
+import { CORE_TYPES, typeOf, typesIn } from '../../src/errors/catalogue.js';
+import type { ProblemType } from '../../src/errors/problem.js';
+
+const FEATURES = fileURLToPath(new URL('../../../src/features/', import.meta.url));
 
 /** Where each copy of this module writes the errors that it has seen: a process with renamed collections has two. */
 const FOLDER = process.env.PLINTH_TEST_ERRORS;
+/** The types of problems of the core and of each feature, by the feature's name. */
+export const ERROR_TYPES: ReadonlyMap<string, readonly ProblemType[]> = new Map([
+  ['', CORE_TYPES],
+  ...(await Promise.all(
+    readdirSync(FEATURES)
+      .filter((name) => existsSync(join(FEATURES, name, 'errors.ts')))
+      .map(
+        async (name) =>
+          [
+            name,
+            typesIn((await import(`../../src/features/${name}/errors.js`)) as Record<string, unknown>),
+          ] as const,
+      ),
+  )),
+]);
+
 const provoked = new Set<string>();
 
 if (FOLDER !== undefined)
@@ -12,11 +32,11 @@ if (FOLDER !== undefined)
 
 /** Remembers the error that a response contains, if it is one. */
 export function noteError(status: number, text: string): void {
-  const [, code] = status < 400 ? [] : (/"code":"([A-Z_]+)"/.exec(text) ?? []);
+  const [, code] = status < 400 ? [] : (/"code":"([A-Z0-9_]+)"/.exec(text) ?? []);
   if (code !== undefined) provoked.add(`${status} ${code}`);
 }
 
-/** The entries of the catalogue of errors that the tests of a whole run left out or contradicted. */
+/** The entries of the table of errors that the tests of a whole run left out or contradicted. */
 export function errorGaps(folder: string): string[] {
   const lines = new Set(
     readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n')),
@@ -24,15 +44,17 @@ export function errorGaps(folder: string): string[] {
   lines.delete('');
   const seen = [...lines].map((line) => line.split(' ') as [status: string, code: string]);
   const codes = new Set(seen.map(([, code]) => code));
-  const named = Object.keys(NAMED).filter((suffix) => ![...codes].some((code) => code.endsWith(suffix)));
-  const missing = [...Object.keys(CATALOGUE).filter((code) => !codes.has(code)), ...named];
+  const types = [...ERROR_TYPES.values()].flat();
+  const missing = types.filter(
+    ({ code, suffix }) => ![...codes].some((each) => each === code || (suffix && each.endsWith(suffix))),
+  );
   // A named code has two statuses.
   const wrong = seen.filter(([status, code]) => {
-    const described = describeError(code)?.status;
+    const described = typeOf(types, code)?.status;
     return described !== Number(status) && !(code.endsWith('_NOT_FOUND') && status === '422');
   });
   return [
-    ...missing.map((code) => `no test provokes ${code}`),
-    ...wrong.map(([status, code]) => `the catalogue does not contain ${code} with the status ${status}`),
+    ...missing.map(({ code }) => `no test provokes ${code}`),
+    ...wrong.map(([status, code]) => `the table does not contain ${code} with the status ${status}`),
   ];
 }

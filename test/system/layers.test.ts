@@ -159,16 +159,10 @@ t.test('what only one place does is done in that place', async (t) => {
     'features/transfer/import-statements.ts',
   ]);
   only(/prepare: true/, ['db/pool/connection.ts', 'db/pool/prepared.ts']);
-  only(/new Problem\(/, [
-    'errors/request-errors.ts',
-    'errors/record-errors.ts',
-    'errors/input-errors.ts',
-    'errors/service-errors.ts',
-    'features/webhooks/errors.ts',
-    'features/pages/errors.ts',
-    'features/mcp/errors.ts',
-    'features/api-docs/errors.ts',
-    'errors/caller-errors.ts',
+  only(/new Problem\(/, ['errors/problem.ts', 'errors/service-errors.ts']);
+  only(/ define\(/, [
+    ...files.filter((file) => /^errors\/[\w-]+-errors\.ts$/.test(file)),
+    ...files.filter((file) => /^features\/[\w-]+\/errors\.ts$/.test(file)),
   ]);
   only(/\.writeHead\(/, [
     'features/issuer/sign-in-flows.ts',

@@ -1,11 +1,13 @@
-import { CATALOGUE } from '../../errors/catalogue.js';
-import { type ErrorRef, error } from './model.js';
+import { CORE_TYPES } from '../../errors/catalogue.js';
+import { type ErrorRef, error, refTo } from './model.js';
 
 /** Errors that an operation of a batch can cause; the statuses of the batch itself follow. */
-const BATCH_ERRORS: readonly ErrorRef[] = (Object.keys(CATALOGUE) as (keyof typeof CATALOGUE)[])
-  .filter((code) => [403, 404, 405, 409, 410, 412, 413, 422, 428, 503, 507].includes(CATALOGUE[code].status))
-  .filter((code) => !/CURSOR|DELIVERY|WEBHOOK|TICKET/.test(code))
-  .map((code) => error(code, 'envelope'));
+const BATCH_ERRORS: readonly ErrorRef[] = CORE_TYPES.filter(
+  ({ status, code, suffix }) =>
+    [403, 404, 405, 409, 410, 412, 413, 422, 428, 503, 507].includes(status) &&
+    suffix === undefined &&
+    !/CURSOR|TICKET/.test(code),
+).map((type) => refTo(type, 'envelope'));
 
 export const batchErrors = (named: readonly ErrorRef[]): ErrorRef[] => [
   ...BATCH_ERRORS,

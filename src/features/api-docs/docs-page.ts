@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { HTML_TYPE, hashedText } from '../../collection/representation.js';
-import { noSuchPath } from '../../errors/request-errors.js';
+import { noSuchPath, notFound } from '../../errors/request-errors.js';
 import { html } from '../../formats/html.js';
 import { readConditions } from '../../http/preconditions.js';
 import { type Action, type Route, requiring } from '../../http/router.js';
 import { APP_SCRIPT } from './docs-page-script.js';
 import { STYLE } from './docs-page-style.js';
-import { noDocsPage } from './errors.js';
 
 const PACKAGE = 'swagger-ui-dist';
 
@@ -93,7 +92,8 @@ async function textOf(name: string): Promise<string> {
     return await readFile(createRequire(import.meta.url).resolve(`${PACKAGE}/${name}`), 'utf8');
   } catch (error) {
     const { code } = error as { code?: string };
-    if (code === 'MODULE_NOT_FOUND' || code === 'ENOENT') throw noDocsPage(PACKAGE);
+    if (code === 'MODULE_NOT_FOUND' || code === 'ENOENT')
+      throw notFound.variant({ message: `This page needs the package ${PACKAGE}: npm install ${PACKAGE}.` });
     throw error;
   }
 }

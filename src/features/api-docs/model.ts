@@ -1,8 +1,8 @@
-import { CATALOGUE } from '../../errors/catalogue.js';
-import type { Shape } from '../../errors/error-description.js';
-import type { Code } from '../../errors/problem.js';
+import { CORE_TYPES, typeOf, typesIn } from '../../errors/catalogue.js';
+import type { ProblemType, Shape } from '../../errors/problem.js';
 import type { JsonObject } from '../../json.js';
 import { type Principal, permit, type Requirement, STRANGER } from '../../principal.js';
+import * as webhooks from '../webhooks/errors.js';
 
 /** A JSON Schema, draft 2020-12. */
 export type Schema = JsonObject;
@@ -10,7 +10,7 @@ export type Schema = JsonObject;
 /** One error that an operation responds with. */
 export interface ErrorRef {
   readonly status: number;
-  readonly code: Code;
+  readonly code: string;
   readonly shape: Shape;
 }
 
@@ -42,11 +42,19 @@ export interface OperationDescription {
 /** Descriptions by method and path: `GET /whoami`. */
 export type Descriptions = Readonly<Record<string, OperationDescription>>;
 
-/** An error of the catalogue; `shape` is for codes with several. */
-export function error(code: keyof typeof CATALOGUE, shape?: Shape): ErrorRef {
-  const { status, shapes } = CATALOGUE[code] as { status: number; shapes?: readonly Shape[] };
-  return { status, code, shape: shape ?? shapes?.[0] ?? 'envelope' };
-}
+/** The errors of the core and of the features whose endpoints are described here. */
+export const ERROR_TYPES = [...CORE_TYPES, ...typesIn(webhooks)];
+
+/** An error of the table; `shape` is for codes with several. */
+export const error = (code: (typeof ERROR_TYPES)[number]['code'], shape?: Shape): ErrorRef =>
+  refTo(typeOf(ERROR_TYPES, code)!, shape);
+
+/** A reference to an error. */
+export const refTo = ({ status, code, shapes }: ProblemType, shape = shapes[0]!): ErrorRef => ({
+  status,
+  code,
+  shape,
+});
 
 export const ref = (kind: string, name: string): JsonObject => ({ $ref: `#/components/${kind}/${name}` });
 

@@ -1,4 +1,3 @@
-import type { Code } from '../../errors/problem.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import type { Version } from '../../versions/version.js';
 import { type ErrorRef, error, type OperationDescription, type Success, schemaRef } from './model.js';
@@ -77,10 +76,9 @@ export const created = (resource: DescribedResource): Success =>
 /** Errors of a body that cannot be stored. */
 export function writeErrors({ unique, references }: DescribedResource): ErrorRef[] {
   const duplicates = unique.map(({ code }): ErrorRef => ({ status: 409, code, shape: 'envelope' }));
-  const missing = references.map(({ singular }): ErrorRef => {
-    const code: Code = notFoundCode(singular);
-    return { status: 422, code, shape: 'envelope' };
-  });
+  const missing = references.map(
+    ({ singular }): ErrorRef => ({ status: 422, code: notFoundCode(singular), shape: 'envelope' }),
+  );
   return [...duplicates, ...missing, error('VALIDATION_ERROR'), error('INSUFFICIENT_STORAGE')];
 }
 

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
-import { describeError } from '../../errors/catalogue.js';
+import { typeOf } from '../../errors/catalogue.js';
 import type { JsonObject } from '../../json.js';
 import type { Version } from '../../versions/version.js';
-import { type ErrorRef, objectOf, ref, type Schema, type Success, schemaRef } from './model.js';
+import { ERROR_TYPES, type ErrorRef, objectOf, ref, type Schema, type Success, schemaRef } from './model.js';
 
 /** The responses of operations, which share equal error responses as components. */
 export class Responses {
@@ -110,7 +110,7 @@ function envelopeOf(codes: readonly string[]): Schema {
 }
 
 function exampleOf({ code, shape }: ErrorRef): [name: string, example: JsonObject] {
-  const message = describeError(code)?.message ?? '';
+  const message = typeOf(ERROR_TYPES, code)!.message;
   if (shape === 'simple') return [code, { value: { error: message } }];
   const error = { code, message, requestId: '0198c0de-0000-7000-8000-000000000000' };
   if (shape === 'envelope') return [code, { value: { error } }];

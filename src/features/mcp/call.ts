@@ -3,7 +3,7 @@ import { gathered } from '../../actions/large-page.js';
 import { stepOf } from '../../actions/operation-step.js';
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { problemOf } from '../../db/database-errors.js';
-import { pageExceeds } from '../../errors/input-errors.js';
+import { invalid, pageExceeds } from '../../errors/input-errors.js';
 import { Problem } from '../../errors/problem.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
@@ -12,7 +12,6 @@ import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../../limits/long-task.js';
 import { createAjv } from '../../validation/ajv.js';
 import { failureOf } from '../../validation/failure.js';
-import { invalidArguments } from './errors.js';
 import type { Tool } from './tools.js';
 
 /** The result of a call: the same value as text and as JSON. */
@@ -109,6 +108,9 @@ export function compileArguments({ inputSchema, body }: Tool): CheckArguments {
   // The first failure, since a check of all would take as long as the arguments are.
   const validate = createAjv({ allErrors: false }).compile<JsonObject>({ ...rest, properties: outer });
   return (args) => {
-    if (!validate(args)) throw invalidArguments((validate.errors ?? []).map(failureOf));
+    if (!validate(args)) {
+      const failures = (validate.errors ?? []).map(failureOf);
+      throw invalid(failures, 'The arguments of the tool are not valid.');
+    }
   };
 }

@@ -1,3 +1,4 @@
+import { typesIn } from '../../errors/catalogue.js';
 import type { Feature } from '../../feature.js';
 import type { Site } from './site.js';
 
@@ -9,6 +10,7 @@ export default {
     const { errorPage } = await import('./error-page.js');
     let site: Site | undefined;
     return {
+      errors: typesIn(await import('./errors.js')),
       represent: (routes, api) => {
         site = siteOf(api, routes);
         return withPages(routes, site);

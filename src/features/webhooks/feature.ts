@@ -1,4 +1,5 @@
 import { webhookSecret } from '../../config/config.js';
+import { typesIn } from '../../errors/catalogue.js';
 import type { Feature } from '../../feature.js';
 import type { Core, OpenFeature } from '../../open-features.js';
 import { COMMANDS } from './commands.js';
@@ -42,5 +43,8 @@ async function routesOf(
   const { webhookRoutes } = await import('./routes.js');
   const { targetRules } = await import('./open.js');
   const names = collections.map(({ resource }) => resource.name);
-  return { routes: () => webhookRoutes(db, names, targetRules(config), config.publicUrl ?? '/', webhooks) };
+  return {
+    errors: typesIn(await import('./errors.js')),
+    routes: () => webhookRoutes(db, names, targetRules(config), config.publicUrl ?? '/', webhooks),
+  };
 }
