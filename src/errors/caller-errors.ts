@@ -6,7 +6,7 @@ export const unauthorized = define('UNAUTHORIZED', 401, {
   message: 'The request requires a valid credential.',
   cause: 'The credential is missing, malformed, expired or revoked.',
   remedy: 'Send a credential of a scheme in WWW-Authenticate.',
-  example: ['The request requires a credential.', ['Bearer']],
+  example: ['The request needs a credential.', ['Bearer']],
   make: (message: string, challenges: readonly string[]) => ({
     message,
     headers: challenges.flatMap((challenge) => ['WWW-Authenticate', challenge]),

@@ -43,7 +43,7 @@ export const unprocessablePatch = define('UNPROCESSABLE_PATCH', 422, {
   message: 'The patch cannot be applied to the record.',
   cause: 'An operation of the patch names a path that the record does not have.',
   remedy: 'Read the record again, and correct the operation in details.operation.',
-  example: ['/tags/3 does not exist.', 0],
+  example: ['There is nothing at /tags/3.', 0],
   make: (message: string, operation: number) => ({ message, details: { operation } }),
 });
 

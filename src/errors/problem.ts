@@ -48,6 +48,10 @@ export class Problem {
   ) {}
 }
 
+/** The problem with a body of this shape. */
+export const withShape = ({ status, code, message, more }: Problem, shape: Shape) =>
+  new Problem(status, code, message, { ...more, shape });
+
 /** The constructor of the problems of one type. */
 export interface ProblemConstructor<C extends string = string, A extends unknown[] = never> {
   (...values: A): Problem;

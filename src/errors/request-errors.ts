@@ -4,7 +4,7 @@ export const badRequest = define('BAD_REQUEST', 400, {
   message: 'The request is malformed.',
   cause: 'The request line, a header field, the path or a query parameter cannot be read.',
   remedy: 'Correct the part that the message names.',
-  example: ['If-Match must be a list of entity tags.'],
+  example: ['The path has an invalid percent-encoding.'],
   make: (message: string) => ({ message }),
 });
 

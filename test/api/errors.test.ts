@@ -1,8 +1,17 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { typeOf } from '../../src/errors/catalogue.js';
 import { ERROR_TYPES } from '../support/provoked-errors.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
 
 t.jobs = 2;
+
+const DOCS = fileURLToPath(new URL('../../../docs/', import.meta.url));
+
+/** `409 `DUPLICATE``, also as cells of a table. */
+const STATUS_AND_CODE = /\b([45]\d\d)(?: \|)? `([A-Z][A-Z0-9_]{3,})`/g;
 
 t.test('every code is explained, as JSON and as a page', async (t) => {
   const { send } = await testService(t, { AUTH: 'api-key' });
@@ -23,6 +32,30 @@ t.test('every code is explained, as JSON and as a page', async (t) => {
   }
   const page = await send('GET', '/errors', { headers: { accept: 'text/html' } });
   t.match(page.text, '<a href="/errors/VALIDATION_ERROR">');
+});
+
+/** The table of docs/api.md. */
+function codesByStatus(): string {
+  const types = [...ERROR_TYPES.values()].flat().sort((a, b) => (a.code < b.code ? -1 : 1));
+  const statuses = [...new Set(types.map(({ status }) => status))].sort();
+  const rows = statuses.map((status) => {
+    const codes = types.filter((type) => type.status === status).map(({ code }) => `\`${code}\``);
+    return `| ${status} | ${codes.join(' ')} |\n`;
+  });
+  return ['| status | codes |\n', '|---|---|\n', ...rows].join('');
+}
+
+t.test('the documentation has all codes with their statuses', async (t) => {
+  const page = readFileSync(join(DOCS, 'api.md'), 'utf8');
+  const [table] = /^\| status \| codes \|\n(\|.*\n)+/m.exec(page) ?? [];
+  t.equal(table, codesByStatus());
+  const types = [...ERROR_TYPES.values()].flat();
+  for (const name of readdirSync(DOCS).filter((each) => each.endsWith('.md')))
+    for (const [text, status, code] of readFileSync(join(DOCS, name), 'utf8').matchAll(STATUS_AND_CODE))
+      t.ok(
+        typeOf(types, code!)?.status === Number(status) || (status === '422' && code!.endsWith('_NOT_FOUND')),
+        `${name}: ${text}`,
+      );
 });
 
 t.test('codes with the name of a collection or a field are explained, others are not', async (t) => {

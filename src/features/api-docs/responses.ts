@@ -1,5 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { typeOf } from '../../errors/catalogue.js';
+import { withShape } from '../../errors/problem.js';
+import { EXAMPLE_REQUEST_ID, render } from '../../http/problem-body.js';
 import type { JsonObject } from '../../json.js';
 import type { Version } from '../../versions/version.js';
 import { ERROR_TYPES, type ErrorRef, objectOf, ref, type Schema, type Success, schemaRef } from './model.js';
@@ -109,11 +111,9 @@ function envelopeOf(codes: readonly string[]): Schema {
   return objectOf({ error });
 }
 
+/** A body with the code, as the service makes it. */
 function exampleOf({ code, shape }: ErrorRef): [name: string, example: JsonObject] {
-  const message = typeOf(ERROR_TYPES, code)!.message;
-  if (shape === 'simple') return [code, { value: { error: message } }];
-  const error = { code, message, requestId: '0198c0de-0000-7000-8000-000000000000' };
-  if (shape === 'envelope') return [code, { value: { error } }];
-  const errors = [{ path: '/name', message: 'must be a string', keyword: 'type' }];
-  return [code, { value: { errors, error: { ...error, details: errors } } }];
+  const problem = withShape(typeOf(ERROR_TYPES, code)!.example(code), shape);
+  const { body } = render(problem, EXAMPLE_REQUEST_ID);
+  return [code, { value: JSON.parse(body) as JsonObject }];
 }
