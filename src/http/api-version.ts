@@ -1,10 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import {
-  otherVersion,
-  unsupportedVersion,
-  versionMismatch,
-  versionSunset,
-} from '../errors/request-errors.js';
+import { otherVersion, unsupportedVersion, versionMismatch } from '../errors/request-errors.js';
 import { pathOf } from '../telemetry/request-attributes.js';
 import { DEFAULT_VERSION, VERSIONS } from '../versions/supported.js';
 import type { Version } from '../versions/version.js';
@@ -72,11 +67,9 @@ export const isSunset = ({ sunset }: Retirement, now: number): boolean =>
 
 /**
  * The fields of every response of a retiring version, from the date of deprecation on: Deprecation (RFC 9745), Sunset
- * (RFC 8594) and a link to the successor. Throws 410 after the sunset.
+ * (RFC 8594) and a link to the successor.
  */
-export function retirementFields({ number }: Version, retirement: Retirement, now: number): string[] {
-  const { deprecation, sunset, successor } = retirement;
-  if (isSunset(retirement, now)) throw versionSunset(number);
+export function retirementFields({ deprecation, sunset, successor }: Retirement, now: number): string[] {
   if (deprecation && now < deprecation.getTime()) return [];
   const fields: string[] = [];
   if (deprecation) fields.push('Deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`);

@@ -48,6 +48,8 @@ export interface Endpoint extends Action {
   readonly requires: Requirement;
   /** Responds during maintenance as well, and is not rate limited. */
   readonly alwaysAvailable?: boolean;
+  /** Responds after the sunset of its version as well: it explains the errors of that time. */
+  readonly outlivesVersion?: boolean;
 }
 
 /** A path with its actions by method; HEAD and OPTIONS follow from the others. */

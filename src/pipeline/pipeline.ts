@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HTML_TYPE } from '../collection/representation.js';
 import { Problem } from '../errors/problem.js';
-import { expectationFailed, noSuchPath } from '../errors/request-errors.js';
+import { expectationFailed, noSuchPath, versionSunset } from '../errors/request-errors.js';
 import {
   isRetiring,
   isSunset,
@@ -13,7 +13,7 @@ import {
 import { addFields, requestId } from '../http/common-headers.js';
 import type { Reply } from '../http/reply.js';
 import type { Body } from '../http/request.js';
-import { negotiateType, requireParameters, selectAction } from '../http/router.js';
+import { type Match, negotiateType, requireParameters, selectAction } from '../http/router.js';
 import { NOBODY, permit, STRANGER } from '../principal.js';
 import { decodeBody } from '../transport/decoded-body.js';
 import { readBody } from '../transport/request-body.js';
@@ -91,7 +91,7 @@ async function handle(context: RequestContext): Promise<void> {
     // 405, 503, 429, 413, 408
     if (match.handler && !pathVersion) return await runHandler(context, match, match.handler, target);
     if (match.handler) throw noSuchPath(); //                                 404
-    admitVersion(context, served, pathVersion); //                                    400, 410
+    admitVersion(context, served, pathVersion, match); //                     400, 410
     const form = match.form && isFormPost(req) ? match.form : undefined;
     const action = form ?? selectAction(match, req.method!, target.query); //                  405
     if (!action) return await finishCounted(context, optionsReply(context, match)); // 429
@@ -157,6 +157,7 @@ function admitVersion(
   context: RequestContext,
   served: ServedVersion,
   pathVersion: Version | undefined,
+  { actions }: Match,
 ): void {
   const { req, common } = context;
   const { version, retirement, pathFields, rootFields } = served;
@@ -164,9 +165,12 @@ function admitVersion(
   requireVersion(req.headers['api-version'], pathVersion);
   if (!isRetiring(retirement)) return;
   const now = Date.now();
-  // A call after the sunset is refused before its caller is known.
-  if (isSunset(retirement, now)) countCall(context, served, '');
-  common.push(...retirementFields(version, retirement, now));
+  if (isSunset(retirement, now) && !actions.get('GET')?.outlivesVersion) {
+    // The caller is not known yet.
+    countCall(context, served, '');
+    throw versionSunset(version.number);
+  }
+  common.push(...retirementFields(retirement, now));
 }
 
 /** The error to respond with to a request that failed before it was counted: its own problem, or the 429 of its address. */

@@ -36,6 +36,13 @@ export function noteError(status: number, text: string): void {
   if (code !== undefined) provoked.add(`${status} ${code}`);
 }
 
+/** Throws if the type of a problem document is not the address of the page of its code. */
+export function requireType({ type, code }: { readonly type?: unknown; readonly code?: unknown }): void {
+  const [, named = ''] = /^(?:\/[\w/-]*)?\/errors\/(\w+)$/.exec(String(type)) ?? [];
+  if (named !== code || !typeOf([...ERROR_TYPES.values()].flat(), named))
+    throw new Error(`the problem ${String(code)} has the type ${String(type)}, which has no page`);
+}
+
 /** The entries of the table of errors that the tests of a whole run left out or contradicted. */
 export function errorGaps(folder: string): string[] {
   const lines = new Set(

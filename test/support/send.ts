@@ -2,7 +2,7 @@ import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
-import { noteError } from './provoked-errors.js';
+import { noteError, requireType } from './provoked-errors.js';
 
 export interface SendOptions {
   readonly headers?: http.OutgoingHttpHeaders;
@@ -63,6 +63,13 @@ export function send(
         const isCoded = response.headers['content-encoding'] !== undefined;
         const text = isCoded ? '' : bytes.toString();
         noteError(response.statusCode!, text);
+        const isProblem = response.headers['content-type'] === 'application/problem+json';
+        if (isProblem && text !== '')
+          try {
+            requireType(JSON.parse(text));
+          } catch (error) {
+            return reject(error);
+          }
         const isJson = /\bjson/.test(response.headers['content-type'] ?? '') && text !== '';
         resolve({
           status: response.statusCode!,

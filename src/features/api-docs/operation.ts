@@ -80,7 +80,7 @@ function errorsOf(
   { auth, isRateLimited, retiring, version }: OperationSettings,
   { method, endpoint }: Operation,
 ): ErrorRef[] {
-  const { requires, accepts, alwaysAvailable } = endpoint;
+  const { requires, accepts, alwaysAvailable, outlivesVersion } = endpoint;
   const hasParameters = parametersIn(endpoint, version) !== undefined;
   const isOpen = auth.length === 0 || requires === 'nothing';
   return [
@@ -91,7 +91,7 @@ function errorsOf(
     ...(isOpen ? [] : [error('UNAUTHORIZED')]),
     ...(isOpen || typeof requires === 'string' ? [] : [error('INSUFFICIENT_SCOPE')]),
     ...((isRateLimited && !alwaysAvailable) || !isOpen ? [error('RATE_LIMITED')] : []),
-    ...(retiring.includes(version.number) ? [error('VERSION_SUNSET')] : []),
+    ...(retiring.includes(version.number) && !outlivesVersion ? [error('VERSION_SUNSET')] : []),
     ...(isOpen || auth.includes('basic') || auth.includes('mtls') ? originErrors(method) : []),
     error('NOT_ACCEPTABLE'),
     ...(hasParameters ? [error('UNKNOWN_PARAMETER')] : []),

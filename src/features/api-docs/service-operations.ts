@@ -60,8 +60,12 @@ const DOCUMENTS: Descriptions = {
     { [JSON_TYPE]: schemaRef('ErrorList'), ...html },
   ),
   'GET /errors/:code': document(
-    { id: 'getError', summary: 'Explain one code', description: 'The code.' },
-    { [JSON_TYPE]: schemaRef('ErrorEntry'), ...html },
+    {
+      id: 'getError',
+      summary: 'Explain one code, at the address that is the type of its problem documents',
+      description: 'The code.',
+    },
+    { [JSON_TYPE]: schemaRef('ErrorExplanation'), ...html },
     error('NOT_FOUND'),
   ),
   'GET /openapi.json': document(

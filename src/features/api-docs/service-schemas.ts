@@ -2,6 +2,16 @@ import { arrayOf, objectOf, type Schema, schemaRef } from './model.js';
 
 const text: Schema = { type: 'string' };
 
+/** A code of an error. */
+const ERROR_ENTRY: Readonly<Record<string, Schema>> = {
+  code: text,
+  status: { type: 'integer' },
+  shapes: arrayOf(text),
+  message: text,
+  cause: text,
+  remedy: text,
+};
+
 /** Schemas of the service's own resources. */
 export const SERVICE_SCHEMAS: Readonly<Record<string, Schema>> = {
   Home: objectOf({
@@ -10,13 +20,12 @@ export const SERVICE_SCHEMAS: Readonly<Record<string, Schema>> = {
     collections: arrayOf(objectOf({ name: text, singular: text, href: text })),
     links: { type: 'object', additionalProperties: text },
   }),
-  ErrorEntry: objectOf({
-    code: text,
-    status: { type: 'integer' },
-    shapes: arrayOf(text),
-    message: text,
-    cause: text,
-    remedy: text,
+  ErrorEntry: objectOf(ERROR_ENTRY),
+  ErrorExplanation: objectOf({
+    ...ERROR_ENTRY,
+    title: text,
+    examples: { description: 'Bodies by their media types.', type: 'object', additionalProperties: true },
+    links: objectOf({ self: text, errors: text }),
   }),
   Caller: objectOf({
     subject: text,

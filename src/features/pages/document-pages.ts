@@ -1,5 +1,5 @@
 import { html } from '../../formats/html.js';
-import type { JsonObject } from '../../json.js';
+import type { Json, JsonObject } from '../../json.js';
 import { formatLinks } from './formats.js';
 import type { Crumb } from './layout.js';
 import { listTable, recordTable } from './list-table.js';
@@ -30,17 +30,22 @@ export const errorsPage: Page = {
 
 /** One code. */
 export const errorCodePage: Page = {
-  content: (shown) => ({
-    title: String(shown.json.code),
-    crumbs: [
-      home(shown),
-      { text: 'errors', href: `${shown.site.prefix}/errors` },
-      { text: String(shown.json.code) },
-    ],
-    body: recordTable(shown.json),
-    foot: foot(shown),
-  }),
+  content: (shown) => {
+    const { examples, links: _, ...entry } = shown.json;
+    const list = `${shown.site.prefix}/errors`;
+    const bodies = Object.entries(examples as JsonObject).map(
+      ([type, body]) => html`<h2>Example: ${type}</h2>\n<pre>${shownBody(body!)}</pre>\n`,
+    );
+    return {
+      title: String(entry.code),
+      crumbs: [home(shown), { text: 'errors', href: list }, { text: String(entry.code) }],
+      body: html`${recordTable(entry)}\n${bodies}<p><a href="${list}">All codes of errors</a></p>`,
+      foot: foot(shown),
+    };
+  },
 };
+
+const shownBody = (body: Json): string => (typeof body === 'string' ? body : JSON.stringify(body, null, 2));
 
 /** The caller. */
 export const whoamiPage: Page = {
