@@ -1,4 +1,4 @@
-import { define, type Failure } from './problem.js';
+import { define, type Failure, limited } from './problem.js';
 
 /** Failures that one response reports. */
 export const MAX_FAILURES = 100;
@@ -60,7 +60,7 @@ export const payloadTooLarge = define('PAYLOAD_TOO_LARGE', 413, {
   cause: 'The body exceeds details.limit bytes.',
   remedy: 'Send a smaller body, or several requests.',
   example: [1_048_576],
-  make: (limit: number) => ({ message: `The body may have at most ${limit} bytes.`, details: { limit } }),
+  make: limited((limit) => `The body may have at most ${limit} bytes.`),
 });
 
 export const unsupportedMediaType = define('UNSUPPORTED_MEDIA_TYPE', 415, {
@@ -145,10 +145,7 @@ export const tooManyMatches = define('TOO_MANY_MATCHES', 413, {
   cause: 'A write to a filtered list changes at most details.limit records.',
   remedy: 'Filter for fewer records, and repeat the request for the others.',
   example: [1000],
-  make: (limit: number) => ({
-    message: `More than ${limit} records match. Nothing was written.`,
-    details: { limit },
-  }),
+  make: limited((limit) => `More than ${limit} records match. Nothing was written.`),
 });
 
 /** The records of a page with what is included, or of a query, exceed the limit in bytes. */
@@ -157,10 +154,7 @@ export const pageExceeds = define('RESPONSE_TOO_LARGE', 413, {
   cause: 'The records of a page, or the responses of a batch, exceed details.limit bytes.',
   remedy: 'Request fewer records or fields, or divide the batch.',
   example: [1_048_576],
-  make: (limit: number) => ({
-    message: `The page has more than ${limit} bytes: send a smaller limit or fields.`,
-    details: { limit },
-  }),
+  make: limited((limit) => `The page has more than ${limit} bytes: send a smaller limit or fields.`),
 });
 
 /** A batch whose responses exceed their limit in bytes; nothing of the batch took place. */

@@ -28,7 +28,7 @@ export interface Particulars {
   /** Undefined: that of the type. */
   readonly message?: string | undefined;
   readonly details?: unknown;
-  readonly headers?: readonly string[];
+  readonly headers?: readonly string[] | undefined;
   /** Undefined: the envelope. */
   readonly shape?: Shape;
   /** The required scopes, for the challenge of a 403. */
@@ -87,8 +87,9 @@ export function define<const C extends string, A extends unknown[] = []>(
   const { shapes = ['envelope'], message, cause, remedy } = row;
   const variant = (more: Particulars, ownCode: string = code, ownStatus = status) =>
     new Problem(ownStatus, ownCode, more.message ?? message, more);
-  const create = (...values: A): Problem =>
-    row.make ? variant(row.make(...values)) : new Problem(status, code, message);
+  const create: (...values: A) => Problem = row.make
+    ? (...values) => variant(row.make(...values))
+    : () => new Problem(status, code, message);
   const type = {
     ...{ code, status, shapes, message, cause, remedy },
     suffix: row.make ? undefined : row.suffix,
@@ -96,3 +97,8 @@ export function define<const C extends string, A extends unknown[] = []>(
   };
   return Object.assign(create, { type, variant });
 }
+
+/** Makes the particulars of an error about a limit, which the details contain. */
+export const limited =
+  (textOf: (limit: number) => string) =>
+  (limit: number): Particulars => ({ message: textOf(limit), details: { limit } });

@@ -1,4 +1,4 @@
-import { define, type Problem } from './problem.js';
+import { define, limited, type Problem } from './problem.js';
 import { notFound } from './request-errors.js';
 
 /** A missing record; `shape` as the collection declares it. */
@@ -52,8 +52,8 @@ export const preconditionFailed = define('PRECONDITION_FAILED', 412, {
   remedy: 'Apply the change to details.current, and repeat it with the ETag of this response.',
   example: ['"7"', { id: '0198c0de-0000-7000-8000-000000000001', _version: 7 }],
   make: (etag?: string, current?: unknown) => ({
-    ...(current === undefined ? {} : { details: { current } }),
-    ...(etag === undefined ? {} : { headers: ['ETag', etag] }),
+    details: current === undefined ? undefined : { current },
+    headers: etag === undefined ? undefined : ['ETag', etag],
   }),
 });
 
@@ -95,7 +95,7 @@ export const taken = define('FIELD_TAKEN', 409, {
 
 /** A unique field whose value another record has. `code`: the one that its collection declares. */
 export const duplicate = (field: string, code?: string): Problem =>
-  (code?.endsWith('_TAKEN') ? taken : sameValue).variant(
+  (code === undefined || code === sameValue.type.code ? sameValue : taken).variant(
     { message: `Another record has this ${field}.`, details: { field } },
     code,
   );
@@ -133,8 +133,8 @@ export const storedResponseTooLarge = define('STORED_RESPONSE_TOO_LARGE', 413, {
   cause: 'A batch with an Idempotency-Key reads pages, HTML or CSV of more than details.limit bytes.',
   remedy: 'Read them in a request of their own. Nothing was written.',
   example: [65_536],
-  make: (limit: number) => ({
-    message: `With an Idempotency-Key, the pages, HTML and CSV in the response to a batch may have at most ${limit} bytes. Nothing was written.`,
-    details: { limit },
-  }),
+  make: limited(
+    (limit) =>
+      `With an Idempotency-Key, the pages, HTML and CSV in the response to a batch may have at most ${limit} bytes. Nothing was written.`,
+  ),
 });

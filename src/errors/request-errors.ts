@@ -1,4 +1,4 @@
-import { define } from './problem.js';
+import { define, limited } from './problem.js';
 
 export const badRequest = define('BAD_REQUEST', 400, {
   message: 'The request is malformed.',
@@ -16,10 +16,7 @@ export const uriTooLong = define('URI_TOO_LONG', 414, {
   cause: 'Path and query exceed details.limit bytes.',
   remedy: 'Send a long query as the body of a QUERY request.',
   example: [8192],
-  make: (limit: number) => ({
-    message: `The request target may have at most ${limit} bytes.`,
-    details: { limit },
-  }),
+  make: limited((limit) => `The request target may have at most ${limit} bytes.`),
 });
 
 export const headersTooLarge = define('HEADERS_TOO_LARGE', 431, {
@@ -27,10 +24,7 @@ export const headersTooLarge = define('HEADERS_TOO_LARGE', 431, {
   cause: 'All header fields together exceed details.limit bytes. Cookies are often the reason.',
   remedy: 'Send fewer or shorter fields.',
   example: [16_384],
-  make: (limit: number) => ({
-    message: `The header fields may have at most ${limit} bytes.`,
-    details: { limit },
-  }),
+  make: limited((limit) => `The header fields may have at most ${limit} bytes.`),
 });
 
 export const notFound = define('NOT_FOUND', 404, {
