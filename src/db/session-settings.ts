@@ -3,7 +3,7 @@ import type { Engine } from './engine.js';
 /** Settings of a session; undefined: the server's default. Those of every session are in pool/connection.ts. */
 export type SessionSettings = Readonly<Record<string, string | number | undefined>>;
 
-/** What the triggers do with the writes of a session. */
+/** The work of triggers for the writes of a session. */
 export interface TriggerTraits {
   /** Whether they record events. */
   readonly events: boolean;

@@ -39,7 +39,7 @@ export function statements<Name extends string>(file: string, names: readonly Na
   return Object.fromEntries(found) as Statements<Name>;
 }
 
-/** All of these statements with their `:name` placeholders replaced. */
+/** Statements with their `:name` placeholders replaced. */
 export const filled = <Name extends string>(
   texts: Statements<Name>,
   parts: Readonly<Record<string, string>>,

@@ -48,7 +48,7 @@ t.test('the checksums of the replaced migrations are those of their files', { sk
 t.test('the baseline makes what the replaced migrations made', { skip }, async (t) => {
   const [now, before] = [await emptyDatabase(t), await formerDatabase(t)];
   await migrate(now.url, TIMEOUT_MS);
-  // Their functions are from before this function changed, which replaces each with the next change of a declaration.
+  // The replaced migrations made functions of an earlier form, which the next change of a declaration replaces.
   for (const [name, owner] of [
     ['users', 'id'],
     ['items', null],
@@ -111,7 +111,7 @@ t.test('the baseline of Citus makes what the replaced migrations made', { skip }
   const [now, before] = [await emptyDatabase(t), await emptyDatabase(t)];
   for (const { sql } of [now, before]) await sql.unsafe(CITUS_STUBS);
   await applyFormer(before.sql, formerMigrations('migrations', 'citus/migrations')!);
-  // They left these functions, whose triggers they had removed.
+  // The replaced migrations left these functions, whose triggers are gone.
   for (const name of BUILT_IN) await before.sql.unsafe(`drop function ${name}_note_events`);
   await now.sql`create table migrations (
     name text primary key, checksum text not null, applied_at timestamptz not null default now())`;

@@ -7,7 +7,7 @@ const ARE_OURS = `in (select oid from pg_namespace where nspname in ('public', '
 const isOwn = (catalog: string, oid: string) =>
   `not exists (select from pg_depend where classid = '${catalog}'::regclass and objid = ${oid} and deptype = 'e')`;
 
-/** What a database has, by kind: queries of names, and of all that the catalog has about each as JSON. */
+/** The contents of a database by kind: queries of names, and of all that the catalog has about each as JSON. */
 const KINDS: Readonly<Record<string, string>> = {
   schema: `select nspname, jsonb_build_array(nspowner::regrole, nspacl, obj_description(oid, 'pg_namespace'))
     from pg_namespace where oid ${ARE_OURS}`,

@@ -10,7 +10,7 @@ export const CITUS_STUBS = `
   create function create_distributed_function(name text) returns void language sql as '';
   create function citus_add_local_table_to_metadata(name text) returns void language sql as ''`;
 
-/** What a service on the cluster needs besides the address. */
+/** The settings of a service on the cluster besides the address. */
 export const ENGINE: Readonly<Record<string, string>> = CITUS_URL === '' ? {} : { DATABASE_ENGINE: 'citus' };
 
 /** The view of the locks that sessions of a database wait for. */

@@ -23,7 +23,6 @@ const KNOWN: ReadonlySet<string> = new Set([
   'src/db/pool/host-dialler.ts',
   'src/db/pool/pipelined-pool.ts',
   'src/db/pooler.ts',
-  'src/errors/error-description.ts',
   'src/features/api-docs/admin-schemas.ts',
   'src/features/api-docs/api-documents.ts',
   'src/features/api-docs/async-api.ts',

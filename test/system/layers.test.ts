@@ -157,6 +157,7 @@ t.test('what only one place does is done in that place', async (t) => {
     'db/core-statements.ts',
     'db/engine.ts',
     'features/transfer/import-statements.ts',
+    'list/list-sql.ts',
   ]);
   only(/prepare: true/, ['db/pool/connection.ts', 'db/pool/prepared.ts']);
   only(/new Problem\(/, ['errors/problem.ts', 'errors/service-errors.ts']);
