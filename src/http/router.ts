@@ -44,7 +44,7 @@ export interface Action {
 }
 
 /** An action and the permission that it requires. */
-export interface Endpoint extends Action {
+export interface OpenEndpoint extends Action {
   readonly requires: Requirement;
   /** Responds during maintenance as well, and is not rate limited. */
   readonly alwaysAvailable?: boolean;
@@ -55,18 +55,18 @@ export interface Endpoint extends Action {
 /** A path with its actions by method; HEAD and OPTIONS follow from the others. */
 export interface Route {
   readonly path: string;
-  readonly actions: Readonly<Record<string, Endpoint>>;
+  readonly actions: Readonly<Record<string, OpenEndpoint>>;
   /** Handles the requests instead of the actions, which only name the methods. The path has no version. */
   readonly handler?: Handler;
   /** Runs what a form of a page submits by POST. It is no method of the resource: OPTIONS does not list it. */
-  readonly form?: Endpoint;
+  readonly form?: OpenEndpoint;
 }
 
 /** The resource that a path identifies. */
 export interface Match {
   /** The route's template: `/users/:id`. */
   readonly template: string;
-  readonly actions: ReadonlyMap<string, Endpoint>;
+  readonly actions: ReadonlyMap<string, OpenEndpoint>;
   readonly allow: string;
   /** The methods for the response to a CORS preflight, also with a filter. */
   readonly preflightAllow: string;
@@ -75,7 +75,7 @@ export interface Match {
   /** The 405 for methods that the resource does not support. */
   readonly notAllowed: Problem;
   readonly handler: Handler | undefined;
-  readonly form: Endpoint | undefined;
+  readonly form: OpenEndpoint | undefined;
   readonly params: Readonly<Record<string, string | undefined>>;
 }
 
@@ -132,7 +132,7 @@ function compile({ path: template, actions, handler, form }: Route): Compiled {
 }
 
 /** The action of a method; undefined for OPTIONS, which is the same for every resource. Throws 405. */
-export function selectAction(match: Match, method: string, query: string): Endpoint | undefined {
+export function selectAction(match: Match, method: string, query: string): OpenEndpoint | undefined {
   const action = match.actions.get(method);
   if (action?.requiresFilter && !/(^|&)filter/.test(query)) throw filterRequired(match.allow);
   if (!action && method !== 'OPTIONS') throw match.notAllowed;
@@ -140,7 +140,7 @@ export function selectAction(match: Match, method: string, query: string): Endpo
 }
 
 /** The action for callers that meet the requirement. */
-export function requiring(requires: Requirement, action: Action): Endpoint {
+export function requiring(requires: Requirement, action: Action): OpenEndpoint {
   return { ...action, requires };
 }
 

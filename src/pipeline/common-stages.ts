@@ -4,7 +4,7 @@ import { rateLimited } from '../errors/caller-errors.js';
 import { unavailable } from '../errors/service-errors.js';
 import { isRetiring } from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
-import type { Endpoint, Match } from '../http/router.js';
+import type { Match, OpenEndpoint } from '../http/router.js';
 import { clientKey } from '../limits/client-key.js';
 import { NOBODY, type Principal } from '../principal.js';
 import { readBytes } from '../transport/request-body.js';
@@ -22,7 +22,7 @@ export function optionsReply(
 }
 
 /** Throws 503 in maintenance. */
-export function requireAvailable({ options }: RequestContext, { alwaysAvailable }: Endpoint): void {
+export function requireAvailable({ options }: RequestContext, { alwaysAvailable }: OpenEndpoint): void {
   if (options.isInMaintenance() && !alwaysAvailable) throw unavailable('The service is in maintenance.', 60);
 }
 

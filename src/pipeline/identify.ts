@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { hasCredential } from '../auth/scheme.js';
 import { prefersPage } from '../http/content-negotiation.js';
-import type { Endpoint } from '../http/router.js';
+import type { OpenEndpoint } from '../http/router.js';
 import { NOBODY, type Principal, STRANGER } from '../principal.js';
 import { authRequestOf } from './common-stages.js';
 import type { RequestContext } from './context.js';
@@ -12,7 +12,7 @@ import type { RequestContext } from './context.js';
  */
 export function identify(
   context: RequestContext,
-  { requires }: Endpoint,
+  { requires }: OpenEndpoint,
   isForm: boolean,
 ): Promise<Principal> | Principal {
   const { authenticate, session } = context.options;

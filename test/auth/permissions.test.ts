@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Endpoint } from '../../src/http/router.js';
+import type { OpenEndpoint } from '../../src/http/router.js';
 import { makeKey } from '../support/credentials.js';
 import { type SendOptions, type ServiceResponse, testService, withoutRequestId } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
@@ -77,7 +77,7 @@ async function setup(t: Test) {
 }
 
 /** The meaning of an endpoint's requirement, in a test's own words. */
-function mayUse({ requires: needs }: Endpoint, scopes: readonly string[]): boolean {
+function mayUse({ requires: needs }: OpenEndpoint, scopes: readonly string[]): boolean {
   if (typeof needs === 'string' || scopes.includes('admin')) return true;
   return needs.scopes.every(
     (scope) => scopes.includes(scope) || scopes.includes(scope.replace(':read', ':write')),

@@ -1,4 +1,4 @@
-import { type Endpoint, parametersIn } from '../../http/router.js';
+import { type OpenEndpoint, parametersIn } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import type { Version } from '../../versions/version.js';
 import { type ErrorRef, error, type OperationDescription } from './model.js';
@@ -21,7 +21,7 @@ export interface OperationSettings extends SecuritySettings {
 export interface Operation {
   readonly method: string;
   readonly path: string;
-  readonly endpoint: Endpoint;
+  readonly endpoint: OpenEndpoint;
   readonly description: OperationDescription;
   readonly resource: DescribedResource | undefined;
 }
@@ -111,7 +111,7 @@ const originErrors = (method: string): ErrorRef[] =>
   method === 'GET' || method === 'QUERY' ? [] : [error('ORIGIN_NOT_ALLOWED')];
 
 /** Any one of the accepted credentials. */
-function securityOf(described: OperationSettings, { requires }: Endpoint): JsonObject[] {
+function securityOf(described: OperationSettings, { requires }: OpenEndpoint): JsonObject[] {
   if (described.auth.length === 0 || requires === 'nothing') return [];
   const scopes = typeof requires === 'string' ? [] : [...requires.scopes];
   return Object.entries(securitySchemes(described, [])).map(([name, scheme]) => ({

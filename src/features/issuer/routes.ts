@@ -1,7 +1,7 @@
 import type { Db } from '../../db/db.js';
 import { badRequest } from '../../errors/request-errors.js';
 import type { Handler } from '../../http/handler.js';
-import { type Endpoint, type Route, requiring } from '../../http/router.js';
+import { type OpenEndpoint, type Route, requiring } from '../../http/router.js';
 import { ACCOUNT, ENDPOINTS, INTERACTION } from './endpoints.js';
 import { userinfo } from './userinfo.js';
 
@@ -43,7 +43,7 @@ export function issuerRoutes(
 }
 
 /** Names a method of a path whose handler responds. Only a batch runs it. */
-const HANDLED: Endpoint = {
+const HANDLED: OpenEndpoint = {
   requires: 'nothing',
   run: () => {
     throw badRequest('A batch cannot contain requests to the authorization server.');

@@ -2,7 +2,7 @@ import { JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { badRequest, originNotAllowed } from '../../errors/request-errors.js';
 import type { Request } from '../../http/request.js';
-import { type Endpoint, type Route, type Router, requiring } from '../../http/router.js';
+import { type OpenEndpoint, type Route, type Router, requiring } from '../../http/router.js';
 import { mayUse } from '../../principal.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { type CheckArguments, callTool, compileArguments } from './call.js';
@@ -24,7 +24,7 @@ export interface McpSettings {
 
 /** A tool with the action that it runs. */
 interface OpenTool extends Tool {
-  readonly endpoint: Endpoint;
+  readonly endpoint: OpenEndpoint;
 }
 
 /** The collections as a server of the Model Context Protocol: POST /mcp, one JSON-RPC message each. */

@@ -2,7 +2,7 @@ import { JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { noSuchPath } from '../../errors/request-errors.js';
 import type { Request } from '../../http/request.js';
-import type { Endpoint, Router } from '../../http/router.js';
+import type { OpenEndpoint, Router } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import { mayUse, type Principal } from '../../principal.js';
 import { runOperation } from './call.js';
@@ -16,7 +16,7 @@ const COLLECTIONS = 'plinth:collections';
 interface Described {
   readonly resource: Resource;
   /** Reads one record. */
-  readonly endpoint: Endpoint;
+  readonly endpoint: OpenEndpoint;
   /** JSON Schema of its records. */
   readonly schema: JsonObject;
 }

@@ -3,7 +3,7 @@ import { Problem } from '../../errors/problem.js';
 import { methodNotAllowed } from '../../errors/request-errors.js';
 import type { Reply } from '../../http/reply.js';
 import type { Body, Request } from '../../http/request.js';
-import { type Endpoint, METHODS, type Route, requiring } from '../../http/router.js';
+import { METHODS, type OpenEndpoint, type Route, requiring } from '../../http/router.js';
 import { permit } from '../../principal.js';
 import { FORM_TYPE } from '../../transport/request-body.js';
 import { pageHeaders } from './document.js';
@@ -39,7 +39,7 @@ const METHODS_OF_FORMS = ['POST', 'PATCH', 'DELETE'];
  * Runs the action of a route for which a form stands, with the caller's permission: 303, or a page with what is wrong.
  * Throws 403 for a form of another origin or without its token, and what the action throws.
  */
-export function formEndpoint(route: Route, form: PageForm, site: Site): Endpoint {
+export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndpoint {
   return requiring('credential', {
     accepts: [FORM_TYPE],
     offers: [HTML_TYPE],

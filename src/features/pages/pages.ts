@@ -1,7 +1,7 @@
 import { HTML_TYPE, JSON_TYPE } from '../../collection/representation.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
-import type { Endpoint, Route } from '../../http/router.js';
+import type { OpenEndpoint, Route } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import { ofDocument } from '../../limits/long-task.js';
 import { permit } from '../../principal.js';
@@ -53,7 +53,7 @@ function withHtml(offers: readonly string[] = []): string[] {
 }
 
 async function show(
-  get: Endpoint,
+  get: OpenEndpoint,
   page: Page,
   context: Pick<PageOptions, 'site' | 'request' | 'route'>,
 ): Promise<Reply> {
@@ -87,7 +87,7 @@ export async function render(
 }
 
 /** Whether the caller may use an action on the resource of the request. A batch has no forms. */
-function mayUse({ principal, params, run }: Request, endpoint: Endpoint | undefined): boolean {
+function mayUse({ principal, params, run }: Request, endpoint: OpenEndpoint | undefined): boolean {
   if (!endpoint || run) return false;
   try {
     permit(principal, endpoint.requires, params);
