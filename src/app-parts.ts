@@ -1,8 +1,8 @@
 import type { Server } from 'node:http';
+import { openCollections } from './api/record-actions.js';
 import { knownScopes, scopeSettingFaults } from './auth/known-scopes.js';
 import { type Auth, openAuth } from './auth/open.js';
 import type { Resource } from './collection/resource.js';
-import { openCollections } from './collection-routes.js';
 import { type Config, ConfigError } from './config/config.js';
 import { hostsOfMetrics } from './config/edge.js';
 import { type Database, openDatabase, openPrepared } from './db/open.js';

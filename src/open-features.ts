@@ -1,5 +1,5 @@
+import type { Adapter, Api, Read } from './api/record-actions.js';
 import type { Auth, OwnCredentials } from './auth/open.js';
-import type { Adapter, Api, Read } from './collection-routes.js';
 import type { Config } from './config/config.js';
 import type { Db } from './db/db.js';
 import type { PruneTask } from './db/maintenance.js';

@@ -5,7 +5,7 @@ import { listEvents } from './actions/events.js';
 import { home } from './actions/home.js';
 import { METADATA_PATH, type ProtectedResource, protectedResource } from './actions/protected-resource.js';
 import { whoami } from './actions/whoami.js';
-import { type Api, collectionRoutes, idempotent, nestedRoutes } from './collection-routes.js';
+import { type Api, collectionRoutes, idempotent, nestedRoutes } from './api/record-actions.js';
 import type { ProblemType } from './errors/problem.js';
 import type { Feed } from './events/feed.js';
 import { createRouter, type Route, type Router, requiring } from './http/router.js';

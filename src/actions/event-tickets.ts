@@ -1,6 +1,6 @@
 import type { Tickets } from '../events/tickets.js';
 import type { Action } from '../http/router.js';
-import { notInBatch, secretReply, timeOf } from './not-in-batch.js';
+import { notInBatch, secretReply, timeOf } from './secret-reply.js';
 
 /** Creates a ticket for one event stream of a client that cannot send credentials, like EventSource: 201, 403, 429, 503. */
 export function newEventTicket(tickets: Tickets): Action {

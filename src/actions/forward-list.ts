@@ -1,7 +1,7 @@
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import { pageFields } from './list-lines.js';
-import { secretReply } from './not-in-batch.js';
+import { secretReply } from './secret-reply.js';
 
 /** A page of a list of the service's own, which is read from its first entry on. */
 export interface ForwardPage {

@@ -4,7 +4,7 @@ import { evaluate, matchesStrongly, readConditions } from '../../http/preconditi
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import { forwardReply } from '../forward-list.js';
-import { secretReply } from '../not-in-batch.js';
+import { secretReply } from '../secret-reply.js';
 
 /**
  * The members that a response shows of a key, a webhook or another managed resource. `path` is its own, without

@@ -14,7 +14,7 @@ import { absent } from '../../errors/record-errors.js';
 import { badRequest, noKeysAccepted } from '../../errors/request-errors.js';
 import type { Action } from '../../http/router.js';
 import { parseUuid } from '../../uuid.js';
-import { notInBatch, timeOf } from '../not-in-batch.js';
+import { notInBatch, timeOf } from '../secret-reply.js';
 import { type ManagedView, managedList, managedReply, requireMatch } from './admin-replies.js';
 import { whileSignedIn } from './signed-in.js';
 

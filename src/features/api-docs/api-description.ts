@@ -1,7 +1,7 @@
+import { openCollections } from '../../api/record-actions.js';
 import { collectionsFor } from '../../app-parts.js';
 import type { CredentialCache } from '../../auth/credentials/credential-cache.js';
 import type { Auth } from '../../auth/open.js';
-import { openCollections } from '../../collection-routes.js';
 import type { Config } from '../../config/config.js';
 import { connectAs } from '../../db/open.js';
 import { resourcesOf } from '../../declarations/load-declarations.js';

@@ -15,12 +15,12 @@ import {
   sessionOf,
 } from './account-session.js';
 import { findUser, type User } from './accounts.js';
-import { ACCOUNT } from './endpoints.js';
 import type { InteractionParts } from './interactions.js';
 import { errors } from './oidc-provider.js';
 import { accountPage, accountSignInPage } from './pages/account.js';
 import { pageHeaders } from './pages/layout.js';
 import type { PasskeyForm } from './pages/passkey.js';
+import { ACCOUNT } from './paths.js';
 import { confirmPassword } from './seen-passwords.js';
 import { endSession, grantsOf, revokeClient, sessionsOf } from './user-grants.js';
 

@@ -7,8 +7,8 @@ import { withDatabase } from '../../cli/with-database.js';
 import { loadDeclarations, resourcesOf } from '../../declarations/load-declarations.js';
 import { ExitError } from '../../exit-error.js';
 import type { Json, JsonObject } from '../../json.js';
+import { fieldsOf } from './client-endpoints.js';
 import { changedInput, readClientInput } from './client-input.js';
-import { fieldsOf } from './client-routes.js';
 import { changeClient, createClient, deleteClient, listClients, PAGE } from './clients.js';
 import { COMMANDS } from './commands.js';
 

@@ -28,8 +28,8 @@ export default {
     };
   },
   describe: async ({ db }) => {
-    const { clientRoutes } = await import('./client-routes.js');
-    const { issuerRoutes } = await import('./routes.js');
+    const { clientRoutes } = await import('./client-endpoints.js');
+    const { issuerRoutes } = await import('./endpoints.js');
     const handlers = { plain: cannotRun, limited: cannotRun };
     return {
       routes: ({ scopes }) => [

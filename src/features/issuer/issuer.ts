@@ -15,14 +15,14 @@ import { singleFlight } from '../../single-flight.js';
 import type { Log } from '../../telemetry/log.js';
 import { handleAccessJwts } from './access-jwts.js';
 import { account } from './account.js';
-import { clientRoutes } from './client-routes.js';
+import { clientRoutes } from './client-endpoints.js';
+import { issuerRoutes } from './endpoints.js';
 import { type InteractionParts, interact } from './interactions.js';
 import { type IssuerKeys, openKeys, readKeys } from './keys.js';
 import type { OwnTokens } from './own-tokens.js';
 import { Passkeys } from './passkeys.js';
 import { createProvider } from './provider.js';
 import { Guesses, guardResponses, limitGuesses } from './provider-guards.js';
-import { issuerRoutes } from './routes.js';
 import { withSeenPasswords } from './seen-passwords.js';
 import { Strangers } from './strangers.js';
 

@@ -9,7 +9,6 @@ import type { Db } from '../../db/db.js';
 import { findAccount } from './accounts.js';
 import { API_SCOPES, findMetadata, isSecret, TOKEN_FORMAT } from './clients.js';
 import { loadGrant } from './consents.js';
-import { ENDPOINTS, INTERACTION } from './endpoints.js';
 import { ID_TOKEN_ALGORITHMS, type IssuerKeys } from './keys.js';
 import { errors, Provider } from './oidc-provider.js';
 import { GRANT_CLAIM } from './own-tokens.js';
@@ -21,6 +20,7 @@ import {
   showSignedOut,
   showSignOut,
 } from './pages/provider-pages.js';
+import { ENDPOINTS, INTERACTION } from './paths.js';
 import { Records } from './records.js';
 import { resourceServer } from './resource-server.js';
 import { STRANGER_S, type Strangers } from './strangers.js';

@@ -1,5 +1,5 @@
+import type { Reader } from '../../api/record-actions.js';
 import type { Resource } from '../../collection/resource.js';
-import type { Reader } from '../../collection-routes.js';
 import type { Feature } from '../../feature.js';
 import type { Source } from './relations.js';
 

@@ -1,4 +1,4 @@
-import { nativeRoutes } from '../../collection-routes.js';
+import { nativeRoutes } from '../../api/record-actions.js';
 import type { Feature } from '../../feature.js';
 import { createRouter } from '../../http/router.js';
 import { withPackage } from '../../process/optional-package.js';

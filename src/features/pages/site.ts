@@ -1,4 +1,4 @@
-import type { Api } from '../../collection-routes.js';
+import type { Api } from '../../api/record-actions.js';
 import { usesHttps } from '../../config/edge.js';
 import type { Db } from '../../db/db.js';
 import type { Feed } from '../../events/feed.js';

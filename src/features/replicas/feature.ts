@@ -1,4 +1,4 @@
-import type { Reader } from '../../collection-routes.js';
+import type { Reader } from '../../api/record-actions.js';
 import { connectAs } from '../../db/open.js';
 import type { Feature } from '../../feature.js';
 import { onReplica } from '../../list/collection.js';

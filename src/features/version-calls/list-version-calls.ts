@@ -1,5 +1,5 @@
 import { forwardReply } from '../../actions/forward-list.js';
-import { timeOf } from '../../actions/not-in-batch.js';
+import { timeOf } from '../../actions/secret-reply.js';
 import { JSON_TYPE } from '../../collection/representation.js';
 import { foreignCursor } from '../../errors/input-errors.js';
 import type { Action } from '../../http/router.js';

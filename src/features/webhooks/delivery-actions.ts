@@ -1,5 +1,5 @@
 import { forwardReply } from '../../actions/forward-list.js';
-import { notInBatch, secretReply as reply, timeOf } from '../../actions/not-in-batch.js';
+import { notInBatch, secretReply as reply, timeOf } from '../../actions/secret-reply.js';
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Db } from '../../db/db.js';
 import { absent } from '../../errors/record-errors.js';

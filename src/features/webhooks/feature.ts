@@ -40,7 +40,7 @@ async function routesOf(
   { config, db, collections }: Core,
   webhooks: Pick<Webhooks, 'wake' | 'pass'>,
 ): Promise<OpenFeature> {
-  const { webhookRoutes } = await import('./routes.js');
+  const { webhookRoutes } = await import('./endpoints.js');
   const { targetRules } = await import('./open.js');
   const names = collections.map(({ resource }) => resource.name);
   return {

@@ -5,7 +5,7 @@ import {
   requireMatch,
 } from '../../actions/admin/admin-replies.js';
 import { whileSignedIn } from '../../actions/admin/signed-in.js';
-import { notInBatch, timeOf } from '../../actions/not-in-batch.js';
+import { notInBatch, timeOf } from '../../actions/secret-reply.js';
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Db } from '../../db/db.js';
 import { absent } from '../../errors/record-errors.js';

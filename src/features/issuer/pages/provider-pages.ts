@@ -1,6 +1,6 @@
 import type { Client, ErrorOut, KoaContextWithOIDC } from 'oidc-provider';
 import { Html, html } from '../../../formats/html.js';
-import { ENDPOINTS } from '../endpoints.js';
+import { ENDPOINTS } from '../paths.js';
 import { deviceConfirmationPage, deviceEntryPage, deviceSuccessPage, errorPage } from './device.js';
 import { layout, pageHeaders } from './layout.js';
 

@@ -1,23 +1,23 @@
-import type { BatchLimits } from './actions/batch-results.js';
-import { forAllMatching } from './actions/bulk.js';
-import type { WriteSettings } from './actions/conditional-write.js';
-import { create, createNested } from './actions/create.js';
-import { get } from './actions/get.js';
-import { withIdempotency } from './actions/idempotency.js';
-import { type FeedPosition, list, listNested } from './actions/list.js';
-import { restrictCreationToOwn, restrictToOwnRecord } from './actions/owner-check.js';
-import { patch } from './actions/patch.js';
-import { checkReferences } from './actions/permitted-references.js';
-import type { ProtectedResource } from './actions/protected-resource.js';
-import { queryBy } from './actions/query.js';
-import { remove } from './actions/remove.js';
-import { replace } from './actions/replace.js';
-import type { Resource } from './collection/resource.js';
-import type { Db } from './db/db.js';
-import type { Feed } from './events/feed.js';
-import { type Action, type Route, requiring } from './http/router.js';
-import { type Collection, openCollection } from './list/collection.js';
-import type { Requirement, ScopeRequirement } from './principal.js';
+import type { BatchLimits } from '../actions/batch-results.js';
+import { forAllMatching } from '../actions/bulk.js';
+import type { WriteSettings } from '../actions/conditional-write.js';
+import { create, createNested } from '../actions/create.js';
+import { get } from '../actions/get.js';
+import { withIdempotency } from '../actions/idempotency.js';
+import { type FeedPosition, list, listNested } from '../actions/list.js';
+import { restrictCreationToOwn, restrictToOwnRecord } from '../actions/owner-check.js';
+import { patch } from '../actions/patch.js';
+import { checkReferences } from '../actions/permitted-references.js';
+import type { ProtectedResource } from '../actions/protected-resource.js';
+import { queryBy } from '../actions/query.js';
+import { remove } from '../actions/remove.js';
+import { replace } from '../actions/replace.js';
+import type { Resource } from '../collection/resource.js';
+import type { Db } from '../db/db.js';
+import type { Feed } from '../events/feed.js';
+import { type Action, type Route, requiring } from '../http/router.js';
+import { type Collection, openCollection } from '../list/collection.js';
+import type { Requirement, ScopeRequirement } from '../principal.js';
 
 /** What the operator decides about the API. */
 export interface ApiSettings extends WriteSettings, BatchLimits {

@@ -1,0 +1,19 @@
+/** The paths of the authorization server's endpoints, by oidc-provider's names. */
+export const ENDPOINTS = {
+  authorization: '/authorize',
+  token: '/token',
+  introspection: '/introspect',
+  userinfo: '/userinfo',
+  device_authorization: '/device_authorization',
+  code_verification: '/device',
+  revocation: '/revoke',
+  jwks: '/jwks',
+  pushed_authorization_request: '/par',
+  end_session: '/sign-out',
+} as const;
+
+/** The path of the page about a user's own sign-ins. */
+export const ACCOUNT = '/account';
+
+/** The path at which users sign in and consent. */
+export const INTERACTION = '/interaction';
