@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import type { Endpoint } from './api/endpoint.js';
 import { openCollections } from './api/record-actions.js';
 import { knownScopes, scopeSettingFaults } from './auth/known-scopes.js';
 import { type Auth, openAuth } from './auth/open.js';
@@ -15,6 +16,7 @@ import type { Collection } from './list/collection.js';
 import { createMetricsServer } from './metrics-server.js';
 import {
   embeddedOf,
+  endpointsOf,
   type Openable,
   type OpenFeatures,
   openCredentials,
@@ -48,6 +50,7 @@ export interface Parts {
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
   readonly features: OpenFeatures;
+  readonly endpoints: readonly Endpoint[];
 }
 
 /** Opens all parts, in the order in which they need each other. `closers` receives what a failed start has to close. */
@@ -94,7 +97,8 @@ export async function openParts(
     ? await Feed.open(db, log, opened, config, metrics.events, auth.credentials)
     : undefined;
   closers.push(() => feed?.close());
-  const core = { config, log, metrics, db, auth, counters, collections, feed };
+  const endpoints = await endpointsOf(features, config, opened);
+  const core = { config, log, metrics, db, auth, counters, collections, feed, endpoints };
   const open = await openFeatures(features, { ...core, sharedSchemas: declarations.shared }, closers);
   return {
     config,
@@ -108,6 +112,7 @@ export async function openParts(
     collections,
     feed,
     features: open,
+    endpoints,
   };
 }
 

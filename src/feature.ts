@@ -3,19 +3,21 @@ import type { RunnableCommand } from './cli/command.js';
 import type { Config } from './config/config.js';
 import type { Run } from './db/db.js';
 import type { OpenEmbedded } from './db/open.js';
-import type { Base, Core, Openable, OpenFeature } from './open-features.js';
+import type { Base, Core, EndpointsOf, Openable, OpenFeature, Represent } from './open-features.js';
 import type { Log } from './telemetry/log.js';
 
 /** An optional capability: the default export of its `feature.ts`, which loads the rest of its code on demand. */
-export interface Feature {
+export interface Feature<Services = unknown> {
   /** Opens a server of PostgreSQL, which a service without DATABASE_URL uses. */
   readonly openServer?: OpenEmbedded;
   /** Opens the credentials that it issues, before all that needs callers. */
   openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
   /** Opens it in a service. */
-  open?(core: Core): OpenFeature | Promise<OpenFeature>;
-  /** Opens it for a description of its endpoints, which do not run; absent: as `open` does. */
-  describe?(core: Core): OpenFeature | Promise<OpenFeature>;
+  open?(core: Core): OpenFeature<Services> | Promise<OpenFeature<Services>>;
+  /** The endpoints that it adds. They run with the `services` of the open feature. */
+  readonly endpoints?: EndpointsOf<Services>;
+  /** Adds the media types of representations to the descriptions of endpoints, which the open feature gives to their routes. */
+  readonly represent?: Represent;
   /** Runs the service in another way than in this process alone. Resolves to undefined in a process that prints nothing. */
   serve?(
     config: Config,

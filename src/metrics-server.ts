@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
-import { metricsRoute } from './admin-routes.js';
+import { METRICS } from './api/admin.js';
+import { openRoutes } from './api/endpoint.js';
 import { allowHosts } from './http/allowed-hosts.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { createRouter } from './http/router.js';
@@ -28,7 +29,7 @@ export function createMetricsServer(
   const fixed = fixedFields(false, 0);
   const commonFields = createCommonFields(fixed, undefined);
   const pipeline = createPipeline({
-    router: createRouter([metricsRoute(registry, 'nothing')]),
+    router: createRouter(openRoutes([{ ...METRICS, requires: 'nothing' }], () => ({ registry }))),
     log,
     observer: createObserver({
       metrics: createMetrics().http,

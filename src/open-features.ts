@@ -1,5 +1,8 @@
+import type { Description, Endpoint } from './api/endpoint.js';
+import { coreEndpoints, LAST_ENDPOINTS } from './api/endpoints.js';
 import type { Adapter, Api, Read } from './api/record-actions.js';
 import type { Auth, OwnCredentials } from './auth/open.js';
+import type { Resource } from './collection/resource.js';
 import type { Config } from './config/config.js';
 import type { Db } from './db/db.js';
 import type { PruneTask } from './db/maintenance.js';
@@ -31,26 +34,17 @@ export interface Core extends Base {
   readonly sharedSchemas: ReadonlyMap<string, object>;
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
-}
-
-/** The routes that a feature adds to. */
-export interface RouteTable {
-  readonly api: Api;
-  /** The scopes of the API. */
-  readonly scopes: readonly string[];
-  /** All routes of the service. They are known when it has started. */
-  all(): readonly Route[];
+  /** All endpoints of the service. */
+  readonly endpoints: readonly Description[];
 }
 
 /** A feature of a running service. */
-export interface OpenFeature {
+export interface OpenFeature<Services = unknown> {
   /** The types of problems that only its endpoints have. */
   readonly errors?: readonly ProblemType[];
-  /** Endpoints, which pages show and batches may contain. */
-  routes?(table: RouteTable): readonly Route[];
-  /** Endpoints of other protocols, which neither pages nor batches know. */
-  protocolRoutes?(table: RouteTable): readonly Route[];
-  /** Adds representations to the routes of the service. */
+  /** The services that its endpoints run with. */
+  services?(api: Api): Services;
+  /** Gives the routes of the service the representations that the feature has added to their descriptions. */
   represent?(routes: readonly Route[], api: Api): Route[];
   /** The page about an error for a browser; undefined: the body is the same in each media type. */
   errorPage?(request: ErrorPageRequest, problem: Problem, requestId: string): ErrorPage | undefined;
@@ -75,6 +69,15 @@ export interface OpenFeature {
   close?(): unknown;
 }
 
+/** The endpoints that a feature adds to a service with these settings. */
+export type EndpointsOf<Services = unknown> = (config: Config) => Promise<readonly Endpoint<Services>[]>;
+
+/** Adds the media types of representations to the descriptions of endpoints. */
+export type Represent = (
+  endpoints: readonly Endpoint[],
+  resources: readonly Resource[],
+) => Promise<readonly Endpoint[]>;
+
 /** A feature that a service may open. */
 export interface Openable {
   readonly name: string;
@@ -85,8 +88,8 @@ export interface Openable {
       readonly openServer?: OpenEmbedded;
       openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
       open?(core: Core): OpenFeature | Promise<OpenFeature>;
-      /** Opens it for a description of its endpoints, which do not run: nothing of the core is live. */
-      describe?(core: Core): OpenFeature | Promise<OpenFeature>;
+      endpoints?: EndpointsOf;
+      represent?: Represent;
     };
   }>;
 }
@@ -151,19 +154,24 @@ export async function openFeatures(
   return open;
 }
 
-/** In place of an action or a function of a route that is only described. */
-export const cannotRun = (): never => {
-  throw new Error('a route that is only described cannot run');
-};
-
-/** Opens these features for a description of their endpoints. */
-export async function describeFeatures(features: readonly Openable[], core: Core): Promise<OpenFeatures> {
-  const open = new Map<string, OpenFeature>();
+/** The endpoints of a service with these settings and collections, those of the features that it turns on included. */
+export async function endpointsOf(
+  features: readonly Openable[],
+  config: Config,
+  resources: readonly Resource[],
+): Promise<readonly Endpoint[]> {
+  const added: Endpoint[] = [];
+  const representing: Represent[] = [];
   for (const { name, load, isOn } of features) {
-    if (isOn && !isOn(core.config)) continue;
-    const { default: feature } = await load();
-    const described = await (feature.describe ?? feature.open)?.(core);
-    if (described) open.set(name, described);
+    if (isOn && !isOn(config)) continue;
+    const { endpoints, represent } = (await load()).default;
+    const own = (await endpoints?.(config)) ?? [];
+    added.push(...own.map((each) => ({ ...each, feature: name })));
+    if (represent) representing.push(represent);
   }
-  return open;
+  const isSeparate = (each: Endpoint) => each.isSeparate === true;
+  const first = [...coreEndpoints(config, resources), ...added.filter((each) => !isSeparate(each))];
+  let all: readonly Endpoint[] = [...first, ...LAST_ENDPOINTS, ...added.filter(isSeparate)];
+  for (const represent of representing) all = await represent(all, resources);
+  return all;
 }

@@ -68,14 +68,14 @@ export function permit(principal: Principal, need: Requirement, params: Params):
   return permission;
 }
 
-/** Whether there is a path with which the caller may use an action: every path, or that of its own record. */
-export function mayUse(principal: Principal, need: Requirement): boolean {
-  return permissionOf(principal, need, { id: principal.subject }) !== undefined;
-}
-
 type Params = Readonly<Record<string, string | undefined>>;
 
-function permissionOf(principal: Principal, need: Requirement, params: Params): Permission | undefined {
+/** The permission of a caller; undefined: it has none. */
+export function permissionOf(
+  principal: Principal,
+  need: Requirement,
+  params: Params,
+): Permission | undefined {
   const { scopes } = principal;
   if (typeof need === 'string' || scopes.has('admin')) return 'all';
   if (need.scopes.every((scope) => includes(scopes, scope))) return 'all';

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { healthReply } from './actions/admin/health.js';
+import { healthReply } from './api/service.js';
 import type { Config } from './config/config.js';
 import { waitForDatabase } from './db/wait-for-database.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';

@@ -1,5 +1,4 @@
 import { MAX_PAGE_BYTES } from '../collection/document.js';
-import { JSON_TYPE } from '../collection/representation.js';
 import { problemOf } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
 import { pageTooLarge } from '../errors/input-errors.js';
@@ -37,7 +36,6 @@ export function batch(
       atOperation(index, () => batchStep(operation, router, request, request.passwordHashes?.[index])),
     );
   return {
-    accepts: [JSON_TYPE],
     authorize: (request) => authorizeAll(stepsOf(request)),
     prepare: (request) => preparationOf(stepsOf(request), request),
     run: async (request) => {

@@ -14,8 +14,6 @@ import type { CheckReferences } from './permitted-references.js';
 export function create(collection: Collection, checkReferences: CheckReferences): Action {
   const { resource } = collection;
   return {
-    accepts: [JSON_TYPE],
-    parameters: [],
     prepare: (request) =>
       passwordPreparation(collection, request, () => collection.check(request.body?.value)),
     run: (request) => {
@@ -48,11 +46,9 @@ const minimal: Omit<Reply, 'status'> = { headers: ['Preference-Applied', 'return
  * specified; 404 for a missing parent.
  */
 export function createNested(collection: Collection, checkReferences: CheckReferences): Action {
-  const { accepts: takes, run } = create(collection, checkReferences);
+  const { run } = create(collection, checkReferences);
   const parent = collection.resource.parent!;
   return {
-    accepts: takes!,
-    parameters: [],
     run: async (request) => {
       const id = parseUuid(request.params.id ?? '');
       if (id === undefined) throw noSuchParent(parent.singular);

@@ -1,4 +1,3 @@
-import { JSON_TYPE } from '../collection/representation.js';
 import { badRequest } from '../errors/request-errors.js';
 import { envelopeOf } from '../events/cloudevents.js';
 import type { Feed, Start } from '../events/feed.js';
@@ -35,8 +34,6 @@ interface Query {
  */
 export function listEvents(feed: Feed): Action {
   return {
-    offers: [JSON_TYPE, BATCH_TYPE, STREAM_TYPE],
-    parameters: ['after', 'types', 'limit', 'ticket'],
     identify: (query) => {
       const ticket = query.includes('ticket=') ? new URLSearchParams(query).get('ticket') : null;
       return ticket === null ? undefined : feed.tickets.redeem(ticket);

@@ -1,11 +1,11 @@
 import type { StoredRecord } from '../collection/record.js';
-import { RECORD_TYPES, recordReply, viewReply } from '../collection/representation.js';
+import { recordReply, viewReply } from '../collection/representation.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { Collection } from '../list/collection.js';
-import { isWhole, RECORD_PARAMETERS, readView, type View } from '../list/view.js';
+import { isWhole, readView, type View } from '../list/view.js';
 import { parseUuid } from '../uuid.js';
 import { shownDocument, shownOf } from './included-records.js';
 import { notFoundProblem } from './not-found.js';
@@ -14,8 +14,6 @@ import { notFoundProblem } from './not-found.js';
 export function get(collection: Collection, related: readonly Collection[]): Action {
   const { resource } = collection;
   return {
-    offers: RECORD_TYPES,
-    parameters: RECORD_PARAMETERS,
     run: (request) => {
       const { params, query, type, run } = request;
       const view = query === '' ? undefined : readView(new URLSearchParams(query), resource);

@@ -36,6 +36,9 @@ import type { CheckReferences } from './permitted-references.js';
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
 
+/** The media types of a patch. */
+export const PATCH_TYPES = [MERGE_PATCH, JSON_PATCH, JSON_TYPE];
+
 /** Limits the records that patches of this process hold as values. */
 const recordParseLimit = new ParseLimit();
 
@@ -57,8 +60,6 @@ export function patch(
   const { resource } = collection;
   const mutex = createKeyedMutex();
   return {
-    accepts: [MERGE_PATCH, JSON_PATCH, JSON_TYPE],
-    parameters: [],
     prepare: (request) =>
       passwordPreparation(collection, request, undefined, (change) =>
         confirmSignInChange(collection, request, change, settings),

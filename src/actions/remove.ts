@@ -11,7 +11,6 @@ const ATTEMPTS = 8;
 export function remove(collection: Collection, settings: WriteSettings): Action {
   const { resource } = collection;
   return {
-    parameters: [],
     run: async (request) => {
       const preconditions = readWritePreconditions(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');

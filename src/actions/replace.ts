@@ -1,5 +1,4 @@
 import { isStored } from '../collection/record.js';
-import { JSON_TYPE } from '../collection/representation.js';
 import type { BeforeWrite } from '../collection/validated-input.js';
 import { unavailable } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
@@ -33,8 +32,6 @@ export function replace(
 ): Action {
   const { resource } = collection;
   return {
-    accepts: [JSON_TYPE],
-    parameters: [],
     prepare: (request) =>
       passwordPreparation(
         collection,

@@ -1,25 +1,10 @@
 import { JSON_TYPE } from '../collection/representation.js';
-import { badRequest } from '../errors/request-errors.js';
 import type { Reply } from '../http/reply.js';
-import type { Action } from '../http/router.js';
 
-/** Responses about secrets must not be cached. */
+/** Nothing may store the response. */
 const HEADERS = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
 
-/**
- * An action that must not be part of a batch, since the response to a batch may be stored for a repeat and a secret must
- * not. `what` completes the message "A batch cannot manage". Throws 400.
- */
-export function notInBatch(what: string, action: Action): Action {
-  return {
-    ...action,
-    run: (request) => {
-      if (request.run) throw badRequest(`A batch cannot manage ${what}.`);
-      return action.run(request);
-    },
-  };
-}
-
+/** A response about a secret. */
 export function secretReply(status: number, value: unknown, headers: readonly string[] = []): Reply {
   return { status, headers: [...HEADERS, ...headers], body: JSON.stringify(value) };
 }

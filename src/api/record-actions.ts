@@ -8,16 +8,16 @@ import { type FeedPosition, list, listNested } from '../actions/list.js';
 import { restrictCreationToOwn, restrictToOwnRecord } from '../actions/owner-check.js';
 import { patch } from '../actions/patch.js';
 import { checkReferences } from '../actions/permitted-references.js';
-import type { ProtectedResource } from '../actions/protected-resource.js';
 import { queryBy } from '../actions/query.js';
 import { remove } from '../actions/remove.js';
 import { replace } from '../actions/replace.js';
 import type { Resource } from '../collection/resource.js';
 import type { Db } from '../db/db.js';
 import type { Feed } from '../events/feed.js';
-import { type Action, type Route, requiring } from '../http/router.js';
+import type { Action } from '../http/router.js';
 import { type Collection, openCollection } from '../list/collection.js';
-import type { Requirement, ScopeRequirement } from '../principal.js';
+import type { RecordMethod } from './endpoint.js';
+import type { ProtectedResource } from './service.js';
 
 /** What the operator decides about the API. */
 export interface ApiSettings extends WriteSettings, BatchLimits {
@@ -76,22 +76,23 @@ export function idempotent({ db, collections, settings }: Api, action: Action): 
   return withIdempotency(db, settings.idempotencyTtlSeconds, collections, action);
 }
 
-/** The routes of the collections with the requests and responses of this service. */
-export function nativeRoutes(api: Api): Route[] {
-  const native = { ...api, adapter: undefined };
-  return api.collections.flatMap((collection) => collectionRoutes(native, collection));
+/** The actions on the records of a collection; the nested ones, if it has a parent. */
+export type RecordActions = Readonly<Partial<Record<RecordMethod, Action>>>;
+
+/** The actions on the records of all collections, by their names. */
+export function openRecords(api: Api): ReadonlyMap<string, RecordActions> {
+  return new Map(
+    api.collections.map((collection) => [
+      collection.resource.name,
+      { ...actionsOf(api, collection), ...nestedActions(api, collection) },
+    ]),
+  );
 }
 
-/** The two paths of a collection. */
-export function collectionRoutes(api: Api, collection: Collection): Route[] {
+function actionsOf(api: Api, collection: Collection): RecordActions {
   const { db, settings, adapter = NATIVE } = api;
   const { resource } = collection;
-  const { name } = resource;
   const isChild = resource.isOwned;
-  const ownership: ScopeRequirement['ownership'] = resource.owner ? 'path' : isChild ? 'record' : undefined;
-  const read = requirementOf(resource.scopes.read, ownership);
-  const write: ScopeRequirement = { scopes: [resource.scopes.write], ownership };
-  const removal: ScopeRequirement = { ...write, deletesAccount: resource.owner };
   const ofRecord = (action: Action) => (isChild ? restrictToOwnRecord(db, collection, action) : action);
   const getting = reading(api, (each) => {
     const opened = ofName(each.collections, resource);
@@ -103,71 +104,35 @@ export function collectionRoutes(api: Api, collection: Collection): Route[] {
   const creating = create(collection, references);
   const creation = isChild ? restrictCreationToOwn(collection, creating) : creating;
   const patching = patch(collection, settings, references);
-  const readAll = requirementOf(resource.scopes.read, isChild ? ownership : undefined);
+  const removing = remove(collection, settings);
   const native = ({ collections, feed }: Reader) => list(ofName(collections, resource), collections, feed);
-  const listing = reading(api, (each) => adapter.list(native(each), each, resource));
   const adapted = (action: Action) => adapter.record(action, api, resource);
-  const writeAll: ScopeRequirement = { scopes: [resource.scopes.write] };
-  const creator = { scopes: write.scopes, ownership: isChild ? ownership : undefined };
-  return [
-    {
-      path: `/${name}`,
-      actions: {
-        GET: requiring(readAll, listing),
-        QUERY: requiring(readAll, queryBy(reading(api, native), resource)),
-        PATCH: requiring(writeAll, idempotent(api, forAllMatching(db, collection, patching))),
-        DELETE: requiring(writeAll, forAllMatching(db, collection, remove(collection, settings))),
-        POST: requiring(creator, idempotent(api, adapter.creation(creation, api, resource))),
-      },
-    },
-    {
-      path: `/${name}/:id`,
-      actions: {
-        GET: requiring(read, getting),
-        PUT: requiring(write, adapted(ofRecord(replace(collection, settings, references)))),
-        PATCH: requiring(write, idempotent(api, adapted(ofRecord(patching)))),
-        DELETE: requiring(removal, adapted(ofRecord(remove(collection, settings)))),
-      },
-    },
-  ];
+  return {
+    list: reading(api, (each) => adapter.list(native(each), each, resource)),
+    query: queryBy(reading(api, native), resource),
+    patchMatching: idempotent(api, forAllMatching(db, collection, patching)),
+    removeMatching: forAllMatching(db, collection, removing),
+    create: idempotent(api, adapter.creation(creation, api, resource)),
+    get: getting,
+    replace: adapted(ofRecord(replace(collection, settings, references))),
+    patch: idempotent(api, adapted(ofRecord(patching))),
+    remove: adapted(ofRecord(removing)),
+  };
 }
 
-/** What reading requires; without a scope, nothing. */
-function requirementOf(scope: string | undefined, ownership?: ScopeRequirement['ownership']): Requirement {
-  return scope === undefined ? 'nothing' : { scopes: [scope], ownership };
-}
-
-/** The path of a collection under its parent. */
-export function nestedRoutes(api: Api, collection: Collection): Route[] {
-  const { name } = collection.resource;
-  const parentName = collection.resource.parent?.to;
-  const parent = api.collections.find(({ resource }) => resource.name === parentName);
-  if (!parent) return [];
-  const ownership = parent.resource.owner ? 'path' : undefined;
-  const { read, write } = collection.resource.scopes;
-  const ofParent = parent.resource.scopes.read;
+function nestedActions(api: Api, collection: Collection): RecordActions {
+  const { resource } = collection;
+  const parent = api.collections.find((each) => each.resource.name === resource.parent?.to);
+  if (!parent) return {};
   const { adapter = NATIVE } = api;
   const native = ({ collections, feed }: Reader) => {
-    const [child, owner] = [ofName(collections, collection.resource), ofName(collections, parent.resource)];
+    const [child, owner] = [ofName(collections, resource), ofName(collections, parent.resource)];
     return listNested(child, owner, collections, feed);
   };
-  const listing = reading(api, (each) =>
-    adapter.list(native(each), each, collection.resource, parent.resource),
-  );
   const nested = createNested(collection, checkReferences(collection, api.collections));
-  const creation = adapter.creation(nested, api, collection.resource, parent.resource);
-  const requirement = (...scopes: (string | undefined)[]): Requirement => {
-    const required = scopes.filter((scope) => scope !== undefined);
-    return required.length === 0 ? 'nothing' : { scopes: required, ownership };
+  return {
+    listNested: reading(api, (each) => adapter.list(native(each), each, resource, parent.resource)),
+    queryNested: queryBy(reading(api, native), resource),
+    createNested: idempotent(api, adapter.creation(nested, api, resource, parent.resource)),
   };
-  return [
-    {
-      path: `/${parentName}/:id/${name}`,
-      actions: {
-        GET: requiring(requirement(read, ofParent), listing),
-        QUERY: requiring(requirement(read, ofParent), queryBy(reading(api, native), collection.resource)),
-        POST: requiring(requirement(write, ofParent), idempotent(api, creation)),
-      },
-    },
-  ];
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { shown } from '../actions/admin/keys.js';
+import { shown } from '../api/admin.js';
 import { readCredentialInput } from '../auth/credentials/credential-input.js';
 import {
   createCredential,

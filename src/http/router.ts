@@ -17,8 +17,24 @@ export const METHODS = ['GET', 'HEAD', 'QUERY', 'POST', 'PUT', 'PATCH', 'DELETE'
 /** Bytes of a request target. */
 export const MAX_TARGET = 8192;
 
+/** The parts of a request and a response that one method of a resource accepts and offers. */
+export interface Offer {
+  /** Media types of the response, the default first. If there are several, they are negotiated. */
+  readonly offers?: readonly string[];
+  /** Media types of the body; absent: a body is not read. */
+  readonly accepts?: readonly string[];
+  /** The query parameters of a list; absent: the query is ignored. */
+  readonly parameters?: readonly string[];
+  /** The query parameters in versions whose lists are between cursors; absent: those of `parameters`. */
+  readonly keysetParameters?: readonly string[];
+  /** Whether other query parameters are accepted as well. */
+  readonly acceptsAny?: boolean;
+  /** The method needs a filter in the address: `/items?filter[price]=0` is not the same resource as `/items`. */
+  readonly requiresFilter?: boolean;
+}
+
 /** The implementation of one method on one resource. */
-export interface Action {
+export interface Action extends Offer {
   readonly run: (request: Request) => Promise<Reply> | Reply;
   /** Throws a 403 that depends on more than the caller's scopes and the path. Changes and locks nothing. */
   readonly authorize?: (request: Request) => Promise<void> | void;
@@ -27,23 +43,11 @@ export interface Action {
    * Throws what `run` throws for an invalid body.
    */
   readonly prepare?: (request: Request) => (() => Promise<Request>) | undefined;
-  /** Media types of the response, the default first. If there are several, they are negotiated. */
-  readonly offers?: readonly string[];
   /** The caller, from the query instead of a credential; undefined: the query does not say. */
   readonly identify?: (query: string) => Promise<Principal> | undefined;
-  /** The method needs a filter in the address: `/items?filter[price]=0` is not the same resource as `/items`. */
-  readonly requiresFilter?: boolean;
-  /** The query parameters of a list; absent: the query is ignored. */
-  readonly parameters?: readonly string[];
-  /** Whether other query parameters are accepted as well. */
-  readonly acceptsAny?: boolean;
-  /** The query parameters in versions whose lists are between cursors; absent: those of `parameters`. */
-  readonly keysetParameters?: readonly string[];
-  /** Media types of the body; absent: a body is not read. */
-  readonly accepts?: readonly string[];
 }
 
-/** An action and the permission that it requires. */
+/** An endpoint of a running service: an action, and the permission that it requires. */
 export interface OpenEndpoint extends Action {
   readonly requires: Requirement;
   /** Responds during maintenance as well, and is not rate limited. */
@@ -148,7 +152,7 @@ export function requiring(requires: Requirement, action: Action): OpenEndpoint {
  * The negotiated media type of an action's response. Throws 406. A browser gets another one by `_format` in the address,
  * which requests that prefer data ignore.
  */
-export function negotiateType({ offers }: Action, accept: string | undefined, query = ''): string {
+export function negotiateType({ offers }: Offer, accept: string | undefined, query = ''): string {
   if (!offers) return '';
   const type = negotiate(accept, offers);
   if (type === undefined) throw notAcceptable(offers);
@@ -161,7 +165,7 @@ export function negotiateType({ offers }: Action, accept: string | undefined, qu
  * Throws 400 for a query parameter that a list does not have. Names that start with an underscore are the client's own.
  * A name may go on in brackets: `filter[price]` is `filter`.
  */
-export function requireParameters(action: Action, query: string | URLSearchParams, version: Version): void {
+export function requireParameters(action: Offer, query: string | URLSearchParams, version: Version): void {
   if (query === '' || (action.acceptsAny && version.lists !== 'keyset')) return;
   const parameters = parametersIn(action, version);
   if (!parameters) return;
@@ -174,7 +178,7 @@ export function requireParameters(action: Action, query: string | URLSearchParam
 
 /** The query parameters of an action in a version; undefined: the query is ignored. */
 export function parametersIn(
-  { parameters, keysetParameters }: Action,
+  { parameters, keysetParameters }: Offer,
   { lists }: Version,
 ): readonly string[] | undefined {
   return lists === 'keyset' ? (keysetParameters ?? parameters) : parameters;

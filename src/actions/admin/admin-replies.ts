@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
 import { preconditionFailed } from '../../errors/record-errors.js';
+import { badRequest } from '../../errors/request-errors.js';
 import { evaluate, matchesStrongly, readConditions } from '../../http/preconditions.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
+import { parseUuid } from '../../uuid.js';
 import { forwardReply } from '../forward-list.js';
 import { secretReply } from '../secret-reply.js';
 
@@ -34,16 +36,25 @@ export function managedReply(
   ]);
 }
 
-/** A page of them. `next` is the path of the next page: 200, 304, 412. */
-export function managedList(
+/**
+ * A page of them, after `?after=<id>`: 200, 304, 400, 412. `find` finds those after an id, one more than `limit` if there are more;
+ * `invalid` is the message about anything else than an id.
+ */
+export async function managedPage<Item extends { readonly id: string }>(
   request: Request,
-  list: readonly ManagedView[],
-  limit: number,
-  next: string | null,
-): Reply {
+  { path, limit, invalid }: { readonly path: string; readonly limit: number; readonly invalid: string },
+  find: (after: string | undefined) => Promise<readonly Item[]>,
+  viewOf: (item: Item) => ManagedView,
+): Promise<Reply> {
+  const given = new URLSearchParams(request.query).get('after');
+  const after = parseUuid(given ?? '');
+  if (given !== null && after === undefined) throw badRequest(invalid);
+  const found = await find(after);
+  const page = found.slice(0, limit);
+  const next = found.length > limit ? `${path}?after=${page.at(-1)!.id}` : null;
   const { headers, prefix, version } = request;
   const hasLinks = version.lists === 'keyset';
-  const data = list.map((shown) => ({
+  const data = page.map(viewOf).map((shown) => ({
     ...shown.fields,
     ...(hasLinks ? ownMembers(prefix, shown) : { _version: shown.version }),
   }));

@@ -1,131 +1,162 @@
+import { type Doc, type ErrorName, json, type Success, TEXT, when } from '../../api/doc.js';
+import type { RecordMethod } from '../../api/endpoint.js';
 import { notFoundCode } from '../../errors/record-errors.js';
-import {
-  type Descriptions,
-  type ErrorRef,
-  error,
-  type OperationDescription,
-  type Schema,
-  type Success,
-  schemaRef,
-} from './model.js';
+import { objectOf, type Schema, schemaRef } from './model.js';
 import {
   type CollectionSettings,
   created,
   IDEMPOTENT,
-  Names,
-  notModified,
+  JSON_TYPE,
+  NOT_MODIFIED,
+  patch,
+  patchBody,
   read,
   readFields,
+  remove,
+  replace,
   writeErrors,
 } from './record-operations.js';
 import { listedRecords, schemaNames } from './record-schemas.js';
 import type { DescribedResource } from './type-names.js';
-import { bulk, remove, write } from './write-operations.js';
 
-const JSON_TYPE = 'application/json';
-const text = { type: 'string' } as const;
+/** A list: of all records, or of those of one parent. */
+interface Target {
+  /** The end of the ids of operations, and of that of a creation. */
+  readonly id: string;
+  readonly createdId: string;
+  readonly what: string;
+  readonly errors: readonly ErrorName[];
+}
 
-/** The operations of a collection: on its list, on one record, and on its records below a parent. */
-export function collectionOperations(
+/** Describes one method on a list. */
+type DescribeList = (resource: DescribedResource, settings: CollectionSettings, target: Target) => Doc;
+
+const METHODS: Readonly<Record<RecordMethod, DescribeList>> = {
+  list,
+  query,
+  create,
+  listNested: list,
+  queryNested: query,
+  createNested: create,
+  patchMatching,
+  removeMatching,
+  get: (resource, settings) => compatible(read(resource, settings), settings),
+  replace: (resource, settings) => compatible(replace(resource, settings), settings),
+  patch: (resource, settings) => compatible(patch(resource, settings), settings),
+  remove: (resource, settings) => compatible(remove(resource, settings), settings),
+};
+
+/** What the document says of a method on the records of a collection. */
+export function recordOperation(
+  method: RecordMethod,
   resource: DescribedResource,
   settings: CollectionSettings,
-): Descriptions {
-  const names = new Names(resource);
-  const { list, record } = names;
-  return {
-    ...listOperations(resource, settings, names, { path: `/${list}`, id: record.many, what: `all ${list}` }),
-    [`PATCH /${list}`]: bulk(resource, settings, names, 'PATCH'),
-    [`DELETE /${list}`]: bulk(resource, settings, names, 'DELETE'),
-    [`GET /${list}/:id`]: compatible(read(resource, settings, names), settings),
-    [`PUT /${list}/:id`]: compatible(write(resource, settings, names, 'PUT'), settings),
-    [`PATCH /${list}/:id`]: compatible(write(resource, settings, names, 'PATCH'), settings),
-    [`DELETE /${list}/:id`]: compatible(remove(resource, settings, names), settings),
-    ...nestedOperations(resource, settings, names),
-  };
+): Doc {
+  const isNested = method.endsWith('Nested');
+  return METHODS[method](resource, settings, isNested ? nestedTarget(resource) : wholeTarget(resource));
+}
+
+const wholeTarget = ({ name, types }: DescribedResource): Target => ({
+  id: types.many,
+  createdId: types.one,
+  what: `all ${name}`,
+  errors: [],
+});
+
+function nestedTarget({ name, types, parent }: DescribedResource): Target {
+  const { to, singular } = parent!;
+  const id = `${types.many}Of${types.of(to)}`;
+  const errors: ErrorName[] = [[notFoundCode(singular), 'envelope', 404]];
+  return { id, createdId: id, what: `the ${name} of one ${singular}`, errors };
 }
 
 /** An operation on one record, with the responses of json-server if the operator wants these. */
-function compatible(
-  operation: OperationDescription,
-  { isJsonServer }: CollectionSettings,
-): OperationDescription {
-  if (!isJsonServer) return operation;
-  const { 204: deleted, ...success } = operation.success;
+function compatible(doc: Doc, { isJsonServer }: CollectionSettings): Doc {
+  if (!isJsonServer) return doc;
+  const { 204: deleted, ...success } = doc.success;
   const content = { type: 'object' } as const;
   const empty = { content: { [JSON_TYPE]: content, 'application/problem+json': content } };
   const isDeletion = Object.keys(success).length === 0;
-  const found = isDeletion ? { 200: { description: deleted!.description, ...empty } } : operation.success;
-  return {
-    ...operation,
-    success: { ...found, 404: { description: 'There is no such record.', ...empty } },
-  };
+  const found = isDeletion ? { 200: { description: deleted!.description, ...empty } } : doc.success;
+  return { ...doc, success: { ...found, 404: { description: 'There is no such record.', ...empty } } };
 }
 
-/** The operations on a list: below a parent, or of all records. */
-function listOperations(
-  resource: DescribedResource,
-  settings: CollectionSettings,
-  { list, record }: Names,
-  { path, id, what }: { path: string; id: string; what: string },
-  errors: readonly ErrorRef[] = [],
-): Descriptions {
-  const success = { 200: listSuccess(resource, settings), 304: notModified };
-  const reading = [
-    ...errors,
-    error('PRECONDITION_FAILED'),
-    error('QUERY_TIMEOUT'),
-    error('RESPONSE_TOO_LARGE'),
-  ];
-  const shared = {
-    tag: list,
-    success,
+function list(resource: DescribedResource, settings: CollectionSettings, { id, what, errors }: Target): Doc {
+  return {
+    id: `list${id}`,
+    tag: resource.name,
+    summary: `List ${what}`,
+    success: { 200: listSuccess(resource, settings), 304: NOT_MODIFIED },
     errors: [
-      ...reading,
-      error('INVALID_QUERY'),
-      ...(settings.version.lists === 'keyset' ? [error('INVALID_CURSOR')] : []),
+      ...errors,
+      'PRECONDITION_FAILED',
+      'QUERY_TIMEOUT',
+      'RESPONSE_TOO_LARGE',
+      'INVALID_QUERY',
+      ...when(settings.version.lists === 'keyset', 'INVALID_CURSOR'),
     ],
+    fields: readFields(settings),
   };
-  const { input } = schemaNames(resource);
+}
+
+function query(resource: DescribedResource, settings: CollectionSettings, target: Target): Doc {
+  const located = (success: Success): Success => ({
+    ...success,
+    headers: [...success.headers!, 'Location', 'Accept-Query'],
+  });
   return {
-    [`GET ${path}`]: { ...shared, id: `list${id}`, summary: `List ${what}`, fields: readFields(settings) },
-    [`QUERY ${path}`]: {
-      ...shared,
-      id: `query${id}`,
-      summary: `List ${what} that a query in the body selects (RFC 10008)`,
-      body: { [JSON_TYPE]: schemaRef('Query') },
-      success: {
-        200: { ...success[200], headers: [...success[200].headers!, 'Location', 'Accept-Query'] },
-        304: { ...success[304], headers: [...success[304].headers!, 'Location', 'Accept-Query'] },
-      },
-      fields: readFields(settings),
-    },
-    [`POST ${path}`]: {
-      id: `create${id === record.many ? record.one : id}`,
-      tag: list,
-      summary: `Create a record of ${list}`,
-      body: { [JSON_TYPE]: schemaRef(input) },
-      success: { 201: created(resource) },
-      errors: [...errors, ...writeErrors(resource), ...IDEMPOTENT],
-      fields: ['Idempotency-Key', 'Prefer-return'],
-    },
+    ...list(resource, settings, target),
+    id: `query${target.id}`,
+    summary: `List ${target.what} that a query in the body selects (RFC 10008)`,
+    body: { [JSON_TYPE]: 'Query' },
+    success: { 200: located(listSuccess(resource, settings)), 304: located(NOT_MODIFIED) },
   };
 }
 
-function nestedOperations(
-  resource: DescribedResource,
-  settings: CollectionSettings,
-  names: Names,
-): Descriptions {
-  const { parent } = resource;
-  if (!parent) return {};
-  const missing: ErrorRef = { status: 404, code: notFoundCode(parent.singular), shape: 'envelope' };
-  const id = `${names.record.many}Of${resource.types.of(parent.to)}`;
-  const path = `/${parent.to}/:id/${names.list}`;
-  const what = `the ${names.list} of one ${parent.singular}`;
-  return listOperations(resource, settings, names, { path, id, what }, [missing]);
+function create(resource: DescribedResource, _: CollectionSettings, { createdId, errors }: Target): Doc {
+  return {
+    id: `create${createdId}`,
+    tag: resource.name,
+    summary: `Create a record of ${resource.name}`,
+    body: { [JSON_TYPE]: schemaNames(resource).input },
+    success: { 201: created(resource) },
+    errors: [...errors, ...writeErrors(resource), ...IDEMPOTENT],
+    fields: ['Idempotency-Key', 'Prefer-return'],
+  };
 }
 
-const LIST_HEADERS = ['ETag', 'Cache-Control', 'Link', 'X-Total-Count'];
+const MATCHED = objectOf({ meta: objectOf({ matched: { type: 'integer', minimum: 0 } }) });
+
+/** What changes of all records that match a filter share; `one`: the change of one of them. */
+const matching = (verb: string, { name }: DescribedResource, one: Doc) => ({
+  tag: name,
+  summary: `${verb} all ${name} that match the filter, at most 1,000, all or none`,
+  success: { 200: json('How many records matched.', MATCHED, ['Cache-Control', 'Idempotency-Replayed']) },
+  errors: [
+    'TOO_MANY_MATCHES',
+    'METHOD_NOT_ALLOWED',
+    'INVALID_QUERY',
+    'QUERY_TIMEOUT',
+    ...one.errors!,
+  ] as ErrorName[],
+});
+
+function patchMatching(resource: DescribedResource, settings: CollectionSettings): Doc {
+  return {
+    ...matching('Change', resource, patch(resource, settings)),
+    id: `updateMatching${resource.types.many}`,
+    body: patchBody(resource),
+    fields: ['If-Match-any', 'Idempotency-Key'],
+  };
+}
+
+function removeMatching(resource: DescribedResource, settings: CollectionSettings): Doc {
+  return {
+    ...matching('Delete', resource, remove(resource, settings)),
+    id: `deleteMatching${resource.types.many}`,
+    fields: ['If-Match-any'],
+  };
+}
 
 function listSuccess(resource: DescribedResource, settings: CollectionSettings): Success {
   const { hasEvents, version } = settings;
@@ -135,8 +166,8 @@ function listSuccess(resource: DescribedResource, settings: CollectionSettings):
       : numberedList(resource, settings);
   return {
     description,
-    content: { [JSON_TYPE]: schema, 'text/html': text, 'text/csv': text, 'application/x-ndjson': text },
-    headers: [...LIST_HEADERS, ...(hasEvents ? ['Events-Cursor'] : [])],
+    content: { [JSON_TYPE]: schema, 'text/html': TEXT, 'text/csv': TEXT, 'application/x-ndjson': TEXT },
+    headers: ['ETag', 'Cache-Control', 'Link', 'X-Total-Count', ...(hasEvents ? ['Events-Cursor'] : [])],
   };
 }
 

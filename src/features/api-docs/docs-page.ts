@@ -4,7 +4,7 @@ import { HTML_TYPE, hashedText } from '../../collection/representation.js';
 import { noSuchPath, notFound } from '../../errors/request-errors.js';
 import { html } from '../../formats/html.js';
 import { readConditions } from '../../http/preconditions.js';
-import { type Action, type Route, requiring } from '../../http/router.js';
+import type { Action } from '../../http/router.js';
 import { APP_SCRIPT } from './docs-page-script.js';
 import { STYLE } from './docs-page-style.js';
 
@@ -57,18 +57,27 @@ const policyOf = (connect: string | undefined): string =>
     "frame-ancestors 'none'",
   ].join('; ');
 
-/** The documentation page and what it loads: Swagger UI from our own origin. `issuer`: the authorization server. */
-export function docsRoutes(issuer: string | undefined): Route[] {
+/** The fields about what the documentation page may load. `issuer`: the authorization server. */
+function policyFields(issuer: string | undefined): string[] {
   const connect = issuer !== undefined && URL.canParse(issuer) ? new URL(issuer).origin : undefined;
-  const policy = ['Content-Security-Policy', policyOf(connect), 'Referrer-Policy', 'same-origin'];
-  const page: Action = {
-    offers: [HTML_TYPE],
+  return ['Content-Security-Policy', policyOf(connect), 'Referrer-Policy', 'same-origin'];
+}
+
+/** The documentation page: Swagger UI from our own origin. */
+export function docsPage(issuer: string | undefined): Action {
+  const fields = [...fieldsOf(HTML_TYPE), ...policyFields(issuer)];
+  return {
     run: async ({ headers }) => {
       await textOf('package.json');
-      return hashedText([...fieldsOf(HTML_TYPE), ...policy], PAGE, readConditions(headers));
+      return hashedText(fields, PAGE, readConditions(headers));
     },
   };
-  const asset: Action = {
+}
+
+/** What the documentation page loads. */
+export function docsAsset(issuer: string | undefined): Action {
+  const policy = policyFields(issuer);
+  return {
     run: async ({ params, headers }) => {
       const name = params.asset ?? '';
       const own = Object.hasOwn(OWN, name) ? OWN[name] : undefined;
@@ -78,10 +87,6 @@ export function docsRoutes(issuer: string | undefined): Route[] {
       return hashedText(fields, text, readConditions(headers));
     },
   };
-  return [
-    { path: '/docs', actions: { GET: requiring('nothing', page) } },
-    { path: '/docs/:asset', actions: { GET: requiring('nothing', asset) } },
-  ];
 }
 
 const fieldsOf = (type: string) => ['Content-Type', `${type}; charset=utf-8`];

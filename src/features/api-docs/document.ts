@@ -1,37 +1,27 @@
+import type { Doc, ErrorName } from '../../api/doc.js';
+import { type Endpoint, offerOf, scopesOf } from '../../api/endpoint.js';
+import { coreEndpoints } from '../../api/endpoints.js';
+import { visible } from '../../api/visible.js';
 import type { Resource } from '../../collection/resource.js';
+import { CORE_TYPES } from '../../errors/catalogue.js';
 import { notFoundCode } from '../../errors/record-errors.js';
-import type { Route } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
-import { ACCOUNT_DELETION, type Principal, STRANGER } from '../../principal.js';
+import { type Principal, SCHEMES, STRANGER } from '../../principal.js';
 import { prefixOf } from '../../versions/supported.js';
 import type { Version } from '../../versions/version.js';
-import {
-  CLIENT_OPERATIONS,
-  KEY_OPERATIONS,
-  VERSION_OPERATIONS,
-  WEBHOOK_OPERATIONS,
-} from './admin-operations.js';
 import { clientSchemas, KEY_SCHEMAS, VERSION_SCHEMAS, webhookSchemas } from './admin-schemas.js';
-import { collectionOperations } from './collection-operations.js';
+import { recordOperation } from './collection-operations.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
 import { withExamples } from './examples.js';
 import { headersOf } from './headers.js';
-import {
-  type Descriptions,
-  type ErrorRef,
-  mayRead,
-  mayUse,
-  type OperationDescription,
-  type Schema,
-} from './model.js';
-import { type OperationSettings, operationObject } from './operation.js';
+import { mayRead, type Schema } from './model.js';
+import { type Operation, type OperationSettings, operationObject } from './operation.js';
 import { filterComponents } from './parameters.js';
 import type { CollectionSettings } from './record-operations.js';
 import { definitions, recordSchemas } from './record-schemas.js';
 import { usedComponents } from './references.js';
 import { Responses } from './responses.js';
 import { securitySchemes } from './security.js';
-import { serviceOperations } from './service-operations.js';
 import { SERVICE_SCHEMAS } from './service-schemas.js';
 import { type DescribedResource, describedResources } from './type-names.js';
 import { versionSchemas } from './version-schemas.js';
@@ -39,7 +29,8 @@ import { eventWebhooks } from './webhooks.js';
 
 /** What the document is about. */
 export interface Described extends OperationSettings, CollectionSettings {
-  readonly routes: readonly Route[];
+  /** The endpoints of the service. */
+  readonly endpoints: readonly Endpoint[];
   readonly resources: readonly Resource[];
   readonly publicUrl: string | undefined;
   readonly publicPrefix: string;
@@ -49,31 +40,23 @@ export interface Described extends OperationSettings, CollectionSettings {
 
 /** The OpenAPI 3.1 document of the operations that a caller may use. */
 export function openApi(described: Described, caller: Principal): JsonObject {
-  const { publicUrl = '', publicPrefix, version } = described;
+  const { publicUrl = '', publicPrefix, version, endpoints } = described;
   const resources = describedResources(described.resources, reservedNames(described));
-  const descriptions = describeAll(described, resources);
   const responses = new Responses(commonHeaders(described), version);
-  const all = described.routes.flatMap(({ path, actions, handler }) =>
-    Object.entries(handler ? {} : actions).flatMap(([method, endpoint]) => {
-      const description = descriptions[`${method} ${path}`];
-      return description ? [{ path, method, endpoint, description }] : [];
-    }),
-  );
-  const operations = all.filter(({ endpoint }) => mayUse(caller, endpoint.requires));
+  const all = endpoints.flatMap((endpoint): Operation[] => {
+    const resource = resources.find(({ name }) => name === endpoint.records?.resource.name);
+    const description = descriptionOf(endpoint, resource, resources, described);
+    return description ? [{ endpoint: { ...endpoint, ...offerOf(endpoint) }, description, resource }] : [];
+  });
+  const operations = all.filter(({ endpoint }) => visible(caller, endpoint));
   const paths: Record<string, JsonObject> = {};
-  for (const { path, method, endpoint, description } of operations) {
+  for (const operation of operations) {
+    const { path, method } = operation.endpoint;
     const template = path.replace(/:(\w+)/g, '{$1}');
-    const resource = resources.find(({ name }) => name === description.tag);
     // OpenAPI 3.1 has no place for QUERY.
     const key = method === 'QUERY' ? 'x-query' : method.toLowerCase();
     paths[template] ??= {};
-    paths[template][key] = operationObject(described, responses, {
-      method,
-      path,
-      endpoint,
-      description,
-      resource,
-    });
+    paths[template][key] = operationObject(described, responses, operation);
   }
   const tags = [...new Set(operations.map(({ description }) => description.tag))];
   const schemas = schemasOf(described, resources);
@@ -82,7 +65,7 @@ export function openApi(described: Described, caller: Principal): JsonObject {
     info: {
       title: 'Plinth',
       version: `${version.number}.0.0`,
-      description: descriptionOf(version) + missingOf(all.length - operations.length, caller),
+      description: addressesOf(version) + missingOf(all.length - operations.length, caller),
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: `${publicUrl}${prefixOf(version, publicPrefix)}` || '/' }],
@@ -94,13 +77,13 @@ export function openApi(described: Described, caller: Principal): JsonObject {
       parameters: Object.assign({}, ...resources.map(filterComponents)) as JsonObject,
       responses: responses.components,
       headers: headersOf(version),
-      securitySchemes: securitySchemes(described, scopesIn(described.routes)),
+      securitySchemes: securitySchemes(described, scopesOf(endpoints).sort()),
     },
   };
   return withExamples(usedComponents(document as unknown as JsonObject));
 }
 
-const descriptionOf = ({ number, mount, links }: Version): string =>
+const addressesOf = ({ number, mount, links }: Version): string =>
   links === 'root'
     ? `Each path is also available below ${mount}. HEAD is supported wherever GET is.`
     : `At the root address, a request with \`API-Version: ${number}\` has this version, too. HEAD is supported wherever GET is.`;
@@ -112,12 +95,6 @@ function missingOf(count: number, caller: Principal): string {
   return caller === STRANGER
     ? `${missing} It was requested without a credential. A request for it with one shows the operations that the credential permits: \`Authorization: Bearer <token>\` or \`X-API-Key: <key>\`, as the service supports.`
     : `${missing} The credential with which it was requested has no scope for them.`;
-}
-
-function scopesIn(routes: readonly Route[]): string[] {
-  const endpoints = routes.flatMap(({ actions }) => Object.values(actions));
-  const named = endpoints.flatMap(({ requires }) => (typeof requires === 'string' ? [] : requires.scopes));
-  return [...new Set([...named, 'self', ACCOUNT_DELETION])].sort();
 }
 
 const TAGS: Readonly<Record<string, string>> = {
@@ -136,25 +113,35 @@ function tagDescription(name: string, resources: readonly Resource[]): string {
   return typeof text === 'string' ? text : (TAGS[name] ?? `Records of ${name}.`);
 }
 
-function describeAll(described: Described, resources: readonly DescribedResource[]): Descriptions {
-  const named = resources.flatMap(({ singular, unique }): ErrorRef[] => [
-    { status: 404, code: notFoundCode(singular), shape: 'envelope' },
-    { status: 422, code: notFoundCode(singular), shape: 'envelope' },
-    ...unique.map(({ code }): ErrorRef => ({ status: 409, code, shape: 'envelope' })),
-  ]);
-  // Without a scheme for keys, their path only says so.
-  const hasKeys = described.routes.some(({ path, actions }) => path === '/keys' && 'POST' in actions);
-  const ofCollections = resources.map((resource) => collectionOperations(resource, described));
-  return Object.assign(
-    {},
-    serviceOperations(named),
-    hasKeys ? KEY_OPERATIONS : {},
-    VERSION_OPERATIONS,
-    WEBHOOK_OPERATIONS,
-    CLIENT_OPERATIONS,
-    ...ofCollections,
-  ) as Descriptions;
+/** What the document says of an endpoint; undefined: nothing. `resource`: the collection that it is about. */
+function descriptionOf(
+  { doc, records }: Endpoint,
+  resource: DescribedResource | undefined,
+  resources: readonly DescribedResource[],
+  settings: Described,
+): Doc | undefined {
+  if (resource) return recordOperation(records!.method, resource, settings);
+  return doc?.runsOthers ? { ...doc, errors: batchErrors(resources) } : doc;
 }
+
+/** Errors that an operation of a batch can cause; the statuses of the batch itself are the last ones. */
+const batchErrors = (resources: readonly DescribedResource[]): ErrorName[] => [
+  ...CORE_TYPES.filter(
+    ({ status, code, suffix }) =>
+      BATCH_STATUSES.includes(status) && suffix === undefined && !/CURSOR|TICKET/.test(code),
+  ).map(({ code }): ErrorName => [code, 'envelope']),
+  ...resources.flatMap(({ singular, unique }): ErrorName[] => [
+    [notFoundCode(singular), 'envelope', 404],
+    [notFoundCode(singular), 'envelope', 422],
+    ...unique.map(({ code }): ErrorName => [code, 'envelope', 409]),
+  ]),
+  ['VALIDATION_ERROR', 'envelope'],
+  'INVALID_QUERY',
+  'UNKNOWN_PARAMETER',
+  ['NOT_ACCEPTABLE', 'envelope'],
+];
+
+const BATCH_STATUSES: readonly number[] = [403, 404, 405, 409, 410, 412, 413, 422, 428, 503, 507];
 
 function schemasOf(described: Described, resources: readonly DescribedResource[]): Record<string, Schema> {
   return Object.assign(
@@ -176,17 +163,18 @@ function serviceSchemas({ resources, clientInput, version }: Described): Record<
   };
 }
 
-/** The names that types of collections cannot have: those of other schemas, and of what other operations are about. */
+/** What the operations of features are about that a service may turn on later. */
+const LATER_SUBJECTS = ['AsyncApi', 'Client', 'Clients', 'UserInfo'];
+
+/**
+ * The names that types of collections cannot have: those of other schemas, and of what other operations are about, with any
+ * settings, so that a type retains its name.
+ */
 function reservedNames(described: Described): string[] {
-  const operations = Object.values({
-    ...serviceOperations([]),
-    ...KEY_OPERATIONS,
-    ...VERSION_OPERATIONS,
-    ...WEBHOOK_OPERATIONS,
-    ...CLIENT_OPERATIONS,
-  }) as OperationDescription[];
-  const subjects = operations.map(({ id }) => id.replace(/^[a-z]+(?=[A-Z])/, ''));
-  return [...new Set([...Object.keys(serviceSchemas(described)), ...subjects])];
+  const settings = { auth: SCHEMES, events: true, metricsPort: undefined, isJsonServer: false };
+  const known = [...coreEndpoints(settings, []), ...described.endpoints];
+  const subjects = known.flatMap(({ doc }) => (doc ? [doc.id.replace(/^[a-z]+(?=[A-Z])/, '')] : []));
+  return [...new Set([...Object.keys(serviceSchemas(described)), ...subjects, ...LATER_SUBJECTS])];
 }
 
 const commonHeaders = ({ isRateLimited, retiring, version, databaseReadUrl }: Described): string[] => [

@@ -1,18 +1,17 @@
 import type { Feature } from '../../feature.js';
-import { isRetiring } from '../../http/api-version.js';
+import type { ApiDocuments } from './api-documents.js';
 import { COMMANDS } from './commands.js';
 
 /** The documents about the API. */
 export default {
-  open: async ({ config, collections, feed }) => {
+  endpoints: async ({ events }) => (await import('./endpoints.js')).documentEndpoints(events),
+  open: async ({ config, collections, endpoints }) => {
     const { ApiDocuments } = await import('./api-documents.js');
-    return new ApiDocuments({
-      ...config,
-      isRateLimited: config.rateLimit !== undefined,
-      retiring: Object.keys(config.retirement).filter((number) => isRetiring(config.retirement[number]!)),
-      resources: collections.map(({ resource }) => resource),
-      hasEvents: feed !== undefined,
-    });
+    return new ApiDocuments(
+      config,
+      collections.map(({ resource }) => resource),
+      endpoints,
+    );
   },
   commands: {
     openapi: {
@@ -21,4 +20,4 @@ export default {
       run: async (args, io) => (await import('./openapi-command.js')).openApiCommand(args, io),
     },
   },
-} satisfies Feature;
+} satisfies Feature<ApiDocuments>;

@@ -1,7 +1,9 @@
+import type { ErrorName, SchemaName } from '../../api/doc.js';
+import { visible } from '../../api/visible.js';
 import { CORE_TYPES, typeOf, typesIn } from '../../errors/catalogue.js';
 import type { ProblemType, Shape } from '../../errors/problem.js';
 import type { JsonObject } from '../../json.js';
-import { type Principal, permit, type Requirement, STRANGER } from '../../principal.js';
+import type { Principal } from '../../principal.js';
 import * as webhooks from '../webhooks/errors.js';
 
 /** A JSON Schema, draft 2020-12. */
@@ -14,51 +16,23 @@ export interface ErrorRef {
   readonly shape: Shape;
 }
 
-/** A response that is not an error. `content`: schemas by media type; absent: it has no content. */
-export interface Success {
-  readonly description: string;
-  readonly content?: Readonly<Record<string, Schema>>;
-  /** Names of `HEADERS` besides those of every response. */
-  readonly headers?: readonly string[];
-}
-
-/** What the document says of one method of one path, besides what the route itself says. */
-export interface OperationDescription {
-  /** Unique, in camel case: the name of the method in generated clients. */
-  readonly id: string;
-  readonly summary: string;
-  readonly tag: string;
-  /** Schemas of the body by media type. */
-  readonly body?: Readonly<Record<string, Schema>>;
-  readonly success: Readonly<Record<number, Success>>;
-  /** Errors besides those that follow from the route. */
-  readonly errors?: readonly ErrorRef[];
-  /** Names of `PARAMETERS` that are header fields. */
-  readonly fields?: readonly string[];
-  /** Parameters of the query that are not in `PARAMETERS`. */
-  readonly query?: Readonly<Record<string, Schema>>;
-}
-
-/** Descriptions by method and path: `GET /whoami`. */
-export type Descriptions = Readonly<Record<string, OperationDescription>>;
-
 /** The errors of the core and of the features whose endpoints are described here. */
-export const ERROR_TYPES = [...CORE_TYPES, ...typesIn(webhooks)];
+export const ERROR_TYPES: readonly ProblemType[] = [...CORE_TYPES, ...typesIn(webhooks)];
 
-/** An error of the table; `shape` is for codes with several. */
-export const error = (code: (typeof ERROR_TYPES)[number]['code'], shape?: Shape): ErrorRef =>
-  refTo(typeOf(ERROR_TYPES, code)!, shape);
-
-/** A reference to an error. */
-export const refTo = ({ status, code, shapes }: ProblemType, shape = shapes[0]!): ErrorRef => ({
-  status,
-  code,
-  shape,
-});
+/** The error that a document names. Its status follows from its code, unless the name has one. */
+export function error(name: ErrorName): ErrorRef {
+  const [code, shape, status] = typeof name === 'string' ? [name] : name;
+  const type = typeOf(ERROR_TYPES, code);
+  return { status: status ?? type!.status, code, shape: shape ?? type!.shapes[0]! };
+}
 
 export const ref = (kind: string, name: string): JsonObject => ({ $ref: `#/components/${kind}/${name}` });
 
 export const schemaRef = (name: string): Schema => ref('schemas', name);
+
+/** The schema that a document names. */
+export const schemaOf = (schema: SchemaName): Schema =>
+  typeof schema === 'string' ? schemaRef(schema) : schema;
 
 export const arrayOf = (items: Schema): Schema => ({ type: 'array', items });
 
@@ -74,18 +48,6 @@ export const typeName = (words: string): string =>
     .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
     .join('');
 
-/** Whether the document shows an operation to a caller. */
-export const mayUse = (caller: Principal, requires: Requirement): boolean => {
-  if (requires === 'credential') return caller !== STRANGER;
-  try {
-    // The path of a record may be the caller's own.
-    permit(caller, requires, { id: caller.subject });
-    return true;
-  } catch {
-    return false;
-  }
-};
-
 /** Whether a caller may read records, with `self` its own. */
 export const mayRead = (caller: Principal, scope: string | undefined): boolean =>
-  scope === undefined || caller.scopes.has('self') || mayUse(caller, { scopes: [scope] });
+  visible(caller, { requires: scope === undefined ? 'nothing' : { scopes: [scope], ownership: 'record' } });

@@ -1,7 +1,9 @@
-import { type OpenEndpoint, parametersIn } from '../../http/router.js';
+import { type Doc, type ErrorName, when } from '../../api/doc.js';
+import type { Description } from '../../api/endpoint.js';
+import { parametersIn } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import type { Version } from '../../versions/version.js';
-import { type ErrorRef, error, type OperationDescription } from './model.js';
+import { error, schemaOf } from './model.js';
 import { parametersOf } from './parameters.js';
 import type { Responses } from './responses.js';
 import { type SecuritySettings, securitySchemes } from './security.js';
@@ -17,12 +19,10 @@ export interface OperationSettings extends SecuritySettings {
   readonly version: Version;
 }
 
-/** One method of one path. */
+/** An endpoint, with all that it accepts and offers. */
 export interface Operation {
-  readonly method: string;
-  readonly path: string;
-  readonly endpoint: OpenEndpoint;
-  readonly description: OperationDescription;
+  readonly endpoint: Description;
+  readonly description: Doc;
   readonly resource: DescribedResource | undefined;
 }
 
@@ -32,10 +32,10 @@ export function operationObject(
   responses: Responses,
   operation: Operation,
 ): JsonObject {
-  const { path, endpoint, description, resource } = operation;
+  const { endpoint, description, resource } = operation;
   const { version } = described;
   const { id, summary, tag, body, success } = description;
-  const found = [...(description.errors ?? []), ...errorsOf(described, operation)];
+  const found = [...(description.errors ?? []), ...errorsOf(described, operation)].map(error);
   const statuses = [...new Set(found.map(({ status }) => status))].filter((status) => !(status in success));
   const errors = statuses.map((status): [string, JsonObject] => [
     String(status),
@@ -49,69 +49,68 @@ export function operationObject(
     responses.success(each, endpoint.offers),
   ]);
   const content =
-    body && Object.fromEntries(Object.entries(body).map(([type, schema]) => [type, { schema }]));
+    body &&
+    Object.fromEntries(Object.entries(body).map(([type, schema]) => [type, { schema: schemaOf(schema) }]));
   return {
     operationId: id,
     summary,
     tags: [tag],
-    parameters: parametersOf(path, parametersIn(endpoint, version) ?? [], description, resource, version),
+    parameters: parametersOf(
+      endpoint.path,
+      parametersIn(endpoint, version) ?? [],
+      description,
+      resource,
+      version,
+    ),
     ...(content ? { requestBody: { required: true, content } } : {}),
     responses: {
       ...Object.fromEntries([...successes, ...errors]),
-      default: responses.errors(500, CONNECTION_ERRORS),
+      default: responses.errors(500, CONNECTION_ERRORS.map(error)),
     },
     security: securityOf(described, endpoint),
   };
 }
 
 /** Errors of any request, before it reaches an operation. */
-const CONNECTION_ERRORS: readonly ErrorRef[] = [
-  error('URI_TOO_LONG'),
-  error('EXPECTATION_FAILED'),
-  error('MISDIRECTED_REQUEST'),
-  error('HEADERS_TOO_LARGE'),
-  error('NOT_IMPLEMENTED'),
-  error('VERSION_NOT_SUPPORTED'),
-  error('INTERNAL_ERROR'),
+const CONNECTION_ERRORS: readonly ErrorName[] = [
+  'URI_TOO_LONG',
+  'EXPECTATION_FAILED',
+  'MISDIRECTED_REQUEST',
+  'HEADERS_TOO_LARGE',
+  'NOT_IMPLEMENTED',
+  'VERSION_NOT_SUPPORTED',
+  'INTERNAL_ERROR',
 ];
 
-/** Errors that follow from what a route requires and accepts. */
+/** Errors that follow from what an endpoint requires and accepts. */
 function errorsOf(
   { auth, isRateLimited, retiring, version }: OperationSettings,
-  { method, endpoint }: Operation,
-): ErrorRef[] {
-  const { requires, accepts, alwaysAvailable, outlivesVersion } = endpoint;
-  const hasParameters = parametersIn(endpoint, version) !== undefined;
+  { endpoint }: Operation,
+): ErrorName[] {
+  const { method, requires, accepts, alwaysAvailable, outlivesVersion } = endpoint;
   const isOpen = auth.length === 0 || requires === 'nothing';
+  const isRead = method === 'GET' || method === 'QUERY';
+  // A page of another site may not write with what its browser adds on its own.
+  const isForged = !isRead && (isOpen || auth.includes('basic') || auth.includes('mtls'));
   return [
-    error('BAD_REQUEST'),
-    error('UNSUPPORTED_VERSION'),
-    error('VERSION_MISMATCH'),
-    error('SERVICE_UNAVAILABLE'),
-    ...(isOpen ? [] : [error('UNAUTHORIZED')]),
-    ...(isOpen || typeof requires === 'string' ? [] : [error('INSUFFICIENT_SCOPE')]),
-    ...((isRateLimited && !alwaysAvailable) || !isOpen ? [error('RATE_LIMITED')] : []),
-    ...(retiring.includes(version.number) && !outlivesVersion ? [error('VERSION_SUNSET')] : []),
-    ...(isOpen || auth.includes('basic') || auth.includes('mtls') ? originErrors(method) : []),
-    error('NOT_ACCEPTABLE'),
-    ...(hasParameters ? [error('UNKNOWN_PARAMETER')] : []),
-    ...(accepts
-      ? [
-          error('UNSUPPORTED_MEDIA_TYPE'),
-          error('PAYLOAD_TOO_LARGE'),
-          error('REQUEST_TIMEOUT'),
-          error('VALIDATION_ERROR'),
-        ]
-      : []),
+    'BAD_REQUEST',
+    'UNSUPPORTED_VERSION',
+    'VERSION_MISMATCH',
+    'SERVICE_UNAVAILABLE',
+    ...when(!isOpen, 'UNAUTHORIZED'),
+    ...when(!isOpen && typeof requires !== 'string', 'INSUFFICIENT_SCOPE'),
+    ...when((isRateLimited && !alwaysAvailable) || !isOpen, 'RATE_LIMITED'),
+    ...when(retiring.includes(version.number) && !outlivesVersion, 'VERSION_SUNSET'),
+    ...when(isForged, 'ORIGIN_NOT_ALLOWED'),
+    'NOT_ACCEPTABLE',
+    ...when(parametersIn(endpoint, version) !== undefined, 'UNKNOWN_PARAMETER'),
+    ...when(accepts !== undefined, 'UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE'),
+    ...when(accepts !== undefined, 'REQUEST_TIMEOUT', 'VALIDATION_ERROR'),
   ];
 }
 
-/** A page of another site may not write with what its browser adds on its own. */
-const originErrors = (method: string): ErrorRef[] =>
-  method === 'GET' || method === 'QUERY' ? [] : [error('ORIGIN_NOT_ALLOWED')];
-
 /** Any one of the accepted credentials. */
-function securityOf(described: OperationSettings, { requires }: OpenEndpoint): JsonObject[] {
+function securityOf(described: OperationSettings, { requires }: Description): JsonObject[] {
   if (described.auth.length === 0 || requires === 'nothing') return [];
   const scopes = typeof requires === 'string' ? [] : [...requires.scopes];
   return Object.entries(securitySchemes(described, [])).map(([name, scheme]) => ({

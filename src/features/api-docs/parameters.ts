@@ -1,3 +1,4 @@
+import type { Doc } from '../../api/doc.js';
 import type { Column } from '../../collection/column.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
@@ -8,7 +9,7 @@ import { MAX_SEARCH } from '../../list/read-list.js';
 import { relationsOf } from '../../list/view.js';
 import type { Version } from '../../versions/version.js';
 import { requestFields } from './headers.js';
-import { type OperationDescription, ref, type Schema, typeName } from './model.js';
+import { ref, type Schema, typeName } from './model.js';
 import type { DescribedResource } from './type-names.js';
 
 const PATH_PARAMETERS: Readonly<Record<string, Schema>> = {
@@ -21,7 +22,7 @@ const PATH_PARAMETERS: Readonly<Record<string, Schema>> = {
 export function parametersOf(
   path: string,
   names: readonly string[],
-  { query = {}, fields = [] }: OperationDescription,
+  { query = {}, fields = [] }: Doc,
   resource: DescribedResource | undefined,
   version: Version,
 ): JsonObject[] {

@@ -1,6 +1,6 @@
+import { type Doc, type ErrorName, json, type SchemaName, type Success, TEXT, when } from '../../api/doc.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import type { Version } from '../../versions/version.js';
-import { type ErrorRef, error, type OperationDescription, type Success, schemaRef } from './model.js';
 import { schemaNames, shownRecord } from './record-schemas.js';
 import type { DescribedResource } from './type-names.js';
 
@@ -19,104 +19,145 @@ export interface CollectionSettings {
 
 export const JSON_TYPE = 'application/json';
 
-const text = { type: 'string' } as const;
-
 const CONDITIONS = ['If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'];
 
 /** The header fields of reads. */
 export const readFields = ({ databaseReadUrl }: CollectionSettings): string[] =>
   databaseReadUrl === undefined ? CONDITIONS : [...CONDITIONS, 'Write-Position', 'Cache-Control'];
 
-export const IDEMPOTENT = [
-  error('IDEMPOTENCY_KEY_IN_USE'),
-  error('IDEMPOTENCY_KEY_REUSED'),
-  error('STORED_RESPONSE_TOO_LARGE'),
+export const IDEMPOTENT: readonly ErrorName[] = [
+  'IDEMPOTENCY_KEY_IN_USE',
+  'IDEMPOTENCY_KEY_REUSED',
+  'STORED_RESPONSE_TOO_LARGE',
 ];
 
-/** What a collection is called. */
-export class Names {
-  readonly list: string;
-  readonly record: { readonly one: string; readonly many: string; readonly word: string };
-
-  constructor({ name, singular, types }: DescribedResource) {
-    this.list = name;
-    this.record = { one: types.one, many: types.many, word: singular };
-  }
-}
-
-export const notModified: Success = {
+export const NOT_MODIFIED: Success = {
   description: 'The client has the current representation.',
   headers: ['ETag', 'Last-Modified', 'Cache-Control', 'Events-Cursor', 'Link', 'X-Total-Count'],
 };
 
-/** What a record is shown as after a write. */
-export function shown(
-  resource: DescribedResource,
-  description: string,
-  more: readonly string[] = [],
-): Success {
-  return {
-    description,
-    content: { [JSON_TYPE]: schemaRef(schemaNames(resource).record) },
-    headers: [
-      'ETag',
-      'Last-Modified',
-      'Idempotency-Replayed',
-      'Preference-Applied',
-      'Events-Cursor',
-      ...more,
-    ],
-  };
-}
+/** A record after a write. */
+const written = (resource: DescribedResource, description: string, ...more: string[]): Success =>
+  json(description, schemaNames(resource).record, [
+    'ETag',
+    'Last-Modified',
+    'Idempotency-Replayed',
+    'Preference-Applied',
+    'Events-Cursor',
+    ...more,
+  ]);
 
 /** The response to a creation. */
 export const created = (resource: DescribedResource): Success =>
-  shown(resource, 'The record; with `Prefer: return=minimal` without content.', ['Location']);
+  written(resource, 'The record; with `Prefer: return=minimal` without content.', 'Location');
 
 /** Errors of a body that cannot be stored. */
-export function writeErrors({ unique, references }: DescribedResource): ErrorRef[] {
-  const duplicates = unique.map(({ code }): ErrorRef => ({ status: 409, code, shape: 'envelope' }));
-  const missing = references.map(
-    ({ singular }): ErrorRef => ({ status: 422, code: notFoundCode(singular), shape: 'envelope' }),
-  );
-  return [...duplicates, ...missing, error('VALIDATION_ERROR'), error('INSUFFICIENT_STORAGE')];
-}
+export const writeErrors = ({ unique, references }: DescribedResource): ErrorName[] => [
+  ...unique.map(({ code }): ErrorName => [code, 'envelope', 409]),
+  ...references.map(({ singular }): ErrorName => [notFoundCode(singular), 'envelope', 422]),
+  'VALIDATION_ERROR',
+  'INSUFFICIENT_STORAGE',
+];
 
 /** The 404 of a record, whose code only problem documents show. */
-export const missing = ({ singular }: DescribedResource): ErrorRef => ({
-  status: 404,
-  code: notFoundCode(singular),
-  shape: 'simple',
-});
+const missing = ({ singular }: DescribedResource): ErrorName => [notFoundCode(singular), 'simple', 404];
 
 /** GET of one record. */
-export function read(
-  resource: DescribedResource,
-  settings: CollectionSettings,
-  { list, record }: Names,
-): OperationDescription {
-  return {
-    id: `get${record.one}`,
-    tag: list,
-    summary: `Show one ${record.word}`,
-    success: {
-      200: {
-        description: 'The record.',
-        content: {
-          [JSON_TYPE]: shownRecord(resource),
-          'text/html': text,
-          'text/csv': text,
-        },
-        headers: ['ETag', 'Last-Modified', 'Cache-Control'],
-      },
-      304: notModified,
+export const read = (resource: DescribedResource, settings: CollectionSettings): Doc => ({
+  id: `get${resource.types.one}`,
+  tag: resource.name,
+  summary: `Show one ${resource.singular}`,
+  success: {
+    200: {
+      description: 'The record.',
+      content: { [JSON_TYPE]: shownRecord(resource), 'text/html': TEXT, 'text/csv': TEXT },
+      headers: ['ETag', 'Last-Modified', 'Cache-Control'],
     },
-    errors: [
-      resource.absent === 'simple' ? missing(resource) : error('NOT_FOUND', 'empty'),
-      error('PRECONDITION_FAILED'),
-      error('INVALID_QUERY'),
-      ...(settings.tombstones ? [error('GONE')] : []),
-    ],
-    fields: readFields(settings),
+    304: NOT_MODIFIED,
+  },
+  errors: [
+    resource.absent === 'simple' ? missing(resource) : ['NOT_FOUND', 'empty'],
+    'PRECONDITION_FAILED',
+    'INVALID_QUERY',
+    ...when(settings.tombstones, 'GONE'),
+  ],
+  fields: readFields(settings),
+});
+
+const WRITE_FIELDS = ['If-Match', 'If-None-Match', 'If-Unmodified-Since'];
+
+/** Errors of a write to one record. */
+const guardErrors = (
+  resource: DescribedResource,
+  { tombstones, requireIfMatch }: CollectionSettings,
+): ErrorName[] => [
+  'PRECONDITION_FAILED',
+  ...when(resource.requireIfMatch ?? requireIfMatch, 'PRECONDITION_REQUIRED'),
+  ...when(tombstones, 'GONE'),
+];
+
+const passwordErrors = ({ schema }: DescribedResource): ErrorName[] =>
+  when(
+    'password' in schema.properties,
+    'CURRENT_PASSWORD_REQUIRED',
+    'CURRENT_PASSWORD_WRONG',
+    'PASSWORD_NOT_SET',
+  );
+
+/** What PUT and PATCH of one record share. */
+const writing = (resource: DescribedResource, settings: CollectionSettings) => ({
+  tag: resource.name,
+  success: {
+    200: written(resource, 'The record after the write.'),
+    204: {
+      description: 'With `Prefer: return=minimal`.',
+      headers: ['ETag', 'Last-Modified', 'Preference-Applied', 'Idempotency-Replayed'],
+    },
+  },
+  errors: [
+    missing(resource),
+    'VERSION_CONFLICT',
+    ...guardErrors(resource, settings),
+    ...writeErrors(resource),
+    ...passwordErrors(resource),
+  ] as ErrorName[],
+  fields: [...WRITE_FIELDS, 'Prefer-return'],
+});
+
+export const replace = (resource: DescribedResource, settings: CollectionSettings): Doc => ({
+  ...writing(resource, settings),
+  id: `replace${resource.types.one}`,
+  summary: `Replace one ${resource.singular}`,
+  body: { [JSON_TYPE]: schemaNames(resource).input },
+});
+
+export function patch(resource: DescribedResource, settings: CollectionSettings): Doc {
+  const { errors, fields, ...rest } = writing(resource, settings);
+  return {
+    ...rest,
+    id: `update${resource.types.one}`,
+    summary: `Change one ${resource.singular}`,
+    body: patchBody(resource),
+    errors: [...errors, 'PATCH_TEST_FAILED', 'UNPROCESSABLE_PATCH', ...IDEMPOTENT],
+    fields: [...fields, 'Idempotency-Key'],
   };
 }
+
+export const patchBody = (resource: DescribedResource): Record<string, SchemaName> => ({
+  'application/merge-patch+json': schemaNames(resource).patch,
+  'application/json-patch+json': 'JsonPatch',
+  [JSON_TYPE]: schemaNames(resource).patch,
+});
+
+/** DELETE of one record. The deletion of a record that is already deleted succeeds. */
+export const remove = (resource: DescribedResource, settings: CollectionSettings): Doc => ({
+  id: `delete${resource.types.one}`,
+  tag: resource.name,
+  summary: `Delete one ${resource.singular}`,
+  success: { 204: { description: 'The record does not exist (any more).' } },
+  errors: [
+    ...guardErrors(resource, { ...settings, tombstones: false }),
+    ...when(resource.referredBy.length > 0, 'REFERENCED'),
+  ],
+  fields: WRITE_FIELDS,
+});

@@ -1,51 +1,91 @@
-import type { Db } from '../../db/db.js';
+import { type Doc, json } from '../../api/doc.js';
+import { at, type Endpoint } from '../../api/endpoint.js';
+import { JSON_TYPE } from '../../collection/representation.js';
+import { absent } from '../../errors/record-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
 import type { Handler } from '../../http/handler.js';
-import { type OpenEndpoint, type Route, requiring } from '../../http/router.js';
-import { ACCOUNT, ENDPOINTS, INTERACTION } from './paths.js';
-import { userinfo } from './userinfo.js';
+import type { Reply } from '../../http/reply.js';
+import type { Request } from '../../http/request.js';
+import { claimsOf, findUser } from './accounts.js';
+import { CLIENTS, type ClientServices } from './client-endpoints.js';
+import { ACCOUNT, INTERACTION, PATHS } from './paths.js';
 
 /**
- * The endpoints and pages of the embedded authorization server, at the root only. `plain` and `limited` handle requests to
- * oidc-provider, the latter where secrets could be guessed, `interact` those to the pages on which users sign in and
- * consent, `account` those to the page about their account.
+ * What the endpoints run with. `plain` and `limited` handle requests to oidc-provider, the latter where secrets could be
+ * guessed, `interact` those to the pages on which users sign in and consent, `account` those to the page about their
+ * account.
  */
-export function issuerRoutes(
-  db: Db,
-  { plain, limited }: { readonly plain: Handler; readonly limited: Handler },
-  interact: Handler,
-  account: Handler,
-): Route[] {
-  const get = { GET: HANDLED };
-  const post = { POST: HANDLED };
-  const both = { GET: HANDLED, POST: HANDLED };
-  const info = requiring({ scopes: ['openid'] }, userinfo(db));
-  return [
-    { path: '/.well-known/openid-configuration', actions: get, handler: plain },
-    { path: '/.well-known/oauth-authorization-server', actions: get, handler: plain },
-    { path: ENDPOINTS.jwks, actions: get, handler: plain },
-    { path: ENDPOINTS.authorization, actions: get, handler: plain },
-    { path: `${ENDPOINTS.authorization}/:uid`, actions: get, handler: plain },
-    { path: ENDPOINTS.token, actions: post, handler: limited },
-    { path: ENDPOINTS.introspection, actions: post, handler: limited },
-    { path: ENDPOINTS.revocation, actions: post, handler: limited },
-    { path: ENDPOINTS.pushed_authorization_request, actions: post, handler: limited },
-    { path: ENDPOINTS.device_authorization, actions: post, handler: limited },
-    { path: ENDPOINTS.code_verification, actions: both, handler: limited },
-    { path: `${ENDPOINTS.code_verification}/:uid`, actions: get, handler: plain },
-    { path: ENDPOINTS.end_session, actions: get, handler: plain },
-    { path: `${ENDPOINTS.end_session}/confirm`, actions: post, handler: plain },
-    { path: `${ENDPOINTS.end_session}/success`, actions: get, handler: plain },
-    { path: `${INTERACTION}/:uid`, actions: both, handler: interact },
-    { path: ACCOUNT, actions: both, handler: account },
-    { path: ENDPOINTS.userinfo, actions: { GET: info, POST: info } },
-  ];
+export interface IssuerServices extends ClientServices {
+  readonly plain: Handler;
+  readonly limited: Handler;
+  readonly interact: Handler;
+  readonly account: Handler;
 }
 
-/** Names a method of a path whose handler responds. Only a batch runs it. */
-const HANDLED: OpenEndpoint = {
-  requires: 'nothing',
-  run: () => {
-    throw badRequest('A batch cannot contain requests to the authorization server.');
-  },
+const CLAIMS: Pick<Doc, 'tag' | 'success' | 'errors'> = {
+  tag: 'authorization',
+  success: { 200: json('The claims.', 'UserInfo', ['Cache-Control']) },
+  errors: [['NOT_FOUND', 'simple']],
 };
+
+/** The methods of a path whose requests a handler responds to. Batches alone run them. */
+const handled = (
+  methods: readonly Endpoint['method'][],
+  path: string,
+  by: 'plain' | 'limited' | 'interact' | 'account',
+): Endpoint<IssuerServices>[] =>
+  methods.map((method) => ({
+    method,
+    path,
+    requires: 'nothing',
+    handle: (services, request) => services[by](request),
+    run: () => {
+      throw badRequest('A batch cannot contain requests to the authorization server.');
+    },
+  }));
+
+/** The endpoints and pages of the embedded authorization server, at the root only, and its clients. */
+export const ENDPOINTS: readonly Endpoint<IssuerServices>[] = [
+  ...CLIENTS,
+  ...handled(['GET'], '/.well-known/openid-configuration', 'plain'),
+  ...handled(['GET'], '/.well-known/oauth-authorization-server', 'plain'),
+  ...handled(['GET'], PATHS.jwks, 'plain'),
+  ...handled(['GET'], PATHS.authorization, 'plain'),
+  ...handled(['GET'], `${PATHS.authorization}/:uid`, 'plain'),
+  ...handled(['POST'], PATHS.token, 'limited'),
+  ...handled(['POST'], PATHS.introspection, 'limited'),
+  ...handled(['POST'], PATHS.revocation, 'limited'),
+  ...handled(['POST'], PATHS.pushed_authorization_request, 'limited'),
+  ...handled(['POST'], PATHS.device_authorization, 'limited'),
+  ...handled(['GET', 'POST'], PATHS.code_verification, 'limited'),
+  ...handled(['GET'], `${PATHS.code_verification}/:uid`, 'plain'),
+  ...handled(['GET'], PATHS.end_session, 'plain'),
+  ...handled(['POST'], `${PATHS.end_session}/confirm`, 'plain'),
+  ...handled(['GET'], `${PATHS.end_session}/success`, 'plain'),
+  ...handled(['GET', 'POST'], `${INTERACTION}/:uid`, 'interact'),
+  ...handled(['GET', 'POST'], ACCOUNT, 'account').map((each) =>
+    each.method === 'GET' ? { ...each, homeLink: { name: 'account', position: 11 } } : each,
+  ),
+  {
+    ...at('GET', PATHS.userinfo, { scopes: ['openid'] }),
+    doc: { ...CLAIMS, id: 'getUserInfo', summary: 'Claims about the user of the token (OpenID Connect)' },
+    run: userinfo,
+  },
+  {
+    ...at('POST', PATHS.userinfo, { scopes: ['openid'] }),
+    offers: [JSON_TYPE],
+    doc: { ...CLAIMS, id: 'postUserInfo', summary: 'The same by POST' },
+    run: userinfo,
+  },
+];
+
+/** The claims about the token's user that its scopes grant (OpenID Connect Core section 5.3): 200, 404 for a client. */
+async function userinfo({ db }: IssuerServices, { principal: { subject, scopes } }: Request): Promise<Reply> {
+  const user = await findUser(db, subject);
+  if (!user) throw absent('user', 'simple');
+  return {
+    status: 200,
+    headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
+    body: JSON.stringify(claimsOf(user, scopes)),
+  };
+}

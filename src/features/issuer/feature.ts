@@ -1,9 +1,10 @@
+import { knownScopes } from '../../auth/known-scopes.js';
 import { clientSecret } from '../../config/config.js';
 import { usesHttps } from '../../config/edge.js';
 import type { Feature } from '../../feature.js';
-import { cannotRun } from '../../open-features.js';
 import { withPackage } from '../../process/optional-package.js';
 import { COMMANDS } from './commands.js';
+import type { IssuerServices } from './endpoints.js';
 
 /** The embedded authorization server. */
 export default {
@@ -12,6 +13,7 @@ export default {
     const { browserSessions } = await import('./browser-session.js');
     return { tokens: new OwnTokens(config, db, log), session: browserSessions(db, usesHttps(config)) };
   },
+  endpoints: async () => (await import('./endpoints.js')).ENDPOINTS,
   open: async ({ config, db, log, auth, counters, collections }) => {
     const { Issuer } = await withPackage(import('./issuer.js'), 'AUTH_SERVER=on', 'oidc-provider');
     const { OwnTokens } = await import('./own-tokens.js');
@@ -20,23 +22,9 @@ export default {
       throw new TypeError('the tokens are those of another authorization server');
     const issuer = await Issuer.open(config, db, log, { ...auth, own }, counters);
     const users = collections.find(({ resource }) => resource.hasPasswords)!;
+    const services = issuer.services(knownScopes(collections.map(({ resource }) => resource)), users);
     const { ISSUER_PRUNES } = await import('./issuer-statements.js');
-    return {
-      routes: ({ scopes }) => issuer.routes(scopes, users),
-      prunes: ISSUER_PRUNES,
-      close: () => issuer.close(),
-    };
-  },
-  describe: async ({ db }) => {
-    const { clientRoutes } = await import('./client-endpoints.js');
-    const { issuerRoutes } = await import('./endpoints.js');
-    const handlers = { plain: cannotRun, limited: cannotRun };
-    return {
-      routes: ({ scopes }) => [
-        ...clientRoutes(db, scopes),
-        ...issuerRoutes(db, handlers, cannotRun, cannotRun),
-      ],
-    };
+    return { services: () => services, prunes: ISSUER_PRUNES, close: () => issuer.close() };
   },
   commands: {
     clients: {
@@ -60,4 +48,4 @@ export default {
       run: async (args, io) => (await import('./login.js')).tokenCommand(args, io, clientSecret(io.env)),
     },
   },
-} satisfies Feature;
+} satisfies Feature<IssuerServices>;

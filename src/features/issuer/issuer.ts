@@ -8,15 +8,13 @@ import type { Db } from '../../db/db.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
 import type { HandledRequest } from '../../http/handler.js';
 import type { Reply } from '../../http/reply.js';
-import type { Route } from '../../http/router.js';
 import type { OpenCounts } from '../../limits/shared-counters.js';
 import type { Collection } from '../../list/collection.js';
 import { singleFlight } from '../../single-flight.js';
 import type { Log } from '../../telemetry/log.js';
 import { handleAccessJwts } from './access-jwts.js';
 import { account } from './account.js';
-import { clientRoutes } from './client-endpoints.js';
-import { issuerRoutes } from './endpoints.js';
+import type { IssuerServices } from './endpoints.js';
 import { type InteractionParts, interact } from './interactions.js';
 import { type IssuerKeys, openKeys, readKeys } from './keys.js';
 import type { OwnTokens } from './own-tokens.js';
@@ -72,21 +70,17 @@ export class Issuer {
     return new Issuer(config, db, log, auth, await openKeys(db, config.authServerKey), counts);
   }
 
-  /** `scopes` are those of the API, `users` the collection of those that sign in. */
-  routes(scopes: readonly string[], users: Collection): Route[] {
-    return [...clientRoutes(this.db, scopes), ...this.#ownRoutes(users)];
-  }
-
-  #ownRoutes(users: Collection): Route[] {
-    return issuerRoutes(
-      this.db,
-      {
-        plain: (request) => withSeenPasswords(() => this.#respond(request)),
-        limited: (request) => withSeenPasswords(() => this.#respondLimited(request)),
-      },
-      (request) => withSeenPasswords(() => this.#interact(request)),
-      (request) => withSeenPasswords(() => account(this.#provider, { ...this.#parts(), users }, request)),
-    );
+  /** What the endpoints run with. `scopes` are those of the API, `users` the collection of those that sign in. */
+  services(scopes: readonly string[], users: Collection): IssuerServices {
+    return {
+      db: this.db,
+      scopes,
+      plain: (request) => withSeenPasswords(() => this.#respond(request)),
+      limited: (request) => withSeenPasswords(() => this.#respondLimited(request)),
+      interact: (request) => withSeenPasswords(() => this.#interact(request)),
+      account: (request) =>
+        withSeenPasswords(() => account(this.#provider, { ...this.#parts(), users }, request)),
+    };
   }
 
   close(): void {

@@ -1,5 +1,5 @@
 /** The paths of the authorization server's endpoints, by oidc-provider's names. */
-export const ENDPOINTS = {
+export const PATHS = {
   authorization: '/authorize',
   token: '/token',
   introspection: '/introspect',

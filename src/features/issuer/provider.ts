@@ -20,7 +20,7 @@ import {
   showSignedOut,
   showSignOut,
 } from './pages/provider-pages.js';
-import { ENDPOINTS, INTERACTION } from './paths.js';
+import { INTERACTION, PATHS } from './paths.js';
 import { Records } from './records.js';
 import { resourceServer } from './resource-server.js';
 import { STRANGER_S, type Strangers } from './strangers.js';
@@ -125,7 +125,7 @@ function cookieNames(issuer: string) {
 
 function endpoints({ issuer }: Config): Configuration {
   return {
-    routes: ENDPOINTS,
+    routes: PATHS,
     interactions: { url: (_ctx, interaction) => `${INTERACTION}/${interaction.uid}` },
     // CORS_ORIGINS decides for all paths.
     clientBasedCORS: () => false,

@@ -1,17 +1,33 @@
-import { nativeRoutes } from '../../api/record-actions.js';
+import { at, openRoutes } from '../../api/endpoint.js';
+import { openRecords } from '../../api/record-actions.js';
+import { recordEndpoints } from '../../api/records.js';
+import { JSON_TYPE } from '../../collection/representation.js';
 import type { Feature } from '../../feature.js';
-import { createRouter } from '../../http/router.js';
+import { type Action, createRouter } from '../../http/router.js';
 import { withPackage } from '../../process/optional-package.js';
 
 /** The collections for agents, by the Model Context Protocol. */
 export default {
+  endpoints: async () => [
+    {
+      ...at('POST', '/mcp', 'credential'),
+      isSeparate: true,
+      accepts: [JSON_TYPE],
+      offers: [JSON_TYPE],
+      run: (respond, request) => respond(request),
+    },
+  ],
   open: async ({ config, collections, sharedSchemas }) => {
     const { Mcp } = await withPackage(import('./mcp.js'), 'MCP=on', '@modelcontextprotocol/sdk');
-    const mcp = new Mcp(
-      config,
-      collections.map(({ resource }) => resource),
-      sharedSchemas,
-    );
-    return { protocolRoutes: ({ api }) => [mcp.route(createRouter(nativeRoutes(api)))] };
+    const resources = collections.map(({ resource }) => resource);
+    const mcp = new Mcp(config, resources, sharedSchemas);
+    return {
+      services: (api) => {
+        // Tools have the requests and responses of this service, whatever other clients have.
+        const services = { records: openRecords({ ...api, adapter: undefined }) };
+        const routes = openRoutes(recordEndpoints(resources, false), () => services);
+        return mcp.open(createRouter(routes));
+      },
+    };
   },
-} satisfies Feature;
+} satisfies Feature<Action['run']>;

@@ -1,17 +1,15 @@
-import { JSON_TYPE } from '../../collection/representation.js';
+import { visible } from '../../api/visible.js';
 import type { Resource } from '../../collection/resource.js';
 import { badRequest, originNotAllowed } from '../../errors/request-errors.js';
+import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
-import { type OpenEndpoint, type Route, type Router, requiring } from '../../http/router.js';
-import { mayUse } from '../../principal.js';
+import type { OpenEndpoint, Router } from '../../http/router.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { type CheckArguments, callTool, compileArguments } from './call.js';
 import { RecordResources } from './record-resources.js';
 import { type SchemaFiles, schemaFiles } from './record-schema.js';
 import { type Offer, respondWithSdk } from './server.js';
 import { type Tool, toolsOf } from './tools.js';
-
-export const MCP_PATH = '/mcp';
 
 /** The settings that apply. */
 export interface McpSettings {
@@ -48,8 +46,8 @@ export class Mcp {
     ]);
   }
 
-  /** `router` has the routes of the collections, with lists as pages. */
-  route(router: Router): Route {
+  /** Opens the response to a message. `router` has the routes of the collections, with lists as pages. */
+  open(router: Router): (request: Request) => Promise<Reply> {
     const { requireIfMatch } = this.settings;
     const tools = new Map(
       this.resources
@@ -60,19 +58,14 @@ export class Mcp {
         ]),
     );
     const records = new RecordResources(this.resources, router, this.#files);
-    const action = {
-      accepts: [JSON_TYPE],
-      offers: [JSON_TYPE],
-      run: async (request: Request) => {
-        this.#requireOrigin(request.headers.origin);
-        if (Array.isArray(request.body?.value))
-          throw badRequest('A request to /mcp has one JSON-RPC message, not an array of them.');
-        // Tools and records are those of the default version, however the client addresses them.
-        const own = { ...request, version: DEFAULT_VERSION, prefix: this.settings.publicPrefix };
-        return respondWithSdk(request, this.#offer(tools, records, router, own));
-      },
+    return async (request) => {
+      this.#requireOrigin(request.headers.origin);
+      if (Array.isArray(request.body?.value))
+        throw badRequest('A request to /mcp has one JSON-RPC message, not an array of them.');
+      // Tools and records are those of the default version, however the client addresses them.
+      const own = { ...request, version: DEFAULT_VERSION, prefix: this.settings.publicPrefix };
+      return respondWithSdk(request, this.#offer(tools, records, router, own));
     };
-    return { path: MCP_PATH, actions: { POST: requiring('credential', action) } };
   }
 
   /** A page of another origin may have reached the service by DNS rebinding. */
@@ -90,7 +83,7 @@ export class Mcp {
     return {
       tools: () =>
         [...tools.values()]
-          .filter(({ endpoint }) => mayUse(principal, endpoint.requires))
+          .filter(({ endpoint }) => visible(principal, endpoint))
           .map(({ name, title, description, inputSchema, annotations }) => ({
             name,
             title,

@@ -1,10 +1,11 @@
+import { visible } from '../../api/visible.js';
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { noSuchPath } from '../../errors/request-errors.js';
 import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Router } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
-import { mayUse, type Principal } from '../../principal.js';
+import type { Principal } from '../../principal.js';
 import { runOperation } from './call.js';
 import { getOf } from './operations.js';
 import { type SchemaFiles, SchemaWriter } from './record-schema.js';
@@ -79,6 +80,6 @@ export class RecordResources {
   }
 
   #readableBy(principal: Principal): Described[] {
-    return this.#collections.filter(({ endpoint }) => mayUse(principal, endpoint.requires));
+    return this.#collections.filter(({ endpoint }) => visible(principal, endpoint));
   }
 }

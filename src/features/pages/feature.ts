@@ -4,6 +4,8 @@ import type { Site } from './site.js';
 
 /** Pages for browsers. */
 export default {
+  represent: async (endpoints, resources) =>
+    (await import('./routes.js')).describePages(endpoints, resources),
   open: async () => {
     const { withPages } = await import('./routes.js');
     const { siteOf } = await import('./site.js');

@@ -1,7 +1,7 @@
+import { visible } from '../../api/visible.js';
 import { html, type Part } from '../../formats/html.js';
 import type { Collection } from '../../list/collection.js';
 import { firstPage } from '../../list/list-request.js';
-import { type Principal, permit } from '../../principal.js';
 import { formatLinks } from './formats.js';
 import type { Page, PageOptions } from './pages.js';
 import type { Site } from './site.js';
@@ -43,16 +43,8 @@ async function countOf(
   { principal, run }: PageOptions['request'],
 ): Promise<string | undefined> {
   const { resource } = collection;
-  if (!mayRead(principal, resource.scopes.read)) return undefined;
+  const requires = resource.scopes.read === undefined ? 'nothing' : { scopes: [resource.scopes.read] };
+  if (!visible(principal, { requires })) return undefined;
   const { total } = await collection.page(firstPage(resource, 1), run);
   return total!.toLocaleString('en');
-}
-
-function mayRead(principal: Principal, scope: string | undefined): boolean {
-  try {
-    permit(principal, scope === undefined ? 'nothing' : { scopes: [scope] }, {});
-    return true;
-  } catch {
-    return false;
-  }
 }

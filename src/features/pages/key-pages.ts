@@ -1,5 +1,6 @@
 import { CREDENTIAL_SCHEMA } from '../../auth/credentials/credential-input.js';
 import { knownScopes } from '../../auth/known-scopes.js';
+import type { Resource } from '../../collection/resource.js';
 import { html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { crumbsOf, type FormModel } from './form-model.js';
@@ -13,10 +14,11 @@ import { createDetails, deletionDetails } from './record-forms.js';
 import type { Site } from './site.js';
 
 /** Keys and certificates: to create, list and revoke them. */
-export function keyPages(site: Site): [path: string, page: Page][] {
-  const keys = keysOf(site);
+export function keyPages(resources: readonly Resource[]): [path: string, page: Page][] {
+  const keys = keysOf(resources);
   const list: Page = {
     content: (shown) => {
+      const { site } = shown;
       const { data, links } = shown.json as unknown as {
         data: JsonObject[];
         links: Record<string, string | null>;
@@ -44,10 +46,10 @@ ${pagesNav(links)}`,
   const one: Page = {
     content: (shown) => ({
       title: keys.titleOf(shown.json),
-      crumbs: [...crumbsOf(site, 'keys'), { text: keys.titleOf(shown.json) }],
+      crumbs: [...crumbsOf(shown.site, 'keys'), { text: keys.titleOf(shown.json) }],
       body: html`${recordTable(withoutLinks(shown.json))}
 ${deletionDetails('Revoke', keys, shown.json, shown)}`,
-      foot: formatLinks(site, shown.request, shown.route.actions.GET?.offers ?? []),
+      foot: formatLinks(shown.site, shown.request, shown.route.actions.GET?.offers ?? []),
     }),
     form: changeAction(keys),
   };
@@ -59,8 +61,8 @@ ${deletionDetails('Revoke', keys, shown.json, shown)}`,
 
 export const withoutLinks = ({ _links: _, ...record }: JsonObject): JsonObject => record;
 
-function keysOf({ collections }: Site): FormModel {
-  const scopes = knownScopes(collections.map(({ resource }) => resource));
+function keysOf(resources: readonly Resource[]): FormModel {
+  const scopes = knownScopes(resources);
   const { properties } = CREDENTIAL_SCHEMA;
   const choices = { ...properties.scopes, items: { ...properties.scopes.items, enum: scopes } };
   const expires = { ...properties.expires_at, format: 'date-time' };

@@ -1,7 +1,7 @@
 import { hrefOf, referenceOf } from '../../collection/representation.js';
+import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
-import type { Collection } from '../../list/collection.js';
 import { filterForm } from './filter-form.js';
 import { editableOf } from './form-model.js';
 import { formatLinks } from './formats.js';
@@ -12,20 +12,16 @@ import type { Page, PageOptions } from './pages.js';
 import { creationAction } from './record-form-actions.js';
 import { createDetails } from './record-forms.js';
 
-/** The page of a list: to search, filter, sort and turn pages. `parent` is the collection above a nested one. */
-export function listPage(collection: Collection, parent?: Collection): Page {
+/** The page of a list: to search, filter, sort and turn pages. `parent` is that above a nested one. */
+export function listPage(resource: Resource, parent?: Resource): Page {
   return {
     query: listQueryOf,
-    content: (shown) => contentOf(collection, parent, shown),
-    form: creationAction(editableOf(collection.resource)),
+    content: (shown) => contentOf(resource, parent, shown),
+    form: creationAction(editableOf(resource)),
   };
 }
 
-function contentOf(
-  { resource }: Collection,
-  parent: Collection | undefined,
-  shown: PageOptions,
-): PageContent {
+function contentOf(resource: Resource, parent: Resource | undefined, shown: PageOptions): PageContent {
   const { site, request, json, route } = shown;
   const path = site.prefix + request.path;
   const view = new ListView(resource, path, request.query);
@@ -55,10 +51,10 @@ interface ListJson {
 
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-function crumbsTo(parent: Collection | undefined, { site, request }: PageOptions): Crumb[] {
+function crumbsTo(parent: Resource | undefined, { site, request }: PageOptions): Crumb[] {
   const home = { text: 'Home', href: `${site.prefix}/` };
   if (!parent) return [home];
-  const { name, singular } = parent.resource;
+  const { name, singular } = parent;
   const up = `${site.prefix}/${name}`;
   return [home, { text: name, href: up }, { text: singular, href: `${up}/${request.params.id}` }];
 }

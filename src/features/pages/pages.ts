@@ -1,10 +1,10 @@
+import { visible } from '../../api/visible.js';
 import { HTML_TYPE, JSON_TYPE } from '../../collection/representation.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Route } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import { ofDocument } from '../../limits/long-task.js';
-import { permit } from '../../principal.js';
 import { pageHeaders } from './document.js';
 import { formEndpoint, type PageForm } from './form-action.js';
 import { FormTokens } from './form-token.js';
@@ -35,18 +35,18 @@ export interface Page {
   readonly form?: PageForm;
 }
 
-/** A route whose GET also responds with a page. */
+/** A route whose GET also responds with a page, which its description offers. */
 export function withPage(route: Route, page: Page, site: Site): Route {
   const { GET: get } = route.actions;
   if (!get) return route;
   const run = (request: Request) =>
     request.type === HTML_TYPE ? show(get, page, { site, request, route }) : get.run(request);
-  const actions = { ...route.actions, GET: { ...get, offers: withHtml(get.offers), run } };
+  const actions = { ...route.actions, GET: { ...get, run } };
   return { ...route, actions, ...(page.form && { form: formEndpoint(route, page.form, site) }) };
 }
 
 /** Adds HTML to the offered media types: after JSON, and for clients that accept any text after event streams. */
-function withHtml(offers: readonly string[] = []): string[] {
+export function withHtml(offers: readonly string[] = []): string[] {
   return offers.includes('text/event-stream')
     ? [...offers, HTML_TYPE]
     : [...offers.slice(0, 1), HTML_TYPE, ...offers.slice(1)];
@@ -86,16 +86,9 @@ export async function render(
   return { body: layout(site, request, content), fields: request.run ? [] : forms.fields };
 }
 
-/** Whether the caller may use an action on the resource of the request. A batch has no forms. */
-function mayUse({ principal, params, run }: Request, endpoint: OpenEndpoint | undefined): boolean {
-  if (!endpoint || run) return false;
-  try {
-    permit(principal, endpoint.requires, params);
-    return true;
-  } catch {
-    return false;
-  }
-}
+/** Whether the caller may use a method on the resource of the request. A batch has no forms. */
+const mayUse = ({ principal, params, run }: Request, endpoint: OpenEndpoint | undefined): boolean =>
+  endpoint !== undefined && !run && visible(principal, endpoint, params);
 
 /** A page has no validators of its own, since it depends on its caller. */
 function unconditional(headers: Request['headers']): Request['headers'] {

@@ -2,7 +2,6 @@ import { hrefOf, referenceOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Change, readHistory } from '../../events/history.js';
 import { type Html, html, type Part } from '../../formats/html.js';
-import type { Collection } from '../../list/collection.js';
 import { conditionName } from '../../list/query-names.js';
 import { isWhole, readView } from '../../list/view.js';
 import { crumbsOf, editableOf } from './form-model.js';
@@ -14,8 +13,7 @@ import { changeAction } from './record-form-actions.js';
 import { changeDetails } from './record-forms.js';
 
 /** The page of a record: its fields, what it refers to and what refers to it, its changes, and forms to change it. */
-export function recordPage(collection: Collection): Page {
-  const { resource } = collection;
+export function recordPage(resource: Resource): Page {
   const editable = editableOf(resource);
   return {
     isRecord: true,

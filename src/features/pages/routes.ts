@@ -1,4 +1,6 @@
-import { ERRORS_PATH } from '../../actions/errors.js';
+import { ERRORS_PATH } from '../../api/documents.js';
+import { type Endpoint, offerOf } from '../../api/endpoint.js';
+import type { Resource } from '../../collection/resource.js';
 import type { Route } from '../../http/router.js';
 import { DELIVERY_PAGES } from './delivery-pages.js';
 import { errorCodePage, errorsPage, whoamiPage } from './document-pages.js';
@@ -7,14 +9,23 @@ import { formEndpoint } from './form-action.js';
 import { homePage } from './home-page.js';
 import { keyPages } from './key-pages.js';
 import { listPage } from './list-page.js';
-import { type Page, withPage } from './pages.js';
+import { type Page, withHtml, withPage } from './pages.js';
 import { recordPage } from './record-page.js';
 import type { Site } from './site.js';
 import { WEBHOOK_FORMS, webhookPages } from './webhook-pages.js';
 
+/** The descriptions of endpoints, those with pages offering them. */
+export function describePages(endpoints: readonly Endpoint[], resources: readonly Resource[]): Endpoint[] {
+  const pages = pagesOf(resources);
+  return endpoints.map((each) => {
+    const isPage = each.method === 'GET' && !each.handle && pages.has(each.path);
+    return isPage ? { ...each, offers: withHtml(offerOf(each).offers) } : each;
+  });
+}
+
 /** The routes of an API, whose representations for people are pages. */
 export function withPages(routes: readonly Route[], site: Site): Route[] {
-  const pages = pagesOf(site);
+  const pages = pagesOf(site.collections.map(({ resource }) => resource));
   const forms = new Map(WEBHOOK_FORMS);
   return routes.map((route) => {
     const page = pages.get(route.path);
@@ -25,25 +36,24 @@ export function withPages(routes: readonly Route[], site: Site): Route[] {
 }
 
 /** The pages by the template of their path. */
-function pagesOf(site: Site): ReadonlyMap<string, Page> {
-  const { collections } = site;
-  const find = (name: string) => collections.find(({ resource }) => resource.name === name);
+function pagesOf(resources: readonly Resource[]): ReadonlyMap<string, Page> {
+  const find = (name: string) => resources.find((resource) => resource.name === name);
   return new Map<string, Page>([
     ['/', homePage],
     [ERRORS_PATH, errorsPage],
     [`${ERRORS_PATH}/:code`, errorCodePage],
     ['/whoami', whoamiPage],
     ['/events', eventsPage],
-    ...keyPages(site),
-    ...webhookPages(site),
+    ...keyPages(resources),
+    ...webhookPages(resources),
     ...DELIVERY_PAGES,
-    ...collections.flatMap((collection): [string, Page][] => {
-      const { name, parent } = collection.resource;
+    ...resources.flatMap((resource): [string, Page][] => {
+      const { name, parent } = resource;
       const above = parent && find(parent.to);
       return [
-        [`/${name}`, listPage(collection)],
-        [`/${name}/:id`, recordPage(collection)],
-        ...(above ? [[`/${parent.to}/:id/${name}`, listPage(collection, above)] as [string, Page]] : []),
+        [`/${name}`, listPage(resource)],
+        [`/${name}/:id`, recordPage(resource)],
+        ...(above ? [[`/${parent.to}/:id/${name}`, listPage(resource, above)] as [string, Page]] : []),
       ];
     }),
   ]);

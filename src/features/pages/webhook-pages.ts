@@ -1,3 +1,4 @@
+import type { Resource } from '../../collection/resource.js';
 import { type Html, html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { webhookSchema } from '../webhooks/webhook-input.js';
@@ -15,11 +16,12 @@ import { changeDetails, createDetails, hidden } from './record-forms.js';
 import type { Site } from './site.js';
 
 /** Webhooks: to create, list, change, test and delete them. */
-export function webhookPages(site: Site): [path: string, page: Page][] {
-  const webhooks = webhooksOf(site);
-  const hrefOf = (id: unknown) => `${site.prefix}/webhooks/${String(id)}`;
+export function webhookPages(resources: readonly Resource[]): [path: string, page: Page][] {
+  const webhooks = webhooksOf(resources);
+  const hrefOf = (site: Site, id: unknown) => `${site.prefix}/webhooks/${String(id)}`;
   const list: Page = {
     content: (shown) => {
+      const { site } = shown;
       const { data, links } = shown.json as unknown as {
         data: JsonObject[];
         links: Record<string, string | null>;
@@ -36,7 +38,7 @@ export function webhookPages(site: Site): [path: string, page: Page][] {
         title: 'Webhooks',
         crumbs: [{ text: 'Home', href: `${site.prefix}/` }, { text: 'webhooks' }],
         body: html`${createDetails(webhooks, shown)}
-${listTable(rows, ({ _id }, field) => (field === 'url' ? hrefOf(_id) : undefined))}
+${listTable(rows, ({ _id }, field) => (field === 'url' ? hrefOf(site, _id) : undefined))}
 ${pagesNav(links)}`,
         foot: formatLinks(site, shown.request, shown.route.actions.GET?.offers ?? []),
       };
@@ -45,7 +47,8 @@ ${pagesNav(links)}`,
   };
   const one: Page = {
     content: (shown) => {
-      const self = hrefOf(shown.json.id);
+      const { site } = shown;
+      const self = hrefOf(site, shown.json.id);
       const title = webhooks.titleOf(shown.json);
       return {
         title,
@@ -100,8 +103,8 @@ export function button(action: string, label: string, forms: FormTokens): Html {
   return html`<form method="post" action="${action}">${hidden('_token', forms.token)}<button>${label}</button></form>`;
 }
 
-function webhooksOf({ collections }: Site): FormModel {
-  const schema = webhookSchema(collections.map(({ resource }) => resource.name));
+function webhooksOf(resources: readonly Resource[]): FormModel {
+  const schema = webhookSchema(resources.map(({ name }) => name));
   const { properties } = schema;
   const url = { ...properties.url, format: 'uri' };
   const rules = { schema: { ...schema, properties: { ...properties, url } }, omitted: [] };

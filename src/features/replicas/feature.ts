@@ -27,8 +27,6 @@ export default {
       close: () => replicas.close(),
     };
   },
-  // Replicas add no endpoints.
-  describe: () => ({}),
 } satisfies Feature;
 
 function readerOf(replica: Replica, { config, collections, feed }: Core): Reader {

@@ -1,20 +1,19 @@
 import type { Feature } from '../../feature.js';
-import { requiring } from '../../http/router.js';
+import type { VersionCalls } from './version-calls.js';
 
 /** The calls of versions of the API that retire. */
 export default {
+  endpoints: async () => (await import('./endpoints.js')).ENDPOINTS,
   open: async ({ db, log }) => {
     const { VersionCalls } = await import('./version-calls.js');
-    const { listVersionCalls, VERSIONS_PATH } = await import('./list-version-calls.js');
     const { VERSION_CALL_PRUNES } = await import('./version-call-statements.js');
     const calls = new VersionCalls(db, log);
-    const list = requiring({ scopes: ['admin'] }, listVersionCalls(calls));
     return {
-      routes: () => [{ path: VERSIONS_PATH, actions: { GET: list } }],
+      services: () => calls,
       countCall: (version, subject, address) => calls.count(version, subject, address),
       prunes: VERSION_CALL_PRUNES,
       save: () => calls.save(),
       close: () => calls.close(),
     };
   },
-} satisfies Feature;
+} satisfies Feature<VersionCalls>;

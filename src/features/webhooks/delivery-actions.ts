@@ -1,11 +1,10 @@
 import { forwardReply } from '../../actions/forward-list.js';
-import { notInBatch, secretReply as reply, timeOf } from '../../actions/secret-reply.js';
-import { JSON_TYPE } from '../../collection/representation.js';
+import { secretReply as reply, timeOf } from '../../actions/secret-reply.js';
 import type { Db } from '../../db/db.js';
 import { absent } from '../../errors/record-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
+import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
-import type { Action } from '../../http/router.js';
 import { nextIdentity } from '../../uuid.js';
 import {
   type Delivery,
@@ -18,26 +17,20 @@ import {
   type Status,
 } from './delivery-store.js';
 import { deliveryPending, webhookDisabled } from './errors.js';
-import { webhookOf } from './webhook-actions.js';
+import { type WebhookServices, webhookOf } from './webhook-actions.js';
 import type { Webhook } from './webhook-store.js';
 
 /** Lists the deliveries of a webhook, newest first, after `?after=<id>` and with `?status=`: 200, 400, 404. */
-export function listOfDeliveries(db: Db): Action {
-  return notInBatch('webhooks', {
-    offers: [JSON_TYPE],
-    parameters: ['after', 'status'],
-    run: async (request) => {
-      const { after, status } = readQuery(request.query);
-      const { id } = await webhookOf(db, request);
-      const found = await listDeliveries(db, id, after, status);
-      const page = found.slice(0, PAGE);
-      const suffix = status === undefined ? '' : `&status=${status}`;
-      const more = found.length > PAGE;
-      const next = more ? `/webhooks/${id}/deliveries?after=${page.at(-1)!.id}${suffix}` : null;
-      const data = page.map((each) => linked(request, id, each));
-      return forwardReply(request, { data, limit: PAGE, next });
-    },
-  });
+export async function listOfDeliveries({ db }: WebhookServices, request: Request): Promise<Reply> {
+  const { after, status } = readQuery(request.query);
+  const { id } = await webhookOf(db, request);
+  const found = await listDeliveries(db, id, after, status);
+  const page = found.slice(0, PAGE);
+  const suffix = status === undefined ? '' : `&status=${status}`;
+  const more = found.length > PAGE;
+  const next = more ? `/webhooks/${id}/deliveries?after=${page.at(-1)!.id}${suffix}` : null;
+  const data = page.map((each) => linked(request, id, each));
+  return forwardReply(request, { data, limit: PAGE, next });
 }
 
 function readQuery(query: string): { after: string | undefined; status: Status | undefined } {
@@ -51,49 +44,35 @@ function readQuery(query: string): { after: string | undefined; status: Status |
 }
 
 /** Shows a delivery with its event: 200, 404. */
-export function oneDelivery(db: Db): Action {
-  return notInBatch('webhooks', {
-    offers: [JSON_TYPE],
-    run: async (request) => {
-      const webhook = await webhookOf(db, request);
-      const { delivery, body } = await deliveryOf(db, webhook.id, request);
-      return reply(200, { ...linked(request, webhook.id, delivery), event: JSON.parse(body) });
-    },
-  });
+export async function oneDelivery({ db }: WebhookServices, request: Request): Promise<Reply> {
+  const webhook = await webhookOf(db, request);
+  const { delivery, body } = await deliveryOf(db, webhook.id, request);
+  return reply(200, { ...linked(request, webhook.id, delivery), event: JSON.parse(body) });
 }
 
 /** Makes a delivery due now, with all its attempts again: 202, 404, 409. */
-export function redelivery(db: Db, wake: () => void): Action {
-  return notInBatch('webhooks', {
-    run: async (request) => {
-      const webhook = await enabledOf(db, request);
-      const { delivery } = await deliveryOf(db, webhook.id, request);
-      const again = await redeliver(db, webhook.id, delivery.id);
-      if (!again) throw deliveryPending();
-      wake();
-      return reply(202, linked(request, webhook.id, again), [
-        'Location',
-        request.prefix + hrefOf(webhook.id, again.id),
-      ]);
-    },
-  });
+export async function redelivery({ db, wake }: WebhookServices, request: Request): Promise<Reply> {
+  const webhook = await enabledOf(db, request);
+  const { delivery } = await deliveryOf(db, webhook.id, request);
+  const again = await redeliver(db, webhook.id, delivery.id);
+  if (!again) throw deliveryPending();
+  wake();
+  return queued(request, webhook.id, again);
 }
 
 /** Sends an event of the type `webhooks.test` now: 202 with the address of its delivery, 404, 409. */
-export function testDelivery(db: Db, source: string, wake: () => void): Action {
-  return notInBatch('webhooks', {
-    run: async (request) => {
-      const webhook = await enabledOf(db, request);
-      const event = testEvent(source, `${request.prefix}/webhooks/${webhook.id}`);
-      const [id] = await insertDeliveries(db.run, [event], [{ webhook: webhook.id, event: 0 }]);
-      wake();
-      const { delivery } = (await getDelivery(db, webhook.id, id!))!;
-      return reply(202, linked(request, webhook.id, delivery), [
-        'Location',
-        request.prefix + hrefOf(webhook.id, id!),
-      ]);
-    },
-  });
+export async function testDelivery({ db, source, wake }: WebhookServices, request: Request): Promise<Reply> {
+  const webhook = await enabledOf(db, request);
+  const event = testEvent(source, `${request.prefix}/webhooks/${webhook.id}`);
+  const [id] = await insertDeliveries(db.run, [event], [{ webhook: webhook.id, event: 0 }]);
+  wake();
+  const { delivery } = (await getDelivery(db, webhook.id, id!))!;
+  return queued(request, webhook.id, delivery);
+}
+
+function queued(request: Request, webhookId: string, delivery: Delivery): Reply {
+  const location = request.prefix + hrefOf(webhookId, delivery.id);
+  return reply(202, linked(request, webhookId, delivery), ['Location', location]);
 }
 
 async function enabledOf(db: Db, request: Request): Promise<Webhook> {

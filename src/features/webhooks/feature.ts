@@ -1,25 +1,33 @@
 import { webhookSecret } from '../../config/config.js';
 import { typesIn } from '../../errors/catalogue.js';
 import type { Feature } from '../../feature.js';
-import type { Core, OpenFeature } from '../../open-features.js';
 import { COMMANDS } from './commands.js';
-import type { Webhooks } from './open.js';
+import type { WebhookServices } from './webhook-actions.js';
 
 /** Deliveries of events to subscribers. */
 export default {
-  open: async (core) => {
-    const { config, db, log, metrics, feed } = core;
-    const { openWebhooks } = await import('./open.js');
+  endpoints: async () => (await import('./endpoints.js')).ENDPOINTS,
+  open: async ({ config, db, log, metrics, feed, collections }) => {
+    const { openWebhooks, targetRules } = await import('./open.js');
     const { sourceOf } = await import('./feed-source.js');
-    const webhooks = openWebhooks(db, log, config, metrics.events, feed && sourceOf(feed, log));
+    const { fieldsOf } = await import('./webhook-input.js');
     const { webhookPrunes } = await import('./webhook-statements.js');
+    const { wake, pass, stop } = openWebhooks(db, log, config, metrics.events, feed && sourceOf(feed, log));
+    const names = collections.map(({ resource }) => resource.name);
+    const services = {
+      db,
+      wake,
+      pass,
+      read: fieldsOf(names, targetRules(config)),
+      source: config.publicUrl ?? '/',
+    };
     return {
-      ...(await routesOf(core, webhooks)),
+      errors: typesIn(await import('./errors.js')),
+      services: () => services,
       prunes: webhookPrunes(config.webhookRetentionSeconds),
-      stop: (ms) => webhooks.stop(ms),
+      stop,
     };
   },
-  describe: (core) => routesOf(core, { wake: () => undefined, pass: async () => undefined }),
   commands: {
     webhooks: {
       ...COMMANDS.webhooks,
@@ -34,17 +42,4 @@ export default {
         (await import('./verify-command.js')).verifyCommand(args, io, webhookSecret(io.env)),
     },
   },
-} satisfies Feature;
-
-async function routesOf(
-  { config, db, collections }: Core,
-  webhooks: Pick<Webhooks, 'wake' | 'pass'>,
-): Promise<OpenFeature> {
-  const { webhookRoutes } = await import('./endpoints.js');
-  const { targetRules } = await import('./open.js');
-  const names = collections.map(({ resource }) => resource.name);
-  return {
-    errors: typesIn(await import('./errors.js')),
-    routes: () => webhookRoutes(db, names, targetRules(config), config.publicUrl ?? '/', webhooks),
-  };
-}
+} satisfies Feature<WebhookServices>;

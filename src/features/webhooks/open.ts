@@ -11,14 +11,14 @@ import type { TargetRules } from './target-url.js';
 /** The webhooks of one process. */
 export interface Webhooks {
   /** Processes what is new in the feed or due without waiting for the next poll. */
-  wake(): void;
+  readonly wake: () => void;
   /**
    * To be awaited before a webhook is created: without other webhooks, it skips what was written until now, so that the
    * new one receives only later events. Throws if the database is not available.
    */
-  pass(): Promise<void>;
+  readonly pass: () => Promise<void>;
   /** Stops delivering; deliveries in flight may take `ms` to finish. */
-  stop(ms: number): Promise<void>;
+  readonly stop: (ms: number) => Promise<void>;
 }
 
 /** The rules for targets, as configured. */

@@ -1,17 +1,15 @@
 import {
   type ManagedView,
-  managedList,
+  managedPage,
   managedReply,
   requireMatch,
 } from '../../actions/admin/admin-replies.js';
 import { whileSignedIn } from '../../actions/admin/signed-in.js';
-import { notInBatch, timeOf } from '../../actions/secret-reply.js';
-import { JSON_TYPE } from '../../collection/representation.js';
+import { timeOf } from '../../actions/secret-reply.js';
 import type { Db } from '../../db/db.js';
 import { absent } from '../../errors/record-errors.js';
-import { badRequest } from '../../errors/request-errors.js';
+import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
-import type { Action } from '../../http/router.js';
 import { parseUuid } from '../../uuid.js';
 import type { Webhooks } from './open.js';
 import type { ReadFields } from './webhook-input.js';
@@ -27,101 +25,73 @@ import {
   type WebhookFields,
 } from './webhook-store.js';
 
+/** What the endpoints run with. */
+export interface WebhookServices extends Pick<Webhooks, 'wake' | 'pass'> {
+  readonly db: Db;
+  readonly read: ReadFields;
+  /** The source of test events: the URL of the service. */
+  readonly source: string;
+}
+
 /** Lists webhooks, newest first, after `?after=<id>`: 200, 400. */
-export function listOfWebhooks(db: Db): Action {
-  return notInBatch('webhooks', {
-    offers: [JSON_TYPE],
-    parameters: ['after'],
-    run: async (request) => {
-      const after = new URLSearchParams(request.query).get('after');
-      const id = parseUuid(after ?? '');
-      if (after !== null && id === undefined) throw badRequest('`after` takes the id of a webhook.');
-      const found = await listWebhooks(db, id);
-      const page = found.slice(0, PAGE);
-      const next = found.length > PAGE ? `/webhooks?after=${page.at(-1)!.id}` : null;
-      return managedList(request, page.map(shown), PAGE, next);
-    },
-  });
+export function listOfWebhooks({ db }: WebhookServices, request: Request): Promise<Reply> {
+  const page = { path: '/webhooks', limit: PAGE, invalid: '`after` takes the id of a webhook.' };
+  return managedPage(request, page, (after) => listWebhooks(db, after), shown);
 }
 
 /** Creates a webhook, with its secret, which is shown once: 201, 400, 409. */
-export function newWebhook(db: Db, read: ReadFields, pass: Webhooks['pass']): Action {
-  return notInBatch('webhooks', {
-    accepts: [JSON_TYPE],
-    run: async (request) => {
-      const fields = read(request.body?.value);
-      await pass();
-      const { webhook, secret } = await whileSignedIn(db, request.principal, (db) =>
-        createWebhook(db, fields),
-      );
-      return managedReply(request, shown(webhook), { status: 201, secrets: { secret } });
-    },
-  });
+export async function newWebhook({ db, read, pass }: WebhookServices, request: Request): Promise<Reply> {
+  const fields = read(request.body?.value);
+  await pass();
+  const { webhook, secret } = await whileSignedIn(db, request.principal, (db) => createWebhook(db, fields));
+  return managedReply(request, shown(webhook), { status: 201, secrets: { secret } });
 }
 
 /** Shows a webhook: 200, 404. */
-export function oneWebhook(db: Db): Action {
-  return notInBatch('webhooks', {
-    offers: [JSON_TYPE],
-    run: async (request) => managedReply(request, shown(await webhookOf(db, request))),
-  });
+export async function oneWebhook({ db }: WebhookServices, request: Request): Promise<Reply> {
+  return managedReply(request, shown(await webhookOf(db, request)));
 }
 
 /** Replaces all fields; missing ones get their defaults: 200, 400, 404. */
-export function replaceWebhook(db: Db, read: ReadFields): Action {
-  return change(db, [JSON_TYPE], (body) => read(body?.value));
-}
+export const replaceWebhook = (services: WebhookServices, request: Request): Promise<Reply> =>
+  change(services, request, ({ read }) => read(request.body?.value));
 
 /** Changes fields with a merge patch (RFC 7396): 200, 400, 404. */
-export function patchWebhook(db: Db, read: ReadFields): Action {
-  return change(db, [JSON_TYPE, 'application/merge-patch+json'], (body, before) => read(body?.value, before));
-}
+export const patchWebhook = (services: WebhookServices, request: Request): Promise<Reply> =>
+  change(services, request, ({ read }, before) => read(request.body?.value, before));
 
-function change(
-  db: Db,
-  takes: readonly string[],
-  make: (body: Request['body'], before: WebhookFields) => WebhookFields,
-): Action {
-  return notInBatch('webhooks', {
-    accepts: takes,
-    run: async (request) => {
-      const id = parseUuid(request.params.id ?? '');
-      const changed =
-        id &&
-        (await whileSignedIn(db, request.principal, (db) =>
-          changeWebhook(db, id, (before) => {
-            requireMatch(request, shown(before));
-            return make(request.body, before);
-          }),
-        ));
-      if (!changed) throw absent('webhook', 'simple');
-      return managedReply(request, shown(changed));
-    },
-  });
+async function change(
+  services: WebhookServices,
+  request: Request,
+  make: (services: WebhookServices, before: WebhookFields) => WebhookFields,
+): Promise<Reply> {
+  const id = parseUuid(request.params.id ?? '');
+  const changed =
+    id &&
+    (await whileSignedIn(services.db, request.principal, (db) =>
+      changeWebhook(db, id, (before) => {
+        requireMatch(request, shown(before));
+        return make(services, before);
+      }),
+    ));
+  if (!changed) throw absent('webhook', 'simple');
+  return managedReply(request, shown(changed));
 }
 
 /** Deletes a webhook with its deliveries: 204, also if it does not exist. */
-export function removeWebhook(db: Db): Action {
-  return notInBatch('webhooks', {
-    run: async (request) => {
-      const id = parseUuid(request.params.id ?? '');
-      if (id !== undefined)
-        await deleteWebhook(db, id, (current) => requireMatch(request, current && shown(current)));
-      return { status: 204, headers: [] };
-    },
-  });
+export async function removeWebhook({ db }: WebhookServices, request: Request): Promise<Reply> {
+  const id = parseUuid(request.params.id ?? '');
+  if (id !== undefined)
+    await deleteWebhook(db, id, (current) => requireMatch(request, current && shown(current)));
+  return { status: 204, headers: [] };
 }
 
 /** Creates a new secret, which is shown once; the previous one is valid for one more day: 200, 404. */
-export function rotateWebhook(db: Db): Action {
-  return notInBatch('webhooks', {
-    run: async (request) => {
-      const id = parseUuid(request.params.id ?? '');
-      const rotated = id && (await whileSignedIn(db, request.principal, (db) => rotateSecret(db, id)));
-      if (!rotated) throw absent('webhook', 'simple');
-      return managedReply(request, shown(rotated.webhook), { secrets: { secret: rotated.secret } });
-    },
-  });
+export async function rotateWebhook({ db }: WebhookServices, request: Request): Promise<Reply> {
+  const id = parseUuid(request.params.id ?? '');
+  const rotated = id && (await whileSignedIn(db, request.principal, (db) => rotateSecret(db, id)));
+  if (!rotated) throw absent('webhook', 'simple');
+  return managedReply(request, shown(rotated.webhook), { secrets: { secret: rotated.secret } });
 }
 
 /** The webhook that a path names. Throws 404. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { declare } from '../../support/collections.js';
 import { documentOf, plinth } from '../../support/command.js';
 import { makeKey } from '../../support/credentials.js';
 import { testService } from '../../support/service.js';
@@ -53,6 +54,23 @@ t.test('it is written to a file, as YAML too', async (t) => {
     out: '',
     err: /^\{"error":\{"code":"OUTPUT","message":"\/nowhere\/api\.json cannot be written: /,
   });
+});
+
+t.test('the types of a collection have the same names when other settings add endpoints', async (t) => {
+  const titles = ['Client', 'User info', 'Async api', 'Event ticket', 'Key', 'Metrics', 'Protected resource'];
+  const files = titles.map((title, at) => [`things${at}.json`, { title, type: 'object', properties: {} }]);
+  const COLLECTIONS = declare(t, Object.fromEntries(files));
+  const namesWith = async (env: Record<string, string>) => {
+    const { paths } = (await documentOf(t, ['openapi'], { COLLECTIONS, ...env })) as {
+      paths: Record<string, { post: { operationId: string } }>;
+    };
+    return titles.map((_, at) => paths[`/things${at}`]!.post.operationId);
+  };
+  const few = { EVENTS: 'off', METRICS_PORT: '0' };
+  const all = { AUTH: 'api-key,bearer', AUTH_SERVER: 'on', PUBLIC_URL: 'http://127.0.0.1:9', MCP: 'on' };
+  const wanted = titles.map((_, at) => `createThings${at}Record`);
+  t.same(await namesWith(few), wanted);
+  t.same(await namesWith(all), wanted);
 });
 
 t.test('what it cannot describe is an error', async (t) => {

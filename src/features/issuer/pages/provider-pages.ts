@@ -1,10 +1,10 @@
 import type { Client, ErrorOut, KoaContextWithOIDC } from 'oidc-provider';
 import { Html, html } from '../../../formats/html.js';
-import { ENDPOINTS } from '../paths.js';
+import { PATHS } from '../paths.js';
 import { deviceConfirmationPage, deviceEntryPage, deviceSuccessPage, errorPage } from './device.js';
 import { layout, pageHeaders } from './layout.js';
 
-const ACTION = ENDPOINTS.code_verification;
+const ACTION = PATHS.code_verification;
 
 /** The form for a device's code, again with the reason after an error. */
 export async function showDeviceEntry(

@@ -1,0 +1,57 @@
+import type { Shape } from '../errors/problem.js';
+import type { JsonObject } from '../json.js';
+
+/** A JSON Schema, or the name of one that the documents about the API have. */
+export type SchemaName = string | JsonObject;
+
+/** A response that is not an error. `content`: schemas by media type; absent: it has no content. */
+export interface Success {
+  readonly description: string;
+  readonly content?: Readonly<Record<string, SchemaName>>;
+  /** Names of its header fields, besides those of every response. */
+  readonly headers?: readonly string[];
+}
+
+/** An error that an endpoint responds with. The shape and the status are for codes with several. */
+export type ErrorName = string | readonly [code: string, shape: Shape, status?: number];
+
+/** What the documents about the API say of an endpoint. */
+export interface Doc {
+  /** Unique, in camel case: the name of the method in generated clients. */
+  readonly id: string;
+  readonly tag: string;
+  readonly summary: string;
+  /** Schemas of the body by media type. */
+  readonly body?: Readonly<Record<string, SchemaName>>;
+  readonly success: Readonly<Record<number, Success>>;
+  /** Errors besides those that follow from what the endpoint requires and accepts. */
+  readonly errors?: readonly ErrorName[];
+  /** Whether the errors of other endpoints are its errors as well. */
+  readonly runsOthers?: boolean;
+  /** Names of the header fields that a request may have. */
+  readonly fields?: readonly string[];
+  /** The query parameters. */
+  readonly query?: Readonly<Record<string, JsonObject>>;
+}
+
+const JSON_TYPE = 'application/json';
+
+export const TEXT: JsonObject = { type: 'string' };
+
+/** The fields of a representation with an ETag. */
+export const VALIDATED = ['Cache-Control', 'ETag'];
+
+export const UNCHANGED: Success = {
+  description: 'The client has the current representation.',
+  headers: VALIDATED,
+};
+
+/** A response with JSON. */
+export const json = (description: string, schema: SchemaName, headers: readonly string[] = []): Success => ({
+  description,
+  content: { [JSON_TYPE]: schema },
+  headers,
+});
+
+/** Errors that are possible under a condition. */
+export const when = (isPossible: boolean, ...errors: ErrorName[]): ErrorName[] => (isPossible ? errors : []);

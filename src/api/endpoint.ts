@@ -1,0 +1,128 @@
+import type { Resource } from '../collection/resource.js';
+import { badRequest } from '../errors/request-errors.js';
+import type { HandledRequest } from '../http/handler.js';
+import type { Reply } from '../http/reply.js';
+import type { Request } from '../http/request.js';
+import type { Action, Offer, OpenEndpoint, Route } from '../http/router.js';
+import { ACCOUNT_DELETION, type Requirement } from '../principal.js';
+import type { Doc } from './doc.js';
+
+/** What an endpoint does with records. */
+export type RecordMethod =
+  | 'list'
+  | 'query'
+  | 'patchMatching'
+  | 'removeMatching'
+  | 'create'
+  | 'get'
+  | 'replace'
+  | 'patch'
+  | 'remove'
+  | 'listNested'
+  | 'queryNested'
+  | 'createNested';
+
+/** One method of one path, as data. */
+export interface Description extends Offer {
+  readonly method: 'GET' | 'QUERY' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** A template: `/keys/:id`. */
+  readonly path: string;
+  readonly requires: Requirement;
+  /** Responds during maintenance as well, and is not rate limited. */
+  readonly alwaysAvailable?: boolean;
+  /** Responds after the sunset of a version as well. */
+  readonly outlivesVersion?: boolean;
+  /** What the documents about the API say; absent: they do not mention it, unless it is about records. */
+  readonly doc?: Doc;
+  /** The endpoint is about the records of a collection. */
+  readonly records?: { readonly method: RecordMethod; readonly resource: Resource };
+  /** The link of the home document to it, and where among the links it is. */
+  readonly homeLink?: { readonly name: string; readonly position: number };
+  /** Neither pages nor batches know it. */
+  readonly isSeparate?: boolean;
+  /** What a batch cannot manage, since a stored response must not have secrets. */
+  readonly notInBatch?: string;
+  /** The feature that adds it; absent: the core. */
+  readonly feature?: string;
+}
+
+/** One method of one path: its description, and one of three ways to run it with the open services of its owner. */
+export interface Endpoint<Services = unknown> extends Description {
+  run?(services: Services, request: Request): Promise<Reply> | Reply;
+  /** For what is compiled at the start: the action that runs. */
+  open?(services: Services): Action;
+  /** For a path that is no resource: handles requests without their stages, those of each method of the path. */
+  handle?(services: Services, request: HandledRequest): Promise<Reply | undefined>;
+}
+
+/** The method, the path and the requirement of an endpoint. */
+export const at = (method: Description['method'], path: string, requires: Requirement) => ({
+  method,
+  path,
+  requires,
+});
+
+/** The scopes that endpoints require, and those of users. */
+export function scopesOf(endpoints: readonly Description[]): string[] {
+  const named = endpoints.flatMap(({ requires }) => (typeof requires === 'string' ? [] : requires.scopes));
+  return [...new Set([...named, 'self', ACCOUNT_DELETION])];
+}
+
+/** What an endpoint accepts and offers, as far as it does not say so itself: what its documentation shows. */
+export function offerOf({ doc, ...described }: Description): Offer {
+  const { acceptsAny, requiresFilter, keysetParameters } = described;
+  const content = described.method === 'GET' ? doc?.success[200]?.content : undefined;
+  const offers = described.offers ?? (content && Object.keys(content));
+  const accepts = described.accepts ?? (doc?.body && Object.keys(doc.body));
+  const parameters = described.parameters ?? (doc?.query && Object.keys(doc.query));
+  return {
+    ...(offers && { offers }),
+    ...(accepts && { accepts }),
+    ...(parameters && { parameters }),
+    ...(keysetParameters && { keysetParameters }),
+    ...(acceptsAny && { acceptsAny }),
+    ...(requiresFilter && { requiresFilter }),
+  };
+}
+
+/** The routes of endpoints: one for each path, with the methods in the order of the list. */
+export function openRoutes<Services>(
+  endpoints: readonly Endpoint<Services>[],
+  servicesOf: (endpoint: Endpoint<Services>) => Services,
+): Route[] {
+  const paths = [...new Set(endpoints.map(({ path }) => path))];
+  return paths.map((path) => {
+    const methods = endpoints.filter((each) => each.path === path);
+    const [first] = methods as [Endpoint<Services>];
+    const services = servicesOf(first);
+    const actions = methods.map((each) => [each.method, openEndpoint(each, services)] as const);
+    const handler = first.handle && {
+      handler: (request: HandledRequest) => first.handle!(services, request),
+    };
+    return { path, actions: Object.fromEntries(actions), ...handler };
+  });
+}
+
+function openEndpoint<Services>(endpoint: Endpoint<Services>, services: Services): OpenEndpoint {
+  const { requires, alwaysAvailable, outlivesVersion, notInBatch } = endpoint;
+  const action = endpoint.open?.(services) ?? {
+    run: (request: Request) => endpoint.run!(services, request),
+  };
+  const { run, authorize, prepare, identify } = action;
+  return {
+    run: notInBatch === undefined ? run : (request) => run(separate(request, notInBatch)),
+    ...(authorize && { authorize }),
+    ...(prepare && { prepare }),
+    ...(identify && { identify }),
+    ...offerOf(endpoint),
+    requires,
+    ...(alwaysAvailable && { alwaysAvailable }),
+    ...(outlivesVersion && { outlivesVersion }),
+  };
+}
+
+/** Throws 400 for a request of a batch, whose response may be stored for a repeat, which that to this one must not. */
+function separate(request: Request, what: string): Request {
+  if (request.run) throw badRequest(`A batch cannot manage ${what}.`);
+  return request;
+}

@@ -1,0 +1,68 @@
+import { BATCH_PATH, batch } from '../actions/batch.js';
+import type { Resource } from '../collection/resource.js';
+import type { Config } from '../config/config.js';
+import type { Router } from '../http/router.js';
+import { type AdminServices, KEYS, METRICS, NO_KEYS } from './admin.js';
+import { json } from './doc.js';
+import { ERRORS, type ErrorServices, HOME, type HomeServices } from './documents.js';
+import { at, type Endpoint, scopesOf } from './endpoint.js';
+import { EVENTS } from './events.js';
+import { type Api, idempotent } from './record-actions.js';
+import { type RecordServices, recordEndpoints } from './records.js';
+import { HEALTH, type HealthServices, metadata, WHOAMI } from './service.js';
+
+/** What the endpoints of the core run with. */
+export interface Services
+  extends Api,
+    AdminServices,
+    ErrorServices,
+    HealthServices,
+    RecordServices,
+    Omit<HomeServices, 'settings'> {
+  /** Finds all endpoints that a batch may contain. */
+  readonly router: Router;
+}
+
+/** The settings that decide which endpoints the core has. */
+export type ApiConfig = Pick<Config, 'auth' | 'events' | 'metricsPort' | 'isJsonServer'>;
+
+/** The endpoints of the core that come before those of features. */
+export function coreEndpoints(
+  { auth, events, metricsPort, isJsonServer }: ApiConfig,
+  resources: readonly Resource[],
+): Endpoint<Services>[] {
+  const first: Endpoint<Services>[] = [
+    ...recordEndpoints(resources, isJsonServer),
+    WHOAMI,
+    ...ERRORS,
+    ...(events ? EVENTS : []),
+  ];
+  const hasKeys = auth.includes('api-key') || auth.includes('mtls');
+  return [
+    ...first,
+    ...(auth.includes('bearer')
+      ? [metadata([...new Set([...scopesOf(first), 'events:read', 'admin'])])]
+      : []),
+    ...HEALTH,
+    ...(metricsPort === undefined ? [METRICS] : []),
+    ...(hasKeys ? KEYS : [NO_KEYS]),
+  ];
+}
+
+const BATCH: Endpoint<Services> = {
+  ...at('POST', BATCH_PATH, 'credential'),
+  isSeparate: true,
+  doc: {
+    id: 'batch',
+    tag: 'batch',
+    summary: 'Run up to 100 operations in one transaction, all or nothing',
+    body: { 'application/json': 'Batch' },
+    success: { 200: json('One result for each operation.', 'BatchResults', ['Idempotency-Replayed']) },
+    runsOthers: true,
+    fields: ['Idempotency-Key'],
+  },
+  open: (api) => idempotent(api, batch(api.db, api.collections, api.router, api.settings)),
+};
+
+/** The endpoints of the core that come after those of features. */
+export const LAST_ENDPOINTS: readonly Endpoint<Services>[] = [HOME, BATCH];

@@ -1,0 +1,16 @@
+import { type Principal, permissionOf, STRANGER } from '../principal.js';
+import type { Description } from './endpoint.js';
+
+/**
+ * Whether a caller may see an endpoint: it may use it with the path of `params`, or else with some path, which may be that of
+ * its own record.
+ */
+export function visible(
+  caller: Principal,
+  { requires }: Pick<Description, 'requires'>,
+  params: Readonly<Record<string, string | undefined>> = { id: caller.subject },
+): boolean {
+  return requires === 'credential'
+    ? caller !== STRANGER
+    : permissionOf(caller, requires, params) !== undefined;
+}

@@ -1,0 +1,81 @@
+import QuickLRU from 'quick-lru';
+import { TEXT } from '../../api/doc.js';
+import { documented } from '../../api/documents.js';
+import { at, type Endpoint } from '../../api/endpoint.js';
+import { HTML_TYPE, hashedReply, JSON_TYPE, YAML_TYPE } from '../../collection/representation.js';
+import { readConditions } from '../../http/preconditions.js';
+import type { Action } from '../../http/router.js';
+import type { JsonObject } from '../../json.js';
+import { type Principal, STRANGER } from '../../principal.js';
+import type { Version } from '../../versions/version.js';
+import type { ApiDocuments } from './api-documents.js';
+import { docsAsset, docsPage } from './docs-page.js';
+
+/** Texts that are stored: callers with the same scopes get the same one. */
+const MAX_TEXTS = 32;
+
+const ANY_JSON = { [JSON_TYPE]: { type: 'object' } };
+
+/** The documents about all endpoints. */
+export const documentEndpoints = (hasEvents: boolean): Endpoint<ApiDocuments>[] => [
+  {
+    ...at('GET', '/openapi.json', 'optional'),
+    homeLink: { name: 'openapi', position: 2 },
+    doc: documented(
+      { id: 'getOpenApi', summary: 'This document', description: 'An OpenAPI document.' },
+      ANY_JSON,
+    ),
+    open: (documents) => show(JSON_TYPE, (caller, version) => json(documents.openApi(caller, version))),
+  },
+  {
+    ...at('GET', '/openapi.yaml', 'optional'),
+    doc: documented(
+      { id: 'getOpenApiYaml', summary: 'This document as YAML', description: 'An OpenAPI document.' },
+      { [YAML_TYPE]: TEXT },
+    ),
+    open: (documents) => show(YAML_TYPE, (caller, version) => yaml(documents.openApi(caller, version))),
+  },
+  ...(hasEvents ? [EVENTS] : []),
+  {
+    ...at('GET', '/docs', 'nothing'),
+    offers: [HTML_TYPE],
+    homeLink: { name: 'docs', position: 1 },
+    open: ({ settings }) => docsPage(settings.issuer),
+  },
+  {
+    ...at('GET', '/docs/:asset', 'nothing'),
+    open: ({ settings }) => docsAsset(settings.issuer),
+  },
+];
+
+const EVENTS: Endpoint<ApiDocuments> = {
+  ...at('GET', '/asyncapi.json', 'optional'),
+  homeLink: { name: 'asyncapi', position: 3 },
+  doc: documented(
+    { id: 'getAsyncApi', summary: 'The document of the event stream', description: 'An AsyncAPI document.' },
+    ANY_JSON,
+  ),
+  open: (documents) => show(JSON_TYPE, (caller) => json(documents.asyncApi(caller))),
+};
+
+const json = async (document: Promise<JsonObject>) => JSON.stringify(await document);
+
+async function yaml(document: Promise<JsonObject>): Promise<string> {
+  const { stringify } = await import('yaml');
+  return stringify(await document, { aliasDuplicateObjects: false, lineWidth: 0 });
+}
+
+/** Shows a document for the scopes of the caller: 200, 304, 406, 412. */
+function show(type: string, write: (caller: Principal, version: Version) => Promise<string>): Action {
+  const texts = new QuickLRU<string, Promise<string>>({ maxSize: MAX_TEXTS });
+  return {
+    run: async ({ principal, version, headers }) => {
+      const isStranger = principal === STRANGER;
+      const key = [version.number, isStranger, ...[...principal.scopes].sort()].join(' ');
+      const text = texts.get(key) ?? write(principal, version);
+      texts.set(key, text);
+      text.catch(() => texts.delete(key));
+      return hashedReply(type, await text, readConditions(headers));
+    },
+  };
+}
