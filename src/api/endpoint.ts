@@ -95,7 +95,7 @@ export function openRoutes<Services>(
     const methods = endpoints.filter((each) => each.path === path);
     const [first] = methods as [Endpoint<Services>];
     const services = servicesOf(first);
-    const actions = methods.map((each) => [each.method, openEndpoint(each, services)] as const);
+    const actions = methods.map((each) => [each.method, openEndpoint(each, servicesOf(each))] as const);
     const handler = first.handle && {
       handler: (request: HandledRequest) => first.handle!(services, request),
     };
