@@ -1,4 +1,6 @@
-import { createdAt, type Identity, nextIdentity, parseUuid } from '../src/uuid.js';
+import { randomBytes, randomInt } from 'node:crypto';
+import { v7 } from 'uuid';
+import { createdAt, type Identity, nextIdentity, parseUuid, uuidOf } from '../src/uuid.js';
 import t, { type Test } from './support/test.js';
 
 /** The ids made at each of these times. */
@@ -19,6 +21,26 @@ t.test('RFC 9562 section 5.7: version 7, variant 10, the time in front', async (
   const [made] = idsAt(t, [2_000_000_000_000]);
   t.match(made!.id, /^01d1a94a-2000-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   t.equal(made!.ms, 2_000_000_000_000);
+});
+
+t.test('each id is that of the package uuid for the same time, number and random bytes', async (t) => {
+  const example = '017f22e2-79b0-7cc3-98c4-dc0c0c07398f';
+  const rest = Buffer.from(example.replaceAll('-', ''), 'hex');
+  // The example of RFC 9562, appendix A.6.
+  const number = (0xcc3 << 20) | (0x18c4 << 6) | (0xdc >>> 2);
+  t.equal(uuidOf(0x017f22e279b0, number, Buffer.from(rest)), example);
+  const bounds: [number, number][] = [
+    [0, 0],
+    [2 ** 48 - 1, -1],
+    [1, 2 ** 31 - 1],
+    [2 ** 32, -(2 ** 31)],
+  ];
+  const others = Array.from({ length: 2000 }, () => [randomInt(2 ** 47), randomInt(2 ** 32) | 0] as const);
+  for (const [msecs, seq] of [...bounds, ...others]) {
+    const random = randomBytes(16);
+    const expected = v7({ random: Uint8Array.from(random), msecs, seq });
+    if (uuidOf(msecs, seq, random) !== expected) t.fail(`${msecs} ${seq} ${random.toString('hex')}`);
+  }
 });
 
 t.test('ids grow, within a millisecond and after the clock is set back', async (t) => {

@@ -130,7 +130,6 @@ t.test('what only one place does is done in that place', async (t) => {
     'main.ts',
     'process/signals.ts',
     'telemetry/log-output.ts',
-    'telemetry/log.ts',
   ]);
   only(/\.unsafe[<(]/, [
     'db/bulk-connection.ts',
