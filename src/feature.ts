@@ -27,6 +27,8 @@ export interface Feature<Services = unknown> {
   ): Promise<{ readonly url: string; readonly run: Run } | undefined>;
   /** Commands of `plinth`, by their names. */
   readonly commands?: Readonly<Record<string, RunnableCommand>>;
+  /** Forms that it adds to commands of the core, by the names of these. */
+  readonly forms?: Readonly<Record<string, Pick<RunnableCommand, 'forms' | 'run'>>>;
 }
 
 /** A line of the list of features. */

@@ -1,4 +1,5 @@
 import { FEATURES } from '../features.js';
+import { subcommandOf } from './arguments.js';
 import { type Command, type Commands, GROUPS, type RunnableCommand } from './command.js';
 import { GENERAL_USAGE, usageOf } from './help.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
@@ -34,6 +35,7 @@ const CORE: Table = {
   users: {
     ...users,
     group: 'access',
+    isExtended: true,
     run: async (args, io) => (await import('./users.js')).usersCommand(args, io),
   },
 };
@@ -41,17 +43,43 @@ const CORE: Table = {
 /** All commands, those of features included. */
 export async function allCommands(): Promise<Commands> {
   const features = await Promise.all(FEATURES.map(({ load }) => load()));
-  const tables: Table[] = [CORE, ...features.map(({ default: { commands = {} } }) => commands)];
-  const all = tables.flatMap((table) => Object.entries(table));
+  const core = Object.entries(CORE).map(([name, command]): [string, RunnableCommand] => [
+    name,
+    extended(
+      name,
+      command,
+      features.flatMap(({ default: { forms } }) => forms?.[name] ?? []),
+    ),
+  ]);
+  const all = [...core, ...features.flatMap(({ default: { commands = {} } }) => Object.entries(commands))];
   return new Map(GROUPS.flatMap((group) => all.filter(([, command]) => command.group === group)));
 }
 
-/** The command of a name or an alias. Loads the features only if the core has none. */
+/** A command of the core with the forms that features add to it. */
+function extended(
+  name: string,
+  command: RunnableCommand,
+  additions: readonly Pick<RunnableCommand, 'forms' | 'run'>[],
+): RunnableCommand {
+  if (additions.length === 0) return command;
+  const forms = Object.assign({}, command.forms, ...additions.map((each) => each.forms));
+  const whole = { ...command, forms };
+  return {
+    ...whole,
+    run: (args, io, list) => {
+      const { verb } = subcommandOf({ [name]: whole }, name, args);
+      return (additions.find((each) => verb in each.forms) ?? command).run(args, io, list);
+    },
+  };
+}
+
+/** The command of a name or an alias. Loads the features only if the core has none, or if they add forms to it. */
 export async function findCommand(
   text: string,
 ): Promise<[name: string, command: RunnableCommand] | undefined> {
   const isNamed = ([name, { aliases = [] }]: [string, Command]) => name === text || aliases.includes(text);
-  return Object.entries(CORE).find(isNamed) ?? [...(await allCommands())].find(isNamed);
+  const own = Object.entries(CORE).find(isNamed);
+  return own && !own[1].isExtended ? own : [...(await allCommands())].find(isNamed);
 }
 
 /** The text after the message about a wrong usage; `name`: the command that was used, if there is one. */

@@ -8,7 +8,6 @@ import { AUTH_SQL } from '../db/core-statements.js';
 import type { Database } from '../db/open.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
-import { ISSUER_SQL } from '../features/issuer/issuer-statements.js';
 import { type Collection, openCollection } from '../list/collection.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
 import { storedResources } from '../schema/stored-resources.js';
@@ -16,19 +15,18 @@ import { parse, subcommandOf } from './arguments.js';
 import { UsageError } from './exit.js';
 import type { Io } from './io.js';
 import { nextLine } from './next-line.js';
-import { ListOutput, print } from './output.js';
+import { print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
 import { logOf, withDatabase } from './with-database.js';
 
 const FIND = AUTH_SQL.user_of_email;
 
-/** Creates users, sets their passwords and scopes, and removes their passkeys. Throws UsageError and ExitError. */
+/** Creates users, and sets their passwords and scopes. Throws UsageError and ExitError. */
 export async function usersCommand(args: string[], io: Io): Promise<void> {
   const { verb, rest } = subcommandOf(ACCESS_COMMANDS, 'users', args);
   if (verb === 'create') return create(rest, io);
   if (verb === 'set-password') return changePassword(rest, io);
-  if (verb === 'set-scopes') return changeScopes(rest, io);
-  return verb === 'passkeys' ? listPasskeys(rest, io) : removePasskeys(rest, io);
+  return changeScopes(rest, io);
 }
 
 async function create(args: string[], io: Io): Promise<void> {
@@ -68,32 +66,11 @@ async function changeScopes(args: string[], io: Io): Promise<void> {
   });
 }
 
-async function listPasskeys(args: string[], io: Io): Promise<void> {
-  const { values, positionals } = parse(ACCESS_COMMANDS, 'users', 'passkeys', args);
-  const email = onlyEmail(positionals);
-  const output = new ListOutput(io, values.json);
-  await withDatabase(io, async (database) => {
-    const rows = await database.db.run(ISSUER_SQL.passkeys_of, [await idOf(database, email)]);
-    for (const { id, created } of rows)
-      output.add({ id, created_at: new Date(Number(created) * 1000).toISOString() });
-    output.end();
-  });
-}
-
-async function removePasskeys(args: string[], io: Io): Promise<void> {
-  const { values, positionals } = parse(ACCESS_COMMANDS, 'users', 'remove-passkeys', args);
-  const email = onlyEmail(positionals);
-  await withDatabase(io, async (database) => {
-    const id = await idOf(database, email);
-    const removed = await database.db.run(ISSUER_SQL.remove_passkeys, [id]);
-    print(io, values.json, { id, removed: removed.length }, `removed:  ${removed.length}\n`);
-  });
-}
-
 /** An empty list withdraws all scopes. */
 const scopesIn = (list: string): string[] => list.split(',').filter((scope) => scope !== '');
 
-function onlyEmail([email, ...rest]: readonly string[]): string {
+/** The email among the arguments. Throws UsageError if there is none, or another argument. */
+export function onlyEmail([email, ...rest]: readonly string[]): string {
   if (email === undefined || rest.length > 0) throw new UsageError('name one email', 'users');
   return email;
 }
@@ -116,7 +93,8 @@ async function requireKnown(scopes: readonly string[], config: Config): Promise<
   if (fault !== undefined) throw new UsageError(`--scopes: ${fault}`, 'users');
 }
 
-async function idOf({ db }: Database, email: string): Promise<string> {
+/** The id of the user with an email. Throws ExitError if there is none. */
+export async function idOf({ db }: Database, email: string): Promise<string> {
   const [row] = await db.run(FIND, [email.trim().normalize('NFC').toLowerCase()]);
   if (!row) throw new ExitError(`there is no user ${email}`);
   return String(row.id);

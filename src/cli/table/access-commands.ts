@@ -61,16 +61,6 @@ export const ACCESS_COMMANDS = {
           ...JSON_OPTION,
         },
       },
-      passkeys: {
-        text: 'prints the passkeys, one JSON object a line',
-        operands: 'EMAIL',
-        options: JSON_OPTION,
-      },
-      'remove-passkeys': {
-        text: 'removes all passkeys, and ends sessions and the access of applications',
-        operands: 'EMAIL',
-        options: JSON_OPTION,
-      },
     },
     text: 'Reads the password from the terminal, or the first line of the standard input. A user may always read and change its\nown records; --scopes permits more.',
     examples: [

@@ -1,4 +1,5 @@
 import { type CommandTable, JSON_OPTION } from '../../cli/command.js';
+import { ACCESS_COMMANDS } from '../../cli/table/access-commands.js';
 
 const SCOPE_LIST = 'SCOPE[,SCOPE]...';
 const SERVICE = {
@@ -126,5 +127,24 @@ export const COMMANDS = {
     ],
     exits: [1, 69, 78],
     failure: 'the authorization server refused',
+  },
+} as const satisfies CommandTable;
+
+/** What the authorization server adds to the commands about users. */
+export const USER_COMMANDS = {
+  users: {
+    ...ACCESS_COMMANDS.users,
+    forms: {
+      passkeys: {
+        text: 'prints the passkeys, one JSON object a line',
+        operands: 'EMAIL',
+        options: JSON_OPTION,
+      },
+      'remove-passkeys': {
+        text: 'removes all passkeys, and ends sessions and the access of applications',
+        operands: 'EMAIL',
+        options: JSON_OPTION,
+      },
+    },
   },
 } as const satisfies CommandTable;

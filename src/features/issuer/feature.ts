@@ -3,7 +3,7 @@ import { clientSecret } from '../../config/config.js';
 import { usesHttps } from '../../config/edge.js';
 import type { Feature } from '../../feature.js';
 import { withPackage } from '../../process/optional-package.js';
-import { COMMANDS } from './commands.js';
+import { COMMANDS, USER_COMMANDS } from './commands.js';
 import type { IssuerServices } from './endpoints.js';
 
 /** The embedded authorization server. */
@@ -25,6 +25,12 @@ export default {
     const services = issuer.services(knownScopes(collections.map(({ resource }) => resource)), users);
     const { ISSUER_PRUNES } = await import('./issuer-statements.js');
     return { services: () => services, prunes: ISSUER_PRUNES, close: () => issuer.close() };
+  },
+  forms: {
+    users: {
+      forms: USER_COMMANDS.users.forms,
+      run: async (args, io) => (await import('./passkey-commands.js')).passkeysCommand(args, io),
+    },
   },
   commands: {
     clients: {
