@@ -1,10 +1,9 @@
 import type { Readable } from 'node:stream';
 import type { Run } from './db.js';
 import type { Engine } from './engine.js';
-import { noteFeedEpoch } from './feed-epoch.js';
 import { resumeSocket, sendRows } from './pool/postgres-patches.js';
 import { prepared } from './pool/prepared.js';
-import { withSession } from './session.js';
+import { noteFeedEpoch, withSession } from './session.js';
 import { bulkSettings, type TriggerTraits } from './session-settings.js';
 
 /** A connection of its own for COPY in both directions, without time limits. */

@@ -3,7 +3,6 @@ import { type Peer, peerOf } from '../telemetry/database-address.js';
 import { createDbMetrics, type DbMetrics, type Sharing } from '../telemetry/metrics.js';
 import { nameOf, trackWait } from '../telemetry/wait-tracking.js';
 import type { Engine } from './engine.js';
-import { noteFeedEpoch } from './feed-epoch.js';
 import { copy } from './pool/copy.js';
 import { countedLease } from './pool/counted-lease.js';
 import { ExclusivePool, type Lease } from './pool/exclusive-pool.js';
@@ -13,6 +12,7 @@ import { PipelinedPool } from './pool/pipelined-pool.js';
 import { prepared, type Row, type Value } from './pool/prepared.js';
 import { createQueueLimit } from './pool/queue-limit.js';
 import { SearchQueue } from './search-queue.js';
+import { noteFeedEpoch } from './session.js';
 import { poolSettings, type TriggerTraits } from './session-settings.js';
 
 export type { Row, Value };

@@ -1,8 +1,7 @@
 import { type Config, ConfigError } from '../config/config.js';
 import type { Log } from '../telemetry/log.js';
 import type { DbMetrics } from '../telemetry/metrics.js';
-import { collectionsSchema } from './collections-schema.js';
-import { connect, type Db } from './db.js';
+import { connect, type Db, type Run } from './db.js';
 import { isMigrated, migrate } from './migrate.js';
 import { requireSession } from './pooler.js';
 
@@ -113,4 +112,10 @@ export function connectAs(config: Config, url: string, metrics: DbMetrics | unde
     engine: config.databaseEngine,
   };
   return connect(url, options, metrics);
+}
+
+/** The schema that a migrated database has for the tables of collections. */
+export async function collectionsSchema(run: Run): Promise<string> {
+  const [row] = await run('select plinth_collections_schema() as name', []);
+  return String(row!.name);
 }
