@@ -3,67 +3,32 @@ import { statements } from './statements.js';
 
 /* The statements of the core: one object for each file of sql/, with the names that the file has. */
 
+// biome-ignore format: one name a line says no more
 export const AUTH_SQL = statements('auth.sql', [
-  'take',
-  'prune_taken',
-  'prune_limits',
-  'passwords_of',
-  'password_of',
-  'rehash',
-  'find_credential',
-  'create_credential',
-  'list_credentials',
-  'get_credential',
-  'revoke_credential',
-  'current_credentials',
-  'current_callers',
-  'user_of_email',
-  'set_user_scopes',
+  'take', 'prune_taken', 'prune_limits', 'passwords_of', 'password_of', 'rehash', 'find_credential',
+  'create_credential', 'list_credentials', 'get_credential', 'revoke_credential', 'current_credentials',
+  'current_callers', 'user_of_email', 'set_user_scopes',
 ]);
+// biome-ignore format: one name a line says no more
 export const COLLECTIONS_SQL = statements('collections.sql', [
-  'catalog',
-  'columns',
-  'apply',
-  'offer',
-  'forget',
-  'documents',
+  'catalog', 'columns', 'apply', 'offer', 'forget', 'documents',
 ]);
+// biome-ignore format: one name a line says no more
 export const EVENTS_SQL = statements('events.sql', [
-  'snapshot',
-  'epochs',
-  'last_number',
-  'read',
-  'measure',
-  'byte_floor',
-  'forget_measured',
-  'fanned_out',
-  'expire',
-  'drop',
-  'change_segment',
-  'truncate_expired',
-  'create_ticket',
-  'find_ticket',
-  'use_ticket',
-  'prune_tickets',
+  'snapshot', 'epochs', 'last_number', 'read', 'measure', 'byte_floor', 'forget_measured', 'fanned_out', 'expire',
+  'drop', 'change_segment', 'truncate_expired', 'create_ticket', 'find_ticket', 'use_ticket', 'prune_tickets',
   'history',
 ]);
+// biome-ignore format: one name a line says no more
 export const IDEMPOTENCY_SQL = statements('idempotency.sql', [
-  'lock',
-  'find',
-  'keep',
-  'prune_keys',
-  'prune_key_bytes',
-  'prune_tombstones',
+  'lock', 'find', 'keep', 'prune_keys', 'prune_key_bytes', 'prune_tombstones',
 ]);
 export const INSPECTION_SQL = statements('inspection.sql', ['inspect']);
 export const LIMITS_SQL = statements('limits.sql', ['count', 'set_count']);
 export const PASSWORDS_SQL = statements('passwords.sql', ['set_password', 'lock_version']);
+// biome-ignore format: one name a line says no more
 export const ROW_COUNTS_SQL = statements('row-counts.sql', [
-  'uncompacted',
-  'open',
-  'lock',
-  'compact',
-  'split',
+  'uncompacted', 'open', 'lock', 'compact', 'split',
 ]);
 
 /** The statements that differ by engine. */

@@ -2,27 +2,11 @@ import type { PruneTask } from '../../db/maintenance.js';
 import { statements } from '../../db/statements.js';
 
 /** The statements of the feature. */
+// biome-ignore format: one name a line says no more
 export const WEBHOOKS_SQL = statements('features/webhooks/webhooks.sql', [
-  'create_webhook',
-  'list_webhooks',
-  'get_webhook',
-  'lock_webhook',
-  'change_webhook',
-  'delete_webhook',
-  'rotate_secret',
-  'lock_cursor',
-  'move_cursor',
-  'lock_enabled',
-  'lock_webhooks',
-  'insert_deliveries',
-  'claim',
-  'finish',
-  'list_deliveries',
-  'get_delivery',
-  'redeliver',
-  'prune_deliveries',
-  'prune_left',
-  'change_segment',
+  'create_webhook', 'list_webhooks', 'get_webhook', 'lock_webhook', 'change_webhook', 'delete_webhook',
+  'rotate_secret', 'lock_cursor', 'move_cursor', 'lock_enabled', 'lock_webhooks', 'insert_deliveries', 'claim',
+  'finish', 'list_deliveries', 'get_delivery', 'redeliver', 'prune_deliveries', 'prune_left', 'change_segment',
   'truncate_expired',
 ]);
 
