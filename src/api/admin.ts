@@ -24,7 +24,7 @@ import { TEXT } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';
 import { describeManaged } from './managed.js';
 
-/** What the endpoints for operators run with. */
+/** The services that endpoints for operators run with. */
 export interface AdminServices {
   readonly db: Db;
   /** The stored credentials; undefined: keys are not accepted. */

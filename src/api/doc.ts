@@ -15,7 +15,7 @@ export interface Success {
 /** An error that an endpoint responds with. The shape and the status are for codes with several. */
 export type ErrorName = string | readonly [code: string, shape: Shape, status?: number];
 
-/** What the documents about the API say of an endpoint. */
+/** The texts and schemas of an endpoint in the documents about the API. */
 export interface Doc {
   /** Unique, in camel case: the name of the method in generated clients. */
   readonly id: string;

@@ -18,7 +18,7 @@ import { at, type Description, type Endpoint } from './endpoint.js';
 const HASHED = ['ETag', 'Cache-Control'];
 const UNCHANGED: Success = { description: 'The client has the current representation.', headers: HASHED };
 
-/** What the documents about the API say of a read of a document, which has an ETag. */
+/** The description of an endpoint that reads a document, which has an ETag. */
 export const documented = (
   { id, summary, description }: { id: string; summary: string; description: string },
   content: Readonly<Record<string, SchemaName>>,
@@ -32,7 +32,7 @@ export const documented = (
   fields: ['If-Match', 'If-None-Match'],
 });
 
-/** What the home document is made of. */
+/** The parts of the service that the home document names. */
 export interface HomeServices {
   readonly resources: readonly Resource[];
   /** All endpoints of the service. */

@@ -7,7 +7,7 @@ import type { Action, Offer, OpenEndpoint, Route } from '../http/router.js';
 import { ACCOUNT_DELETION, type Requirement } from '../principal.js';
 import type { Doc } from './doc.js';
 
-/** What an endpoint does with records. */
+/** The method of an endpoint on records. */
 export type RecordMethod =
   | 'list'
   | 'query'
@@ -32,7 +32,7 @@ export interface Description extends Offer {
   readonly alwaysAvailable?: boolean;
   /** Responds after the sunset of a version as well. */
   readonly outlivesVersion?: boolean;
-  /** What the documents about the API say; absent: they do not mention it, unless it is about records. */
+  /** The description in the documents about the API; absent: they do not mention it, unless it is about records. */
   readonly doc?: Doc;
   /** The endpoint is about the records of a collection. */
   readonly records?: { readonly method: RecordMethod; readonly resource: Resource };
@@ -40,7 +40,7 @@ export interface Description extends Offer {
   readonly homeLink?: { readonly name: string; readonly position: number };
   /** Neither pages nor batches know it. */
   readonly isSeparate?: boolean;
-  /** What a batch cannot manage, since a stored response must not have secrets. */
+  /** The things that a batch cannot manage, since a stored response must not have secrets. */
   readonly notInBatch?: string;
   /** The feature that adds it; absent: the core. */
   readonly feature?: string;
@@ -68,7 +68,7 @@ export function scopesOf(endpoints: readonly Description[]): string[] {
   return [...new Set([...named, 'self', ACCOUNT_DELETION])];
 }
 
-/** What an endpoint accepts and offers, as far as it does not say so itself: what its documentation shows. */
+/** The media types and parameters of an endpoint. Those that its description leaves out follow from its documentation. */
 export function offerOf({ doc, ...described }: Description): Offer {
   const { acceptsAny, requiresFilter, keysetParameters } = described;
   const content = described.method === 'GET' ? doc?.success[200]?.content : undefined;

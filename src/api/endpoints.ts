@@ -11,7 +11,7 @@ import { type Api, idempotent } from './record-actions.js';
 import { type RecordServices, recordEndpoints } from './records.js';
 import { HEALTH, type HealthServices, metadata, WHOAMI } from './service.js';
 
-/** What the endpoints of the core run with. */
+/** The services that endpoints of the core run with. */
 export interface Services
   extends Api,
     AdminServices,

@@ -7,7 +7,7 @@ import type { ScopeRequirement } from '../principal.js';
 import { json, TEXT } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';
 
-/** What the endpoints of the feed run with. */
+/** The services that endpoints of the feed run with. */
 export interface EventServices {
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;

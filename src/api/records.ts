@@ -8,7 +8,7 @@ import type { Requirement, ScopeRequirement } from '../principal.js';
 import type { Description, Endpoint, RecordMethod } from './endpoint.js';
 import type { RecordActions } from './record-actions.js';
 
-/** What the endpoints of collections run with. */
+/** The services that endpoints of collections run with. */
 export interface RecordServices {
   readonly records: ReadonlyMap<string, RecordActions>;
 }
@@ -28,7 +28,7 @@ export function recordEndpoints(
 
 const LIST_TYPES = [JSON_TYPE, CSV_TYPE, NDJSON_TYPE];
 
-/** What the methods of a collection accept and offer. */
+/** The media types and parameters of the methods of a collection. */
 function offersOf(resource: Resource, isJsonServer: boolean) {
   const parameters = listParameters(resource);
   // json-server takes any parameter for the name of a field.
@@ -98,7 +98,7 @@ function endpointsOf(resource: Resource, offers: ReturnType<typeof offersOf>): E
   ];
 }
 
-/** What reading requires; without a scope, nothing. */
+/** The requirement of a read; without a scope, nothing. */
 const requirementOf = (scope: string | undefined, ownership: ScopeRequirement['ownership']): Requirement =>
   scope === undefined ? 'nothing' : { scopes: [scope], ownership };
 

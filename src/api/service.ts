@@ -44,7 +44,7 @@ export interface ProtectedResource {
   readonly tlsCert: string | undefined;
 }
 
-/** What a client needs to get an access token with some of these scopes (RFC 9728). */
+/** The endpoint that tells a client how to get an access token with some of these scopes (RFC 9728). */
 export const metadata = (scopes: readonly string[]): Endpoint<{ readonly settings: ProtectedResource }> => ({
   ...at('GET', '/.well-known/oauth-protected-resource', 'nothing'),
   homeLink: { name: 'authorization', position: 13 },

@@ -28,14 +28,11 @@ const KNOWN: ReadonlySet<string> = new Set([
   'src/features/api-docs/async-api.ts',
   'src/features/api-docs/docs-page.ts',
   'src/features/api-docs/document.ts',
-  'src/features/api-docs/model.ts',
   'src/features/api-docs/operation.ts',
   'src/features/api-docs/record-operations.ts',
   'src/features/api-docs/record-schemas.ts',
   'src/features/api-docs/type-names.ts',
   'src/features/json-server/loose-query.ts',
-  'src/routes.ts',
-  'src/service-routes.ts',
 ]);
 
 interface Comment {

@@ -46,7 +46,7 @@ const METHODS: Readonly<Record<RecordMethod, DescribeList>> = {
   remove: (resource, settings) => compatible(remove(resource, settings), settings),
 };
 
-/** What the document says of a method on the records of a collection. */
+/** The description of a method on the records of a collection. */
 export function recordOperation(
   method: RecordMethod,
   resource: DescribedResource,
@@ -127,7 +127,7 @@ function create(resource: DescribedResource, _: CollectionSettings, { createdId,
 
 const MATCHED = objectOf({ meta: objectOf({ matched: { type: 'integer', minimum: 0 } }) });
 
-/** What changes of all records that match a filter share; `one`: the change of one of them. */
+/** The description of a change of all records that match a filter; `one`: the change of a single record. */
 const matching = (verb: string, { name }: DescribedResource, one: Doc) => ({
   tag: name,
   summary: `${verb} all ${name} that match the filter, at most 1,000, all or none`,

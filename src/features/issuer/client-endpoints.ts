@@ -23,7 +23,7 @@ import {
   type StoredClient,
 } from './clients.js';
 
-/** What the endpoints run with. `scopes` are those that clients may have. */
+/** The services that endpoints of clients run with. `scopes` are those that clients may have. */
 export interface ClientServices {
   readonly db: Db;
   readonly scopes: readonly string[];

@@ -130,7 +130,7 @@ export const COMMANDS = {
   },
 } as const satisfies CommandTable;
 
-/** What the authorization server adds to the commands about users. */
+/** The forms that the authorization server adds to the command about users. */
 export const USER_COMMANDS = {
   users: {
     ...ACCESS_COMMANDS.users,

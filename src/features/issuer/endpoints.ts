@@ -11,9 +11,9 @@ import { CLIENTS, type ClientServices } from './client-endpoints.js';
 import { ACCOUNT, INTERACTION, PATHS } from './paths.js';
 
 /**
- * What the endpoints run with. `plain` and `limited` handle requests to oidc-provider, the latter where secrets could be
- * guessed, `interact` those to the pages on which users sign in and consent, `account` those to the page about their
- * account.
+ * The services that endpoints of the authorization server run with. `plain` and `limited` handle requests to oidc-provider,
+ * the latter where secrets could be guessed, `interact` those to the pages on which users sign in and consent, `account`
+ * those to the page about their account.
  */
 export interface IssuerServices extends ClientServices {
   readonly plain: Handler;

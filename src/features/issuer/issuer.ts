@@ -70,7 +70,7 @@ export class Issuer {
     return new Issuer(config, db, log, auth, await openKeys(db, config.authServerKey), counts);
   }
 
-  /** What the endpoints run with. `scopes` are those of the API, `users` the collection of those that sign in. */
+  /** The services of the endpoints. `scopes` are those of the API, `users` the collection of those that sign in. */
   services(scopes: readonly string[], users: Collection): IssuerServices {
     return {
       db: this.db,

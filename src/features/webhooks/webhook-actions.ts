@@ -25,7 +25,7 @@ import {
   type WebhookFields,
 } from './webhook-store.js';
 
-/** What the endpoints run with. */
+/** The services that endpoints of webhooks run with. */
 export interface WebhookServices extends Pick<Webhooks, 'wake' | 'pass'> {
   readonly db: Db;
   readonly read: ReadFields;
