@@ -6,7 +6,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { Collection } from '../list/collection.js';
-import { listParameters, readList } from '../list/read-list.js';
+import { readList } from '../list/read-list.js';
 
 const MAX_MATCHES = 1000;
 
@@ -17,10 +17,6 @@ const MAX_MATCHES = 1000;
 export function forAllMatching(db: Db, collection: Collection, action: Action): Action {
   const { resource } = collection;
   return {
-    ...(action.accepts ? { accepts: action.accepts } : {}),
-    offers: [JSON_TYPE],
-    requiresFilter: true,
-    parameters: listParameters(resource).filter((name) => name === 'filter' || name === 'search'),
     run: (request) => {
       const condition = request.headers['if-match'];
       if (condition !== undefined && condition.trim() !== '*')

@@ -1,4 +1,4 @@
-import { CSV_TYPE, headersOf, JSON_TYPE, NDJSON_TYPE } from '../collection/representation.js';
+import { headersOf } from '../collection/representation.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { noSuchParent } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';
@@ -6,12 +6,10 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { Collection } from '../list/collection.js';
 import { isPage } from '../list/list-request.js';
-import { keysetParameters, listParameters, readList } from '../list/read-list.js';
+import { readList } from '../list/read-list.js';
 import { parseUuid } from '../uuid.js';
 import { isLines, streamedLines } from './list-lines.js';
 import { listPage } from './list-page.js';
-
-const LIST_TYPES = [JSON_TYPE, CSV_TYPE, NDJSON_TYPE];
 
 /**
  * Lists the records of a collection, as a page or as one streamed array: 200, 304, 400, 406, 412. `related` are the
@@ -56,9 +54,6 @@ function listing(
 ): Action {
   const { resource } = collection;
   return {
-    offers: LIST_TYPES,
-    parameters: listParameters(resource),
-    keysetParameters: keysetParameters(resource),
     run: (request) => {
       const parent = parentOf(request);
       return parent instanceof Promise ? parent.then((id) => respond(request, id)) : respond(request, parent);

@@ -2,13 +2,19 @@ import { JSON_TYPE } from '../collection/representation.js';
 import { unsupportedMediaType } from '../errors/input-errors.js';
 import { requireSameVersion, splitVersion } from '../http/api-version.js';
 import type { Body, Request } from '../http/request.js';
-import { type Action, negotiateType, type Router, requireParameters, selectAction } from '../http/router.js';
+import {
+  negotiateType,
+  type OpenEndpoint,
+  type Router,
+  requireParameters,
+  selectAction,
+} from '../http/router.js';
 import { permit } from '../principal.js';
 import type { Operation } from './batch-operations.js';
 
 /** An operation that the caller may send. Without an action it is OPTIONS. */
 export interface OperationStep {
-  readonly action: Action | undefined;
+  readonly action: OpenEndpoint | undefined;
   readonly request: Request;
   readonly allow: string;
 }
@@ -47,7 +53,7 @@ export function pathOf({ path }: Operation): string {
   return mark < 0 ? path : path.slice(0, mark);
 }
 
-function bodyOf({ method, headers, body }: Operation, { accepts }: Action): Body | undefined {
+function bodyOf({ method, headers, body }: Operation, { accepts }: OpenEndpoint): Body | undefined {
   if (!accepts || body === undefined) return undefined;
   const type = (headers['content-type'] ?? JSON_TYPE).split(';')[0]!.trim().toLowerCase();
   if (!accepts.includes(type))

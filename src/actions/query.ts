@@ -7,6 +7,7 @@ import { escapeToken, isObject, type Json } from '../json.js';
 import { MAX_VALUES } from '../list/filter.js';
 import { isSingleSort } from '../list/order.js';
 import { conditionName, escapeName, splitNames } from '../list/query-names.js';
+import { keysetParameters, listParameters } from '../list/read-list.js';
 
 /** Max bytes of a query in a body, and characters of one text of a filter: its conditions become parameters of an address. */
 export const MAX_QUERY = 65_536;
@@ -17,16 +18,12 @@ export const MAX_QUERY = 65_536;
  * have it.
  */
 export function queryBy(list: Action, resource: Resource): Action {
+  const offer = { parameters: listParameters(resource), keysetParameters: keysetParameters(resource) };
   return {
-    ...list,
-    accepts: [JSON_TYPE],
-    // The query is in the body alone.
-    parameters: [],
-    keysetParameters: [],
     run: async (request) => {
       if ((request.body?.bytes.length ?? 0) > MAX_QUERY) throw payloadTooLarge(MAX_QUERY);
       const parameters = parametersOf(request.body?.value, resource);
-      requireParameters(list, parameters, request.version);
+      requireParameters(offer, parameters, request.version);
       const reply = await list.run({ ...request, body: undefined, method: 'GET', parameters });
       const query = String(parameters);
       const location = `${request.prefix}${request.path}${query === '' ? '' : `?${query}`}`;

@@ -37,7 +37,14 @@ export interface AdminServices {
 const KEY_PATH = '/keys';
 const homeLink = { name: 'keys', position: 7 };
 const KEY = describeManaged(
-  { path: KEY_PATH, type: 'Key', one: 'an API key, or register a client certificate', many: 'keys' },
+  {
+    path: KEY_PATH,
+    type: 'Key',
+    one: 'an API key, or register a client certificate',
+    many: 'keys',
+    order: 'newest first',
+    limit: PAGE,
+  },
   ['CERTIFICATE_TAKEN'],
 );
 

@@ -28,7 +28,7 @@ export interface Description extends Offer {
   /** A template: `/keys/:id`. */
   readonly path: string;
   readonly requires: Requirement;
-  /** Responds during maintenance as well, and is not rate limited. */
+  /** Responds during maintenance and after the sunset of a version as well, and is not rate limited. */
   readonly alwaysAvailable?: boolean;
   /** Responds after the sunset of a version as well. */
   readonly outlivesVersion?: boolean;

@@ -13,6 +13,9 @@ interface Words {
   readonly type: string;
   readonly one: string;
   readonly many: string;
+  readonly order: 'newest first' | 'by id';
+  /** Maximum entries of a page of the list. */
+  readonly limit: number;
 }
 
 /** An endpoint for operators. */
@@ -24,7 +27,10 @@ export const managing = (
 ): Description => ({ method, path, requires: ADMIN, notInBatch, doc: { ...doc, tag: notInBatch } });
 
 /** The descriptions of the endpoints for something that operators manage. `creationErrors`: further ones of a creation. */
-export function describeManaged({ path, type, one, many }: Words, creationErrors: readonly ErrorName[] = []) {
+export function describeManaged(
+  { path, type, one, many, order, limit }: Words,
+  creationErrors: readonly ErrorName[] = [],
+) {
   const stored = {
     success: { 200: json('What is stored after the write.', type, VALIDATED) },
     errors: [MISSING, 'PRECONDITION_FAILED', ...STORED] as ErrorName[],
@@ -33,8 +39,11 @@ export function describeManaged({ path, type, one, many }: Words, creationErrors
   return {
     list: managing('GET', path, many, {
       id: `list${type}s`,
-      summary: `List ${many}, newest first`,
-      success: { 200: json(`Up to 100 ${many}.`, `${type}List`, [...VALIDATED, 'Link']), 304: UNCHANGED },
+      summary: `List ${many}, ${order}`,
+      success: {
+        200: json(`Up to ${limit} ${many}.`, `${type}List`, [...VALIDATED, 'Link']),
+        304: UNCHANGED,
+      },
       errors: ['PRECONDITION_FAILED'],
       fields: ['If-Match', 'If-None-Match'],
       query: { after: { type: 'string', description: 'The id of the last one of the page before.' } },

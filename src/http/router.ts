@@ -34,7 +34,7 @@ export interface Offer {
 }
 
 /** The implementation of one method on one resource. */
-export interface Action extends Offer {
+export interface Action {
   readonly run: (request: Request) => Promise<Reply> | Reply;
   /** Throws a 403 that depends on more than the caller's scopes and the path. Changes and locks nothing. */
   readonly authorize?: (request: Request) => Promise<void> | void;
@@ -48,9 +48,9 @@ export interface Action extends Offer {
 }
 
 /** An endpoint of a running service: an action, and the permission that it requires. */
-export interface OpenEndpoint extends Action {
+export interface OpenEndpoint extends Action, Offer {
   readonly requires: Requirement;
-  /** Responds during maintenance as well, and is not rate limited. */
+  /** Responds during maintenance and after the sunset of a version as well, and is not rate limited. */
   readonly alwaysAvailable?: boolean;
   /** Responds after the sunset of its version as well: it explains the errors of that time. */
   readonly outlivesVersion?: boolean;
@@ -144,7 +144,7 @@ export function selectAction(match: Match, method: string, query: string): OpenE
 }
 
 /** The action for callers that meet the requirement. */
-export function requiring(requires: Requirement, action: Action): OpenEndpoint {
+export function requiring(requires: Requirement, action: Action & Offer): OpenEndpoint {
   return { ...action, requires };
 }
 

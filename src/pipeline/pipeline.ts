@@ -165,7 +165,8 @@ function admitVersion(
   requireVersion(req.headers['api-version'], pathVersion);
   if (!isRetiring(retirement)) return;
   const now = Date.now();
-  if (isSunset(retirement, now) && !actions.get('GET')?.outlivesVersion) {
+  const get = actions.get('GET');
+  if (isSunset(retirement, now) && !get?.outlivesVersion && !get?.alwaysAvailable) {
     // The caller is not known yet.
     countCall(context, served, '');
     throw versionSunset(version.number);

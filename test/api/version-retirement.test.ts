@@ -116,6 +116,8 @@ t.test(
     await gone.send('GET', '/items');
     await gone.send('POST', '/items', { body: { name: 'x' } });
     t.same(summary((await gone.send('GET', '/api/v2/admin/versions')).json), [['1', 'anonymous', [2]]]);
+    for (const path of ['/healthz', '/readyz', '/metrics', '/errors'])
+      t.equal((await gone.send('GET', path)).status, 200, `${path} responds after the sunset of its version`);
   },
 );
 

@@ -100,7 +100,7 @@ function errorsOf(
     ...when(!isOpen, 'UNAUTHORIZED'),
     ...when(!isOpen && typeof requires !== 'string', 'INSUFFICIENT_SCOPE'),
     ...when((isRateLimited && !alwaysAvailable) || !isOpen, 'RATE_LIMITED'),
-    ...when(retiring.includes(version.number) && !outlivesVersion, 'VERSION_SUNSET'),
+    ...when(retiring.includes(version.number) && !outlivesVersion && !alwaysAvailable, 'VERSION_SUNSET'),
     ...when(isForged, 'ORIGIN_NOT_ALLOWED'),
     'NOT_ACCEPTABLE',
     ...when(parametersIn(endpoint, version) !== undefined, 'UNKNOWN_PARAMETER'),

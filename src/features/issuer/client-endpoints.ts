@@ -34,6 +34,8 @@ const CLIENT = describeManaged({
   type: 'Client',
   one: 'a client of the authorization server',
   many: 'clients',
+  order: 'by id',
+  limit: PAGE,
 });
 
 /** Clients of the embedded authorization server. */

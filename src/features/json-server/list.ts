@@ -28,9 +28,6 @@ const NATIVE = /^(?:page|limit|sort|order|search|filter|fields|include|count|aft
 export function asJsonServer(list: Action, source: Source, parentField?: string): Action {
   return {
     ...list,
-    parameters: [...(list.parameters ?? []), 'q'],
-    // Any name may be that of a field.
-    acceptsAny: true,
     run: async (request) => {
       const given = new URLSearchParams(request.query);
       const isOther = request.type === HTML_TYPE || request.version.lists === 'keyset';

@@ -46,7 +46,6 @@ function translated(
   const translate = (request: Request) => withNewIds(request, source, addressed);
   return {
     ...action,
-    acceptsAny: true,
     ...(authorize && { authorize: async (request: Request) => authorize(await translate(request)) }),
     // `prepare` hashes passwords, which do not depend on references.
     ...(prepare && { prepare }),

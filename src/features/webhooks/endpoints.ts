@@ -13,11 +13,20 @@ import {
   rotateWebhook,
   type WebhookServices,
 } from './webhook-actions.js';
+import { PAGE } from './webhook-store.js';
 
 const MANY = 'webhooks';
-const WEBHOOK = describeManaged({ path: '/webhooks', type: 'Webhook', one: 'a webhook', many: MANY }, [
-  'TOO_MANY_WEBHOOKS',
-]);
+const WEBHOOK = describeManaged(
+  {
+    path: '/webhooks',
+    type: 'Webhook',
+    one: 'a webhook',
+    many: MANY,
+    order: 'newest first',
+    limit: PAGE,
+  },
+  ['TOO_MANY_WEBHOOKS'],
+);
 const ONE = '/webhooks/:id';
 const MISSING: ErrorName = ['NOT_FOUND', 'simple'];
 const QUEUED = json('The delivery, which happens soon.', 'Delivery', ['Cache-Control', 'Location']);
