@@ -4,6 +4,7 @@ import { type Config, ConfigError, readConfig, unknownSettings } from './config/
 import { FEATURES } from './features.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { EarlyReply } from './http/early-reply.js';
+import { settingsOf as settingsOfFeatures } from './open-features.js';
 import type { ForeignRequest } from './pipeline/mount.js';
 import type { SchemeName } from './principal.js';
 import { createLog } from './telemetry/log.js';
@@ -95,13 +96,13 @@ const COMMON = createCommonFields(fixedFields(false, 0), undefined);
 /** Throws ConfigError. */
 function configOf(options: PlinthOptions): Config {
   const { env = {}, mountPath } = options;
-  const faults = unknownSettings(textsOf(env));
+  const faults = unknownSettings(textsOf(env), settingsOfFeatures(FEATURES));
   const isPath = mountPath === undefined || /^(\/|(\/[\w.~-]+){1,10})$/.test(mountPath);
   if (!isPath) faults.push('mountPath must be / or a path without a slash at the end: /data');
   const prefix = !isPath || mountPath === undefined || mountPath === '/' ? '' : mountPath;
   const settings = { ...env, ...settingsOf(options), ...(prefix === '' ? {} : { PUBLIC_PREFIX: prefix }) };
   try {
-    const config = readConfig(textsOf(settings));
+    const config = readConfig(textsOf(settings), {}, '', settingsOfFeatures(FEATURES));
     if (config.workers > 1) faults.push('WORKERS is for the command plinth: one program is one process');
     if (config.authServer && mountPath !== undefined)
       faults.push(

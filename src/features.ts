@@ -1,4 +1,5 @@
 import type { FeatureEntry } from './feature.js';
+import { WEBHOOK_SETTINGS } from './features/webhooks/settings.js';
 
 /** Of a feature that consists of commands alone. */
 const IN_NO_SERVICE = () => false;
@@ -27,7 +28,7 @@ export const FEATURES: readonly FeatureEntry[] = [
     isOn: ({ isJsonServer }) => isJsonServer,
     load: () => import('./features/json-server/feature.js'),
   },
-  { name: 'webhooks', load: () => import('./features/webhooks/feature.js') },
+  { name: 'webhooks', settings: WEBHOOK_SETTINGS, load: () => import('./features/webhooks/feature.js') },
   {
     name: 'issuer',
     isOn: ({ authServer }) => authServer,

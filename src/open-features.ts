@@ -3,7 +3,7 @@ import { coreEndpoints, LAST_ENDPOINTS } from './api/endpoints.js';
 import type { Adapter, Api, Read } from './api/record-actions.js';
 import type { Auth, OwnCredentials } from './auth/open.js';
 import type { Resource } from './collection/resource.js';
-import type { Config } from './config/config.js';
+import type { Config, FeatureSettings } from './config/config.js';
 import type { Db } from './db/db.js';
 import type { PruneTask } from './db/maintenance.js';
 import { noEmbedded, type OpenEmbedded } from './db/open.js';
@@ -81,7 +81,9 @@ export type Represent = (
 /** A feature that a service may open. */
 export interface Openable {
   readonly name: string;
-  /** Whether these settings turn it on; absent: each service has it. */
+  /** The settings of the feature; absent: the feature has none. */
+  readonly settings?: FeatureSettings;
+  /** Whether these settings turn the feature on; absent: the settings of the feature say so. */
   isOn?(config: Config): boolean;
   load(): Promise<{
     readonly default: {
@@ -93,6 +95,20 @@ export interface Openable {
     };
   }>;
 }
+
+/** The settings of features. */
+export const settingsOf = (features: readonly Openable[]): readonly FeatureSettings[] =>
+  features.flatMap(({ settings }) => settings ?? []);
+
+/** Whether a service with these settings has the feature; undefined: each service has it. */
+const switchOf = (feature: Openable, config: Config): boolean | undefined =>
+  feature.isOn ? feature.isOn(config) : feature.settings?.isOn(config);
+
+/** Whether a service with these settings has the feature. */
+const isOn = (feature: Openable, config: Config): boolean => switchOf(feature, config) ?? true;
+
+/** Whether these settings turn the feature on, which not each service has. */
+export const isTurnedOn = (feature: Openable, config: Config): boolean => switchOf(feature, config) ?? false;
 
 /** The open features of a service by their names, in the order of the list. */
 export type OpenFeatures = ReadonlyMap<string, OpenFeature>;
@@ -111,10 +127,10 @@ export function memberOf<K extends keyof OpenFeature>(
 export const embeddedOf =
   (features: readonly Openable[]): OpenEmbedded =>
   async (config, log, join) => {
-    for (const { load, isOn } of features) {
+    for (const feature of features) {
       // A feature that is always on has no server, since DATABASE_URL would turn it off.
-      if (!isOn?.(config)) continue;
-      const { openServer } = (await load()).default;
+      if (!isTurnedOn(feature, config)) continue;
+      const { openServer } = (await feature.load()).default;
       if (openServer) return openServer(config, log, join);
     }
     return noEmbedded(config, log, join);
@@ -125,10 +141,10 @@ export async function openCredentials(
   features: readonly Openable[],
   base: Base,
 ): Promise<OwnCredentials | undefined> {
-  for (const { load, isOn } of features) {
+  for (const feature of features) {
     // A feature that each service has issues none.
-    if (!isOn?.(base.config)) continue;
-    const own = await (await load()).default.openCredentials?.(base);
+    if (!isTurnedOn(feature, base.config)) continue;
+    const own = await (await feature.load()).default.openCredentials?.(base);
     if (own) return own;
   }
   return undefined;
@@ -141,11 +157,11 @@ export async function openFeatures(
   closers: (() => unknown)[],
 ): Promise<OpenFeatures> {
   const open = new Map<string, OpenFeature>();
-  for (const { name, load, isOn } of features) {
-    if (isOn && !isOn(core.config)) continue;
-    const feature = await (await load()).default.open?.(core);
+  for (const entry of features) {
+    if (!isOn(entry, core.config)) continue;
+    const feature = await (await entry.load()).default.open?.(core);
     if (!feature) continue;
-    open.set(name, feature);
+    open.set(entry.name, feature);
     closers.push(async () => {
       await feature.stop?.(0);
       await feature.close?.();
@@ -162,11 +178,11 @@ export async function endpointsOf(
 ): Promise<readonly Endpoint[]> {
   const added: Endpoint[] = [];
   const representing: Represent[] = [];
-  for (const { name, load, isOn } of features) {
-    if (isOn && !isOn(config)) continue;
-    const { endpoints, represent } = (await load()).default;
+  for (const entry of features) {
+    if (!isOn(entry, config)) continue;
+    const { endpoints, represent } = (await entry.load()).default;
     const own = (await endpoints?.(config)) ?? [];
-    added.push(...own.map((each) => ({ ...each, feature: name })));
+    added.push(...own.map((each) => ({ ...each, feature: entry.name })));
     if (represent) representing.push(represent);
   }
   const isSeparate = (each: Endpoint) => each.isSeparate === true;

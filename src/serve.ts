@@ -6,6 +6,7 @@ import { type Config, configWarnings, loadEnvFile, settingFor } from './config/c
 import { readDeclarations } from './declarations/read-declarations.js';
 import { ExitError } from './exit-error.js';
 import { FEATURES } from './features.js';
+import { isTurnedOn, settingsOf } from './open-features.js';
 import type { Started } from './standalone.js';
 import { missingIn, startMessage } from './start-message.js';
 import { createLog, type Log } from './telemetry/log.js';
@@ -48,7 +49,7 @@ function setFlags(): void {
 
 function requireNoArguments([argument]: string[]): void {
   if (argument === undefined) return;
-  const setting = settingFor(argument);
+  const setting = settingFor(argument, settingsOf(FEATURES));
   const kind = argument.startsWith('-') ? 'option' : 'argument';
   const hint =
     setting === undefined ? 'settings are environment variables' : `set ${setting} in the environment`;
@@ -57,7 +58,7 @@ function requireNoArguments([argument]: string[]): void {
 
 /** The service for development, which follows changes of the declarations. */
 async function startWatching(config: Config, log: Log, io: Io, json: boolean): Promise<Started> {
-  for (const warning of configWarnings(io.env)) log.warn(warning);
+  for (const warning of configWarnings(io.env, settingsOf(FEATURES))) log.warn(warning);
   const { runWatching } = await import('./watch.js');
   return runWatching(config, {
     log,
@@ -70,10 +71,10 @@ async function startWatching(config: Config, log: Log, io: Io, json: boolean): P
 /** Returns undefined in a process that prints nothing. Each kind of process loads only its own code. */
 async function start(config: Config, log: Log, io: Io, json: boolean): Promise<Started | undefined> {
   const isWorker = config.workers > 1 && (await import('node:cluster')).default.isWorker;
-  if (!isWorker) for (const warning of configWarnings(io.env)) log.warn(warning);
-  for (const { isOn, load } of FEATURES) {
-    if (!isOn?.(config)) continue;
-    const { serve } = (await load()).default;
+  if (!isWorker) for (const warning of configWarnings(io.env, settingsOf(FEATURES))) log.warn(warning);
+  for (const feature of FEATURES) {
+    if (!isTurnedOn(feature, config)) continue;
+    const { serve } = (await feature.load()).default;
     if (serve) return serve(config, log, json, FEATURES);
   }
   return (await import('./standalone.js')).runAlone(config, log, json);

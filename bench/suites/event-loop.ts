@@ -9,6 +9,7 @@ import { startApp } from '../../src/app.js';
 import { readConfig } from '../../src/config/config.js';
 import { startEmbedded } from '../../src/features/embedded/embedded.js';
 import { FEATURES } from '../../src/features.js';
+import { settingsOf } from '../../src/open-features.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { LONG_REQUESTS, type LongRequest, RECORDS } from './long-requests.js';
 import { KEYWORDS, worstValues } from './worst-bodies.js';
@@ -58,7 +59,12 @@ async function measureAll(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'plinth-ticks-'));
   const embedded = await startEmbedded({ dataDir: join(folder, 'data'), settings: ['fsync=off'] });
   const COLLECTIONS = await declare(join(folder, 'collections'));
-  const config = readConfig({ PORT: '0', DATABASE_URL: embedded.url, COLLECTIONS, MIGRATE: 'auto' });
+  const config = readConfig(
+    { PORT: '0', DATABASE_URL: embedded.url, COLLECTIONS, MIGRATE: 'auto' },
+    {},
+    '',
+    settingsOf(FEATURES),
+  );
   const service = await startApp(config, createLog('silent'), FEATURES);
   const worker = new Worker(fileURLToPath(import.meta.url), { workerData: service.url });
   const ask = (request: LongRequest) =>

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { type Config, readConfig } from '../config/config.js';
 import { pathIn } from '../config/parsers.js';
-import type { Openable } from '../open-features.js';
+import { type Openable, settingsOf } from '../open-features.js';
 
 /** An output, and whether it is a terminal, as Node says of a process's. */
 export type Output = Writable & {
@@ -40,7 +40,8 @@ export interface OwnProcess {
 }
 
 /** The settings. Throws ConfigError. */
-export const configOf = ({ env, cwd = '' }: Io): Config => readConfig(env, {}, cwd);
+export const configOf = ({ env, cwd = '', features }: Io): Config =>
+  readConfig(env, {}, cwd, settingsOf(features));
 
 /** A file that an argument names, as Node's file functions need it. */
 export const fileOf = ({ cwd = '' }: Io, path: string): string => pathIn(cwd, path);

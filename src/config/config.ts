@@ -13,10 +13,46 @@ import { readLimits } from './limits.js';
 import { MAX_WORKERS, parseWorkers, pathIn } from './parsers.js';
 import { retirementFaults } from './retirement.js';
 import { readTelemetry } from './telemetry.js';
-import { readWebhooks } from './webhooks.js';
 
-/** All settings and constants. Durations in milliseconds, sizes in bytes, unless the name says otherwise. */
-export type Config = Readonly<ReturnType<typeof readAll>>;
+/** The settings and constants of the core. Durations in milliseconds, sizes in bytes, unless the name says otherwise. */
+export type CoreConfig = Readonly<ReturnType<typeof readAll>>;
+
+/** The settings of the core, and those of the features that the program has: `SETTINGS.of(config)` gives the ones of a feature. */
+export type Config = CoreConfig & { readonly features: ReadonlyMap<FeatureSettings, unknown> };
+
+/** How a feature reads its settings, and what follows from them. */
+interface SettingsPart<T> {
+  read(reader: Reader): T;
+  /** Whether the settings turn the feature on; absent: each service has it. */
+  isOn?(own: T, core: CoreConfig): boolean;
+  /** One line for each contradiction, also to settings of the core. */
+  faults?(own: T, core: CoreConfig): string[];
+  /** Settings of the core that follow from those of the feature. */
+  complete?(own: T, core: CoreConfig): Partial<CoreConfig>;
+  /** One line for each value that has no effect. */
+  warnings?(env: Env): string[];
+  /** Files that the feature has open besides those of the core, which has `perDatabase` for each server of PostgreSQL. */
+  files?(own: T, perDatabase: number): number;
+  /** Settings that only its commands read. */
+  readonly ofCommands?: readonly string[];
+  /** Settings that the feature had in earlier versions. */
+  readonly removed?: readonly string[];
+}
+
+/** The settings of a feature: what its `settings.ts` exports. Each program loads that file, and nothing else of a feature that is off. */
+export class FeatureSettings<T = unknown> {
+  constructor(readonly part: SettingsPart<T>) {}
+
+  /** The settings of the feature; the defaults in a program without it. */
+  of({ features }: Pick<Config, 'features'>): T {
+    return features.has(this) ? (features.get(this) as T) : this.part.read(createReader({}));
+  }
+
+  /** Whether the settings turn the feature on; undefined: each service has it. */
+  isOn(config: Config): boolean | undefined {
+    return this.part.isOn?.(this.of(config), config);
+  }
+}
 
 /** Invalid settings: one line each, with the name of the variable. */
 export class ConfigError extends ExitError {
@@ -30,50 +66,69 @@ export class ConfigError extends ExitError {
 
 /**
  * Reads the configuration. Relative paths are in `folder`; empty: the current folder of the process. Throws one ConfigError
- * with every fault. Tests replace constants by `overrides`.
+ * with every fault. Tests replace constants by `overrides`. `settings` are those of the features of the program.
  */
-export function readConfig(env: Env, overrides: Partial<Config> = {}, folder = ''): Config {
+export function readConfig(
+  env: Env,
+  overrides: Partial<Config> = {},
+  folder = '',
+  settings: readonly FeatureSettings[] = [],
+): Config {
   const reader = createReader(env, folder);
   const config = readAll(reader);
+  const features = new Map(settings.map((each) => [each, each.part.read(reader)] as const));
   const faults = [
     ...reader.faults,
     ...authFaults(config, (env.AUTH?.trim() ?? '') !== ''),
     ...issuerFaults(config),
+    ...settings.flatMap((each) => each.part.faults?.(features.get(each), config) ?? []),
     ...retirementFaults(config.retirement),
     ...engineFaults(config),
   ];
   if (faults.length > 0) throw new ConfigError(faults);
-  return Object.freeze({ ...withOwnIssuer(config), ...overrides });
+  const completed = settings.map((each) => each.part.complete?.(features.get(each), config));
+  return Object.freeze({
+    ...withOwnIssuer(config),
+    ...Object.assign({}, ...completed),
+    features,
+    ...overrides,
+  });
 }
 
 /** One line for each variable that was renamed or removed, that may be misspelled, or that has no effect. */
-export const configWarnings = (env: Env): string[] => [
-  ...outdatedSettings(env),
-  ...misspelledSettings(env, settingNames()),
+export const configWarnings = (env: Env, settings: readonly FeatureSettings[] = []): string[] => [
+  ...outdatedSettings(env, removedBy(settings)),
+  ...misspelledSettings(env, settingNames(settings), removedBy(settings)),
   ...databaseWarnings(env),
+  ...settings.flatMap(({ part }) => part.warnings?.(env) ?? []),
 ];
 
+const removedBy = (settings: readonly FeatureSettings[]): readonly string[] =>
+  settings.flatMap(({ part }) => part.removed ?? []);
+
 /** One line for each name that is not a setting. */
-export function unknownSettings(env: Env): string[] {
-  const names = settingNames();
+export function unknownSettings(env: Env, settings: readonly FeatureSettings[]): string[] {
+  const names = settingNames(settings);
   return Object.keys(env)
     .filter((name) => !names.includes(name))
     .map((name) => {
-      const [nearest] = misspelledSettings({ [name]: '1' }, names);
+      const [nearest] = misspelledSettings({ [name]: '1' }, names, removedBy(settings));
       return nearest?.replace(' and is ignored', '') ?? `${name} is not a setting`;
     });
 }
 
 /** The setting that a command-line option such as `--port` may mean. */
-export function settingFor(option: string): string | undefined {
+export function settingFor(option: string, settings: readonly FeatureSettings[]): string | undefined {
   const name = option.split('=', 1)[0]!.replace(/^-+/, '').replaceAll('-', '_').toUpperCase();
-  return settingNames().find((each) => each === name);
+  return settingNames(settings).find((each) => each === name);
 }
 
-function settingNames(): readonly string[] {
+/** The names of all settings, those of the core first. */
+export function settingNames(settings: readonly FeatureSettings[]): readonly string[] {
   const reader = createReader({});
   readAll(reader);
-  return [...reader.names, 'WEBHOOK_SECRET', 'CLIENT_SECRET'];
+  for (const { part } of settings) part.read(reader);
+  return [...reader.names, ...settings.flatMap(({ part }) => part.ofCommands ?? []), 'CLIENT_SECRET'];
 }
 
 /**
@@ -96,9 +151,6 @@ export function loadEnvFile(env: Record<string, string | undefined>, folder = ''
 /** The secret of `plinth token`. */
 export const clientSecret = (env: Env): string | undefined => env.CLIENT_SECRET;
 
-/** The secrets of `plinth verify-webhook`. */
-export const webhookSecret = (env: Env): string | undefined => env.WEBHOOK_SECRET;
-
 function readAll(reader: Reader) {
   return {
     ...readProcess(reader),
@@ -110,7 +162,6 @@ function readAll(reader: Reader) {
     ...readEdge(reader),
     ...readTelemetry(reader),
     ...readEventsConfig(reader),
-    ...readWebhooks(reader),
   };
 }
 

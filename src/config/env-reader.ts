@@ -20,23 +20,25 @@ const REMOVED = [
   'MAX_REQUESTS_PER_CONNECTION',
   'SHUTDOWN_IDLE_MS',
   'STREAM_STALL_MS',
-  'WEBHOOK_POLL_MS',
 ];
 
-/** One line for each variable in use that was renamed or removed. */
-export function outdatedSettings(env: Env): string[] {
+/** One line for each variable in use that was renamed or removed; `removed` are those that features had. */
+export function outdatedSettings(env: Env, removed: readonly string[]): string[] {
   const renamed = Object.entries(FORMER_NAMES).filter(([, former]) => isSet(env, former));
   return [
     ...renamed.map(([name, former]) => `${former} is now ${name}; the next version ignores the former name`),
-    ...REMOVED.filter((name) => isSet(env, name)).map(
-      (name) => `${name} is no longer a setting and is ignored`,
-    ),
+    ...[...REMOVED, ...removed]
+      .filter((name) => isSet(env, name))
+      .map((name) => `${name} is no longer a setting and is ignored`),
   ];
 }
 
-/** One line for each variable whose name is one edit away from that of a setting. `names` are those of all settings. */
-export function misspelledSettings(env: Env, names: readonly string[]): string[] {
-  const known = new Set([...names, ...Object.values(FORMER_NAMES), ...REMOVED]);
+/**
+ * One line for each variable whose name is one edit away from that of a setting. `names` are those of all settings, `removed`
+ * those that features had.
+ */
+export function misspelledSettings(env: Env, names: readonly string[], removed: readonly string[]): string[] {
+  const known = new Set([...names, ...Object.values(FORMER_NAMES), ...REMOVED, ...removed]);
   return Object.keys(env)
     .filter((name) => !known.has(name) && isSet(env, name))
     .flatMap((name) => {

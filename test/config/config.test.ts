@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os';
-import { ConfigError, configWarnings, readConfig } from '../../src/config/config.js';
+import { ConfigError, type FeatureSettings } from '../../src/config/config.js';
+import { WEBHOOK_SETTINGS } from '../../src/features/webhooks/settings.js';
+import { readSettings, warningsOf } from '../support/settings.js';
 import t from '../support/test.js';
 
 type Env = Record<string, string>;
@@ -7,7 +9,7 @@ type Env = Record<string, string>;
 /** The faults without what each setting is. */
 function faultsOf(env: Env): readonly string[] {
   try {
-    readConfig(env);
+    readSettings(env);
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return error.faults.map((fault) => fault.replace(/; it is `.*`$/s, ''));
@@ -65,19 +67,28 @@ const DEFAULTS = {
   serverTiming: false,
   metricsPort: undefined,
   metricsHost: '127.0.0.1',
-  webhookDelivery: true,
-  webhookInsecure: false,
-  webhookTimeoutMs: 15_000,
-  webhookRetries: [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 28_800, 43_200, 43_200, 86_400],
-  webhookConcurrency: 64,
-  webhookTargetConcurrency: 8,
-  webhookPollMs: 1000,
-  webhookRetentionSeconds: 604_800,
 };
 
+const OF_FEATURES: readonly [FeatureSettings, object][] = [
+  [
+    WEBHOOK_SETTINGS,
+    {
+      webhookDelivery: true,
+      webhookInsecure: false,
+      webhookTimeoutMs: 15_000,
+      webhookRetries: [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 28_800, 43_200, 43_200, 86_400],
+      webhookConcurrency: 64,
+      webhookTargetConcurrency: 8,
+      webhookPollMs: 1000,
+      webhookRetentionSeconds: 604_800,
+    },
+  ],
+];
+
 t.test('an empty environment gives the defaults', async (t) => {
-  t.match(readConfig({}), DEFAULTS);
-  t.ok(Object.isFrozen(readConfig({})));
+  t.match(readSettings({}), DEFAULTS);
+  for (const [settings, defaults] of OF_FEATURES) t.match(settings.of(readSettings({})), defaults);
+  t.ok(Object.isFrozen(readSettings({})));
 });
 
 t.test('an empty or blank variable is as one that is not set', async (t) => {
@@ -92,28 +103,32 @@ t.test('an empty or blank variable is as one that is not set', async (t) => {
     'AUTH',
   ];
   for (const blank of ['', '  ', '\n']) {
-    t.match(readConfig(Object.fromEntries(names.map((name) => [name, blank]))), DEFAULTS);
+    t.match(readSettings(Object.fromEntries(names.map((name) => [name, blank]))), DEFAULTS);
   }
 });
 
 t.test('WORKERS accepts a number, or `auto` for as many as there are cores', async (t) => {
-  t.equal(readConfig({}).workers, 1);
-  t.equal(readConfig({ WORKERS: '256' }).workers, 256);
-  t.equal(readConfig({ WORKERS: 'auto' }).workers, Math.min(256, availableParallelism()));
+  t.equal(readSettings({}).workers, 1);
+  t.equal(readSettings({ WORKERS: '256' }).workers, 256);
+  t.equal(readSettings({ WORKERS: 'auto' }).workers, Math.min(256, availableParallelism()));
   for (const bad of ['0', '257', '-1', '1.5', 'Auto', 'all', '9999'])
     t.strictSame(faultsOf({ WORKERS: bad }), ['WORKERS must be an integer from 1 to 256, or `auto`'], bad);
 });
 
 t.test('space around a value is left out', async (t) => {
-  t.match(readConfig({ PORT: ' 80 ', DATA_DIR: ' /var/lib/plinth\n' }), {
+  t.match(readSettings({ PORT: ' 80 ', DATA_DIR: ' /var/lib/plinth\n' }), {
     port: 80,
     dataDir: '/var/lib/plinth',
   });
 });
 
 t.test('what the issuer writes', async (t) => {
-  t.match(readConfig({}), { jwtType: 'at+jwt', jwtScopesClaims: ['scope', 'scp'], jwtScopesMap: undefined });
-  t.strictSame(readConfig({ JWT_SCOPES_CLAIM: 'scp, https://api.example.org/roles' }).jwtScopesClaims, [
+  t.match(readSettings({}), {
+    jwtType: 'at+jwt',
+    jwtScopesClaims: ['scope', 'scp'],
+    jwtScopesMap: undefined,
+  });
+  t.strictSame(readSettings({ JWT_SCOPES_CLAIM: 'scp, https://api.example.org/roles' }).jwtScopesClaims, [
     'scp',
     'https://api.example.org/roles',
   ]);
@@ -178,7 +193,7 @@ t.test('bodies in all may take no less than one may', async (t) => {
   const ofOne = 'BODY_BYTES_PER_ADDRESS must be 0, or at least BODY_LIMIT';
   t.strictSame(faultsOf({ BODY_BYTES_PER_ADDRESS: '1048575' }), [ofOne]);
   for (const text of ['0', '1048576']) t.strictSame(faultsOf({ BODY_BYTES_PER_ADDRESS: text }), []);
-  t.equal(readConfig({ BODY_BYTES: '2048', BODY_LIMIT: '1024' }).bodyBytesPerAddress, 1024);
+  t.equal(readSettings({ BODY_BYTES: '2048', BODY_LIMIT: '1024' }).bodyBytesPerAddress, 1024);
   const range = 'BODY_BYTES must be an integer from 1024 to 17179869184';
   for (const text of ['1023', '17179869185', '1e6', '-1']) t.same(faultsOf({ BODY_BYTES: text }), [range]);
 });
@@ -336,7 +351,7 @@ for (const { name, valid, bad } of TEXTS) {
 
 t.test('dates are read as the instant that they name', async (t) => {
   for (const version of ['1', '2']) {
-    const { retirement } = readConfig({
+    const { retirement } = readSettings({
       [`V${version}_DEPRECATION`]: '2026-12-31T01:00:00+01:00',
       [`V${version}_SUNSET`]: '2027-12-31T00:00:00Z',
     });
@@ -347,14 +362,14 @@ t.test('dates are read as the instant that they name', async (t) => {
 });
 
 t.test('a limit and the origins are read as what they name', async (t) => {
-  t.match(readConfig({ RATE_LIMIT: '100/60', CORS_ORIGINS: 'https://a.org,http://b.org:81' }), {
+  t.match(readSettings({ RATE_LIMIT: '100/60', CORS_ORIGINS: 'https://a.org,http://b.org:81' }), {
     rateLimit: { requests: 100, seconds: 60 },
     corsOrigins: ['https://a.org', 'http://b.org:81'],
   });
 });
 
 t.test('the successor of version 1 is version 2 beside it, unless another is named', async (t) => {
-  const of = (env: Env) => readConfig(env).retirement[1]!.successor;
+  const of = (env: Env) => readSettings(env).retirement[1]!.successor;
   t.equal(of({}), '/api/v2');
   t.equal(of({ PUBLIC_PREFIX: '/shop/api/v1' }), '/shop/api/v2');
   t.equal(of({ PUBLIC_PREFIX: '/shop' }), '/shop/api/v2');
@@ -377,7 +392,7 @@ t.test('every fault is reported at once, each with its variable and what is expe
     t.equal(faults.filter((fault) => fault.startsWith(`${name} must be `)).length, 1, name);
   }
   t.notMatch(faults.join(), /secret/, 'values, which may be secret, are not repeated');
-  t.throws(() => readConfig(bad), { message: /PORT must be/ });
+  t.throws(() => readSettings(bad), { message: /PORT must be/ });
 });
 
 t.test('a HOST that others can reach needs AUTH=none', async (t) => {
@@ -400,8 +415,8 @@ t.test('a HOST that others can reach needs AUTH=none', async (t) => {
 });
 
 t.test('with an access log the level is info, unless it is said to be more', async (t) => {
-  t.match(readConfig({ ACCESS_LOG: 'on' }), { accessLog: true, logLevel: 'info' });
-  t.equal(readConfig({ ACCESS_LOG: 'on', LOG_LEVEL: 'trace' }).logLevel, 'trace');
+  t.match(readSettings({ ACCESS_LOG: 'on' }), { accessLog: true, logLevel: 'info' });
+  t.equal(readSettings({ ACCESS_LOG: 'on', LOG_LEVEL: 'trace' }).logLevel, 'trace');
   for (const LOG_LEVEL of ['warn', 'error', 'silent'])
     t.same(faultsOf({ ACCESS_LOG: 'on', LOG_LEVEL }), [
       'LOG_LEVEL must be one of info, debug, trace with ACCESS_LOG',
@@ -413,8 +428,11 @@ t.test('with an access log the level is info, unless it is said to be more', asy
 });
 
 t.test('the listener of the metrics', async (t) => {
-  t.match(readConfig({ METRICS_PORT: '9464', METRICS_HOST: '::' }), { metricsPort: 9464, metricsHost: '::' });
-  t.equal(readConfig({ METRICS_PORT: '0' }).metricsPort, 0);
+  t.match(readSettings({ METRICS_PORT: '9464', METRICS_HOST: '::' }), {
+    metricsPort: 9464,
+    metricsHost: '::',
+  });
+  t.equal(readSettings({ METRICS_PORT: '0' }).metricsPort, 0);
   for (const METRICS_PORT of ['-1', '65536', 'on', '1.5', '123456'])
     t.same(faultsOf({ METRICS_PORT }), ['METRICS_PORT must be an integer from 0 to 65535']);
   t.same(faultsOf({ METRICS_HOST: 'localhost' }), ['METRICS_HOST must be an IP address']);
@@ -425,14 +443,14 @@ t.test('EVENTS accepts on, as without it, or off', async (t) => {
     ['on', true],
     ['off', false],
   ] as const)
-    t.equal(readConfig({ EVENTS: text }).events, events);
+    t.equal(readSettings({ EVENTS: text }).events, events);
   t.strictSame(faultsOf({ EVENTS: 'no' }), ['EVENTS must be `on` or `off`']);
 });
 
 t.test('a Citus cluster is named by DATABASE_URL, and has no DATABASE_READ_URL', async (t) => {
   const cluster = { DATABASE_ENGINE: 'citus', DATABASE_URL: 'postgres://h/d' };
-  t.equal(readConfig(cluster).databaseEngine, 'citus');
-  t.equal(readConfig({}).databaseEngine, 'postgresql');
+  t.equal(readSettings(cluster).databaseEngine, 'citus');
+  t.equal(readSettings({}).databaseEngine, 'postgresql');
   t.strictSame(faultsOf({ DATABASE_ENGINE: 'citus' }), ['DATABASE_ENGINE=citus needs DATABASE_URL']);
   t.strictSame(faultsOf({ ...cluster, DATABASE_READ_URL: 'postgres://r/d' }), [
     'DATABASE_READ_URL cannot be combined with DATABASE_ENGINE=citus',
@@ -446,7 +464,7 @@ t.test('a Citus cluster is named by DATABASE_URL, and has no DATABASE_READ_URL',
 t.test('a fault shows what the setting is, up to forty characters, and no secret', async (t) => {
   const faults = (env: Env) => {
     try {
-      return readConfig(env);
+      return readSettings(env);
     } catch (error) {
       return (error as ConfigError).faults;
     }
@@ -457,27 +475,27 @@ t.test('a fault shows what the setting is, up to forty characters, and no secret
 });
 
 t.test('a former name works, and so does a warning', async (t) => {
-  t.match(readConfig({ ANSWER_BYTES: '2048', EVENTS_KEEP: '60' }), {
+  t.match(readSettings({ ANSWER_BYTES: '2048', EVENTS_KEEP: '60' }), {
     responseBytes: 2048,
     eventsRetentionSeconds: 60,
   });
   t.equal(
-    readConfig({ ANSWER_BYTES: '2048', RESPONSE_BYTES: '4096' }).responseBytes,
+    readSettings({ ANSWER_BYTES: '2048', RESPONSE_BYTES: '4096' }).responseBytes,
     4096,
     'the new name wins',
   );
   t.same(faultsOf({ ANSWER_BYTES: 'x' }), ['ANSWER_BYTES must be an integer from 1024 to 17179869184']);
-  t.same(configWarnings({ ANSWER_BYTES: '2048', EVENTS_KEEP: ' ', RESPONSE_BYTES: '4096' }), [
+  t.same(warningsOf({ ANSWER_BYTES: '2048', EVENTS_KEEP: ' ', RESPONSE_BYTES: '4096' }), [
     'ANSWER_BYTES is now RESPONSE_BYTES; the next version ignores the former name',
   ]);
 });
 
 t.test('a removed setting is ignored with a warning', async (t) => {
-  t.equal(readConfig({ DB_QUEUE: 'x' }).dbQueue, 2000);
-  t.same(configWarnings({ DB_QUEUE: 'x', PORT: '1' }), ['DB_QUEUE is no longer a setting and is ignored']);
-  t.same(configWarnings({}), []);
+  t.equal(readSettings({ DB_QUEUE: 'x' }).dbQueue, 2000);
+  t.same(warningsOf({ DB_QUEUE: 'x', PORT: '1' }), ['DB_QUEUE is no longer a setting and is ignored']);
+  t.same(warningsOf({}), []);
 });
 
 t.test('tests replace constants', async (t) => {
-  t.equal(readConfig({}, { dbQueue: 1 }).dbQueue, 1);
+  t.equal(readSettings({}, { dbQueue: 1 }).dbQueue, 1);
 });

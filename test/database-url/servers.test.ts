@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
-import { configWarnings, readConfig } from '../../src/config/config.js';
 import { eachServer, serversOf } from '../../src/database-url/servers.js';
 import { DatabaseUrlError } from '../../src/database-url/syntax.js';
+import { readSettings, warningsOf } from '../support/settings.js';
 import t from '../support/test.js';
 
 const BASE = {
@@ -193,7 +193,7 @@ t.test('the addresses of providers, as their documentation prints them', async (
 
 t.test('variables of libpq complete the URL, or are reported', async (t) => {
   const serverOf = (env: Record<string, string>) =>
-    serversOf(readConfig({ DATABASE_URL: 'postgres://h/d', ...env }).databaseUrl!).servers[0];
+    serversOf(readSettings({ DATABASE_URL: 'postgres://h/d', ...env }).databaseUrl!).servers[0];
   t.equal(serverOf({ PGSSLMODE: 'verify-full' }).tls.mode, 'verify-full');
   t.equal(serverOf({ PGSSLMODE: 'require', PGSSLROOTCERT: '/ca' }).tls.mode, 'verify-ca');
   t.match(serverOf({ PGUSER: 'u', PGPASSWORD: 'p ä&=?', PGPORT: '7' }), {
@@ -213,7 +213,7 @@ t.test('variables of libpq complete the URL, or are reported', async (t) => {
     PGTARGETSESSIONATTRS: 'primary',
     PGSSLMODE: 'require',
   };
-  const { databaseUrl, databaseReadUrl } = readConfig(withReplica);
+  const { databaseUrl, databaseReadUrl } = readSettings(withReplica);
   t.equal(serversOf(databaseUrl!).requiresPrimary, true);
   t.match(serversOf(databaseReadUrl!), { requiresPrimary: false, servers: [{ tls: { mode: 'require' } }] });
   for (const [name, value] of Object.entries({
@@ -234,11 +234,11 @@ t.test('variables of libpq complete the URL, or are reported', async (t) => {
   t.equal(serverOf({ PGREQUIRESSL: '0' }).tls.mode, 'prefer');
   t.equal(serverOf({ PGMAXPROTOCOLVERSION: 'latest' }).host, 'h');
   t.throws(() => serverOf({ PGMINPROTOCOLVERSION: '3.2' }), /PGMINPROTOCOLVERSION: the parameter/);
-  t.same(configWarnings({ DATABASE_URL: 'postgres://h/d', PGHOSTADDR: '10.0.0.1' }), [
+  t.same(warningsOf({ DATABASE_URL: 'postgres://h/d', PGHOSTADDR: '10.0.0.1' }), [
     'PGHOSTADDR is ignored: DATABASE_URL names its host',
   ]);
   t.same(
-    configWarnings({
+    warningsOf({
       DATABASE_URL: 'postgres://h/d?connect_timeout=5',
       PGSERVICE: 's',
       PGSSLMODE: 'require',
@@ -248,7 +248,7 @@ t.test('variables of libpq complete the URL, or are reported', async (t) => {
       'PGSERVICE is ignored: set DATABASE_URL',
     ],
   );
-  t.same(configWarnings({ PGHOST: 'h' }), [
+  t.same(warningsOf({ PGHOST: 'h' }), [
     'PGHOST is ignored: without DATABASE_URL the service uses its embedded database',
   ]);
 });

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readConfig } from '../../src/config/config.js';
 import { Visitor } from '../features/issuer/visitor.js';
 import { claimPort } from './claimed-port.js';
 import { BUNDLED, dataFolder, startProgram } from './process.js';
+import { readSettings } from './settings.js';
 import type { Test } from './test.js';
 import { until } from './until.js';
 
@@ -166,7 +166,7 @@ export async function runPage(t: Test, page: string, options: PageOptions = {}):
       client = [...printed.matchAll(/^id: +(\S+)$/gm)].at(-1)?.[1] ?? client;
       env.KEY = /^key: +(\S+)$/m.exec(printed)?.[1] ?? env.KEY ?? '';
     } else if (language === 'properties') {
-      t.doesNotThrow(() => readConfig(settingsIn(text)), `${page}: ${text}`);
+      t.doesNotThrow(() => readSettings(settingsIn(text)), `${page}: ${text}`);
     } else if (language === 'json' && file !== undefined) {
       mkdirSync(join(folder, dirname(file)), { recursive: true });
       writeFileSync(join(folder, file), text);

@@ -1,5 +1,6 @@
 import { type App, type AppOptions, startApp } from '../../src/app.js';
-import { type Config, readConfig } from '../../src/config/config.js';
+import type { Config } from '../../src/config/config.js';
+import { WEBHOOK_SETTINGS } from '../../src/features/webhooks/settings.js';
 import { FEATURES } from '../../src/features.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { CITUS_URL, createOnNodes, dropOnNodes, ENGINE } from './citus.js';
@@ -11,6 +12,7 @@ import { Reset } from './reset.js';
 import { ofRunner } from './runner/control.js';
 import { watchSecrets } from './secrets.js';
 import { raw, type SendOptions, type ServiceResponse, send } from './send.js';
+import { readSettings, withSettings } from './settings.js';
 import current, { currentFile, type Test } from './test.js';
 import { NO_FIXED_LIMITS, NO_TIME_LIMITS } from './time-limits.js';
 import { Traffic } from './traffic.js';
@@ -104,6 +106,9 @@ class Running {
   }
 }
 
+/** Constants that have other values, in place of those of the service. */
+type Overrides = Partial<Config> & { readonly webhookPollMs?: number };
+
 /** Idle services of the file that runs, by their settings. */
 const idle = new Map<string, Running[]>();
 let fileOfIdle: Test | undefined;
@@ -115,7 +120,7 @@ let fileOfIdle: Test | undefined;
 export async function testService(
   t: Test,
   env: Record<string, string> = {},
-  overrides: Partial<Config> = {},
+  overrides: Overrides = {},
   options: AppOptions = {},
 ): Promise<TestService> {
   const isOwn = env.DATABASE_URL !== undefined || CITUS_URL !== '';
@@ -135,7 +140,7 @@ export async function testService(
 export async function freshService(
   t: Test,
   env: Record<string, string> = {},
-  overrides: Partial<Config> = {},
+  overrides: Overrides = {},
   options: AppOptions = {},
 ): Promise<TestService> {
   const running = await openService(t, env, overrides, options);
@@ -172,7 +177,7 @@ async function stopIdle(): Promise<void> {
 async function openService(
   t: Test,
   env: Record<string, string>,
-  overrides: Partial<Config>,
+  overrides: Overrides,
   options: AppOptions,
 ): Promise<Running> {
   const databaseUrl = env.DATABASE_URL ?? (await testDatabase(t));
@@ -187,12 +192,11 @@ async function openService(
     ...env,
   };
   // Services whose deliveries reach a test look for them often.
-  const poll = env.WEBHOOK_ALLOW ? { webhookPollMs: 20 } : {};
-  const config = readConfig(
-    { ...settings, DATABASE_URL: databaseUrl },
-    { ...NO_FIXED_LIMITS, ...poll, ...overrides },
-  );
-  const running = new Running(config, databaseUrl);
+  const config = readSettings({ ...settings, DATABASE_URL: databaseUrl }, NO_FIXED_LIMITS);
+  const { webhookPollMs = env.WEBHOOK_ALLOW ? 20 : undefined, ...constants } = overrides;
+  const polling =
+    webhookPollMs === undefined ? config : withSettings(config, WEBHOOK_SETTINGS, { webhookPollMs });
+  const running = new Running({ ...polling, ...constants }, databaseUrl);
   await running.start(options);
   return running;
 }

@@ -1,20 +1,32 @@
-import { clientSecret, readConfig, webhookSecret } from '../../src/config/config.js';
+import {
+  type Config,
+  configWarnings,
+  type FeatureSettings,
+  readConfig,
+  settingNames,
+} from '../../src/config/config.js';
+import type { Env } from '../../src/config/env-reader.js';
+import { FEATURES } from '../../src/features.js';
+import { settingsOf } from '../../src/open-features.js';
 
-/** Former names, which a warning reports. */
-const FORMER = new Set(['ANSWER_BYTES', 'EVENTS_KEEP']);
+const OF_FEATURES = settingsOf(FEATURES);
+
+/** The configuration of a program with all features. */
+export const readSettings = (env: Env, overrides: Partial<Config> = {}): Config =>
+  readConfig(env, overrides, '', OF_FEATURES);
+
+/** The warnings of a program with all features. */
+export const warningsOf = (env: Env): string[] => configWarnings(env, OF_FEATURES);
+
+/** A configuration in which some settings of a feature, or its constants, have other values. */
+export function withSettings<T extends object>(
+  config: Config,
+  settings: FeatureSettings<T>,
+  values: Partial<T>,
+): Config {
+  const features = new Map(config.features).set(settings, { ...settings.of(config), ...values });
+  return { ...config, features };
+}
 
 /** The names of all settings, sorted. */
-export function settings(): string[] {
-  const names = new Set<string>();
-  const env = new Proxy<Record<string, string>>(
-    {},
-    {
-      get: (_, name) => void names.add(String(name)),
-    },
-  );
-  readConfig(env);
-  clientSecret(env);
-  webhookSecret(env);
-  // The variables of libpq complete a database URL.
-  return [...names].filter((name) => !FORMER.has(name) && !name.startsWith('PG')).sort();
-}
+export const settings = (): string[] => [...settingNames(OF_FEATURES)].sort();

@@ -2,11 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { readConfig } from '../../src/config/config.js';
 import { plinth } from '../support/command.js';
 import { type Manifest, readManifests, schemaFaults, unknownMembers } from '../support/manifests.js';
 import { send, testDatabase, testService } from '../support/service.js';
-import { settings } from '../support/settings.js';
+import { readSettings, settings } from '../support/settings.js';
 import t from '../support/test.js';
 
 const ROOT = new URL('../../../', import.meta.url);
@@ -89,13 +88,13 @@ t.test('faults in manifests are found', async (t) => {
 t.test('settings exist and are valid', async (t) => {
   for (const kind of PODS) {
     for (const name of Object.keys(environmentOf(kind))) t.ok(known.has(name), `${kind}: ${name}`);
-    t.doesNotThrow(() => readConfig({ ...IMAGE, ...environmentOf(kind) }));
+    t.doesNotThrow(() => readSettings({ ...IMAGE, ...environmentOf(kind) }));
   }
   t.equal(containerOf('Deployment').envFrom[0].secretRef.name, manifest('Secret').metadata.name);
   for (const name of ['migrate', 'plinth']) {
     const { environment } = compose.services[name] as { environment: Record<string, string> };
     for (const setting of Object.keys(environment)) t.ok(known.has(setting), `${name}: ${setting}`);
-    t.doesNotThrow(() => readConfig({ ...IMAGE, ...interpolated(environment) }));
+    t.doesNotThrow(() => readSettings({ ...IMAGE, ...interpolated(environment) }));
   }
 });
 

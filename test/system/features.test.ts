@@ -33,7 +33,7 @@ function withUsers(name: string): string[] {
   return [name, ...users.flatMap(withUsers)];
 }
 
-/** The features of which a service without some features has loaded files, and the statuses of requests to it. */
+/** The features of which a service without some features has loaded files besides their `settings.ts`, and the statuses of requests to it. */
 async function serviceWithout(t: Test, absent: readonly string[], paths: readonly string[]) {
   const coverage = t.testdir();
   const databaseUrl = await testDatabase(t);
@@ -45,7 +45,7 @@ async function serviceWithout(t: Test, absent: readonly string[], paths: readonl
   t.equal(await service.ended, 0);
   // V8 reports each script that the process has loaded.
   const reports = readdirSync(coverage).map((file) => readFileSync(join(coverage, file), 'utf8'));
-  const loaded = reports.join('').matchAll(/\/dist\/src\/features\/([\w-]+)\//g);
+  const loaded = reports.join('').matchAll(/\/dist\/src\/features\/([\w-]+)\/(?!settings\.js)/g);
   return { statuses, loaded: [...new Set([...loaded].map(([, name]) => name!))].sort() };
 }
 

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readConfig } from '../../src/config/config.js';
 import { EXITS } from '../../src/exit-error.js';
+import { readSettings } from '../support/settings.js';
 import t from '../support/test.js';
 
 const UNIT = readFileSync(fileURLToPath(new URL('../../../deploy/plinth.service', import.meta.url)), 'utf8');
@@ -26,7 +26,7 @@ t.test('systemd-analyze verify has no findings in the unit', { skip: missing }, 
 });
 
 t.test('the unit fits the service', async (t) => {
-  const config = readConfig({});
+  const config = readSettings({});
   t.ok(Number(unitValue('TimeoutStopSec')) * 1000 > config.shutdownDelayMs + config.shutdownMs);
   t.ok(Number(unitValue('LimitNOFILE')) > config.maxConnections);
   const codes = Object.entries(EXITS).map(([code, { name }]) => [name, code] as const);

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import net from 'node:net';
-import { readConfig } from '../../src/config/config.js';
 import { createLog } from '../../src/telemetry/log.js';
 import {
   fitOpenFiles,
@@ -12,12 +11,13 @@ import { claimPort } from '../support/claimed-port.js';
 import { startProgram } from '../support/process.js';
 import { testProxy } from '../support/proxy.js';
 import { send, testDatabase } from '../support/service.js';
+import { readSettings } from '../support/settings.js';
 import t, { type Test } from '../support/test.js';
 import { NO_TIME_LIMITS } from '../support/time-limits.js';
 import { until } from '../support/until.js';
 
 t.test('MAX_CONNECTIONS is lowered to what the limit of open files allows, with a warning', async (t) => {
-  const config = readConfig({});
+  const config = readSettings({});
   const rest = otherFiles(config);
   const lines: string[] = [];
   const log = createLog('warn', { write: (line) => lines.push(line) });
@@ -28,7 +28,7 @@ t.test('MAX_CONNECTIONS is lowered to what the limit of open files allows, with 
   t.equal(fitOpenFiles(config, log, 1024).maxConnections, 1024 - rest);
   t.match(lines, [/"limit":1024.*MAX_CONNECTIONS=16384 is lowered to \d+: a process may open 1024 files/]);
   t.equal(fittingConnections(config, 100), 25, 'some remain however low it is');
-  t.equal(fittingConnections(readConfig({ MAX_CONNECTIONS: '5' }), 100), 5);
+  t.equal(fittingConnections(readSettings({ MAX_CONNECTIONS: '5' }), 100), 5);
   t.ok(openFileLimit()! > 0);
   for (const env of [
     { METRICS_PORT: '9090' },
@@ -36,7 +36,7 @@ t.test('MAX_CONNECTIONS is lowered to what the limit of open files allows, with 
     { DATABASE_URL: 'postgres://h/d', DATABASE_READ_URL: 'postgres://r/d' },
     { WEBHOOK_CONCURRENCY: '200' },
   ])
-    t.ok(otherFiles(readConfig(env)) > rest, `${Object.keys(env)} takes files`);
+    t.ok(otherFiles(readSettings(env)) > rest, `${Object.keys(env)} takes files`);
 });
 
 /** Opens connections that send nothing; those that the service closes do not matter. */

@@ -3,6 +3,7 @@ import { type Config, ConfigError, configWarnings } from '../../config/config.js
 import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import { DeclarationError, type Declarations } from '../../declarations/read-declarations.js';
+import { settingsOf } from '../../open-features.js';
 import { type Check, messageOf, resultsOf } from './check.js';
 
 const settings = resultsOf('settings');
@@ -13,7 +14,7 @@ export function checkSettings(io: Io): {
   readonly checks: readonly Check[];
   readonly config: Config | undefined;
 } {
-  const warnings = configWarnings(io.env).map((text) =>
+  const warnings = configWarnings(io.env, settingsOf(io.features)).map((text) =>
     settings.warning(text, 'correct the name, or remove the variable'),
   );
   try {

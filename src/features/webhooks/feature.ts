@@ -1,7 +1,7 @@
-import { webhookSecret } from '../../config/config.js';
 import { typesIn } from '../../errors/catalogue.js';
 import type { Feature } from '../../feature.js';
 import { COMMANDS } from './commands.js';
+import { WEBHOOK_SETTINGS } from './settings.js';
 import type { WebhookServices } from './webhook-actions.js';
 
 /** Deliveries of events to subscribers. */
@@ -12,19 +12,21 @@ export default {
     const { sourceOf } = await import('./feed-source.js');
     const { fieldsOf } = await import('./webhook-input.js');
     const { webhookPrunes } = await import('./webhook-statements.js');
-    const { wake, pass, stop } = openWebhooks(db, log, config, metrics.events, feed && sourceOf(feed, log));
+    const settings = WEBHOOK_SETTINGS.of(config);
+    const source = feed && sourceOf(feed, log);
+    const { wake, pass, stop } = openWebhooks(db, log, settings, metrics.events, source);
     const names = collections.map(({ resource }) => resource.name);
     const services = {
       db,
       wake,
       pass,
-      read: fieldsOf(names, targetRules(config)),
+      read: fieldsOf(names, targetRules(settings)),
       source: config.publicUrl ?? '/',
     };
     return {
       errors: typesIn(await import('./errors.js')),
       services: () => services,
-      prunes: webhookPrunes(config.webhookRetentionSeconds),
+      prunes: webhookPrunes(settings.webhookRetentionSeconds),
       stop,
     };
   },
@@ -33,13 +35,13 @@ export default {
       ...COMMANDS.webhooks,
       group: 'receivers',
       run: async (args, io) =>
-        (await import('./listen-command.js')).webhooksCommand(args, io, webhookSecret(io.env)),
+        (await import('./listen-command.js')).webhooksCommand(args, io, io.env.WEBHOOK_SECRET),
     },
     'verify-webhook': {
       ...COMMANDS['verify-webhook'],
       group: 'receivers',
       run: async (args, io) =>
-        (await import('./verify-command.js')).verifyCommand(args, io, webhookSecret(io.env)),
+        (await import('./verify-command.js')).verifyCommand(args, io, io.env.WEBHOOK_SECRET),
     },
   },
 } satisfies Feature<WebhookServices>;

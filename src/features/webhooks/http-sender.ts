@@ -3,7 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import http from 'node:http';
 import https from 'node:https';
 import { isIP } from 'node:net';
-import type { Allowed } from '../../config/webhooks.js';
+import type { Allowed } from './settings.js';
 import { mayConnect } from './ssrf-guard.js';
 import { hostOf } from './target-url.js';
 

@@ -1,11 +1,11 @@
 import { CoalescedRuns } from '../../coalesced-runs.js';
-import type { WebhookConfig } from '../../config/webhooks.js';
 import type { Db } from '../../db/db.js';
 import type { EventMetrics } from '../../telemetry/event-metrics.js';
 import type { Log } from '../../telemetry/log.js';
 import { Dispatcher } from './dispatcher.js';
 import { fanOut, type Source } from './fan-out.js';
 import { openSender, type Resolve } from './http-sender.js';
+import type { WebhookConfig } from './settings.js';
 import type { TargetRules } from './target-url.js';
 
 /** The webhooks of one process. */

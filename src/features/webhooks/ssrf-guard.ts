@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
-import type { Allowed } from '../../config/webhooks.js';
 import { type IpAddress, isInNetworks, parseIp, parseNetwork } from '../../ip-address.js';
+import type { Allowed } from './settings.js';
 
 /** Azure serves metadata and DNS to its machines here. */
 const AZURE = parseNetwork('168.63.129.16')!;

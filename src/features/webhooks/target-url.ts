@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { Allowed } from '../../config/webhooks.js';
+import type { Allowed } from './settings.js';
 import { mayConnect } from './ssrf-guard.js';
 
 /** Max characters of a target's URL. */

@@ -1,9 +1,10 @@
-import { readConfig } from '../../../src/config/config.js';
 import { fanOut, type Source } from '../../../src/features/webhooks/fan-out.js';
 import { sourceOf } from '../../../src/features/webhooks/feed-source.js';
 import { openWebhooks } from '../../../src/features/webhooks/open.js';
+import { WEBHOOK_SETTINGS } from '../../../src/features/webhooks/settings.js';
 import { createLog } from '../../../src/telemetry/log.js';
 import { freshService } from '../../support/service.js';
+import { readSettings } from '../../support/settings.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
 import { LOOPBACK, makeWebhook, testTarget } from './target.js';
@@ -102,7 +103,7 @@ t.test(
         return { ...(await all.read(run, after, Math.min(limit, 7, left))), more: false };
       },
     };
-    const config = readConfig(LOOPBACK, { webhookPollMs: 10 });
+    const config = { ...WEBHOOK_SETTINGS.of(readSettings(LOOPBACK)), webhookPollMs: 10 };
     const processes = [1, 2].map(() =>
       openWebhooks(service.db, createLog('silent'), config, service.metrics.events, growing),
     );

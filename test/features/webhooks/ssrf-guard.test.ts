@@ -1,13 +1,14 @@
 import { promisify } from 'node:util';
-import { readConfig } from '../../../src/config/config.js';
 import { guardedLookup, openSender } from '../../../src/features/webhooks/http-sender.js';
+import { WEBHOOK_SETTINGS } from '../../../src/features/webhooks/settings.js';
 import { isInside } from '../../../src/features/webhooks/ssrf-guard.js';
 import { hostOf, readTarget } from '../../../src/features/webhooks/target-url.js';
+import { readSettings } from '../../support/settings.js';
 import t from '../../support/test.js';
 import { testTarget } from './target.js';
 
 const rulesOf = (env: Record<string, string>) => {
-  const { webhookAllow, webhookInsecure } = readConfig(env);
+  const { webhookAllow, webhookInsecure } = WEBHOOK_SETTINGS.of(readSettings(env));
   return { allowed: webhookAllow, insecure: webhookInsecure };
 };
 const STRICT = rulesOf({});
@@ -88,7 +89,7 @@ t.test('WEBHOOK_ALLOW names hosts, addresses and networks', async (t) => {
   t.equal(await look('hooks.internal', {}), '10.9.9.9');
   await t.rejects(look('other.internal', {}), { code: 'ADDRESS_REFUSED' });
   for (const text of ['127.1', '0x7f.1', '10.0.0.0/33', 'a b/c', 'http://x', '[::1]', '*'])
-    t.throws(() => readConfig({ WEBHOOK_ALLOW: text }), /^WEBHOOK_ALLOW must be/, text);
+    t.throws(() => readSettings({ WEBHOOK_ALLOW: text }), /^WEBHOOK_ALLOW must be/, text);
 });
 
 t.test('of what a name resolves to only addresses that are allowed are connected to', async (t) => {

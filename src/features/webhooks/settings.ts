@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
-import type { Network } from '../ip-address.js';
-import type { Reader } from './env-reader.js';
-import { parseNames, parseNetworks } from './parsers.js';
+import { FeatureSettings } from '../../config/config.js';
+import type { Reader } from '../../config/env-reader.js';
+import { parseNames, parseNetworks } from '../../config/parsers.js';
+import type { Network } from '../../ip-address.js';
 
 export type WebhookConfig = Readonly<ReturnType<typeof readWebhooks>>;
 
@@ -15,8 +16,7 @@ export interface Allowed {
 /** About three days in all. */
 const RETRIES = [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 28_800, 43_200, 43_200, 86_400];
 
-/** Reads the settings of webhooks. */
-export function readWebhooks({ read, integer, flag }: Reader) {
+function readWebhooks({ read, integer, flag }: Reader) {
   return {
     /** Whether this process delivers; one that does not still manages webhooks. */
     webhookDelivery: flag('WEBHOOK_DELIVERY', true),
@@ -65,3 +65,10 @@ function parseAllowed(text: string): Allowed | undefined {
   const networks = parseNetworks(names.filter(isNetwork).join(' '));
   return areHosts && networks ? { hosts: new Set(hosts), networks } : undefined;
 }
+
+export const WEBHOOK_SETTINGS = new FeatureSettings({
+  read: readWebhooks,
+  files: ({ webhookConcurrency }) => webhookConcurrency,
+  ofCommands: ['WEBHOOK_SECRET'],
+  removed: ['WEBHOOK_POLL_MS'],
+});
