@@ -1,4 +1,5 @@
 import type { FeatureEntry } from './feature.js';
+import { ISSUER_SETTINGS } from './features/issuer/settings.js';
 import { WEBHOOK_SETTINGS } from './features/webhooks/settings.js';
 
 /** Of a feature that consists of commands alone. */
@@ -31,7 +32,7 @@ export const FEATURES: readonly FeatureEntry[] = [
   { name: 'webhooks', settings: WEBHOOK_SETTINGS, load: () => import('./features/webhooks/feature.js') },
   {
     name: 'issuer',
-    isOn: ({ authServer }) => authServer,
+    settings: ISSUER_SETTINGS,
     uses: ['pages'],
     load: () => import('./features/issuer/feature.js'),
   },
@@ -41,7 +42,7 @@ export const FEATURES: readonly FeatureEntry[] = [
   {
     name: 'doctor',
     isOn: IN_NO_SERVICE,
-    uses: ['embedded'],
+    uses: ['embedded', 'issuer'],
     load: () => import('./features/doctor/feature.js'),
   },
   { name: 'completion', isOn: IN_NO_SERVICE, load: () => import('./features/completion/feature.js') },

@@ -5,6 +5,7 @@ import { print } from './cli/output.js';
 import { type Config, configWarnings, loadEnvFile, settingFor } from './config/config.js';
 import { readDeclarations } from './declarations/read-declarations.js';
 import { ExitError } from './exit-error.js';
+import { ISSUER_SETTINGS } from './features/issuer/settings.js';
 import { FEATURES } from './features.js';
 import { isTurnedOn, settingsOf } from './open-features.js';
 import type { Started } from './standalone.js';
@@ -32,7 +33,7 @@ export async function serve(args: readonly string[], io: Io): Promise<void> {
   const { url, run } = started;
   const names = readDeclarations(config.collections, config.folder).collections.map(({ name }) => name);
   const { auth } = config;
-  const missing = config.authServer && !json ? await missingIn(run) : undefined;
+  const missing = ISSUER_SETTINGS.of(config).authServer && !json ? await missingIn(run) : undefined;
   print(io, json, { url, collections: names, auth }, startMessage(config, url, names, loaded, missing));
 }
 

@@ -3,6 +3,7 @@ import { hostsOf } from './config/edge.js';
 import { isLoopback } from './config/parsers.js';
 import { serversOf } from './database-url/servers.js';
 import type { Run } from './db/db.js';
+import { ISSUER_SETTINGS } from './features/issuer/settings.js';
 
 /** The parts that an authorization server lacks before someone can sign in. */
 export interface Missing {
@@ -42,7 +43,7 @@ export function startMessage(
       'first client',
       'plinth clients create --name terminal --redirect http://127.0.0.1/callback --scopes openid,self,admin',
     ]);
-  if (config.authServer) lines.push(['sign in', 'plinth login --client ID']);
+  if (ISSUER_SETTINGS.of(config).authServer) lines.push(['sign in', 'plinth login --client ID']);
   const details = lines.map(([name, text]) => `  ${name.padEnd(14)} ${text}\n`);
   return `Plinth is ready on ${url}\n${details.join('')}`;
 }

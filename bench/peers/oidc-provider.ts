@@ -4,12 +4,13 @@ import { readConfig } from '../../src/config/config.js';
 import { openDatabase } from '../../src/db/open.js';
 import { openKeys } from '../../src/features/issuer/keys.js';
 import { createProvider } from '../../src/features/issuer/provider.js';
+import { ISSUER_SETTINGS } from '../../src/features/issuer/settings.js';
 import { Strangers } from '../../src/features/issuer/strangers.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { listen } from './listen.js';
 
 /** oidc-provider alone, on the Koa that it brings, with the configuration and the storage of Plinth. */
-const config = readConfig(process.env);
+const config = readConfig(process.env, {}, '', [ISSUER_SETTINGS]);
 const { db } = await openDatabase(config, createLog('warn'));
 const keys = await openKeys(db, undefined);
 const provider = createProvider({

@@ -1,7 +1,6 @@
 import { SCHEMES, type SchemeName } from '../principal.js';
 import type { EdgeConfig } from './edge.js';
 import type { Reader } from './env-reader.js';
-import type { IssuerConfig } from './issuer.js';
 import { type JwtConfig, readJwtConfig } from './jwt.js';
 import { isLoopback, parseJson, parseNames, parseSecureUrl, SECURE_URL } from './parsers.js';
 
@@ -65,8 +64,15 @@ export function readAuth(reader: Reader) {
   };
 }
 
-/** Settings of authentication that are missing or contradict each other. `isAuthSet`: AUTH is in the environment. */
-export function authFaults(config: AuthConfig & EdgeConfig & IssuerConfig, isAuthSet: boolean): string[] {
+/**
+ * Settings of authentication that are missing or contradict each other. `isAuthSet`: AUTH is in the environment. `hasIssuer`:
+ * there is an authorization server, which may be a feature of the service.
+ */
+export function authFaults(
+  config: AuthConfig & EdgeConfig,
+  isAuthSet: boolean,
+  hasIssuer: boolean,
+): string[] {
   const { auth, host, issuer, audience, jwksUri } = config;
   const hasTls = config.tlsCert !== undefined;
   const rules: [fault: string, isValid: boolean][] = [
@@ -79,8 +85,7 @@ export function authFaults(config: AuthConfig & EdgeConfig & IssuerConfig, isAut
     [
       'AUTH=bearer needs ISSUER, the URL of the authorization server, or AUTH_SERVER=on',
       !auth.includes('bearer') ||
-        config.authServer ||
-        issuer !== undefined ||
+        hasIssuer ||
         config.introspectionUri !== undefined ||
         auth.includes('api-key'),
     ],

@@ -8,7 +8,6 @@ import { readEdge } from './edge.js';
 import { createReader, type Env, misspelledSettings, outdatedSettings, type Reader } from './env-reader.js';
 import { readEventsConfig } from './events.js';
 import { readHttp } from './http.js';
-import { issuerFaults, readIssuerConfig, withOwnIssuer } from './issuer.js';
 import { readLimits } from './limits.js';
 import { MAX_WORKERS, parseWorkers, pathIn } from './parsers.js';
 import { retirementFaults } from './retirement.js';
@@ -77,22 +76,19 @@ export function readConfig(
   const reader = createReader(env, folder);
   const config = readAll(reader);
   const features = new Map(settings.map((each) => [each, each.part.read(reader)] as const));
+  const completed: CoreConfig = Object.assign(
+    { ...config },
+    ...settings.map((each) => each.part.complete?.(features.get(each), config)),
+  );
   const faults = [
     ...reader.faults,
-    ...authFaults(config, (env.AUTH?.trim() ?? '') !== ''),
-    ...issuerFaults(config),
+    ...authFaults(config, (env.AUTH?.trim() ?? '') !== '', completed.issuer !== undefined),
     ...settings.flatMap((each) => each.part.faults?.(features.get(each), config) ?? []),
     ...retirementFaults(config.retirement),
     ...engineFaults(config),
   ];
   if (faults.length > 0) throw new ConfigError(faults);
-  const completed = settings.map((each) => each.part.complete?.(features.get(each), config));
-  return Object.freeze({
-    ...withOwnIssuer(config),
-    ...Object.assign({}, ...completed),
-    features,
-    ...overrides,
-  });
+  return Object.freeze({ ...completed, features, ...overrides });
 }
 
 /** One line for each variable that was renamed or removed, that may be misspelled, or that has no effect. */
@@ -128,7 +124,7 @@ export function settingNames(settings: readonly FeatureSettings[]): readonly str
   const reader = createReader({});
   readAll(reader);
   for (const { part } of settings) part.read(reader);
-  return [...reader.names, ...settings.flatMap(({ part }) => part.ofCommands ?? []), 'CLIENT_SECRET'];
+  return [...reader.names, ...settings.flatMap(({ part }) => part.ofCommands ?? [])];
 }
 
 /**
@@ -148,9 +144,6 @@ export function loadEnvFile(env: Record<string, string | undefined>, folder = ''
   }
 }
 
-/** The secret of `plinth token`. */
-export const clientSecret = (env: Env): string | undefined => env.CLIENT_SECRET;
-
 function readAll(reader: Reader) {
   return {
     ...readProcess(reader),
@@ -158,7 +151,6 @@ function readAll(reader: Reader) {
     ...readHttp(reader),
     ...readLimits(reader),
     ...readAuth(reader),
-    ...readIssuerConfig(reader),
     ...readEdge(reader),
     ...readTelemetry(reader),
     ...readEventsConfig(reader),

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../json.js';
 import type { OpenFeature } from '../../open-features.js';
 import type { Principal } from '../../principal.js';
 import type { Version } from '../../versions/version.js';
+import { ISSUER_SETTINGS } from '../issuer/settings.js';
 import type { Described } from './document.js';
 
 /** What the documents describe, besides what they load themselves. */
@@ -23,6 +24,7 @@ export class ApiDocuments implements OpenFeature {
     const { retirement } = config;
     this.settings = {
       ...config,
+      authServer: ISSUER_SETTINGS.of(config).authServer,
       resources,
       isRateLimited: config.rateLimit !== undefined,
       retiring: Object.keys(retirement).filter((number) => isRetiring(retirement[number]!)),

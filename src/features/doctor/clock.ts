@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.js';
+import { ISSUER_SETTINGS } from '../issuer/settings.js';
 import { type Check, messageOf, resultsOf } from './check.js';
 
 const { ok, warning, problem } = resultsOf('clock');
@@ -18,11 +19,10 @@ export function checkDatabaseClock(aheadMs: number): Check {
 }
 
 /** The difference between this machine and the authorization server, which decides whether a token is valid. */
-export async function checkIssuerClock(
-  config: Pick<Config, 'auth' | 'authServer' | 'issuer' | 'jwtSkewSeconds'>,
-): Promise<Check[]> {
+export async function checkIssuerClock(config: Config): Promise<Check[]> {
   const { issuer, jwtSkewSeconds } = config;
-  if (config.authServer || !config.auth.includes('bearer') || issuer === undefined || !URL.canParse(issuer))
+  const { authServer } = ISSUER_SETTINGS.of(config);
+  if (authServer || !config.auth.includes('bearer') || issuer === undefined || !URL.canParse(issuer))
     return [];
   try {
     const began = Date.now();

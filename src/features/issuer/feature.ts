@@ -1,5 +1,4 @@
 import { knownScopes } from '../../auth/known-scopes.js';
-import { clientSecret } from '../../config/config.js';
 import { usesHttps } from '../../config/edge.js';
 import type { Feature } from '../../feature.js';
 import { withPackage } from '../../process/optional-package.js';
@@ -51,7 +50,7 @@ export default {
     token: {
       ...COMMANDS.token,
       group: 'access',
-      run: async (args, io) => (await import('./login.js')).tokenCommand(args, io, clientSecret(io.env)),
+      run: async (args, io) => (await import('./login.js')).tokenCommand(args, io, io.env.CLIENT_SECRET),
     },
   },
 } satisfies Feature<IssuerServices>;

@@ -22,6 +22,7 @@ import { Passkeys } from './passkeys.js';
 import { createProvider } from './provider.js';
 import { Guesses, guardResponses, limitGuesses } from './provider-guards.js';
 import { withSeenPasswords } from './seen-passwords.js';
+import { ISSUER_SETTINGS } from './settings.js';
 import { Strangers } from './strangers.js';
 
 /** A notification of new keys can be lost, and a key begins to sign at its own time. */
@@ -51,7 +52,7 @@ export class Issuer {
     keys: IssuerKeys,
     counts?: OpenCounts,
   ) {
-    this.#strangers = new Strangers(config.signInsPerAddress, counts);
+    this.#strangers = new Strangers(ISSUER_SETTINGS.of(config).signInsPerAddress, counts);
     this.#keys = keys;
     this.#provider = this.#createProvider();
     this.#handle = this.#provider.callback();
@@ -67,7 +68,8 @@ export class Issuer {
     auth: IssuerAuth,
     counts?: OpenCounts,
   ): Promise<Issuer> {
-    return new Issuer(config, db, log, auth, await openKeys(db, config.authServerKey), counts);
+    const { authServerKey } = ISSUER_SETTINGS.of(config);
+    return new Issuer(config, db, log, auth, await openKeys(db, authServerKey), counts);
   }
 
   /** The services of the endpoints. `scopes` are those of the API, `users` the collection of those that sign in. */
@@ -142,7 +144,7 @@ export class Issuer {
   /** Requests in flight continue with the former keys, which stay published. */
   async #readKeys(): Promise<void> {
     try {
-      const keys = await readKeys(this.db, this.config.authServerKey);
+      const keys = await readKeys(this.db, ISSUER_SETTINGS.of(this.config).authServerKey);
       if (isDeepStrictEqual(keys, this.#keys)) return;
       this.#keys = keys;
       this.#provider = this.#createProvider();

@@ -23,6 +23,7 @@ import {
 import { INTERACTION, PATHS } from './paths.js';
 import { Records } from './records.js';
 import { resourceServer } from './resource-server.js';
+import { ISSUER_SETTINGS } from './settings.js';
 import { STRANGER_S, type Strangers } from './strangers.js';
 
 const HOUR_S = 3600;
@@ -41,21 +42,20 @@ export interface ProviderParts {
 
 /** Configures oidc-provider. */
 export function createProvider({ config, db, checkReplay, keys, strangers }: ProviderParts): OAuthProvider {
+  const { accessTokenSeconds, refreshReuseSeconds } = ISSUER_SETTINGS.of(config);
   const provider = new Provider(config.issuer!, {
     ...endpoints(config),
-    ...lifetimes(config),
+    ...lifetimes(accessTokenSeconds),
     ...tokens(),
     adapter: (model: string) =>
-      model === 'Client'
-        ? new Clients(db, model)
-        : new Records(db, model, strangers, config.refreshReuseSeconds),
+      model === 'Client' ? new Clients(db, model) : new Records(db, model, strangers, refreshReuseSeconds),
     jwks: { keys: [...keys.signing] as JWK[] },
     cookies: {
       keys: [keys.pagesSecret],
       names: cookieNames(config.issuer!),
     },
     extraClientMetadata: { properties: [API_SCOPES, TOKEN_FORMAT] },
-    features: features(config),
+    features: features(config.audience!, accessTokenSeconds),
     findAccount: (_ctx, id) => findAccount(db, id),
     loadExistingGrant: (ctx) => loadGrant(ctx, db, config.audience!),
     renderError: showError,
@@ -133,7 +133,7 @@ function endpoints({ issuer }: Config): Configuration {
   };
 }
 
-function lifetimes({ accessTokenSeconds }: Config): Configuration {
+function lifetimes(accessTokenSeconds: number): Configuration {
   return {
     clockTolerance: 5,
     ttl: {
@@ -178,7 +178,7 @@ function tokens(): Configuration {
   };
 }
 
-function features({ audience, accessTokenSeconds }: Config): Configuration['features'] {
+function features(audience: string, accessTokenSeconds: number): Configuration['features'] {
   return {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
@@ -202,7 +202,7 @@ function features({ audience, accessTokenSeconds }: Config): Configuration['feat
     pushedAuthorizationRequests: { enabled: true },
     resourceIndicators: {
       enabled: true,
-      defaultResource: async (_ctx, _client, oneOf) => oneOf ?? audience!,
+      defaultResource: async (_ctx, _client, oneOf) => oneOf ?? audience,
       // Tokens with `openid` serve /userinfo and this API.
       useGrantedResource: async () => true,
       getResourceServerInfo: async (ctx, resource, client) => {

@@ -1,13 +1,12 @@
-import type { EdgeConfig } from './edge.js';
-import type { Reader } from './env-reader.js';
-import { isLoopback, parseSecureUrl } from './parsers.js';
+import { type CoreConfig, FeatureSettings } from '../../config/config.js';
+import type { Reader } from '../../config/env-reader.js';
+import { isLoopback, parseSecureUrl } from '../../config/parsers.js';
 
 export type IssuerConfig = Readonly<ReturnType<typeof readIssuerConfig>>;
 
 const KEY_BYTES = 32;
 
-/** Reads the settings of the embedded authorization server. */
-export function readIssuerConfig({ flag, integer, optional }: Reader) {
+function readIssuerConfig({ flag, integer, optional }: Reader) {
   return {
     /** Whether this service is its own authorization server. */
     authServer: flag('AUTH_SERVER'),
@@ -25,19 +24,10 @@ export function readIssuerConfig({ flag, integer, optional }: Reader) {
   };
 }
 
-type Settings = IssuerConfig &
-  EdgeConfig & {
-    readonly auth: readonly string[];
-    readonly issuer: string | undefined;
-    readonly audience: string | undefined;
-    readonly introspectionUri: string | undefined;
-    readonly jwksUri: string | undefined;
-  };
-
 /** Settings that contradict AUTH_SERVER=on. */
-export function issuerFaults(config: Settings): string[] {
-  if (!config.authServer) return [];
-  const { auth, issuer, audience, introspectionUri, jwksUri, host, port, publicUrl } = config;
+function issuerFaults({ authServer }: IssuerConfig, core: CoreConfig): string[] {
+  if (!authServer) return [];
+  const { auth, issuer, audience, introspectionUri, jwksUri, host, port, publicUrl } = core;
   const external = {
     ISSUER: issuer,
     AUDIENCE: audience,
@@ -63,10 +53,20 @@ export function issuerFaults(config: Settings): string[] {
 }
 
 /** With AUTH_SERVER=on the service's own URL is the issuer, and the audience of the tokens for this API. */
-export function withOwnIssuer<T extends Settings>(config: T): T {
-  if (!config.authServer) return config;
-  const { host, port, tlsCert } = config;
+function ownIssuer({ authServer }: IssuerConfig, core: CoreConfig): Partial<CoreConfig> {
+  const { host, port, tlsCert } = core;
   const origin = `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const url = new URL(config.publicUrl ?? origin).origin;
-  return { ...config, publicUrl: url, issuer: url, audience: url };
+  const published = core.publicUrl ?? origin;
+  if (!authServer) return {};
+  // A host with a zone cannot be in a URL. It needs PUBLIC_URL, so that the start ends with a fault.
+  const url = URL.canParse(published) ? new URL(published).origin : published;
+  return { publicUrl: url, issuer: url, audience: url };
 }
+
+export const ISSUER_SETTINGS = new FeatureSettings({
+  read: readIssuerConfig,
+  isOn: ({ authServer }) => authServer,
+  faults: issuerFaults,
+  complete: ownIssuer,
+  ofCommands: ['CLIENT_SECRET'],
+});
