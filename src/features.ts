@@ -1,5 +1,6 @@
 import type { FeatureEntry } from './feature.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
+import { MCP_SETTINGS } from './features/mcp/settings.js';
 import { WEBHOOK_SETTINGS } from './features/webhooks/settings.js';
 
 /** Of a feature that consists of commands alone. */
@@ -38,7 +39,7 @@ export const FEATURES: readonly FeatureEntry[] = [
   },
   { name: 'pages', uses: ['webhooks'], load: () => import('./features/pages/feature.js') },
   { name: 'api-docs', uses: ['issuer', 'webhooks'], load: () => import('./features/api-docs/feature.js') },
-  { name: 'mcp', isOn: ({ mcp }) => mcp, load: () => import('./features/mcp/feature.js') },
+  { name: 'mcp', settings: MCP_SETTINGS, load: () => import('./features/mcp/feature.js') },
   {
     name: 'doctor',
     isOn: IN_NO_SERVICE,

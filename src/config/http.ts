@@ -24,8 +24,6 @@ export function readHttp(reader: Reader) {
     ),
     /** Precedes the paths of links and of Location, behind a proxy that exposes only `/api/v1` or adds a path. */
     publicPrefix,
-    /** Whether /mcp serves agents. */
-    mcp: flag('MCP'),
     retirement: readRetirement(reader, publicPrefix),
   };
 }
