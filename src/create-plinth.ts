@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type App, startApp } from './app.js';
 import { type Config, ConfigError, readConfig, unknownSettings } from './config/config.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
+import { WORKER_SETTINGS } from './features/workers/settings.js';
 import { FEATURES } from './features.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { EarlyReply } from './http/early-reply.js';
@@ -104,7 +105,8 @@ function configOf(options: PlinthOptions): Config {
   const settings = { ...env, ...settingsOf(options), ...(prefix === '' ? {} : { PUBLIC_PREFIX: prefix }) };
   try {
     const config = readConfig(textsOf(settings), {}, '', settingsOfFeatures(FEATURES));
-    if (config.workers > 1) faults.push('WORKERS is for the command plinth: one program is one process');
+    if (WORKER_SETTINGS.of(config).workers > 1)
+      faults.push('WORKERS is for the command plinth: one program is one process');
     if (ISSUER_SETTINGS.of(config).authServer && mountPath !== undefined)
       faults.push(
         'AUTH_SERVER=on and mountPath exclude each other: its endpoints are at the root of PUBLIC_URL',

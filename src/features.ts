@@ -2,6 +2,7 @@ import type { FeatureEntry } from './feature.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
 import { MCP_SETTINGS } from './features/mcp/settings.js';
 import { WEBHOOK_SETTINGS } from './features/webhooks/settings.js';
+import { WORKER_SETTINGS } from './features/workers/settings.js';
 
 /** Of a feature that consists of commands alone. */
 const IN_NO_SERVICE = () => false;
@@ -22,7 +23,7 @@ export const FEATURES: readonly FeatureEntry[] = [
   },
   {
     name: 'workers',
-    isOn: ({ workers }) => workers > 1,
+    settings: WORKER_SETTINGS,
     load: () => import('./features/workers/feature.js'),
   },
   {

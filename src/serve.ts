@@ -6,6 +6,7 @@ import { type Config, configWarnings, loadEnvFile, settingFor } from './config/c
 import { readDeclarations } from './declarations/read-declarations.js';
 import { ExitError } from './exit-error.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
+import { WORKER_SETTINGS } from './features/workers/settings.js';
 import { FEATURES } from './features.js';
 import { isTurnedOn, settingsOf } from './open-features.js';
 import type { Started } from './standalone.js';
@@ -71,7 +72,7 @@ async function startWatching(config: Config, log: Log, io: Io, json: boolean): P
 
 /** Returns undefined in a process that prints nothing. Each kind of process loads only its own code. */
 async function start(config: Config, log: Log, io: Io, json: boolean): Promise<Started | undefined> {
-  const isWorker = config.workers > 1 && (await import('node:cluster')).default.isWorker;
+  const isWorker = WORKER_SETTINGS.of(config).workers > 1 && (await import('node:cluster')).default.isWorker;
   if (!isWorker) for (const warning of configWarnings(io.env, settingsOf(FEATURES))) log.warn(warning);
   for (const feature of FEATURES) {
     if (!isTurnedOn(feature, config)) continue;

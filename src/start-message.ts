@@ -4,6 +4,7 @@ import { isLoopback } from './config/parsers.js';
 import { serversOf } from './database-url/servers.js';
 import type { Run } from './db/db.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
+import { WORKER_SETTINGS } from './features/workers/settings.js';
 
 /** The parts that an authorization server lacks before someone can sign in. */
 export interface Missing {
@@ -28,11 +29,12 @@ export function startMessage(
   loaded?: number,
   missing: Missing = { user: false, client: false },
 ): string {
+  const { workers } = WORKER_SETTINGS.of(config);
   const lines: [name: string, text: string][] = [
     ['collections', `${collections.join(', ')} (${config.collections ?? 'built in'})`],
     ['database', databaseOf(config)],
     ['access', accessOf(config)],
-    ...(config.workers > 1 ? [['workers', String(config.workers)] as [string, string]] : []),
+    ...(workers > 1 ? [['workers', String(workers)] as [string, string]] : []),
     ...(loaded === undefined ? [] : [['settings', `${loaded} from .env`] as [string, string]]),
     ['documentation', `${url}/docs, ${url}/openapi.json`],
   ];

@@ -6,6 +6,7 @@ import type { Config } from './config/config.js';
 import { pathIn } from './config/parsers.js';
 import { openServer, type Server } from './db/open.js';
 import { ExitError } from './exit-error.js';
+import { WORKER_SETTINGS } from './features/workers/settings.js';
 import { FEATURES } from './features.js';
 import { embeddedOf } from './open-features.js';
 import { listen, urlOf } from './process/listen.js';
@@ -34,7 +35,7 @@ const MAX_STOPPING = 3;
  * what `startApp` throws.
  */
 export async function runWatching(config: Config, watching: Watching): Promise<Started> {
-  if (config.workers > 1 || config.tlsCert !== undefined)
+  if (WORKER_SETTINGS.of(config).workers > 1 || config.tlsCert !== undefined)
     throw new ExitError('--watch needs one process without TLS: remove WORKERS and TLS_CERT');
   let running: WatchedService | undefined;
   stopOnSignals(() => running, watching.log, watching.isQuiet);

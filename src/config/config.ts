@@ -9,7 +9,7 @@ import { createReader, type Env, misspelledSettings, outdatedSettings, type Read
 import { readEventsConfig } from './events.js';
 import { readHttp } from './http.js';
 import { readLimits } from './limits.js';
-import { MAX_WORKERS, parseWorkers, pathIn } from './parsers.js';
+import { pathIn } from './parsers.js';
 import { retirementFaults } from './retirement.js';
 import { readTelemetry } from './telemetry.js';
 
@@ -32,6 +32,8 @@ interface SettingsPart<T> {
   warnings?(env: Env): string[];
   /** Files that the feature has open besides those of the core, which has `perDatabase` for each server of PostgreSQL. */
   files?(own: T, perDatabase: number): number;
+  /** The processes of a service, each with connections of its own to the database; absent: one. */
+  processes?(own: T): number;
   /** Settings that only its commands read. */
   readonly ofCommands?: readonly string[];
   /** Settings that the feature had in earlier versions. */
@@ -157,10 +159,8 @@ function readAll(reader: Reader) {
   };
 }
 
-function readProcess({ read, integer, flag }: Reader) {
+function readProcess({ integer, flag }: Reader) {
   return {
-    /** Processes that share the port; 1: the service is one process. */
-    workers: read('WORKERS', 1, `an integer from 1 to ${MAX_WORKERS}, or \`auto\``, parseWorkers),
     /** Starts in maintenance. */
     maintenance: flag('MAINTENANCE'),
     shutdownMs: integer('SHUTDOWN_MS', 10_000, 0, 600_000),

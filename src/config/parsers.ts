@@ -1,5 +1,4 @@
 import { isIP } from 'node:net';
-import { availableParallelism } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { isLoopbackAddress, type Network, parseNetwork } from '../ip-address.js';
 
@@ -47,15 +46,6 @@ export function isHost(text: string): boolean {
 }
 
 const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
-
-export const MAX_WORKERS = 256;
-
-/** `auto`: as many as the cores that this process may use. */
-export function parseWorkers(text: string): number | undefined {
-  if (text === 'auto') return Math.min(availableParallelism(), MAX_WORKERS);
-  const value = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  return value >= 1 && value <= MAX_WORKERS ? value : undefined;
-}
 
 /** Whether only this machine reaches a host. */
 export function isLoopback(host: string): boolean {

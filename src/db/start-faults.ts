@@ -5,11 +5,13 @@ import type { Run } from './db.js';
 import { type Inspection, inspect } from './inspect.js';
 
 /** The settings on which the number of connections depends. */
-export type PoolSizes = Pick<Config, 'workers' | 'dbConnections' | 'dbSearches' | 'dbStreams'>;
+export type PoolSizes = Pick<Config, 'dbConnections' | 'dbSearches' | 'dbStreams' | 'features'>;
 
 /** The connections that a service may have: short statements, transactions, searches, lists, and those that listen. */
-export const connectionsOf = ({ workers, dbConnections, dbSearches, dbStreams }: PoolSizes): number =>
-  workers * (2 * dbConnections + dbSearches + dbStreams + 3);
+export function connectionsOf({ dbConnections, dbSearches, dbStreams, features }: PoolSizes): number {
+  const processes = [...features].map(([{ part }, own]) => part.processes?.(own) ?? 1);
+  return Math.max(1, ...processes) * (2 * dbConnections + dbSearches + dbStreams + 3);
+}
 
 export interface StartFault {
   readonly message: string;

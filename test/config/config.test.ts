@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { ConfigError, type FeatureSettings } from '../../src/config/config.js';
 import { WEBHOOK_SETTINGS } from '../../src/features/webhooks/settings.js';
+import { WORKER_SETTINGS } from '../../src/features/workers/settings.js';
 import { readSettings, warningsOf } from '../support/settings.js';
 import t from '../support/test.js';
 
@@ -108,9 +109,10 @@ t.test('an empty or blank variable is as one that is not set', async (t) => {
 });
 
 t.test('WORKERS accepts a number, or `auto` for as many as there are cores', async (t) => {
-  t.equal(readSettings({}).workers, 1);
-  t.equal(readSettings({ WORKERS: '256' }).workers, 256);
-  t.equal(readSettings({ WORKERS: 'auto' }).workers, Math.min(256, availableParallelism()));
+  const workersOf = (env: Env) => WORKER_SETTINGS.of(readSettings(env)).workers;
+  t.equal(workersOf({}), 1);
+  t.equal(workersOf({ WORKERS: '256' }), 256);
+  t.equal(workersOf({ WORKERS: 'auto' }), Math.min(256, availableParallelism()));
   for (const bad of ['0', '257', '-1', '1.5', 'Auto', 'all', '9999'])
     t.strictSame(faultsOf({ WORKERS: bad }), ['WORKERS must be an integer from 1 to 256, or `auto`'], bad);
 });

@@ -14,6 +14,7 @@ import { fitOpenFiles } from '../../transport/open-files.js';
 import { waitInPublic } from '../../waiting-server.js';
 import type { WorkerOrder, WorkerReport } from './messages.js';
 import { MetricsCollector } from './metrics-collector.js';
+import { WORKER_SETTINGS } from './settings.js';
 import { Supervisor, sendTo } from './supervisor.js';
 
 /** The time that a worker may take to close its connections, beyond the time of its requests. */
@@ -46,7 +47,7 @@ export async function runPrimary(
   await prepareCollections(config, database, log);
   const supervisor = new Supervisor(
     {
-      count: config.workers,
+      count: WORKER_SETTINGS.of(config).workers,
       env: () => ({
         DATABASE_URL: database.url,
         PORT: String(workers.port),
