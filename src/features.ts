@@ -1,4 +1,5 @@
 import type { FeatureEntry } from './feature.js';
+import { EMBEDDED_SETTINGS } from './features/embedded/settings.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
 import { MCP_SETTINGS } from './features/mcp/settings.js';
 import { WEBHOOK_SETTINGS } from './features/webhooks/settings.js';
@@ -13,7 +14,7 @@ export const FEATURES: readonly FeatureEntry[] = [
   { name: 'transfer', isOn: IN_NO_SERVICE, load: () => import('./features/transfer/feature.js') },
   {
     name: 'embedded',
-    isOn: ({ databaseUrl }) => databaseUrl === undefined,
+    settings: EMBEDDED_SETTINGS,
     load: () => import('./features/embedded/feature.js'),
   },
   {

@@ -3,6 +3,7 @@ import { hostsOf } from './config/edge.js';
 import { isLoopback } from './config/parsers.js';
 import { serversOf } from './database-url/servers.js';
 import type { Run } from './db/db.js';
+import { EMBEDDED_SETTINGS } from './features/embedded/settings.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
 import { WORKER_SETTINGS } from './features/workers/settings.js';
 
@@ -51,8 +52,9 @@ export function startMessage(
 }
 
 /** Without the user and the password. */
-function databaseOf({ databaseUrl, dataDir }: Config): string {
-  if (databaseUrl === undefined) return `embedded PostgreSQL in ${dataDir}`;
+function databaseOf(config: Config): string {
+  const { databaseUrl } = config;
+  if (databaseUrl === undefined) return `embedded PostgreSQL in ${EMBEDDED_SETTINGS.of(config).dataDir}`;
   const { servers } = serversOf(databaseUrl);
   return `PostgreSQL on ${servers.map(({ name }) => name).join(', ')}/${servers[0].database}`;
 }

@@ -9,7 +9,7 @@ const COLLECTIONS = './collections';
 
 /** Reads where the data is, and how the service uses the database. */
 export function readDatabase(reader: Reader) {
-  const { folder, read, path, oneOf, integer, flag } = reader;
+  const { folder, read, oneOf, integer, flag } = reader;
   const inFolder = (file: string) => statSync(pathIn(folder, file), { throwIfNoEntry: false });
   const databaseUrl = databaseUrlOf(reader, 'DATABASE_URL');
   return {
@@ -36,7 +36,6 @@ export function readDatabase(reader: Reader) {
       '`auto` or `check`',
       (text) => (text === 'auto' || text === 'check' ? text : undefined),
     ),
-    dataDir: path('DATA_DIR') ?? pathIn(folder, './data'),
     dbConnections: integer('DB_CONNECTIONS', 3, 1, 100),
     dbSearches: integer('DB_SEARCHES', 2, 1, 100),
     dbStreams: integer('DB_STREAMS', 4, 1, 100),

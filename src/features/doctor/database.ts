@@ -10,6 +10,7 @@ import { connectionsOf, plainTextFault, roleFaults, type StartFault } from '../.
 import type { Declarations } from '../../declarations/read-declarations.js';
 import { createLog } from '../../telemetry/log.js';
 import { findBinaries } from '../embedded/binaries.js';
+import { EMBEDDED_SETTINGS } from '../embedded/settings.js';
 import { type Check, messageOf, resultsOf } from './check.js';
 import { checkDatabaseClock } from './clock.js';
 import { checkPlan } from './plan.js';
@@ -25,8 +26,8 @@ export async function checkDatabase(
   declarations: Declarations | undefined,
   openEmbedded: OpenEmbedded,
 ): Promise<Check[]> {
-  const { databaseUrl, dataDir } = config;
-  if (databaseUrl === undefined && !existsSync(join(dataDir, 'postgres', 'PG_VERSION')))
+  const { dataDir } = EMBEDDED_SETTINGS.of(config);
+  if (config.databaseUrl === undefined && !existsSync(join(dataDir, 'postgres', 'PG_VERSION')))
     return [await checkBinaries(dataDir)];
   try {
     const server = await openServer(config, createLog('silent'), true, openEmbedded);

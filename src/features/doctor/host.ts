@@ -5,6 +5,7 @@ import { requestHealth } from '../../cli/health-request.js';
 import type { Config } from '../../config/config.js';
 import { freePort, type ListenAddress } from '../../process/listen.js';
 import { fittingConnections, openFileLimit, otherFiles } from '../../transport/open-files.js';
+import { EMBEDDED_SETTINGS } from '../embedded/settings.js';
 import { type Check, messageOf, resultsOf } from './check.js';
 
 const disk = resultsOf('disk');
@@ -17,8 +18,9 @@ const MIN_FREE_BYTES = 64 * MEGABYTE;
 const LOW_FREE_BYTES = 1024 * MEGABYTE;
 
 /** Whether the folder of the embedded database can be written, and has space. */
-export async function checkDisk({ dataDir, databaseUrl }: Config): Promise<Check[]> {
-  if (databaseUrl !== undefined)
+export async function checkDisk(config: Config): Promise<Check[]> {
+  const { dataDir } = EMBEDDED_SETTINGS.of(config);
+  if (config.databaseUrl !== undefined)
     return [disk.ok('DATABASE_URL is set: this service writes no data to its disk')];
   const folder = await nearestFolder(resolve(dataDir));
   const advice = 'set DATA_DIR to a folder on another disk, or set DATABASE_URL';

@@ -5,6 +5,7 @@ import { print } from '../../cli/output.js';
 import { ExitError } from '../../exit-error.js';
 import { backUp, type Copied, restore } from './backup.js';
 import { COMMANDS } from './commands.js';
+import { EMBEDDED_SETTINGS } from './settings.js';
 
 /** Copies the embedded database to a folder. Throws UsageError, ExitError and EmbeddedError. */
 export function backupCommand(args: string[], io: Io): Promise<void> {
@@ -26,12 +27,12 @@ async function runOnFolder(
   const { values, positionals } = parse(COMMANDS, command, '', args);
   const [folder, ...others] = positionals;
   if (folder === undefined || others.length > 0) throw new UsageError('name one folder', command);
-  const { databaseUrl, dataDir } = configOf(io);
-  if (databaseUrl !== undefined)
+  const config = configOf(io);
+  if (config.databaseUrl !== undefined)
     throw new ExitError(
       `plinth ${command} is about the embedded database, and DATABASE_URL names another: use pg_dump and pg_restore`,
     );
   io.process?.exitOnSignals();
-  const { files, bytes } = await work(dataDir, fileOf(io, folder));
+  const { files, bytes } = await work(EMBEDDED_SETTINGS.of(config).dataDir, fileOf(io, folder));
   print(io, values.json, { folder, files, bytes }, `${says} ${folder}: ${files} files, ${bytes} bytes.\n`);
 }

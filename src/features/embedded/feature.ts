@@ -1,9 +1,11 @@
 import type { Feature } from '../../feature.js';
 import { COMMANDS } from './commands.js';
+import { EMBEDDED_SETTINGS } from './settings.js';
 
 /** A PostgreSQL of the service's own. */
 export default {
-  openServer: async ({ dataDir }, log, join) => {
+  openServer: async (config, log, join) => {
+    const { dataDir } = EMBEDDED_SETTINGS.of(config);
     const { joinEmbedded, startEmbedded } = await import('./embedded.js');
     const open = join ? joinEmbedded : startEmbedded;
     const { url, stop } = await open({ dataDir, onCrash: (message) => log.error(message) });
