@@ -2,6 +2,7 @@ import type { FeatureEntry } from './feature.js';
 import { EMBEDDED_SETTINGS } from './features/embedded/settings.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
 import { MCP_SETTINGS } from './features/mcp/settings.js';
+import { REPLICA_SETTINGS } from './features/replicas/settings.js';
 import { WEBHOOK_SETTINGS } from './features/webhooks/settings.js';
 import { WORKER_SETTINGS } from './features/workers/settings.js';
 
@@ -19,7 +20,7 @@ export const FEATURES: readonly FeatureEntry[] = [
   },
   {
     name: 'replicas',
-    isOn: ({ databaseReadUrl }) => databaseReadUrl !== undefined,
+    settings: REPLICA_SETTINGS,
     load: () => import('./features/replicas/feature.js'),
   },
   {
@@ -40,12 +41,16 @@ export const FEATURES: readonly FeatureEntry[] = [
     load: () => import('./features/issuer/feature.js'),
   },
   { name: 'pages', uses: ['webhooks'], load: () => import('./features/pages/feature.js') },
-  { name: 'api-docs', uses: ['issuer', 'webhooks'], load: () => import('./features/api-docs/feature.js') },
+  {
+    name: 'api-docs',
+    uses: ['issuer', 'replicas', 'webhooks'],
+    load: () => import('./features/api-docs/feature.js'),
+  },
   { name: 'mcp', settings: MCP_SETTINGS, load: () => import('./features/mcp/feature.js') },
   {
     name: 'doctor',
     isOn: IN_NO_SERVICE,
-    uses: ['embedded', 'issuer'],
+    uses: ['embedded', 'issuer', 'replicas'],
     load: () => import('./features/doctor/feature.js'),
   },
   { name: 'completion', isOn: IN_NO_SERVICE, load: () => import('./features/completion/feature.js') },

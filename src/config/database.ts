@@ -16,9 +16,6 @@ export function readDatabase(reader: Reader) {
     databaseUrl,
     /** The server of DATABASE_URL: one PostgreSQL, or the coordinator of a Citus cluster. */
     databaseEngine: oneOf('DATABASE_ENGINE', ['postgresql', 'citus']),
-    /** The replicas that read; undefined: the primary does. */
-    databaseReadUrl: databaseUrlOf(reader, 'DATABASE_READ_URL', READ_BY_ALL),
-    readMaxAgeMs: integer('READ_MAX_AGE_MS', 10_000, 100, 600_000),
     /** The folder with the declarations of collections, as it is named; undefined: those that come with the service. */
     collections: read('COLLECTIONS', inFolder(COLLECTIONS) ? COLLECTIONS : undefined, 'a folder', (text) =>
       inFolder(text)?.isDirectory() ? text : undefined,
@@ -53,11 +50,9 @@ export function readDatabase(reader: Reader) {
 }
 
 const FORM = 'a URL, postgres://user:password@host/database?parameter=value';
-/** All replicas are used, so that no parameter selects one. */
-const READ_BY_ALL = ['target_session_attrs'];
 
 /** A URL with what libpq's variables add to it. `refused` are parameters that it must not have. */
-function databaseUrlOf(
+export function databaseUrlOf(
   { optional, variables, faults }: Reader,
   name: string,
   refused: readonly string[] = [],
@@ -79,38 +74,36 @@ function databaseUrlOf(
   return undefined;
 }
 
-/** One line for each parameter of the database URLs, and each variable of libpq, that has no effect. */
+/** One line for each parameter of a database URL that has no effect. */
+export function parameterWarnings(env: Env, name: string): string[] {
+  try {
+    const url = env[name]?.trim() ?? '';
+    const names = url === '' ? [] : parameterNames(url);
+    const ignored = ignoredParameters(names).map((line) => `${name}: ${line}`);
+    return env.PGHOSTADDR && names.includes('host') && !names.includes('hostaddr')
+      ? [...ignored, `PGHOSTADDR is ignored: ${name} names its host`]
+      : ignored;
+  } catch {
+    // The URL is refused with its reason.
+    return [];
+  }
+}
+
+/** One line for each parameter of DATABASE_URL, and each variable of libpq, that has no effect. */
 export function databaseWarnings(env: Env): string[] {
-  const parameters = ['DATABASE_URL', 'DATABASE_READ_URL'].flatMap((name) => {
-    try {
-      const url = env[name]?.trim() ?? '';
-      const names = url === '' ? [] : parameterNames(url);
-      const ignored = ignoredParameters(names).map((line) => `${name}: ${line}`);
-      return env.PGHOSTADDR && names.includes('host') && !names.includes('hostaddr')
-        ? [...ignored, `PGHOSTADDR is ignored: ${name} names its host`]
-        : ignored;
-    } catch {
-      // The URL is refused with its reason.
-      return [];
-    }
-  });
   const isEmbedded = (env.DATABASE_URL?.trim() ?? '') === '';
-  return [...parameters, ...ignoredVariables(env, isEmbedded)];
+  return [...parameterWarnings(env, 'DATABASE_URL'), ...ignoredVariables(env, isEmbedded)];
 }
 
 /** The settings that cannot be combined with a Citus cluster. */
 export function engineFaults(config: {
   readonly databaseEngine: string;
   readonly databaseUrl: string | undefined;
-  readonly databaseReadUrl: string | undefined;
   readonly isJsonServer: boolean;
 }): string[] {
   if (config.databaseEngine !== 'citus') return [];
   return [
     ...(config.databaseUrl === undefined ? ['DATABASE_ENGINE=citus needs DATABASE_URL'] : []),
-    ...(config.databaseReadUrl === undefined
-      ? []
-      : ['DATABASE_READ_URL cannot be combined with DATABASE_ENGINE=citus']),
     ...(config.isJsonServer ? ['COMPAT=json-server cannot be combined with DATABASE_ENGINE=citus'] : []),
   ];
 }

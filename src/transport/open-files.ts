@@ -14,7 +14,6 @@ type Opened = Pick<
   | 'dbConnections'
   | 'dbSearches'
   | 'dbStreams'
-  | 'databaseReadUrl'
   | 'metricsPort'
   | 'introspectionUri'
   | 'features'
@@ -22,16 +21,15 @@ type Opened = Pick<
 
 /** How many files a process may need besides the connections that MAX_CONNECTIONS limits. */
 export function otherFiles(config: Opened): number {
-  const { dbConnections, dbSearches, dbStreams, databaseReadUrl } = config;
+  const { dbConnections, dbSearches, dbStreams } = config;
   const { metricsPort, introspectionUri } = config;
   // Each pool may have as many again that are stalled, and attempts beside each other.
   const database = 3 * (2 * dbConnections + dbSearches + dbStreams) + 3;
-  const servers = databaseReadUrl === undefined ? 1 : 2;
   const metrics = metricsPort === undefined ? 0 : MAX_METRICS_CONNECTIONS + MAX_REFUSED;
   const introspections = introspectionUri === undefined ? 0 : MAX_INTROSPECTIONS;
   const ofFeatures = [...config.features].map(([{ part }, own]) => part.files?.(own, database) ?? 0);
   const added = ofFeatures.reduce((sum, count) => sum + count, 0);
-  return OTHER_FILES + MAX_REFUSED + servers * database + metrics + introspections + added;
+  return OTHER_FILES + MAX_REFUSED + database + metrics + introspections + added;
 }
 
 /** The most connections that leave the files which the rest of a process needs: at least a quarter of the limit. */

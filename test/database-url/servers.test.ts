@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os';
 import { eachServer, serversOf } from '../../src/database-url/servers.js';
 import { DatabaseUrlError } from '../../src/database-url/syntax.js';
+import { REPLICA_SETTINGS } from '../../src/features/replicas/settings.js';
 import { readSettings, warningsOf } from '../support/settings.js';
 import t from '../support/test.js';
 
@@ -213,8 +214,9 @@ t.test('variables of libpq complete the URL, or are reported', async (t) => {
     PGTARGETSESSIONATTRS: 'primary',
     PGSSLMODE: 'require',
   };
-  const { databaseUrl, databaseReadUrl } = readSettings(withReplica);
-  t.equal(serversOf(databaseUrl!).requiresPrimary, true);
+  const config = readSettings(withReplica);
+  const { databaseReadUrl } = REPLICA_SETTINGS.of(config);
+  t.equal(serversOf(config.databaseUrl!).requiresPrimary, true);
   t.match(serversOf(databaseReadUrl!), { requiresPrimary: false, servers: [{ tls: { mode: 'require' } }] });
   for (const [name, value] of Object.entries({
     PGCHANNELBINDING: 'require',

@@ -7,6 +7,7 @@ import type { OpenFeature } from '../../open-features.js';
 import type { Principal } from '../../principal.js';
 import type { Version } from '../../versions/version.js';
 import { ISSUER_SETTINGS } from '../issuer/settings.js';
+import { REPLICA_SETTINGS } from '../replicas/settings.js';
 import type { Described } from './document.js';
 
 /** What the documents describe, besides what they load themselves. */
@@ -24,6 +25,7 @@ export class ApiDocuments implements OpenFeature {
     const { retirement } = config;
     this.settings = {
       ...config,
+      databaseReadUrl: REPLICA_SETTINGS.of(config).databaseReadUrl,
       authServer: ISSUER_SETTINGS.of(config).authServer,
       resources,
       isRateLimited: config.rateLimit !== undefined,

@@ -2,15 +2,17 @@ import type { Config } from '../../config/config.js';
 import { eachServer } from '../../database-url/servers.js';
 import { inspectDatabase } from '../../db/inspect.js';
 import { unreachable } from '../../db/migrate.js';
+import { REPLICA_SETTINGS } from '../replicas/settings.js';
 import { type Check, resultsOf } from './check.js';
 
 const replicas = resultsOf('replicas');
 
 /** Whether each server of DATABASE_READ_URL can be reached and is a standby. */
-export async function checkReplicas({ databaseReadUrl, dbTimeoutMs }: Config): Promise<Check[]> {
+export async function checkReplicas(config: Config): Promise<Check[]> {
+  const { databaseReadUrl } = REPLICA_SETTINGS.of(config);
   if (databaseReadUrl === undefined) return [];
   return Promise.all(
-    eachServer(databaseReadUrl).map(({ name, url }) => checkReplica(name, url, dbTimeoutMs)),
+    eachServer(databaseReadUrl).map(({ name, url }) => checkReplica(name, url, config.dbTimeoutMs)),
   );
 }
 

@@ -4,6 +4,7 @@ import type { Feature } from '../../feature.js';
 import { onReplica } from '../../list/collection.js';
 import type { Core } from '../../open-features.js';
 import type { Replica } from './replica.js';
+import { REPLICA_SETTINGS } from './settings.js';
 
 /** Reads from replicas of the database. */
 export default {
@@ -15,7 +16,8 @@ export default {
     const open = (url: string) => connectAs({ ...config, events: false }, url, metrics.db);
     const hasCursor = (replayed: number) =>
       !feed || feed.follower.commitHorizon.positionAt(replayed) !== undefined;
-    const settings = { ...config, databaseReadUrl: config.databaseReadUrl! };
+    const { databaseReadUrl, readMaxAgeMs } = REPLICA_SETTINGS.of(config);
+    const settings = { ...config, databaseReadUrl: databaseReadUrl!, readMaxAgeMs };
     const replicas = new Replicas(settings, db, open, log, hasCursor);
     const readers = replicas.all.map((replica) => [replica, readerOf(replica, core)] as const);
     return {

@@ -1,0 +1,22 @@
+import { FeatureSettings } from '../../config/config.js';
+import { databaseUrlOf, parameterWarnings } from '../../config/database.js';
+
+const NAME = 'DATABASE_READ_URL';
+
+/** All replicas are used, so that no parameter selects one. */
+const READ_BY_ALL = ['target_session_attrs'];
+
+export const REPLICA_SETTINGS = new FeatureSettings({
+  read: (reader) => ({
+    /** The replicas that read; undefined: the primary does. */
+    databaseReadUrl: databaseUrlOf(reader, NAME, READ_BY_ALL),
+    readMaxAgeMs: reader.integer('READ_MAX_AGE_MS', 10_000, 100, 600_000),
+  }),
+  isOn: ({ databaseReadUrl }) => databaseReadUrl !== undefined,
+  faults: ({ databaseReadUrl }, { databaseEngine }) =>
+    databaseReadUrl !== undefined && databaseEngine === 'citus'
+      ? [`${NAME} cannot be combined with DATABASE_ENGINE=citus`]
+      : [],
+  warnings: (env) => parameterWarnings(env, NAME),
+  files: ({ databaseReadUrl }, perDatabase) => (databaseReadUrl === undefined ? 0 : perDatabase),
+});
