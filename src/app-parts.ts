@@ -121,7 +121,7 @@ const namesIn = ({ collections }: Declarations): string[] => collections.map(({ 
 /** Collections as this configuration serves them. Throws ConfigError for scopes that there are not. */
 export function collectionsFor(config: Config, declared: readonly Resource[]): Resource[] {
   const resources = declared.map((resource) =>
-    config.isJsonServer ? { ...resource, list: 'array' as const } : resource,
+    config.anyParameters ? { ...resource, list: 'array' as const } : resource,
   );
   const faults = scopeSettingFaults(config, knownScopes(resources));
   if (faults.length > 0) throw new ConfigError(faults);

@@ -1,6 +1,7 @@
 import type { FeatureEntry } from './feature.js';
 import { EMBEDDED_SETTINGS } from './features/embedded/settings.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
+import { JSON_SERVER_SETTINGS } from './features/json-server/settings.js';
 import { MCP_SETTINGS } from './features/mcp/settings.js';
 import { REPLICA_SETTINGS } from './features/replicas/settings.js';
 import { WEBHOOK_SETTINGS } from './features/webhooks/settings.js';
@@ -30,7 +31,7 @@ export const FEATURES: readonly FeatureEntry[] = [
   },
   {
     name: 'json-server',
-    isOn: ({ isJsonServer }) => isJsonServer,
+    settings: JSON_SERVER_SETTINGS,
     load: () => import('./features/json-server/feature.js'),
   },
   { name: 'webhooks', settings: WEBHOOK_SETTINGS, load: () => import('./features/webhooks/feature.js') },

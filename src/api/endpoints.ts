@@ -24,15 +24,15 @@ export interface Services
 }
 
 /** The settings that decide which endpoints the core has. */
-export type ApiConfig = Pick<Config, 'auth' | 'events' | 'metricsPort' | 'isJsonServer'>;
+export type ApiConfig = Pick<Config, 'auth' | 'events' | 'metricsPort' | 'anyParameters'>;
 
 /** The endpoints of the core that come before those of features. */
 export function coreEndpoints(
-  { auth, events, metricsPort, isJsonServer }: ApiConfig,
+  { auth, events, metricsPort, anyParameters }: ApiConfig,
   resources: readonly Resource[],
 ): Endpoint<Services>[] {
   const first: Endpoint<Services>[] = [
-    ...recordEndpoints(resources, isJsonServer),
+    ...recordEndpoints(resources, anyParameters),
     WHOAMI,
     ...ERRORS,
     ...(events ? EVENTS : []),

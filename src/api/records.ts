@@ -13,15 +13,15 @@ export interface RecordServices {
   readonly records: ReadonlyMap<string, RecordActions>;
 }
 
-/** The endpoints of the collections. `isJsonServer`: with the requests and responses of json-server. */
+/** The endpoints of the collections. `anyParameters`: lists have any parameter. */
 export function recordEndpoints(
   resources: readonly Resource[],
-  isJsonServer: boolean,
+  anyParameters: boolean,
 ): Endpoint<RecordServices>[] {
   return [
-    ...resources.flatMap((resource) => endpointsOf(resource, offersOf(resource, isJsonServer))),
+    ...resources.flatMap((resource) => endpointsOf(resource, offersOf(resource, anyParameters))),
     ...resources.flatMap((resource) =>
-      nestedEndpoints(resource, resources, offersOf(resource, isJsonServer)),
+      nestedEndpoints(resource, resources, offersOf(resource, anyParameters)),
     ),
   ];
 }
@@ -29,14 +29,14 @@ export function recordEndpoints(
 const LIST_TYPES = [JSON_TYPE, CSV_TYPE, NDJSON_TYPE];
 
 /** The media types and parameters of the methods of a collection. */
-function offersOf(resource: Resource, isJsonServer: boolean) {
+function offersOf(resource: Resource, anyParameters: boolean) {
   const parameters = listParameters(resource);
   // json-server takes any parameter for the name of a field.
-  const any = isJsonServer ? { acceptsAny: true } : {};
+  const any = anyParameters ? { acceptsAny: true } : {};
   const list = {
     ...any,
     offers: LIST_TYPES,
-    parameters: isJsonServer ? [...parameters, 'q'] : parameters,
+    parameters: anyParameters ? [...parameters, 'q'] : parameters,
     keysetParameters: keysetParameters(resource),
   };
   const matching = {

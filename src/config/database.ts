@@ -95,15 +95,6 @@ export function databaseWarnings(env: Env): string[] {
   return [...parameterWarnings(env, 'DATABASE_URL'), ...ignoredVariables(env, isEmbedded)];
 }
 
-/** The settings that cannot be combined with a Citus cluster. */
-export function engineFaults(config: {
-  readonly databaseEngine: string;
-  readonly databaseUrl: string | undefined;
-  readonly isJsonServer: boolean;
-}): string[] {
-  if (config.databaseEngine !== 'citus') return [];
-  return [
-    ...(config.databaseUrl === undefined ? ['DATABASE_ENGINE=citus needs DATABASE_URL'] : []),
-    ...(config.isJsonServer ? ['COMPAT=json-server cannot be combined with DATABASE_ENGINE=citus'] : []),
-  ];
-}
+/** The setting without which there is no Citus cluster. */
+export const engineFaults = ({ databaseEngine, databaseUrl }: ReturnType<typeof readDatabase>): string[] =>
+  databaseEngine === 'citus' && databaseUrl === undefined ? ['DATABASE_ENGINE=citus needs DATABASE_URL'] : [];

@@ -18,10 +18,8 @@ export function readHttp(reader: Reader) {
     /** Shorter bodies fit into one packet in any case. */
     compressionMinBytes: integer('COMPRESSION_MIN_BYTES', 1400, 0, 1_073_741_824),
     requireIfMatch: flag('REQUIRE_IF_MATCH'),
-    /** Lists have the parameters and responses of json-server 0.17. */
-    isJsonServer: read('COMPAT', false, '`json-server`', (text) =>
-      text === 'json-server' ? true : undefined,
-    ),
+    /** Lists are arrays and have any parameter, whatever the declarations say. A feature may set this. */
+    anyParameters: false as boolean,
     /** Precedes the paths of links and of Location, behind a proxy that exposes only `/api/v1` or adds a path. */
     publicPrefix,
     retirement: readRetirement(reader, publicPrefix),

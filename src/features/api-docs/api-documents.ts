@@ -26,6 +26,7 @@ export class ApiDocuments implements OpenFeature {
     this.settings = {
       ...config,
       databaseReadUrl: REPLICA_SETTINGS.of(config).databaseReadUrl,
+      isJsonServer: config.anyParameters,
       authServer: ISSUER_SETTINGS.of(config).authServer,
       resources,
       isRateLimited: config.rateLimit !== undefined,

@@ -171,7 +171,7 @@ const LATER_SUBJECTS = ['AsyncApi', 'Client', 'Clients', 'UserInfo'];
  * settings, so that a type retains its name.
  */
 function reservedNames(described: Described): string[] {
-  const settings = { auth: SCHEMES, events: true, metricsPort: undefined, isJsonServer: false };
+  const settings = { auth: SCHEMES, events: true, metricsPort: undefined, anyParameters: false };
   const known = [...coreEndpoints(settings, []), ...described.endpoints];
   const subjects = known.flatMap(({ doc }) => (doc ? [doc.id.replace(/^[a-z]+(?=[A-Z])/, '')] : []));
   return [...new Set([...Object.keys(serviceSchemas(described)), ...subjects, ...LATER_SUBJECTS])];
