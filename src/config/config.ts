@@ -94,7 +94,7 @@ export function readConfig(
 }
 
 /** One line for each variable that was renamed or removed, that may be misspelled, or that has no effect. */
-export const configWarnings = (env: Env, settings: readonly FeatureSettings[] = []): string[] => [
+export const configWarnings = (env: Env, settings: readonly FeatureSettings[]): string[] => [
   ...outdatedSettings(env, removedBy(settings)),
   ...misspelledSettings(env, settingNames(settings), removedBy(settings)),
   ...databaseWarnings(env),

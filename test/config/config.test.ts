@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { ConfigError, type FeatureSettings } from '../../src/config/config.js';
+import { ConfigError, type FeatureSettings, readConfig, settingNames } from '../../src/config/config.js';
 import { EMBEDDED_SETTINGS } from '../../src/features/embedded/settings.js';
 import { WEBHOOK_SETTINGS } from '../../src/features/webhooks/settings.js';
 import { WORKER_SETTINGS } from '../../src/features/workers/settings.js';
@@ -501,3 +501,15 @@ t.test('a removed setting is ignored with a warning', async (t) => {
 t.test('tests replace constants', async (t) => {
   t.equal(readSettings({}, { dbQueue: 1 }).dbQueue, 1);
 });
+
+t.test(
+  'a program without a feature does not know its settings, which then have their defaults',
+  async (t) => {
+    const config = readConfig({ WEBHOOK_CONCURRENCY: 'x', DATA_DIR: '/srv' });
+    t.equal(WEBHOOK_SETTINGS.of(config).webhookConcurrency, 64);
+    t.equal(EMBEDDED_SETTINGS.of(config).dataDir, './data');
+    const names = settingNames([]);
+    t.notOk(names.some((name) => name.startsWith('WEBHOOK_') || name === 'DATA_DIR'));
+    t.same(settingNames([WEBHOOK_SETTINGS]).slice(0, names.length), names);
+  },
+);
