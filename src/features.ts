@@ -7,13 +7,10 @@ import { REPLICA_SETTINGS } from './features/replicas/settings.js';
 import { WEBHOOK_SETTINGS } from './features/webhooks/settings.js';
 import { WORKER_SETTINGS } from './features/workers/settings.js';
 
-/** Of a feature that consists of commands alone. */
-const IN_NO_SERVICE = () => false;
-
 /** The features, in the order of their endpoints and commands. No other file of the core names one. */
 export const FEATURES: readonly FeatureEntry[] = [
   { name: 'version-calls', load: () => import('./features/version-calls/feature.js') },
-  { name: 'transfer', isOn: IN_NO_SERVICE, load: () => import('./features/transfer/feature.js') },
+  { name: 'transfer', isOnlyCommands: true, load: () => import('./features/transfer/feature.js') },
   {
     name: 'embedded',
     settings: EMBEDDED_SETTINGS,
@@ -50,9 +47,9 @@ export const FEATURES: readonly FeatureEntry[] = [
   { name: 'mcp', settings: MCP_SETTINGS, load: () => import('./features/mcp/feature.js') },
   {
     name: 'doctor',
-    isOn: IN_NO_SERVICE,
+    isOnlyCommands: true,
     uses: ['embedded', 'issuer', 'replicas'],
     load: () => import('./features/doctor/feature.js'),
   },
-  { name: 'completion', isOn: IN_NO_SERVICE, load: () => import('./features/completion/feature.js') },
+  { name: 'completion', isOnlyCommands: true, load: () => import('./features/completion/feature.js') },
 ];

@@ -83,8 +83,8 @@ export interface Openable {
   readonly name: string;
   /** The settings of the feature; absent: the feature has none. */
   readonly settings?: FeatureSettings;
-  /** Whether these settings turn the feature on; absent: the settings of the feature say so. */
-  isOn?(config: Config): boolean;
+  /** No service has the feature, which consists of commands. */
+  readonly isOnlyCommands?: true;
   load(): Promise<{
     readonly default: {
       readonly openServer?: OpenEmbedded;
@@ -100,15 +100,13 @@ export interface Openable {
 export const settingsOf = (features: readonly Openable[]): readonly FeatureSettings[] =>
   features.flatMap(({ settings }) => settings ?? []);
 
-/** Whether a service with these settings has the feature; undefined: each service has it. */
-const switchOf = (feature: Openable, config: Config): boolean | undefined =>
-  feature.isOn ? feature.isOn(config) : feature.settings?.isOn(config);
-
 /** Whether a service with these settings has the feature. */
-const isOn = (feature: Openable, config: Config): boolean => switchOf(feature, config) ?? true;
+const isOn = ({ settings, isOnlyCommands }: Openable, config: Config): boolean =>
+  !isOnlyCommands && (settings?.isOn(config) ?? true);
 
 /** Whether these settings turn the feature on, which not each service has. */
-export const isTurnedOn = (feature: Openable, config: Config): boolean => switchOf(feature, config) ?? false;
+export const isTurnedOn = ({ settings }: Openable, config: Config): boolean =>
+  settings?.isOn(config) ?? false;
 
 /** The open features of a service by their names, in the order of the list. */
 export type OpenFeatures = ReadonlyMap<string, OpenFeature>;

@@ -165,6 +165,5 @@ function readProcess({ integer, flag }: Reader) {
     maintenance: flag('MAINTENANCE'),
     shutdownMs: integer('SHUTDOWN_MS', 10_000, 0, 600_000),
     shutdownDelayMs: integer('SHUTDOWN_DELAY_MS', 0, 0, 600_000),
-    shutdownIdleMs: 1000,
   };
 }

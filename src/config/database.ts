@@ -36,8 +36,6 @@ export function readDatabase(reader: Reader) {
     dbConnections: integer('DB_CONNECTIONS', 3, 1, 100),
     dbSearches: integer('DB_SEARCHES', 2, 1, 100),
     dbStreams: integer('DB_STREAMS', 4, 1, 100),
-    /** Statements that run or wait; one more is a 503. */
-    dbQueue: 2000,
     dbTimeoutMs: integer('DB_TIMEOUT_MS', 10_000, 10, 600_000),
     /** How long the start waits for a database that is not there yet; 0: not at all. */
     dbStartMs: integer('DB_START_MS', 300_000, 0, 86_400_000),

@@ -98,13 +98,16 @@ async function orClose<T>(close: () => Promise<void>, work: () => Promise<T>): P
   }
 }
 
+/** Statements that run or wait; one more is a 503. */
+const MAX_QUEUE = 2000;
+
 /** The pools of a server. They connect with their first statement. */
 export function connectAs(config: Config, url: string, metrics: DbMetrics | undefined): Db {
   const options = {
     connections: config.dbConnections,
     searches: config.dbSearches,
     streams: config.dbStreams,
-    queue: config.dbQueue,
+    queue: MAX_QUEUE,
     timeoutMs: config.dbTimeoutMs,
     queryTimeoutMs: config.queryTimeoutMs,
     tombstones: config.tombstones,

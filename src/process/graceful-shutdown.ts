@@ -7,12 +7,12 @@ import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promi
 export interface ShutdownOptions {
   /** How long new connections are still accepted, so that a load balancer sees /readyz first; milliseconds. */
   readonly shutdownDelayMs: number;
-  /** How long an idle connection may still send a request. */
-  readonly shutdownIdleMs: number;
   /** How long requests in flight may take after the last connection was accepted. */
   readonly shutdownMs: number;
 }
 
+/** How long an idle connection may still send a request; milliseconds. */
+const IDLE_MS = 1000;
 const SWEEP_MS = 100;
 
 /**
@@ -33,7 +33,7 @@ export async function shutDown(server: Server | TlsServer, options: ShutdownOpti
   const idleTimer = setTimeout(() => {
     closeIdle();
     sweep = setInterval(closeIdle, SWEEP_MS);
-  }, options.shutdownIdleMs);
+  }, IDLE_MS);
   await closed;
   for (const timer of [deadline, idleTimer, sweep]) clearTimeout(timer);
 }

@@ -27,7 +27,6 @@ const DEFAULTS = {
   bodyLimit: 1_048_576,
   dbConnections: 3,
   dbStreams: 4,
-  dbQueue: 2000,
   dbTimeoutMs: 10_000,
   streamStallMs: 30_000,
   headersTimeoutMs: 10_000,
@@ -493,13 +492,13 @@ t.test('a former name works, and so does a warning', async (t) => {
 });
 
 t.test('a removed setting is ignored with a warning', async (t) => {
-  t.equal(readSettings({ DB_QUEUE: 'x' }).dbQueue, 2000);
+  t.strictSame(faultsOf({ DB_QUEUE: 'x' }), []);
   t.same(warningsOf({ DB_QUEUE: 'x', PORT: '1' }), ['DB_QUEUE is no longer a setting and is ignored']);
   t.same(warningsOf({}), []);
 });
 
 t.test('tests replace constants', async (t) => {
-  t.equal(readSettings({}, { dbQueue: 1 }).dbQueue, 1);
+  t.equal(readSettings({}, { streamStallMs: 1 }).streamStallMs, 1);
 });
 
 t.test(
