@@ -87,7 +87,7 @@ export class ListStatements {
     if (known !== undefined) return known;
     const name = this.#templates.has(`page_${kind}`) ? `page_${kind}` : COMMON[kind]!;
     const text = this.#fillPage(name, list, parametersIn([0, 0]));
-    nameStatement(text, `page_${kind} ${this.resource.name}`);
+    nameStatement(text, `${nameOf('page', kind)} ${this.resource.name}`);
     this.#texts.set(key, text);
     return text;
   }
@@ -116,10 +116,11 @@ export class ListStatements {
   }
 
   /** Reads the documents of all that a list selects, by COPY. It takes no parameters: the values are settings. */
-  stream({ selection, sorts }: ListRequest): {
+  stream(list: ListRequest): {
     readonly text: string;
     readonly settings: Readonly<Record<string, string>>;
   } {
+    const { selection, sorts } = list;
     const settings: Record<string, string> = {};
     const parameter: Parameter = (value, type = 'text') => {
       const place = Object.keys(settings).length + 1;
@@ -136,6 +137,8 @@ export class ListStatements {
       settings: values.length === 0 ? 'null' : `array[${values.join(', ')}]::text[]`,
       ...orderParts(this.resource, sorts),
     });
+    const { kind, cost } = kindOf({ ...list, counts: true }, 0);
+    if (cost !== 'query') nameStatement(text, `${nameOf('stream', kind)} ${this.resource.name}`);
     return { text, settings };
   }
 
@@ -156,6 +159,9 @@ export class ListStatements {
     return { text: this.#fill('referring', { records, column }), args, cost: 'query' };
   }
 }
+
+/** The name of a statement in traces. */
+const nameOf = (form: 'page' | 'stream', kind: Kind): string => (kind === 'first' ? form : `${form}_${kind}`);
 
 /** How a page that ends at `end` is found, and the values of its conditions. */
 function kindOf(
