@@ -6,6 +6,7 @@ import root, { type Test } from 'tap';
 import { isClockReal, stopwatch } from '../pause.js';
 import { COPY } from '../renamed.js';
 import * as tests from '../test.js';
+import { disableStorages, rememberStorages } from './async-storages.js';
 import { ofRunner } from './control.js';
 import { cpuMs } from './cost.js';
 import { collectFailures } from './failures.js';
@@ -13,6 +14,7 @@ import { ROOT, type TestFile } from './files.js';
 import { failByUncaughtErrors } from './uncaught.js';
 
 failByUncaughtErrors(root);
+rememberStorages();
 
 /**
  * Runs test files in this process, one after the other, until the runner has no more: modules, validators and the contract
@@ -29,6 +31,7 @@ export async function runFiles(server: number): Promise<void> {
       const elapsedMs = stopwatch();
       const cpuBeforeMs = cpuMs();
       const failures = await (file.needsProcess ? runApart(t, file) : runHere(t, file));
+      disableStorages();
       const { name, needs } = file;
       await ofRunner('/finished', {
         name,
