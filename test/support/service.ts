@@ -193,7 +193,7 @@ async function openService(
   };
   // Services whose deliveries reach a test look for them often.
   const config = readSettings({ ...settings, DATABASE_URL: databaseUrl }, NO_FIXED_LIMITS);
-  const { webhookPollMs = env.WEBHOOK_ALLOW ? 20 : undefined, ...constants } = overrides;
+  const { webhookPollMs = env.WEBHOOK_ALLOW ? 100 : undefined, ...constants } = overrides;
   const polling =
     webhookPollMs === undefined ? config : withSettings(config, WEBHOOK_SETTINGS, { webhookPollMs });
   const running = new Running({ ...polling, ...constants }, databaseUrl);
