@@ -12,6 +12,7 @@ import { writeRenamed } from './renamed.js';
 import { readArguments } from './runner/arguments.js';
 import { CONTROL, openControl } from './runner/control.js';
 import { ROOT } from './runner/files.js';
+import { NODE_OPTIONS } from './runner/node-options.js';
 import { Progress } from './runner/progress.js';
 import { FileQueue } from './runner/queue.js';
 import { startServers, TEMPLATE, TEMPLATE_RENAMED, TEMPLATE_UNDECLARED } from './runner/servers.js';
@@ -85,20 +86,15 @@ async function tap(options: readonly string[], env: Record<string, string>): Pro
   const isTapWanted = options.includes('--reporter=tap');
   if (workers === 1 && options.length === (isTapWanted ? 1 : 0))
     return runNode(
-      [
-        '--max-semi-space-size=64',
-        '--enable-source-maps',
-        '--require',
-        join(ROOT, 'test/support/no-loaders.cjs'),
-        worker!,
-      ],
+      ['--enable-source-maps', ...NODE_OPTIONS, worker!],
       // In seconds, as in .taprc: files have timeouts of their own.
       { ...env, TAP_TIMEOUT: '3600' },
       isTapWanted ? 'inherit' : 'ignore',
     );
   const built = readFileSync(fileURLToPath(import.meta.resolve('@tapjs/test/test-built')), 'utf8');
   if (built.includes('@tapjs/typescript')) await runTap(['build'], {}, 'ignore');
-  return runTap([...options, `--jobs=${workers}`, ...writeWorkers()], env, 'inherit');
+  const nodeOptions = NODE_OPTIONS.map((option) => `--node-arg=${option}`);
+  return runTap([...options, ...nodeOptions, `--jobs=${workers}`, ...writeWorkers()], env, 'inherit');
 }
 
 /** Makes the bundle that the tests of many files start. Resolves to its file. */

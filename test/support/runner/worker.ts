@@ -11,6 +11,7 @@ import { ofRunner } from './control.js';
 import { cpuMs } from './cost.js';
 import { collectFailures } from './failures.js';
 import { ROOT, type TestFile } from './files.js';
+import { NODE_OPTIONS } from './node-options.js';
 import { failByUncaughtErrors } from './uncaught.js';
 
 failByUncaughtErrors(root);
@@ -58,9 +59,8 @@ function endAnyway(): void {
 
 /** Runs a file in a process of its own: one-file.ts. Resolves to its failures. */
 async function runApart(t: Test, file: TestFile): Promise<readonly string[]> {
-  const noLoaders = join(ROOT, 'test/support/no-loaders.cjs');
   const entry = join(ROOT, 'dist/test/support/runner/one-file.js');
-  const options = ['--max-semi-space-size=64', '--enable-source-maps', '--require', noLoaders];
+  const options = ['--enable-source-maps', ...NODE_OPTIONS];
   const args = [...options, entry, JSON.stringify(file)];
   const running = t.spawn(process.execPath, args, { name: file.name, timeout: file.timeoutMs });
   const failures = collectFailures(running.subtest!);
