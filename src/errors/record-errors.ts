@@ -105,7 +105,7 @@ export const referenced = define('REFERENCED', 409, {
   message: 'Other records refer to this one.',
   cause: 'A reference to the record is declared with x-on-delete: restrict.',
   remedy: 'Delete or change the records of details.collection first.',
-  example: ['user', 'posts'],
+  example: ['author', 'books'],
   make: (singular: string, collection: string) => ({
     message: `Records of ${collection} refer to this ${singular}.`,
     details: { collection },

@@ -32,7 +32,7 @@ export const notFound = define('NOT_FOUND', 404, {
   message: 'There is no such resource.',
   cause: 'The path is unknown, or no record has this id.',
   remedy: 'Check the path; details.nearest is a known one that is similar.',
-  example: ['/items'],
+  example: ['/books'],
   make: (nearest: string) => ({
     message: `There is no such resource. Did you mean ${nearest}?`,
     details: { nearest },
