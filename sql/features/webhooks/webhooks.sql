@@ -92,6 +92,8 @@ returning id::text;
 -- Leases deliveries that are due: of each webhook up to its limit in flight, of a failing one a single delivery. Webhooks
 -- alternate, and failing ones together get at most half of the capacity. A delivery whose lease has ended is due again. The
 -- update has no condition but the ids, so that PostgreSQL does not read all deliveries of a webhook.
+-- The body is looked up in all segments: PostgreSQL 18.4 has crashed while it chose partitions at run time beside concurrent
+-- updates, and no other statement that locks rows does so.
 -- name: claim ($1 owner, $2 lease in seconds, $3 maximum per webhook, $4 maximum in all)
 with due as (
   select found.id, found.nth, failing, url, secret,
@@ -126,7 +128,7 @@ where deliveries.id = any (array(select id from chosen)) and deliveries.id = cho
 returning deliveries.id::text, deliveries.webhook_id::text, deliveries.event_id, coalesce(deliveries.body, (
     select delivery_bodies.body
     from delivery_bodies
-    where delivery_bodies.event_id = deliveries.event_id and delivery_bodies.segment = deliveries.segment
+    where delivery_bodies.event_id = deliveries.event_id and delivery_bodies.segment + 0 = deliveries.segment
   )) as body, deliveries.tries,
   extract(epoch from now() - deliveries.due_at)::float8 as age, chosen.url, chosen.secret, chosen.previous_secret;
 
