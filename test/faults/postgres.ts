@@ -75,7 +75,8 @@ export async function testPostgres(t: Test, transport: 'plain' | 'TLS' = 'plain'
     await until('its processes have ended', () => !children.some(isAlive));
   };
   const thaw = (): void => {
-    for (const pid of frozen) process.kill(pid, 'SIGCONT');
+    // The postmaster last: it reaps processes that have ended, whose ids are gone then.
+    for (const pid of frozen.toReversed()) process.kill(pid, 'SIGCONT');
     frozen = [];
   };
   await start();
