@@ -29,7 +29,9 @@ export async function listPage(
   const path = prefix + request.path;
   const links =
     part.kind === 'numbered' ? numberedLinks(path, list, part, page) : keysetLinks(path, list, part, page);
-  const found = page.text === undefined ? undefined : documentsIn(page.text);
+  // The text of a numbered page is its JSON, unless it shows less or more of the records.
+  const isText = part.kind === 'numbered' && isWhole(list) && !isLines(type);
+  const found = page.text === undefined || isText ? undefined : documentsIn(page.text);
   const shown =
     found && !isWhole(list) ? await shownRecords(await parsedDocuments(found), view, run) : undefined;
   async function* documents() {

@@ -67,8 +67,10 @@ function byType(type: Column['type']): readonly Operator[] {
 
 /** Reads `filter[field]=value` and `filter[field][operator]=value`. Throws 400 that names what is valid. */
 export function readFilter(given: URLSearchParams, resource: Resource): Condition[] {
-  const fields = operatorsOf(resource);
   const names = [...new Set(given.keys())].filter((name) => /^filter(\[|$)/.test(name));
+  // Most lists have no conditions, and the table of operators takes longer than the rest of their parameters.
+  if (names.length === 0) return [];
+  const fields = operatorsOf(resource);
   if (names.length > MAX_CONDITIONS)
     throw invalidQuery('filter', `has more than ${MAX_CONDITIONS} conditions`);
   return names.map((name) => {
