@@ -6,7 +6,7 @@ import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 import { testDatabaseProxy } from './haproxy.js';
-import { type Node, type PatroniCluster, testPatroni } from './patroni.js';
+import { FAILOVER_MS, type Node, type PatroniCluster, testPatroni } from './patroni.js';
 import { missingRoot } from './programs.js';
 import { AGAIN_MS, followEvents, startWriters, type Writers } from './writers.js';
 
@@ -133,9 +133,6 @@ async function goesOn({ confirmed }: Writers): Promise<void> {
     (seen) => seen > before + 300,
   );
 }
-
-/** A failover takes longer than what tests wait for otherwise: Patroni's lease alone is 20 s. */
-const FAILOVER_MS = 300_000;
 
 /** Resolves when another node than `primary` accepts writes. */
 async function watchPromotion({ nodes }: PatroniCluster, primary: Node): Promise<void> {

@@ -94,11 +94,14 @@ export async function testPatroni(t: Test): Promise<PatroniCluster> {
   });
   const [first, ...others] = nodes as [Node, ...Node[]];
   first.start();
-  const primary = () =>
-    until('there is a primary', async () => {
+  const primary = async () => {
+    const leader = async () => {
       for (const node of nodes) if (await node.isPrimary()) return node;
       return undefined;
-    });
+    };
+    const found = await until('there is a primary', leader, (node) => node !== undefined, FAILOVER_MS);
+    return found!;
+  };
   await primary();
   for (const node of others) node.start();
   const cluster: PatroniCluster = {
@@ -106,7 +109,17 @@ export async function testPatroni(t: Test): Promise<PatroniCluster> {
     etcd,
     url: `postgres://postgres:secret@${nodes.map(({ host }) => `${host.address}:5432`).join(',')}/postgres`,
     primary,
-    healthy: () => isHealthy(nodes, primary),
+    healthy: async () => {
+      const waited = until(
+        'all nodes follow the primary',
+        async () => membersOf(await primary()),
+        (members) => isHealthy(members, nodes.length),
+        FAILOVER_MS,
+      );
+      await waited.catch((error: Error) => {
+        throw new Error(`${error.message}\n${logsOf(nodes)}`, { cause: error });
+      });
+    },
     switchover: async (from) => {
       const body = JSON.stringify({ leader: from.name });
       const url = `http://${from.host.address}:8008/switchover`;
@@ -118,16 +131,34 @@ export async function testPatroni(t: Test): Promise<PatroniCluster> {
   return cluster;
 }
 
-async function isHealthy(nodes: readonly Node[], primary: () => Promise<Node>): Promise<void> {
-  await until('all nodes follow the primary', async () => {
-    const { host } = await primary();
-    const response = await fetch(`http://${host.address}:8008/cluster`).catch(() => undefined);
-    if (response?.status !== 200) return false;
-    const { members } = (await response.json()) as { members: Member[] };
-    const isRunning = members.length === nodes.length && members.every(({ state }) => state === 'running');
-    const roles = members.map(({ role }) => role).sort();
-    return isRunning && roles.join() === 'leader,replica,sync_standby';
-  });
+/**
+ * Roles change after Patroni's lease of 20 s, and a node that comes back may need `pg_rewind` or a new copy of the primary
+ * first, so these waits are longer than those of other tests.
+ */
+export const FAILOVER_MS = 300_000;
+
+const isHealthy = (members: readonly Member[] | string, nodes: number): boolean =>
+  typeof members !== 'string' &&
+  members.length === nodes &&
+  members.every(({ state }) => state === 'running') &&
+  members
+    .map(({ role }) => role)
+    .sort()
+    .join() === 'leader,replica,sync_standby';
+
+/** All nodes as the primary's Patroni reports them, or why it reports none. */
+async function membersOf(primary: Node): Promise<readonly Member[] | string> {
+  const url = `http://${primary.host.address}:8008/cluster`;
+  const response = await fetch(url).catch(String);
+  if (typeof response === 'string') return response;
+  if (response.status !== 200) return `status ${response.status}`;
+  const { members } = (await response.json()) as { members: Member[] };
+  return members.map(({ name, role, state }) => ({ name, role, state }));
+}
+
+/** The end of what each node's Patroni wrote, for a test that waited in vain. */
+function logsOf(nodes: readonly Node[]): string {
+  return nodes.map((node) => `${node.name}:\n${node.output().slice(-2000)}`).join('\n');
 }
 
 function configOf(host: Host, home: string, etcd: string): object {
