@@ -7,7 +7,8 @@
 --   :documents     the documents of a page as one text, or a mark and the ids if the documents are too large for memory
 --   :record        one record of the page by its id
 --   :first_rows    the last row that `page_first` reads; the planner needs a constant
--- A page has $1 records, from offset $2 on. Its total is from the snapshot of its records.
+-- A page has up to $1 records, from offset $2 on. Its total is from the snapshot of its records. Without a total, `rows` tells
+-- whether the page is full.
 
 -- A page near the beginning of all records is read along the index of the order. For a limit that it does not know, the
 -- planner would assume a tenth of the table.
@@ -21,8 +22,9 @@ select total.total, (
 ) as docs
 from total;
 
--- The ids of any other page are found first, and only the rows of the page itself are read, one by one.
--- name: page_queried
+-- The ids of a page that may be far from the beginning are found first, and only the rows of the page itself are read, one
+-- by one.
+-- name: page_found
 with total as (:total), page as materialized (
   select record.id from :records order by :order limit $1::bigint offset $2::bigint
 )
@@ -30,6 +32,11 @@ select total.total, (
   select :documents from page, lateral :record as record
 ) as docs
 from total;
+
+-- A page of a selection with conditions, whose statement is planned for each request: a longer one would take longer to plan.
+-- name: page_queried
+select (:total) as total, count(*) as rows, :documents as docs
+from (select record.* from :records order by :order limit $1::bigint offset $2::bigint) as record;
 
 -- A later page in the default order. It starts in the last row-count bucket before it instead of at the list's end, so
 -- that its cost does not depend on its position. `position` is the index of its first record, oldest first. `_delta` has
@@ -76,7 +83,7 @@ with match as materialized (
 ), page as materialized (
   select id from match order by :by limit $1::bigint offset $2::bigint
 )
-select total.total, (
+select total.total, (select count(*) from page) as rows, (
   select :documents from page, lateral :record as record
 ) as docs
 from total;

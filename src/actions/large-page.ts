@@ -31,6 +31,15 @@ export async function* readDocuments(
   }
 }
 
+/** The records in documents that commas separate. A long text is parsed in a task of its own. */
+export async function parsedElements(text: string): Promise<JsonObject[]> {
+  const isLong = text.length > LONG_TASK_BYTES;
+  if (isLong) await nextLongTask();
+  const records = JSON.parse(`[${text}]`) as JsonObject[];
+  if (isLong) await nextLongTask();
+  return records;
+}
+
 /** The records in documents. Long texts are parsed in tasks of their own. */
 export async function parsedDocuments(documents: readonly string[]): Promise<JsonObject[]> {
   const records: JsonObject[] = [];

@@ -1,16 +1,17 @@
-import { asElements, documentsIn, idOf, MAX_PAGE_BYTES } from '../collection/document.js';
+import { idOf, MAX_PAGE_BYTES } from '../collection/document.js';
 import { hashedReply, JSON_TYPE, withLinks } from '../collection/representation.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
+import type { JsonObject } from '../json.js';
 import type { Collection } from '../list/collection.js';
 import { cursorAt } from '../list/keyset.js';
 import type { KeysetPart, NumberedPart, PageRequest } from '../list/list-request.js';
 import type { Page } from '../list/lists.js';
 import { isWhole } from '../list/view.js';
 import { linkFields } from './forward-list.js';
-import { shownDocument, shownOf, shownRecords } from './included-records.js';
-import { largePage, parsedDocuments, readDocuments } from './large-page.js';
+import { type Shown, shownDocument, shownOf, shownRecords } from './included-records.js';
+import { largePage, parsedDocuments, parsedElements, readDocuments } from './large-page.js';
 import { isLines, linesPage, pageFields, shownLines } from './list-lines.js';
 
 /** The response with a page of a list: 200, 304, 403, 412, 503. `more` are further header fields. */
@@ -21,51 +22,93 @@ export async function listPage(
   list: PageRequest,
   more: readonly string[],
 ): Promise<Reply> {
-  const { resource } = collection;
-  const { run, prefix, type } = request;
-  const { part } = list;
   const view = shownOf(collection, related, request, list);
-  const page = await collection.page(list, run);
-  const path = prefix + request.path;
-  const links =
-    part.kind === 'numbered' ? numberedLinks(path, list, part, page) : keysetLinks(path, list, part, page);
-  // The text of a numbered page is its JSON, unless it shows less or more of the records.
-  const isText = part.kind === 'numbered' && isWhole(list) && !isLines(type);
-  const found = page.text === undefined || isText ? undefined : documentsIn(page.text);
-  const shown =
-    found && !isWhole(list) ? await shownRecords(await parsedDocuments(found), view, run) : undefined;
-  async function* documents() {
-    for await (const doc of found ?? readDocuments(collection, page.ids, run))
-      yield await shownDocument(doc, view, run);
-  }
-  const conditions = readConditions(request.headers);
-  if (isLines(type)) {
-    const { self, ...others } = links;
-    const fields = [
-      ...pageFields(part.kind === 'numbered' ? { self, ...others } : others, page.total),
-      ...more,
-    ];
-    const records = isWhole(list) ? found && (await parsedDocuments(found)) : shown;
-    if (records) return linesPage(type, resource, records, list, fields, conditions);
-    return largePage(type, { lines: shownLines(type, resource, list) }, fields, documents);
-  }
-  const linked = (doc: string) =>
-    part.kind === 'numbered' ? doc : withLinks(resource, { id: idOf(doc), doc }, prefix);
-  async function* linkedDocuments() {
-    for await (const doc of documents()) yield linked(doc);
-  }
-  const fields = part.kind === 'numbered' ? more : [...linkFields(links), ...more];
-  const end = `,"meta":${JSON.stringify(metaOf(part, page))},"links":${JSON.stringify(links)}}`;
-  const data = dataOf();
-  if (data === undefined || (!isWhole(list) && data.length > 2 * MAX_PAGE_BYTES))
-    return largePage(JSON_TYPE, { frame: ['{"data":', end] }, fields, linkedDocuments);
-  const reply = hashedReply(JSON_TYPE, `{"data":[${data}]${end}`, conditions);
-  return { ...reply, headers: [...reply.headers, ...fields] };
+  const page = await collection.page(list, request.run);
+  const context = { collection, request, list, view, page };
+  return isLines(request.type) ? linesReply(context, more) : jsonReply(context, more);
+}
 
-  function dataOf(): string | undefined {
-    if (!isWhole(list)) return shown?.map((record) => linked(JSON.stringify(record))).join(',');
-    return part.kind === 'numbered' ? page.text && asElements(page.text) : found?.map(linked).join(',');
-  }
+/** A page with all that its response depends on. */
+interface PageContext {
+  readonly collection: Collection;
+  readonly request: Request;
+  readonly list: PageRequest;
+  readonly view: Shown;
+  readonly page: Page;
+}
+
+async function linesReply(context: PageContext, more: readonly string[]): Promise<Reply> {
+  const { collection, request, list, page } = context;
+  const { self, ...others } = linksOf(context);
+  const links = list.part.kind === 'numbered' ? { self, ...others } : others;
+  const fields = [...pageFields(links, page.total), ...more];
+  const records = await shownIn(context);
+  if (records)
+    return linesPage(
+      request.type,
+      collection.resource,
+      records,
+      list,
+      fields,
+      readConditions(request.headers),
+    );
+  const lines = shownLines(request.type, collection.resource, list);
+  return largePage(request.type, { lines }, fields, () => documentsOf(context));
+}
+
+async function jsonReply(context: PageContext, more: readonly string[]): Promise<Reply> {
+  const { request, list, page } = context;
+  const links = linksOf(context);
+  const fields = list.part.kind === 'numbered' ? more : [...linkFields(links), ...more];
+  const end = `,"meta":${JSON.stringify(metaOf(list.part, page))},"links":${JSON.stringify(links)}}`;
+  const records = isWhole(list) ? undefined : await shownIn(context);
+  const data = isWhole(list) ? wholeData(context) : records && shownData(context, records);
+  if (data === undefined || (records && data.length > 2 * MAX_PAGE_BYTES))
+    return largePage(JSON_TYPE, { frame: ['{"data":', end] }, fields, () => linkedDocuments(context));
+  const reply = hashedReply(JSON_TYPE, `{"data":[${data}]${end}`, readConditions(request.headers));
+  return { ...reply, headers: [...reply.headers, ...fields] };
+}
+
+/** The records as the request shows them; undefined: the records, or those that are related to them, are too large for memory. */
+async function shownIn({ list, page, view, request }: PageContext): Promise<JsonObject[] | undefined> {
+  if (list.part.kind === 'numbered' && page.elements === undefined) return undefined;
+  const records =
+    page.elements === undefined ? await parsedDocuments(page.documents) : await parsedElements(page.elements);
+  return isWhole(list) ? records : shownRecords(records, view, request.run);
+}
+
+/** The elements of `data` for records as they are stored; undefined: they are too large for memory. */
+function wholeData(context: PageContext): string | undefined {
+  const { list, page } = context;
+  return list.part.kind === 'numbered'
+    ? page.elements
+    : page.documents.map((document) => linked(context, document)).join(',');
+}
+
+const shownData = (context: PageContext, records: readonly JsonObject[]): string =>
+  records.map((record) => linked(context, JSON.stringify(record))).join(',');
+
+/** The documents of a page one by one, as the request shows them. */
+async function* documentsOf({ collection, list, page, view, request }: PageContext): AsyncGenerator<string> {
+  const { run } = request;
+  const found =
+    list.part.kind === 'numbered' ? readDocuments(collection, await idsOf(page), run) : page.documents;
+  for await (const document of found) yield await shownDocument(document, view, run);
+}
+
+async function* linkedDocuments(context: PageContext): AsyncGenerator<string> {
+  for await (const document of documentsOf(context)) yield linked(context, document);
+}
+
+/** The ids of the records of a numbered page. */
+async function idsOf({ elements, ids }: Page): Promise<readonly string[]> {
+  return elements === undefined ? ids : (await parsedElements(elements)).map(({ id }) => String(id));
+}
+
+/** A document as its list has it: with `_links`, if the pages are between cursors. */
+function linked({ collection, request, list }: PageContext, doc: string): string {
+  if (list.part.kind === 'numbered') return doc;
+  return withLinks(collection.resource, { id: idOf(doc), doc }, request.prefix);
 }
 
 function metaOf(part: NumberedPart | KeysetPart, { total }: Page): object {
@@ -76,15 +119,23 @@ function metaOf(part: NumberedPart | KeysetPart, { total }: Page): object {
 
 type Links = Readonly<Record<string, string | null>> & { readonly self: string };
 
+function linksOf({ request, list, page }: PageContext): Links {
+  const { part } = list;
+  const path = request.prefix + request.path;
+  return part.kind === 'numbered'
+    ? numberedLinks(path, list, part, page)
+    : keysetLinks(path, list, part, page);
+}
+
 function numberedLinks(
   path: string,
   { repeated }: PageRequest,
   { page, limit }: NumberedPart,
-  { total, text = '', ids }: Page,
+  { total, isFull }: Page,
 ): Links {
   const to = (number: number) => `${path}?page=${number}&limit=${limit}${repeated && `&${repeated}`}`;
   const last = total === undefined ? undefined : Math.max(Math.ceil(total / limit), 1);
-  const hasNext = last === undefined ? documentsIn(text).length + ids.length === limit : page < last;
+  const hasNext = last === undefined ? isFull : page < last;
   return {
     self: to(page),
     next: hasNext ? to(page + 1) : null,

@@ -75,9 +75,6 @@ export const changedHead = (head: string, from: string, to: string): string =>
 /** The documents in a text of several ones. */
 export const documentsIn = (text: string): string[] => (text === '' ? [] : text.split(SEPARATOR));
 
-/** A text of several documents as the elements of a JSON array. */
-export const asElements = (text: string): string => text.replaceAll(SEPARATOR, ',');
-
 /** The id in a document. */
 export const idOf = (doc: string): string => doc.slice(ID_START, ID_END);
 

@@ -1,4 +1,4 @@
-import { DOCUMENT_SQL, LARGE_DOCUMENT_BYTES, MAX_PAGE_BYTES } from '../collection/document.js';
+import { LARGE_DOCUMENT_BYTES, MAX_PAGE_BYTES } from '../collection/document.js';
 import { type Resource, searchSql } from '../collection/resource.js';
 import type { Value } from '../db/db.js';
 import { type Engine, statementsOn } from '../db/engine.js';
@@ -40,8 +40,8 @@ type Kind = 'first' | 'counted' | 'deep' | 'of_parent' | 'matching' | 'matching_
 
 /** The statements of kinds that have none of their own on an engine. */
 const COMMON: Partial<Record<Kind, string>> = {
-  deep: 'page_queried',
-  of_parent: 'page_queried',
+  deep: 'page_found',
+  of_parent: 'page_found',
   matching_short: 'page_matching',
 };
 
@@ -222,5 +222,5 @@ function orderParts(resource: Resource, sorts: readonly SortKey[]): Readonly<Rec
 const documentsOf = (order: string) => `case
     when max(octet_length(record.doc)) > ${LARGE_DOCUMENT_BYTES} or sum(octet_length(record.doc)) > ${MAX_PAGE_BYTES}
     then '${TOO_LARGE}' || string_agg(record.id::text, ',' order by ${order})
-    else string_agg(record.doc, ${DOCUMENT_SQL.separator} order by ${order}) filter (where octet_length(record.doc) <= ${LARGE_DOCUMENT_BYTES})
+    else string_agg(record.doc, ',' order by ${order}) filter (where octet_length(record.doc) <= ${LARGE_DOCUMENT_BYTES})
   end`;

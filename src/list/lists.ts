@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { documentsIn } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import { createBatcher } from '../db/batcher.js';
 import { databaseErrorOf } from '../db/database-errors.js';
@@ -13,10 +14,14 @@ import { type ListStatement, ListStatements, TOO_LARGE } from './list-sql.js';
 export interface Page {
   /** The number of records that are selected; undefined unless the request counts them. */
   readonly total: number | undefined;
-  /** The documents, one after the other (document.ts); undefined: they are too large for one text. */
-  readonly text: string | undefined;
-  /** The ids of the records, whose documents are too large for one text. */
+  /** The documents of a numbered page, separated by commas; undefined: the documents are too large for one text. */
+  readonly elements: string | undefined;
+  /** The documents of a page that begins at a cursor. */
+  readonly documents: readonly string[];
+  /** The ids of the records of a numbered page, whose documents are too large for one text. */
   readonly ids: readonly string[];
+  /** Whether a numbered page without a total has as many records as its limit. */
+  readonly isFull: boolean;
   /** Whether there are more records in the direction of reading, if the page begins at a cursor. */
   readonly hasMore: boolean;
   /** The keys of the first and of the last record, as cursors contain them; undefined: there are none. */
@@ -50,7 +55,8 @@ const PAGES = {
   max: 1,
   inFlight: 2,
   waiting: 2000,
-  keyOf: ({ text, args }: ListStatement) => JSON.stringify([text, ...args]),
+  // Neither a statement nor a value contains U+0000.
+  keyOf: ({ text, args }: ListStatement) => `${text}\0${args.join('\0')}`,
 };
 
 export function openLists(db: Db, resource: Resource): Lists {
@@ -81,7 +87,7 @@ export function openLists(db: Db, resource: Resource): Lists {
       const { counts, part } = list;
       const total = counts ? Number(row!.total) : undefined;
       return part.kind === 'numbered'
-        ? numberedPage(total, row!.docs as string | null)
+        ? numberedPage(total, row!, part.limit)
         : keysetPage(total, row!, part.position?.side === 'before');
     },
     stream: (list, consume) => {
@@ -98,11 +104,18 @@ export function openLists(db: Db, resource: Resource): Lists {
   };
 }
 
-function numberedPage(total: number | undefined, docs: string | null): Page {
-  const rest = { total, hasMore: false, bounds: undefined };
-  return docs?.startsWith(TOO_LARGE)
-    ? { ...rest, text: undefined, ids: docs.slice(TOO_LARGE.length).split(',') }
-    : { ...rest, text: docs ?? '', ids: [] };
+function numberedPage(total: number | undefined, { docs, rows }: Row, limit: number): Page {
+  const text = (docs as string | null) ?? '';
+  const isTooLarge = text.startsWith(TOO_LARGE);
+  return {
+    total,
+    elements: isTooLarge ? undefined : text,
+    documents: [],
+    ids: isTooLarge ? text.slice(TOO_LARGE.length).split(',') : [],
+    isFull: total === undefined && Number(rows) === limit,
+    hasMore: false,
+    bounds: undefined,
+  };
 }
 
 function keysetPage(total: number | undefined, row: Row, isBackward: boolean): Page {
@@ -115,8 +128,10 @@ function keysetPage(total: number | undefined, row: Row, isBackward: boolean): P
         : { first: nearest, last: farthest };
   return {
     total,
-    text: (row.docs as string | null) ?? '',
+    elements: undefined,
+    documents: documentsIn((row.docs as string | null) ?? ''),
     ids: [],
+    isFull: false,
     hasMore: row.has_more as boolean,
     bounds,
   };

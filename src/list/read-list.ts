@@ -69,9 +69,8 @@ function readNumberedList(
   const { sorts, isExtended } = readOrder(given.get('sort'), resource, direction, isBody);
   const conditions = readFilter(given, resource);
   const view = readView(given, resource);
-  const names = listParameters(resource);
   const repeated = (['sort', 'order', 'search'] as const).filter(
-    (name) => names.includes(name) && given.has(name),
+    (name) => given.has(name) && (name === 'search' ? resource.searchable.length > 0 : isSortable(resource)),
   );
   const hasPage = given.has('page') || given.has('limit');
   const hasMore =

@@ -1,6 +1,6 @@
-import { largePage, parsedDocuments, readDocuments } from '../../actions/large-page.js';
+import { largePage, parsedElements, readDocuments } from '../../actions/large-page.js';
 import { columnsOf, isLines, linesPage, shownLines } from '../../actions/list-lines.js';
-import { asElements, documentsIn, MAX_PAGE_BYTES } from '../../collection/document.js';
+import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { HTML_TYPE, hashedReply, JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { databaseErrorOf } from '../../db/database-errors.js';
@@ -76,9 +76,8 @@ async function looseList(
   const ids = (row!.ids as string | null)?.split(',');
   if (!row!.fits) return largeReply(source, ids, query, request, headers);
   const docs = (row!.docs as string | null) ?? '';
-  if (request.type === JSON_TYPE && !hasRelations(query))
-    return smallReply(`[${asElements(docs)}]`, request, headers);
-  const records = await parsedDocuments(documentsIn(docs));
+  if (request.type === JSON_TYPE && !hasRelations(query)) return smallReply(`[${docs}]`, request, headers);
+  const records = await parsedElements(docs);
   const found = records.map(({ id }) => String(id));
   if (!(await addRelations(source, records, query, request)))
     return largeReply(source, found, query, request, headers);

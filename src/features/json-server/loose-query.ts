@@ -1,4 +1,3 @@
-import { DOCUMENT_SQL } from '../../collection/document.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Parameter, sourceSql } from '../../list/condition-sql.js';
 import type { Selection } from '../../list/filter.js';
@@ -70,7 +69,7 @@ export function looseStatement(
   from _page join ${source} using (id)
 )
 select (select count(*) from _matching)::text as total, _size.fits, case when _size.fits then (
-  select string_agg(record.doc, ${DOCUMENT_SQL.separator} order by _position) from _page join ${source} using (id)
+  select string_agg(record.doc, ',' order by _position) from _page join ${source} using (id)
 ) end as docs, case when not _size.fits and _size.records <= ${parameter(String(MAX_LARGE_RECORDS))}::bigint then (
   select string_agg(id::text, ',' order by _position) from _page
 ) end as ids

@@ -29,11 +29,6 @@ select total, docs from distributed_page(
   $sql$length(id::text), :by$sql$, $sql$:documents$sql$, $1, $2, $3::text
 );
 
--- Any other selection: Citus gathers the records of the page from the shards.
--- name: page_queried ($1 limit, $2 offset) fan-out
-select (:total) as total, :documents as docs
-from (select record.* from :records order by :order limit $1::bigint offset $2::bigint) as record;
-
 -- The coordinator gathers the rows of all shards before the first is sent: on disk if the rows exceed work_mem.
 -- name: stream fan-out
 copy (select distributed_rows($sql$select record.doc from :records order by :order$sql$, :settings)) to stdout (format binary);
