@@ -7,6 +7,7 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { Collection } from '../list/collection.js';
 import { readList } from '../list/read-list.js';
+import { readable } from './included-records.js';
 
 const MAX_MATCHES = 1000;
 
@@ -14,7 +15,12 @@ const MAX_MATCHES = 1000;
  * Applies an action on one record to all records that match a filter, all or none, with one event each: 200 with the
  * number, and what the action responds with for the first record that it rejects. 413 if more than 1,000 match.
  */
-export function forAllMatching(db: Db, collection: Collection, action: Action): Action {
+export function forAllMatching(
+  db: Db,
+  collection: Collection,
+  related: readonly Collection[],
+  action: Action,
+): Action {
   const { resource } = collection;
   return {
     run: (request) => {
@@ -24,7 +30,10 @@ export function forAllMatching(db: Db, collection: Collection, action: Action): 
           'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
         );
       const given = new URLSearchParams(request.query);
-      const { selection } = readList(given, resource, { lists: 'numbered' });
+      const { selection } = readList(given, resource, {
+        lists: 'numbered',
+        others: (name) => readable(related, request.principal, name).resource,
+      });
       if (selection.conditions.length === 0) throw badRequest('The filter is empty.');
       const work = async (run: Run): Promise<Reply> => {
         const ids = await collection.ids(selection, MAX_MATCHES + 1, run);

@@ -4,9 +4,9 @@ import type { Request } from '../http/request.js';
 import { type Json, type JsonObject, member } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
 import type { Collection } from '../list/collection.js';
-import { EVERYTHING } from '../list/filter.js';
+import { EVERYTHING } from '../list/condition.js';
 import { relatedOf, type View } from '../list/view.js';
-import { permit } from '../principal.js';
+import { type Principal, permit } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { readDocuments } from './large-page.js';
 import { only } from './list-lines.js';
@@ -26,6 +26,14 @@ export interface Relation {
   readonly ofOne: (record: JsonObject, run: Run | undefined) => Promise<string>;
 }
 
+/** One of the related collections. Throws 403 unless the caller may read all of its records. */
+export function readable(related: readonly Collection[], principal: Principal, name: string): Collection {
+  const other = related.find(({ resource }) => resource.name === name)!;
+  const { read } = other.resource.scopes;
+  if (read !== undefined) permit(principal, { scopes: [read] }, {});
+  return other;
+}
+
 /** Throws 403 unless the caller may read all records of the other collection. */
 function relationOf(
   { resource }: Collection,
@@ -34,9 +42,7 @@ function relationOf(
   name: string,
 ): Relation {
   const relation = relatedOf(resource).find((each) => each.name === name)!;
-  const other = related.find((each) => each.resource.name === relation.collection)!;
-  const { read } = other.resource.scopes;
-  if (read !== undefined) permit(principal, { scopes: [read] }, {});
+  const other = readable(related, principal, relation.collection);
   return relation.field === undefined
     ? { name, ...referringRecords(other, relation.referring) }
     : { name, ...referredRecords(other, relation.field) };
@@ -81,7 +87,7 @@ function referringRecords(other: Collection, fields: readonly string[]): Omit<Re
     ofOne: async ({ id }, run) => {
       const ids = new Set<string>();
       for (const each of columns) {
-        const conditions = [{ ...each, operator: 'eq' as const, values: [String(id)] }];
+        const conditions = [{ kind: 'comparison', ...each, operator: 'eq', values: [String(id)] } as const];
         const selection = { ...EVERYTHING, conditions };
         for (const found of await other.ids(selection, MAX_REFERRING, run)) ids.add(found);
       }

@@ -8,6 +8,7 @@ import type { Collection } from '../list/collection.js';
 import { isPage } from '../list/list-request.js';
 import { readList } from '../list/read-list.js';
 import { parseUuid } from '../uuid.js';
+import { readable } from './included-records.js';
 import { isLines, streamedLines } from './list-lines.js';
 import { listPage } from './list-page.js';
 
@@ -70,6 +71,7 @@ function listing(
       parent,
       isLines: isLines(type),
       isBody: parameters !== undefined,
+      others: (name) => readable(related, request.principal, name).resource,
     });
     if (isPage(requested)) return listPage(collection, related, request, requested, fields);
     return {

@@ -110,8 +110,8 @@ function actionsOf(api: Api, collection: Collection): RecordActions {
   return {
     list: reading(api, (each) => adapter.list(native(each), each, resource)),
     query: queryBy(reading(api, native), resource),
-    patchMatching: idempotent(api, forAllMatching(db, collection, patching)),
-    removeMatching: forAllMatching(db, collection, removing),
+    patchMatching: idempotent(api, forAllMatching(db, collection, api.collections, patching)),
+    removeMatching: forAllMatching(db, collection, api.collections, removing),
     create: idempotent(api, adapter.creation(creation, api, resource)),
     get: getting,
     replace: adapted(ofRecord(replace(collection, settings, references))),

@@ -73,13 +73,16 @@ export interface Resource extends FieldRules {
 }
 
 /** SQL of a column in an order or a comparison: texts by code points. `relation` ends with a dot. */
-export function comparable({ name, type }: Column, relation = ''): string {
+export function comparable(
+  { name, type }: { readonly name: string; readonly type: string },
+  relation = '',
+): string {
   return `${relation}${name}${type === 'text' ? ' collate "C"' : ''}`;
 }
 
-/** SQL of the text that `search` searches, in lower case. */
-export function searchSql({ searchable, columns }: Resource): string {
-  const names = searchable.map((field) => columns.get(field)!.name);
+/** SQL of the text that `search` searches, in lower case. `relation` ends with a dot. */
+export function searchSql({ searchable, columns }: Resource, relation = ''): string {
+  const names = searchable.map((field) => `${relation}${columns.get(field)!.name}`);
   return names.length === 1
     ? `lower(${names[0]})`
     : `lower(${names.map((name) => `coalesce(${name}, '')`).join(` || e'\\n' || `)})`;

@@ -1,24 +1,20 @@
-import { comparable, type Resource, searchSql } from '../collection/resource.js';
-import type { Value } from '../db/db.js';
-import { type Condition, EVERYTHING, type Selection } from './filter.js';
-
-/** Adds a value to a statement, and returns the expression for it. */
-export type Parameter = (value: string, type?: string) => string;
-
-/** Adds values to the parameters of a statement. */
-export function parametersIn(args: Value[]): Parameter {
-  return (value, type = 'text') => {
-    args.push(value);
-    return `$${args.length}::${type}`;
-  };
-}
+import type { Resource } from '../collection/resource.js';
+import type { Engine } from '../db/engine.js';
+import { comparisonSql, joined, type Parameter, parametersIn } from './comparison-sql.js';
+import { type Condition, EVERYTHING, type RelationCondition, type Selection } from './condition.js';
+import { searchTerm } from './search-sql.js';
 
 /**
  * The records that a selection selects, as the source `record` of a statement. Each condition on the records of a list
  * is added here. Names come from the declaration, values are parameters.
  */
-export function recordsSql(resource: Resource, selection: Selection, parameter: Parameter): string {
-  const terms = termsOf(resource, selection, parameter);
+export function recordsSql(
+  resource: Resource,
+  selection: Selection,
+  parameter: Parameter,
+  engine: Engine,
+): string {
+  const terms = termsOf(resource, selection, parameter, engine);
   return `${resource.table} as record${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
 }
 
@@ -28,19 +24,111 @@ export const sourceSql = (
   name: string,
   selection: Selection = EVERYTHING,
   parameter: Parameter = parametersIn([]),
-): string => `(select record.* from ${recordsSql(resource, selection, parameter)}) as ${name}`;
+  engine: Engine = 'postgresql',
+): string => `(select record.* from ${recordsSql(resource, selection, parameter, engine)}) as ${name}`;
 
 /** The conditions of a selection, all of which must hold. */
 function termsOf(
   resource: Resource,
   { conditions, parent, search }: Selection,
   parameter: Parameter,
+  engine: Engine,
 ): string[] {
-  const terms = conditions.map((condition) => termOf(resource, condition, parameter));
+  const source = new Source(resource, parameter, engine);
+  const terms = conditions.map((condition) => conditionSql(source, condition));
   if (parent !== undefined) terms.push(`${parentColumn(resource)} = ${parameter(parent, 'uuid')}`);
   const matches = search.map((term) => searchTerm(resource, term, parameter));
   if (matches.length > 0) terms.push(matches.length === 1 ? matches[0]! : `(${matches.join(' or ')})`);
   return terms;
+}
+
+/** The records about which a condition is: those of the list, or of a relation within it. */
+class Source {
+  constructor(
+    readonly resource: Resource,
+    readonly parameter: Parameter,
+    readonly engine: Engine,
+    readonly depth = 0,
+  ) {}
+
+  get name(): string {
+    return this.depth === 0 ? 'record' : `related_${this.depth}`;
+  }
+
+  of(other: Resource): Source {
+    return new Source(other, this.parameter, this.engine, this.depth + 1);
+  }
+}
+
+/** SQL that is true if a condition holds. It is false or null otherwise, so that it is never negated as a whole. */
+function conditionSql(source: Source, condition: Condition): string {
+  switch (condition.kind) {
+    case 'comparison':
+      return comparisonSql(source.resource, source.name, condition, source.parameter);
+    case 'relation':
+      return relationSql(source, condition);
+    case 'not':
+      return joined(
+        condition.conditions.map((each) => negationSql(source, each)),
+        'or',
+      );
+    default:
+      return joined(
+        condition.conditions.map((each) => conditionSql(source, each)),
+        condition.kind,
+      );
+  }
+}
+
+/** SQL that is true if a condition does not hold. Existence is negated as `not exists`, which the planner joins by. */
+function negationSql(source: Source, condition: Condition): string {
+  switch (condition.kind) {
+    case 'comparison':
+      return `(${comparisonSql(source.resource, source.name, condition, source.parameter)}) is not true`;
+    case 'relation': {
+      const { quantifier } = condition;
+      return relationSql(source, condition, quantifier === 'none' || quantifier === 'every');
+    }
+    case 'not':
+      return joined(
+        condition.conditions.map((each) => conditionSql(source, each)),
+        'and',
+      );
+    default:
+      return joined(
+        condition.conditions.map((each) => negationSql(source, each)),
+        condition.kind === 'and' ? 'or' : 'and',
+      );
+  }
+}
+
+/**
+ * Whether there are related records for which the conditions hold, or with `isNegated` do not. Citus reads the related records
+ * of all shards first, since it joins no tables by other columns than those that distribute them.
+ */
+function relationSql(
+  source: Source,
+  { quantifier, other, own, referring, conditions }: RelationCondition,
+  exists = quantifier === 'one' || quantifier === 'some',
+  isNegated = quantifier === 'every',
+): string {
+  const related = source.of(other);
+  const { name } = related;
+  const terms = isNegated
+    ? [negationSql(related, { kind: 'and', conditions })]
+    : conditions.map((condition) => conditionSql(related, condition));
+  const from = `${other.table} as ${name}`;
+  const [mine, theirs] = own ? [own.name, ['id']] : ['id', referring.map((column) => column.name)];
+  if (source.engine === 'postgresql') {
+    const refers = theirs.map((column) => `${name}.${column} = ${source.name}.${mine}`);
+    const all = [joined(refers, 'or'), ...terms].join(' and ');
+    return `${exists ? '' : 'not '}exists (select from ${from} where ${all})`;
+  }
+  const among = theirs.map((column) => {
+    const all = [`${name}.${column} is not null`, ...terms].join(' and ');
+    return `${source.name}.${mine} in (select ${name}.${column} from ${from} where ${all})`;
+  });
+  return exists ? joined(among, 'or') : `(${joined(among, 'or')}) is not true`;
 }
 
 /** Whether a selection is less than all records. */
@@ -58,52 +146,3 @@ export function totalSql({ name }: Resource, selection: Selection, records: stri
 export function parentColumn({ columns, parent }: Resource): string {
   return columns.get(parent?.field ?? '')?.name ?? '';
 }
-
-/** Whether the index of trigrams finds a text: trigrams need three letters or digits in a row. */
-export const hasTrigram = (term: string): boolean => /[\p{L}\p{N}]{3}/u.test(term);
-
-/** The value with which the SQL of a search compares. */
-export const searchValue = (term: string): string => (hasTrigram(term) ? `%${escaped(term)}%` : term);
-
-/**
- * A term without a trigram is looked up by its first one or two characters. It is compared by strpos, since `like` would
- * make the planner read all of the index of trigrams too.
- */
-function searchTerm(resource: Resource, term: string, parameter: Parameter): string {
-  const text = searchSql(resource);
-  const value = `lower(${parameter(searchValue(term))})`;
-  if (hasTrigram(term)) return `${text} like ${value}`;
-  return `(grams(${text}) @> array[left(${value}, 2)] and strpos(${text}, ${value}) > 0)`;
-}
-
-const SIGNS = { eq: '=', ne: '<>', lt: '<', lte: '<=', gt: '>', gte: '>=' };
-
-function termOf(resource: Resource, { column, operator, values }: Condition, parameter: Parameter): string {
-  const { name, type } = column;
-  const element = type.replace('[]', '');
-  const [value = ''] = values;
-  switch (operator) {
-    case 'null':
-      return `${name} is ${value === 'true' ? '' : 'not '}null`;
-    case 'in':
-      return `${comparable(column)} = any (array(select element::${element} from json_array_elements_text(${parameter(JSON.stringify(values))}::json) as element))`;
-    case 'has':
-      return `${name} @> array[${parameter(value, element)}]`;
-    case 'prefix': {
-      // A range, which the index of the order serves. U+10FFFF follows every other character.
-      const from = parameter(value);
-      return `${comparable(column)} >= ${from} and ${comparable(column)} <= ${from} || chr(1114111)`;
-    }
-    case 'contains': {
-      // The first part is what the index of the search has; the second is about this field alone.
-      const pattern = `lower(${parameter(`%${escaped(value)}%`)})`;
-      const own = `lower(${name}) like ${pattern}`;
-      return resource.searchable.length === 1 ? own : `${searchSql(resource)} like ${pattern} and ${own}`;
-    }
-    default:
-      // The driver would read a boolean parameter as a JavaScript value.
-      return `${comparable(column)} ${SIGNS[operator]} ${parameter(value, element === 'boolean' ? 'text::boolean' : element)}`;
-  }
-}
-
-const escaped = (text: string) => text.replace(/[\\%_]/g, '\\$&');

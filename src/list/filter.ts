@@ -1,162 +1,160 @@
-import type { Column } from '../collection/column.js';
-import { normalizedText } from '../collection/normalized-text.js';
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
-import { parseUuid } from '../uuid.js';
-import { instantOf, TIME_FORMATS } from '../validation/times.js';
-import { readConditionName } from './query-names.js';
+import {
+  type Combination,
+  type Condition,
+  type Operator,
+  operatorsOf,
+  QUANTIFIERS,
+  type Quantifier,
+  type RelationCondition,
+} from './condition.js';
+import { comparisonOf } from './filter-values.js';
+import { COMBINATIONS, filterTree, MAX_NESTING, type Node, unescapeName } from './query-names.js';
+import { type Related, relatedOf } from './view.js';
 
-export const OPERATORS = [
-  'eq',
-  'ne',
-  'lt',
-  'lte',
-  'gt',
-  'gte',
-  'in',
-  'has',
-  'prefix',
-  'contains',
-  'null',
-] as const;
-export type Operator = (typeof OPERATORS)[number];
+/** The collection of a name, over which conditions of a caller may lead. Throws 403 unless the caller may read its records. */
+export type Others = (collection: string) => Resource;
 
-/** One restriction of a list. */
-export interface Condition {
-  readonly field: string;
-  readonly column: Column;
-  readonly operator: Operator;
-  /** One, or with `in` several; text of the column's type. */
-  readonly values: readonly string[];
-}
+const MAX_CONDITIONS = 50;
+/** The most relations in one condition, one after the other. */
+const MAX_STEPS = 5;
 
-/** Which records a list contains. */
-export interface Selection {
-  readonly conditions: readonly Condition[];
-  /** The texts of which a record contains one, as the searched fields store them; none: all records. */
-  readonly search: readonly string[];
-  /** The id of the parent whose records are listed; undefined: those of all parents. */
-  readonly parent?: string;
-}
-
-export const EVERYTHING: Selection = { conditions: [], search: [] };
-
-const MAX_CONDITIONS = 20;
-export const MAX_VALUES = 100;
-const COMPARISONS: readonly Operator[] = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'null'];
-
-/** The operators of each field that lists can be filtered by. */
-export function operatorsOf({
-  filterable,
-  searchable,
-  columns,
-}: Resource): ReadonlyMap<string, readonly Operator[]> {
-  return new Map(
-    [...new Set([...filterable, ...searchable])].map((field) => {
-      const own = filterable.includes(field) ? byType(columns.get(field)!.type) : [];
-      return [field, searchable.includes(field) ? [...own, 'contains' as const] : own];
-    }),
-  );
-}
-
-function byType(type: Column['type']): readonly Operator[] {
-  if (type.endsWith('[]')) return ['has'];
-  if (type === 'uuid' || type === 'boolean') return ['eq', 'ne', 'in', 'null'];
-  return type === 'text' ? [...COMPARISONS, 'prefix'] : COMPARISONS;
-}
-
-/** Reads `filter[field]=value` and `filter[field][operator]=value`. Throws 400 that names what is valid. */
-export function readFilter(given: URLSearchParams, resource: Resource): Condition[] {
+/**
+ * Reads conditions, as `filter[price][gte]=10`, `filter[or][0][status]=open`, `filter[author][name]=Ann` and
+ * `filter[books][some][title]=Dune`. Without `others`, no relations are known. Throws 400 that names what is valid.
+ */
+export function readFilter(given: URLSearchParams, resource: Resource, others?: Others): Condition[] {
   const names = [...new Set(given.keys())].filter((name) => /^filter(\[|$)/.test(name));
   // Most lists have no conditions, and the table of operators takes longer than the rest of their parameters.
   if (names.length === 0) return [];
-  const fields = operatorsOf(resource);
   if (names.length > MAX_CONDITIONS)
     throw invalidQuery('filter', `has more than ${MAX_CONDITIONS} conditions`);
-  return names.map((name) => {
-    const named = readConditionName(name);
-    if (!named) throw invalidQuery(name, 'must be like filter[field] or filter[field][operator]');
-    const { field, operator } = named;
-    const operators = fields.get(field);
-    if (!operators)
-      throw invalidQuery(
-        name,
-        `names no field that can be filtered by: there are ${listed([...fields.keys()])}`,
-      );
-    if (!(operators as readonly string[]).includes(operator))
-      throw invalidQuery(name, `must have one of the operators ${operators.join(', ')}`);
-    const column = resource.columns.get(field)!;
-    const part = PARTS[operator as Operator];
-    const normalized = (text: string) =>
-      column.type === 'text' && operator !== 'null'
-        ? normalizedText(resource, field, text, part ?? 'whole')
-        : text;
-    const read = (text: string) => readValue(name, column, normalized(text), part !== undefined);
-    return {
-      field,
-      column,
-      operator: operator as Operator,
-      values: valuesOf(name, operator as Operator, given.getAll(name), read),
-    };
-  });
+  const members = filterTree(names, given, (name) =>
+    invalidQuery(
+      name,
+      `must be like filter[field] or filter[field][operator], with at most ${MAX_NESTING} names in brackets`,
+    ),
+  );
+  return conditionsOf(members, new Scope(resource, others, 0));
 }
 
-/** The part of a text with which an operator compares its values; absent: the whole text. */
-const PARTS: Partial<Record<Operator, 'start' | 'any'>> = { prefix: 'start', contains: 'any' };
+/** The collection about whose records conditions are. */
+class Scope {
+  readonly operators: ReadonlyMap<string, readonly Operator[]>;
+  readonly #relations: ReadonlyMap<string, Related>;
+
+  constructor(
+    readonly resource: Resource,
+    readonly others: Others | undefined,
+    readonly steps: number,
+  ) {
+    this.operators = operatorsOf(resource);
+    this.#relations = others ? new Map(relatedOf(resource).map((each) => [each.name, each])) : new Map();
+  }
+
+  relation(name: string): Related | undefined {
+    return this.#relations.get(name);
+  }
+
+  /** The scope of the records of a relation. Throws 400, 403. */
+  of({ collection }: Related, { name }: Node): Scope {
+    if (this.steps === MAX_STEPS) throw invalidQuery(name, `leads over more than ${MAX_STEPS} relations`);
+    return new Scope(this.others!(collection), this.others, this.steps + 1);
+  }
+
+  get names(): string {
+    return listed([...new Set([...this.operators.keys(), ...this.#relations.keys()])]);
+  }
+}
 
 const listed = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));
 
-/** The list of `in` is separated by commas, or one parameter for each value. */
-function valuesOf(
-  name: string,
-  operator: Operator,
-  given: readonly string[],
-  read: (text: string) => string,
-): string[] {
-  if (operator !== 'in') {
-    if (given.length > 1) throw invalidQuery(name, 'must be given once');
-    return [operator === 'null' ? flagOf(name, given[0]!) : read(given[0]!)];
+/** Conditions that all hold. */
+function conditionsOf(members: ReadonlyMap<string, Node>, scope: Scope): Condition[] {
+  return [...members].flatMap(([segment, node]): Condition | Condition[] =>
+    COMBINATIONS.has(segment)
+      ? combinationOf(segment as Combination['kind'], node, scope)
+      : fieldConditions(unescapeName(segment), node, scope),
+  );
+}
+
+/** `or` and `and` have numbered alternatives, each with conditions that all hold; `not` has such conditions itself. */
+function combinationOf(kind: Combination['kind'], node: Node, scope: Scope): Combination {
+  requireMembers(node, kind === 'not' ? 'the name of a field' : 'a number, as in filter[or][0][field]');
+  if (kind === 'not') return { kind, conditions: conditionsOf(node.members, scope) };
+  const groups = [...node.members].map(([index, group]) => {
+    if (!/^\d{1,3}$/.test(index))
+      throw invalidQuery(group.name, `must have a number after ${kind}, as in filter[${kind}][0][field]`);
+    requireMembers(group, 'the name of a field');
+    return allOf(conditionsOf(group.members, scope));
+  });
+  return { kind, conditions: groups };
+}
+
+const allOf = (conditions: readonly Condition[]): Condition =>
+  conditions.length === 1 ? conditions[0]! : { kind: 'and', conditions };
+
+function requireMembers({ name, values, members }: Node, follows: string): void {
+  if (values.length > 0 || members.size === 0) throw invalidQuery(name, `must be followed by ${follows}`);
+}
+
+/** The conditions on a field, or on the records of a relation. For a name of both, what follows decides. */
+function fieldConditions(field: string, node: Node, scope: Scope): Condition[] {
+  const operators = scope.operators.get(field);
+  const relation = scope.relation(field);
+  if (!operators && !relation)
+    throw invalidQuery(node.name, `names no field that can be filtered by: there are ${scope.names}`);
+  const found: Condition[] = [];
+  if (node.values.length > 0) {
+    if (!operators)
+      throw invalidQuery(
+        node.name,
+        `names a relation: ${relation!.field === undefined ? QUANTIFIERS.join(', ') : 'a field'} must follow`,
+      );
+    found.push(comparisonOf(scope.resource, field, 'eq', { ...node, members: NONE }, operators));
   }
-  const values = given.length === 1 ? given[0]!.split(',') : given;
-  if (values.length > MAX_VALUES) throw invalidQuery(name, `has more than ${MAX_VALUES} values`);
-  return values.map(read);
+  const ofRelation = new Map<string, Node>();
+  for (const [segment, member] of node.members)
+    if (operators && (!relation || (operators as readonly string[]).includes(segment)))
+      found.push(comparisonOf(scope.resource, field, segment, member, operators));
+    else ofRelation.set(segment, member);
+  return ofRelation.size === 0
+    ? found
+    : [...found, ...relationConditions(relation!, ofRelation, node, scope)];
 }
 
-function flagOf(name: string, text: string): string {
-  if (text !== 'true' && text !== 'false') throw invalidQuery(name, 'must be true or false');
-  return text;
-}
+const NONE: ReadonlyMap<string, Node> = new Map();
 
-/** A value as the text of the column's type. `isPart`: it is compared with a part of the stored text. */
-function readValue(name: string, { type, format }: Column, text: string, isPart: boolean): string {
-  if (text.includes('\0')) throw invalidQuery(name, 'must not contain U+0000');
-  switch (type.replace('[]', '')) {
-    case 'double precision':
-      if (!/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) || !Number.isFinite(Number(text)))
-        throw invalidQuery(name, 'must be a number');
-      return text;
-    case 'boolean':
-      return flagOf(name, text);
-    case 'uuid': {
-      const id = parseUuid(text);
-      if (id === undefined) throw invalidQuery(name, 'must be the id of a record');
-      return id;
-    }
-    default:
-      return format === undefined || isPart ? text : readTime(name, format, text);
-  }
+function relationConditions(
+  relation: Related,
+  members: ReadonlyMap<string, Node>,
+  node: Node,
+  scope: Scope,
+): RelationCondition[] {
+  const others = scope.of(relation, node);
+  const columnsOf = ({ columns }: Resource, fields: readonly string[]) =>
+    fields.map((field) => columns.get(field)!);
+  const parts = {
+    kind: 'relation',
+    relation: relation.name,
+    other: others.resource,
+    own: relation.field === undefined ? undefined : columnsOf(scope.resource, [relation.field])[0],
+    referring: columnsOf(others.resource, relation.referring),
+  } as const;
+  if (relation.field !== undefined)
+    return [{ ...parts, quantifier: 'one', conditions: conditionsOf(members, others) }];
+  return [...members].map(([segment, member]) => {
+    if (!(QUANTIFIERS as readonly string[]).includes(segment))
+      throw invalidQuery(member.name, `must have one of ${QUANTIFIERS.join(', ')} after ${relation.name}`);
+    // `filter[books][some]=true`: there is one.
+    const isAny = segment !== 'every' && member.members.size === 0 && member.values.join() === 'true';
+    if (!isAny)
+      requireMembers(member, segment === 'every' ? 'the name of a field' : 'the name of a field, or be true');
+    return {
+      ...parts,
+      quantifier: segment as Quantifier,
+      conditions: conditionsOf(member.members, others),
+    };
+  });
 }
-
-/** A date, a time or a duration. A date alone is the start of the day in UTC, as forms of browsers send it. */
-function readTime(name: string, format: string, text: string): string {
-  const isDate = TIME_FORMATS.date!(text);
-  const value = format === 'date-time' ? instantOf(isDate ? `${text}T00:00:00Z` : text) : text;
-  if (value === undefined || !TIME_FORMATS[format]!(value))
-    throw invalidQuery(
-      name,
-      `must be a ${format} as in RFC 3339${ZONED.has(format) ? ', with its zone' : ''}`,
-    );
-  return value;
-}
-
-const ZONED: ReadonlySet<string> = new Set(['date-time', 'time']);

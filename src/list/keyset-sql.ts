@@ -1,7 +1,9 @@
 import { DOCUMENT_SQL, MAX_PAGE_BYTES } from '../collection/document.js';
 import { comparable, type Resource } from '../collection/resource.js';
 import type { Value } from '../db/db.js';
-import { isRestricted, type Parameter, parametersIn, recordsSql, totalSql } from './condition-sql.js';
+import type { Engine } from '../db/engine.js';
+import { type Parameter, parametersIn } from './comparison-sql.js';
+import { isRestricted, recordsSql, totalSql } from './condition-sql.js';
 import type { KeyColumn, Keyset, Position } from './keyset.js';
 import { type KeysetPart, type ListRequest, MAX_LIMIT } from './list-request.js';
 import type { Direction } from './order.js';
@@ -15,11 +17,12 @@ export function keysetSql(
   resource: Resource,
   { selection, counts }: ListRequest,
   { keyset, position, limit }: KeysetPart,
+  engine: Engine,
 ): { readonly text: string; readonly args: readonly Value[] } {
   const args: Value[] = [];
   const parameter = parametersIn(args);
   const isBackward = position?.side === 'before';
-  const records = recordsSql(resource, selection, parameter);
+  const records = recordsSql(resource, selection, parameter, engine);
   const size = parameter(String(limit), 'bigint');
   const rows = rowsSql(
     keyset,

@@ -3,7 +3,7 @@ import type { Column } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import { foreignCursor } from '../errors/input-errors.js';
 import { parseUuid } from '../uuid.js';
-import type { Selection } from './filter.js';
+import { identityOf, type Selection } from './condition.js';
 import type { Direction, SortKey } from './order.js';
 
 /** A column by which a list is ordered. */
@@ -49,7 +49,7 @@ export function listIdentity(
   { conditions, search, parent }: Selection,
   sorts: readonly SortKey[],
 ): string {
-  const compared = conditions.map(({ field, operator, values }) => [field, operator, values]);
+  const compared = conditions.map(identityOf);
   const parts = [name, parent ?? null, search.join('\n'), sorts, compared];
   return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 12);
 }

@@ -1,5 +1,5 @@
 import type { Resource } from '../collection/resource.js';
-import { EVERYTHING, type Selection } from './filter.js';
+import { EVERYTHING, type Selection } from './condition.js';
 import type { Keyset, Position } from './keyset.js';
 import type { SortKey } from './order.js';
 import { type View, WHOLE } from './view.js';

@@ -4,19 +4,13 @@ import type { Value } from '../db/db.js';
 import { type Engine, statementsOn } from '../db/engine.js';
 import { fill } from '../db/statements.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
-import {
-  hasTrigram,
-  type Parameter,
-  parametersIn,
-  parentColumn,
-  recordsSql,
-  searchValue,
-  totalSql,
-} from './condition-sql.js';
-import { EVERYTHING, type Selection } from './filter.js';
+import { type Parameter, parametersIn } from './comparison-sql.js';
+import { EVERYTHING, type Selection } from './condition.js';
+import { parentColumn, recordsSql, totalSql } from './condition-sql.js';
 import { keysetSql } from './keyset-sql.js';
 import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
 import { type Direction, orderSql, type SortKey } from './order.js';
+import { hasTrigram, searchValue } from './search-sql.js';
 
 /** The text in place of documents that are too large. In a page, the ids of its records follow. */
 export const TOO_LARGE = '!';
@@ -62,7 +56,7 @@ export class ListStatements {
   page(list: PageRequest): ListStatement {
     const { part } = list;
     if (part.kind === 'numbered') return this.#numbered(list, part);
-    const { text, args } = keysetSql(this.resource, list, part);
+    const { text, args } = keysetSql(this.resource, list, part, this.engine);
     const isPlain =
       part.keyset.keys.length === 0 &&
       list.selection.conditions.length === 0 &&
@@ -94,7 +88,7 @@ export class ListStatements {
 
   #fillPage(name: string, list: ListRequest, parameter: Parameter): string {
     const { selection, sorts, counts } = list;
-    const records = recordsSql(this.resource, selection, parameter);
+    const records = recordsSql(this.resource, selection, parameter, this.engine);
     const total = counts ? totalSql(this.resource, selection, records) : 'select null::bigint as total';
     return this.#fill(name, { records, total, ...orderParts(this.resource, sorts) });
   }
@@ -129,7 +123,7 @@ export class ListStatements {
         ? `($1)[${place}]::${type}`
         : `current_setting('plinth.value_${place}')::${type}`;
     };
-    const records = recordsSql(this.resource, selection, parameter);
+    const records = recordsSql(this.resource, selection, parameter, this.engine);
     const values = Object.keys(settings).map((name) => `current_setting('${name}')`);
     const name = selection.search.length > 0 && this.engine === 'postgresql' ? 'stream_matching' : 'stream';
     const text = this.#fill(name, {
@@ -145,7 +139,7 @@ export class ListStatements {
   /** Reads the ids of what is selected, up to a limit, in the order in which records are locked. */
   ids(selection: Selection, limit: number): ListStatement {
     const args: Value[] = [limit];
-    const records = recordsSql(this.resource, selection, parametersIn(args));
+    const records = recordsSql(this.resource, selection, parametersIn(args), this.engine);
     return { text: this.#fill('ids', { records }), args, cost: 'query' };
   }
 
@@ -155,7 +149,7 @@ export class ListStatements {
    */
   referring(column: string, ids: readonly string[], limit: number): ListStatement {
     const args: Value[] = [`{${ids.join(',')}}`, limit];
-    const records = `${recordsSql(this.resource, EVERYTHING, parametersIn(args))} where record.${column} = given.id`;
+    const records = `${recordsSql(this.resource, EVERYTHING, parametersIn(args), this.engine)} where record.${column} = given.id`;
     return { text: this.#fill('referring', { records, column }), args, cost: 'query' };
   }
 }

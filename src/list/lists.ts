@@ -6,7 +6,7 @@ import { databaseErrorOf } from '../db/database-errors.js';
 import type { Db, Row, Run } from '../db/db.js';
 import { queryTimeout } from '../errors/input-errors.js';
 import { sharing } from '../telemetry/metrics.js';
-import type { Selection } from './filter.js';
+import type { Selection } from './condition.js';
 import type { ListRequest, PageRequest } from './list-request.js';
 import { type ListStatement, ListStatements, TOO_LARGE } from './list-sql.js';
 

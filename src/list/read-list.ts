@@ -1,7 +1,8 @@
 import { searchedTexts } from '../collection/normalized-text.js';
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
-import { type Condition, readFilter, type Selection } from './filter.js';
+import type { Condition, Selection } from './condition.js';
+import { type Others, readFilter } from './filter.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';
 import { findSorts, isSingleSort, readSorts, type SortKey } from './order.js';
@@ -44,6 +45,8 @@ export interface ListContext {
   readonly isLines?: boolean;
   /** Whether the parameters come from a body, whose keys of the order are all meant. */
   readonly isBody?: boolean;
+  /** The collections over which conditions may lead; absent: none. */
+  readonly others?: Others;
 }
 
 /** Reads the parameters of a list. Throws 400. */
@@ -60,14 +63,14 @@ export function readList(given: URLSearchParams, resource: Resource, context: Li
 function readNumberedList(
   given: URLSearchParams,
   resource: Resource,
-  { parent, isLines = false, isBody = false }: ListContext,
+  { parent, isLines = false, isBody = false, others }: ListContext,
 ): ListRequest {
   const order = given.get('order');
   const search = resource.searchable.length === 0 ? '' : cut(given.get('search') ?? '');
   const direction =
     isSortable(resource) && (order === 'asc' || order === 'desc') ? order : resource.direction;
   const { sorts, isExtended } = readOrder(given.get('sort'), resource, direction, isBody);
-  const conditions = readFilter(given, resource);
+  const conditions = readFilter(given, resource, others);
   const view = readView(given, resource);
   const repeated = (['sort', 'order', 'search'] as const).filter(
     (name) => given.has(name) && (name === 'search' ? resource.searchable.length > 0 : isSortable(resource)),
@@ -138,14 +141,14 @@ function readCount(text: string | null): 'exact' | 'none' {
 function readKeysetList(
   given: URLSearchParams,
   resource: Resource,
-  { parent, isLines = false }: ListContext,
+  { parent, isLines = false, others }: ListContext,
 ): ListRequest {
   const repeated = SINGLE.find((name) => given.getAll(name).length > 1);
   if (repeated !== undefined) throw invalidQuery(repeated, 'must be given once');
   const sort = listIn(given, 'sort');
   const sorts =
     sort === undefined ? [{ field: 'created_at', direction: resource.direction }] : readSorts(sort, resource);
-  const conditions = readFilter(given, resource);
+  const conditions = readFilter(given, resource, others);
   const view = readView(given, resource);
   const count = given.get('count');
   if (count !== null && count !== 'exact') throw invalidQuery('count', 'must be exact, or absent');

@@ -78,6 +78,17 @@ t.test('each operator selects what it says', async (t) => {
     ['filter[price][lte]=1e1', ['Dune', 'Emma', 'Éclair, 100%']],
     ['filter[price][gte]=6&filter[price][lt]=12', ['Dune']],
     ['filter[price][in]=5,12.5', ['Dune Messiah', 'Emma', 'Éclair, 100%']],
+    ['filter[price][nin]=5,12.5', ['Dune']],
+    ['filter[price][between]=5,10', ['Dune', 'Emma', 'Éclair, 100%']],
+    ['filter[title][between]=Dune&filter[title][between]=Emma', ['Dune', 'Dune Messiah', 'Emma']],
+    ['filter[tags][any]=desert,classic', ['Dune', 'Emma']],
+    ['filter[or][0][title]=Zebra&filter[or][1][price]=12.5', ['Dune Messiah', 'Zebra']],
+    ['filter[not][price]=5', ['Dune', 'Dune Messiah', 'Zebra']],
+    ['filter[author][name]=Herbert', ['Dune', 'Dune Messiah']],
+    ['filter[author][books][some][tags][has]=desert&filter[price][gt]=10', ['Dune Messiah']],
+    ['filter[_version]=1&filter[title]=Emma', ['Emma']],
+    ['filter[created_at][lt]=2020-01-01', []],
+    ['filter[updated_at][gt]=2020-01-01&filter[title]=Emma', ['Emma']],
     ['filter[isbn][in]=4,5', []],
     ['filter[isbn][in]=4,5&filter[isbn][in]=1', ['Dune', 'Éclair, 100%']],
     ['filter[tags][has]=sf', ['Dune', 'Dune Messiah']],
@@ -171,6 +182,16 @@ t.test('related records are included in both directions, with permission', async
   const headers = { 'x-api-key': key };
   t.equal((await restricted.send('GET', '/books?filter[price][gt]=1', { headers })).status, 200);
   t.equal((await restricted.send('GET', '/books?include=author', { headers })).status, 403);
+  for (const filter of ['filter[author][name]=Herbert', 'filter[or][0][not][author][name]=Herbert'])
+    for (const path of [`/books?${filter}`, `/books?${filter}&limit=1`, `/api/v2/books?${filter}`])
+      t.equal((await restricted.send('GET', path, { headers })).status, 403, path);
+  const body = { filter: { author: { books: { some: true } } } };
+  t.equal((await restricted.send('QUERY', '/books', { headers, body })).status, 403);
+  const writer = { 'x-api-key': (await makeKey(restricted.db, { scopes: ['books:write'] })).key };
+  t.equal(
+    (await restricted.send('DELETE', '/books?filter[author][name]=Herbert', { headers: writer })).status,
+    403,
+  );
   t.equal((await restricted.send('PATCH', '/books?filter[price]=1', { headers, body: {} })).status, 403);
   t.ok(author.id && secret);
 });
@@ -199,7 +220,7 @@ t.test('what is not valid is 400 and names what is', async (t) => {
   for (const [query, parameter, message] of [
     ['filter[colour]=red', 'filter[colour]', /title, isbn, price/],
     ['filter[notes]=x', 'filter[notes]', /names no field/],
-    ['filter[price][near]=1', 'filter[price][near]', /eq, ne, lt, lte, gt, gte, in, null/],
+    ['filter[price][near]=1', 'filter[price][near]', /eq, ne, lt, lte, gt, gte, between, in, nin, null/],
     ['filter[price][has]=1', 'filter[price][has]', /operators/],
     ['filter[price]=cheap', 'filter[price]', /must be a number/],
     ['filter[price]=', 'filter[price]', /must be a number/],
@@ -210,6 +231,31 @@ t.test('what is not valid is 400 and names what is', async (t) => {
     ['filter[title]=a&filter[title]=b', 'filter[title]', /once/],
     ['filter=x', 'filter', /like filter\[field\]/],
     ['filter[title][eq][x]=1', 'filter[title][eq][x]', /like filter/],
+    ['filter[price][between]=1', 'filter[price][between]', /two values/],
+    ['filter[or][title]=a', 'filter[or][title]', /number/],
+    ['filter[or]=a', 'filter[or]', /followed by a number/],
+    ['filter[or][0]=a', 'filter[or][0]', /followed by the name of a field/],
+    ['filter[not]=a', 'filter[not]', /followed by the name of a field/],
+    ['filter[author]=a', 'filter[author]', /a field must follow/],
+    [
+      'filter[author][colour]=red',
+      'filter[author][colour]',
+      /name, id, created_at, updated_at, _version, books/,
+    ],
+    ['filter[author][books]=a', 'filter[author][books]', /some, none, every must follow/],
+    ['filter[author][books][all][price]=1', 'filter[author][books][all]', /some, none, every/],
+    ['filter[author][books][every]=true', 'filter[author][books][every]', /name of a field/],
+    ['filter[author][books][some]=yes', 'filter[author][books][some]', /name of a field, or be true/],
+    [
+      `filter${'[author][books][some]'.repeat(3)}[price]=1`,
+      `filter${'[author][books][some]'.repeat(2)}[author][books]`,
+      /more than 5 relations/,
+    ],
+    [
+      `filter${'[not]'.repeat(30)}[price]=1`,
+      `filter${'[not]'.repeat(30)}[price]`.slice(0, 100),
+      /at most 24 names/,
+    ],
     [`filter[price][in]=${'1,'.repeat(200)}`, 'filter[price][in]', /100 values/],
     ['include=publisher', 'include', /author/],
     ['count=some', 'count', /exact or none/],
@@ -301,7 +347,7 @@ t.test('all records that match a filter are changed or deleted, with one event e
   const failed = await send('PATCH', '/books?filter[price][gte]=6', { body: { title: '', isbn: 'same' } });
   t.equal(failed.status, 409, 'a duplicate');
   t.equal((await titles(service, 'filter[isbn]=same')).length, 0, 'nothing was changed');
-  t.match(await send('DELETE', '/books?filter[title][prefix]=Dune'), {
+  t.match(await send('DELETE', '/books?filter[author][name]=Herbert&filter[not][title]=Emma'), {
     status: 200,
     json: { meta: { matched: 2 } },
   });

@@ -8,8 +8,14 @@ import t from '../support/test.js';
 import { times } from '../support/thorough.js';
 
 const ROWS = times(100_000, 300_000, 1_000_000);
+const AUTHORS = ROWS / 20;
 
 const DECLARATION = {
+  'authors.json': {
+    type: 'object',
+    properties: { name: { type: 'string', maxLength: 100, 'x-index': true } },
+    'x-collection': { list: 'page' },
+  },
   'books.json': {
     title: 'Book',
     type: 'object',
@@ -20,6 +26,8 @@ const DECLARATION = {
       price: { type: 'number', 'x-index': true },
       inPrint: { type: 'boolean', 'x-index': true },
       tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
+      authorId: { type: 'string', format: 'uuid', 'x-references': 'authors' },
+      sequelOfId: { type: 'string', format: 'uuid', 'x-references': 'books', 'x-on-delete': 'null' },
     },
     'x-collection': { list: 'page' },
   },
@@ -36,7 +44,9 @@ const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nod
 
 t.test('every operator is served by an index, over many records', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATION), MIGRATE: 'auto' });
-  const { resource } = service.collections.find((each) => each.resource.name === 'books')!;
+  const resources = new Map(service.collections.map(({ resource }) => [resource.name, resource]));
+  const resource = resources.get('books')!;
+  const others = (name: string) => resources.get(name)!;
   const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   // Without triggers and search indexes a million rows take seconds.
@@ -45,16 +55,22 @@ t.test('every operator is served by an index, over many records', async (t) => {
   for (const { indexname } of indexes) await sql.unsafe(`drop index ${indexname}`);
   await sql.unsafe(`
     alter table books disable trigger user;
-    insert into books (id, version, updated_at, doc, title, isbn, price, in_print, tags)
-    select lpad(to_hex(n), 32, '0')::uuid, 1, now(), '{}', 'book ' || n, n::text, n % 10000, n % 2 = 0, array['t' || n % 1000]
+    alter table authors disable trigger user;
+    insert into authors (id, version, updated_at, doc, name)
+    select lpad(to_hex(n), 32, '0')::uuid, 1, now(), '{}', 'author ' || n from generate_series(0, ${AUTHORS - 1}) n;
+    insert into books (id, version, updated_at, doc, title, isbn, price, in_print, tags, author_id, sequel_of_id)
+    select lpad(to_hex(n), 32, '0')::uuid, 1, now(), '{}', 'book ' || n, n::text, n % 10000, n % 2 = 0, array['t' || n % 1000],
+      lpad(to_hex(n % ${AUTHORS}), 32, '0')::uuid, case when n > 1000 then lpad(to_hex(n - 1000), 32, '0')::uuid end
     from generate_series(1, ${ROWS}) n;
     alter table books enable trigger user;
+    alter table authors enable trigger user;
+    analyze authors;
     ${indexes.map(({ indexdef }) => indexdef).join(';')};
     analyze books`);
   await sql`set jit = off`;
   await sql`set plan_cache_mode = force_custom_plan`;
-  const plan = async (query: string): Promise<Plan[]> => {
-    const { text, args } = pageStatement(resource, query);
+  const plan = async (query: string, of = resource): Promise<Plan[]> => {
+    const { text, args } = pageStatement(of, query, { lists: 'numbered', others });
     const [row] = await sql.unsafe(`explain (format json) ${text}`, [...args]);
     return nodesOf((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan);
   };
@@ -73,9 +89,42 @@ t.test('every operator is served by an index, over many records', async (t) => {
     'filter[tags][has]=t7',
     'filter[price][null]=true',
     'filter[price]=77&filter[tags][has]=t7',
+    'filter[price][between]=3,5',
+    'filter[tags][any]=t7,t8',
+    'filter[id]=00000000-0000-0000-0000-00000000004d',
+    'filter[created_at][lt]=1970-01-01',
+    'filter[created_at][between]=1960-01-01,1969-01-01',
+    'filter[created_at]=2026-01-01',
+    'filter[or][0][price]=77&filter[or][1][isbn]=5',
+    'filter[or][0][and][0][price]=77&filter[or][1][tags][has]=t7',
+    'filter[author][name]=author 77',
+    'filter[author][name][prefix]=author 77&filter[price][lt]=100',
+    'filter[sequelOf][isbn]=77',
+    'filter[sequelOf][sequelOf][isbn]=77',
+    'filter[sequelOf][sequelOf][author][name]=author 77',
+    'filter[books][some][isbn]=1077',
+    'filter[books][some][books][some][isbn]=2077',
+    'filter[author][books][some][isbn]=77',
+    'filter[author][books][some][sequelOf][author][name]=author 77',
   ])
     t.notOk(
       (await plan(query)).some((node) => node['Node Type'] === 'Seq Scan'),
+      query,
+    );
+  const authors = resources.get('authors')!;
+  for (const query of ['filter[books][some][isbn]=77', 'filter[books][some][sequelOf][isbn]=77'])
+    t.notOk(
+      (await plan(query, authors)).some((node) => node['Node Type'] === 'Seq Scan'),
+      query,
+    );
+  // Most authors match, of whom the page takes the first.
+  for (const query of [
+    'filter[books][none][isbn]=77',
+    'filter[not][books][some][price]=77',
+    'filter[books][some]=true',
+  ])
+    t.notOk(
+      (await plan(`${query}&count=none`, authors)).some((node) => node['Node Type'] === 'Seq Scan'),
       query,
     );
   const keysetPlan = async (query: string): Promise<Plan[]> => {

@@ -16,7 +16,7 @@ import { withExamples } from './examples.js';
 import { headersOf } from './headers.js';
 import { mayRead, type Schema } from './model.js';
 import { type Operation, type OperationSettings, operationObject } from './operation.js';
-import { filterComponents } from './parameters.js';
+import { filterComponents, ownFilterComponents } from './parameters.js';
 import type { CollectionSettings } from './record-operations.js';
 import { definitions, recordSchemas } from './record-schemas.js';
 import { usedComponents } from './references.js';
@@ -74,7 +74,10 @@ export function openApi(described: Described, caller: Principal): JsonObject {
     ...eventWebhooks(resources.filter(({ scopes }) => mayRead(caller, scopes.read))),
     components: {
       schemas,
-      parameters: Object.assign({}, ...resources.map(filterComponents)) as JsonObject,
+      parameters: Object.assign(
+        {},
+        ...resources.flatMap((each) => [filterComponents(each), ownFilterComponents(each)]),
+      ) as JsonObject,
       responses: responses.components,
       headers: headersOf(version),
       securitySchemes: securitySchemes(described, scopesOf(endpoints).sort()),

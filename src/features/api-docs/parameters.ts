@@ -1,8 +1,15 @@
 import type { Doc } from '../../api/doc.js';
-import type { Column } from '../../collection/column.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
-import { MAX_VALUES, type Operator, operatorsOf } from '../../list/filter.js';
+import {
+  type ComparedColumn,
+  comparedColumn,
+  LIST_OPERATORS,
+  type Operator,
+  OWN_COLUMNS,
+  operatorsOf,
+} from '../../list/condition.js';
+import { MAX_VALUES } from '../../list/filter-values.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
 import { MAX_SEARCH } from '../../list/read-list.js';
@@ -115,12 +122,18 @@ function listParameters(resource: Resource, { lists }: Version): Readonly<Record
   };
 }
 
-/** The parameters that filter a list, each of its own type, since most generated clients cannot send nested objects. */
-export const filterParameters = (resource: Resource): JsonObject[] =>
+/**
+ * The parameters that filter a list by a declared field, or with `areOwn` by those of all records, each of its own type, since
+ * most generated clients cannot send nested objects.
+ */
+const filterParameters = (resource: Resource, areOwn = false): JsonObject[] =>
   [...operatorsOf(resource)].flatMap(([field, operators]) => {
-    const whole = valueSchema(resource.columns.get(field)!);
+    if (OWN_COLUMNS.has(field) !== areOwn) return [];
+    const whole = valueSchema(comparedColumn(resource, field)!);
     const schemaOf = (operator: Operator): Schema => {
-      if (operator === 'in') return { type: 'array', items: whole, minItems: 1, maxItems: MAX_VALUES };
+      if (operator === 'between') return { type: 'array', items: whole, minItems: 2, maxItems: 2 };
+      if (LIST_OPERATORS.has(operator))
+        return { type: 'array', items: whole, minItems: 1, maxItems: MAX_VALUES };
       if (operator === 'null') return { type: 'boolean' };
       return operator === 'prefix' || operator === 'contains' ? { type: 'string' } : whole;
     };
@@ -128,7 +141,7 @@ export const filterParameters = (resource: Resource): JsonObject[] =>
       name: conditionName(field, operator),
       in: 'query',
       description: MEANINGS[operator],
-      ...(operator === 'in' ? { style: 'form', explode: true } : {}),
+      ...(LIST_OPERATORS.has(operator) ? { style: 'form', explode: true } : {}),
       schema: schemaOf(operator),
     }));
   });
@@ -140,14 +153,17 @@ const MEANINGS: Readonly<Record<Operator, string>> = {
   lte: 'The field is less or equal.',
   gt: 'The field is greater.',
   gte: 'The field is greater or equal.',
+  between: 'The field is at least the first value and at most the second.',
   in: 'The field has one of these values. A value alone is split at its commas.',
+  nin: 'The field has a value, and none of these. A value alone is split at its commas.',
   has: 'The array contains this value.',
+  any: 'The array contains one of these values. A value alone is split at its commas.',
   prefix: 'The text begins so.',
   contains: 'The text contains this, in any letter case.',
   null: '`true`: the field is missing; `false`: it is not.',
 };
 
-function valueSchema({ type, format }: Column): Schema {
+function valueSchema({ type, format }: ComparedColumn): Schema {
   const plain = type.replace('[]', '');
   if (plain === 'double precision') return { type: 'number' };
   if (plain === 'boolean') return { type: 'boolean' };
@@ -155,15 +171,25 @@ function valueSchema({ type, format }: Column): Schema {
   return format === undefined ? { type: 'string' } : { type: 'string', format };
 }
 
-/** The parameters that filter a list, by the names of their components. */
+/** The parameters that filter a list by its declared fields, by the names of their components. */
 export function filterComponents(resource: DescribedResource): Record<string, JsonObject> {
-  const components = filterParameters(resource).map((parameter, index): [string, JsonObject] => [
+  return componentsOf(resource.types.one, filterParameters(resource));
+}
+
+/** The parameters that filter any list by the members of all records, by the names of their components. */
+export const ownFilterComponents = (resource: Resource): Record<string, JsonObject> =>
+  componentsOf('', filterParameters(resource, true));
+
+function componentsOf(type: string, parameters: readonly JsonObject[]): Record<string, JsonObject> {
+  const components = parameters.map((parameter, index): [string, JsonObject] => [
     // The number distinguishes fields whose names have the same letters.
-    `${resource.types.one}Filter${index + 1}${typeName(String(parameter.name).slice('filter'.length))}`,
+    `${type}Filter${index + 1}${typeName(String(parameter.name).slice('filter'.length))}`,
     parameter,
   ]);
   return Object.fromEntries(components);
 }
 
 const filterReferences = (resource: DescribedResource): JsonObject[] =>
-  Object.keys(filterComponents(resource)).map((name) => ref('parameters', name));
+  Object.keys({ ...filterComponents(resource), ...ownFilterComponents(resource) }).map((name) =>
+    ref('parameters', name),
+  );

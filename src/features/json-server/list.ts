@@ -10,7 +10,7 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
-import { EVERYTHING, type Selection } from '../../list/filter.js';
+import { EVERYTHING, type Selection } from '../../list/condition.js';
 import { type View, WHOLE } from '../../list/view.js';
 import { parseUuid } from '../../uuid.js';
 import { looseStatement } from './loose-query.js';

@@ -1,6 +1,7 @@
 import type { Resource } from '../../collection/resource.js';
-import { type Parameter, sourceSql } from '../../list/condition-sql.js';
-import type { Selection } from '../../list/filter.js';
+import type { Parameter } from '../../list/comparison-sql.js';
+import type { Selection } from '../../list/condition.js';
+import { sourceSql } from '../../list/condition-sql.js';
 
 /** A condition on the text of a member of a document, which need not be declared. */
 export interface LooseCondition {

@@ -1,9 +1,11 @@
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
-import { type Operator, operatorsOf } from '../../list/filter.js';
+import { comparedColumn, LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition.js';
+import { MAX_VALUES } from '../../list/filter-values.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
+import { COMBINATIONS } from '../../list/query-names.js';
 import { listParameters } from '../../list/read-list.js';
-import { relationsOf } from '../../list/view.js';
+import { relatedOf, relationsOf } from '../../list/view.js';
 import { type SchemaFiles, SchemaWriter } from './record-schema.js';
 
 /** JSON Schema of a tool's arguments. */
@@ -101,7 +103,7 @@ export function listInput(resource: Resource): ToolInput {
           filter: {
             ...inputOf(filter),
             description:
-              'Conditions that all apply: {"field": {"operator": value}}, or {"field": value} for equality.',
+              'Conditions that all apply: {"field": {"operator": value}}, or {"field": value} for equality; names of relations have conditions on related records.',
           } as JsonObject,
         }
       : {}),
@@ -122,11 +124,55 @@ const listOf = (values: readonly string[], maxItems: number, description: string
   description,
 });
 
+const CONDITIONS: JsonObject = { type: 'object', minProperties: 1 };
+const ALTERNATIVES: JsonObject = {
+  type: 'array',
+  minItems: 1,
+  maxItems: MAX_VALUES,
+  items: CONDITIONS,
+};
+
+/** Conditions on fields and on related records, and what combines them. */
+const filterOf = (resource: Resource): JsonObject => {
+  const fields = fieldsOf(resource);
+  const names = Object.keys(fields).map((name) => [
+    COMBINATIONS.has(name) ? `\\${name}` : name,
+    fields[name]!,
+  ]);
+  return {
+    ...relationConditions(resource, fields),
+    ...Object.fromEntries(names),
+    and: { ...ALTERNATIVES, description: 'All of these conditions apply.' },
+    or: { ...ALTERNATIVES, description: 'At least one of these conditions applies.' },
+    not: { ...CONDITIONS, description: 'These conditions do not apply together.' },
+  };
+};
+
+/** Conditions on the record to which a field refers, or on those that refer to a record. */
+function relationConditions(resource: Resource, fields: JsonObject): JsonObject {
+  const relations = relatedOf(resource).filter(({ name }) => !Object.hasOwn(fields, name));
+  return Object.fromEntries(
+    relations.map(({ name, collection, field }): [string, JsonObject] => {
+      const about = `Conditions as those of ${collection}_list`;
+      if (field !== undefined)
+        return [name, { ...CONDITIONS, description: `${about}, on the record of ${field}.` }];
+      const [some, none, every] = ['some', 'none', 'every'].map((each) => ({
+        ...CONDITIONS,
+        description: `${about}: ${each} of the records that refer to this one.`,
+      }));
+      return [
+        name,
+        { ...inputOf({ some: some!, none: none!, every: every! }), minProperties: 1 } as JsonObject,
+      ];
+    }),
+  );
+}
+
 /** For each field that lists can be filtered by, an object with one operator or several, or a value to equal. */
-function filterOf(resource: Resource): JsonObject {
+function fieldsOf(resource: Resource): JsonObject {
   return Object.fromEntries(
     [...operatorsOf(resource)].map(([field, operators]) => {
-      const { type } = resource.columns.get(field)!;
+      const { type } = comparedColumn(resource, field)!;
       const plain = type.replace('[]', '');
       const value: JsonObject = {
         type: plain === 'double precision' ? 'number' : plain === 'boolean' ? 'boolean' : 'string',
@@ -142,7 +188,10 @@ function filterOf(resource: Resource): JsonObject {
 
 function operandOf(operator: Operator, value: JsonObject): JsonObject {
   if (operator === 'null') return { type: 'boolean' };
-  return operator === 'in' ? { type: 'array', minItems: 1, maxItems: 100, items: value } : value;
+  if (operator === 'between') return { type: 'array', minItems: 2, maxItems: 2, items: value };
+  return LIST_OPERATORS.has(operator)
+    ? { type: 'array', minItems: 1, maxItems: MAX_VALUES, items: value }
+    : value;
 }
 
 function inputOf(properties: JsonObject, required: string[] = [], $defs: JsonObject = {}): ToolInput {

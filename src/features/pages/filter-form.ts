@@ -1,7 +1,7 @@
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
-import { type Operator, operatorsOf } from '../../list/filter.js';
-import { conditionName, readConditionName } from '../../list/query-names.js';
+import { comparedColumn, type Operator, OWN_COLUMNS, operatorsOf } from '../../list/condition.js';
+import { conditionName, filterSegments, unescapeName } from '../../list/query-names.js';
 import type { ListView } from './list-query.js';
 
 const SIGNS: Readonly<Record<Operator, string>> = {
@@ -11,8 +11,11 @@ const SIGNS: Readonly<Record<Operator, string>> = {
   lte: '≤',
   gt: '>',
   gte: '≥',
+  between: 'between',
   in: 'one of',
+  nin: 'none of',
   has: 'has',
+  any: 'has one of',
   prefix: 'begins with',
   contains: 'contains',
   null: 'is missing:',
@@ -48,9 +51,10 @@ interface Control {
   readonly input: Html;
 }
 
-/** One control for each field that lists can be filtered by. */
+/** One control for each declared field that lists can be filtered by. */
 function filterControls(resource: Resource, parameters: URLSearchParams): Control[] {
   return [...operatorsOf(resource)].flatMap(([field, operators], index) => {
+    if (OWN_COLUMNS.has(field)) return [];
     const id = `filter-${index}`;
     const name = (operator: Operator) => conditionName(field, operator);
     const value = (operator: Operator) => parameters.get(name(operator)) ?? '';
@@ -59,7 +63,7 @@ function filterControls(resource: Resource, parameters: URLSearchParams): Contro
       input: html`<div class="field"><label for="${id}">${field} ${says}</label>
 <input id="${id}" name="${name(operator)}" value="${value(operator)}"></div>`,
     });
-    const { type, isInstant } = resource.columns.get(field)!;
+    const { type, isInstant } = comparedColumn(resource, field)!;
     const isDate = isInstant || formatOf(resource, field) === 'date';
     if (operators.includes('gte') && (type === 'double precision' || isDate)) {
       const kind = isDate ? 'date' : 'number';
@@ -107,9 +111,13 @@ interface Condition {
 
 function conditionsIn(parameters: URLSearchParams): Condition[] {
   return [...new Set(parameters.keys())].flatMap((name) => {
-    const { field, operator } = readConditionName(name) ?? {};
-    if (operator === undefined || !Object.hasOwn(SIGNS, operator)) return [];
-    return { name, says: `${field} ${SIGNS[operator as Operator]} ${parameters.getAll(name).join(', ')}` };
+    const segments = name.startsWith('filter[') ? filterSegments(name) : undefined;
+    if (!segments) return [];
+    const last = segments.at(-1)!;
+    const isOperator = segments.length > 1 && Object.hasOwn(SIGNS, last);
+    const path = (isOperator ? segments.slice(0, -1) : segments).map(unescapeName).join(' › ');
+    const sign = SIGNS[(isOperator ? last : 'eq') as Operator];
+    return { name, says: `${path} ${sign} ${parameters.getAll(name).join(', ')}` };
   });
 }
 

@@ -1,0 +1,105 @@
+import { comparable, type Resource, searchSql } from '../collection/resource.js';
+import type { Value } from '../db/db.js';
+import type { Comparison, Operator } from './condition.js';
+import { escaped } from './search-sql.js';
+
+/** Adds a value to a statement, and returns the expression for it. */
+export type Parameter = (value: string, type?: string) => string;
+
+/** Adds values to the parameters of a statement. */
+export function parametersIn(args: Value[]): Parameter {
+  return (value, type = 'text') => {
+    args.push(value);
+    return `$${args.length}::${type}`;
+  };
+}
+
+/** Conditions that are combined by a word. */
+export const joined = (terms: readonly string[], word: 'and' | 'or'): string =>
+  terms.length === 1 ? terms[0]! : `(${terms.join(` ${word} `)})`;
+
+const SIGNS = { eq: '=', ne: '<>', lt: '<', lte: '<=', gt: '>', gte: '>=' };
+
+/** A comparison with the column of a source of records. It is null for a record without the field. */
+export function comparisonSql(
+  resource: Resource,
+  source: string,
+  { field, column, operator, values }: Comparison,
+  parameter: Parameter,
+): string {
+  const name = `${source}.${column.name}`;
+  if (field === 'created_at') return creationSql(name, operator, values, parameter);
+  const element = column.type.replace('[]', '');
+  const own = comparable(column, `${source}.`);
+  const one = (value: string) =>
+    // The driver would read a boolean parameter as a JavaScript value.
+    parameter(value, element === 'boolean' ? 'text::boolean' : element);
+  const list = () =>
+    `array(select element::${element} from json_array_elements_text(${parameter(JSON.stringify(values))}::json) as element)`;
+  const [value = '', greatest = ''] = values;
+  switch (operator) {
+    case 'null':
+      return `${name} is ${value === 'true' ? '' : 'not '}null`;
+    case 'in':
+      return `${own} = any (${list()})`;
+    case 'nin':
+      return `${own} <> all (${list()})`;
+    case 'between':
+      return `${own} between ${one(value)} and ${one(greatest)}`;
+    case 'has':
+      return `${name} @> array[${one(value)}]`;
+    case 'any':
+      return `${name} && ${list()}`;
+    case 'prefix': {
+      // A range, which the index of the order serves. U+10FFFF follows every other character.
+      const from = parameter(value);
+      return `${own} >= ${from} and ${own} <= ${from} || chr(1114111)`;
+    }
+    case 'contains': {
+      // The first part is what the index of the search has; the second is about this field alone.
+      const pattern = `lower(${parameter(`%${escaped(value)}%`)})`;
+      const contains = `lower(${name}) like ${pattern}`;
+      return resource.searchable.length === 1
+        ? contains
+        : `${searchSql(resource, `${source}.`)} like ${pattern} and ${contains}`;
+    }
+    default:
+      return `${own} ${SIGNS[operator]} ${one(value)}`;
+  }
+}
+
+/** A comparison of the time of creation, which is the beginning of the id: a range of ids. */
+function creationSql(
+  id: string,
+  operator: Operator,
+  values: readonly string[],
+  parameter: Parameter,
+): string {
+  /** The first id that was made some milliseconds after a time. */
+  const first = (time: string, after: 0 | 1) =>
+    `first_id(${parameter(String(Math.max(Date.parse(time) + after, 0)), 'bigint')})`;
+  const from = (time: string) => `${id} >= ${first(time, 0)}`;
+  const before = (time: string) => `${id} < ${first(time, 0)}`;
+  const until = (time: string) => `${id} < ${first(time, 1)}`;
+  const after = (time: string) => `${id} >= ${first(time, 1)}`;
+  const equal = (time: string) => `(${from(time)} and ${until(time)})`;
+  const differs = (time: string) => `(${before(time)} or ${after(time)})`;
+  const [time = '', last = ''] = values;
+  switch (operator) {
+    case 'lt':
+      return before(time);
+    case 'lte':
+      return until(time);
+    case 'gt':
+      return after(time);
+    case 'gte':
+      return from(time);
+    case 'between':
+      return `(${from(time)} and ${until(last)})`;
+    case 'ne':
+    case 'nin':
+      return joined(values.map(differs), 'and');
+    default:
+      return joined(values.map(equal), 'or');
+  }
+}

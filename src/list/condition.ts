@@ -1,0 +1,135 @@
+import type { Column, ColumnType } from '../collection/column.js';
+import type { Resource } from '../collection/resource.js';
+
+export const OPERATORS = [
+  'eq',
+  'ne',
+  'lt',
+  'lte',
+  'gt',
+  'gte',
+  'between',
+  'in',
+  'nin',
+  'has',
+  'any',
+  'prefix',
+  'contains',
+  'null',
+] as const;
+export type Operator = (typeof OPERATORS)[number];
+
+/** The operators with several values. */
+export const LIST_OPERATORS: ReadonlySet<string> = new Set(['between', 'in', 'nin', 'any']);
+
+/** How many of the records that refer to a record must match: with `every`, a record without any matches as well. */
+export const QUANTIFIERS = ['some', 'none', 'every'] as const;
+export type Quantifier = (typeof QUANTIFIERS)[number];
+
+/** One restriction of the records of a list. A comparison with a field that a record does not have is false. */
+export type Condition = Comparison | Combination | RelationCondition;
+
+/** A column with which conditions compare: that of a declared field, or of a member that the service adds. */
+export type ComparedColumn = Omit<Column, 'type'> & { readonly type: ColumnType | 'timestamptz' };
+
+export interface Comparison {
+  readonly kind: 'comparison';
+  readonly field: string;
+  readonly column: ComparedColumn;
+  readonly operator: Operator;
+  /** One, or with one of LIST_OPERATORS several; text of the column's type. */
+  readonly values: readonly string[];
+}
+
+/** `and`: all conditions hold; `or`: at least one; `not`: not all. */
+export interface Combination {
+  readonly kind: 'and' | 'or' | 'not';
+  readonly conditions: readonly Condition[];
+}
+
+/** A restriction of the records of a relation. */
+export interface RelationCondition {
+  readonly kind: 'relation';
+  readonly relation: string;
+  /** `one`: the record to which the fields `own` refer. */
+  readonly quantifier: Quantifier | 'one';
+  readonly other: Resource;
+  /** The column of this collection that refers to the other one; undefined: columns of the other one refer to this one. */
+  readonly own: Column | undefined;
+  /** The columns of the other collection that refer to this one. */
+  readonly referring: readonly Column[];
+  /** All of them hold for the related record. */
+  readonly conditions: readonly Condition[];
+}
+
+/** Which records a list contains. */
+export interface Selection {
+  /** All of them hold. */
+  readonly conditions: readonly Condition[];
+  /** The texts of which a record contains one, as the searched fields store them; none: all records. */
+  readonly search: readonly string[];
+  /** The id of the parent whose records are listed; undefined: those of all parents. */
+  readonly parent?: string;
+}
+
+export const EVERYTHING: Selection = { conditions: [], search: [] };
+
+/** A condition as a value that is equal for equal conditions. */
+export function identityOf(condition: Condition): unknown {
+  switch (condition.kind) {
+    case 'comparison':
+      return [condition.field, condition.operator, condition.values];
+    case 'relation':
+      return [condition.relation, condition.quantifier, condition.conditions.map(identityOf)];
+    default:
+      return [condition.kind, condition.conditions.map(identityOf)];
+  }
+}
+
+/** The columns of the members that the service adds to each record. The time of creation is in the id. */
+export const OWN_COLUMNS: ReadonlyMap<string, ComparedColumn> = new Map([
+  ['id', ownColumn('id', 'uuid')],
+  ['created_at', ownColumn('id', 'timestamptz')],
+  ['updated_at', ownColumn('updated_at', 'timestamptz')],
+  ['_version', ownColumn('version', 'double precision')],
+]);
+
+function ownColumn(name: string, type: ComparedColumn['type']): ComparedColumn {
+  const isInstant = type === 'timestamptz';
+  return { name, type, isInstant, ...(isInstant ? { format: 'date-time' } : {}), isIndexed: false };
+}
+
+/** The column with which conditions on a field compare; undefined: there is none. */
+export const comparedColumn = ({ columns }: Resource, field: string): ComparedColumn | undefined =>
+  OWN_COLUMNS.get(field) ?? columns.get(field);
+
+const COMPARISONS: readonly Operator[] = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'between', 'in', 'nin'];
+
+/** The operators of each field that lists can be filtered by. */
+export function operatorsOf({
+  filterable,
+  searchable,
+  columns,
+}: Resource): ReadonlyMap<string, readonly Operator[]> {
+  const declared = [...new Set([...filterable, ...searchable])].map(
+    (field): [string, readonly Operator[]] => {
+      const own = filterable.includes(field) ? byType(columns.get(field)!.type) : [];
+      return [field, searchable.includes(field) ? [...own, 'contains' as const] : own];
+    },
+  );
+  return new Map([...declared, ...OWN_OPERATORS]);
+}
+
+function byType(type: ComparedColumn['type']): readonly Operator[] {
+  if (type.endsWith('[]')) return ['has', 'any'];
+  if (type === 'uuid' || type === 'boolean') return ['eq', 'ne', 'in', 'nin', 'null'];
+  return [...COMPARISONS, 'null', ...(type === 'text' ? ['prefix' as const] : [])];
+}
+
+/** Each record has these members. */
+const OWN_OPERATORS: ReadonlyMap<string, readonly Operator[]> = new Map(
+  [...OWN_COLUMNS].map(([field, { type }]) => [
+    field,
+    byType(type).filter((operator) => operator !== 'null'),
+  ]),
+);

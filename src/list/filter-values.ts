@@ -1,0 +1,105 @@
+import { normalizedText } from '../collection/normalized-text.js';
+import type { Resource } from '../collection/resource.js';
+import { invalidQuery } from '../errors/input-errors.js';
+import { parseUuid } from '../uuid.js';
+import { instantOf, TIME_FORMATS } from '../validation/times.js';
+import {
+  type ComparedColumn,
+  type Comparison,
+  comparedColumn,
+  LIST_OPERATORS,
+  type Operator,
+} from './condition.js';
+import type { Node } from './query-names.js';
+
+/** The most values of one operator. */
+export const MAX_VALUES = 100;
+
+/** The comparison of a field at a place of a filter. Throws 400. */
+export function comparisonOf(
+  resource: Resource,
+  field: string,
+  operator: string,
+  { name, values, members }: Node,
+  operators: readonly Operator[],
+): Comparison {
+  if (!(operators as readonly string[]).includes(operator))
+    throw invalidQuery(name, `must have one of the operators ${operators.join(', ')}`);
+  const [below] = members.values();
+  if (below)
+    throw invalidQuery(below.name, 'must be like filter[field][operator]: no name follows an operator');
+  const column = comparedColumn(resource, field)!;
+  const part = PARTS[operator as Operator];
+  const normalized = (text: string) =>
+    column.type === 'text' && operator !== 'null'
+      ? normalizedText(resource, field, text, part ?? 'whole')
+      : text;
+  const read = (text: string) => readValue(name, column, normalized(text), part !== undefined);
+  return {
+    kind: 'comparison',
+    field,
+    column,
+    operator: operator as Operator,
+    values: valuesOf(name, operator as Operator, values, read),
+  };
+}
+
+/** The part of a text with which an operator compares its values; absent: the whole text. */
+const PARTS: Partial<Record<Operator, 'start' | 'any'>> = { prefix: 'start', contains: 'any' };
+
+/** Several values are separated by commas, or one parameter each. */
+function valuesOf(
+  name: string,
+  operator: Operator,
+  given: readonly string[],
+  read: (text: string) => string,
+): string[] {
+  if (!LIST_OPERATORS.has(operator)) {
+    if (given.length > 1) throw invalidQuery(name, 'must be given once');
+    return [operator === 'null' ? flagOf(name, given[0]!) : read(given[0]!)];
+  }
+  const values = given.length === 1 ? given[0]!.split(',') : given;
+  if (operator === 'between' && values.length !== 2)
+    throw invalidQuery(name, 'must have two values, the least and the greatest');
+  if (values.length > MAX_VALUES) throw invalidQuery(name, `has more than ${MAX_VALUES} values`);
+  return values.map(read);
+}
+
+function flagOf(name: string, text: string): string {
+  if (text !== 'true' && text !== 'false') throw invalidQuery(name, 'must be true or false');
+  return text;
+}
+
+/** A value as the text of the column's type. `isPart`: it is compared with a part of the stored text. */
+function readValue(name: string, { type, format }: ComparedColumn, text: string, isPart: boolean): string {
+  if (text.includes('\0')) throw invalidQuery(name, 'must not contain U+0000');
+  switch (type.replace('[]', '')) {
+    case 'double precision':
+      if (!/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) || !Number.isFinite(Number(text)))
+        throw invalidQuery(name, 'must be a number');
+      return text;
+    case 'boolean':
+      return flagOf(name, text);
+    case 'uuid': {
+      const id = parseUuid(text);
+      if (id === undefined) throw invalidQuery(name, 'must be the id of a record');
+      return id;
+    }
+    default:
+      return format === undefined || isPart ? text : readTime(name, format, text);
+  }
+}
+
+/** A date, a time or a duration. A date alone is the start of the day in UTC, as forms of browsers send it. */
+function readTime(name: string, format: string, text: string): string {
+  const isDate = TIME_FORMATS.date!(text);
+  const value = format === 'date-time' ? instantOf(isDate ? `${text}T00:00:00Z` : text) : text;
+  if (value === undefined || !TIME_FORMATS[format]!(value))
+    throw invalidQuery(
+      name,
+      `must be a ${format} as in RFC 3339${ZONED.has(format) ? ', with its zone' : ''}`,
+    );
+  return value;
+}
+
+const ZONED: ReadonlySet<string> = new Set(['date-time', 'time']);
