@@ -125,3 +125,7 @@ select _found.parent::text, string_agg(record.doc, ',' order by record.id)
 from _found join :table as record on record.id = _found.id
 where not (select exceeds from _total)
 group by _found.parent;
+
+-- How many records refer to each of some others: :references has the pairs, each once.
+-- name: referring_counts
+select parent::text, count(*) as total from (:references) as reference group by parent;

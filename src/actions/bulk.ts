@@ -32,7 +32,7 @@ export function forAllMatching(
       const given = new URLSearchParams(request.query);
       const { selection } = readList(given, resource, {
         lists: 'numbered',
-        others: (name) => readable(related, request.principal, name).resource,
+        others: readable(related, request),
       });
       if (selection.conditions.length === 0) throw badRequest('The filter is empty.');
       const work = async (run: Run): Promise<Reply> => {

@@ -1,5 +1,6 @@
 import type { StoredRecord } from '../collection/record.js';
 import { recordReply, viewReply } from '../collection/representation.js';
+import type { Resource } from '../collection/resource.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
@@ -7,7 +8,7 @@ import type { Action } from '../http/router.js';
 import type { Collection } from '../list/collection.js';
 import { isWhole, readView, type View } from '../list/view.js';
 import { parseUuid } from '../uuid.js';
-import { shownDocument, shownOf } from './included-records.js';
+import { readable, shownDocument, shownOf } from './included-records.js';
 import { notFoundProblem } from './not-found.js';
 
 /** Shows a record as JSON, HTML or CSV: 200, 304, 400, 404, 406, 410, 412. A query can include records of `related`. */
@@ -16,8 +17,9 @@ export function get(collection: Collection, related: readonly Collection[]): Act
   return {
     run: (request) => {
       const { params, query, type, run } = request;
-      const view = query === '' ? undefined : readView(new URLSearchParams(query), resource);
-      const show = view && !isWhole(view) ? viewer(collection, related, request, view) : whole;
+      const view =
+        query === '' ? undefined : readView(new URLSearchParams(query), resource, readable(related, request));
+      const show = view && !isWhole(view) ? viewer(resource, related, request, view) : whole;
       const id = parseUuid(params.id ?? '');
       if (id === undefined) throw notFoundProblem(resource, 'absent', type);
       // Not an async function: `then` is faster here, on the most frequent request.
@@ -33,17 +35,17 @@ export function get(collection: Collection, related: readonly Collection[]): Act
   }
 }
 
-/** Shows what a view has of a record. Throws 403 for relations that the caller may not read. */
+/** Shows the part of a record that a view has. */
 function viewer(
-  collection: Collection,
+  resource: Resource,
   related: readonly Collection[],
   request: Request,
   view: View,
 ): (found: StoredRecord) => Promise<Reply> {
-  const shown = shownOf(collection, related, request, view);
+  const shown = shownOf(related, view);
   return async (found) => {
     const doc = await shownDocument(found.doc, shown, request.run);
     const { type, prefix, headers } = request;
-    return viewReply(collection.resource, { ...found, doc }, type, prefix, readConditions(headers));
+    return viewReply(resource, { ...found, doc }, type, prefix, readConditions(headers));
   };
 }

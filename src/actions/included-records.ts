@@ -5,84 +5,126 @@ import { type Json, type JsonObject, member } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
 import type { Collection } from '../list/collection.js';
 import { EVERYTHING } from '../list/condition.js';
-import { relatedOf, type View } from '../list/view.js';
-import { type Principal, permit } from '../principal.js';
+import type { Others } from '../list/relations.js';
+import type { Include, View } from '../list/view.js';
+import { permit } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { readDocuments } from './large-page.js';
 import { only } from './list-lines.js';
 
 /** Max records of another collection that refer to one record. */
 const MAX_REFERRING = 20;
+/** Max records whose related records one statement reads. */
+const MAX_RECORDS = 2000;
+/** The length of a number of records. */
+const MAX_DIGITS = 16;
 
-/** A relation that a query includes. */
-export interface Relation {
+/** The collections to which relations lead. Its function throws 403 unless the caller may read all records of one. */
+export const readable =
+  (related: readonly Collection[], { principal }: Request): Others =>
+  (name) => {
+    const { resource } = named(related, name);
+    const { read } = resource.scopes;
+    if (read !== undefined) permit(principal, { scopes: [read] }, {});
+    return resource;
+  };
+
+const named = (related: readonly Collection[], name: string): Collection =>
+  related.find(({ resource }) => resource.name === name)!;
+
+/** The fields and the related records that a response shows of each record. */
+export interface Shown extends Pick<View, 'fields'> {
+  readonly relations: readonly Relation[];
+}
+
+/** What a record has in `_included`, with its length as text. */
+interface Included {
+  readonly value: Json;
+  readonly length: number;
+}
+
+/** A relation that a view includes. */
+interface Relation {
   readonly name: string;
   /** The related records of several records; undefined: they are too large for memory. */
   readonly ofAll: (
     records: readonly JsonObject[],
     run: Run | undefined,
-  ) => Promise<((record: JsonObject) => Json) | undefined>;
+  ) => Promise<((record: JsonObject) => Included) | undefined>;
   /** The related records of one record, as JSON text. Of those that refer to it, as many as have MAX_PAGE_BYTES, at least one. */
   readonly ofOne: (record: JsonObject, run: Run | undefined) => Promise<string>;
 }
 
-/** One of the related collections. Throws 403 unless the caller may read all of its records. */
-export function readable(related: readonly Collection[], principal: Principal, name: string): Collection {
-  const other = related.find(({ resource }) => resource.name === name)!;
-  const { read } = other.resource.scopes;
-  if (read !== undefined) permit(principal, { scopes: [read] }, {});
-  return other;
-}
+export const shownOf = (related: readonly Collection[], { fields, include }: View): Shown => ({
+  fields,
+  relations: include.map((each) => relationOf(related, each)),
+});
 
-/** Throws 403 unless the caller may read all records of the other collection. */
-function relationOf(
-  { resource }: Collection,
-  related: readonly Collection[],
-  { principal }: Request,
-  name: string,
-): Relation {
-  const relation = relatedOf(resource).find((each) => each.name === name)!;
-  const other = readable(related, principal, relation.collection);
-  return relation.field === undefined
-    ? { name, ...referringRecords(other, relation.referring) }
-    : { name, ...referredRecords(other, relation.field) };
+function relationOf(related: readonly Collection[], { name, relation, isCount, view }: Include): Relation {
+  const other = named(related, relation.collection);
+  const shown = shownOf(related, view);
+  if (relation.field !== undefined) return { name, ...referredRecords(other, relation.field, shown) };
+  return { name, ...(isCount ? counts : referringRecords)(other, relation.referring, shown) };
 }
 
 /** The record to which a field refers; null: it refers to none. */
-function referredRecords(other: Collection, field: string): Omit<Relation, 'name'> {
+function referredRecords(other: Collection, field: string, shown: Shown): Omit<Relation, 'name'> {
   const idOf = (record: JsonObject) => parseUuid(String(member(record, field) ?? ''));
   return {
     ofAll: async (records, run) => {
       const ids = [...new Set(records.map(idOf).filter((id) => id !== undefined))];
+      if (ids.length > MAX_RECORDS) return undefined;
       const found = await other.referring('id', ids, 1, run);
-      // Several records may refer to one, which the response contains as many times.
-      if (!found || !areFew(records.map((record) => found.get(idOf(record) ?? '')))) return undefined;
-      const values = new Map([...found].map(([id, doc]) => [id, JSON.parse(doc) as Json]));
-      return (record) => values.get(idOf(record) ?? '') ?? null;
+      if (!found) return undefined;
+      const texts = [...found.values()];
+      const values = await withIncluded(parsed(texts), shown, run);
+      if (!values) return undefined;
+      const byId = new Map(
+        [...found.keys()].map((id, at): [string, Included] => {
+          const { record, length } = values[at]!;
+          return [id, { value: record, length: length + texts[at]!.length }];
+        }),
+      );
+      return (record) => byId.get(idOf(record) ?? '') ?? { value: null, length: 0 };
     },
     ofOne: async (record, run) => {
       const id = idOf(record);
       const found = id === undefined ? 'absent' : await other.get(id, run);
-      return typeof found === 'string' ? 'null' : found.doc;
+      return typeof found === 'string' ? 'null' : shownDocument(found.doc, shown, run);
     },
   };
 }
 
 /** The first records that refer to a record by any of some fields, each once, at most MAX_REFERRING. */
-function referringRecords(other: Collection, fields: readonly string[]): Omit<Relation, 'name'> {
-  const columns = fields.map((field) => ({ field, column: other.resource.columns.get(field)! }));
+function referringRecords(
+  other: Collection,
+  fields: readonly string[],
+  shown: Shown,
+): Omit<Relation, 'name'> {
+  const columns = columnsOf(other, fields);
   return {
     ofAll: async (records, run) => {
       const ids = records.map(({ id }) => String(id));
+      if (ids.length > MAX_RECORDS) return undefined;
       const found: ReadonlyMap<string, string>[] = [];
       for (const { column } of columns) {
         const documents = await other.referring(column.name, ids, MAX_REFERRING, run);
         if (documents === undefined) return undefined;
         found.push(documents);
       }
+      const texts = (id: string) => found.map((each) => each.get(id) ?? '');
       // On Citus, a document may have grown since its length was read.
-      if (!areFew(found.flatMap((each) => [...each.values()]))) return undefined;
-      return ({ id }) => firstOf(found.map((each) => each.get(String(id)) ?? ''));
+      if (lengthOf(found.flatMap((each) => [...each.values()])) > MAX_PAGE_BYTES) return undefined;
+      const lists = new Map(ids.map((id) => [id, firstOf(texts(id))]));
+      const all = [...new Map([...lists.values()].flat().map((each) => [String(each.id), each])).values()];
+      const values = await withIncluded(all, shown, run);
+      if (!values) return undefined;
+      const byId = new Map(all.map(({ id }, at) => [id, values[at]!]));
+      return ({ id }) => {
+        const list = lists.get(String(id))!.map((each) => byId.get(each.id!)!);
+        const length = list.reduce((sum, each) => sum + each.length, lengthOf(texts(String(id))));
+        return { value: list.map(({ record }) => record), length };
+      };
     },
     ofOne: async ({ id }, run) => {
       const ids = new Set<string>();
@@ -94,17 +136,38 @@ function referringRecords(other: Collection, fields: readonly string[]): Omit<Re
       const documents: string[] = [];
       let bytes = 0;
       for await (const document of readDocuments(other, [...ids].sort().slice(0, MAX_REFERRING), run)) {
-        bytes += Buffer.byteLength(document);
+        const text = await shownDocument(document, shown, run);
+        bytes += Buffer.byteLength(text);
         if (documents.length > 0 && bytes > MAX_PAGE_BYTES) break;
-        documents.push(document);
+        documents.push(text);
       }
       return `[${documents.join(',')}]`;
     },
   };
 }
 
+/** The number of records that refer to a record by any of some fields. */
+function counts(other: Collection, fields: readonly string[]): Omit<Relation, 'name'> {
+  const columns = columnsOf(other, fields).map(({ column }) => column.name);
+  const numbers = async (records: readonly JsonObject[], run: Run | undefined) => {
+    const ids = records.map(({ id }) => String(id));
+    const found = await other.referringCounts(columns, ids, run);
+    return ({ id }: JsonObject) => ({ value: found.get(String(id)) ?? 0, length: MAX_DIGITS });
+  };
+  return {
+    ofAll: async (records, run) => (records.length > MAX_RECORDS ? undefined : numbers(records, run)),
+    ofOne: async (record, run) => String((await numbers([record], run))(record).value),
+  };
+}
+
+const columnsOf = ({ resource }: Collection, fields: readonly string[]) =>
+  fields.map((field) => ({ field, column: resource.columns.get(field)! }));
+
+const parsed = (documents: Iterable<string>): JsonObject[] =>
+  [...documents].map((document) => JSON.parse(document) as JsonObject);
+
 /** The first records of lists, each of which is in the order of the ids. */
-function firstOf(lists: readonly string[]): Json {
+function firstOf(lists: readonly string[]): readonly JsonObject[] {
   const records = lists.map((docs) => JSON.parse(`[${docs}]`) as JsonObject[]);
   if (records.length === 1) return records[0]!;
   const byId = new Map(records.flat().map((record) => [String(record.id), record]));
@@ -112,47 +175,45 @@ function firstOf(lists: readonly string[]): Json {
   return ids.map((id) => byId.get(id)!);
 }
 
-function areFew(documents: Iterable<string | undefined>): boolean {
-  let bytes = 0;
-  for (const document of documents) bytes += document?.length ?? 0;
-  return bytes <= MAX_PAGE_BYTES;
-}
-
-/** The fields and the related records that a response shows of each record. */
-export interface Shown extends Pick<View, 'fields'> {
-  readonly relations: readonly Relation[];
-}
-
-/** Throws 403 for a relation that the caller may not read. */
-export const shownOf = (
-  collection: Collection,
-  related: readonly Collection[],
-  request: Request,
-  { fields, include }: View,
-): Shown => ({ fields, relations: include.map((name) => relationOf(collection, related, request, name)) });
+const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
 
 /**
- * The records as a query shows them: with some of their fields, and with related records in `_included`. Undefined: the
+ * The records as a view shows them: with some of their fields, and with related records in `_included`. Undefined: the
  * related records are too large for memory.
  */
 export async function shownRecords(
   records: readonly JsonObject[],
-  { fields, relations }: Shown,
+  shown: Shown,
   run: Run | undefined,
 ): Promise<JsonObject[] | undefined> {
+  const found = await withIncluded(records, shown, run);
+  return found?.map(({ record }) => record);
+}
+
+/** The records as a view shows them, each with the length of its `_included`. Several may have one record in theirs. */
+async function withIncluded(
+  records: readonly JsonObject[],
+  { fields, relations }: Shown,
+  run: Run | undefined,
+): Promise<{ readonly record: JsonObject; readonly length: number }[] | undefined> {
   const read = await Promise.all(
     relations.map(async ({ name, ofAll }) => ({ name, of: await ofAll(records, run) })),
   );
   if (read.some(({ of }) => of === undefined)) return undefined;
-  return records.map((record) => {
+  let total = 0;
+  const found = records.map((record) => {
     const shown = fields === undefined ? record : only(record, fields);
-    if (read.length === 0) return shown;
-    const included = Object.fromEntries(read.map(({ name, of }) => [name, of!(record)]));
-    return { ...shown, _included: included };
+    if (read.length === 0) return { record: shown, length: 0 };
+    const included = read.map(({ name, of }) => ({ name, ...of!(record) }));
+    const length = included.reduce((sum, each) => sum + each.length, 0);
+    total += length;
+    const values = Object.fromEntries(included.map(({ name, value }) => [name, value]));
+    return { record: { ...shown, _included: values }, length };
   });
+  return total > MAX_PAGE_BYTES ? undefined : found;
 }
 
-/** A document as a query shows it: what `shownRecords` has, but for one record of any size. */
+/** A document as a view shows it: what `shownRecords` has, but for one record of any size. */
 export async function shownDocument(
   doc: string,
   { fields, relations }: Shown,

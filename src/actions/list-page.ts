@@ -22,7 +22,7 @@ export async function listPage(
   list: PageRequest,
   more: readonly string[],
 ): Promise<Reply> {
-  const view = shownOf(collection, related, request, list);
+  const view = shownOf(related, list);
   const page = await collection.page(list, request.run);
   const context = { collection, request, list, view, page };
   return isLines(request.type) ? linesReply(context, more) : jsonReply(context, more);

@@ -71,7 +71,7 @@ function listing(
       parent,
       isLines: isLines(type),
       isBody: parameters !== undefined,
-      others: (name) => readable(related, request.principal, name).resource,
+      others: readable(related, request),
     });
     if (isPage(requested)) return listPage(collection, related, request, requested, fields);
     return {

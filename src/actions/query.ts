@@ -38,8 +38,8 @@ export function queryBy(list: Action, resource: Resource): Action {
   };
 }
 
-/** Members whose lists consist of names of fields or relations, which are in a body as they are. */
-const NAMES: readonly string[] = ['sort', 'fields', 'include'];
+/** Members whose lists consist of names, which are in a body as they are. */
+const NAMES: readonly string[] = ['sort', 'include'];
 
 /** The parameters of the address for a query: {"filter": {"price": {"gte": 10}}, "sort": ["-price"], ...}. */
 function parametersOf(value: Json | undefined, resource: Resource): URLSearchParams {
@@ -48,6 +48,7 @@ function parametersOf(value: Json | undefined, resource: Resource): URLSearchPar
   for (const [name, given] of Object.entries(value)) {
     const path = `/${escapeToken(name)}`;
     if (name === 'filter') addFilter(parameters, given);
+    else if (name === 'fields' && Array.isArray(given)) addFields(parameters, given);
     else if (!Array.isArray(given) || !NAMES.includes(name)) parameters.append(name, textOf(given, path));
     // Without a key, the order is the default.
     else if (name !== 'sort' || given.length > 0) {
@@ -56,6 +57,20 @@ function parametersOf(value: Json | undefined, resource: Resource): URLSearchPar
     }
   }
   return parameters;
+}
+
+/** Adds a list of fields in JSON to the parameters of an address: ["title", {"project.team": ["name"]}]. Throws 400. */
+export function addFields(parameters: URLSearchParams, given: readonly Json[]): void {
+  const listed = (names: readonly Json[], pointer: string) =>
+    names.map((each) => escapeName(textOf(each, pointer))).join(',');
+  const own = given.filter((each) => !isObject(each));
+  const related = given.filter(isObject).flatMap((each) => Object.entries(each));
+  if (own.length > 0 || related.length === 0) parameters.append('fields', listed(own, '/fields'));
+  for (const [path, names] of related) {
+    const pointer = `/fields/${escapeToken(path)}`;
+    if (!Array.isArray(names)) throw invalidBody('must be a list of fields', 'type', pointer);
+    parameters.append(`fields[${escapeName(path)}]`, listed(names, pointer));
+  }
 }
 
 /** A field, or with a minus its descending order. A field whose own name begins with a minus is found if there is none without it. */

@@ -11,10 +11,7 @@ import {
 } from './condition.js';
 import { comparisonOf } from './filter-values.js';
 import { COMBINATIONS, filterTree, MAX_NESTING, type Node, unescapeName } from './query-names.js';
-import { type Related, relatedOf } from './view.js';
-
-/** The collection of a name, over which conditions of a caller may lead. Throws 403 unless the caller may read its records. */
-export type Others = (collection: string) => Resource;
+import { type Others, type Related, relatedOf } from './relations.js';
 
 const MAX_CONDITIONS = 50;
 /** The most relations in one condition, one after the other. */

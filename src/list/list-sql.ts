@@ -143,6 +143,21 @@ export class ListStatements {
     return { text: this.#fill('ids', { records }), args, cost: 'query' };
   }
 
+  /** Counts the records that refer to some by any of the columns, each once: `parent`, and the number as `total`. */
+  referringCounts(columns: readonly string[], ids: readonly string[]): ListStatement {
+    const args: Value[] = [`{${ids.join(',')}}`];
+    const records = recordsSql(this.resource, EVERYTHING, parametersIn(args), this.engine);
+    const references = columns.map(
+      (column) =>
+        `select record.${column} as parent, record.id from ${records} where record.${column} = any ($1::uuid[])`,
+    );
+    return {
+      text: this.#fill('referring_counts', { references: references.join(' union ') }),
+      args,
+      cost: 'query',
+    };
+  }
+
   /**
    * Reads the records that refer to some, up to `limit` each: `parent`, and the documents as `docs`. Instead of documents of
    * more than MAX_PAGE_BYTES, which it does not read, it returns TOO_LARGE.

@@ -45,6 +45,12 @@ export interface Lists {
     limit: number,
     run?: Run,
   ): Promise<ReadonlyMap<string, string> | undefined>;
+  /** How many records have one of these ids in one of the columns, by the id. Ids of no records are absent. */
+  referringCounts(
+    columns: readonly string[],
+    ids: readonly string[],
+    run?: Run,
+  ): Promise<ReadonlyMap<string, number>>;
 }
 
 /** SQLSTATE of a statement that took longer than it may. */
@@ -96,6 +102,10 @@ export function openLists(db: Db, resource: Resource): Lists {
     },
     ids: async (selection, limit, run) =>
       (await read(statements.ids(selection, limit), run)).map(({ id }) => String(id)),
+    referringCounts: async (columns, ids, run) => {
+      const rows = await read(statements.referringCounts(columns, ids), run);
+      return new Map(rows.map(({ parent, total }) => [String(parent), Number(total)]));
+    },
     referring: async (column, ids, limit, run) => {
       const rows = await read(statements.referring(column, ids, limit), run);
       if (rows[0]?.docs === TOO_LARGE) return undefined;

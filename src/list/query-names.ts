@@ -9,12 +9,15 @@ export const escapeName = (name: string): string => name.replace(/[\\[\],]/g, '\
 export const unescapeName = (text: string): string => text.replace(/\\(.)/gs, '$1');
 
 /** The names in a list that commas separate, escaped as they are there. */
-export function splitNames(text: string): string[] {
+export const splitNames = (text: string): string[] => splitAt(',', text);
+
+/** The names between separators without a backslash before them, escaped as they are there. */
+export function splitAt(separator: ',' | '.', text: string): string[] {
   const names: string[] = [];
   let start = 0;
   for (let at = 0; at <= text.length; at++) {
     if (text[at] === '\\') at++;
-    else if (at === text.length || text[at] === ',') {
+    else if (at === text.length || text[at] === separator) {
       names.push(text.slice(start, at));
       start = at + 1;
     }

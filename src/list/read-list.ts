@@ -2,11 +2,12 @@ import { searchedTexts } from '../collection/normalized-text.js';
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { Condition, Selection } from './condition.js';
-import { type Others, readFilter } from './filter.js';
+import { readFilter } from './filter.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';
 import { findSorts, isSingleSort, readSorts, type SortKey } from './order.js';
 import { escapeName, listIn, splitNames } from './query-names.js';
+import type { Others } from './relations.js';
 import { readView } from './view.js';
 
 const DEFAULT_LIMIT = 20;
@@ -45,7 +46,7 @@ export interface ListContext {
   readonly isLines?: boolean;
   /** Whether the parameters come from a body, whose keys of the order are all meant. */
   readonly isBody?: boolean;
-  /** The collections over which conditions may lead; absent: none. */
+  /** The collections over which conditions and views may lead; absent: none. */
   readonly others?: Others;
 }
 
@@ -71,7 +72,7 @@ function readNumberedList(
     isSortable(resource) && (order === 'asc' || order === 'desc') ? order : resource.direction;
   const { sorts, isExtended } = readOrder(given.get('sort'), resource, direction, isBody);
   const conditions = readFilter(given, resource, others);
-  const view = readView(given, resource);
+  const view = readView(given, resource, others);
   const repeated = (['sort', 'order', 'search'] as const).filter(
     (name) => given.has(name) && (name === 'search' ? resource.searchable.length > 0 : isSortable(resource)),
   );
@@ -149,7 +150,7 @@ function readKeysetList(
   const sorts =
     sort === undefined ? [{ field: 'created_at', direction: resource.direction }] : readSorts(sort, resource);
   const conditions = readFilter(given, resource, others);
-  const view = readView(given, resource);
+  const view = readView(given, resource, others);
   const count = given.get('count');
   if (count !== null && count !== 'exact') throw invalidQuery('count', 'must be exact, or absent');
   const search = readSearch(given.get('search'));

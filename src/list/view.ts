@@ -1,10 +1,14 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { writeOnlyNames } from '../validation/validation.js';
-import { listIn, unescapeName } from './query-names.js';
+import { listIn, splitAt, unescapeName } from './query-names.js';
+import { type Others, type Related, relatedOf } from './relations.js';
 
 const MAX_FIELDS = 50;
-const MAX_INCLUDES = 5;
+/** The most relations of one view, those of related records counted as well. */
+export const MAX_INCLUDES = 10;
+/** The most relations that follow one another. */
+const MAX_STEPS = 3;
 
 /** The query parameters of one record. */
 export const RECORD_PARAMETERS = ['fields', 'include'] as const;
@@ -13,8 +17,19 @@ export const RECORD_PARAMETERS = ['fields', 'include'] as const;
 export interface View {
   /** Undefined: all fields. */
   readonly fields: readonly string[] | undefined;
-  /** The names of the relations whose records are included. */
-  readonly include: readonly string[];
+  /** The relations whose records are included. */
+  readonly include: readonly Include[];
+}
+
+/** A relation whose records a view includes. */
+export interface Include {
+  /** Its member of `_included`. */
+  readonly name: string;
+  readonly relation: Related;
+  /** Whether the number of related records is included, and not the records. */
+  readonly isCount: boolean;
+  /** The part of each related record. */
+  readonly view: View;
 }
 
 /** Records as they are stored. */
@@ -23,76 +38,125 @@ export const WHOLE: View = { fields: undefined, include: [] };
 /** Whether records are shown as they are stored. */
 export const isWhole = ({ fields, include }: View): boolean => fields === undefined && include.length === 0;
 
-/** Reads `fields` and `include`. Throws 400 for anything invalid. */
-export function readView(given: URLSearchParams, resource: Resource): View {
-  return {
-    fields: readFields(listIn(given, 'fields'), resource),
-    include: readInclude(listIn(given, 'include'), resource),
-  };
+/**
+ * Reads `fields=title`, `include=project.team,comments.count` and `fields[project]=name`. Throws 400 for anything invalid, 403
+ * for a relation to a collection that the caller may not read.
+ */
+export function readView(given: URLSearchParams, resource: Resource, others?: Others): View {
+  const paths = [...new Set(listIn(given, 'include') ?? [])].filter((path) => path !== '');
+  const nested = new Map(
+    [...new Set(given.keys())]
+      .filter((name) => name.startsWith('fields['))
+      .map((name) => [name, { names: listIn(given, name)!, path: /^fields\[(.+)\]$/s.exec(name)?.[1] }]),
+  );
+  if (paths.length > MAX_INCLUDES) throw invalidQuery('include', `has more than ${MAX_INCLUDES} names`);
+  const used = new Set<string>();
+  const view = new ViewReader(others, (path) => {
+    const found = [...nested].find(([, each]) => each.path === path);
+    if (found) used.add(found[0]);
+    return found && { parameter: found[0], names: found[1].names };
+  }).read(resource, paths.map(stepsOf(resource)), [], listIn(given, 'fields'));
+  const unused = [...nested.keys()].find((name) => !used.has(name));
+  if (unused !== undefined) throw invalidQuery(unused, 'names no relation of `include`');
+  return view;
+}
+
+/** The names of a path, escaped as they are there. A relation may have a dot in its name. */
+const stepsOf =
+  (resource: Resource) =>
+  (path: string): readonly string[] =>
+    relatedOf(resource).some(({ name }) => name === unescapeName(path)) ? [path] : splitAt('.', path);
+
+type Fields = { readonly parameter: string; readonly names: readonly string[] } | undefined;
+
+class ViewReader {
+  #includes = 0;
+
+  constructor(
+    readonly others: Others | undefined,
+    /** The fields that a request names for the records of a path. */
+    readonly fieldsOf: (path: string) => Fields,
+  ) {}
+
+  /** `paths` begin at `resource`, whose own path is `above`. */
+  read(
+    resource: Resource,
+    paths: readonly (readonly string[])[],
+    above: readonly string[],
+    fields: readonly string[] | undefined,
+    parameter = 'fields',
+  ): View {
+    const first = new Set(paths.map(([segment]) => segment!));
+    return {
+      fields: readFields(fields, resource, parameter),
+      include: [...first].flatMap((segment) =>
+        this.#include(
+          resource,
+          segment,
+          paths.filter((path) => path[0] === segment).map((path) => path.slice(1)),
+          above,
+        ),
+      ),
+    };
+  }
+
+  /** A relation with what follows it in the paths: the number of its records, or relations of these. */
+  #include(
+    resource: Resource,
+    segment: string,
+    rests: readonly (readonly string[])[],
+    above: readonly string[],
+  ): Include[] {
+    const name = unescapeName(segment);
+    const relation = relatedOf(resource).find((each) => each.name === name);
+    if (!relation || !this.others) throw unknownRelation(name, resource);
+    if (above.length === MAX_STEPS)
+      throw invalidQuery('include', `leads over more than ${MAX_STEPS} relations`);
+    const other = this.others(relation.collection);
+    const isCount = (rest: readonly string[]) =>
+      rest.length === 1 &&
+      rest[0] === 'count' &&
+      relation.field === undefined &&
+      !relatedOf(other).some((each) => each.name === 'count');
+    const included: Include[] = [];
+    if (rests.some(isCount)) included.push({ name: `${name}.count`, relation, isCount: true, view: WHOLE });
+    const others = rests.filter((rest) => !isCount(rest));
+    if (others.length > 0) {
+      const path = [...above, segment];
+      const fields = this.fieldsOf(path.join('.'));
+      const below = others.filter((rest) => rest.length > 0);
+      const view = this.read(other, below, path, fields?.names, fields?.parameter);
+      included.push({ name, relation, isCount: false, view });
+    }
+    this.#includes += included.length;
+    if (this.#includes > MAX_INCLUDES) throw invalidQuery('include', `has more than ${MAX_INCLUDES} names`);
+    return included;
+  }
+}
+
+function unknownRelation(name: string, resource: Resource) {
+  const valid = relatedOf(resource).map((each) => each.name);
+  return invalidQuery(
+    'include',
+    `names no relation of ${resource.name}, ${name}: there are ${valid.length === 0 ? 'none' : valid.join(', ')}`,
+  );
 }
 
 const OWN_FIELDS = ['id', 'created_at', 'updated_at', '_version'];
 
 /** Declared fields, unless others are permitted as well. */
-function readFields(given: readonly string[] | undefined, { schema }: Resource): string[] | undefined {
+function readFields(
+  given: readonly string[] | undefined,
+  { schema }: Resource,
+  parameter: string,
+): string[] | undefined {
   if (given === undefined) return undefined;
   const names = given.filter((name) => name !== '').map(unescapeName);
-  if (names.length > MAX_FIELDS) throw invalidQuery('fields', `has more than ${MAX_FIELDS} fields`);
+  if (names.length > MAX_FIELDS) throw invalidQuery(parameter, `has more than ${MAX_FIELDS} fields`);
   const hidden = new Set(writeOnlyNames(schema));
   const valid = [...OWN_FIELDS, ...Object.keys(schema.properties).filter((name) => !hidden.has(name))];
   const unknown = names.find((name) => !valid.includes(name));
   if (unknown !== undefined && (schema.additionalProperties === false || hidden.has(unknown)))
-    throw invalidQuery('fields', `names an unknown field, ${unknown}: there are ${valid.join(', ')}`);
-  return names;
-}
-
-/** Records that are related to those of a collection. */
-export interface Related {
-  readonly name: string;
-  readonly collection: string;
-  /** The field that refers to the other collection; undefined: fields of the other one refer to this one. */
-  readonly field: string | undefined;
-  /** The fields of the other collection that refer to this one; empty: `field` refers to the other one. */
-  readonly referring: readonly string[];
-}
-
-/** The name of a reference: its field without `Id`. */
-export const relationName = (field: string): string => field.replace(/(?<=.)(Id|_id)$/, '');
-
-/**
- * The relations of a collection. A reference is called as its field without `Id`, or as a whole if another relation has that
- * name. Records that refer to one are called as their collection, or if a field has that name, also as their references.
- */
-export function relatedOf({ references, referredBy }: Resource): Related[] {
-  const collections = [...new Set(referredBy.map(({ collection }) => collection))];
-  const short = references.map(({ field }) => relationName(field));
-  const isFree = (name: string) =>
-    !collections.includes(name) && short.filter((each) => each === name).length === 1;
-  const own = references.map(({ field, to }, index): Related => {
-    const name = isFree(short[index]!) ? short[index]! : field;
-    return { name, collection: to, field, referring: [] };
-  });
-  const others = collections.map((collection): Related => {
-    const referring = referredBy.filter((each) => each.collection === collection).map(({ field }) => field);
-    const isInUse = own.some(({ name }) => name === collection);
-    const name = isInUse ? `${collection} by ${referring.join(', ')}` : collection;
-    return { name, collection, field: undefined, referring };
-  });
-  return [...own, ...others];
-}
-
-export const relationsOf = (resource: Resource): string[] => relatedOf(resource).map(({ name }) => name);
-
-function readInclude(given: readonly string[] | undefined, resource: Resource): string[] {
-  if (given === undefined) return [];
-  const names = [...new Set(given.filter((name) => name !== '').map(unescapeName))];
-  if (names.length > MAX_INCLUDES) throw invalidQuery('include', `has more than ${MAX_INCLUDES} names`);
-  const valid = relationsOf(resource);
-  const unknown = names.find((name) => !valid.includes(name));
-  if (unknown !== undefined)
-    throw invalidQuery(
-      'include',
-      `names no relation, ${unknown}: there are ${valid.length === 0 ? 'none' : valid.join(', ')}`,
-    );
+    throw invalidQuery(parameter, `names an unknown field, ${unknown}: there are ${valid.join(', ')}`);
   return names;
 }

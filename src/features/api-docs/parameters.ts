@@ -13,7 +13,7 @@ import { MAX_VALUES } from '../../list/filter-values.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
 import { MAX_SEARCH } from '../../list/read-list.js';
-import { relationsOf } from '../../list/view.js';
+import { relationsOf } from '../../list/relations.js';
 import type { Version } from '../../versions/version.js';
 import { requestFields } from './headers.js';
 import { ref, type Schema, typeName } from './model.js';
@@ -61,6 +61,9 @@ const listOf = (description: string, name: string, values: readonly string[]): J
     items: values.length === 0 ? { type: 'string' } : { type: 'string', enum: [...values] },
   },
 });
+
+const namesOf = (names: readonly string[]) =>
+  names.length === 0 ? 'none' : names.map((name) => `\`${name}\``).join(', ');
 
 const plain = (name: string, description: string, rules: Schema): JsonObject => ({
   name,
@@ -114,9 +117,9 @@ function listParameters(resource: Resource, { lists }: Version): Readonly<Record
       shown.map(escapeName),
     ),
     include: listOf(
-      'Related records, which are members of `_included`.',
+      `Related records, which are members of \`_included\`: ${namesOf(relationsOf(resource).map(escapeName))}. After a dot follow those that are related to these, or \`count\` for their number.`,
       'include',
-      relationsOf(resource).map(escapeName),
+      [],
     ),
     ...(lists === 'keyset' ? KEYSET_PARAMETERS : { count: COUNT }),
   };

@@ -1,6 +1,6 @@
 import { withSubschemas } from '../../declarations/schema-files.js';
 import type { JsonObject } from '../../json.js';
-import { relatedOf } from '../../list/view.js';
+import { relatedOf } from '../../list/relations.js';
 import type { Version } from '../../versions/version.js';
 import { asInput, hasDefault, withoutDefaults } from './input-schema.js';
 import { arrayOf, objectOf, type Schema, schemaRef } from './model.js';
@@ -89,10 +89,13 @@ const linked = (record: string): Schema => ({
 function relatedRecords(resource: DescribedResource): Schema | undefined {
   const properties = Object.fromEntries(
     relatedOf(resource).map(({ name, collection, field }): [string, Schema] => {
-      const record = schemaRef(resource.types.of(collection));
-      return [name, field === undefined ? arrayOf(record) : { anyOf: [record, { type: 'null' }] }];
+      const of = derivedNames(resource.types.of(collection), '');
+      const record = { anyOf: [schemaRef(of.record), schemaRef(of.partial)] };
+      return [name, field === undefined ? arrayOf(record) : { anyOf: [...record.anyOf, { type: 'null' }] }];
     }),
   );
+  for (const { name, field } of relatedOf(resource))
+    if (field === undefined) properties[`${name}.count`] = { type: 'integer', minimum: 0 };
   if (Object.keys(properties).length === 0) return undefined;
   return { ...objectOf(properties, []), description: 'The related records that `include` names.' };
 }

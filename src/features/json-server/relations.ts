@@ -5,7 +5,7 @@ import { invalidQuery } from '../../errors/input-errors.js';
 import type { Request } from '../../http/request.js';
 import { type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { Collection } from '../../list/collection.js';
-import { relationName } from '../../list/view.js';
+import { relationName } from '../../list/relations.js';
 import { permit } from '../../principal.js';
 import { largeChildrenStatement, largeReferredStatement, looseChildrenStatement } from './loose-relations.js';
 import type { JsonServerQuery } from './query.js';

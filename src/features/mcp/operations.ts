@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Operation } from '../../actions/batch-operations.js';
+import { addFields } from '../../actions/query.js';
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Json, JsonObject } from '../../json.js';
 import { escapeName } from '../../list/query-names.js';
@@ -68,9 +69,8 @@ const etagOf = (match: string | number): string =>
 /** The parameters for what a caller asks for of a record. */
 function viewOf({ fields, include }: JsonObject): URLSearchParams {
   const query = new URLSearchParams();
-  const add = (name: string, names: Json) => query.set(name, (names as string[]).map(escapeName).join(','));
-  if (fields !== undefined) add('fields', fields);
-  if (include !== undefined) add('include', include);
+  if (fields !== undefined) addFields(query, fields as Json[]);
+  if (include !== undefined) query.set('include', (include as string[]).map(escapeName).join(','));
   return query;
 }
 

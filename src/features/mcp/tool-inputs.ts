@@ -5,7 +5,8 @@ import { MAX_VALUES } from '../../list/filter-values.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
 import { COMBINATIONS } from '../../list/query-names.js';
 import { listParameters } from '../../list/read-list.js';
-import { relatedOf, relationsOf } from '../../list/view.js';
+import { relatedOf, relationsOf } from '../../list/relations.js';
+import { MAX_INCLUDES } from '../../list/view.js';
 import { type SchemaFiles, SchemaWriter } from './record-schema.js';
 
 /** JSON Schema of a tool's arguments. */
@@ -68,10 +69,21 @@ function viewOf(resource: Resource): JsonObject {
       type: 'array',
       minItems: 1,
       maxItems: 50,
-      items: { type: 'string', minLength: 1 },
-      description: 'The fields of each record; without it, all.',
+      items: { type: ['string', 'object'], minLength: 1, additionalProperties: { type: 'array' } },
+      description:
+        'The fields of each record; without it, all. {"relation": ["field"]} has those of included records.',
     },
-    ...(relations.length > 0 ? { include: listOf(relations, 5, 'Related records of each record.') } : {}),
+    ...(relations.length > 0
+      ? {
+          include: {
+            type: 'array',
+            minItems: 1,
+            maxItems: MAX_INCLUDES,
+            items: { type: 'string', minLength: 1 },
+            description: `Related records of each record: ${relations.join(', ')}; after a dot, those that are related to them, or with "count" the number of records that refer to this one.`,
+          },
+        }
+      : {}),
   };
 }
 

@@ -24,7 +24,8 @@ export function listPage(resource: Resource, parent?: Resource): Page {
 function contentOf(resource: Resource, parent: Resource | undefined, shown: PageOptions): PageContent {
   const { site, request, json, route } = shown;
   const path = site.prefix + request.path;
-  const view = new ListView(resource, path, request.query);
+  const others = (name: string) => site.collections.find((each) => each.resource.name === name)!.resource;
+  const view = new ListView(resource, path, request.query, others);
   const { data, meta, links } = json as unknown as ListJson;
   const sorts = view.sorts();
   const own = (record: JsonObject, field: string) =>

@@ -2,6 +2,7 @@ import type { Resource } from '../../collection/resource.js';
 import type { ListRequest } from '../../list/list-request.js';
 import { escapeName } from '../../list/query-names.js';
 import { listParameters, readList } from '../../list/read-list.js';
+import type { Others } from '../../list/relations.js';
 import type { Sort } from './list-table.js';
 
 /** The query of a list's page as the API reads it: always a page, and without filters that were left empty. */
@@ -24,9 +25,10 @@ export class ListView {
     readonly resource: Resource,
     readonly path: string,
     query: string,
+    others: Others,
   ) {
     this.parameters = new URLSearchParams(listQueryOf(query));
-    this.list = readList(this.parameters, resource, { lists: 'numbered' });
+    this.list = readList(this.parameters, resource, { lists: 'numbered', others });
   }
 
   /** The address of the first page of another selection; null removes a parameter. */

@@ -1,0 +1,41 @@
+import type { Resource } from '../collection/resource.js';
+
+/** The collection of a name, for the conditions and records of a relation. Throws 403 unless the caller may read its records. */
+export type Others = (collection: string) => Resource;
+
+/** Records that are related to those of a collection. */
+export interface Related {
+  readonly name: string;
+  readonly collection: string;
+  /** The field that refers to the other collection; undefined: fields of the other one refer to this one. */
+  readonly field: string | undefined;
+  /** The fields of the other collection that refer to this one; empty: `field` refers to the other one. */
+  readonly referring: readonly string[];
+}
+
+/** The name of a reference: its field without `Id`. */
+export const relationName = (field: string): string => field.replace(/(?<=.)(Id|_id)$/, '');
+
+/**
+ * The relations of a collection. A reference is called as its field without `Id`, or as a whole if another relation has that
+ * name. Records that refer to one are called as their collection, or if a field has that name, also as their references.
+ */
+export function relatedOf({ references, referredBy }: Resource): Related[] {
+  const collections = [...new Set(referredBy.map(({ collection }) => collection))];
+  const short = references.map(({ field }) => relationName(field));
+  const isFree = (name: string) =>
+    !collections.includes(name) && short.filter((each) => each === name).length === 1;
+  const own = references.map(({ field, to }, index): Related => {
+    const name = isFree(short[index]!) ? short[index]! : field;
+    return { name, collection: to, field, referring: [] };
+  });
+  const others = collections.map((collection): Related => {
+    const referring = referredBy.filter((each) => each.collection === collection).map(({ field }) => field);
+    const isInUse = own.some(({ name }) => name === collection);
+    const name = isInUse ? `${collection} by ${referring.join(', ')}` : collection;
+    return { name, collection, field: undefined, referring };
+  });
+  return [...own, ...others];
+}
+
+export const relationsOf = (resource: Resource): string[] => relatedOf(resource).map(({ name }) => name);

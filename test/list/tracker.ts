@@ -1,0 +1,145 @@
+import type { Json, JsonObject } from '../../src/json.js';
+import { randomOf } from '../support/runner/random.js';
+import type { TestService } from '../support/service.js';
+import type { Data, Relations } from './evaluator.js';
+
+const reference = (to: string) => ({
+  type: 'string',
+  format: 'uuid',
+  'x-references': to,
+  'x-on-delete': 'cascade',
+});
+const text = { type: 'string', maxLength: 100, 'x-index': true };
+const number = { type: 'number', 'x-index': true };
+const collection = (properties: JsonObject, options: JsonObject = {}) => ({
+  type: 'object',
+  properties,
+  'x-collection': { list: 'page', ...options },
+});
+
+/** An issue tracker: collections with references of all kinds. */
+export const DECLARATIONS = {
+  'people.json': collection({ name: text }),
+  'teams.json': collection({
+    name: text,
+    rank: number,
+    ownerId: reference('people'),
+    deputyId: reference('people'),
+  }),
+  'memberships.json': collection({ teamId: reference('teams'), personId: reference('people'), role: text }),
+  'projects.json': collection({
+    teamId: reference('teams'),
+    title: { ...text, 'x-search': true },
+    tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
+    due: { type: 'string', format: 'date-time', 'x-index': true },
+    // A field with the name of a relation, and fields with the names of combinations.
+    issues: number,
+    or: text,
+    not: number,
+  }),
+  'issues.json': collection({
+    projectId: reference('projects'),
+    assigneeId: reference('people'),
+    partOfId: reference('issues'),
+    title: { type: 'string', maxLength: 5000, 'x-search': true },
+    note: { type: 'string', 'x-search': true },
+    status: text,
+    estimate: number,
+    isOpen: { type: 'boolean', 'x-index': true },
+  }),
+  'comments.json': collection({ issueId: reference('issues'), authorId: reference('people'), likes: number }),
+};
+
+export const RELATIONS: Relations = {
+  people: {
+    teams: { to: 'teams', referring: ['ownerId', 'deputyId'] },
+    memberships: { to: 'memberships', referring: ['personId'] },
+    issues: { to: 'issues', referring: ['assigneeId'] },
+    comments: { to: 'comments', referring: ['authorId'] },
+  },
+  teams: {
+    owner: { to: 'people', field: 'ownerId' },
+    deputy: { to: 'people', field: 'deputyId' },
+    memberships: { to: 'memberships', referring: ['teamId'] },
+    projects: { to: 'projects', referring: ['teamId'] },
+  },
+  memberships: { team: { to: 'teams', field: 'teamId' }, person: { to: 'people', field: 'personId' } },
+  projects: { team: { to: 'teams', field: 'teamId' }, issues: { to: 'issues', referring: ['projectId'] } },
+  issues: {
+    project: { to: 'projects', field: 'projectId' },
+    assignee: { to: 'people', field: 'assigneeId' },
+    partOf: { to: 'issues', field: 'partOfId' },
+    issues: { to: 'issues', referring: ['partOfId'] },
+    comments: { to: 'comments', referring: ['issueId'] },
+  },
+  comments: { issue: { to: 'issues', field: 'issueId' }, author: { to: 'people', field: 'authorId' } },
+};
+
+export const WORDS = ['red', 'Red', 'green', 'blue-green', '50%', 'a_b', 'back\\slash', 'a,b', 'ü', 'z'];
+const STATUSES = ['open', 'closed', 'waiting'];
+
+export function drawing(seed: number) {
+  const random = randomOf(seed);
+  const next = (below: number) => Math.floor(random() * below);
+  const pick = <T>(values: readonly T[]): T => values[next(values.length)]!;
+  return { next, pick, maybe: (share: number) => random() < share };
+}
+
+export type Draw = ReturnType<typeof drawing>;
+
+/** Stores records of all collections, of which many lack fields, and returns them as the service shows them. */
+export async function fill(service: TestService, draw: Draw): Promise<Data> {
+  const { next, pick, maybe } = draw;
+  const data: Record<string, JsonObject[]> = {};
+  const some = (fields: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && maybe(0.75)));
+  const idOf = (name: string): Json => (data[name]?.length ? pick(data[name]).id! : (undefined as never));
+  const recordOf: Readonly<Record<string, () => JsonObject>> = {
+    people: () => ({ name: pick(WORDS) }),
+    teams: () => ({ name: pick(WORDS), rank: next(5), ownerId: idOf('people'), deputyId: idOf('people') }),
+    memberships: () => ({
+      teamId: idOf('teams'),
+      personId: idOf('people'),
+      role: pick(['owner', 'member', 'guest']),
+    }),
+    projects: () => ({
+      teamId: idOf('teams'),
+      title: pick(WORDS),
+      tags: [pick(WORDS), pick(WORDS)].slice(next(2)),
+      due: `2026-0${1 + next(9)}-01T00:00:00.000Z`,
+      issues: next(3),
+      or: pick(WORDS),
+      not: next(3),
+    }),
+    issues: () => ({
+      projectId: idOf('projects'),
+      assigneeId: idOf('people'),
+      partOfId: idOf('issues'),
+      title: `${pick(WORDS)} ${pick(WORDS)}`,
+      note: pick(WORDS),
+      status: pick(STATUSES),
+      estimate: next(6) - 2,
+      isOpen: maybe(0.5),
+    }),
+    comments: () => ({ issueId: idOf('issues'), authorId: idOf('people'), likes: next(4) }),
+  };
+  const COUNTS = { people: 6, teams: 8, memberships: 24, projects: 14, issues: 40, comments: 50 };
+  for (const [name, count] of Object.entries(COUNTS)) {
+    data[name] = [];
+    for (let n = 0; n < count; n++) {
+      const { status, json } = await service.send('POST', `/${name}`, { body: some(recordOf[name]!()) });
+      if (status !== 201) throw new Error(JSON.stringify(json));
+      data[name].push(json);
+    }
+    // Versions and times of changes differ.
+    for (const [at, record] of data[name].entries())
+      if (maybe(0.3)) {
+        const changed = await service.send('PATCH', `/${name}/${record.id}`, {
+          body: { extra: 1 },
+          headers: { 'content-type': 'application/merge-patch+json' },
+        });
+        data[name][at] = changed.json;
+      }
+  }
+  return data;
+}
