@@ -37,7 +37,7 @@ export interface Shown extends Pick<View, 'fields'> {
   readonly relations: readonly Relation[];
 }
 
-/** What a record has in `_included`, with its length as text. */
+/** A member of a record's `_included`, with its length as text. */
 interface Included {
   readonly value: Json;
   readonly length: number;

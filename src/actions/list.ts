@@ -5,15 +5,17 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { Collection } from '../list/collection.js';
+import { hasGroups, readGroups } from '../list/groups.js';
 import { isPage } from '../list/list-request.js';
 import { readList } from '../list/read-list.js';
 import { parseUuid } from '../uuid.js';
+import { groupsReply } from './groups.js';
 import { readable } from './included-records.js';
 import { isLines, streamedLines } from './list-lines.js';
 import { listPage } from './list-page.js';
 
 /**
- * Lists the records of a collection, as a page or as one streamed array: 200, 304, 400, 406, 412. `related` are the
+ * Lists the records of a collection, as a page, as one streamed array, or as groups: 200, 304, 400, 406, 412, 413. `related` are the
  * collections whose records a query can include.
  */
 export function list(collection: Collection, related: readonly Collection[], feed?: FeedPosition): Action {
@@ -66,13 +68,17 @@ function listing(
     const before = feed?.cursor();
     const fields = before === undefined ? [] : ['Events-Cursor', before];
     const { parameters, query, type, version } = request;
-    const requested = readList(parameters ?? new URLSearchParams(query), resource, {
+    const given = parameters ?? new URLSearchParams(query);
+    const context = {
       lists: version.lists,
       parent,
       isLines: isLines(type),
       isBody: parameters !== undefined,
       others: readable(related, request),
-    });
+    };
+    if (hasGroups(given))
+      return groupsReply(collection, request, readGroups(given, resource, context), fields);
+    const requested = readList(given, resource, context);
     if (isPage(requested)) return listPage(collection, related, request, requested, fields);
     return {
       status: 200,

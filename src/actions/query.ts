@@ -39,7 +39,7 @@ export function queryBy(list: Action, resource: Resource): Action {
 }
 
 /** Members whose lists consist of names, which are in a body as they are. */
-const NAMES: readonly string[] = ['sort', 'include'];
+const NAMES: readonly string[] = ['sort', 'include', 'group', 'aggregate'];
 
 /** The parameters of the address for a query: {"filter": {"price": {"gte": 10}}, "sort": ["-price"], ...}. */
 function parametersOf(value: Json | undefined, resource: Resource): URLSearchParams {

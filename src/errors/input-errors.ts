@@ -148,6 +148,15 @@ export const tooManyMatches = define('TOO_MANY_MATCHES', 413, {
   make: limited((limit) => `More than ${limit} records match. Nothing was written.`),
 });
 
+/** More groups than a response has. */
+export const tooManyGroups = define('TOO_MANY_GROUPS', 413, {
+  message: 'The list has too many groups.',
+  cause: 'A response has at most details.limit groups.',
+  remedy: 'Send a limit for the first groups, group by a longer period or fewer fields, or filter.',
+  example: [1000],
+  make: limited((limit) => `There are more than ${limit} groups: send a limit, or group by less.`),
+});
+
 /** The records of a page with what is included, or of a query, exceed the limit in bytes. */
 export const pageExceeds = define('RESPONSE_TOO_LARGE', 413, {
   message: 'The response is too large.',

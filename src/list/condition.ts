@@ -58,13 +58,13 @@ export interface RelationCondition {
   readonly own: Column | undefined;
   /** The columns of the other collection that refer to this one. */
   readonly referring: readonly Column[];
-  /** All of them hold for the related record. */
+  /** The conditions that all hold for the related record. */
   readonly conditions: readonly Condition[];
 }
 
 /** Which records a list contains. */
 export interface Selection {
-  /** All of them hold. */
+  /** The conditions that all hold for a record. */
   readonly conditions: readonly Condition[];
   /** The texts of which a record contains one, as the searched fields store them; none: all records. */
   readonly search: readonly string[];

@@ -4,9 +4,12 @@ import type { Resource } from '../collection/resource.js';
 import { createBatcher } from '../db/batcher.js';
 import { databaseErrorOf } from '../db/database-errors.js';
 import type { Db, Row, Run } from '../db/db.js';
-import { queryTimeout } from '../errors/input-errors.js';
+import { invalidQuery, queryTimeout } from '../errors/input-errors.js';
+import { type Json, type JsonObject, setMember } from '../json.js';
 import { sharing } from '../telemetry/metrics.js';
 import type { Selection } from './condition.js';
+import { groupSql } from './group-sql.js';
+import { type GroupRequest, MAX_GROUPS } from './groups.js';
 import type { ListRequest, PageRequest } from './list-request.js';
 import { type ListStatement, ListStatements, TOO_LARGE } from './list-sql.js';
 
@@ -28,9 +31,17 @@ export interface Page {
   readonly bounds: { readonly first: string; readonly last: string } | undefined;
 }
 
+/** The groups of a list: their names are those of the keys and the aggregates. */
+export interface Groups {
+  readonly groups: readonly JsonObject[];
+  /** Whether there are more than the request asks for. */
+  readonly hasMore: boolean;
+}
+
 /** Reads the lists of a collection. With a `run`, a statement runs in its transaction; otherwise requests may share one. */
 export interface Lists {
   page(list: PageRequest, run?: Run): Promise<Page>;
+  groups(request: GroupRequest, run?: Run): Promise<Groups>;
   /** Passes the documents of all that a list selects to `consume`. */
   stream(list: ListRequest, consume: (rows: Readable) => Promise<void>): Promise<void>;
   /** The ids of what is selected, by id, at most `limit`. */
@@ -55,6 +66,16 @@ export interface Lists {
 
 /** SQLSTATE of a statement that took longer than it may. */
 const TIMEOUT = '57014';
+
+/** SQLSTATE of a number that is too large, and of a stored text that is no time. */
+const UNCOUNTABLE: ReadonlySet<string> = new Set(['22003', '22007', '22008']);
+
+function groupError(error: unknown): never {
+  const isUncountable = UNCOUNTABLE.has(databaseErrorOf(error)?.code ?? '');
+  throw isUncountable
+    ? invalidQuery('group', 'concerns stored values that are no times, or too large for a sum')
+    : error;
+}
 
 /** Requests for the same page share a statement while it waits. */
 const PAGES = {
@@ -95,6 +116,19 @@ export function openLists(db: Db, resource: Resource): Lists {
       return part.kind === 'numbered'
         ? numberedPage(total, row!, part.limit)
         : keysetPage(total, row!, part.position?.side === 'before');
+    },
+    groups: async (request, run) => {
+      const rows = await read({ ...groupSql(resource, request, db.engine), cost: 'query' }, run).catch(
+        groupError,
+      );
+      const { keys, aggregates, limit = MAX_GROUPS } = request;
+      const names = [...keys, ...aggregates].map(({ name }) => name);
+      const groups = rows.slice(0, limit).map((row) => {
+        const group: JsonObject = {};
+        for (const [place, name] of names.entries()) setMember(group, name, row[`value_${place}`] as Json);
+        return group;
+      });
+      return { groups, hasMore: rows.length > limit };
     },
     stream: (list, consume) => {
       const { text, settings } = statements.stream(list);

@@ -15,7 +15,7 @@ const DEFAULT_LIMIT = 20;
 export const MAX_SEARCH = 100;
 
 /** The parameters of a list besides those of the specification. */
-const EXTENDED_PARAMETERS = ['filter', 'fields', 'include', 'count'];
+const EXTENDED_PARAMETERS = ['filter', 'fields', 'include', 'count', 'group', 'aggregate'];
 
 /** The parameters of a list whose pages are numbered. */
 export function listParameters(resource: Resource): string[] {
@@ -153,7 +153,7 @@ function readKeysetList(
   const view = readView(given, resource, others);
   const count = given.get('count');
   if (count !== null && count !== 'exact') throw invalidQuery('count', 'must be exact, or absent');
-  const search = readSearch(given.get('search'));
+  const search = searchIn(given, resource);
   const selection = selectionOf(conditions, resource, search, parent);
   const keyset = keysetOf(resource, sorts);
   const identity = listIdentity(resource, selection, sorts);
@@ -183,8 +183,9 @@ function readLimit(text: string | null): number {
   return limit;
 }
 
-function readSearch(text: string | null): string {
-  const search = text?.trim() ?? '';
+/** The text that is searched for. Throws 400. */
+export function searchIn(given: URLSearchParams, { searchable }: Resource): string {
+  const search = searchable.length === 0 ? '' : (given.get('search')?.trim() ?? '');
   if (search.includes('\0')) throw invalidQuery('search', 'must not contain U+0000');
   if (search.length > MAX_SEARCH && [...search].length > MAX_SEARCH)
     throw invalidQuery('search', `must have at most ${MAX_SEARCH} characters`);
@@ -198,7 +199,8 @@ function readPosition(given: URLSearchParams, identity: string, keyset: Keyset):
   return before === null ? undefined : readCursor(before, 'before', identity, keyset);
 }
 
-function selectionOf(
+/** The selection of what is read from a request. */
+export function selectionOf(
   conditions: readonly Condition[],
   resource: Resource,
   search: string,

@@ -101,8 +101,9 @@ export class Contract {
     );
     if (unnamed.length > 0) return `the fields are not documented: ${unnamed.join(', ')}`;
     if (text === '' || method === 'HEAD') return undefined;
-    const type = String(headers['content-type'] ?? '').split(';')[0]!;
-    const schema = response.content?.[type]?.schema;
+    const whole = String(headers['content-type'] ?? '');
+    const type = whole.split(';')[0]!;
+    const schema = (response.content?.[whole] ?? response.content?.[type])?.schema;
     if (!schema) return `the media type ${type} is not documented`;
     if (!/[/+]json$/.test(type)) return undefined;
     return this.#invalid(schema, JSON.parse(text));

@@ -1,3 +1,4 @@
+import { GROUPS_TYPE } from '../../actions/groups.js';
 import { type Doc, type ErrorName, json, type Success, TEXT, when } from '../../api/doc.js';
 import type { RecordMethod } from '../../api/endpoint.js';
 import { notFoundCode } from '../../errors/record-errors.js';
@@ -92,6 +93,7 @@ function list(resource: DescribedResource, settings: CollectionSettings, { id, w
       'PRECONDITION_FAILED',
       'QUERY_TIMEOUT',
       'RESPONSE_TOO_LARGE',
+      'TOO_MANY_GROUPS',
       'INVALID_QUERY',
       ...when(settings.version.lists === 'keyset', 'INVALID_CURSOR'),
     ],
@@ -166,7 +168,13 @@ function listSuccess(resource: DescribedResource, settings: CollectionSettings):
       : numberedList(resource, settings);
   return {
     description,
-    content: { [JSON_TYPE]: schema, 'text/html': TEXT, 'text/csv': TEXT, 'application/x-ndjson': TEXT },
+    content: {
+      [JSON_TYPE]: schema,
+      [GROUPS_TYPE]: schemaRef('Groups'),
+      'text/html': TEXT,
+      'text/csv': TEXT,
+      'application/x-ndjson': TEXT,
+    },
     headers: ['ETag', 'Cache-Control', 'Link', 'X-Total-Count', ...(hasEvents ? ['Events-Cursor'] : [])],
   };
 }

@@ -44,6 +44,13 @@ export const COMMON_SCHEMAS: Readonly<Record<string, Schema>> = {
       'The parameters of a list: `{"filter": {"price": {"gte": 10}}, "sort": ["-price"], "limit": 20}`.',
     properties: { filter: schemaRef('Filter') },
   },
+  Groups: {
+    ...objectOf({
+      data: arrayOf({ type: 'object', additionalProperties: true }),
+      meta: objectOf({ groups: { type: 'integer', minimum: 0, maximum: 1000 } }),
+    }),
+    description: 'Groups of records: the members of each are what `group` and `aggregate` name.',
+  },
   Filter: {
     type: 'object',
     description:

@@ -10,6 +10,7 @@ import {
   operatorsOf,
 } from '../../list/condition.js';
 import { MAX_VALUES } from '../../list/filter-values.js';
+import { aggregatesOf, groupKeys } from '../../list/groups.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
 import { MAX_SEARCH } from '../../list/read-list.js';
@@ -120,6 +121,16 @@ function listParameters(resource: Resource, { lists }: Version): Readonly<Record
       `Related records, which are members of \`_included\`: ${namesOf(relationsOf(resource).map(escapeName))}. After a dot follow those that are related to these, or \`count\` for their number.`,
       'include',
       [],
+    ),
+    group: listOf(
+      'The response has groups of records that have these values in common. `filter`, `search`, `sort` and `limit` can be combined with it.',
+      'group',
+      groupKeys(resource).map(({ name }) => escapeName(name)),
+    ),
+    aggregate: listOf(
+      'The values of each group, or without `group` of all records.',
+      'aggregate',
+      aggregatesOf(resource).map(({ name }) => escapeName(name)),
     ),
     ...(lists === 'keyset' ? KEYSET_PARAMETERS : { count: COUNT }),
   };

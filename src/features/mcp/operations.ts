@@ -14,6 +14,11 @@ export const listOf =
   (path: string): OperationOf =>
   (args) => ({ method: 'QUERY', path, headers: headersOf({}, JSON_TYPE), body: queryOf(args) });
 
+/** The arguments are the members of the query. */
+export const groupOf =
+  (path: string): OperationOf =>
+  (args) => ({ method: 'QUERY', path, headers: headersOf({}, JSON_TYPE), body: args });
+
 export const getOf =
   (path: string): OperationOf =>
   ({ id, ...view }) => {

@@ -2,6 +2,7 @@ import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
 import { comparedColumn, LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition.js';
 import { MAX_VALUES } from '../../list/filter-values.js';
+import { aggregatesOf, groupKeys, MAX_AGGREGATES, MAX_GROUPS, MAX_KEYS } from '../../list/groups.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
 import { COMBINATIONS } from '../../list/query-names.js';
 import { listParameters } from '../../list/read-list.js';
@@ -91,7 +92,6 @@ function viewOf(resource: Resource): JsonObject {
 export function listInput(resource: Resource): ToolInput {
   const parameters = listParameters(resource);
   const keys = ['created_at', ...resource.sortable].flatMap((field) => [field, `-${field}`]);
-  const filter = filterOf(resource);
   return inputOf({
     page: { type: 'integer', minimum: 1, default: 1 },
     limit: {
@@ -102,6 +102,43 @@ export function listInput(resource: Resource): ToolInput {
       description: 'Records of a page.',
     },
     ...(parameters.includes('sort') ? { sort: listOf(keys, 5, 'A leading minus: descending.') } : {}),
+    ...selectionOf(resource),
+    ...viewOf(resource),
+    count: {
+      enum: ['exact', 'none'],
+      default: 'exact',
+      description: 'none: without the total, which is faster.',
+    },
+  });
+}
+
+/** The groups of the records of a collection. */
+export function groupInput(resource: Resource): ToolInput {
+  const keys = groupKeys(resource).map(({ name }) => name);
+  const aggregates = aggregatesOf(resource).map(({ name }) => name);
+  return inputOf({
+    group: listOf(keys, MAX_KEYS, 'The values that the records of a group have in common.'),
+    aggregate: listOf(aggregates, MAX_AGGREGATES, 'The values of each group; without it, count.'),
+    ...selectionOf(resource),
+    sort: {
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_KEYS + MAX_AGGREGATES,
+      items: { type: 'string' },
+      description: 'Names of group and aggregate. A leading minus: descending.',
+    },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_GROUPS,
+      description: 'The most groups. Without it, more than the maximum are an error.',
+    },
+  });
+}
+
+/** The arguments that select records. */
+function selectionOf(resource: Resource): JsonObject {
+  return {
     ...(resource.searchable.length > 0
       ? {
           search: {
@@ -110,22 +147,12 @@ export function listInput(resource: Resource): ToolInput {
           },
         }
       : {}),
-    ...(Object.keys(filter).length > 0
-      ? {
-          filter: {
-            ...inputOf(filter),
-            description:
-              'Conditions that all apply: {"field": {"operator": value}}, or {"field": value} for equality; names of relations have conditions on related records.',
-          } as JsonObject,
-        }
-      : {}),
-    ...viewOf(resource),
-    count: {
-      enum: ['exact', 'none'],
-      default: 'exact',
-      description: 'none: without the total, which is faster.',
-    },
-  });
+    filter: {
+      ...inputOf(filterOf(resource)),
+      description:
+        'Conditions that all apply: {"field": {"operator": value}}, or {"field": value} for equality; names of relations have conditions on related records.',
+    } as JsonObject,
+  };
 }
 
 const listOf = (values: readonly string[], maxItems: number, description: string): JsonObject => ({

@@ -1,9 +1,17 @@
 import type { Operation } from '../../actions/batch-operations.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
-import { createOf, deletionOf, getOf, listOf, updateOf } from './operations.js';
+import { createOf, deletionOf, getOf, groupOf, listOf, updateOf } from './operations.js';
 import type { SchemaFiles } from './record-schema.js';
-import { createInput, deleteInput, getInput, listInput, type ToolInput, updateInput } from './tool-inputs.js';
+import {
+  createInput,
+  deleteInput,
+  getInput,
+  groupInput,
+  listInput,
+  type ToolInput,
+  updateInput,
+} from './tool-inputs.js';
 
 /** A tool: one method of a collection. */
 export interface Tool {
@@ -38,7 +46,7 @@ function hints(differing: Partial<Annotations>): Annotations {
   return { ...none, openWorldHint: false, ...differing };
 }
 
-/** The five tools of a collection. `requiresMatch`: writes need the ETag of the record. */
+/** The six tools of a collection. `requiresMatch`: writes need the ETag of the record. */
 export function toolsOf(resource: Resource, files: SchemaFiles, requiresMatch: boolean): Tool[] {
   return [...readingTools(resource), ...writingTools(resource, files, requiresMatch)];
 }
@@ -59,6 +67,18 @@ function readingTools(resource: Resource): Tool[] {
       returns: 'list',
       body: undefined,
       operationOf: listOf(list),
+    },
+    {
+      name: `${name}_group`,
+      title: `Count and sum ${name}`,
+      description: `Groups records of ${name}, and counts or sums each group, as {data, meta}. Without a group, all records are one.${about}`,
+      inputSchema: groupInput(resource),
+      annotations: READS,
+      method: 'GET',
+      samplePath: list,
+      returns: 'list',
+      body: undefined,
+      operationOf: groupOf(list),
     },
     {
       name: `${name}_get`,

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../json.js';
 import { filterForm } from './filter-form.js';
 import { editableOf } from './form-model.js';
 import { formatLinks } from './formats.js';
+import { groupsNav, groupsPage, isGroups } from './groups-page.js';
 import type { Crumb, PageContent } from './layout.js';
 import { ListView, listQueryOf } from './list-query.js';
 import { listTable, sortLink } from './list-table.js';
@@ -26,6 +27,8 @@ function contentOf(resource: Resource, parent: Resource | undefined, shown: Page
   const path = site.prefix + request.path;
   const others = (name: string) => site.collections.find((each) => each.resource.name === name)!.resource;
   const view = new ListView(resource, path, request.query, others);
+  if (isGroups(json))
+    return groupsPage(view, json, [...crumbsTo(parent, shown), { text: resource.name, href: path }]);
   const { data, meta, links } = json as unknown as ListJson;
   const sorts = view.sorts();
   const own = (record: JsonObject, field: string) =>
@@ -37,6 +40,7 @@ function contentOf(resource: Resource, parent: Resource | undefined, shown: Page
     body: html`${filterForm(view)}
 ${createDetails(editableOf(resource), shown)}
 <p class="dim">${summaryOf(data.length, meta)}</p>
+${groupsNav(view)}
 ${sorts.length > 0 && html`<nav class="sorts" aria-label="Sort"><span>Sort by</span>${sorts.map((sort) => html` ${sortLink(sort, sort.field)}`)}</nav>`}
 ${listTable(data, own, sorts)}
 ${pagesNav(links)}`,

@@ -1,4 +1,5 @@
 import type { Resource } from '../../collection/resource.js';
+import { hasGroups } from '../../list/groups.js';
 import type { ListRequest } from '../../list/list-request.js';
 import { escapeName } from '../../list/query-names.js';
 import { listParameters, readList } from '../../list/read-list.js';
@@ -12,7 +13,7 @@ export function listQueryOf(query: string): string {
     ([name, value]) => !name.startsWith('_') && !(value === '' && /^(filter\[|search$)/.test(name)),
   );
   const result = new URLSearchParams(stated);
-  if (!result.has('page')) result.set('page', '1');
+  if (!result.has('page') && !hasGroups(result)) result.set('page', '1');
   return String(result);
 }
 

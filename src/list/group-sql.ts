@@ -1,0 +1,67 @@
+import { comparable, type Resource } from '../collection/resource.js';
+import type { Value } from '../db/db.js';
+import type { Engine } from '../db/engine.js';
+import { parametersIn } from './comparison-sql.js';
+import type { ComparedColumn } from './condition.js';
+import { recordsSql } from './condition-sql.js';
+import { type Aggregate, type GroupKey, type GroupRequest, MAX_GROUPS, type Period } from './groups.js';
+
+/** Reads the groups of a selection: `value_0` and so on are the keys, then the aggregates. It reads one more than the limit. */
+export function groupSql(
+  resource: Resource,
+  { selection, keys, aggregates, sorts, limit = MAX_GROUPS }: GroupRequest,
+  engine: Engine,
+): { readonly text: string; readonly args: readonly Value[] } {
+  const args: Value[] = [];
+  const parameter = parametersIn(args);
+  const records = recordsSql(resource, selection, parameter, engine);
+  const values = [...keys.map(keySql), ...aggregates.map(aggregateSql)];
+  const columns = values.map((value, place) => `${value} as value_${place}`);
+  const grouped = keys.length === 0 ? '' : ` group by ${keys.map((_, at) => at + 1).join(', ')}`;
+  const given = sorts.map(({ place, direction }) => `${place + 1} ${direction} nulls last`);
+  const rest = keys.flatMap((_, place) =>
+    sorts.some((sort) => sort.place === place) ? [] : [`${place + 1} nulls last`],
+  );
+  const order = [...given, ...rest];
+  const ordered = order.length === 0 ? '' : ` order by ${order.join(', ')}`;
+  const text = `select ${columns.join(', ')} from ${records}${grouped}${ordered} limit ${parameter(String(limit + 1), 'bigint')}`;
+  return { text, args };
+}
+
+function keySql({ field, column, period }: GroupKey): string {
+  if (period !== undefined) return periodSql(field, column, period);
+  return column.type === 'uuid' ? `record.${column.name}::text` : comparable(column, 'record.');
+}
+
+/** The day on which a period begins, in UTC. */
+function periodSql(field: string, { name, type }: ComparedColumn, period: Period): string {
+  if (type === 'timestamptz') return beginning(`${timeSql(field, name)} at time zone 'UTC'`, period);
+  const day = `left(record.${name}, 10)`;
+  switch (period) {
+    case 'day':
+      return day;
+    case 'week':
+      return beginning(`${day}::timestamp`, period);
+    case 'month':
+      return `left(record.${name}, 7) || '-01'`;
+    default:
+      return `left(record.${name}, 4) || '-01-01'`;
+  }
+}
+
+const beginning = (time: string, period: Period) => `to_char(date_trunc('${period}', ${time}), 'YYYY-MM-DD')`;
+
+/** The time of creation is in the id. */
+const timeSql = (field: string, column: string) =>
+  field === 'created_at' ? `to_timestamp(moment_of(record.${column}) / 1000.0)` : `record.${column}`;
+
+function aggregateSql({ of }: Aggregate): string {
+  if (!of) return 'count(*)::double precision';
+  const { apply, field, column } = of;
+  if (field === 'created_at')
+    return instantText(`to_timestamp(${apply}(moment_of(record.${column.name})) / 1000.0)`);
+  const value = `${apply}(${comparable(column, 'record.')})`;
+  return column.type === 'timestamptz' ? instantText(value) : value;
+}
+
+const instantText = (time: string) => `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;

@@ -1,0 +1,157 @@
+import type { Resource } from '../collection/resource.js';
+import { invalidQuery } from '../errors/input-errors.js';
+import { type ComparedColumn, comparedColumn, operatorsOf, type Selection } from './condition.js';
+import { readFilter } from './filter.js';
+import type { Direction } from './order.js';
+import { listIn, unescapeName } from './query-names.js';
+import { type ListContext, searchIn, selectionOf } from './read-list.js';
+
+/** The most keys and aggregates of a request. */
+export const MAX_KEYS = 4;
+export const MAX_AGGREGATES = 10;
+/** The most groups of a response. */
+export const MAX_GROUPS = 1000;
+
+export const PERIODS = ['day', 'week', 'month', 'year'] as const;
+export type Period = (typeof PERIODS)[number];
+export const FUNCTIONS = ['sum', 'avg', 'min', 'max'] as const;
+type AggregateFunction = (typeof FUNCTIONS)[number];
+
+/** A value that the records of a group have in common: that of a field, or the day on which a period of a time begins. */
+export interface GroupKey {
+  /** As requests and responses have it: `status`, `month(created_at)`. */
+  readonly name: string;
+  readonly field: string;
+  readonly column: ComparedColumn;
+  readonly period: Period | undefined;
+}
+
+/** A value that is computed from the records of a group. */
+export interface Aggregate {
+  /** As requests and responses have it: `count`, `sum(estimate)`. */
+  readonly name: string;
+  readonly of:
+    | { readonly apply: AggregateFunction; readonly field: string; readonly column: ComparedColumn }
+    | undefined;
+}
+
+/** The groups of a list as a client requested them. */
+export interface GroupRequest {
+  readonly selection: Selection;
+  readonly keys: readonly GroupKey[];
+  readonly aggregates: readonly Aggregate[];
+  /** The places of keys and aggregates, those of the keys first. */
+  readonly sorts: readonly { readonly place: number; readonly direction: Direction }[];
+  /** The most groups, of which the others are left out; undefined: more than MAX_GROUPS are an error. */
+  readonly limit: number | undefined;
+}
+
+/** Whether a request asks for the groups of a list. */
+export const hasGroups = (given: URLSearchParams): boolean => given.has('group') || given.has('aggregate');
+
+const PARAMETERS = ['group', 'aggregate', 'filter', 'search', 'sort', 'limit'];
+
+/** Reads `group=status,month(created_at)&aggregate=count,sum(estimate)&sort=-count&limit=10`. Throws 400, 403. */
+export function readGroups(
+  given: URLSearchParams,
+  resource: Resource,
+  { parent, others }: ListContext,
+): GroupRequest {
+  const foreign = [...given.keys()].find(
+    (name) => !PARAMETERS.includes(name.split('[', 1)[0]!) && name !== '' && !name.startsWith('_'),
+  );
+  if (foreign !== undefined) throw invalidQuery(foreign, 'cannot be combined with group or aggregate');
+  const keys = namesIn(given, 'group', MAX_KEYS).map((name) => keyOf(name, resource));
+  const named = namesIn(given, 'aggregate', MAX_AGGREGATES);
+  const isKey = (name: string) => keys.some((key) => key.name === name);
+  const aggregates = (named.length === 0 ? [isKey('count') ? 'count(*)' : 'count'] : named).map((name) =>
+    aggregateOf(name, resource),
+  );
+  const taken = aggregates.find(({ name }) => isKey(name));
+  if (taken) throw invalidQuery('aggregate', `has the name of a group, ${taken.name}: send count(*)`);
+  const selection = selectionOf(
+    readFilter(given, resource, others),
+    resource,
+    searchIn(given, resource),
+    parent,
+  );
+  const names = [...keys, ...aggregates].map(({ name }) => name);
+  const sorts = namesIn(given, 'sort', MAX_KEYS + MAX_AGGREGATES).map((key) => {
+    const place = names.indexOf(key.replace(/^-/, ''));
+    if (place < 0)
+      throw invalidQuery('sort', `must be one of ${names.join(', ')}, or have a minus before it`);
+    return { place, direction: key.startsWith('-') ? ('desc' as const) : ('asc' as const) };
+  });
+  return { selection, keys, aggregates, sorts, limit: limitIn(given.get('limit')) };
+}
+
+function namesIn(given: URLSearchParams, parameter: string, most: number): string[] {
+  const names = [
+    ...new Set((listIn(given, parameter) ?? []).filter((name) => name !== '').map(unescapeName)),
+  ];
+  if (names.length > most) throw invalidQuery(parameter, `has more than ${most} names`);
+  return names;
+}
+
+function limitIn(text: string | null): number | undefined {
+  if (text === null) return undefined;
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > MAX_GROUPS)
+    throw invalidQuery('limit', `must be an integer from 1 to ${MAX_GROUPS}`);
+  return limit;
+}
+
+function keyOf(name: string, resource: Resource): GroupKey {
+  const keys = groupKeys(resource);
+  const key = keys.find((each) => each.name === name);
+  if (!key)
+    throw invalidQuery(
+      'group',
+      `names nothing to group by, ${name}: there are ${listed(keys.map((each) => each.name))}`,
+    );
+  return key;
+}
+
+/** The keys by which the records of a collection can be grouped. */
+export function groupKeys(resource: Resource): GroupKey[] {
+  return [...operatorsOf(resource).keys()].flatMap((field): GroupKey[] => {
+    const column = comparedColumn(resource, field)!;
+    const isTime = column.type === 'timestamptz' || column.format === 'date-time' || column.format === 'date';
+    const periods = isTime
+      ? PERIODS.map((period) => ({ name: `${period}(${field})`, field, column, period }))
+      : [];
+    // Each record has another id, and nearly each another time of its own.
+    const isAlone = field === 'id' || column.type === 'timestamptz' || column.type.endsWith('[]');
+    const isWhole = field === '_version' || resource.filterable.includes(field);
+    return isAlone || !isWhole ? periods : [{ name: field, field, column, period: undefined }, ...periods];
+  });
+}
+
+function aggregateOf(name: string, resource: Resource): Aggregate {
+  const known = aggregatesOf(resource);
+  const aggregate = known.find((each) => each.name === name);
+  if (!aggregate)
+    throw invalidQuery(
+      'aggregate',
+      `names no aggregate, ${name}: there are ${listed(known.map((each) => each.name))}`,
+    );
+  return aggregate;
+}
+
+/** The values that can be computed from groups of a collection's records. */
+export function aggregatesOf(resource: Resource): Aggregate[] {
+  const fields = [...operatorsOf(resource).keys()].flatMap((field): Aggregate[] => {
+    const column = comparedColumn(resource, field)!;
+    const isNumber = column.type === 'double precision' && field !== '_version';
+    const isOrdered =
+      isNumber ||
+      column.type === 'timestamptz' ||
+      (column.type === 'text' && resource.filterable.includes(field));
+    return FUNCTIONS.filter((each) => (each === 'sum' || each === 'avg' ? isNumber : isOrdered)).map(
+      (apply) => ({ name: `${apply}(${field})`, of: { apply, field, column } }),
+    );
+  });
+  return [{ name: 'count', of: undefined }, { name: 'count(*)', of: undefined }, ...fields];
+}
+
+const listed = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));

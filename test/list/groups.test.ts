@@ -1,0 +1,237 @@
+import type { Json, JsonObject } from '../../src/json.js';
+import { declare } from '../support/collections.js';
+import { makeKey } from '../support/credentials.js';
+import { testService } from '../support/service.js';
+import t from '../support/test.js';
+import { times } from '../support/thorough.js';
+import { fulfils } from './evaluator.js';
+import { DECLARATIONS, drawing, fill, RELATIONS } from './tracker.js';
+
+const PERIODS = ['day', 'week', 'month', 'year'];
+
+/** The value of a key of groups: that of a field, or the day on which a period begins, in UTC. */
+function keyOf(record: JsonObject, name: string): Json {
+  const [, period, field] = /^(\w+)\((.*)\)$/.exec(name) ?? [];
+  if (period === undefined) return record[name] ?? null;
+  const time = record[field!];
+  if (time === undefined) return null;
+  const day = new Date(`${String(time).slice(0, 10)}T00:00:00Z`);
+  if (period === 'week') day.setUTCDate(day.getUTCDate() - ((day.getUTCDay() + 6) % 7));
+  if (period === 'month') day.setUTCDate(1);
+  if (period === 'year') day.setUTCMonth(0, 1);
+  return day.toISOString().slice(0, 10);
+}
+
+function aggregateOf(records: readonly JsonObject[], name: string): Json {
+  const [, apply, field] = /^(\w+)\((.*)\)$/.exec(name) ?? [];
+  if (apply === undefined || apply === 'count') return records.length;
+  const values = records.flatMap((record) => (record[field!] === undefined ? [] : [record[field!]!]));
+  if (values.length === 0) return null;
+  const sum = () => (values as number[]).reduce((a, b) => a + b, 0);
+  if (apply === 'sum') return sum();
+  if (apply === 'avg') return sum() / values.length;
+  const sorted = values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  return apply === 'min' ? sorted[0]! : sorted.at(-1)!;
+}
+
+const rounded = (value: Json | undefined) =>
+  typeof value === 'number' ? Math.round(value * 1e6) / 1e6 : value;
+
+t.test('drawn groups have the values that JavaScript computes', async (t) => {
+  const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  t.comment(`seed ${seed}`);
+  const draw = drawing(seed);
+  const data = await fill(service, draw);
+  const { next, pick, maybe } = draw;
+  const KEYS: Readonly<Record<string, readonly string[]>> = {
+    issues: [
+      'status',
+      'estimate',
+      'isOpen',
+      'assigneeId',
+      '_version',
+      ...PERIODS.map((each) => `${each}(created_at)`),
+    ],
+    projects: [
+      'title',
+      'issues',
+      'or',
+      ...PERIODS.flatMap((each) => [`${each}(due)`, `${each}(updated_at)`]),
+    ],
+    comments: ['likes', 'issueId', 'authorId'],
+  };
+  const AGGREGATES: Readonly<Record<string, readonly string[]>> = {
+    issues: [
+      'count',
+      'sum(estimate)',
+      'avg(estimate)',
+      'min(estimate)',
+      'max(status)',
+      'min(created_at)',
+      'max(updated_at)',
+    ],
+    projects: ['count(*)', 'min(title)', 'max(due)', 'sum(issues)', 'avg(not)'],
+    comments: ['count', 'sum(likes)', 'max(likes)'],
+  };
+  const FILTERS: Readonly<Record<string, readonly JsonObject[]>> = {
+    issues: [
+      {},
+      { status: 'open' },
+      { project: { team: { rank: { gte: 2 } } } },
+      { comments: { none: true } },
+    ],
+    projects: [{}, { issues: { some: true } }],
+    comments: [{}, { issue: { isOpen: true } }, { or: [{ likes: 1 }, { likes: 2 }] }],
+  };
+  for (let n = times(80, 500, 5000); n > 0; n--) {
+    const collection = pick(Object.keys(KEYS));
+    const keys = [...new Set(Array.from({ length: next(3) }, () => pick(KEYS[collection]!)))];
+    const named = [...new Set(Array.from({ length: next(4) }, () => pick(AGGREGATES[collection]!)))];
+    if (keys.length === 0 && named.length === 0) continue;
+    const aggregates = named.length === 0 ? ['count'] : named;
+    const filter = pick(FILTERS[collection]!);
+    const body = {
+      ...(keys.length === 0 ? {} : { group: keys }),
+      ...(named.length === 0 ? {} : { aggregate: named }),
+      ...(Object.keys(filter).length === 0 ? {} : { filter }),
+    };
+    const shown = JSON.stringify(body);
+    const groups = new Map<string, JsonObject[]>();
+    if (keys.length === 0) groups.set('[]', []);
+    for (const record of data[collection]!.filter((each) =>
+      fulfils(data, RELATIONS, collection, each, filter),
+    )) {
+      const key = JSON.stringify(keys.map((name) => keyOf(record, name)));
+      groups.set(key, [...(groups.get(key) ?? []), record]);
+    }
+    const expected = [...groups].map(([key, records]) => [
+      ...(JSON.parse(key) as Json[]),
+      ...aggregates.map((name) => rounded(aggregateOf(records, name))),
+    ]);
+    const names = [...keys, ...aggregates];
+    const listed = (found: readonly JsonObject[]) =>
+      found.map((group) => names.map((name) => rounded(group[name])));
+    const sorted = (rows: readonly (readonly unknown[])[]) => rows.map((row) => JSON.stringify(row)).sort();
+    const queried = await service.send('QUERY', `/${collection}`, { body });
+    t.equal(queried.status, 200, `${shown} ${queried.text.slice(0, 300)}`);
+    t.same(sorted(listed(queried.json.data)), sorted(expected), shown);
+    t.same(queried.json.meta, { groups: expected.length }, shown);
+    t.equal(queried.headers['content-type'], 'application/json; profile=groups');
+    const address = queried.headers.location!;
+    for (const prefix of ['', '/api/v2'])
+      t.same((await service.send('GET', `${prefix}${address}`)).json, queried.json, `${prefix}${address}`);
+    const name = pick(names);
+    const falling = maybe(0.5);
+    const sort = new URLSearchParams({ sort: `${falling ? '-' : ''}${name}`, limit: '3' });
+    const first = (await service.send('GET', `${address}&${sort}`)).json.data as JsonObject[];
+    const order = (a: Json, b: Json) =>
+      a === b ? 0 : a === null ? 1 : b === null ? -1 : (a < b ? -1 : 1) * (falling ? -1 : 1);
+    const place = names.indexOf(name);
+    const values = expected.map((row) => row[place] as Json).toSorted(order);
+    t.same(
+      first.map((group) => rounded(group[name])),
+      values.slice(0, 3),
+      `${address}&${sort}`,
+    );
+    const lines = await service.send('GET', address, { headers: { accept: 'application/x-ndjson' } });
+    const parsed = lines.text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as JsonObject);
+    t.same(parsed, queried.json.data, 'as lines');
+    const csv = await service.send('GET', address, { headers: { accept: 'text/csv' } });
+    t.equal(csv.text.split('\r\n').length, expected.length + 2, 'a line for each group, and the names');
+  }
+});
+
+t.test('what cannot be grouped is 400 and names what can; groups are bounded', async (t) => {
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, DECLARATIONS),
+    MIGRATE: 'auto',
+    AUTH: 'api-key',
+  });
+  const headersOf = async (...scopes: string[]) => ({
+    'x-api-key': (await makeKey(service.db, { scopes })).key,
+  });
+  const headers = await headersOf('admin');
+  const get = (path: string) => service.send('GET', path, { headers });
+  for (const [query, parameter, message] of [
+    ['group=title', 'group', /nothing to group by, title: there are .*status, estimate.*day\(created_at\)/],
+    ['group=id', 'group', /nothing to group by/],
+    ['group=hour(created_at)', 'group', /nothing to group by/],
+    ['group=status&aggregate=sum(status)', 'aggregate', /no aggregate, sum\(status\): there are count, /],
+    ['aggregate=median(estimate)', 'aggregate', /no aggregate/],
+    ['group=status&page=2', 'page', /cannot be combined/],
+    ['group=status&fields=status', 'fields', /cannot be combined/],
+    ['group=status&sort=estimate', 'sort', /one of status, count/],
+    ['group=status&limit=1001', 'limit', /from 1 to 1000/],
+    ['group=status&filter[colour]=red', 'filter[colour]', /names no field/],
+    ['group=status,estimate,isOpen,assigneeId,projectId', 'group', /more than 4/],
+  ] as const) {
+    const { status, json } = await get(`/issues?${query}`);
+    t.equal(status, 400, query);
+    t.match(json.error, { code: 'INVALID_QUERY', details: { parameter } }, query);
+    t.match(json.error.message, message, query);
+  }
+  const { count } = (await get('/people?aggregate=count')).json.data[0];
+  t.equal(count, 0, 'of no records');
+  const operations = Array.from({ length: 100 }, (_, at) => at);
+  for (let n = 0; n < 11; n++) {
+    const requests = operations.map((at) => ({
+      method: 'POST',
+      path: '/teams',
+      body: { name: `${n} ${at}`, rank: n },
+    }));
+    t.equal((await service.send('POST', '/batch', { headers, body: { operations: requests } })).status, 200);
+  }
+  t.match(await get('/teams?group=name'), {
+    status: 413,
+    json: { error: { code: 'TOO_MANY_GROUPS', details: { limit: 1000 } } },
+  });
+  t.equal((await get('/teams?group=name&limit=1000')).json.data.length, 1000);
+  t.same((await get('/teams?group=rank&aggregate=count&sort=-rank&limit=2')).json.data, [
+    { rank: 10, count: 100 },
+    { rank: 9, count: 100 },
+  ]);
+  const large = await service.send('POST', '/teams', { headers, body: { name: 'a', rank: 1e308 } });
+  await service.send('POST', '/teams', { headers, body: { name: 'b', rank: 1e308 } });
+  t.equal(large.status, 201);
+  t.match(await get('/teams?aggregate=sum(rank)'), {
+    status: 400,
+    json: { error: { code: 'INVALID_QUERY' } },
+  });
+  const some = await headersOf('teams:read');
+  t.equal((await service.send('GET', '/teams?group=rank', { headers: some })).status, 200);
+  t.equal(
+    (await service.send('GET', '/teams?group=rank&filter[owner][name]=a', { headers: some })).status,
+    403,
+  );
+  t.equal((await service.send('GET', '/issues?group=status', { headers: some })).status, 403);
+});
+
+t.test('a page counts records, and leads from a group to its records', async (t) => {
+  const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
+  for (const isOpen of [true, true, false, undefined])
+    await service.send('POST', '/issues', {
+      body: { title: 'x', status: 'open', ...(isOpen === undefined ? {} : { isOpen }) },
+    });
+  const page = async (path: string) =>
+    (await service.send('GET', path, { headers: { accept: 'text/html' } })).text;
+  const list = await page('/issues?filter[status]=open&sort=title');
+  const href = /<a href="([^"]*)">isOpen<\/a>/.exec(list)?.[1]?.replaceAll('&#38;', '&');
+  t.equal(href, '/issues?filter%5Bstatus%5D=open&sort=-count&group=isOpen');
+  const groups = await page(href!);
+  const rows = [
+    ...groups.matchAll(/<tr><td[^>]*><a href="([^"]*)">(true|false)<\/a><\/td><td[^>]*>(\d)<\/td>/g),
+  ];
+  t.same(
+    rows.map(([, , value, count]) => [value, count]),
+    [
+      ['true', '2'],
+      ['false', '1'],
+    ],
+  );
+  const records = await page(rows[0]![1]!.replaceAll('&#38;', '&'));
+  t.match(records, /2 records|1–2 of 2|of 2/);
+});
