@@ -23,7 +23,7 @@ export interface View {
 
 /** A relation whose records a view includes. */
 export interface Include {
-  /** Its member of `_included`. */
+  /** The name of the member of `_included`. */
   readonly name: string;
   readonly relation: Related;
   /** Whether the number of related records is included, and not the records. */

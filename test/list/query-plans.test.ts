@@ -117,7 +117,7 @@ t.test('every operator is served by an index, over many records', async (t) => {
       (await plan(query, authors)).some((node) => node['Node Type'] === 'Seq Scan'),
       query,
     );
-  // Most authors match, of whom the page takes the first.
+  // Most authors match, and the page has the first of these.
   for (const query of [
     'filter[books][none][isbn]=77',
     'filter[not][books][some][price]=77',
