@@ -19,7 +19,7 @@ import { type Collection, openCollection } from '../list/collection.js';
 import type { RecordMethod } from './endpoint.js';
 import type { ProtectedResource } from './service.js';
 
-/** What the operator decides about the API. */
+/** The settings of the API. */
 export interface ApiSettings extends WriteSettings, BatchLimits {
   /** Whether deleted ids are remembered: 410. */
   readonly tombstones: boolean;
@@ -27,7 +27,7 @@ export interface ApiSettings extends WriteSettings, BatchLimits {
   readonly idempotencyTtlSeconds: number;
 }
 
-/** What the routes of collections need. `feed` is undefined with EVENTS=off. */
+/** The parts that the routes of collections need. `feed` is undefined with EVENTS=off. */
 export interface Api {
   readonly db: Db;
   readonly collections: readonly Collection[];

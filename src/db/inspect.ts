@@ -9,7 +9,7 @@ import { TASK_SETTINGS } from './session-settings.js';
 
 const INSPECT = INSPECTION_SQL.inspect;
 
-/** What a database is, and what its role may do: the row of sql/inspection.sql. */
+/** A database and the rights of its role: the row of sql/inspection.sql. */
 export interface Inspection {
   readonly version: string;
   readonly versionNumber: number;

@@ -140,7 +140,7 @@ async function requireCluster(sql: postgres.Sql): Promise<void> {
 }
 
 /**
- * What is to be done before this version runs: migrations to apply, applied ones whose files are others, and one that an
+ * The work before this version runs: migrations to apply, applied ones whose files are others, and one that an
  * earlier version has to apply first.
  */
 export async function pendingMigrations(

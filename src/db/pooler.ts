@@ -1,7 +1,7 @@
 import type { Run } from './db.js';
 import { DatabaseUnavailableError } from './migrate.js';
 
-/** What a pooler prevents, and what to do instead. */
+/** A feature that a pooler prevents, and the remedy. */
 export const POOLER = {
   problem:
     'DATABASE_URL leads to a pooler that does not pass on the settings of a session (time limits, events, tombstones); in transaction mode, prepared statements and LISTEN fail, too',

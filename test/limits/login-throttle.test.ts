@@ -46,7 +46,7 @@ t.test('so many failures a minute pass, then each wait is twice the one before',
   const { now, pass } = testClock();
   const limit = createLoginThrottle(3, undefined, now);
   await fail(2, limit);
-  t.equal(await waitOf(() => limit.begin(ADDRESS)), 0, 'below the limit nobody waits');
+  t.equal(await waitOf(() => limit.begin(ADDRESS)), 0, 'below the limit no caller waits');
   await fail(1, limit);
   const waits = [];
   for (let round = 0; round < 12; round++) {

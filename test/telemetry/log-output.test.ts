@@ -84,7 +84,7 @@ t.test('an output that fails ends nothing', async (t) => {
   t.doesNotThrow(() => lines.write('b\n'));
 });
 
-t.test('a service whose log nobody reads goes on, in bounded memory, and stops in order', async (t) => {
+t.test('a service whose log no process reads goes on, in bounded memory, and stops in order', async (t) => {
   const { child, url, ended } = await serviceWithLog(t);
   child.stdout.pause();
   const path = `/nowhere/${'x'.repeat(2000)}`;

@@ -11,7 +11,7 @@ import {
   timedOutError,
 } from './stall-detection.js';
 
-/** What the time limit applies to: the whole lease, or each silence of the server. */
+/** The scope of the time limit: the whole lease, or each silence of the server. */
 export type TimeLimit = 'whole' | 'silence';
 
 const END_MS = 2000;

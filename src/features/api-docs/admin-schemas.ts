@@ -11,7 +11,7 @@ const textOrNull: Schema = { type: ['string', 'null'] };
 const id: Schema = { type: 'string', format: 'uuid' };
 const OWN = { _version: { type: 'integer', minimum: 1 }, _links: schemaRef('Links') };
 
-/** What lists of version 1 show of something that operators manage has no links. */
+/** Lists of version 1 show things that operators manage without links. */
 const managed = (fields: Readonly<Record<string, Schema>>): Schema =>
   objectOf({ ...fields, ...OWN }, [...Object.keys(fields), '_version']);
 

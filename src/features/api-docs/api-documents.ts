@@ -10,7 +10,7 @@ import { ISSUER_SETTINGS } from '../issuer/settings.js';
 import { REPLICA_SETTINGS } from '../replicas/settings.js';
 import type { Described } from './document.js';
 
-/** What the documents describe, besides what they load themselves. */
+/** The subjects of the documents, besides those that the documents load themselves. */
 type DocumentSettings = Omit<Described, 'clientInput' | 'endpoints' | 'version'>;
 
 /** The documents about the API. They are made on request, from modules that are loaded then. */

@@ -8,7 +8,7 @@ import { definitions, recordSchemas, schemaNames } from './record-schemas.js';
 import { usedComponents } from './references.js';
 import { type DescribedResource, describedResources } from './type-names.js';
 
-/** What the document says of the service. */
+/** The description of the service in the document. */
 export interface StreamSettings {
   readonly resources: readonly Resource[];
   readonly publicUrl: string | undefined;

@@ -10,7 +10,7 @@ import { STYLE } from './docs-page-style.js';
 
 const PACKAGE = 'swagger-ui-dist';
 
-/** What the page loads from the package, with media types. */
+/** The files that the page loads from the package, with media types. */
 const ASSETS: Readonly<Record<string, string>> = {
   'swagger-ui-bundle.js': 'text/javascript',
   'swagger-ui.css': 'text/css',
@@ -18,7 +18,7 @@ const ASSETS: Readonly<Record<string, string>> = {
   'oauth2-redirect.js': 'text/javascript',
 };
 
-/** What the page loads that is ours. */
+/** The files of this project that the page loads. */
 const OWN: Readonly<Record<string, readonly [type: string, text: string]>> = {
   'app.js': ['text/javascript', APP_SCRIPT],
   'style.css': ['text/css', STYLE],
@@ -74,7 +74,7 @@ export function docsPage(issuer: string | undefined): Action {
   };
 }
 
-/** What the documentation page loads. */
+/** The files that the documentation page loads. */
 export function docsAsset(issuer: string | undefined): Action {
   const policy = policyFields(issuer);
   return {

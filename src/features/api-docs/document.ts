@@ -27,7 +27,7 @@ import { type DescribedResource, describedResources } from './type-names.js';
 import { versionSchemas } from './version-schemas.js';
 import { eventWebhooks } from './webhooks.js';
 
-/** What the document is about. */
+/** The subject of the document. */
 export interface Described extends OperationSettings, CollectionSettings {
   /** The endpoints of the service. */
   readonly endpoints: readonly Endpoint[];
@@ -91,7 +91,7 @@ const addressesOf = ({ number, mount, links }: Version): string =>
     ? `Each path is also available below ${mount}. HEAD is supported wherever GET is.`
     : `At the root address, a request with \`API-Version: ${number}\` has this version, too. HEAD is supported wherever GET is.`;
 
-/** What the document says of operations that it does not have. */
+/** The sentence about operations that the document does not have. */
 function missingOf(count: number, caller: Principal): string {
   if (count === 0) return '';
   const missing = `\n\n${count} operations are missing here, since this document has only what its caller may use.`;
@@ -116,7 +116,7 @@ function tagDescription(name: string, resources: readonly Resource[]): string {
   return typeof text === 'string' ? text : (TAGS[name] ?? `Records of ${name}.`);
 }
 
-/** What the document says of an endpoint; undefined: nothing. `resource`: the collection that it is about. */
+/** The description of an endpoint in the document; undefined: there is none. `resource`: the collection that it is about. */
 function descriptionOf(
   { doc, records }: Endpoint,
   resource: DescribedResource | undefined,
@@ -166,7 +166,7 @@ function serviceSchemas({ resources, clientInput, version }: Described): Record<
   };
 }
 
-/** What the operations of features are about that a service may turn on later. */
+/** The subjects of operations that belong to features which a service may turn on later. */
 const LATER_SUBJECTS = ['AsyncApi', 'Client', 'Clients', 'UserInfo'];
 
 /**

@@ -9,7 +9,7 @@ import type { Responses } from './responses.js';
 import { type SecuritySettings, securitySchemes } from './security.js';
 import type { DescribedResource } from './type-names.js';
 
-/** What the operations of all routes depend on. */
+/** The settings on which the operations of all routes depend. */
 export interface OperationSettings extends SecuritySettings {
   /** Whether there is a limit of requests. */
   readonly isRateLimited: boolean;

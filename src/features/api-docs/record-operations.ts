@@ -104,7 +104,7 @@ const passwordErrors = ({ schema }: DescribedResource): ErrorName[] =>
     'PASSWORD_NOT_SET',
   );
 
-/** What PUT and PATCH of one record share. */
+/** The common part of PUT and PATCH of one record. */
 const writing = (resource: DescribedResource, settings: CollectionSettings) => ({
   tag: resource.name,
   success: {

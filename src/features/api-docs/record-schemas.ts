@@ -85,7 +85,7 @@ const linked = (record: string): Schema => ({
   allOf: [schemaRef(record), objectOf({ _links: schemaRef('Links') })],
 });
 
-/** What a record has in `_included`; undefined: the collection has no relations. */
+/** The members of `_included`; undefined: the collection has no relations. */
 function relatedRecords(resource: DescribedResource): Schema | undefined {
   const properties = Object.fromEntries(
     relatedOf(resource).map(({ name, collection, field }): [string, Schema] => {
@@ -149,7 +149,7 @@ function located(schema: JsonObject, collection: string, types: TypeNames): Json
   return copy(schema);
 }
 
-/** What responses show: imports may have set more than requests may. */
+/** The members that responses show: imports may have set more of them than requests may. */
 function visible({ schema, writeOnly }: DescribedResource, properties: Properties): Record<string, Schema> {
   const hidden = Object.entries(schema.properties)
     .filter(([name, rules]) => writeOnly.includes(name) || (rules as JsonObject).writeOnly === true)
@@ -157,7 +157,7 @@ function visible({ schema, writeOnly }: DescribedResource, properties: Propertie
   return Object.fromEntries(Object.entries(properties).filter(([name]) => !hidden.includes(name)));
 }
 
-/** What requests may set: members with a default may be absent. */
+/** The members that requests may set: those with a default may be absent. */
 function settable(
   { readOnly, importOnly }: DescribedResource,
   properties: Properties,

@@ -18,7 +18,7 @@ export interface TypeNames {
   readonly definition: (collection: string, key: string) => string | undefined;
 }
 
-/** What precedes or follows the name of one record in the names of its other types. */
+/** The words before or after the name of one record in the names of its other types. */
 export const derivedNames = (one: string, many: string) => ({
   record: one,
   partial: `Partial${one}`,

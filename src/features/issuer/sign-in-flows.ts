@@ -76,7 +76,7 @@ function callbackOf(
   timer: AbortSignal,
 ): Promise<URL> {
   return new Promise((resolve, reject) => {
-    timer.addEventListener('abort', () => reject(new ExitError('nobody signed in')));
+    timer.addEventListener('abort', () => reject(new ExitError('no user signed in')));
     listener.on('request', (req, res) => {
       const url = new URL(req.url!, redirect);
       if (url.pathname !== '/callback') return void res.writeHead(404).end();
@@ -114,7 +114,7 @@ export async function byDevice(
       else if (error.error !== 'authorization_pending') throw error;
     }
   }
-  throw new ExitError('nobody signed in');
+  throw new ExitError('no user signed in');
 }
 
 function openBrowser(url: string): void {

@@ -7,7 +7,7 @@ import { ListStatements } from '../../../src/list/list-sql.js';
 import { readList } from '../../../src/list/read-list.js';
 import { pageStatement } from '../../support/list-statement.js';
 import { testService } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { openSql, SCHEMA } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 
 /*
@@ -63,7 +63,7 @@ async function watch(t: Test, url: string) {
       .catch((error: unknown) => {
         if (!(error instanceof Undo)) throw error;
       });
-    const found = commands.flatMap((text) => text.match(new RegExp(`public\\.${table}_\\d+`, 'g')) ?? []);
+    const found = commands.flatMap((text) => text.match(new RegExp(`${SCHEMA}\\.${table}_\\d+`, 'g')) ?? []);
     return { shards: new Set(found), commands: [...commands] };
   };
 }
@@ -82,7 +82,7 @@ t.test('statements without "fan-out" read and write one shard', async (t) => {
   const item = await create('/items', { name: 'Chair', price: 5 });
   for (let n = 0; n < 40; n++) await create('/items', { name: `Chair ${n}`, price: n });
   const sent = await watch(t, databaseUrl);
-  const resources = resourcesOf(readDeclarations(undefined));
+  const resources = resourcesOf(readDeclarations(undefined), { schema: SCHEMA });
   const statements = (name: string) =>
     new Statements(resources.find((each) => each.name === name)!, false, 'citus');
   const [items, posts] = [statements('items'), statements('posts')];
@@ -144,7 +144,9 @@ t.test(
   async (t) => {
     const { databaseUrl } = await testService(t);
     const sent = await watch(t, databaseUrl);
-    const items = resourcesOf(readDeclarations(undefined)).find(({ name }) => name === 'items')!;
+    const items = resourcesOf(readDeclarations(undefined), { schema: SCHEMA }).find(
+      ({ name }) => name === 'items',
+    )!;
     const { selection } = readList(new URLSearchParams('filter[price][gt]=1'), items, { lists: 'numbered' });
     const statements = [
       pageStatement(items, 'limit=10&sort=-price,name&filter[price][gt]=1&count=none', undefined, 'citus'),
