@@ -4,7 +4,14 @@ import { BODY_CODINGS, type BodyCoding, bodyCoding } from '../http/content-codin
 import type { Body } from '../http/request.js';
 import { readJson } from '../http/strict-json.js';
 import type { Json } from '../json.js';
-import { type BodyLimits, collect, heldBodies, type ReceivedBytes, tooManyBytes } from './arriving-body.js';
+import {
+  type BodyLimits,
+  collect,
+  heldBodies,
+  NOTHING,
+  type ReceivedBytes,
+  tooManyBytes,
+} from './arriving-body.js';
 
 /** Whether the request announces content (RFC 9112 section 6.3). */
 export function hasBody(req: IncomingMessage): boolean {
@@ -97,8 +104,6 @@ export async function readBytes(
   const { address, proceed } = sender();
   return collect(req, res, limits, address, proceed, progress);
 }
-
-const NOTHING = Buffer.alloc(0);
 
 function requireBodySpace(bytes: number, { bodyLimit, bodyBytes }: BodyLimits): void {
   if (bytes > bodyLimit) throw payloadTooLarge(bodyLimit);

@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type net from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { awaitedBodies, heldBodies } from '../../src/transport/arriving-body.js';
 import { connected } from '../support/connected.js';
 import { mockLimits, pause } from '../support/pause.js';
@@ -157,6 +159,36 @@ t.test('behind a trusted proxy the share is of the real address, and of IPv6 of 
     'another network has its own',
     () => other.text,
     (seen) => seen.startsWith('HTTP/1.1 201 '),
+  );
+});
+
+/** Bytes of the objects of this process that are in use. */
+function usedHeap(): number {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  return process.memoryUsage().heapUsed;
+}
+
+t.test('a body in chunks of one byte occupies little more than its bytes', async (t) => {
+  const service = await testService(t);
+  const client = await connected(t, service);
+  const chunks = 200_000;
+  const before = usedHeap();
+  client.socket.write(
+    `POST /items HTTP/1.1\r\n${JSON_FIELDS}Transfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(chunks)}`,
+  );
+  await until(
+    'all chunks have arrived',
+    () => heldBodies.bytes,
+    (bytes) => bytes === chunks,
+  );
+  const occupied = usedHeap() - before;
+  t.ok(occupied < 10 * chunks, `${occupied} bytes for ${chunks}`);
+  client.socket.write('f\r\n{"name":"Lamp"}\r\n0\r\n\r\n');
+  await until(
+    'the record is created',
+    () => client.text,
+    (seen) => seen.startsWith('HTTP/1.1 201 ') && seen.includes('"name":"Lamp"'),
   );
 });
 
