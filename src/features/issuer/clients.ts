@@ -2,7 +2,7 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { AdapterPayload } from 'oidc-provider';
 import type { Db, Row, Run } from '../../db/db.js';
 import { scopesOf } from '../../principal.js';
-import { nextIdentity } from '../../uuid.js';
+import { nextIdentity, parseUuid } from '../../uuid.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { ID_TOKEN_ALGORITHMS, type IdTokenAlgorithm } from './keys.js';
 import { API_SCOPES } from './own-tokens.js';
@@ -96,6 +96,8 @@ export async function deleteClient(db: Db, id: string): Promise<boolean> {
 
 /** A client's metadata as oidc-provider reads it. */
 export async function findMetadata(db: Db, id: string): Promise<AdapterPayload | undefined> {
+  // A request may name anything, also text that the database cannot store.
+  if (parseUuid(id) === undefined) return undefined;
   const [row] = await db.run(ISSUER_SQL.find_client, [id]);
   return row && (JSON.parse(String(row.metadata)) as AdapterPayload);
 }

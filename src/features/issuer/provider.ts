@@ -66,8 +66,11 @@ export function createProvider({ config, db, checkReplay, keys, strangers }: Pro
   };
   // oidc-provider's own check would accept a proof in two processes at once. A proof of the future stays valid for longer
   // than `until`.
-  provider.ReplayDetection.unique = async (issuer: string, id: string, until: number) =>
-    (await checkReplay(`dpop\n${issuer}\n${id}`, until + PROOF_WINDOW_S)) === 'first';
+  provider.ReplayDetection.unique = async (issuer: string, id: string, until: number) => {
+    // Of the requests that store a proof, only pushed ones may come from a stranger.
+    if (Provider.ctx?.oidc.route === 'pushed_authorization_request') await strangers.admit();
+    return (await checkReplay(`dpop\n${issuer}\n${id}`, until + PROOF_WINDOW_S)) === 'first';
+  };
   deriveSuccessors(provider, keys.pagesSecret);
   acceptFormerAlgorithms(provider);
   pinOrigin(provider, config.issuer!);

@@ -101,6 +101,47 @@ t.test('an address begins so many sign-ins a minute; a client with a secret is n
   t.ok(rows.length <= 4, 'refused requests stored nothing');
 });
 
+t.test('a pushed request beyond the limit stores no proof of its key either', async (t) => {
+  const server = await authorizationServer(t, { SIGN_INS_PER_ADDRESS: '1' });
+  const { config } = await server.register();
+  const DPoP = client.getDPoPHandle(config, await client.randomDPoPKeyPair('ES256'));
+  const { url } = await begin(server, config);
+  const push = () =>
+    client.buildAuthorizationUrlWithPAR(config, Object.fromEntries(url.searchParams), { DPoP });
+  t.ok(await push());
+  for (let n = 0; n < 3; n++)
+    await t.rejects(push(), { status: 429, error: 'temporarily_unavailable' } as unknown as Error);
+  t.equal((await server.service.db.run('select 1 from taken', [])).length, 1);
+});
+
+t.test('a form for the code of a device without the session of its page is refused', async (t) => {
+  const server = await authorizationServer(t);
+  const responses = [
+    await post(server, '/device', {}),
+    await post(server, '/device', { user_code: 'AAAA-AAAA', xsrf: 'x' }),
+    await fetch(`${server.issuer}/device/unknown`),
+  ];
+  for (const response of responses) {
+    t.equal(response.status, 400, response.url);
+    t.match(await response.text(), /This did not work/);
+    t.equal(response.headers.get('set-cookie'), null);
+  }
+  t.equal((await stored(server)).length, 0);
+});
+
+t.test('a client whose id no client has, and the database cannot store, is unknown', async (t) => {
+  const server = await authorizationServer(t);
+  for (const id of ['\u0000', `${'0'.repeat(8)}\u0000`]) {
+    const page = await fetch(`${server.issuer}/authorize?${new URLSearchParams({ client_id: id })}`);
+    t.match(await page.text(), /client is invalid/);
+    for (const path of ['/token', '/par', '/introspect', '/revoke', '/device_authorization']) {
+      const response = await post(server, path, { client_id: id, grant_type: 'refresh_token', token: 'x' });
+      t.equal(response.status, 401, path);
+      t.match(await response.json(), { error: 'invalid_client' });
+    }
+  }
+});
+
 t.test('all steps of a sign-in that has begun count once', async (t) => {
   const server = await authorizationServer(t, { SIGN_INS_PER_ADDRESS: '1', AUTH_FAILURES: '0' });
   const visitor = new Visitor(server.issuer);

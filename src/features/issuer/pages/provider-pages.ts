@@ -13,6 +13,12 @@ export async function showDeviceEntry(
   out?: ErrorOut,
   error?: Error & { userCode?: string },
 ): Promise<void> {
+  const { session } = ctx.oidc;
+  if (out && session?.exp === undefined) {
+    // The session is new and has no cookie, so it cannot be stored, and a form of it would be refused.
+    Object.assign(session!, { touched: false });
+    return showError(ctx, out);
+  }
   const reason = out && (REASONS[error?.name ?? ''] ?? out.error_description ?? 'This did not work.');
   // Guesses are limited by it.
   if (error?.name === 'NotFoundError') ctx.status = 422;
