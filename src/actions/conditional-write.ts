@@ -97,9 +97,11 @@ export function requirePreconditions(
   { current }: PreconditionFailed,
   preconditions: WritePreconditions,
   expected: number | undefined,
-  { prefix }: Request,
+  { prefix, permission, principal }: Request,
 ): void {
   if (preconditions !== NO_PRECONDITIONS && !admits(preconditions, current.version, modifiedAt(current))) {
+    // `self:delete` alone permits no reading.
+    if (permission === 'own' && !principal.scopes.has('self')) throw preconditionFailed();
     throw preconditionFailed(etagOf(current), JSON.parse(withLinks(resource, current, prefix)));
   }
   if (expected !== undefined && expected !== current.version)

@@ -203,6 +203,14 @@ t.test('self: the own record and the own posts, and nothing of others', async (t
   t.match(refused.json.error.details, { scope: 'self:delete' }, 'an account needs a permission of its own');
   t.equal((await as('leaving', 'GET', `/users/${ada}`)).status, 403);
   t.equal((await as('leaving', 'DELETE', `/users/${eve}`)).status, 403);
+  const headers = { 'if-match': '"9"' };
+  const outdated = await as('leaving', 'DELETE', `/users/${ada}`, { headers });
+  t.equal(outdated.status, 412);
+  t.notMatch(outdated.text, /ada@example\.org/, 'who may only delete an account does not read it');
+  const body = [{ method: 'DELETE', path: `/users/${ada}`, headers }];
+  const operation = await as('leaving', 'POST', '/batch', { body });
+  t.equal(operation.status, 412);
+  t.notMatch(operation.text, /ada@example\.org/, 'nor in a batch');
   t.equal((await as('leaving', 'DELETE', `/users/${ada}`)).status, 204);
 });
 
