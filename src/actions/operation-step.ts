@@ -1,8 +1,10 @@
 import { JSON_TYPE } from '../collection/representation.js';
 import { unsupportedMediaType } from '../errors/input-errors.js';
+import { uriTooLong } from '../errors/request-errors.js';
 import { requireSameVersion, splitVersion } from '../http/api-version.js';
 import type { Body, Request } from '../http/request.js';
 import {
+  MAX_TARGET,
   negotiateType,
   type OpenEndpoint,
   type Router,
@@ -21,10 +23,11 @@ export interface OperationStep {
 
 /**
  * Passes an operation within another request through the stages of a request of its own: route, method, permission, query,
- * media types. The caller and the version are those of `request`. Throws 400, 403, 404, 405, 406 and 415.
+ * media types. The caller and the version are those of `request`. Throws 400, 403, 404, 405, 406, 414 and 415.
  */
 export function stepOf(operation: Operation, router: Router, request: Request): OperationStep {
   const { method, headers } = operation;
+  if (operation.path.length > MAX_TARGET) throw uriTooLong(MAX_TARGET);
   const target = pathOf(operation);
   const { path, pathVersion } = splitVersion(target);
   const match = router(path);

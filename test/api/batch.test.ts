@@ -102,6 +102,10 @@ t.test('all or nothing: the failing operation is reported with its index', async
   await fails({ method: 'POST', path: '/batch', body: [] }, 400, { code: 'BAD_REQUEST' });
   await fails({ method: 'POST', path: '/api/v1/batch', body: [] }, 400, { code: 'BAD_REQUEST' });
   await fails({ method: 'GET', path: '/items/%zz' }, 400, { code: 'BAD_REQUEST' });
+  await fails({ method: 'GET', path: `/items?page=1&sort=${'a,'.repeat(5000)}` }, 414, {
+    code: 'URI_TOO_LONG',
+    details: { details: { limit: 8192 } },
+  });
 });
 
 t.test('a malformed batch is refused before anything runs', async (t) => {
