@@ -22,6 +22,7 @@ export function asyncApi(settings: StreamSettings, caller: Principal): JsonObjec
   const { publicUrl = 'http://localhost:3000', publicPrefix } = settings;
   const described = describedResources(settings.resources, Object.keys(COMMON_SCHEMAS));
   const resources = described.filter(({ scopes }) => mayRead(caller, scopes.read));
+  const readable = new Set(resources.map(({ name }) => name));
   const { host, protocol } = new URL(publicUrl);
   const messages = Object.fromEntries(
     resources.flatMap((resource) =>
@@ -58,7 +59,10 @@ export function asyncApi(settings: StreamSettings, caller: Principal): JsonObjec
       schemas: Object.assign(
         {},
         COMMON_SCHEMAS,
-        ...described.flatMap((resource) => [recordSchemas(resource, DEFAULT_VERSION), definitions(resource)]),
+        ...described.flatMap((resource) => [
+          recordSchemas(resource, DEFAULT_VERSION, readable),
+          definitions(resource),
+        ]),
       ) as JsonObject,
       messages,
     },

@@ -59,7 +59,8 @@ export function openApi(described: Described, caller: Principal): JsonObject {
     paths[template][key] = operationObject(described, responses, operation);
   }
   const tags = [...new Set(operations.map(({ description }) => description.tag))];
-  const schemas = schemasOf(described, resources);
+  const readable = resources.filter(({ scopes }) => mayRead(caller, scopes.read));
+  const schemas = schemasOf(described, resources, new Set(readable.map(({ name }) => name)));
   const document = {
     openapi: '3.1.0',
     info: {
@@ -71,7 +72,7 @@ export function openApi(described: Described, caller: Principal): JsonObject {
     servers: [{ url: `${publicUrl}${prefixOf(version, publicPrefix)}` || '/' }],
     tags: tags.map((name) => ({ name, description: tagDescription(name, resources) })),
     paths,
-    ...eventWebhooks(resources.filter(({ scopes }) => mayRead(caller, scopes.read))),
+    ...eventWebhooks(readable),
     components: {
       schemas,
       parameters: Object.assign(
@@ -146,10 +147,17 @@ const batchErrors = (resources: readonly DescribedResource[]): ErrorName[] => [
 
 const BATCH_STATUSES: readonly number[] = [403, 404, 405, 409, 410, 412, 413, 422, 428, 503, 507];
 
-function schemasOf(described: Described, resources: readonly DescribedResource[]): Record<string, Schema> {
+function schemasOf(
+  described: Described,
+  resources: readonly DescribedResource[],
+  readable: ReadonlySet<string>,
+): Record<string, Schema> {
   return Object.assign(
     serviceSchemas(described),
-    ...resources.flatMap((resource) => [recordSchemas(resource, described.version), definitions(resource)]),
+    ...resources.flatMap((resource) => [
+      recordSchemas(resource, described.version, readable),
+      definitions(resource),
+    ]),
   ) as Record<string, Schema>;
 }
 

@@ -19,13 +19,17 @@ export const schemaNames = ({ types }: DescribedResource) => derivedNames(types.
 
 /**
  * The schemas of a collection: a record, one with the members that `fields` names, what creates one, what changes one,
- * and a page.
+ * and a page. `readable`: the collections whose records the caller may read, of which related ones are described.
  */
-export function recordSchemas(resource: DescribedResource, { lists }: Version): Record<string, Schema> {
+export function recordSchemas(
+  resource: DescribedResource,
+  { lists }: Version,
+  readable: ReadonlySet<string>,
+): Record<string, Schema> {
   const { record, partial, included, input, patch, page } = schemaNames(resource);
   const { properties, required, ...rules } = declared(resource);
   const shown = visible(resource, properties);
-  const related = relatedRecords(resource);
+  const related = relatedRecords(resource, readable);
   const own = {
     ...OWN,
     ...shown,
@@ -85,16 +89,17 @@ const linked = (record: string): Schema => ({
   allOf: [schemaRef(record), objectOf({ _links: schemaRef('Links') })],
 });
 
-/** The members of `_included`; undefined: the collection has no relations. */
-function relatedRecords(resource: DescribedResource): Schema | undefined {
+/** The members of `_included`; undefined: the collection has no relations to others that the caller may read. */
+function relatedRecords(resource: DescribedResource, readable: ReadonlySet<string>): Schema | undefined {
+  const related = relatedOf(resource).filter(({ collection }) => readable.has(collection));
   const properties = Object.fromEntries(
-    relatedOf(resource).map(({ name, collection, field }): [string, Schema] => {
+    related.map(({ name, collection, field }): [string, Schema] => {
       const of = derivedNames(resource.types.of(collection), '');
       const record = { anyOf: [schemaRef(of.record), schemaRef(of.partial)] };
       return [name, field === undefined ? arrayOf(record) : { anyOf: [...record.anyOf, { type: 'null' }] }];
     }),
   );
-  for (const { name, field } of relatedOf(resource))
+  for (const { name, field } of related)
     if (field === undefined) properties[`${name}.count`] = { type: 'integer', minimum: 0 };
   if (Object.keys(properties).length === 0) return undefined;
   return { ...objectOf(properties, []), description: 'The related records that `include` names.' };

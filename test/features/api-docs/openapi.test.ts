@@ -124,6 +124,17 @@ t.test('the document shows what a caller may use', async (t) => {
     const headers = scopes ? { 'x-api-key': (await makeKey(service.db, { scopes })).key } : {};
     return (await service.send('GET', path, { headers })).json.info.description as string;
   };
+  for (const path of ['/openapi.json', '/api/v2/openapi.json', '/asyncapi.json']) {
+    const schemasFor = async (...scopes: string[]) => {
+      const { key } = await makeKey(service.db, { scopes });
+      const { json } = await service.send('GET', path, { headers: { 'x-api-key': key } });
+      return Object.keys(json.components.schemas);
+    };
+    t.ok((await schemasFor('order_lines:read')).includes('OrderLine'), path);
+    const others = await schemasFor('users:read');
+    t.ok(others.includes('Author'), path);
+    t.notOk(others.includes('OrderLine'), `${path}: not the schemas of related records that are hidden`);
+  }
   for (const path of ['/openapi.json', '/api/v2/openapi.json']) {
     const missing = Number(/(\d+) operations are missing/.exec(await described(path))?.[1]);
     t.equal(missing, admin.length - stranger.length);
