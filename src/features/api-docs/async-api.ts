@@ -21,7 +21,7 @@ const VERBS = ['created', 'updated', 'deleted'] as const;
 export function asyncApi(settings: StreamSettings, caller: Principal): JsonObject {
   const { publicUrl = 'http://localhost:3000', publicPrefix } = settings;
   const described = describedResources(settings.resources, Object.keys(COMMON_SCHEMAS));
-  const resources = described.filter(({ scopes }) => mayRead(caller, scopes.read));
+  const resources = described.filter((resource) => mayRead(caller, resource));
   const readable = new Set(resources.map(({ name }) => name));
   const { host, protocol } = new URL(publicUrl);
   const messages = Object.fromEntries(

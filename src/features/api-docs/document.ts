@@ -59,7 +59,7 @@ export function openApi(described: Described, caller: Principal): JsonObject {
     paths[template][key] = operationObject(described, responses, operation);
   }
   const tags = [...new Set(operations.map(({ description }) => description.tag))];
-  const readable = resources.filter(({ scopes }) => mayRead(caller, scopes.read));
+  const readable = resources.filter((resource) => mayRead(caller, resource));
   const schemas = schemasOf(described, resources, new Set(readable.map(({ name }) => name)));
   const document = {
     openapi: '3.1.0',

@@ -1,5 +1,6 @@
 import type { ErrorName, SchemaName } from '../../api/doc.js';
 import { visible } from '../../api/visible.js';
+import type { Resource } from '../../collection/resource.js';
 import { CORE_TYPES, typeOf, typesIn } from '../../errors/catalogue.js';
 import type { ProblemType, Shape } from '../../errors/problem.js';
 import type { JsonObject } from '../../json.js';
@@ -48,6 +49,8 @@ export const typeName = (words: string): string =>
     .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
     .join('');
 
-/** Whether a caller may read records, with `self` its own. */
-export const mayRead = (caller: Principal, scope: string | undefined): boolean =>
-  visible(caller, { requires: scope === undefined ? 'nothing' : { scopes: [scope], ownership: 'record' } });
+/** Whether a caller may read records of a collection, with `self` its own if they can belong to callers. */
+export function mayRead(caller: Principal, { scopes: { read }, owner, isOwned }: Resource): boolean {
+  const ownership = owner || isOwned ? 'record' : undefined;
+  return visible(caller, { requires: read === undefined ? 'nothing' : { scopes: [read], ownership } });
+}

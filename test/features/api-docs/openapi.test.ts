@@ -131,9 +131,12 @@ t.test('the document shows what a caller may use', async (t) => {
       return Object.keys(json.components.schemas);
     };
     t.ok((await schemasFor('order_lines:read')).includes('OrderLine'), path);
-    const others = await schemasFor('users:read');
-    t.ok(others.includes('Author'), path);
-    t.notOk(others.includes('OrderLine'), `${path}: not the schemas of related records that are hidden`);
+    for (const scope of ['users:read', 'self']) {
+      const others = await schemasFor(scope);
+      t.ok(others.includes('Author'), path);
+      t.notOk(others.includes('OrderLine'), `${path}: ${scope} does not permit to read these records`);
+    }
+    t.ok((await schemasFor('self')).includes('User'), `${path}: the own record`);
   }
   for (const path of ['/openapi.json', '/api/v2/openapi.json']) {
     const missing = Number(/(\d+) operations are missing/.exec(await described(path))?.[1]);
