@@ -2,7 +2,6 @@ import { type ManagedView, managedPage, managedReply, requireMatch } from '../ac
 import { whileSignedIn } from '../actions/admin/signed-in.js';
 import { timeOf } from '../actions/secret-reply.js';
 import type { CredentialCache } from '../auth/credentials/credential-cache.js';
-import { readCredentialInput } from '../auth/credentials/credential-input.js';
 import {
   type Credential,
   createCredential,
@@ -22,6 +21,7 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { parseUuid } from '../uuid.js';
 import { TEXT } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';
+import { readCredentialInput } from './key-input.js';
 import { describeManaged } from './managed.js';
 
 /** The services that endpoints for operators run with. */

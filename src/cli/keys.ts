@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { shown } from '../api/admin.js';
-import { readCredentialInput } from '../auth/credentials/credential-input.js';
+import { readCredentialInput } from '../api/key-input.js';
 import {
   createCredential,
   listCredentials,

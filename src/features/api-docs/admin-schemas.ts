@@ -1,8 +1,8 @@
-import { CREDENTIAL_SCHEMA } from '../../auth/credentials/credential-input.js';
+import { CREDENTIAL_SCHEMA } from '../../api/key-input.js';
+import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/schema.js';
 import type { JsonObject } from '../../json.js';
 import { STATUSES } from '../webhooks/delivery-store.js';
 import { webhookSchema } from '../webhooks/webhook-input.js';
-import { arrayOf, objectOf, type Schema, schemaRef } from './model.js';
 
 const text: Schema = { type: 'string' };
 const time: Schema = { type: 'string', format: 'date-time' };

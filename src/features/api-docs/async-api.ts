@@ -1,9 +1,10 @@
+import { schemaRef } from '../../api/schema.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
 import type { Principal } from '../../principal.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
-import { mayRead, schemaRef } from './model.js';
+import { mayRead } from './model.js';
 import { definitions, recordSchemas, schemaNames } from './record-schemas.js';
 import { usedComponents } from './references.js';
 import { type DescribedResource, describedResources } from './type-names.js';

@@ -1,8 +1,8 @@
 import { GROUPS_TYPE } from '../../actions/groups.js';
 import { type Doc, type ErrorName, json, type Success, TEXT, when } from '../../api/doc.js';
 import type { RecordMethod } from '../../api/endpoint.js';
+import { objectOf, type Schema, schemaRef } from '../../api/schema.js';
 import { notFoundCode } from '../../errors/record-errors.js';
-import { objectOf, type Schema, schemaRef } from './model.js';
 import {
   type CollectionSettings,
   created,

@@ -1,4 +1,4 @@
-import { arrayOf, objectOf, type Schema, schemaRef } from './model.js';
+import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/schema.js';
 
 const text: Schema = { type: 'string' };
 

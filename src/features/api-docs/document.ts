@@ -1,6 +1,7 @@
 import type { Doc, ErrorName } from '../../api/doc.js';
 import { type Endpoint, offerOf, scopesOf } from '../../api/endpoint.js';
 import { coreEndpoints } from '../../api/endpoints.js';
+import type { Schema } from '../../api/schema.js';
 import { visible } from '../../api/visible.js';
 import type { Resource } from '../../collection/resource.js';
 import { CORE_TYPES } from '../../errors/catalogue.js';
@@ -14,7 +15,7 @@ import { recordOperation } from './collection-operations.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
 import { withExamples } from './examples.js';
 import { headersOf } from './headers.js';
-import { mayRead, type Schema } from './model.js';
+import { mayRead } from './model.js';
 import { type Operation, type OperationSettings, operationObject } from './operation.js';
 import { filterComponents, ownFilterComponents } from './parameters.js';
 import type { CollectionSettings } from './record-operations.js';

@@ -1,6 +1,6 @@
+import type { Schema } from '../../api/schema.js';
 import { withSubschemas } from '../../declarations/schema-files.js';
 import { isObject, type Json, member } from '../../json.js';
-import type { Schema } from './model.js';
 
 /**
  * A schema as that of input: a member with a default is optional. The default is part of the description, since generators

@@ -1,14 +1,11 @@
 import type { ErrorName, SchemaName } from '../../api/doc.js';
+import { type Schema, schemaRef } from '../../api/schema.js';
 import { visible } from '../../api/visible.js';
 import type { Resource } from '../../collection/resource.js';
 import { CORE_TYPES, typeOf, typesIn } from '../../errors/catalogue.js';
 import type { ProblemType, Shape } from '../../errors/problem.js';
-import type { JsonObject } from '../../json.js';
 import type { Principal } from '../../principal.js';
 import * as webhooks from '../webhooks/errors.js';
-
-/** A JSON Schema, draft 2020-12. */
-export type Schema = JsonObject;
 
 /** One error that an operation responds with. */
 export interface ErrorRef {
@@ -27,20 +24,9 @@ export function error(name: ErrorName): ErrorRef {
   return { status: status ?? type!.status, code, shape: shape ?? type!.shapes[0]! };
 }
 
-export const ref = (kind: string, name: string): JsonObject => ({ $ref: `#/components/${kind}/${name}` });
-
-export const schemaRef = (name: string): Schema => ref('schemas', name);
-
 /** The schema that a document names. */
 export const schemaOf = (schema: SchemaName): Schema =>
   typeof schema === 'string' ? schemaRef(schema) : schema;
-
-export const arrayOf = (items: Schema): Schema => ({ type: 'array', items });
-
-export const objectOf = (
-  properties: Readonly<Record<string, Schema>>,
-  required: readonly string[] = Object.keys(properties),
-): Schema => ({ type: 'object', properties: { ...properties }, required: [...required] });
 
 /** Words as a name of a type: `order line` and `order_lines` are OrderLine and OrderLines. */
 export const typeName = (words: string): string =>

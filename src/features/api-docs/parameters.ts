@@ -1,4 +1,5 @@
 import type { Doc } from '../../api/doc.js';
+import { ref, type Schema } from '../../api/schema.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
 import {
@@ -17,7 +18,7 @@ import { MAX_SEARCH } from '../../list/read-list.js';
 import { relationsOf } from '../../list/relations.js';
 import type { Version } from '../../versions/version.js';
 import { requestFields } from './headers.js';
-import { ref, type Schema, typeName } from './model.js';
+import { typeName } from './model.js';
 import type { DescribedResource } from './type-names.js';
 
 const PATH_PARAMETERS: Readonly<Record<string, Schema>> = {

@@ -1,9 +1,9 @@
+import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/schema.js';
 import { withSubschemas } from '../../declarations/schema-files.js';
 import type { JsonObject } from '../../json.js';
 import { relatedOf } from '../../list/relations.js';
 import type { Version } from '../../versions/version.js';
 import { asInput, hasDefault, withoutDefaults } from './input-schema.js';
-import { arrayOf, objectOf, type Schema, schemaRef } from './model.js';
 import { type DescribedResource, derivedNames, type TypeNames } from './type-names.js';
 
 /** Members of a record that the service sets. */

@@ -1,11 +1,12 @@
 import { STATUS_CODES } from 'node:http';
 import type { Success } from '../../api/doc.js';
+import { objectOf, ref, type Schema, schemaRef } from '../../api/schema.js';
 import { typeOf } from '../../errors/catalogue.js';
 import { withShape } from '../../errors/problem.js';
 import { EXAMPLE_REQUEST_ID, render } from '../../http/problem-body.js';
 import type { JsonObject } from '../../json.js';
 import type { Version } from '../../versions/version.js';
-import { ERROR_TYPES, type ErrorRef, objectOf, ref, type Schema, schemaOf, schemaRef } from './model.js';
+import { ERROR_TYPES, type ErrorRef, schemaOf } from './model.js';
 
 /** The responses of operations, which share equal error responses as components. */
 export class Responses {

@@ -1,5 +1,5 @@
+import { schemaRef } from '../../api/schema.js';
 import type { JsonObject } from '../../json.js';
-import { schemaRef } from './model.js';
 import { schemaNames } from './record-schemas.js';
 import type { DescribedResource } from './type-names.js';
 

@@ -1,4 +1,4 @@
-import { CREDENTIAL_SCHEMA } from '../../auth/credentials/credential-input.js';
+import { CREDENTIAL_SCHEMA } from '../../api/key-input.js';
 import { knownScopes } from '../../auth/known-scopes.js';
 import type { Resource } from '../../collection/resource.js';
 import { html } from '../../formats/html.js';

@@ -1,6 +1,6 @@
+import { readCredentialInput } from '../../../src/api/key-input.js';
 import { hashOf, isKey, newKey } from '../../../src/auth/credentials/api-key-format.js';
 import { CredentialCache } from '../../../src/auth/credentials/credential-cache.js';
-import { readCredentialInput } from '../../../src/auth/credentials/credential-input.js';
 import { createCredential } from '../../../src/auth/credentials/credentials.js';
 import type { Db, Row } from '../../../src/db/db.js';
 import type { Listening } from '../../../src/db/pool/listen.js';

@@ -1,13 +1,13 @@
 import { createHash, X509Certificate } from 'node:crypto';
-import { parseDate } from '../../config/parsers.js';
-import { invalid } from '../../errors/input-errors.js';
-import type { Failure } from '../../errors/problem.js';
-import type { Json } from '../../json.js';
-import { certificateBlocks } from '../../process/pem.js';
-import { compileOnFirstUse } from '../../validation/validation.js';
-import { scopeFault } from '../known-scopes.js';
-import { hashOf, newKey } from './api-key-format.js';
-import type { CredentialFields } from './credentials.js';
+import { hashOf, newKey } from '../auth/credentials/api-key-format.js';
+import type { CredentialFields } from '../auth/credentials/credentials.js';
+import { scopeFault } from '../auth/known-scopes.js';
+import { parseDate } from '../config/parsers.js';
+import { invalid } from '../errors/input-errors.js';
+import type { Failure } from '../errors/problem.js';
+import type { Json } from '../json.js';
+import { certificateBlocks } from '../process/pem.js';
+import { compileOnFirstUse } from '../validation/validation.js';
 
 /** A credential to store, and the API key, which is not stored; undefined for a certificate. */
 interface CredentialInput {
