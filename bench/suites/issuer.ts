@@ -47,7 +47,7 @@ async function measure(databaseUrl: string, plinth: Contestant, alone: Contestan
     events: false,
   });
   const headersOf = async (tokenFormat: 'jwt' | 'opaque') => {
-    const { client, secret } = await createClient(db, {
+    const { item: client, secret } = await createClient(db, {
       name: 'bench',
       confidential: true,
       native: false,

@@ -36,8 +36,6 @@ export interface Doc {
 
 const JSON_TYPE = 'application/json';
 
-export const TEXT: JsonObject = { type: 'string' };
-
 /** The fields of a representation with an ETag. */
 export const VALIDATED = ['Cache-Control', 'ETag'];
 

@@ -6,6 +6,8 @@ import type { Request } from '../http/request.js';
 import type { Action, Offer, OpenEndpoint, Route } from '../http/router.js';
 import { ACCOUNT_DELETION, type Requirement } from '../principal.js';
 import type { Doc } from './doc.js';
+import type { HomeLink, Kind } from './kind.js';
+import type { Schema } from './schema.js';
 
 /** The method of an endpoint on records. */
 export type RecordMethod =
@@ -36,8 +38,11 @@ export interface Description extends Offer {
   readonly doc?: Doc;
   /** The endpoint is about the records of a collection. */
   readonly records?: { readonly method: RecordMethod; readonly resource: Resource };
-  /** The link of the home document to it, and where among the links it is. */
-  readonly homeLink?: { readonly name: string; readonly position: number };
+  /** The kind of the things that it lists, which pages and the documents show. */
+  readonly kind?: Kind;
+  /** The schemas that its description names, in a service with these collections. */
+  readonly schemas?: (collections: readonly string[]) => Readonly<Record<string, Schema>>;
+  readonly homeLink?: HomeLink;
   /** Neither pages nor batches know it. */
   readonly isSeparate?: boolean;
   /** The things that a batch cannot manage, since a stored response must not have secrets. */

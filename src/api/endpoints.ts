@@ -2,21 +2,24 @@ import { BATCH_PATH, batch } from '../actions/batch.js';
 import type { Resource } from '../collection/resource.js';
 import type { Config } from '../config/config.js';
 import type { Router } from '../http/router.js';
-import { type AdminServices, KEYS, METRICS, NO_KEYS } from './admin.js';
 import { json } from './doc.js';
 import { ERRORS, type ErrorServices, HOME, type HomeServices } from './documents.js';
 import { at, type Endpoint, scopesOf } from './endpoint.js';
 import { EVENTS } from './events.js';
+import { KEYS, type KeyServices, NO_KEYS } from './keys.js';
+import type { KnownScopes } from './managed.js';
 import { type Api, idempotent } from './record-actions.js';
 import { type RecordServices, recordEndpoints } from './records.js';
-import { HEALTH, type HealthServices, metadata, WHOAMI } from './service.js';
+import { HEALTH, type HealthServices, METRICS, type MetricServices, metadata, WHOAMI } from './service.js';
 
 /** The services that endpoints of the core run with. */
 export interface Services
   extends Api,
-    AdminServices,
     ErrorServices,
     HealthServices,
+    KeyServices,
+    KnownScopes,
+    MetricServices,
     RecordServices,
     Omit<HomeServices, 'settings'> {
   /** Finds all endpoints that a batch may contain. */

@@ -4,8 +4,9 @@ import type { Feed } from '../events/feed.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { ScopeRequirement } from '../principal.js';
-import { json, TEXT } from './doc.js';
+import { json } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';
+import { TEXT } from './schema.js';
 
 /** The services that endpoints of the feed run with. */
 export interface EventServices {

@@ -8,38 +8,16 @@ import type { Failure } from '../errors/problem.js';
 import type { Json } from '../json.js';
 import { certificateBlocks } from '../process/pem.js';
 import { compileOnFirstUse } from '../validation/validation.js';
+import { KEY_SCHEMA } from './key-kind.js';
 
 /** A credential to store, and the API key, which is not stored; undefined for a certificate. */
-interface CredentialInput {
+export interface CredentialInput {
   readonly input: CredentialFields;
   readonly key: string | undefined;
 }
 
-/** A scope (RFC 6749 section 3.3), without commas, which separate scopes on the command line. */
-const SCOPE = '^[\\x21\\x23-\\x2b\\x2d-\\x5b\\x5d-\\x7e]+$';
-
-/** The JSON Schema of a new credential. */
-export const CREDENTIAL_SCHEMA = {
-  type: 'object' as const,
-  required: ['label', 'subject', 'scopes'],
-  additionalProperties: false,
-  properties: {
-    label: { type: 'string', minLength: 1, maxLength: 200 },
-    subject: { type: 'string', minLength: 1, maxLength: 200 },
-    scopes: {
-      type: 'array',
-      minItems: 1,
-      maxItems: 50,
-      uniqueItems: true,
-      items: { type: 'string', maxLength: 100, pattern: SCOPE },
-    },
-    expires_at: { type: 'string', maxLength: 40 },
-    certificate: { type: 'string', maxLength: 20_000 },
-  },
-};
-
 const check = compileOnFirstUse({
-  schema: CREDENTIAL_SCHEMA,
+  schema: KEY_SCHEMA,
   normalize: { label: ['trim', 'nfc'], subject: ['trim'] },
 });
 

@@ -2,9 +2,13 @@ import { JSON_TYPE } from '../collection/representation.js';
 import type { NotReadyReason } from '../db/readiness.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
+import type { Action } from '../http/router.js';
 import type { SchemeName } from '../principal.js';
+import { singleFlight } from '../single-flight.js';
+import type { Metrics } from '../telemetry/metrics.js';
 import { json } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';
+import { TEXT } from './schema.js';
 
 export const WHOAMI: Endpoint = {
   ...at('GET', '/whoami', 'credential'),
@@ -118,4 +122,37 @@ export function healthReply(status: number, state: string): Reply {
   const headers = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
   if (status === 503) headers.push('Retry-After', '1');
   return { status, headers, body: `{"status":"${state}"}` };
+}
+
+export interface MetricServices {
+  readonly registry: Metrics['registry'];
+}
+
+/** The metrics, in maintenance as well. */
+export const METRICS: Endpoint<MetricServices> = {
+  ...at('GET', '/metrics', { scopes: ['admin'] }),
+  alwaysAvailable: true,
+  doc: {
+    id: 'getMetrics',
+    tag: 'service',
+    summary: 'Metrics in the text format of Prometheus',
+    success: {
+      200: { description: 'The metrics.', content: { 'text/plain': TEXT }, headers: ['Cache-Control'] },
+    },
+  },
+  open: ({ registry }) => showMetrics(registry),
+};
+
+/** Spells the value of samples without a number as the format does: prom-client writes `Nan`. */
+const withNaN = (text: string) => text.replace(/ Nan$/gm, ' NaN');
+
+/** The metrics in the text format of Prometheus, version 0.0.4. */
+export function showMetrics(registry: Metrics['registry']): Action {
+  // Concurrent requests share one response: it takes a while to write.
+  const run = singleFlight(async (): Promise<Reply> => {
+    const found = await registry();
+    const headers = ['Content-Type', found.contentType, 'Cache-Control', 'no-store'];
+    return { status: 200, headers, body: withNaN(await found.metrics()) };
+  });
+  return { run };
 }

@@ -1,3 +1,4 @@
+import { KEY } from '../api/key-kind.js';
 import { FEATURES } from '../features.js';
 import { subcommandOf } from './arguments.js';
 import { type Command, type Commands, GROUPS, type RunnableCommand } from './command.js';
@@ -30,7 +31,11 @@ const CORE: Table = {
   keys: {
     ...keys,
     group: 'access',
-    run: async (args, io) => (await import('./keys.js')).keysCommand(args, io),
+    run: async (args, io) => {
+      const { managedCommand } = await import('./managed.js');
+      const { STORED_KEYS } = await import('../api/keys.js');
+      return managedCommand(KEY, STORED_KEYS, ACCESS_COMMANDS, args, io);
+    },
   },
   users: {
     ...users,

@@ -20,7 +20,7 @@ export async function withDatabase(
     await work(database, config);
   } catch (error) {
     const problem = error instanceof Problem ? error : problemOf(error);
-    throw problem ? failureOf(problem, messageOf(problem)) : error;
+    throw problem ? endOf(problem) : error;
   } finally {
     await database.close();
   }
@@ -39,6 +39,9 @@ export function logOf({ stderr }: Io, { logLevel }: Config): Log {
 export function failureOf({ status }: Problem, message: string): ExitError {
   return status === 503 ? new UnavailableError(message) : new ExitError(message);
 }
+
+/** A Problem as the end of a command. */
+export const endOf = (problem: Problem): ExitError => failureOf(problem, messageOf(problem));
 
 function messageOf({ code, message, more }: Problem): string {
   if (code !== 'VALIDATION_ERROR') return message;

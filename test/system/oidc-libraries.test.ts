@@ -110,7 +110,7 @@ for (const idTokenAlgorithm of ['ES256', 'RS256'] as const)
 t.test('express-openid-connect, with its default algorithm', { skip: noBrowser }, async (t) => {
   const { server, origin } = await applicationServer(t);
   const { issuer, user, service } = await authorizationServer(t);
-  const { client, secret } = await createClient(service.db, {
+  const { item: client, secret } = await createClient(service.db, {
     name: 'Web',
     confidential: true,
     grantTypes: ['authorization_code', 'refresh_token'],

@@ -27,9 +27,6 @@ export interface Credential extends CredentialFields {
   readonly used: number | undefined;
 }
 
-/** Credentials on a page. A query reads one more, which says whether there is a next page. */
-export const PAGE = 1000;
-
 /** Greater than every UUIDv7. */
 const MAX_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
@@ -48,9 +45,9 @@ export async function createCredential(db: Pick<Db, 'run'>, fields: CredentialFi
   }
 }
 
-/** The newest credentials, or those older than the id `after`: up to PAGE + 1. */
-export async function listCredentials(db: Db, after: string | undefined): Promise<Credential[]> {
-  return (await db.run(AUTH_SQL.list_credentials, [after ?? MAX_ID, PAGE + 1])).map(credentialOf);
+/** The newest credentials, or those older than the id `after`: up to `max`. */
+export async function listCredentials(db: Db, after: string | undefined, max: number): Promise<Credential[]> {
+  return (await db.run(AUTH_SQL.list_credentials, [after ?? MAX_ID, max])).map(credentialOf);
 }
 
 export async function getCredential(db: Db, id: string): Promise<Credential | undefined> {

@@ -1,25 +1,13 @@
+import { KEY } from '../../api/key-kind.js';
 import { type CommandTable, JSON_OPTION } from '../command.js';
+import { formsOf } from '../kind-forms.js';
 
 const SCOPE_LIST = 'SCOPE[,SCOPE]...';
 /** The commands about callers and users. */
 export const ACCESS_COMMANDS = {
   keys: {
     summary: 'manages API keys and client certificates',
-    forms: {
-      create: {
-        text: 'creates a key, which is printed once, or registers a certificate',
-        options: {
-          label: { value: 'LABEL', required: true, text: 'a name for people' },
-          subject: { value: 'SUBJECT', required: true, text: 'the caller that the key identifies' },
-          scopes: { value: SCOPE_LIST, required: true, text: 'what the caller may do' },
-          expires: { value: 'TIME', text: '90d, or a time as in RFC 3339: 2030-01-01T00:00:00Z' },
-          certificate: { value: 'FILE', isFile: true, text: 'a client certificate in PEM instead of a key' },
-          ...JSON_OPTION,
-        },
-      },
-      list: { text: 'prints one JSON object a line, the newest first', options: JSON_OPTION },
-      revoke: { text: 'revokes a key or a certificate at once', operands: 'ID', options: JSON_OPTION },
-    },
+    forms: formsOf(KEY),
     text: 'Manages API keys and client certificates in DATABASE_URL, or else in the database of DATA_DIR, also while a service\nruns on it. Only the SHA-256 of a key is stored.',
     examples: [
       'plinth keys create --label ci --subject reports --scopes items:read,users:read --expires 90d',

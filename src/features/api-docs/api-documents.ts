@@ -11,7 +11,7 @@ import { REPLICA_SETTINGS } from '../replicas/settings.js';
 import type { Described } from './document.js';
 
 /** The subjects of the documents, besides those that the documents load themselves. */
-type DocumentSettings = Omit<Described, 'clientInput' | 'endpoints' | 'version'>;
+type DocumentSettings = Omit<Described, 'endpoints' | 'version'>;
 
 /** The documents about the API. They are made on request, from modules that are loaded then. */
 export class ApiDocuments implements OpenFeature {
@@ -43,9 +43,7 @@ export class ApiDocuments implements OpenFeature {
   async openApi(caller: Principal, version: Version): Promise<JsonObject> {
     const { settings, endpoints } = this;
     const { openApi } = await import('./document.js');
-    const clients = settings.authServer ? await import('../issuer/client-input.js') : undefined;
-    const clientInput = clients?.CLIENT_SCHEMA as JsonObject | undefined;
-    return openApi({ ...settings, clientInput, endpoints, version }, caller);
+    return openApi({ ...settings, endpoints, version }, caller);
   }
 
   /** The AsyncAPI document of the event stream. */

@@ -1,7 +1,7 @@
 import { GROUPS_TYPE } from '../../actions/groups.js';
-import { type Doc, type ErrorName, json, type Success, TEXT, when } from '../../api/doc.js';
+import { type Doc, type ErrorName, json, type Success, when } from '../../api/doc.js';
 import type { RecordMethod } from '../../api/endpoint.js';
-import { objectOf, type Schema, schemaRef } from '../../api/schema.js';
+import { objectOf, type Schema, schemaRef, TEXT } from '../../api/schema.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import {
   type CollectionSettings,

@@ -10,7 +10,6 @@ import type { JsonObject } from '../../json.js';
 import { type Principal, SCHEMES, STRANGER } from '../../principal.js';
 import { prefixOf } from '../../versions/supported.js';
 import type { Version } from '../../versions/version.js';
-import { clientSchemas, KEY_SCHEMAS, VERSION_SCHEMAS, webhookSchemas } from './admin-schemas.js';
 import { recordOperation } from './collection-operations.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
 import { withExamples } from './examples.js';
@@ -35,8 +34,6 @@ export interface Described extends OperationSettings, CollectionSettings {
   readonly resources: readonly Resource[];
   readonly publicUrl: string | undefined;
   readonly publicPrefix: string;
-  /** The schema of a new OAuth client. */
-  readonly clientInput: Schema | undefined;
 }
 
 /** The OpenAPI 3.1 document of the operations that a caller may use. */
@@ -163,16 +160,12 @@ function schemasOf(
 }
 
 /** The schemas that are not about collections. */
-function serviceSchemas({ resources, clientInput, version }: Described): Record<string, Schema> {
-  return {
-    ...COMMON_SCHEMAS,
-    ...versionSchemas(version),
-    ...SERVICE_SCHEMAS,
-    ...KEY_SCHEMAS,
-    ...VERSION_SCHEMAS,
-    ...webhookSchemas(resources.map(({ name }) => name)),
-    ...(clientInput ? clientSchemas(clientInput) : {}),
-  };
+function serviceSchemas({ endpoints, resources, version }: Described): Record<string, Schema> {
+  const names = resources.map(({ name }) => name);
+  return Object.assign(
+    { ...COMMON_SCHEMAS, ...versionSchemas(version), ...SERVICE_SCHEMAS },
+    ...endpoints.map(({ schemas }) => schemas?.(names)),
+  ) as Record<string, Schema>;
 }
 
 /** The subjects of operations that belong to features which a service may turn on later. */
@@ -186,7 +179,13 @@ function reservedNames(described: Described): string[] {
   const settings = { auth: SCHEMES, events: true, metricsPort: undefined, anyParameters: false };
   const known = [...coreEndpoints(settings, []), ...described.endpoints];
   const subjects = known.flatMap(({ doc }) => (doc ? [doc.id.replace(/^[a-z]+(?=[A-Z])/, '')] : []));
-  return [...new Set([...Object.keys(serviceSchemas(described)), ...subjects, ...LATER_SUBJECTS])];
+  return [
+    ...new Set([
+      ...Object.keys(serviceSchemas({ ...described, endpoints: known })),
+      ...subjects,
+      ...LATER_SUBJECTS,
+    ]),
+  ];
 }
 
 const commonHeaders = ({ isRateLimited, retiring, version, databaseReadUrl }: Described): string[] => [

@@ -1,7 +1,7 @@
 import QuickLRU from 'quick-lru';
-import { TEXT } from '../../api/doc.js';
 import { documented } from '../../api/documents.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
+import { TEXT } from '../../api/schema.js';
 import { HTML_TYPE, hashedReply, JSON_TYPE, YAML_TYPE } from '../../collection/representation.js';
 import { readConditions } from '../../http/preconditions.js';
 import type { Action } from '../../http/router.js';

@@ -1,4 +1,5 @@
-import { type Doc, type ErrorName, json, type SchemaName, type Success, TEXT, when } from '../../api/doc.js';
+import { type Doc, type ErrorName, json, type SchemaName, type Success, when } from '../../api/doc.js';
+import { TEXT } from '../../api/schema.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import type { Version } from '../../versions/version.js';
 import { schemaNames, shownRecord } from './record-schemas.js';

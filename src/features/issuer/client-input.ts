@@ -2,49 +2,17 @@ import { scopeFault } from '../../auth/known-scopes.js';
 import { isClaimScope } from '../../auth/user-scopes.js';
 import { invalid } from '../../errors/input-errors.js';
 import type { Failure } from '../../errors/problem.js';
-import { isObject, type Json } from '../../json.js';
+import type { Json } from '../../json.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
 import {
-  type ClientFields,
+  CLIENT_SCHEMA,
   DEVICE_GRANT,
-  GRANT_TYPES,
   type GrantType,
-  type StoredClient,
-} from './clients.js';
-import { ID_TOKEN_ALGORITHMS, type IdTokenAlgorithm } from './keys.js';
-
-/** Short names of grant types, besides their own. */
-const SHORT_NAMES: Readonly<Record<string, GrantType>> = { device_code: DEVICE_GRANT };
-
-const URIS = {
-  type: 'array',
-  maxItems: 10,
-  uniqueItems: true,
-  items: { type: 'string', maxLength: 2048 },
-} as const;
-
-/** The JSON Schema of a new client. */
-export const CLIENT_SCHEMA = {
-  type: 'object' as const,
-  required: ['name', 'grant_types'],
-  additionalProperties: false,
-  properties: {
-    name: { type: 'string', minLength: 1, maxLength: 100 },
-    type: { type: 'string', enum: ['public', 'confidential'] },
-    grant_types: {
-      type: 'array',
-      minItems: 1,
-      maxItems: 4,
-      uniqueItems: true,
-      items: { type: 'string', enum: [...GRANT_TYPES, ...Object.keys(SHORT_NAMES)] },
-    },
-    redirect_uris: URIS,
-    post_logout_redirect_uris: URIS,
-    scopes: { type: 'array', maxItems: 50, uniqueItems: true, items: { type: 'string', maxLength: 100 } },
-    token_format: { type: 'string', enum: ['jwt', 'opaque'] },
-    id_token_signed_response_alg: { type: 'string', enum: [...ID_TOKEN_ALGORITHMS] },
-  },
-};
+  ID_TOKEN_ALGORITHMS,
+  type IdTokenAlgorithm,
+  SHORT_NAMES,
+} from './client-kind.js';
+import type { ClientFields, StoredClient } from './clients.js';
 
 const check = compileOnFirstUse({
   schema: CLIENT_SCHEMA,
@@ -163,28 +131,4 @@ function redirectFault(uri: string, native: boolean): string | undefined {
   return protocol.includes('.') && native
     ? undefined
     : 'must be https, http of a loopback address, or of a public client a scheme like com.example.app:';
-}
-
-/** The members of responses besides the fields that clients may set. */
-const READ_ONLY = ['id', 'created_at', '_version', '_links'];
-
-/** The fields that a request replaces or changes: `whole` if it has all, else those of the client `before` are added. */
-export function changedInput(
-  input: Json | undefined,
-  before: StoredClient,
-  whole: boolean,
-): Json | undefined {
-  if (!isObject(input)) return input;
-  const given = Object.fromEntries(Object.entries(input).filter(([name]) => !READ_ONLY.includes(name)));
-  if (whole) return given;
-  return {
-    name: before.name,
-    grant_types: [...before.grantTypes],
-    redirect_uris: [...before.redirectUris],
-    post_logout_redirect_uris: [...before.postLogoutRedirectUris],
-    scopes: [...before.scopes],
-    token_format: before.tokenFormat,
-    id_token_signed_response_alg: before.idTokenAlgorithm,
-    ...given,
-  };
 }

@@ -1,20 +1,12 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { AdapterPayload } from 'oidc-provider';
+import type { Created } from '../../api/managed.js';
 import type { Db, Row, Run } from '../../db/db.js';
 import { scopesOf } from '../../principal.js';
 import { nextIdentity, parseUuid } from '../../uuid.js';
+import { type GrantType, ID_TOKEN_ALGORITHMS, type IdTokenAlgorithm } from './client-kind.js';
 import { ISSUER_SQL } from './issuer-statements.js';
-import { ID_TOKEN_ALGORITHMS, type IdTokenAlgorithm } from './keys.js';
 import { API_SCOPES } from './own-tokens.js';
-
-export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-export const GRANT_TYPES = [
-  'authorization_code',
-  'refresh_token',
-  'client_credentials',
-  DEVICE_GRANT,
-] as const;
-export type GrantType = (typeof GRANT_TYPES)[number];
 
 /** Names of our own in a client's metadata: its scopes of this API, and the format of its access tokens. */
 export { API_SCOPES };
@@ -46,26 +38,23 @@ export interface StoredClient extends ClientFields {
   readonly created: number;
 }
 
-/** Clients on a page. A query reads one more, which says whether there is a next page. */
-export const PAGE = 100;
-
 /** Stores a client. The secret of a confidential one is returned once; the database has its SHA-256. */
 export async function createClient(
   db: Pick<Db, 'run'>,
   fields: ClientFields,
-): Promise<{ client: StoredClient; secret: string | undefined }> {
+): Promise<Created<StoredClient>> {
   const { id } = nextIdentity();
   const secret = fields.confidential ? randomBytes(32).toString('base64url') : undefined;
   const metadata = JSON.stringify(
     metadataOf(id, fields, secret === undefined ? undefined : secretHash(secret)),
   );
   const [row] = await db.run(ISSUER_SQL.create_client, [id, metadata]);
-  return { client: { ...fields, id, version: 1, created: Number(row!.created) }, secret };
+  return { item: { ...fields, id, version: 1, created: Number(row!.created) }, secret };
 }
 
 /** Changes the fields with `change`, one change at a time. The secret stays. Undefined for an unknown id. */
 export async function changeClient(
-  db: Db,
+  db: Pick<Db, 'transaction'>,
   id: string,
   change: (client: StoredClient) => ClientFields,
 ): Promise<StoredClient | undefined> {
@@ -79,9 +68,9 @@ export async function changeClient(
   });
 }
 
-/** The clients after an id, by id: up to PAGE + 1. */
-export async function listClients(db: Db, after = ''): Promise<StoredClient[]> {
-  return (await db.run(ISSUER_SQL.list_clients, [after, PAGE + 1])).map(clientOf);
+/** The clients after an id, by id: up to `max`. */
+export async function listClients(db: Db, after: string | undefined, max: number): Promise<StoredClient[]> {
+  return (await db.run(ISSUER_SQL.list_clients, [after ?? '', max])).map(clientOf);
 }
 
 export async function getClient(db: Db, id: string): Promise<StoredClient | undefined> {

@@ -1,66 +1,17 @@
 import { type CommandTable, JSON_OPTION } from '../../cli/command.js';
+import { formsOf } from '../../cli/kind-forms.js';
 import { ACCESS_COMMANDS } from '../../cli/table/access-commands.js';
+import { CLIENT } from './client-kind.js';
 
-const SCOPE_LIST = 'SCOPE[,SCOPE]...';
 const SERVICE = {
   service: { value: 'URL', text: 'the service (http://127.0.0.1:3000, or PORT)' },
-} as const;
-
-/** The options for the metadata of a client, of the commands that create and change clients. */
-const CLIENT_OPTIONS = {
-  redirect: {
-    value: 'URI',
-    many: true,
-    text: 'where users return to; http://127.0.0.1/callback permits any port',
-  },
-  'post-logout': {
-    value: 'URI',
-    many: true,
-    text: 'where users return to after they signed out',
-  },
-  grant: {
-    value: 'TYPE',
-    many: true,
-    values: ['authorization_code', 'refresh_token', 'client_credentials', 'device_code'],
-    text: 'may be repeated. By default the first two with --redirect, else client_credentials',
-  },
-  'id-token-alg': {
-    value: 'ALGORITHM',
-    values: ['ES256', 'RS256'],
-    text: 'how ID tokens are signed (ES256)',
-  },
 } as const;
 
 /** The commands of the authorization server and its clients. */
 export const COMMANDS = {
   clients: {
     summary: 'manages clients of the embedded authorization server',
-    forms: {
-      create: {
-        text: 'creates a client',
-        options: {
-          name: { value: 'NAME', text: 'the name that users see' },
-          ...CLIENT_OPTIONS,
-          scopes: { value: SCOPE_LIST, text: 'what the client may request (openid,self)' },
-          confidential: { text: 'the client has a secret, which is printed once' },
-          opaque: { text: 'access tokens are not JWTs' },
-          ...JSON_OPTION,
-        },
-      },
-      update: {
-        text: 'changes what is given; an option that may be repeated replaces all, and none remain if it is empty',
-        operands: 'ID',
-        options: {
-          name: { value: 'NAME', text: 'the name that users see' },
-          ...CLIENT_OPTIONS,
-          scopes: { value: SCOPE_LIST, text: 'what the client may request; none if empty' },
-          'token-format': { value: 'FORMAT', values: ['jwt', 'opaque'], text: 'of access tokens' },
-          ...JSON_OPTION,
-        },
-      },
-      list: { text: 'prints one JSON object a line', options: JSON_OPTION },
-      delete: { text: 'deletes a client', operands: 'ID', options: JSON_OPTION },
-    },
+    forms: formsOf(CLIENT),
     text: 'Manages clients of the embedded authorization server (AUTH_SERVER=on).',
     examples: [
       'plinth clients create --name terminal --redirect http://127.0.0.1/callback --scopes openid,self,items:write',

@@ -2,6 +2,7 @@ import { knownScopes } from '../../auth/known-scopes.js';
 import { usesHttps } from '../../config/edge.js';
 import type { Feature } from '../../feature.js';
 import { withPackage } from '../../process/optional-package.js';
+import { CLIENT } from './client-kind.js';
 import { COMMANDS, USER_COMMANDS } from './commands.js';
 import type { IssuerServices } from './endpoints.js';
 
@@ -35,7 +36,11 @@ export default {
     clients: {
       ...COMMANDS.clients,
       group: 'access',
-      run: async (args, io) => (await import('./client-commands.js')).clientsCommand(args, io),
+      run: async (args, io) => {
+        const { managedCommand } = await import('../../cli/managed.js');
+        const { STORED_CLIENTS } = await import('./client-endpoints.js');
+        return managedCommand(CLIENT, STORED_CLIENTS, COMMANDS, args, io);
+      },
     },
     issuer: {
       ...COMMANDS.issuer,

@@ -1,13 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
 import type { Db, Run } from '../../db/db.js';
+import { ID_TOKEN_ALGORITHMS, type IdTokenAlgorithm } from './client-kind.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { decrypt, encrypt, isEncrypted } from './key-encryption.js';
 import { OWN_ALGORITHM, SIGNING } from './own-keys.js';
-
-/** The algorithms of ID tokens, the default one first. Access tokens are signed with OWN_ALGORITHM. */
-export const ID_TOKEN_ALGORITHMS = [OWN_ALGORITHM, 'RS256'] as const;
-export type IdTokenAlgorithm = (typeof ID_TOKEN_ALGORITHMS)[number];
 
 /** The purpose that the database stores for a key of an algorithm. */
 const PURPOSES: Readonly<Record<IdTokenAlgorithm, string>> = {

@@ -7,9 +7,10 @@ import { CLAIMS } from '../../auth/user-scopes.js';
 import type { Config } from '../../config/config.js';
 import type { Db } from '../../db/db.js';
 import { findAccount } from './accounts.js';
+import { ID_TOKEN_ALGORITHMS } from './client-kind.js';
 import { API_SCOPES, findMetadata, isSecret, TOKEN_FORMAT } from './clients.js';
 import { loadGrant } from './consents.js';
-import { ID_TOKEN_ALGORITHMS, type IssuerKeys } from './keys.js';
+import type { IssuerKeys } from './keys.js';
 import { errors, Provider } from './oidc-provider.js';
 import { GRANT_CLAIM } from './own-tokens.js';
 import {

@@ -1,13 +1,13 @@
 import { type Html, html } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { STATUSES } from '../webhooks/delivery-store.js';
+import type { PageForm } from './form-action.js';
 import { crumbsOf } from './form-model.js';
-import { formatLinks } from './formats.js';
 import type { Crumb } from './layout.js';
 import { pagesNav } from './list-page.js';
 import { listTable, recordTable } from './list-table.js';
+import { button } from './managed-pages.js';
 import type { Page, PageOptions } from './pages.js';
-import { button } from './webhook-pages.js';
 
 const crumbsTo = ({ site, request }: PageOptions): Crumb[] => [
   ...crumbsOf(site, 'webhooks'),
@@ -22,7 +22,7 @@ const list: Page = {
     return String(given);
   },
   content: (shown) => {
-    const { site, request, route, json } = shown;
+    const { site, request, json } = shown;
     const { data, links } = json as unknown as { data: JsonObject[]; links: Record<string, string | null> };
     const path = site.prefix + request.path;
     const rows = data.map(({ id, type, subject, status, tries, created_at, last_answer }) => ({
@@ -40,7 +40,6 @@ const list: Page = {
       body: html`${statusForm(path, new URLSearchParams(request.query).get('status') ?? '')}
 ${listTable(rows, ({ id }, field) => (field === 'id' ? `${path}/${String(id)}` : undefined))}
 ${pagesNav({ first: links.first!, next: links.next!, self: links.self! })}`,
-      foot: formatLinks(site, request, route.actions.GET?.offers ?? []),
     };
   },
 };
@@ -54,7 +53,7 @@ function statusForm(path: string, status: string): Html {
 /** One delivery with its event, to be sent again. */
 const one: Page = {
   content: (shown) => {
-    const { site, request, route, json, forms } = shown;
+    const { site, request, json, forms } = shown;
     const path = site.prefix + request.path;
     const up = `${site.prefix}/webhooks/${request.params.id}/deliveries`;
     return {
@@ -62,7 +61,6 @@ const one: Page = {
       crumbs: [...crumbsTo(shown), { text: 'deliveries', href: up }, { text: String(json.id) }],
       body: html`${recordTable(json, ({ subject }, field) => (field === 'subject' ? String(subject) : undefined))}
 ${request.run ? undefined : html`<p>Sends the event again, with all attempts.</p>${button(`${path}/redeliver`, 'Redeliver', forms)}`}`,
-      foot: formatLinks(site, request, route.actions.GET?.offers ?? []),
     };
   },
 };
@@ -70,4 +68,16 @@ ${request.run ? undefined : html`<p>Sends the event again, with all attempts.</p
 export const DELIVERY_PAGES: readonly (readonly [path: string, page: Page])[] = [
   ['/webhooks/:id/deliveries', list],
   ['/webhooks/:id/deliveries/:delivery', one],
+];
+
+/** The form of an address that has no page: continues at the delivery that is due now. */
+const sending: PageForm = {
+  bodyOf: async () => undefined,
+  next: ({ headers }) => `${headers[headers.indexOf('Location') + 1]}?_done=sent`,
+  failed: () => undefined,
+};
+
+export const DELIVERY_FORMS: readonly (readonly [path: string, form: PageForm])[] = [
+  ['/webhooks/:id/test', sending],
+  ['/webhooks/:id/deliveries/:delivery/redeliver', sending],
 ];

@@ -1,14 +1,10 @@
 import { html } from '../../formats/html.js';
 import type { Json, JsonObject } from '../../json.js';
-import { formatLinks } from './formats.js';
 import type { Crumb } from './layout.js';
 import { listTable, recordTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 
 const home = ({ site }: PageOptions): Crumb => ({ text: 'Home', href: `${site.prefix}/` });
-
-const foot = ({ site, request, route }: PageOptions) =>
-  formatLinks(site, request, route.actions.GET?.offers ?? []);
 
 /** All codes of errors. */
 export const errorsPage: Page = {
@@ -23,7 +19,6 @@ export const errorsPage: Page = {
       title: 'Errors',
       crumbs: [home(shown), { text: 'errors' }],
       body: listTable(rows, ({ code }, field) => (field === 'code' ? `${self}/${code}` : undefined)),
-      foot: foot(shown),
     };
   },
 };
@@ -40,7 +35,6 @@ export const errorCodePage: Page = {
       title: String(entry.code),
       crumbs: [home(shown), { text: 'errors', href: list }, { text: String(entry.code) }],
       body: html`${recordTable(entry)}\n${bodies}<p><a href="${list}">All codes of errors</a></p>`,
-      foot: foot(shown),
     };
   },
 };
@@ -53,6 +47,5 @@ export const whoamiPage: Page = {
     title: 'Who am I',
     crumbs: [home(shown), { text: 'whoami' }],
     body: html`${recordTable(shown.json)}`,
-    foot: foot(shown),
   }),
 };

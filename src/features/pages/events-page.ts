@@ -1,7 +1,6 @@
 import type { Feed } from '../../events/feed.js';
 import { type Html, html } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
-import { formatLinks } from './formats.js';
 import { cellOf } from './html-cells.js';
 import type { Page } from './pages.js';
 
@@ -19,7 +18,7 @@ export const eventsPage: Page = {
     return String(given);
   },
   content: (shown) => {
-    const { site, request, json, route } = shown;
+    const { site, request, json } = shown;
     const path = `${site.prefix}${request.path}`;
     const { data, meta, links } = json as unknown as EventsJson;
     const types = new URLSearchParams(request.query).get('types') ?? '';
@@ -35,7 +34,6 @@ export const eventsPage: Page = {
       )}
 ${data.length === 0 ? html`<p>No events.</p>` : table(data)}
 <nav class="pages" aria-label="Pages"><a href="${rest === '' ? path : `${path}?${rest.slice(1)}`}">oldest</a> ${meta.more && html`<a href="${links.next}">next</a> `}<a href="${newest}">newest</a></nav>`,
-      foot: formatLinks(site, request, route.actions.GET?.offers ?? []),
     };
   },
 };

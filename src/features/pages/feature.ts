@@ -6,8 +6,8 @@ import type { Site } from './site.js';
 export default {
   represent: async (endpoints, resources) =>
     (await import('./routes.js')).describePages(endpoints, resources),
-  open: async () => {
-    const { withPages } = await import('./routes.js');
+  open: async ({ endpoints }) => {
+    const { kindsOf, withPages } = await import('./routes.js');
     const { siteOf } = await import('./site.js');
     const { errorPage } = await import('./error-page.js');
     let site: Site | undefined;
@@ -15,7 +15,7 @@ export default {
       errors: typesIn(await import('./errors.js')),
       represent: (routes, api) => {
         site = siteOf(api, routes);
-        return withPages(routes, site);
+        return withPages(routes, kindsOf(endpoints), site);
       },
       errorPage: (request, problem, requestId) => site && errorPage(site, request, problem, requestId),
     };

@@ -2,13 +2,12 @@ import { visible } from '../../api/visible.js';
 import { html, type Part } from '../../formats/html.js';
 import type { Collection } from '../../list/collection.js';
 import { firstPage } from '../../list/list-request.js';
-import { formatLinks } from './formats.js';
 import type { Page, PageOptions } from './pages.js';
 import type { Site } from './site.js';
 
 /** The first page: the collections with their counts, as far as the caller may read them, and the documents. */
 export const homePage: Page = {
-  content: async ({ site, request, json, route }) => {
+  content: async ({ site, request, json }) => {
     const links = Object.entries(json.links as Record<string, string>).filter(([name]) =>
       isUseful(name, site),
     );
@@ -19,7 +18,6 @@ export const homePage: Page = {
 <tbody>${await Promise.all(site.collections.map((collection) => row(collection, request)))}</tbody></table></div>
 <h2>Documents</h2>
 <ul>${links.map(([name, href]) => html`<li><a href="${href}">${name}</a></li>`)}</ul>`,
-      foot: formatLinks(site, request, route.actions.GET?.offers ?? []),
     };
   },
 };

@@ -16,19 +16,20 @@ export interface PageContent {
   /** The pages above this one, from the first page on. */
   readonly crumbs?: readonly Crumb[];
   readonly body: Html;
-  /** Other representations and commands. */
-  readonly foot?: Html | undefined;
+  /** The query of its other representations, if it is another one than that of the page. */
+  readonly query?: string;
 }
 
 /** Collections in the bar at the top. The first page lists all. */
 const MAX_IN_BAR = 6;
 const MAX_HEADING = 200;
 
-/** A page with the bar, the path to it and its heading. */
+/** A page with the bar, the path to it and its heading. `foot`: other representations and commands. */
 export function layout(
   site: Site,
   request: ErrorPageRequest,
-  { title, crumbs = [], body, foot }: PageContent,
+  { title, crumbs = [], body }: PageContent,
+  foot?: Html,
 ): string {
   const heading = cut(title, MAX_HEADING);
   return htmlDocument(

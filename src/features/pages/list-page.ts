@@ -4,7 +4,6 @@ import { type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { filterForm } from './filter-form.js';
 import { editableOf } from './form-model.js';
-import { formatLinks } from './formats.js';
 import { groupsNav, groupsPage, isGroups } from './groups-page.js';
 import type { Crumb, PageContent } from './layout.js';
 import { ListView, listQueryOf } from './list-query.js';
@@ -23,7 +22,7 @@ export function listPage(resource: Resource, parent?: Resource): Page {
 }
 
 function contentOf(resource: Resource, parent: Resource | undefined, shown: PageOptions): PageContent {
-  const { site, request, json, route } = shown;
+  const { site, request, json } = shown;
   const path = site.prefix + request.path;
   const others = (name: string) => site.collections.find((each) => each.resource.name === name)!.resource;
   const view = new ListView(resource, path, request.query, others);
@@ -44,7 +43,7 @@ ${groupsNav(view)}
 ${sorts.length > 0 && html`<nav class="sorts" aria-label="Sort"><span>Sort by</span>${sorts.map((sort) => html` ${sortLink(sort, sort.field)}`)}</nav>`}
 ${listTable(data, own, sorts)}
 ${pagesNav(links)}`,
-    foot: formatLinks(site, { ...request, query: self }, route.actions.GET?.offers ?? []),
+    query: self,
   };
 }
 

@@ -8,6 +8,7 @@ import { ofDocument } from '../../limits/long-task.js';
 import { pageHeaders } from './document.js';
 import { formEndpoint, type PageForm } from './form-action.js';
 import { FormTokens } from './form-token.js';
+import { formatLinks } from './formats.js';
 import { summaryOf } from './html-cells.js';
 import { layout, type PageContent } from './layout.js';
 import type { Site } from './site.js';
@@ -16,7 +17,6 @@ import type { Site } from './site.js';
 export interface PageOptions {
   readonly site: Site;
   readonly request: Request;
-  readonly route: Route;
   /** The reply of the action. */
   readonly json: JsonObject;
   readonly forms: FormTokens;
@@ -40,7 +40,7 @@ export function withPage(route: Route, page: Page, site: Site): Route {
   const { GET: get } = route.actions;
   if (!get) return route;
   const run = (request: Request) =>
-    request.type === HTML_TYPE ? show(get, page, { site, request, route }) : get.run(request);
+    request.type === HTML_TYPE ? show(get, page, { site, request }, route) : get.run(request);
   const actions = { ...route.actions, GET: { ...get, run } };
   return { ...route, actions, ...(page.form && { form: formEndpoint(route, page.form, site) }) };
 }
@@ -55,7 +55,8 @@ export function withHtml(offers: readonly string[] = []): string[] {
 async function show(
   get: OpenEndpoint,
   page: Page,
-  context: Pick<PageOptions, 'site' | 'request' | 'route'>,
+  context: Pick<PageOptions, 'site' | 'request'>,
+  { actions }: Route,
 ): Promise<Reply> {
   const { request } = context;
   const reply = await get.run({
@@ -66,24 +67,18 @@ async function show(
   });
   if (reply.status !== 200) return reply;
   const json = await jsonOf(reply);
-  const { body, fields } = await render(page, context, json);
+  const { site } = context;
+  const forms = new FormTokens(request.headers, site);
+  const may = (method: string) => mayUse(request, actions[method]);
+  const content = await page.content({ ...context, json, forms, may });
+  const { query = request.query } = content;
+  const foot = formatLinks(site, { ...request, query }, actions.GET?.offers ?? []);
+  const fields = request.run ? [] : forms.fields;
   return {
     status: 200,
     headers: [...pageHeaders(), ...fields, ...retained(reply.headers, page.isRecord)],
-    body,
+    body: layout(site, request, content, foot),
   };
-}
-
-/** A page about some JSON, with the fields that its forms need. */
-export async function render(
-  page: Pick<Page, 'content'>,
-  { site, request, route }: Pick<PageOptions, 'site' | 'request' | 'route'>,
-  json: JsonObject,
-): Promise<{ body: string; fields: readonly string[] }> {
-  const forms = new FormTokens(request.headers, site);
-  const may = (method: string) => mayUse(request, route.actions[method]);
-  const content = await page.content({ site, request, route, json, forms, may });
-  return { body: layout(site, request, content), fields: request.run ? [] : forms.fields };
 }
 
 /** Whether the caller may use a method on the resource of the request. A batch has no forms. */

@@ -5,7 +5,6 @@ import { type Html, html, type Part } from '../../formats/html.js';
 import { conditionName } from '../../list/query-names.js';
 import { isWhole, readView } from '../../list/view.js';
 import { crumbsOf, editableOf } from './form-model.js';
-import { formatLinks } from './formats.js';
 import { cellOf } from './html-cells.js';
 import { recordTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
@@ -19,7 +18,7 @@ export function recordPage(resource: Resource): Page {
     isRecord: true,
     form: changeAction(editable),
     content: async (shown) => {
-      const { site, request, json, route } = shown;
+      const { site, request, json } = shown;
       const id = String(json.id);
       // A part of a record cannot be edited as if it were the record.
       const canEdit = isWhole(readView(new URLSearchParams(request.query), resource));
@@ -30,7 +29,7 @@ export function recordPage(resource: Resource): Page {
 ${related(resource, id)}
 ${canEdit && changeDetails(editable, json, shown)}
 ${request.run ? undefined : await history(resource, id, shown)}`,
-        foot: formatLinks(site, { ...request, query: '' }, route.actions.GET?.offers ?? []),
+        query: '',
       };
     },
   };

@@ -1,22 +1,22 @@
 import { ERRORS_PATH } from '../../api/documents.js';
-import { type Endpoint, offerOf } from '../../api/endpoint.js';
+import { type Description, type Endpoint, offerOf } from '../../api/endpoint.js';
+import type { Kind } from '../../api/kind.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Route } from '../../http/router.js';
-import { DELIVERY_PAGES } from './delivery-pages.js';
+import { DELIVERY_FORMS, DELIVERY_PAGES } from './delivery-pages.js';
 import { errorCodePage, errorsPage, whoamiPage } from './document-pages.js';
 import { eventsPage } from './events-page.js';
 import { formEndpoint } from './form-action.js';
 import { homePage } from './home-page.js';
-import { keyPages } from './key-pages.js';
 import { listPage } from './list-page.js';
+import { managedPages, rotationForms } from './managed-pages.js';
 import { type Page, withHtml, withPage } from './pages.js';
 import { recordPage } from './record-page.js';
 import type { Site } from './site.js';
-import { WEBHOOK_FORMS, webhookPages } from './webhook-pages.js';
 
 /** The descriptions of endpoints, those with pages offering them. */
 export function describePages(endpoints: readonly Endpoint[], resources: readonly Resource[]): Endpoint[] {
-  const pages = pagesOf(resources);
+  const pages = pagesOf(kindsOf(endpoints), resources);
   return endpoints.map((each) => {
     const isPage = each.method === 'GET' && !each.handle && pages.has(each.path);
     return isPage ? { ...each, offers: withHtml(offerOf(each).offers) } : each;
@@ -24,9 +24,12 @@ export function describePages(endpoints: readonly Endpoint[], resources: readonl
 }
 
 /** The routes of an API, whose representations for people are pages. */
-export function withPages(routes: readonly Route[], site: Site): Route[] {
-  const pages = pagesOf(site.collections.map(({ resource }) => resource));
-  const forms = new Map(WEBHOOK_FORMS);
+export function withPages(routes: readonly Route[], kinds: readonly Kind[], site: Site): Route[] {
+  const pages = pagesOf(
+    kinds,
+    site.collections.map(({ resource }) => resource),
+  );
+  const forms = new Map([...kinds.flatMap(rotationForms), ...DELIVERY_FORMS]);
   return routes.map((route) => {
     const page = pages.get(route.path);
     if (page) return withPage(route, page, site);
@@ -35,8 +38,12 @@ export function withPages(routes: readonly Route[], site: Site): Route[] {
   });
 }
 
+/** The kinds of the things that endpoints list. */
+export const kindsOf = (endpoints: readonly Description[]): Kind[] =>
+  endpoints.flatMap(({ kind }) => kind ?? []);
+
 /** The pages by the template of their path. */
-function pagesOf(resources: readonly Resource[]): ReadonlyMap<string, Page> {
+function pagesOf(kinds: readonly Kind[], resources: readonly Resource[]): ReadonlyMap<string, Page> {
   const find = (name: string) => resources.find((resource) => resource.name === name);
   return new Map<string, Page>([
     ['/', homePage],
@@ -44,8 +51,7 @@ function pagesOf(resources: readonly Resource[]): ReadonlyMap<string, Page> {
     [`${ERRORS_PATH}/:code`, errorCodePage],
     ['/whoami', whoamiPage],
     ['/events', eventsPage],
-    ...keyPages(resources),
-    ...webhookPages(resources),
+    ...kinds.flatMap((kind) => managedPages(kind, resources)),
     ...DELIVERY_PAGES,
     ...resources.flatMap((resource): [string, Page][] => {
       const { name, parent } = resource;

@@ -2,6 +2,7 @@ import { forwardReply } from '../../actions/forward-list.js';
 import { timeOf } from '../../actions/secret-reply.js';
 import { json } from '../../api/doc.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
+import { arrayOf, listOf, objectOf, TEXT, TIME } from '../../api/schema.js';
 import { foreignCursor } from '../../errors/input-errors.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
@@ -22,6 +23,21 @@ export const ENDPOINTS: readonly Endpoint<VersionCalls>[] = [
       errors: ['INVALID_CURSOR'],
       query: { after: { type: 'string', description: 'The cursor in `links.next` of the page before.' } },
     },
+    schemas: () => ({
+      VersionCalls: {
+        ...objectOf({
+          version: TEXT,
+          principal: TEXT,
+          last_address: TEXT,
+          last_called_at: TIME,
+          days: arrayOf(
+            objectOf({ day: { type: 'string', format: 'date' }, calls: { type: 'integer', minimum: 1 } }),
+          ),
+        }),
+        description: 'A caller of a version. `other`: all beyond the number that a process remembers.',
+      },
+      VersionCallsList: listOf('VersionCalls'),
+    }),
     run: listVersionCalls,
   },
 ];

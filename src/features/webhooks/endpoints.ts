@@ -1,55 +1,39 @@
-import { type ErrorName, json, VALIDATED } from '../../api/doc.js';
+import { type ErrorName, json } from '../../api/doc.js';
 import type { Endpoint } from '../../api/endpoint.js';
-import { describeManaged, managing } from '../../api/managed.js';
+import { managedEndpoints } from '../../api/managed.js';
+import { managing } from '../../api/managed-docs.js';
+import { listOf, objectOf, schemaRef, TEXT, TEXT_OR_NULL, TIME, TIME_OR_NULL } from '../../api/schema.js';
 import { listOfDeliveries, oneDelivery, redelivery, testDelivery } from './delivery-actions.js';
 import { STATUSES } from './delivery-store.js';
-import {
-  listOfWebhooks,
-  newWebhook,
-  oneWebhook,
-  patchWebhook,
-  removeWebhook,
-  replaceWebhook,
-  rotateWebhook,
-  type WebhookServices,
-} from './webhook-actions.js';
-import { PAGE } from './webhook-store.js';
+import { STORED_WEBHOOKS, type WebhookServices } from './webhook-actions.js';
+import { WEBHOOK } from './webhook-kind.js';
 
-const MANY = 'webhooks';
-const WEBHOOK = describeManaged(
-  {
-    path: '/webhooks',
-    type: 'Webhook',
-    one: 'a webhook',
-    many: MANY,
-    order: 'newest first',
-    limit: PAGE,
-  },
-  ['TOO_MANY_WEBHOOKS'],
-);
+const MANY = WEBHOOK.many;
 const ONE = '/webhooks/:id';
 const MISSING: ErrorName = ['NOT_FOUND', 'simple'];
 const QUEUED = json('The delivery, which happens soon.', 'Delivery', ['Cache-Control', 'Location']);
 
+/** The schemas of the members of a delivery. */
+const DELIVERY = {
+  id: TEXT,
+  event_id: TEXT,
+  type: TEXT,
+  subject: TEXT,
+  status: { enum: [...STATUSES] },
+  tries: { type: 'integer', minimum: 0 },
+  next_at: TIME_OR_NULL,
+  created_at: TIME,
+  tried_at: TIME_OR_NULL,
+  ended_at: TIME_OR_NULL,
+  last_answer: {
+    ...objectOf({ status: { type: ['integer', 'null'] }, error: TEXT_OR_NULL, body: TEXT_OR_NULL }),
+    type: ['object', 'null'],
+  },
+};
+
 /** Webhooks and their deliveries. */
 export const ENDPOINTS: readonly Endpoint<WebhookServices>[] = [
-  { ...WEBHOOK.list, homeLink: { name: 'webhooks', position: 8 }, run: listOfWebhooks },
-  { ...WEBHOOK.create, run: newWebhook },
-  { ...WEBHOOK.get, run: oneWebhook },
-  { ...WEBHOOK.replace, run: replaceWebhook },
-  { ...WEBHOOK.change, run: patchWebhook },
-  { ...WEBHOOK.remove, run: removeWebhook },
-  {
-    ...managing('POST', `${ONE}/rotate`, MANY, {
-      id: 'rotateWebhookSecret',
-      summary: 'Create a new secret; the previous one is valid for one more day',
-      success: {
-        200: json('The webhook with its new secret, which is shown once.', 'NewWebhook', VALIDATED),
-      },
-      errors: [MISSING],
-    }),
-    run: rotateWebhook,
-  },
+  ...managedEndpoints(WEBHOOK, STORED_WEBHOOKS),
   {
     ...managing('POST', `${ONE}/test`, MANY, {
       id: 'testWebhook',
@@ -66,6 +50,11 @@ export const ENDPOINTS: readonly Endpoint<WebhookServices>[] = [
       success: { 200: json('Up to 100 deliveries.', 'DeliveryList', ['Cache-Control', 'Link']) },
       errors: [MISSING],
       query: { after: { type: 'string' }, status: { type: 'string', enum: [...STATUSES] } },
+    }),
+    schemas: () => ({
+      Delivery: objectOf({ ...DELIVERY, _links: schemaRef('Links') }, Object.keys(DELIVERY)),
+      DeliveryWithEvent: { allOf: [schemaRef('Delivery'), objectOf({ event: schemaRef('Event') })] },
+      DeliveryList: listOf('Delivery'),
     }),
     run: listOfDeliveries,
   },

@@ -10,7 +10,7 @@ export default {
   open: async ({ config, db, log, metrics, feed, collections }) => {
     const { openWebhooks, targetRules } = await import('./open.js');
     const { sourceOf } = await import('./feed-source.js');
-    const { fieldsOf } = await import('./webhook-input.js');
+    const { readerOf } = await import('./webhook-actions.js');
     const { webhookPrunes } = await import('./webhook-statements.js');
     const settings = WEBHOOK_SETTINGS.of(config);
     const source = feed && sourceOf(feed, log);
@@ -20,7 +20,7 @@ export default {
       db,
       wake,
       pass,
-      read: fieldsOf(names, targetRules(settings)),
+      read: readerOf(names, targetRules(settings)),
       source: config.publicUrl ?? '/',
     };
     return {

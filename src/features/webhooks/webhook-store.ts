@@ -1,3 +1,4 @@
+import type { Created } from '../../api/managed.js';
 import type { Db, Row, Run } from '../../db/db.js';
 import { filled } from '../../db/statements.js';
 import { nextIdentity } from '../../uuid.js';
@@ -28,12 +29,6 @@ export interface Webhook extends WebhookFields {
   readonly updated: number;
 }
 
-/** A webhook and its secret, which is shown once. */
-export interface NewSecret {
-  readonly webhook: Webhook;
-  readonly secret: string;
-}
-
 /** Listed by name, so that no statement returns a secret. */
 const WEBHOOK = `id::text, version, url, array_to_json(types)::text as types, description, enabled, disabled_reason, dropped_events,
   (extract(epoch from case when previous_until > now() then previous_until end) * 1000)::float8 as previous_until,
@@ -43,25 +38,23 @@ const WEBHOOK = `id::text, version, url, array_to_json(types)::text as types, de
 const SQL = filled(WEBHOOKS_SQL, { webhook: WEBHOOK });
 
 const MAX_WEBHOOKS = 1000;
-/** Webhooks in one response. */
-export const PAGE = 100;
 /** How long the previous secret is valid after a rotation. */
 const OVERLAP_S = 86_400;
 
 /** Throws 409 if there are too many. */
-export async function createWebhook(db: Pick<Db, 'run'>, fields: WebhookFields): Promise<NewSecret> {
+export async function createWebhook(db: Pick<Db, 'run'>, fields: WebhookFields): Promise<Created<Webhook>> {
   const { id } = nextIdentity();
   const secret = newSecret();
   const args = [id, ...argumentsOf(fields), secret, MAX_WEBHOOKS];
   const [row] = await db.run(SQL.create_webhook, args);
   if (!row) throw tooManyWebhooks(MAX_WEBHOOKS);
-  return { webhook: webhookOf(row), secret };
+  return { item: webhookOf(row), secret };
 }
 
-/** The newest webhooks, or those older than the one with the id `after`: up to PAGE, plus one if there are more. */
-export async function listWebhooks(db: Db, after: string | undefined): Promise<Webhook[]> {
+/** The newest webhooks, or those older than the one with the id `after`: up to `max`. */
+export async function listWebhooks(db: Db, after: string | undefined, max: number): Promise<Webhook[]> {
   const above = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-  return (await db.run(SQL.list_webhooks, [after ?? above, PAGE + 1])).map(webhookOf);
+  return (await db.run(SQL.list_webhooks, [after ?? above, max])).map(webhookOf);
 }
 
 export async function getWebhook(db: Db, id: string): Promise<Webhook | undefined> {
@@ -83,24 +76,25 @@ export async function changeWebhook(
   });
 }
 
-/** Succeeds also if there is none. `permit` receives what is about to be deleted, and may throw. */
+/** Whether there was one. `permit` receives what is about to be deleted, and may throw. */
 export async function deleteWebhook(
   db: Db,
   id: string,
   permit: (webhook: Webhook | undefined) => void,
-): Promise<void> {
-  await db.transaction(async (run: Run) => {
+): Promise<boolean> {
+  return await db.transaction(async (run: Run) => {
     const [row] = await run(SQL.lock_webhook, [id]);
     permit(row && webhookOf(row));
     if (row) await run(SQL.delete_webhook, [id]);
+    return row !== undefined;
   });
 }
 
 /** Creates a new secret; the previous one is valid for one more day. Undefined: there is no such webhook. */
-export async function rotateSecret(db: Pick<Db, 'run'>, id: string): Promise<NewSecret | undefined> {
+export async function rotateSecret(db: Pick<Db, 'run'>, id: string): Promise<Created<Webhook> | undefined> {
   const secret = newSecret();
   const [row] = await db.run(SQL.rotate_secret, [id, secret, OVERLAP_S]);
-  return row && { webhook: webhookOf(row), secret };
+  return row && { item: webhookOf(row), secret };
 }
 
 function argumentsOf({ url, types, description, enabled }: WebhookFields) {

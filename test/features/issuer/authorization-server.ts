@@ -50,7 +50,7 @@ export async function authorizationServer(
   };
   const user = await addUser('ann@example.org');
   const register = async (fields: Partial<ClientFields> = {}) => {
-    const { client: stored, secret } = await createClient(service.db, { ...CLIENT, ...fields });
+    const { item: stored, secret } = await createClient(service.db, { ...CLIENT, ...fields });
     const options = { execute: [client.allowInsecureRequests] };
     const config = await client.discovery(new URL(issuer), stored.id, secret, undefined, options);
     return { id: stored.id, config };

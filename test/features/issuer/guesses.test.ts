@@ -150,7 +150,7 @@ t.test('every page has a policy, also those that oidc-provider writes itself', a
 t.test('over https, other hosts cannot set the cookies', async (t) => {
   const { service } = await authorizationServer(t, { PUBLIC_URL: 'https://login.example.org' });
   const redirect = 'https://app.example.org/callback';
-  const { client: stored } = await createClient(service.db, {
+  const { item: stored } = await createClient(service.db, {
     name: 'Web',
     confidential: false,
     grantTypes: ['authorization_code'],

@@ -1,0 +1,112 @@
+import type { ScopeRequirement } from '../principal.js';
+import { type ErrorName, json, UNCHANGED, VALIDATED } from './doc.js';
+import type { Description } from './endpoint.js';
+import type { Kind } from './kind.js';
+import { listOf, objectOf, type Schema, schemaRef, TEXT } from './schema.js';
+
+const JSON_TYPE = 'application/json';
+const ADMIN: ScopeRequirement = { scopes: ['admin'] };
+const STORED: readonly ErrorName[] = ['VALIDATION_ERROR', 'INSUFFICIENT_STORAGE'];
+const MISSING: ErrorName = ['NOT_FOUND', 'simple'];
+
+/** An endpoint for operators. */
+export const managing = (
+  method: Description['method'],
+  path: string,
+  notInBatch: string,
+  doc: Omit<NonNullable<Description['doc']>, 'tag'>,
+): Description => ({ method, path, requires: ADMIN, notInBatch, doc: { ...doc, tag: notInBatch } });
+
+/** The descriptions of the endpoints of managed resources. */
+export function describeKind(kind: Kind) {
+  const { path, type, one, many, order, limit, creationErrors = [] } = kind;
+  const stored = {
+    success: { 200: json('What is stored after the write.', type, VALIDATED) },
+    errors: [MISSING, 'PRECONDITION_FAILED', ...STORED] as ErrorName[],
+    fields: ['If-Match'],
+  };
+  return {
+    list: {
+      ...managing('GET', path, many, {
+        id: `list${type}s`,
+        summary: `List ${many}, ${order}`,
+        success: {
+          200: json(`Up to ${limit} ${many}.`, `${type}List`, [...VALIDATED, 'Link']),
+          304: UNCHANGED,
+        },
+        errors: ['PRECONDITION_FAILED'],
+        fields: ['If-Match', 'If-None-Match'],
+        query: { after: { type: 'string', description: 'The id of the last one of the page before.' } },
+      }),
+      homeLink: kind.homeLink,
+      kind,
+      schemas: (collections: readonly string[]) => schemasOf(kind, collections),
+    },
+    create: managing('POST', path, many, {
+      id: `create${type}`,
+      summary: `Create ${one}`,
+      body: { [JSON_TYPE]: `${type}Input` },
+      success: {
+        201: json('What was created. A secret is shown once.', `New${type}`, [...VALIDATED, 'Location']),
+      },
+      errors: [...STORED, ...creationErrors],
+    }),
+    get: managing('GET', `${path}/:id`, many, {
+      id: `get${type}`,
+      summary: `Show ${one}`,
+      success: { 200: json('The requested one.', type, VALIDATED), 304: UNCHANGED },
+      errors: [MISSING, 'PRECONDITION_FAILED'],
+      fields: ['If-Match', 'If-None-Match'],
+    }),
+    replace: managing('PUT', `${path}/:id`, many, {
+      ...stored,
+      id: `replace${type}`,
+      summary: `Replace the fields of ${one}`,
+      body: { [JSON_TYPE]: `${type}Input` },
+    }),
+    change: managing('PATCH', `${path}/:id`, many, {
+      ...stored,
+      id: `update${type}`,
+      summary: `Change fields of ${one}`,
+      body: { [JSON_TYPE]: `${type}Patch`, 'application/merge-patch+json': `${type}Patch` },
+    }),
+    remove: managing('DELETE', `${path}/:id`, many, {
+      id: `delete${type}`,
+      summary: `Delete ${one}`,
+      success: { 204: { description: 'It does not exist (any more).' } },
+      errors: ['PRECONDITION_FAILED'],
+      fields: ['If-Match'],
+    }),
+    rotate: managing('POST', `${path}/:id/rotate`, many, {
+      id: `rotate${type}Secret`,
+      summary: kind.rotation ?? '',
+      success: {
+        200: json(`The ${kind.singular} with its new secret, which is shown once.`, `New${type}`, VALIDATED),
+      },
+      errors: [MISSING],
+    }),
+  };
+}
+
+/** The schemas of managed resources. Lists of version 1 have no links. */
+function schemasOf(
+  { type, about, canChange, secret, input, members }: Kind,
+  collections: readonly string[],
+): Record<string, Schema> {
+  const fields = members(collections);
+  const given = input(collections) as unknown as Schema;
+  const own = { _version: { type: 'integer', minimum: 1 }, _links: schemaRef('Links') };
+  const whole = objectOf({ ...fields, ...own }, [...Object.keys(fields), '_version']);
+  return {
+    [type]: about === undefined ? whole : { ...whole, description: about },
+    [`${type}Input`]: given,
+    ...(canChange && { [`${type}Patch`]: { ...given, required: [] } }),
+    [`New${type}`]: {
+      allOf: [
+        schemaRef(type),
+        { ...objectOf({ [secret]: TEXT }, []), description: `\`${secret}\` is shown once.` },
+      ],
+    },
+    [`${type}List`]: listOf(type),
+  };
+}

@@ -1,0 +1,122 @@
+import type { Kind, KindPage } from '../../api/kind.js';
+import { knownScopes } from '../../auth/known-scopes.js';
+import type { Resource } from '../../collection/resource.js';
+import { type Html, html } from '../../formats/html.js';
+import type { JsonObject } from '../../json.js';
+import type { PageForm } from './form-action.js';
+import { crumbsOf, type FormModel } from './form-model.js';
+import { assignmentsOf } from './form-patch.js';
+import type { FormTokens } from './form-token.js';
+import { capitalized, pagesNav } from './list-page.js';
+import { listTable, recordTable } from './list-table.js';
+import type { Page } from './pages.js';
+import { changeAction, creationAction } from './record-form-actions.js';
+import { changeDetails, createDetails, deletionDetails, hidden } from './record-forms.js';
+import type { Site } from './site.js';
+
+/** The pages that create, list, change and delete managed resources. */
+export function managedPages(kind: Kind, resources: readonly Resource[]): [path: string, page: Page][] {
+  const { path, many, canChange, page } = kind;
+  if (!page) return [];
+  const model = modelOf(kind, page, resources);
+  const { columns, links = {}, buttons = {} } = page;
+  const list: Page = {
+    content: (shown) => {
+      const { site, json } = shown;
+      const { data, links } = json as {
+        data: JsonObject[];
+        links: Record<string, string | null>;
+      } & JsonObject;
+      const rows = data.map((each) => ({
+        ...Object.fromEntries(columns.map((name) => [name, each[name]!])),
+        _id: each.id!,
+      }));
+      const own = ({ _id }: JsonObject, field: string) =>
+        field === columns[0] ? `${site.prefix}${path}/${String(_id)}` : undefined;
+      return {
+        title: capitalized(many),
+        crumbs: [{ text: 'Home', href: `${site.prefix}/` }, { text: many }],
+        body: html`${createDetails(model, shown)}\n${listTable(rows, own)}\n${pagesNav(links)}`,
+      };
+    },
+    form: creationAction(model),
+  };
+  const one: Page = {
+    content: (shown) => {
+      const { site, json, forms, may } = shown;
+      const { _links: _, ...record } = json;
+      const self = `${site.prefix}${path}/${String(json.id)}`;
+      const title = model.titleOf(json);
+      const more = Object.entries(links).map(
+        ([name, text]) => html`<p><a href="${self}/${name}">${text}</a></p>\n`,
+      );
+      const tools = Object.entries(buttons).map(([name, label]) => button(`${self}/${name}`, label, forms));
+      const change = html`${may('PATCH') && html`<div class="tools">${tools}</div>`}\n${changeDetails(model, json, shown)}`;
+      return {
+        title,
+        crumbs: [...crumbsOf(site, model.name), { text: title }],
+        body: html`${recordTable(record)}\n${more}${canChange ? change : deletionDetails(page.removal!, model, json, shown)}`,
+      };
+    },
+    form: changeAction(model),
+  };
+  return [
+    [path, list],
+    [`${path}/:id`, one],
+  ];
+}
+
+/** The form of the address that creates another secret, which has no page. */
+export function rotationForms(kind: Kind): [path: string, form: PageForm][] {
+  if (kind.rotation === undefined) return [];
+  const form: PageForm = {
+    bodyOf: async () => undefined,
+    next: (reply, { site, request }) => {
+      const record = JSON.parse(reply.body!) as JsonObject;
+      return secretPage(site, kind, String(request.params.id), String(record[kind.secret]));
+    },
+    failed: () => undefined,
+  };
+  return [[`${kind.path}/:id/rotate`, form]];
+}
+
+/** A form that is a button. */
+export function button(action: string, label: string, forms: FormTokens): Html {
+  return html`<form method="post" action="${action}">${hidden('_token', forms.token)}<button>${label}</button></form>`;
+}
+
+function modelOf(kind: Kind, { columns, inputs }: KindPage, resources: readonly Resource[]): FormModel {
+  const { path, singular, secret } = kind;
+  const schema = kind.input(resources.map(({ name }) => name));
+  const added = Object.entries(inputs(knownScopes(resources))).map(([name, keywords]) => [
+    name,
+    { ...schema.properties[name], ...keywords },
+  ]);
+  const properties = { ...schema.properties, ...Object.fromEntries(added) } as Record<string, object>;
+  const rules = { schema: { ...schema, properties }, omitted: [] };
+  return {
+    name: path.slice(1),
+    singular,
+    creation: () => rules,
+    change: rules,
+    titleOf: (record) => String(record[columns[0]!]),
+    changesIn: assignmentsOf,
+    created: (record, { site }) => {
+      const { [secret]: shown } = record;
+      return typeof shown === 'string'
+        ? secretPage(site, kind, String(record.id), shown)
+        : `${site.prefix}${path}/${String(record.id)}?_done=created`;
+    },
+  };
+}
+
+/** A secret, which no later page shows. */
+function secretPage(site: Site, { path, secret: name }: Kind, id: string, secret: string) {
+  return {
+    title: `The new ${name}`,
+    crumbs: [...crumbsOf(site, path.slice(1)), { text: `new ${name}` }],
+    body: html`<p class="note" role="status">Copy the ${name} now: it is shown only once.</p>
+<p><code class="secret">${secret}</code></p>
+<p><a class="button" href="${site.prefix}${path}/${id}">Continue</a></p>`,
+  };
+}
