@@ -2,8 +2,8 @@ import { codingNotAcceptable } from '../errors/request-errors.js';
 import { type Coding, codedEtag, negotiateCoding, RESPONSE_CODINGS } from '../http/content-coding.js';
 import type { Reply } from '../http/reply.js';
 import { ResponseHold } from '../limits/response-memory.js';
-import { WorkSlots } from '../limits/work-slots.js';
 import { compressBody } from '../transport/codecs.js';
+import { WorkSlots } from '../work-slots.js';
 import type { RequestContext } from './context.js';
 
 /** Bodies that are compressed at a time, and that wait. Node's pool has four threads, which hash passwords as well. */

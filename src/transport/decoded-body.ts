@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { invalidBody, payloadTooLarge } from '../errors/input-errors.js';
 import type { BodyCoding } from '../http/content-coding.js';
-import { WorkSlots } from '../limits/work-slots.js';
+import { WorkSlots } from '../work-slots.js';
 import { BodyAborted, type BodyLimits, heldBodies, tooManyBytes } from './arriving-body.js';
 import { decompressBody } from './codecs.js';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { createGunzip } from 'node:zlib';
 import { requiring } from '../../src/http/router.js';
-import { WorkSlots } from '../../src/limits/work-slots.js';
+import { WorkSlots } from '../../src/work-slots.js';
 import { CODECS } from '../support/codings.js';
 import { type TestService, testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
