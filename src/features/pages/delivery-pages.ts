@@ -72,9 +72,7 @@ export const DELIVERY_PAGES: readonly (readonly [path: string, page: Page])[] = 
 
 /** The form of an address that has no page: continues at the delivery that is due now. */
 const sending: PageForm = {
-  bodyOf: async () => undefined,
   next: ({ headers }) => `${headers[headers.indexOf('Location') + 1]}?_done=sent`,
-  failed: () => undefined,
 };
 
 export const DELIVERY_FORMS: readonly (readonly [path: string, form: PageForm])[] = [

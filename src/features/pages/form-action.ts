@@ -24,12 +24,12 @@ export interface Submitted {
 
 /** The actions of the forms of a page. */
 export interface PageForm {
-  /** The body of the request for which a form stands. Rejects with 400. */
-  readonly bodyOf: (submitted: Submitted) => Promise<Body | undefined>;
+  /** The body of the request for which a form stands; absent: it has none. Rejects with 400. */
+  readonly bodyOf?: (submitted: Submitted) => Promise<Body | undefined>;
   /** Where the browser continues, or the page to show instead. */
   readonly next: (reply: Reply, submitted: Submitted) => string | PageContent;
   /** The page with the form again; undefined: the problem is a page of its own. */
-  readonly failed: (problem: Problem, submitted: Submitted) => PageContent | undefined;
+  readonly failed?: (problem: Problem, submitted: Submitted) => PageContent | undefined;
 }
 
 /** The methods for which a form can stand, by `_method`. */
@@ -53,13 +53,13 @@ export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndp
       const permission = permit(request.principal, endpoint.requires, request.params);
       const submitted = { site, request, method, entered, forms };
       try {
-        const body = await form.bodyOf(submitted);
+        const body = await form.bodyOf?.(submitted);
         const headers = headersOf(request.headers, entered.own('_etag'));
         const reply = await endpoint.run({ ...request, method, type: JSON_TYPE, headers, permission, body });
         const next = form.next(reply, submitted);
         return typeof next === 'string' ? seeOther(next) : pageReply(200, next, submitted);
       } catch (error) {
-        const page = error instanceof Problem ? form.failed(error, submitted) : undefined;
+        const page = error instanceof Problem ? form.failed?.(error, submitted) : undefined;
         if (!page) throw error;
         return pageReply((error as Problem).status, page, submitted);
       }

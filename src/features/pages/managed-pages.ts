@@ -70,12 +70,10 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
 export function rotationForms(kind: Kind): [path: string, form: PageForm][] {
   if (kind.rotation === undefined) return [];
   const form: PageForm = {
-    bodyOf: async () => undefined,
     next: (reply, { site, request }) => {
       const record = JSON.parse(reply.body!) as JsonObject;
       return secretPage(site, kind, String(request.params.id), String(record[kind.secret]));
     },
-    failed: () => undefined,
   };
   return [[`${kind.path}/:id/rotate`, form]];
 }
