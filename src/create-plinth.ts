@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type App, startApp } from './app.js';
 import { type Config, ConfigError, readConfig, unknownSettings } from './config/config.js';
+import { unavailable } from './errors/service-errors.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
 import { WORKER_SETTINGS } from './features/workers/settings.js';
 import { FEATURES } from './features.js';
@@ -92,7 +93,7 @@ export function createPlinth(options: PlinthOptions = {}): Plinth {
   };
 }
 
-const STOPPED = new EarlyReply('The service does not run.', '');
+const STOPPED = new EarlyReply(unavailable('The service does not run.'), '');
 const COMMON = createCommonFields(fixedFields(false, 0), undefined);
 
 /** Throws ConfigError. */

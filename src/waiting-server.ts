@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { healthReply } from './api/service.js';
 import type { Config } from './config/config.js';
 import { waitForDatabase } from './db/wait-for-database.js';
+import { unavailable } from './errors/service-errors.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { EarlyReply } from './http/early-reply.js';
 import { isHealthCheck } from './http/own-paths.js';
@@ -26,7 +27,7 @@ async function openWaitingServer(config: Config): Promise<() => Promise<void>> {
   const tls = readTls(config);
   const always = fixedFields(tls !== undefined, config.hstsMaxAgeSeconds);
   const common = createCommonFields(always, undefined);
-  const waiting = new EarlyReply('The service waits for its database.', config.publicPrefix);
+  const waiting = new EarlyReply(unavailable('The service waits for its database.'), config.publicPrefix);
   const server = createHttpServer(
     (req, res, expectation, ended) => {
       res.once('close', ended);

@@ -1,8 +1,8 @@
 import { JSON_TYPE } from '../collection/representation.js';
 import { batchResponseTooLarge } from '../errors/input-errors.js';
-import { outOfResponseMemory } from '../errors/service-errors.js';
+import { beyond } from '../errors/service-errors.js';
 import type { Reply } from '../http/reply.js';
-import { fitsResponseMemory, ResponseHold } from '../limits/response-memory.js';
+import { RESPONSES } from '../limits/byte-budget.js';
 
 /** Bytes that the response to a batch may have, and those of all responses that the process may hold. */
 export interface BatchLimits {
@@ -14,7 +14,6 @@ export interface BatchLimits {
 export class BatchResults {
   readonly #replies: Reply[] = [];
   readonly #texts: string[] = [];
-  readonly #memory = new ResponseHold();
   #bytes = 0;
 
   constructor(readonly limits: BatchLimits) {}
@@ -25,9 +24,9 @@ export class BatchResults {
     const text = resultOf(reply);
     const bytes = Buffer.byteLength(text);
     if (this.#bytes + bytes > batchBytes) throw batchResponseTooLarge(batchBytes);
-    if (!fitsResponseMemory(bytes, responseBytes)) throw outOfResponseMemory();
+    if (!RESPONSES.fits(bytes, responseBytes)) throw beyond('responses');
     this.#bytes += bytes;
-    this.#memory.set(this.#bytes);
+    RESPONSES.add(bytes);
     this.#replies.push(reply);
     this.#texts.push(text);
   }
@@ -39,7 +38,7 @@ export class BatchResults {
 
   /** Releases the memory; to be called once, also after a failure. */
   release(): void {
-    this.#memory.release();
+    RESPONSES.add(-this.#bytes);
   }
 }
 

@@ -4,7 +4,7 @@ import { isStored, type StoredRecord } from '../collection/record.js';
 import { JSON_TYPE, withLinks } from '../collection/representation.js';
 import type { WritePreconditions } from '../collection/write-preconditions.js';
 import { invalid, payloadTooLarge } from '../errors/input-errors.js';
-import { unavailable } from '../errors/service-errors.js';
+import { beyond } from '../errors/service-errors.js';
 import { jsonPatch } from '../formats/json-patch.js';
 import { assign, mergePatch } from '../formats/merge-patch.js';
 import { requireJsonBounds } from '../http/json-bounds.js';
@@ -95,7 +95,7 @@ class Patching {
       // A random pause, so that the same two processes do not collide again.
       if (attempt >= IMMEDIATE_ATTEMPTS) await setTimeout(Math.random() * 2 * attempt);
     }
-    throw unavailable('Too many clients are changing the record at once.');
+    throw beyond('record');
   }
 
   /** Undefined: the record has changed meanwhile. */

@@ -1,5 +1,5 @@
 import { preconditionFailed } from '../errors/record-errors.js';
-import { unavailable } from '../errors/service-errors.js';
+import { beyond } from '../errors/service-errors.js';
 import type { Action } from '../http/router.js';
 import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
@@ -24,7 +24,7 @@ export function remove(collection: Collection, settings: WriteSettings): Action 
         }
         requirePreconditions(resource, outcome, preconditions, undefined, request);
       }
-      throw unavailable('Too many clients are changing the record at once.');
+      throw beyond('record');
     },
   };
 }

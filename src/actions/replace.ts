@@ -1,6 +1,6 @@
 import { isStored } from '../collection/record.js';
 import type { BeforeWrite } from '../collection/validated-input.js';
-import { unavailable } from '../errors/service-errors.js';
+import { beyond } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { JsonObject } from '../json.js';
@@ -68,7 +68,7 @@ export function replace(
         current = await read();
         draft = draftOf(current?.present);
       }
-      throw unavailable('Too many clients are changing the record at once.');
+      throw beyond('record');
     },
   };
 }

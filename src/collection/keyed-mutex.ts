@@ -1,4 +1,4 @@
-import { unavailable } from '../errors/service-errors.js';
+import { beyond } from '../errors/service-errors.js';
 
 /** Callers that may wait for one key; one more is a 503. */
 const MAX_WAITING = 1000;
@@ -9,8 +9,7 @@ export function createKeyedMutex(): <T>(key: string, work: () => Promise<T>) => 
 
   return async (key, work) => {
     const queue = queues.get(key);
-    if (queue && queue.length >= MAX_WAITING)
-      throw unavailable('Too many clients are changing the record at once.');
+    if (queue && queue.length >= MAX_WAITING) throw beyond('record');
     if (queue) await new Promise<void>((start) => queue.push(start));
     else queues.set(key, []);
     try {

@@ -1,4 +1,4 @@
-import { unavailable } from '../errors/service-errors.js';
+import { beyond } from '../errors/service-errors.js';
 import type { Sharing } from '../telemetry/metrics.js';
 import { detached, trackWait } from '../telemetry/wait-tracking.js';
 
@@ -75,7 +75,7 @@ class Batcher<T, R> {
       const same = key === undefined ? undefined : this.#byKey.get(key);
       if (same) return void same.callers.push({ resolve, reject });
       const weight = weigh?.(item) ?? 1;
-      if (this.#weight + weight > waiting) throw unavailable('Too much is waiting for the database.');
+      if (this.#weight + weight > waiting) throw beyond('batches');
       const entry = { item, weight, callers: [{ resolve, reject }] };
       this.#queue.push(entry);
       sharing.queued.value++;

@@ -1,4 +1,4 @@
-import { unavailable } from '../errors/service-errors.js';
+import { beyond } from '../errors/service-errors.js';
 import type { Sharing } from '../telemetry/metrics.js';
 import { detached, trackWait } from '../telemetry/wait-tracking.js';
 
@@ -69,7 +69,7 @@ export class SearchQueue<T> {
       const { maxCallers, deadlineMs } = this.options;
       const same = this.#waiting.get(key);
       const isFull = this.#callers >= maxCallers || (!same && this.#expectedWaitMs() > deadlineMs);
-      if (isFull) return reject(tooManySearches());
+      if (isFull) return reject(beyond('searches'));
       this.#callers++;
       waitingCallers++;
       if (same) return void same.callers.push({ resolve, reject });
@@ -183,9 +183,7 @@ export class SearchQueue<T> {
     for (const [key, search] of this.#waiting) {
       if (search.since > latest) return;
       this.#remove(key, search);
-      for (const { reject } of search.callers) reject(tooManySearches());
+      for (const { reject } of search.callers) reject(beyond('searches'));
     }
   }
 }
-
-const tooManySearches = () => unavailable('Too many searches wait for the database.');

@@ -12,10 +12,29 @@ export const unavailable = define('SERVICE_UNAVAILABLE', 503, {
   }),
 });
 
-export const tooManyTickets = () => unavailable('Too many tickets are unused.', 30);
+/** The bounds of what this process has in flight: the message of the 503 beyond each, and Retry-After if it is not 1. */
+const BOUNDS = {
+  requests: ['The service is overloaded.'],
+  connections: ['There are too many connections.'],
+  pipelined: ['Too many requests wait on this connection.'],
+  bodies: ['Too many bodies are being read.'],
+  parsing: ['Too many large bodies wait to be processed.'],
+  responses: ['Too many large responses are in progress.'],
+  statements: ['The database queue is full.'],
+  batches: ['Too much is waiting for the database.'],
+  searches: ['Too many searches wait for the database.'],
+  record: ['Too many clients are changing the record at once.'],
+  passwords: ['Too many passwords are being checked.'],
+  introspections: ['Too many access tokens are being introspected.'],
+  readers: ['Too many readers follow the events.', 5],
+  tickets: ['Too many tickets are unused.', 30],
+} as const satisfies Readonly<Record<string, readonly [message: string, retryAfterSeconds?: number]>>;
 
-/** The responses in progress and those that clients have not read fill the memory that is set aside for them. */
-export const outOfResponseMemory = () => unavailable('Too many large responses are in progress.');
+export type Bound = keyof typeof BOUNDS;
+
+/** The 503 beyond a bound. */
+export const beyond = (bound: Bound): Problem =>
+  unavailable(...(BOUNDS[bound] as readonly [string, number?]));
 
 /** RFC 4918 section 11.5: the database's disk is full; nothing was written. */
 export const insufficientStorage = define('INSUFFICIENT_STORAGE', 507, {

@@ -1,7 +1,8 @@
 import type { CredentialWatch } from '../auth/credentials/credential-watch.js';
 import { tooManyStreams } from '../errors/caller-errors.js';
-import { unavailable } from '../errors/service-errors.js';
+import { beyond } from '../errors/service-errors.js';
 import { clientKey } from '../limits/client-key.js';
+import { CountsByKey } from '../limits/counts-by-key.js';
 import type { Principal } from '../principal.js';
 import type { CounterValue } from '../telemetry/instruments.js';
 
@@ -31,21 +32,17 @@ export function admitReaders(
   readers: CounterValue,
   credentials: CredentialWatch,
 ): Admit {
-  const ofPrincipal = new Map<string, number>();
+  const ofPrincipal = new CountsByKey();
 
   function enter({ scheme, subject }: Principal): () => void {
-    if (readers.value >= eventsStreams) throw unavailable('Too many readers follow the events.', 5);
+    if (readers.value >= eventsStreams) throw beyond('readers');
     const key = scheme === 'none' || limit === 0 ? undefined : clientKey('principal', subject);
-    const open = key === undefined ? 0 : (ofPrincipal.get(key) ?? 0);
-    if (key !== undefined && open >= limit) throw tooManyStreams(limit);
+    if (key !== undefined && ofPrincipal.of(key) >= limit) throw tooManyStreams(limit);
     readers.value++;
-    if (key !== undefined) ofPrincipal.set(key, open + 1);
+    if (key !== undefined) ofPrincipal.add(key, 1);
     return () => {
       readers.value--;
-      if (key === undefined) return;
-      const rest = ofPrincipal.get(key)! - 1;
-      if (rest === 0) ofPrincipal.delete(key);
-      else ofPrincipal.set(key, rest);
+      if (key !== undefined) ofPrincipal.add(key, -1);
     };
   }
 

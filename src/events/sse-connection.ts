@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { heldResponseBytes, ResponseHold } from '../limits/response-memory.js';
+import { RESPONSES } from '../limits/byte-budget.js';
 import { type FeedContext, messageOf } from './cloudevents.js';
 import type { Event } from './event.js';
 import { admits, type Filter } from './filter.js';
@@ -36,7 +36,7 @@ export class SseConnection {
   /** Whether events may expire before they are written: none was, of those that were retained at the start. */
   mayExpire: boolean;
   endReason: EndReason = 'left';
-  readonly #memory = new ResponseHold();
+  #heldBytes = 0;
   #writtenBytes = 0;
   #readBytesAtLastCheck = Number.NEGATIVE_INFINITY;
 
@@ -60,7 +60,7 @@ export class SseConnection {
     const { out } = this;
     if (this.isClosed) return;
     const behind = out.writableLength;
-    const isMemoryScarce = heldResponseBytes() > this.limits.responseBytes;
+    const isMemoryScarce = RESPONSES.held > this.limits.responseBytes;
     if (behind > this.limits.eventsBuffer || (behind > 0 && isMemoryScarce)) return this.end('slow');
     if (this.expiresAt <= Date.now()) return this.end('over');
     this.#writtenBytes += Buffer.byteLength(bytes);
@@ -70,7 +70,7 @@ export class SseConnection {
 
   /** Not at 'drain', which comes only after a write that was too much for the buffer. */
   readonly #noteMemory = (): void => {
-    if (!this.isClosed) this.#memory.set(this.out.writableLength);
+    if (!this.isClosed) this.#hold(this.out.writableLength);
   };
 
   /** Ends the stream; the client reconnects. A slow client is disconnected, since it would not read the end either. */
@@ -82,7 +82,12 @@ export class SseConnection {
   }
 
   release(): void {
-    this.#memory.release();
+    this.#hold(0);
+  }
+
+  #hold(bytes: number): void {
+    RESPONSES.add(bytes - this.#heldBytes);
+    this.#heldBytes = bytes;
   }
 
   /** Whether the client read nothing since the last check, although there was something to read. */

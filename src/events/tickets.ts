@@ -3,7 +3,7 @@ import type { CredentialWatch } from '../auth/credentials/credential-watch.js';
 import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
 import { invalidTicket, tooManyOwnTickets } from '../errors/caller-errors.js';
-import { tooManyTickets } from '../errors/service-errors.js';
+import { beyond } from '../errors/service-errors.js';
 import { clientKey } from '../limits/client-key.js';
 import { type Principal, scopesOf } from '../principal.js';
 
@@ -50,7 +50,7 @@ export class Tickets {
     const caller = scheme === 'none' ? null : clientKey('principal', subject);
     const args = [hashOf(ticket), stored, LIFETIME_S, MAX_TICKETS, caller, MAX_OWN];
     const [row] = await this.db.run(EVENTS_SQL.create_ticket, args);
-    if (row!.expires === null) throw Number(row!.own) >= MAX_OWN ? tooManyOwnTickets() : tooManyTickets();
+    if (row!.expires === null) throw Number(row!.own) >= MAX_OWN ? tooManyOwnTickets() : beyond('tickets');
     return { ticket, expires: Number(row!.expires) };
   }
 

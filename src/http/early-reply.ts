@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { unavailable } from '../errors/service-errors.js';
+import type { Problem } from '../errors/problem.js';
 import { prefixOf, VERSIONS } from '../versions/supported.js';
 import type { Version } from '../versions/version.js';
 import { probableVersion } from './api-version.js';
@@ -10,8 +10,7 @@ import type { Reply } from './reply.js';
 export class EarlyReply {
   readonly #replies: ReadonlyMap<Version, Reply>;
 
-  constructor(message: string, publicPrefix: string) {
-    const problem = unavailable(message);
+  constructor(problem: Problem, publicPrefix: string) {
     this.#replies = new Map(
       VERSIONS.map((version) => {
         const { isAlwaysProblem, ...members } = version.errors;

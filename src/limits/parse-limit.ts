@@ -1,5 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
-import { unavailable } from '../errors/service-errors.js';
+import { beyond } from '../errors/service-errors.js';
+import { ByteBudget } from './byte-budget.js';
 import { LONG_TASK_BYTES, nextLongTask } from './long-task.js';
 
 /** Smaller texts are always admitted; the limit of requests bounds their number. */
@@ -24,8 +25,7 @@ interface Waiting {
  * text is admitted as a long task.
  */
 export class ParseLimit {
-  #bytes = 0;
-  #admitted = 0;
+  readonly #budget = new ByteBudget();
   #scheduled = false;
   readonly #waiting: Waiting[] = [];
 
@@ -38,15 +38,15 @@ export class ParseLimit {
   enter(bytes: number): Promise<void> | undefined {
     if (bytes <= SMALL_BYTES) return undefined;
     if (bytes <= LONG_TASK_BYTES && this.#waiting.length === 0 && this.#fits(bytes)) {
-      this.#count(bytes);
+      this.#budget.add(bytes);
       return undefined;
     }
-    if (this.#waiting.length >= MAX_WAITING) return Promise.reject(tooMany());
+    if (this.#waiting.length >= MAX_WAITING) return Promise.reject(beyond('parsing'));
     return new Promise((start, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
         this.#schedule();
-        reject(tooMany());
+        reject(beyond('parsing'));
       }, this.maxWaitMs);
       const waiting = { bytes, start, timer };
       this.#waiting.push(waiting);
@@ -57,14 +57,8 @@ export class ParseLimit {
   /** Releases a text that `enter` admitted. */
   leave(bytes: number): void {
     if (bytes <= SMALL_BYTES) return;
-    this.#bytes -= bytes;
-    this.#admitted--;
+    this.#budget.add(-bytes);
     this.#schedule();
-  }
-
-  #count(bytes: number): void {
-    this.#bytes += bytes;
-    this.#admitted++;
   }
 
   #schedule(): void {
@@ -74,9 +68,8 @@ export class ParseLimit {
     void nextLongTask().then(() => this.#admit());
   }
 
-  /** A single text always fits. */
   #fits(bytes: number): boolean {
-    return this.#admitted === 0 || this.#bytes + bytes <= this.maxBytes;
+    return this.#budget.fits(bytes, this.maxBytes);
   }
 
   #admit(): void {
@@ -85,10 +78,8 @@ export class ParseLimit {
     if (!next || !this.#fits(next.bytes)) return;
     this.#waiting.shift();
     clearTimeout(next.timer);
-    this.#count(next.bytes);
+    this.#budget.add(next.bytes);
     next.start();
     this.#schedule();
   }
 }
-
-const tooMany = () => unavailable('Too many large bodies wait to be processed.');

@@ -1,7 +1,7 @@
 import { codingNotAcceptable } from '../errors/request-errors.js';
 import { type Coding, codedEtag, negotiateCoding, RESPONSE_CODINGS } from '../http/content-coding.js';
 import type { Reply } from '../http/reply.js';
-import { ResponseHold } from '../limits/response-memory.js';
+import { RESPONSES } from '../limits/byte-budget.js';
 import { compressBody } from '../transport/codecs.js';
 import { WorkSlots } from '../work-slots.js';
 import type { RequestContext } from './context.js';
@@ -50,11 +50,10 @@ export function withCoding(reply: Reply, coding: Coding): Reply {
 
 /** Compresses a body. Undefined: too many are being compressed, and this one is to be sent as it is. */
 export async function compressed(body: string, coding: Coding): Promise<Buffer | undefined> {
-  const memory = new ResponseHold();
-  memory.set(body.length);
+  RESPONSES.add(body.length);
   try {
     return await slots.run(() => compressBody(body, coding));
   } finally {
-    memory.release();
+    RESPONSES.add(-body.length);
   }
 }

@@ -13,6 +13,7 @@ import type { RateLimiter } from '../limits/rate-limit.js';
 import type { Principal } from '../principal.js';
 import type { Log } from '../telemetry/log.js';
 import type { Observation, Observer } from '../telemetry/request-observer.js';
+import type { Expectation } from '../transport/admission-control.js';
 import type { BodyLimits } from '../transport/arriving-body.js';
 import type { Target } from '../transport/request-target.js';
 import type { Version } from '../versions/version.js';
@@ -44,9 +45,6 @@ export interface RequestContext {
   /** The caller, once it is known. */
   principal: Principal;
 }
-
-/** The expectation of the client before it sends its body: nothing, 100 Continue, or something unsupported. */
-export type Expectation = 'none' | 'continue' | 'unknown';
 
 /** An error as a page. */
 export interface ErrorPage {

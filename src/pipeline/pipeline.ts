@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HTML_TYPE } from '../collection/representation.js';
 import { Problem } from '../errors/problem.js';
 import { expectationFailed, noSuchPath, versionSunset } from '../errors/request-errors.js';
@@ -15,6 +14,7 @@ import type { Reply } from '../http/reply.js';
 import type { Body } from '../http/request.js';
 import { type Match, negotiateType, requireParameters, selectAction } from '../http/router.js';
 import { NOBODY, permit, STRANGER } from '../principal.js';
+import type { Run } from '../transport/admission-control.js';
 import { decodeBody } from '../transport/decoded-body.js';
 import { readBody } from '../transport/request-body.js';
 import { ALL_METHODS, readTarget } from '../transport/request-target.js';
@@ -31,21 +31,13 @@ import {
   requireAvailable,
 } from './common-stages.js';
 import { requireCoding } from './compression.js';
-import type { Expectation, PipelineOptions, RequestContext } from './context.js';
+import type { PipelineOptions, RequestContext } from './context.js';
 import { identify, isFormPost } from './identify.js';
 import { fail, respond } from './respond.js';
 import { runHandler } from './run-handler.js';
 import { type ServedVersion, servedVersions } from './served-version.js';
 
-/** Handles a request. `ended` is called once, when the request no longer counts as in flight. */
-export type Pipeline = (
-  req: IncomingMessage,
-  res: ServerResponse,
-  expectation: Expectation,
-  ended: () => void,
-) => void;
-
-export function createPipeline(options: PipelineOptions): Pipeline {
+export function createPipeline(options: PipelineOptions): Run {
   const versions = servedVersions(options);
   return (req, res, expectation, ended) => {
     const id = requestId(req);

@@ -1,12 +1,12 @@
 import { problemOf } from '../db/database-errors.js';
 import { Problem } from '../errors/problem.js';
-import { internal, outOfResponseMemory } from '../errors/service-errors.js';
+import { beyond, internal } from '../errors/service-errors.js';
 import { probableVersion } from '../http/api-version.js';
 import type { Coding } from '../http/content-coding.js';
 import { acceptsProblemJson, prefersPage } from '../http/content-negotiation.js';
 import { type DocumentForm, type Rendered, render } from '../http/problem-body.js';
 import type { Reply } from '../http/reply.js';
-import { fitsResponseMemory } from '../limits/response-memory.js';
+import { RESPONSES } from '../limits/byte-budget.js';
 import { pathOf } from '../telemetry/request-attributes.js';
 import type { Abort } from '../telemetry/request-observer.js';
 import { writeDocuments, writeRows } from '../transport/array-stream.js';
@@ -80,10 +80,10 @@ function orTooLarge({ req, options }: RequestContext, reply: Reply): Reply {
   // A body has at least as many bytes as characters.
   if (body.length <= LARGE_BODY_BYTES / 3) return reply;
   const bytes = Buffer.byteLength(body);
-  if (bytes <= LARGE_BODY_BYTES || fitsResponseMemory(bytes, options.responseBytes)) return reply;
+  if (bytes <= LARGE_BODY_BYTES || RESPONSES.fits(bytes, options.responseBytes)) return reply;
   if (status === 200 && (req.method === 'PUT' || req.method === 'PATCH'))
     return { status: 204, headers: withoutField(headers, 'Content-Type') };
-  throw outOfResponseMemory();
+  throw beyond('responses');
 }
 
 function withoutField(headers: readonly string[], name: string): string[] {

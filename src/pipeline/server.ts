@@ -4,12 +4,14 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { SecureContextOptions } from 'node:tls';
 import { methodNotAllowed } from '../errors/request-errors.js';
-import { EarlyReply } from '../http/early-reply.js';
 import { MAX_TARGET } from '../http/router.js';
 import { acceptBeforeReading } from '../transport/accept-backlog.js';
-import { AdmissionControl, type AdmissionOptions, refuse } from '../transport/admission-control.js';
-import { type ConnectionLimits, limitConnections } from '../transport/connection-limits.js';
-import { isLingering, lingerOnClose } from '../transport/lingering-close.js';
+import {
+  AdmissionControl,
+  type AdmissionOptions,
+  type Expectation,
+  type Run,
+} from '../transport/admission-control.js';
 import { closeEmptyBody } from '../transport/node-internals.js';
 import {
   type ParserError,
@@ -17,15 +19,12 @@ import {
   respondInOrder,
   respondToParseError,
 } from '../transport/parse-errors.js';
-import { inRequestOrder } from '../transport/pipelined-requests.js';
-import { hasBody, hasUnknownLength } from '../transport/request-body.js';
+import { hasBody } from '../transport/request-body.js';
 import { ALL_METHODS, MAX_HEADERS } from '../transport/request-target.js';
 import { type ConnectionTimeouts, closeStaleConnections } from '../transport/stale-connections.js';
 import { trackHandshakes } from '../transport/tls-handshakes.js';
-import type { Expectation } from './context.js';
-import type { Pipeline } from './pipeline.js';
 
-export interface ServerOptions extends AdmissionOptions, ConnectionLimits, ConnectionTimeouts {
+export interface ServerOptions extends AdmissionOptions, ConnectionTimeouts {
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   /** Fields of every response, also of those to messages that are not requests. */
@@ -38,7 +37,7 @@ export interface ServerOptions extends AdmissionOptions, ConnectionLimits, Conne
  * the responses that are sent without the pipeline, by status.
  */
 export function createHttpServer(
-  pipeline: Pipeline,
+  pipeline: Run,
   options: ServerOptions,
   tls?: SecureContextOptions,
   refused?: Refused,
@@ -49,7 +48,8 @@ export function createHttpServer(
   Object.assign(server, { httpAllowHalfOpen: true });
   closeStaleConnections(server, options);
   const unused = closeUnusedConnections(server);
-  const admit = acceptBeforeReading(server, admitRequests(pipeline, server, options, refused));
+  const admission = new AdmissionControl(server, options, pipeline, refused);
+  const admit = acceptBeforeReading(server, admission.handle);
   const handle = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) => {
     unused.delete(req.socket);
     if (!hasBody(req)) closeEmptyBody(req);
@@ -67,48 +67,6 @@ export function createHttpServer(
     respondToParseError(error, socket, refused, options.always),
   );
   return server;
-}
-
-type Handle = (req: IncomingMessage, res: ServerResponse, expectation: Expectation) => void;
-
-/** Runs the requests that the limits admit, and responds to the others with 503. */
-function admitRequests(
-  pipeline: Pipeline,
-  server: Server | TlsServer,
-  options: ServerOptions,
-  refused: Refused,
-): Handle {
-  const isSurplus = limitConnections(server, options);
-  const admission = new AdmissionControl(options);
-  const countRefused = () => {
-    if (refused) refused.of('503').value++;
-  };
-  const refuseAndClose =
-    (refusal: EarlyReply): Handle =>
-    (req, res, expectation) => {
-      closeAfter(req.socket, res);
-      refuse(req, res, expectation === 'continue', refusal.replyTo(req), options.commonFields);
-      countRefused();
-    };
-  const refuseConnection = refuseAndClose(
-    new EarlyReply('There are too many connections.', options.publicPrefix),
-  );
-  const begin: Handle = (req, res, expectation) => {
-    const { socket } = req;
-    if (isLingering(socket)) return void req.resume();
-    if (isSurplus(socket)) return refuseConnection(req, res, expectation);
-    if (hasUnknownLength(req)) closeAfter(socket, res);
-    if (admission.begin(req, res, expectation === 'continue'))
-      pipeline(req, res, expectation, () => admission.end(res));
-    else countRefused();
-  };
-  const tooMany = new EarlyReply('Too many requests wait on this connection.', options.publicPrefix);
-  return inRequestOrder(begin, refuseAndClose(tooMany));
-}
-
-function closeAfter(socket: Socket, res: ServerResponse): void {
-  res.shouldKeepAlive = false;
-  lingerOnClose(socket);
 }
 
 function settings(options: ServerOptions) {

@@ -1,18 +1,24 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server as TlsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import { waitingSearches } from '../db/search-queue.js';
+import { type Bound, beyond } from '../errors/service-errors.js';
 import { type CommonFields, requestId } from '../http/common-headers.js';
 import { EarlyReply } from '../http/early-reply.js';
 import { isHealthCheck } from '../http/own-paths.js';
 import type { Reply } from '../http/reply.js';
-import { heldResponseBytes } from '../limits/response-memory.js';
+import { RESPONSES } from '../limits/byte-budget.js';
 import { awaitedBodies } from './arriving-body.js';
 import { ConcurrencyLimit } from './concurrency-limit.js';
-import { lingerOnClose } from './lingering-close.js';
+import { type ConnectionLimits, limitConnections } from './connection-limits.js';
+import { isLingering, lingerOnClose } from './lingering-close.js';
+import type { Refused } from './parse-errors.js';
+import { inRequestOrder } from './pipelined-requests.js';
 import { RefusalThrottle } from './refusal-throttle.js';
-import { staysUnread } from './request-body.js';
+import { hasUnknownLength, staysUnread } from './request-body.js';
 import { send } from './response-writer.js';
 
-export interface AdmissionOptions {
+export interface AdmissionOptions extends ConnectionLimits {
   /** Requests in flight. */
   readonly maxRequests: number;
   /** Bytes of responses that this process may hold. */
@@ -22,47 +28,91 @@ export interface AdmissionOptions {
   readonly publicPrefix: string;
 }
 
+/** The expectation of the client before it sends its body: nothing, 100 Continue, or something unsupported. */
+export type Expectation = 'none' | 'continue' | 'unknown';
+
+type Handle = (req: IncomingMessage, res: ServerResponse, expectation: Expectation) => void;
+
+/** Runs an admitted request. `ended` is due when the request no longer counts as in flight. */
+export type Run = (...request: [...Parameters<Handle>, ended: () => void]) => void;
+
+/** The bounds of a request that has not been read. */
+type EarlyBound = Extract<Bound, 'connections' | 'pipelined' | 'requests'>;
+
 /**
- * Decides, before any work is done for a request, whether the service has capacity for it. Refuses the newest first.
- * A 503 of an admitted request, such as one of a full queue, says nothing about the capacity for others.
+ * Decides about each request, in the order of its connection and before any work is done for it, whether the service has
+ * capacity: runs it, or responds with 503. Refuses the newest first. A 503 of an admitted request, such as one of a full
+ * queue, says nothing about the capacity for others.
  */
 export class AdmissionControl {
   readonly #throttle = new RefusalThrottle();
   readonly #limit: ConcurrencyLimit;
-  /** The response to every request that is not admitted. */
-  readonly #overloaded: EarlyReply;
+  readonly #isSurplus: (socket: Socket) => boolean;
+  readonly #replies: Readonly<Record<EarlyBound, EarlyReply>>;
   #inFlight = 0;
 
-  constructor(readonly options: AdmissionOptions) {
+  /** `refused` counts the responses to requests that are not admitted. */
+  constructor(
+    server: Server | TlsServer,
+    readonly options: AdmissionOptions,
+    readonly run: Run,
+    readonly refused: Refused,
+  ) {
     this.#limit = new ConcurrencyLimit(options.maxRequests);
-    this.#overloaded = new EarlyReply('The service is overloaded.', options.publicPrefix);
+    this.#isSurplus = limitConnections(server, options);
+    const replyOf = (bound: EarlyBound) => new EarlyReply(beyond(bound), options.publicPrefix);
+    this.#replies = {
+      connections: replyOf('connections'),
+      pipelined: replyOf('pipelined'),
+      requests: replyOf('requests'),
+    };
   }
 
-  /** Whether the request may run; `end` is then due. Otherwise it receives a 503. */
-  begin(req: IncomingMessage, res: ServerResponse, expectsContinue: boolean): boolean {
-    if (isHealthCheck(req.url!) || this.#hasCapacity()) {
-      this.#inFlight++;
-      return true;
-    }
-    const respond = () =>
-      refuse(req, res, expectsContinue, this.#overloaded.replyTo(req), this.options.commonFields);
-    // A client whose connection closes has to connect before it repeats the request.
-    if (staysUnread(req, expectsContinue)) respond();
-    else this.#throttle.pass(res, respond);
-    return false;
+  readonly handle: Handle = inRequestOrder(
+    (req, res, expectation) => this.#begin(req, res, expectation),
+    (req, res, expectation) => this.#refuse('pipelined', req, res, expectation),
+  );
+
+  #begin(req: IncomingMessage, res: ServerResponse, expectation: Expectation): void {
+    if (isLingering(req.socket)) return void req.resume();
+    if (hasUnknownLength(req)) closeAfter(req, res);
+    const bound = this.#exceeded(req);
+    if (bound) return this.#refuse(bound, req, res, expectation);
+    this.#inFlight++;
+    this.run(req, res, expectation, () => this.#ended(res));
   }
 
-  end(res: ServerResponse): void {
+  /** The bound that a request exceeds; undefined: it is admitted. */
+  #exceeded(req: IncomingMessage): EarlyBound | undefined {
+    if (this.#isSurplus(req.socket)) return 'connections';
+    if (isHealthCheck(req.url!)) return undefined;
+    if (RESPONSES.held > this.options.responseBytes) return 'requests';
+    // A client that is still sending its body occupies no capacity, nor does a search that waits for its turn: bodies
+    // and searches have limits of their own.
+    const isAdmitted = this.#limit.admits(this.#inFlight - awaitedBodies() - waitingSearches());
+    return isAdmitted ? undefined : 'requests';
+  }
+
+  #ended(res: ServerResponse): void {
     this.#inFlight--;
     if (res.statusCode !== 503) this.#limit.completed();
   }
 
-  #hasCapacity(): boolean {
-    if (heldResponseBytes() > this.options.responseBytes) return false;
-    // A client that is still sending its body occupies no capacity, nor does a search that waits for its turn: bodies
-    // and searches have limits of their own.
-    return this.#limit.admits(this.#inFlight - awaitedBodies() - waitingSearches());
+  #refuse(bound: EarlyBound, req: IncomingMessage, res: ServerResponse, expectation: Expectation): void {
+    const expectsContinue = expectation === 'continue';
+    const respond = () =>
+      refuse(req, res, expectsContinue, this.#replies[bound].replyTo(req), this.options.commonFields);
+    if (this.refused) this.refused.of('503').value++;
+    if (bound !== 'requests') closeAfter(req, res);
+    // A client whose connection closes has to connect before it repeats the request.
+    if (bound !== 'requests' || staysUnread(req, expectsContinue)) respond();
+    else this.#throttle.pass(res, respond);
   }
+}
+
+function closeAfter({ socket }: IncomingMessage, res: ServerResponse): void {
+  res.shouldKeepAlive = false;
+  lingerOnClose(socket);
 }
 
 /** Responds to a request without having examined it. */

@@ -2,8 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tooManyOfAddress } from '../errors/caller-errors.js';
 import { payloadTooLarge } from '../errors/input-errors.js';
 import { requestTimeout } from '../errors/request-errors.js';
-import { unavailable } from '../errors/service-errors.js';
+import { beyond } from '../errors/service-errors.js';
+import { BODIES } from '../limits/byte-budget.js';
 import { clientKey } from '../limits/client-key.js';
+import { CountsByKey } from '../limits/counts-by-key.js';
 
 /** The client disconnected while its body was read; there is no response. */
 export class BodyAborted extends Error {}
@@ -26,13 +28,8 @@ export interface ReceivedBytes {
   received: number;
 }
 
-/** Bytes of bodies, in this process, whose requests are not done. */
-export const heldBodies = { bytes: 0 };
-
-export const tooManyBytes = () => unavailable('Too many bodies are being read.');
-
 /** Bytes of incomplete bodies by client address (IPv6: by /64). */
-const bytesByAddress = new Map<string, number>();
+const bytesByAddress = new CountsByKey();
 
 const incomplete = new Set<IncompleteBody>();
 
@@ -79,7 +76,7 @@ class IncompleteBody {
   /** Whether this many more bytes are within the limit of their address. */
   fitsAddress(bytes: number): boolean {
     const limit = this.limits.bodyBytesPerAddress;
-    return limit === 0 || (bytesByAddress.get(this.client) ?? 0) + bytes <= limit;
+    return limit === 0 || bytesByAddress.of(this.client) + bytes <= limit;
   }
 
   arrive(res: ServerResponse): Promise<Buffer> {
@@ -89,7 +86,7 @@ class IncompleteBody {
     measuring ??= setInterval(() => setImmediate(measureAll), MEASURE_MS).unref();
     res.once('close', () => {
       this.#leave();
-      heldBodies.bytes -= this.#heldBytes;
+      BODIES.add(-this.#heldBytes);
     });
     return new Promise((resolve, reject) => {
       this.#reject = reject;
@@ -129,10 +126,10 @@ class IncompleteBody {
     const { bodyLimit, bodyBytes } = this.limits;
     this.progress.received += chunk.length;
     if (this.progress.received > bodyLimit) return this.#refuse(payloadTooLarge(bodyLimit));
-    if (heldBodies.bytes + chunk.length > bodyBytes) return this.#refuse(tooManyBytes());
+    if (!BODIES.fits(chunk.length, bodyBytes)) return this.#refuse(beyond('bodies'));
     if (!this.fitsAddress(chunk.length)) return this.#refuse(tooManyOfAddress());
-    heldBodies.bytes += chunk.length;
-    bytesByAddress.set(this.client, (bytesByAddress.get(this.client) ?? 0) + chunk.length);
+    BODIES.add(chunk.length);
+    bytesByAddress.add(this.client, chunk.length);
     this.#makeRoom(this.progress.received);
     chunk.copy(this.#bytes, this.#heldBytes);
     this.#heldBytes = this.progress.received;
@@ -148,10 +145,7 @@ class IncompleteBody {
 
   /** Releases its part of the address's limit, once. */
   #leave(): void {
-    if (!incomplete.delete(this)) return;
-    const rest = (bytesByAddress.get(this.client) ?? 0) - this.#heldBytes;
-    if (rest > 0) bytesByAddress.set(this.client, rest);
-    else bytesByAddress.delete(this.client);
+    if (incomplete.delete(this)) bytesByAddress.add(this.client, -this.#heldBytes);
   }
 }
 

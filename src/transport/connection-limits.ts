@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { isTrusted } from '../http/client-identity.js';
 import type { Network } from '../ip-address.js';
 import { clientKey } from '../limits/client-key.js';
+import { CountsByKey } from '../limits/counts-by-key.js';
 
 export interface ConnectionLimits {
   readonly maxConnections: number;
@@ -27,12 +28,12 @@ export function limitConnections(
   server: Server | TlsServer,
   { maxConnections, connectionsPerAddress, trustProxy }: ConnectionLimits,
 ): (socket: Socket) => boolean {
-  const byAddress = new Map<string, number>();
+  const byAddress = new CountsByKey();
   const surplus = new WeakSet<Socket>();
   let open = 0;
 
   const excess = (key: string | undefined): number =>
-    Math.max(open - maxConnections, key === undefined ? 0 : byAddress.get(key)! - connectionsPerAddress);
+    Math.max(open - maxConnections, key === undefined ? 0 : byAddress.of(key) - connectionsPerAddress);
 
   function keyOf({ remoteAddress = '' }: Socket): string | undefined {
     if (connectionsPerAddress === 0 || isTrusted(remoteAddress, trustProxy)) return undefined;
@@ -41,10 +42,7 @@ export function limitConnections(
 
   function closed(key: string | undefined): void {
     open--;
-    if (key === undefined) return;
-    const rest = byAddress.get(key)! - 1;
-    if (rest === 0) byAddress.delete(key);
-    else byAddress.set(key, rest);
+    if (key !== undefined) byAddress.add(key, -1);
   }
 
   // Node's own maxConnections is not used: in a cluster, a refused connection returns to the primary, which would hand it
@@ -52,7 +50,7 @@ export function limitConnections(
   server.prependListener('connection', (socket: Socket) => {
     const key = keyOf(socket);
     open++;
-    if (key !== undefined) byAddress.set(key, (byAddress.get(key) ?? 0) + 1);
+    if (key !== undefined) byAddress.add(key, 1);
     socket.once('close', () => closed(key));
     if (excess(key) > MAX_REFUSED) socket.destroy();
     else if (excess(key) > 0) surplus.add(socket);

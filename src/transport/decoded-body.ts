@@ -1,8 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { invalidBody, payloadTooLarge } from '../errors/input-errors.js';
+import { beyond } from '../errors/service-errors.js';
 import type { BodyCoding } from '../http/content-coding.js';
+import { BODIES } from '../limits/byte-budget.js';
 import { WorkSlots } from '../work-slots.js';
-import { BodyAborted, type BodyLimits, heldBodies, tooManyBytes } from './arriving-body.js';
+import { BodyAborted, type BodyLimits } from './arriving-body.js';
 import { decompressBody } from './codecs.js';
 
 /** Bodies that are decompressed at a time; Node's pool has four threads. Those that wait are in memory as they were sent. */
@@ -19,15 +21,12 @@ export async function decodeBody(
   { bodyLimit, bodyBytes }: BodyLimits,
 ): Promise<Buffer> {
   const decoded = await slots.run(() => decompressBody(bytes, coding, bodyLimit));
-  if (decoded === undefined) throw tooManyBytes();
+  if (decoded === undefined) throw beyond('bodies');
   if (decoded === 'invalid') throw invalidBody(`The body is not valid ${coding}.`, 'encoding');
   if (decoded === 'too-large') throw payloadTooLarge(bodyLimit);
   // The close of the response would not be reported again.
   if (res.destroyed) throw new BodyAborted();
-  if (heldBodies.bytes + decoded.length > bodyBytes) throw tooManyBytes();
-  heldBodies.bytes += decoded.length;
-  res.once('close', () => {
-    heldBodies.bytes -= decoded.length;
-  });
+  if (!BODIES.fits(decoded.length, bodyBytes)) throw beyond('bodies');
+  BODIES.addUntilClose(res, decoded.length);
   return decoded;
 }

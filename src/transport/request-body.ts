@@ -1,17 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { payloadTooLarge, unsupportedEncoding, unsupportedMediaType } from '../errors/input-errors.js';
+import { beyond } from '../errors/service-errors.js';
 import { BODY_CODINGS, type BodyCoding, bodyCoding } from '../http/content-coding.js';
 import type { Body } from '../http/request.js';
 import { readJson } from '../http/strict-json.js';
 import type { Json } from '../json.js';
-import {
-  type BodyLimits,
-  collect,
-  heldBodies,
-  NOTHING,
-  type ReceivedBytes,
-  tooManyBytes,
-} from './arriving-body.js';
+import { BODIES } from '../limits/byte-budget.js';
+import { type BodyLimits, collect, NOTHING, type ReceivedBytes } from './arriving-body.js';
 
 /** Whether the request announces content (RFC 9112 section 6.3). */
 export function hasBody(req: IncomingMessage): boolean {
@@ -107,7 +102,7 @@ export async function readBytes(
 
 function requireBodySpace(bytes: number, { bodyLimit, bodyBytes }: BodyLimits): void {
   if (bytes > bodyLimit) throw payloadTooLarge(bodyLimit);
-  if (heldBodies.bytes + bytes > bodyBytes) throw tooManyBytes();
+  if (!BODIES.fits(bytes, bodyBytes)) throw beyond('bodies');
 }
 
 function readComplete(
@@ -119,10 +114,7 @@ function readComplete(
   const bytes = (req.read() as Buffer | null) ?? NOTHING;
   progress.received = bytes.length;
   requireBodySpace(bytes.length, limits);
-  heldBodies.bytes += bytes.length;
-  res.once('close', () => {
-    heldBodies.bytes -= bytes.length;
-  });
+  BODIES.addUntilClose(res, bytes.length);
   return bytes;
 }
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Reply } from '../http/reply.js';
-import { ResponseHold } from '../limits/response-memory.js';
+import { RESPONSES } from '../limits/byte-budget.js';
 import { prepareResponse } from './node-internals.js';
 
 /** A longer body is written separately from its head, and counts as held until its client has read it. */
@@ -70,10 +70,7 @@ function endAll(): void {
 
 /** Counts a body as held until it was sent or its connection is closed. */
 function hold(res: ServerResponse, bytes: number): void {
-  if (res.destroyed) return;
-  const memory = new ResponseHold();
-  memory.set(bytes);
-  res.once('close', () => memory.release());
+  if (!res.destroyed) RESPONSES.addUntilClose(res, bytes);
 }
 
 /** Sends the head of a response of open length at once; the reply writes the rest. */

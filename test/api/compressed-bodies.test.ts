@@ -1,5 +1,5 @@
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { heldBodies } from '../../src/transport/arriving-body.js';
+import { BODIES } from '../../src/limits/byte-budget.js';
 import { CODECS } from '../support/codings.js';
 import { type SendOptions, testService } from '../support/service.js';
 import { sign } from '../support/signed.js';
@@ -107,14 +107,14 @@ t.test('the limit of a body applies to what it becomes', async (t) => {
 
 t.test('what bodies become counts in BODY_BYTES, until their requests are done', async (t) => {
   const { send } = await testService(t, { BODY_LIMIT: '10000', BODY_BYTES: '10000' });
-  const before = heldBodies.bytes;
+  const before = BODIES.held;
   const body = (length: number) =>
     gzipSync(Buffer.from(JSON.stringify({ name: 'a', x: 'a'.repeat(length) })));
   t.equal((await send('POST', '/items', coded('gzip', body(9000)))).status, 201);
   const full = await send('POST', '/items', coded('gzip', body(9960)));
   t.equal(full.status, 503, 'together with what was sent');
   t.equal(full.headers['retry-after'], '1');
-  t.equal(heldBodies.bytes, before, 'both are released');
+  t.equal(BODIES.held, before, 'both are released');
 });
 
 t.test('many at once', async (t) => {

@@ -2,7 +2,8 @@ import { createHmac } from 'node:crypto';
 import type net from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { awaitedBodies, heldBodies } from '../../src/transport/arriving-body.js';
+import { BODIES } from '../../src/limits/byte-budget.js';
+import { awaitedBodies } from '../../src/transport/arriving-body.js';
 import { connected } from '../support/connected.js';
 import { mockLimits, pause } from '../support/pause.js';
 import { testService } from '../support/service.js';
@@ -236,7 +237,7 @@ t.test('a body that is steady is served', async (t) => {
     steady.socket.write(body.slice(sent, sent + PART));
     await until(
       'both are read',
-      () => [awaitedBodies(), heldBodies.bytes],
+      () => [awaitedBodies(), BODIES.held],
       ([bodies, bytes]) => bodies === 2 && bytes === sent + PART,
     );
     clock.ms += 200;

@@ -1,6 +1,6 @@
 import net from 'node:net';
 import type { Config } from '../../src/config/config.js';
-import { heldResponseBytes } from '../../src/limits/response-memory.js';
+import { RESPONSES } from '../../src/limits/byte-budget.js';
 import { deleteItems } from '../support/citus.js';
 import { testProxy } from '../support/proxy.js';
 import { freshService, type TestService, testDatabase } from '../support/service.js';
@@ -53,7 +53,11 @@ t.test('what a reader has taken holds no memory, however long its stream lasts',
       ({ length }) => length === count,
     );
   }
-  await until('nothing is held', heldResponseBytes, (seen) => seen === 0);
+  await until(
+    'nothing is held',
+    () => RESPONSES.held,
+    (seen) => seen === 0,
+  );
   t.same(warnings, [], 'no listener remains of an event that was sent');
 });
 

@@ -1,4 +1,4 @@
-import { unavailable } from '../../errors/service-errors.js';
+import { beyond } from '../../errors/service-errors.js';
 import type { DbMetrics, PoolName } from '../../telemetry/metrics.js';
 import { trackWait } from '../../telemetry/wait-tracking.js';
 import { databaseErrorOf } from '../database-errors.js';
@@ -18,7 +18,7 @@ export function createQueueLimit(
     const failures = metrics.failures.of(pool);
     const active = metrics.active.of(pool);
     const counted = async <T>(work: () => Promise<T>): Promise<T> => {
-      if (count >= max || active.value >= maxOfPool) throw unavailable('The database queue is full.');
+      if (count >= max || active.value >= maxOfPool) throw beyond('statements');
       const since = performance.now();
       count++;
       active.value++;
