@@ -1,9 +1,10 @@
 import type { Config } from '../../config/config.js';
 import { MAX_INTROSPECTIONS } from '../../config/limits.js';
-import { unavailable } from '../../errors/service-errors.js';
+import { beyond, unavailable } from '../../errors/service-errors.js';
 import { scopesOf } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { TimedCache } from '../../timed-cache.js';
+import { WorkSlots } from '../../work-slots.js';
 import { CredentialRejected } from '../scheme.js';
 import { MAX_CACHED_CHARACTERS, refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
 import {
@@ -30,7 +31,7 @@ export class Introspection implements TokenSource {
   readonly #valid = new TokenCache();
   readonly #invalid = new TimedCache<CredentialRejected>(MAX_INVALID);
   readonly #headers: Record<string, string>;
-  #inFlight = 0;
+  readonly #slots = new WorkSlots(MAX_INTROSPECTIONS, 0);
 
   constructor(
     readonly config: Config,
@@ -65,17 +66,14 @@ export class Introspection implements TokenSource {
   }
 
   async #introspect(text: string): Promise<Claims> {
-    if (this.#inFlight >= MAX_INTROSPECTIONS)
-      throw unavailable('Too many access tokens are being introspected.');
-    this.#inFlight++;
+    const response = this.#slots.run(() => this.#request(text));
+    if (!response) throw beyond('introspections');
     try {
-      return await this.#request(text);
+      return await response;
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
       this.log.error({ err: error }, 'a token cannot be introspected');
       throw unavailable('The authorization server cannot verify the access token now.');
-    } finally {
-      this.#inFlight--;
     }
   }
 
