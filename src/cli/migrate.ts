@@ -4,7 +4,7 @@ import type { Declarations } from '../declarations/read-declarations.js';
 import type { ExitCode } from '../exit-error.js';
 import {
   type CheckedPlan,
-  isViolated,
+  isRefused,
   listViolations,
   migrateCollections,
   planCollections,
@@ -35,7 +35,7 @@ export async function migrateCommand(args: string[], io: Io): Promise<ExitCode> 
       const plan = await planCollections(database.url, declarations, values['allow-drop']);
       print(io, json, planDocument(plan), planText(plan));
       // SQL files may correct the records.
-      return isViolated(plan) && plan.sqlFiles === 0 && !values['allow-violations'] ? 1 : 0;
+      return plan.sqlFiles === 0 && isRefused(plan, values['allow-violations']) ? 1 : 0;
     }
     const { steps, drops } = await migrateCollections(database.url, declarations, {
       allowDrop: values['allow-drop'],

@@ -1,20 +1,24 @@
+import { MAX_INDEXED_BYTES } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
 import type { SchemaConnection } from '../db/schema-connection.js';
 import type { Failure } from '../errors/problem.js';
 import { Problem } from '../errors/problem.js';
-import type { Json, JsonObject } from '../json.js';
+import { escapeToken, type Json, type JsonObject, member } from '../json.js';
 import { compileCheck } from '../validation/validation.js';
 import { danglingIn, type TableOf } from './dangling.js';
-import { documentsOf, workOnDocuments } from './document-work.js';
+import { documentsOf, storedValue, workOnDocuments } from './document-work.js';
 import { fieldsAfter } from './field-steps.js';
 import type { FieldWork, SchemaStep } from './step.js';
+import { type UniqueValue, UniqueValues } from './unique-values.js';
 
 /** Stored records that violate a declaration. */
 export interface Violations {
   readonly collection: string;
   readonly records: number;
   readonly violating: number;
+  /** How many of them have a value that must be unique and that an earlier record has. These cannot stay. */
+  readonly duplicates: number;
   /** Some of the violating records: an id with its first failure. */
   readonly examples: readonly string[];
 }
@@ -32,6 +36,8 @@ export interface RecordCheck {
   readonly works: readonly FieldWork[];
   /** The tables of the collections that its references lead to, at the time of the check. */
   readonly tableOf: TableOf;
+  /** Whether only repeated values of unique fields count. */
+  readonly onlyDuplicates?: boolean;
 }
 
 /** A stored record that violates its declaration. */
@@ -39,41 +45,102 @@ export interface Violation {
   readonly id: string;
   readonly path: string;
   readonly message: string;
+  /** Whether it has a value that must be unique and that an earlier record has. */
+  readonly isDuplicate: boolean;
 }
 
 /** Checks the stored records of a collection against its declaration. */
 export async function findViolations(run: Run, check: RecordCheck): Promise<Violations> {
   const examples: string[] = [];
-  let [records, violating] = [0, 0];
+  let [records, violating, duplicates] = [0, 0, 0];
   for await (const violation of checkRecords(run, check)) {
-    records++;
+    if (!violation?.isDuplicate) records++;
     if (violation === undefined) continue;
     violating++;
-    const { id, path, message } = violation;
+    const { id, path, message, isDuplicate } = violation;
+    if (isDuplicate) duplicates++;
     if (examples.length < MAX_EXAMPLES) examples.push(`${id}: ${path} ${message}`);
   }
-  return { collection: check.resource.name, records, violating, examples };
+  return { collection: check.resource.name, records, violating, duplicates, examples };
 }
 
-/** For each record its first violation, or undefined. */
-export async function* checkRecords(
+/** For each record its first violation, or undefined; afterwards the records with a value that an earlier one has. */
+export async function* checkRecords(run: Run, check: RecordCheck): AsyncGenerator<Violation | undefined> {
+  const values = check.resource.unique.length > 0 ? await UniqueValues.open(run) : undefined;
+  try {
+    yield* checkRules(run, check, values);
+    if (values)
+      for await (const { id, field, first } of values.repeated())
+        yield {
+          id,
+          path: `/${escapeToken(field)}`,
+          message: `must be unique, and record ${first} has the value, too`,
+          isDuplicate: true,
+        };
+  } finally {
+    await values?.close();
+  }
+}
+
+/** Checks each record alone, and collects what must be unique. */
+async function* checkRules(
   run: Run,
-  { resource, table, works, tableOf }: RecordCheck,
+  { resource, table, works, tableOf, onlyDuplicates }: RecordCheck,
+  values: UniqueValues | undefined,
 ): AsyncGenerator<Violation | undefined> {
   const check = compileCheck(resource, PATTERN_MS);
-  const { references } = resource;
+  const { references, unique } = resource;
   for await (const documents of documentsOf(run, table)) {
     const records = documents.map(({ doc }) => recordAfter(works, JSON.parse(doc) as JsonObject));
     const isDangling = await danglingIn(run, references, records, tableOf);
-    for (const [at, { id }] of documents.entries()) {
-      const record = records[at]!;
-      const dangling = references.find((reference) => isDangling(record, reference));
-      const failure =
+    const danglingOf = (record: JsonObject) => references.filter((each) => isDangling(record, each));
+    const failures = records.map((record) => {
+      if (onlyDuplicates) return undefined;
+      const [dangling] = danglingOf(record);
+      return (
         failureOf(check, record) ??
-        (dangling && { path: `/${dangling.field}`, message: `is the id of no ${dangling.singular}` });
-      yield failure && { id, path: failure.path, message: failure.message };
+        tooLong(resource, record) ??
+        (dangling && { path: `/${dangling.field}`, message: `is the id of no ${dangling.singular}` })
+      );
+    });
+    await values?.add(
+      records.flatMap((record, at) => {
+        const missing = danglingOf(record).map(({ field }) => field);
+        return unique
+          .filter(({ field }) => !missing.includes(field))
+          .flatMap(({ field }): UniqueValue[] => {
+            const value = storedValue(resource.columns.get(field)!, member(record, field)) ?? null;
+            return value === null
+              ? []
+              : [
+                  {
+                    field,
+                    value: String(value),
+                    id: documents[at]!.id,
+                    isInvalid: failures[at] !== undefined,
+                  },
+                ];
+          });
+      }),
+    );
+    for (const [at, { id }] of documents.entries()) {
+      const failure = failures[at];
+      yield failure && { id, path: failure.path, message: failure.message, isDuplicate: false };
     }
   }
+}
+
+/** A text of a record that is too long for the index of its field. */
+function tooLong({ columns }: Resource, record: JsonObject): Pick<Failure, 'path' | 'message'> | undefined {
+  const found = [...columns].find(
+    ([field, column]) => column.type !== 'jsonb' && storedValue(column, member(record, field)) === undefined,
+  );
+  return (
+    found && {
+      path: `/${escapeToken(found[0])}`,
+      message: `must not have more than ${MAX_INDEXED_BYTES} bytes`,
+    }
+  );
 }
 
 function recordAfter(works: readonly FieldWork[], stored: JsonObject): JsonObject {

@@ -12,10 +12,11 @@ export const columnSteps = (
   former: Table | undefined,
   existing: ExistingTable,
   isDue: boolean,
+  changed: ReadonlySet<string>,
 ): SchemaStep[] => [
   ...retireColumns(table, former, existing),
   ...addColumns(table, existing),
-  ...fillColumns(table, existing, isDue),
+  ...fillColumns(table, existing, isDue, changed),
 ];
 
 /** Columns of the former declaration. Services with that one write them, so that they stay. */
@@ -75,12 +76,22 @@ function addColumns(table: Table, { columns }: ExistingTable): SchemaStep[] {
 export const completeColumn = (table: Table, { name, isInstant }: Column): string =>
   `comment on column ${table.sql}.${name} is ${isInstant ? `'${INSTANT}'` : 'null'}`;
 
-/** Columns that are new, those with texts that are points in time no longer or not yet, those whose filling was interrupted, those that a former declaration had, and if it is due all. */
-function fillColumns(table: Table, { columns }: ExistingTable, isDue: boolean): SchemaStep[] {
+/** Columns that are new, those with texts that are points in time no longer or not yet, those whose filling was interrupted, those that a former declaration had, those of fields that a step has changed, and if it is due all. */
+function fillColumns(
+  table: Table,
+  { columns }: ExistingTable,
+  isDue: boolean,
+  changed: ReadonlySet<string>,
+): SchemaStep[] {
   const isIncomplete = ({ name, type, isInstant }: Column) => {
     const found = columns.get(name);
     return (
-      isDue || found?.type !== type || found.isFilling || found.isUnused || found.isInstant !== isInstant
+      isDue ||
+      changed.has(name) ||
+      found?.type !== type ||
+      found.isFilling ||
+      found.isUnused ||
+      found.isInstant !== isInstant
     );
   };
   const incomplete = table.columns.filter(isIncomplete);

@@ -1,4 +1,4 @@
-import { columnValue } from '../collection/column.js';
+import { type Column, type ColumnValue, columnValue } from '../collection/column.js';
 import { documentHead, toRecord } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import { definitionsOf } from '../collection/sql-templates.js';
@@ -122,8 +122,8 @@ async function filledColumns(
       wanted.map(([field, column]) => {
         const value = member(record, field);
         const reference = own.find((each) => each.field === field);
-        const isValid = isOfType(column.type, value) && !(reference && isDangling(record, reference));
-        return [column.name, isValid ? (columnValue(column, value) ?? null) : null];
+        const isMissing = reference !== undefined && isDangling(record, reference);
+        return [column.name, isMissing ? null : (storedValue(column, value) ?? null)];
       }),
     ),
   );
@@ -148,6 +148,10 @@ const TYPES: Readonly<Record<string, string>> = {
   'double precision': 'number',
   boolean: 'boolean',
 };
+
+/** The value of a column from a stored one: none if that is not of its type. Undefined: it is too long for an index. */
+export const storedValue = (column: Column, value: Json | undefined): ColumnValue | undefined =>
+  isOfType(column.type, value) ? columnValue(column, value) : null;
 
 /** Whether a stored value has its column's type; values from before the declaration may have another. */
 function isOfType(type: string, value: unknown): boolean {

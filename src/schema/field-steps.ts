@@ -1,6 +1,7 @@
 import type { Resource } from '../collection/resource.js';
 import type { Declaration } from '../declarations/declaration.js';
 import type { Json } from '../json.js';
+import { normalized } from '../validation/normalization.js';
 import type { PendingWork } from './catalog.js';
 import { type DocumentWork, type FieldWork, lockBatch, NO_LOCK, quoted, type SchemaStep } from './step.js';
 import type { Table } from './table.js';
@@ -60,6 +61,43 @@ export function defaultFields({ name, schema }: Declaration, former: Schema | un
 
 const defaultOf = ({ properties }: Schema, field: string): Json | undefined =>
   Object.hasOwn(properties, field) ? (properties[field] as { default?: Json }).default : undefined;
+
+/** Fields with other steps of x-normalize: queries compare what these make of a text. */
+export function normalizeFields({ name, schema }: Declaration, former: Schema | undefined): SchemaStep[] {
+  if (former === undefined) return [];
+  const stepsOf = (of: Schema, field: string) =>
+    Object.hasOwn(of.properties, field) ? (of.properties[field]!['x-normalize'] ?? []) : [];
+  const changed = Object.entries(schema.properties).flatMap(([field, { maxLength, 'x-was': was }]) => {
+    const steps = stepsOf(schema, field);
+    const before = stepsOf(former, was === undefined || isDeclared(former, field) ? field : was);
+    return steps.every((step, at) => step === before[at])
+      ? []
+      : [[field, { steps, maxLength: maxLength ?? 0 }] as const];
+  });
+  if (changed.length === 0) return [];
+  const names = changed.map(([field]) => `${name}.${field}`).join(', ');
+  return [
+    documentStep(`Normalize ${names} in the documents, 1,000 at a time`, {
+      kind: 'normalize',
+      collection: name,
+      rules: Object.fromEntries(changed),
+    }),
+  ];
+}
+
+/** The fields whose values work changes or moves. */
+export function fieldsOf(work: FieldWork): readonly string[] {
+  switch (work.kind) {
+    case 'rename':
+      return [work.to];
+    case 'default':
+      return Object.keys(work.values);
+    case 'normalize':
+      return Object.keys(work.rules);
+    default:
+      return work.fields;
+  }
+}
 
 /** Fields that become write-only: their values were stored, and recorded, where responses read them. */
 export function hideFields({ name, writeOnly }: Resource, former: Schema | undefined): SchemaStep[] {
@@ -126,6 +164,12 @@ export function repeatWork(
         return work.columns.every((column) => columns.some((each) => each.name === column));
       case 'rename':
         return isDeclared(schema, work.to) && !isDeclared(schema, work.from);
+      case 'normalize':
+        return Object.entries(work.rules).every(
+          ([field, { steps }]) =>
+            isDeclared(schema, field) &&
+            steps.join() === (schema.properties[field]!['x-normalize'] ?? []).join(),
+        );
       case 'hide':
         return work.fields.every((field) => writeOnly.includes(field));
       case 'default':
@@ -154,7 +198,7 @@ export function repeatWork(
 }
 
 /** The order in which a plan does work on documents. */
-const ORDER: readonly DocumentWork['kind'][] = ['rename', 'default', 'fill', 'hide', 'prune'];
+const ORDER: readonly DocumentWork['kind'][] = ['rename', 'default', 'normalize', 'fill', 'hide', 'prune'];
 
 function summaryOf(work: DocumentWork): string {
   switch (work.kind) {
@@ -164,6 +208,8 @@ function summaryOf(work: DocumentWork): string {
       return `rename ${work.from} to ${work.to}`;
     case 'default':
       return `defaults of ${Object.keys(work.values).join(', ')}`;
+    case 'normalize':
+      return `normalize ${Object.keys(work.rules).join(', ')}`;
     default:
       return `${work.kind} ${work.fields.join(', ')}`;
   }
@@ -188,6 +234,13 @@ export function fieldsAfter(
       if (missing.length === 0) return undefined;
       const names = missing.map(([field]) => field);
       return [...entries.filter(([field]) => !names.includes(field)), ...missing];
+    }
+    case 'normalize': {
+      const after = entries.map(([field, value]): [string, Json] => {
+        const rule = Object.hasOwn(work.rules, field) ? work.rules[field] : undefined;
+        return [field, rule === undefined ? value : normalized(rule, value)];
+      });
+      return after.some(([, value], at) => value !== entries[at]![1]) ? after : undefined;
     }
     default: {
       const rest = entries.filter(([field]) => !work.fields.includes(field));

@@ -1,5 +1,6 @@
 import type { Resource } from '../collection/resource.js';
 import { COLLECTIONS_SQL } from '../db/core-statements.js';
+import { databaseErrorOf, UNIQUE_VIOLATION } from '../db/database-errors.js';
 import type { Run } from '../db/db.js';
 import { DatabaseError } from '../db/migrate.js';
 import { qualified } from '../db/object-names.js';
@@ -53,16 +54,16 @@ export function listViolations(
   return withSchemaConnection(url, async ({ run }) => {
     const { collections } = declarations;
     const catalog = await catalogOf(run, declarations);
-    const { changed } = planChanges(collections, catalog);
+    const { changed, repeated } = planChanges(collections, catalog);
     for (const resource of resourcesIn(catalog, declarations)) {
-      const change = changed.find(({ name }) => name === resource.name);
+      const change = [...changed, ...repeated].find(({ name }) => name === resource.name);
       const name = change?.table ?? resource.name;
       if (!catalog.tables.has(name)) continue;
       const table = qualified(catalog.schema, name);
       for await (const violation of checkRecords(run, {
         resource,
         table,
-        works: change?.works ?? [],
+        works: change ? [...change.works, ...change.repeats] : [],
         tableOf: presentTables(catalog, collections),
       }))
         if (violation) await onViolation(resource.name, violation);
@@ -92,7 +93,7 @@ export function migrateCollections(
       plan.sqlFiles === 0
         ? plan
         : { ...plan, violations: await violationsOf(run, declarations, catalog, plan, options.allowDrop) };
-    if (isViolated(checked) && !options.allowViolations) throw new DatabaseError(violationsText(checked));
+    if (isRefused(checked, options.allowViolations)) throw new DatabaseError(violationsText(checked));
     await runAll(connection, plan.steps.slice(plan.sqlFiles), resources, options, plan.steps);
     for (const [name, fields] of plan.dropped)
       for (const field of fields)
@@ -116,8 +117,16 @@ export async function recordApplied(run: Run, declarations: readonly Declaration
 export const isViolated = ({ violations }: Pick<CheckedPlan, 'violations'>): boolean =>
   violations.some(({ violating }) => violating > 0);
 
+/** Whether stored records prevent a plan. Equal values that must be unique always do: no index permits them. */
+export const isRefused = (plan: Pick<CheckedPlan, 'violations'>, allowViolations = false): boolean =>
+  allowViolations ? duplicatesOf(plan) > 0 : isViolated(plan);
+
+const duplicatesOf = ({ violations }: Pick<CheckedPlan, 'violations'>): number =>
+  violations.reduce((sum, { duplicates }) => sum + duplicates, 0);
+
 /** The rules that stored records violate, and the remedy. */
-export function violationsText({ violations, changed }: CheckedPlan): string {
+export function violationsText(plan: CheckedPlan): string {
+  const { violations, changed } = plan;
   const found = violations.filter(({ violating }) => violating > 0);
   const paragraphs = found.map(
     ({ collection, records, violating, examples }) =>
@@ -132,10 +141,18 @@ export function violationsText({ violations, changed }: CheckedPlan): string {
     forbidden.length === 0
       ? ''
       : ` --allow-drop removes the values of ${forbidden.join(', ')}, which the declaration forbids.`;
-  return [
-    ...paragraphs,
-    `\`plinth migrate --violations\` lists every such record. Correct them, or let them stay with --allow-violations.${removal}`,
-  ].join('\n');
+  const duplicates = duplicatesOf(plan);
+  const remedy = [
+    ...(found.some((each) => each.violating > each.duplicates)
+      ? [' Correct them, or let them stay with --allow-violations.']
+      : []),
+    ...(duplicates > 0
+      ? [' Of records with equal unique values only one can stay as it is: change or delete the others.']
+      : []),
+  ].join('');
+  return [...paragraphs, `\`plinth migrate --violations\` lists every such record.${remedy}${removal}`].join(
+    '\n',
+  );
 }
 
 async function runAll(
@@ -148,7 +165,9 @@ async function runAll(
   for (const step of steps) {
     await onStep?.(step, all.indexOf(step), all.length);
     await runStep(connection, step, resources.get(step.work?.collection ?? '')).catch((error: Error) => {
-      throw new DatabaseError(`${step.title}: ${error.message}`, { cause: error });
+      const isDuplicate = databaseErrorOf(error)?.code === UNIQUE_VIOLATION;
+      const hint = isDuplicate ? '; `plinth migrate --violations` lists the records' : '';
+      throw new DatabaseError(`${step.title}: ${error.message}${hint}`, { cause: error });
     });
   }
 }
@@ -172,15 +191,21 @@ async function violationsOf(
 ): Promise<Violations[]> {
   const resources = resourcesByName(declarations, catalog);
   const violations: Violations[] = [];
-  for (const { name, table: present, works, prunes } of plan.changed) {
+  const changes = [
+    ...plan.changed.map((change) => ({ ...change, onlyDuplicates: false })),
+    // What was let stay stays; a step that fills a column again needs unique values.
+    ...(allowDrop ? plan.repeated.map((change) => ({ ...change, onlyDuplicates: true })) : []),
+  ];
+  for (const { name, table: present, works, repeats, prunes, onlyDuplicates } of changes) {
     const resource = resources.get(name)!;
-    const table = qualified(catalog.schema, present);
+    if (onlyDuplicates && resource.unique.length === 0) continue;
     violations.push(
       await findViolations(run, {
         resource,
-        table,
-        works: allowDrop ? [...works, ...prunes] : works,
+        table: qualified(catalog.schema, present),
+        works: allowDrop ? [...works, ...repeats, ...prunes] : works,
         tableOf: presentTables(catalog, declarations.collections),
+        onlyDuplicates,
       }),
     );
   }

@@ -7,12 +7,14 @@ import { dropColumns } from './column-steps.js';
 import {
   defaultFields,
   droppedFields,
+  fieldsOf,
   hideFields,
+  normalizeFields,
   pruneFields,
   renameFields,
   repeatWork,
 } from './field-steps.js';
-import { namesIn } from './names.js';
+import { type ChooseName, namesIn } from './names.js';
 import { isCollection, makeWay, requireCollection } from './occupied.js';
 import { isStricter } from './rules.js';
 import { isNamedIn, sqlFileSteps } from './sql-file-steps.js';
@@ -30,6 +32,8 @@ export interface Plan {
   readonly drops: readonly SchemaStep[];
   /** Collections with stored records that the declaration may not describe: these are checked before the steps. */
   readonly changed: readonly Change[];
+  /** Collections with records that services with a former declaration may have written since: the drops repeat work for these. */
+  readonly repeated: readonly Change[];
   /** Fields that are no longer declared, by collection. */
   readonly dropped: ReadonlyMap<string, readonly string[]>;
 }
@@ -41,7 +45,8 @@ export interface Change {
   readonly table: string;
   /** The work of the plan that changes the fields of its records. */
   readonly works: readonly FieldWork[];
-  /** The work among its drops. */
+  /** The work among its drops: repeated for services with a former declaration, and of fields that it forbids. */
+  readonly repeats: readonly FieldWork[];
   readonly prunes: readonly FieldWork[];
 }
 
@@ -98,49 +103,20 @@ class Planner {
     );
     const [steps, drops]: [SchemaStep[], SchemaStep[]] = [[], []];
     const changed: Change[] = [];
+    const repeated: Change[] = [];
     const dropped = new Map<string, readonly string[]>();
-    const { pending, formerNames, due, sqlFiles } = this.catalog;
     const first = sqlFileSteps(this.sqlFiles, this.catalog);
-    const pendingFiles = this.sqlFiles.filter(({ name }) => !sqlFiles.has(name));
-    for (const name of formerNames.keys())
+    for (const name of this.catalog.formerNames.keys())
       if (this.#formerNames.has(name))
         drops.push(dropFormerName(name, this.#formerNames.get(name)!, this.catalog));
     for (const [index, table] of this.#wanted.entries()) {
       if (created.has(table.name)) continue;
-      const declaration = this.declarations[index]!;
-      const resource = this.#resources[index]!;
-      const was = this.#formerNameOf(table.name);
-      const before = this.catalog.applied.get(was);
-      const former = before === undefined ? undefined : (JSON.parse(before) as Declaration['schema']);
-      const existing = this.#tables.get(table.name)!;
-      const work = [...renameFields(declaration, former), ...defaultFields(declaration, former)];
-      steps.push(
-        ...work,
-        ...alterTable(
-          table,
-          this.#formerTable(was, table.name),
-          existing,
-          { ...this.catalog, tables: this.#tables, formerNames: this.#formerNames },
-          nameOf,
-          due.has(was) || pendingFiles.some((file) => isNamedIn(file, was)),
-        ),
-        ...hideFields(resource, former),
-      );
-      const fields = droppedFields(declaration, former);
-      dropped.set(table.name, fields);
-      const ofTable = pending.filter(({ collection }) => collection === was);
-      const prunes = pruneFields(declaration, fields, ofTable);
-      drops.push(
-        ...repeatWork(declaration, table, resource.writeOnly, ofTable),
-        ...prunes,
-        ...dropColumns(
-          table,
-          existing,
-          formerNamesOf(table.name, this.#formerNames).filter((name) => !formerNames.has(name)),
-        ),
-      );
-      if (isStricter(declaration, before))
-        changed.push({ name: table.name, table: was, works: worksOf(work), prunes: worksOf(prunes) });
+      const altered = this.#alter(table, index, nameOf);
+      steps.push(...altered.steps);
+      drops.push(...altered.drops);
+      dropped.set(table.name, altered.dropped);
+      if (altered.isStricter) changed.push(altered.change);
+      else if (altered.change.repeats.length > 0) repeated.push(altered.change);
     }
     const isDropped = (name: string) =>
       isCollection(name, this.catalog) &&
@@ -152,7 +128,64 @@ class Planner {
       drops: [...drops, ...removed.map((name) => dropTable(name, this.catalog))],
       sqlFiles: first.length,
       changed,
+      repeated,
       dropped,
+    };
+  }
+
+  /** The steps for a table that exists, and what they change for its records. */
+  #alter(table: Table, index: number, nameOf: ChooseName) {
+    const { pending, formerNames, due, sqlFiles, applied } = this.catalog;
+    const declaration = this.declarations[index]!;
+    const resource = this.#resources[index]!;
+    const was = this.#formerNameOf(table.name);
+    const before = applied.get(was);
+    const former = before === undefined ? undefined : (JSON.parse(before) as Declaration['schema']);
+    const existing = this.#tables.get(table.name)!;
+    const work = [
+      ...renameFields(declaration, former),
+      ...defaultFields(declaration, former),
+      ...normalizeFields(declaration, former),
+    ];
+    const workedFields = worksOf(work).flatMap(fieldsOf);
+    const pendingFiles = this.sqlFiles.filter(({ name }) => !sqlFiles.has(name));
+    const dropped = droppedFields(declaration, former);
+    const ofTable = pending.filter(({ collection }) => collection === was);
+    const prunes = pruneFields(declaration, dropped, ofTable);
+    const repeats = repeatWork(declaration, table, resource.writeOnly, ofTable);
+    const change: Change = {
+      name: table.name,
+      table: was,
+      works: worksOf(work),
+      repeats: worksOf(repeats),
+      prunes: worksOf(prunes),
+    };
+    return {
+      steps: [
+        ...work,
+        ...alterTable(
+          table,
+          this.#formerTable(was, table.name),
+          existing,
+          { ...this.catalog, tables: this.#tables, formerNames: this.#formerNames },
+          nameOf,
+          due.has(was) || pendingFiles.some((file) => isNamedIn(file, was)),
+          new Set(workedFields.flatMap((field) => resource.columns.get(field)?.name ?? [])),
+        ),
+        ...hideFields(resource, former),
+      ],
+      drops: [
+        ...repeats,
+        ...prunes,
+        ...dropColumns(
+          table,
+          existing,
+          formerNamesOf(table.name, this.#formerNames).filter((name) => !formerNames.has(name)),
+        ),
+      ],
+      change,
+      dropped,
+      isStricter: isStricter(declaration, before),
     };
   }
 

@@ -29,11 +29,14 @@ const DESCRIBING: ReadonlySet<string> = new Set([
   'default',
 ]);
 
+/** Keywords of declarations that stored values may violate: an index limits their length. */
+const RULES: ReadonlySet<string> = new Set(['x-references', 'x-unique', 'x-index', 'x-normalize']);
+
 function withoutDescription(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(withoutDescription);
   if (!isObject(schema)) return schema;
   const rules = Object.entries(schema).filter(
-    ([keyword]) => !DESCRIBING.has(keyword) && (keyword === 'x-references' || !keyword.startsWith('x-')),
+    ([keyword]) => !DESCRIBING.has(keyword) && (RULES.has(keyword) || !keyword.startsWith('x-')),
   );
   return rules.map(([keyword, value]) => [keyword, rulesIn(keyword, value)]);
 }

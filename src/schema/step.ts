@@ -1,4 +1,5 @@
 import type { JsonObject } from '../json.js';
+import type { Normalizing } from '../validation/normalization.js';
 
 /** Work on documents that SQL alone cannot do. */
 export type DocumentWork =
@@ -10,6 +11,11 @@ export type FieldWork =
   | { readonly kind: 'hide'; readonly collection: string; readonly fields: readonly string[] }
   | { readonly kind: 'prune'; readonly collection: string; readonly fields: readonly string[] }
   | { readonly kind: 'default'; readonly collection: string; readonly values: JsonObject }
+  | {
+      readonly kind: 'normalize';
+      readonly collection: string;
+      readonly rules: Readonly<Record<string, Normalizing>>;
+    }
   | { readonly kind: 'rename'; readonly collection: string; readonly from: string; readonly to: string };
 
 /** One step of a plan. Steps of one transaction take effect together. */

@@ -48,7 +48,7 @@ export function referenceTables(table: Table, nameOf: ChooseName): SchemaStep[] 
   }));
 }
 
-/** The steps that add what an existing table lacks. `former` is the table of the applied declaration; `isDue`: its documents may have been changed. */
+/** The steps that add what an existing table lacks. `former` is the table of the applied declaration; `isDue`: its documents may have been changed; `changed`: the columns of fields that earlier steps change. */
 export function alterTable(
   table: Table,
   former: Table | undefined,
@@ -56,9 +56,10 @@ export function alterTable(
   catalog: Catalog,
   nameOf: ChooseName,
   isDue: boolean,
+  changed: ReadonlySet<string>,
 ): SchemaStep[] {
   return [
-    ...columnSteps(table, former, existing, isDue),
+    ...columnSteps(table, former, existing, isDue, changed),
     ...indexSteps(table, former, existing, nameOf),
     ...foreignKeySteps(table, former, existing, catalog, nameOf),
     ...triggerSteps(table, former, existing),

@@ -1,7 +1,7 @@
 import { invalidBody } from '../errors/input-errors.js';
 import { isObject, type Json, type JsonObject, setMember } from '../json.js';
 import type { FieldRules } from './field-rules.js';
-import { STEPS } from './normalization.js';
+import { normalized } from './normalization.js';
 import { compileValidation } from './require-valid.js';
 
 /** Fields that the service owns: a body may hold them, and they are left out of what is stored. */
@@ -22,21 +22,19 @@ export function compileCheck(resource: FieldRules, patternMs?: number): (input: 
   const { properties, required } = resource.schema;
   const optional = new Set(Object.keys(properties).filter((name) => !required.includes(name)));
   const hidden = new Set(writeOnlyNames(resource.schema));
-  const steps = Object.entries(resource.normalize).map(([name, list]) => {
+  const normalizing = Object.entries(resource.normalize).map(([name, steps]) => {
     const maxLength = Number(rulesOf(properties, name).maxLength);
-    if (list.includes('nfc') && !(maxLength > 0))
+    if (steps.includes('nfc') && !(maxLength > 0))
       throw new Error(`${name} is normalized and has no maxLength`);
-    return [name, list.map((step) => STEPS[step]), maxLength] as const;
+    return [name, { steps, maxLength }] as const;
   });
 
   return (input) => {
     if (input === undefined) throw invalidBody('The body is empty.', 'type');
     if (!isObject(input)) throw invalidBody('must be an object', 'type');
     const all = clientFields(input, optional);
-    for (const [name, list, maxLength] of steps) {
-      if (!Object.hasOwn(all, name)) continue;
-      all[name] = list.reduce<Json>((value, step) => step(value, maxLength), all[name]!);
-    }
+    for (const [name, each] of normalizing)
+      if (Object.hasOwn(all, name)) all[name] = normalized(each, all[name]!);
     requireValid(all);
     return split(all, hidden);
   };

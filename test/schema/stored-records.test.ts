@@ -142,7 +142,7 @@ t.test('records of a closed declaration are checked after a rename', async (t) =
     ),
   );
   t.strictSame((await planCollections(url, declarations)).violations, [
-    { collection: 'books', records: 1, violating: 0, examples: [] },
+    { collection: 'books', records: 1, violating: 0, duplicates: 0, examples: [] },
   ]);
   const { send } = await testService(t, { DATABASE_URL: url, COLLECTIONS: collections, MIGRATE: 'auto' });
   const [{ id, name }] = (await send('GET', '/books')).json;
@@ -275,4 +275,152 @@ t.test('a text that becomes a reference is checked like any other rule', async (
     [first!.id, 'first', NOWHERE],
     'the others are as they were',
   );
+});
+
+t.test('records that repeat a unique value are reported before anything is changed', async (t) => {
+  const text = { type: 'string' };
+  const rows: [says: string, before: object, after: object, values: unknown[], repeated: number][] = [
+    ['text', text, { ...text, 'x-unique': true }, ['a', 'b', 'a', 'a', 'A'], 2],
+    ['numbers', { type: 'number' }, { type: 'number', 'x-unique': true }, [1, 1, 0, -0, 0.5], 2],
+    ['booleans', { type: 'boolean' }, { type: 'boolean', 'x-unique': true }, [true, true, false], 1],
+    ['null is no value', { type: ['string', 'null'] }, { ...text, 'x-unique': true }, [null, null, 'a'], 0],
+    [
+      'points in time',
+      { ...text, 'x-unique': true },
+      { ...text, format: 'date-time', 'x-unique': true },
+      ['2026-01-01T00:00:00Z', '2026-01-01T01:00:00+01:00', '2026-01-01T00:00:00+01:00'],
+      1,
+    ],
+    [
+      'normalized text',
+      { ...text, 'x-unique': true },
+      { ...text, 'x-normalize': ['trim', 'lower'], 'x-unique': true },
+      ['Ann', 'ann ', 'Bob'],
+      1,
+    ],
+    [
+      'a number that was text',
+      { ...text, 'x-unique': true },
+      { type: 'integer', 'x-normalize': ['integer'], 'x-unique': true },
+      ['1', '01', '2'],
+      1,
+    ],
+  ];
+  for (const [says, before, after, values, repeated] of rows) {
+    const { url, collections, declarations } = await stored(
+      t,
+      book({ v: before }),
+      values.map((v) => ({ v })),
+      book({ v: after }),
+    );
+    const { violations, steps } = await planCollections(url, declarations);
+    t.match(violations, [{ violating: repeated, duplicates: repeated }], says);
+    if (repeated === 0) continue;
+    const env = { DATABASE_URL: url, COLLECTIONS: collections };
+    for (const args of [[], ['--allow-violations']]) {
+      const refused = await plinth(t, ['migrate', ...args], env);
+      t.equal(refused.code, 1, says);
+      t.match(refused.err, /: \/v must be unique, and record [0-9a-f-]{36} has the value, too\n/, says);
+      t.notMatch(refused.err, 'let them stay', says);
+    }
+    t.equal((await plinth(t, ['migrate', '--plan', '--allow-violations'], env)).code, 1, says);
+    t.same((await planCollections(url, declarations)).steps, steps, `${says}: nothing is changed`);
+    const listed = (await plinth(t, ['migrate', '--violations', '--json'], env)).out.trim().split('\n');
+    t.equal(listed.length, repeated, says);
+    const sql = openSql(url, { max: 1 });
+    for (const line of listed) await sql`delete from books where id = ${JSON.parse(line).id}`;
+    await sql.end();
+    t.equal((await plinth(t, ['migrate'], env)).code, 0, says);
+  }
+});
+
+t.test('a field with other steps of x-normalize is normalized in stored records', async (t) => {
+  const { url, collections } = await stored(
+    t,
+    book({
+      email: { type: 'string', 'x-index': true, 'x-search': true },
+      name: { type: 'string', 'x-normalize': ['trim'], 'x-index': true },
+      pages: { type: ['string', 'integer'] },
+      old: { type: 'string' },
+    }),
+    [{ email: ' Ann@Example.org', name: ' A b ', pages: '12', old: 'X' }, { pages: 3 }],
+    book({
+      email: { type: 'string', 'x-normalize': ['trim', 'lower'], 'x-index': true, 'x-search': true },
+      name: { type: 'string', 'x-normalize': ['trim'], 'x-index': true },
+      pages: { type: 'integer', 'x-normalize': ['integer'], 'x-index': true },
+      new: { type: 'string', 'x-was': 'old', 'x-normalize': ['lower'] },
+    }),
+  );
+  const env = { DATABASE_URL: url, COLLECTIONS: collections };
+  const planned = await plinth(t, ['migrate', '--plan'], env);
+  t.equal(planned.code, 0, planned.out);
+  t.match(planned.out, 'Normalize books.email, books.pages, books.new in the documents');
+  t.equal((await plinth(t, ['migrate'], env)).code, 0);
+  const { send } = await testService(t, env);
+  for (const query of [
+    'filter[email]=ANN@example.org',
+    'page=1&search=ann@e',
+    'filter[pages]=12',
+    'filter[name]=A%20b',
+  ])
+    t.match(
+      (await send('GET', `/books?${query}`)).json,
+      { data: [{ email: 'ann@example.org', name: 'A b', pages: 12, new: 'x' }] },
+      query,
+    );
+  t.match((await plinth(t, ['migrate', '--allow-drop'], env)).out, 'normalize email, pages, new');
+});
+
+t.test('a default that stored records get is found by filters of a column that exists', async (t) => {
+  const state = { type: 'string', 'x-index': true };
+  const { url, collections } = await stored(
+    t,
+    book({ state }),
+    [{ state: 'done' }, {}],
+    book({ state: { ...state, default: 'new' } }, { required: ['state'] }),
+  );
+  const env = { DATABASE_URL: url, COLLECTIONS: collections };
+  t.equal((await plinth(t, ['migrate'], env)).code, 0);
+  const { send } = await testService(t, env);
+  t.match((await send('GET', '/books?filter[state]=new')).json, { meta: { total: 1 } });
+  t.match((await send('GET', '/books?page=1&sort=state')).json.data, [{ state: 'done' }, { state: 'new' }]);
+});
+
+t.test('a stored text that is too long for a new index violates the declaration', async (t) => {
+  const long = 'x'.repeat(2001);
+  for (const [before, value] of [
+    [{ type: 'string' }, long],
+    [{ type: 'array', items: { type: 'string' } }, ['a', long]],
+  ] as const) {
+    const { url, declarations } = await stored(
+      t,
+      book({ v: before }),
+      [{ v: value }],
+      book({ v: { ...before, 'x-index': true } }),
+    );
+    t.match((await planCollections(url, declarations)).violations, [
+      { violating: 1, examples: [/: \/v must not have more than 2000 bytes$/] },
+    ]);
+  }
+});
+
+t.test('unique values that services with a former declaration have repeated stop --allow-drop', async (t) => {
+  const before = book({ isbn: { type: 'string', 'x-unique': true } });
+  const after = book({ code: { type: 'string', 'x-unique': true, 'x-was': 'isbn' } });
+  const { url, collections } = await stored(t, before, [{ isbn: '1' }], after);
+  const env = { DATABASE_URL: url, COLLECTIONS: collections };
+  const former = await testService(t, {
+    DATABASE_URL: url,
+    COLLECTIONS: declare(t, { 'books.json': before }),
+  });
+  t.equal((await plinth(t, ['migrate'], env)).code, 0);
+  t.equal((await former.send('POST', '/books', { body: { isbn: '1' } })).status, 201);
+  t.match(await plinth(t, ['migrate'], env), { code: 0 }, 'the new services can start');
+  const refused = await plinth(t, ['migrate', '--allow-drop'], env);
+  t.match(refused, { code: 1, out: '', err: /: \/code must be unique, and record/ });
+  t.match(await plinth(t, ['migrate', '--violations'], env), { code: 1, out: /\/code must be unique/ });
+  const { send } = await testService(t, env);
+  const [, second] = (await send('GET', '/books')).json;
+  t.equal((await send('DELETE', `/books/${second.id}`)).status, 204);
+  t.equal((await plinth(t, ['migrate', '--allow-drop'], env)).code, 0);
 });
