@@ -2,13 +2,8 @@ import { checkDeclarations } from '../declarations/check-declarations.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import type { ExitCode } from '../exit-error.js';
-import {
-  type CheckedPlan,
-  isRefused,
-  listViolations,
-  migrateCollections,
-  planCollections,
-} from '../schema/migrate-collections.js';
+import { type CheckedPlan, isRefused } from '../schema/checked-plan.js';
+import { listViolations, migrateCollections, planCollections } from '../schema/migrate-collections.js';
 import { planText } from '../schema/plan-text.js';
 import type { SchemaStep } from '../schema/step.js';
 import { parse } from './arguments.js';

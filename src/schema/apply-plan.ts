@@ -8,7 +8,7 @@ import { escapeToken, type Json, type JsonObject, member } from '../json.js';
 import { compileCheck } from '../validation/validation.js';
 import { danglingIn, type TableOf } from './dangling.js';
 import { documentsOf, storedValue, workOnDocuments } from './document-work.js';
-import { fieldsAfter } from './field-steps.js';
+import { fieldsAfter } from './field-work.js';
 import type { FieldWork, SchemaStep } from './step.js';
 import { type UniqueValue, UniqueValues } from './unique-values.js';
 

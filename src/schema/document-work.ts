@@ -7,7 +7,7 @@ import type { Run } from '../db/db.js';
 import { fill } from '../db/statements.js';
 import { type Json, type JsonObject, member, setMember } from '../json.js';
 import { danglingIn } from './dangling.js';
-import { fieldsAfter } from './field-steps.js';
+import { fieldsAfter } from './field-work.js';
 import { removeRecorded } from './recorded-values.js';
 import type { DocumentWork, FieldWork } from './step.js';
 

@@ -1,9 +1,8 @@
 import type { Resource } from '../collection/resource.js';
 import type { Declaration } from '../declarations/declaration.js';
 import type { Json } from '../json.js';
-import { normalized } from '../validation/normalization.js';
 import type { PendingWork } from './catalog.js';
-import { type DocumentWork, type FieldWork, lockBatch, NO_LOCK, quoted, type SchemaStep } from './step.js';
+import { type DocumentWork, lockBatch, NO_LOCK, quoted, type SchemaStep } from './step.js';
 import type { Table } from './table.js';
 
 type Schema = Declaration['schema'];
@@ -83,20 +82,6 @@ export function normalizeFields({ name, schema }: Declaration, former: Schema | 
       rules: Object.fromEntries(changed),
     }),
   ];
-}
-
-/** The fields whose values work changes or moves. */
-export function fieldsOf(work: FieldWork): readonly string[] {
-  switch (work.kind) {
-    case 'rename':
-      return [work.to];
-    case 'default':
-      return Object.keys(work.values);
-    case 'normalize':
-      return Object.keys(work.rules);
-    default:
-      return work.fields;
-  }
 }
 
 /** Fields that become write-only: their values were stored, and recorded, where responses read them. */
@@ -212,39 +197,5 @@ function summaryOf(work: DocumentWork): string {
       return `normalize ${Object.keys(work.rules).join(', ')}`;
     default:
       return `${work.kind} ${work.fields.join(', ')}`;
-  }
-}
-
-/** The fields of a record after work, without changing it; undefined: they are as they were. */
-export function fieldsAfter(
-  work: FieldWork,
-  record: Readonly<Record<string, Json>>,
-): [string, Json][] | undefined {
-  const entries = Object.entries(record);
-  switch (work.kind) {
-    case 'rename': {
-      const { from, to } = work;
-      if (!Object.hasOwn(record, from) || Object.hasOwn(record, to)) return undefined;
-      return entries.map(([field, value]) => [field === from ? to : field, value]);
-    }
-    case 'default': {
-      const missing = Object.entries(work.values).filter(
-        ([field]) => !Object.hasOwn(record, field) || record[field] === null,
-      );
-      if (missing.length === 0) return undefined;
-      const names = missing.map(([field]) => field);
-      return [...entries.filter(([field]) => !names.includes(field)), ...missing];
-    }
-    case 'normalize': {
-      const after = entries.map(([field, value]): [string, Json] => {
-        const rule = Object.hasOwn(work.rules, field) ? work.rules[field] : undefined;
-        return [field, rule === undefined ? value : normalized(rule, value)];
-      });
-      return after.some(([, value], at) => value !== entries[at]![1]) ? after : undefined;
-    }
-    default: {
-      const rest = entries.filter(([field]) => !work.fields.includes(field));
-      return rest.length === entries.length ? undefined : rest;
-    }
   }
 }

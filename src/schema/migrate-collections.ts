@@ -10,8 +10,9 @@ import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { checkRecords, findViolations, runStep, type Violation, type Violations } from './apply-plan.js';
 import { type Catalog, formerNames, layoutOf, readCatalog, storedTypes } from './catalog.js';
+import { type CheckedPlan, isRefused, type Plan, violationsText } from './checked-plan.js';
 import type { TableOf } from './dangling.js';
-import { type Plan, planChanges } from './plan.js';
+import { planChanges } from './plan.js';
 import { appliedText } from './rules.js';
 import type { SchemaStep } from './step.js';
 
@@ -24,11 +25,6 @@ export interface MigrateOptions {
   /** Whether records that violate a new rule stay as they are. */
   readonly allowViolations?: boolean;
   readonly onStep?: (step: SchemaStep, index: number, of: number) => void | Promise<void>;
-}
-
-/** The plan for a database, and the stored records that violate new rules. */
-export interface CheckedPlan extends Plan {
-  readonly violations: readonly Violations[];
 }
 
 /** Plans without changing anything. `allowDrop`: the records are checked as they are after the drops. Throws DatabaseError. */
@@ -113,48 +109,6 @@ export async function recordApplied(run: Run, declarations: readonly Declaration
     await run(COLLECTIONS_SQL.apply, [declaration.name, appliedText(declaration)]);
 }
 
-/** Whether stored records violate the declarations of a plan. */
-export const isViolated = ({ violations }: Pick<CheckedPlan, 'violations'>): boolean =>
-  violations.some(({ violating }) => violating > 0);
-
-/** Whether stored records prevent a plan. Equal values that must be unique always do: no index permits them. */
-export const isRefused = (plan: Pick<CheckedPlan, 'violations'>, allowViolations = false): boolean =>
-  allowViolations ? duplicatesOf(plan) > 0 : isViolated(plan);
-
-const duplicatesOf = ({ violations }: Pick<CheckedPlan, 'violations'>): number =>
-  violations.reduce((sum, { duplicates }) => sum + duplicates, 0);
-
-/** The rules that stored records violate, and the remedy. */
-export function violationsText(plan: CheckedPlan): string {
-  const { violations, changed } = plan;
-  const found = violations.filter(({ violating }) => violating > 0);
-  const paragraphs = found.map(
-    ({ collection, records, violating, examples }) =>
-      `${violating} of ${records} records of ${collection} violate the declaration:\n${examples.map((text) => `  ${text}`).join('\n')}`,
-  );
-  const forbidden = changed
-    .filter(({ name }) => found.some(({ collection }) => collection === name))
-    .flatMap(({ name, prunes }) =>
-      prunes.flatMap((work) => (work.kind === 'prune' ? work.fields.map((field) => `${name}.${field}`) : [])),
-    );
-  const removal =
-    forbidden.length === 0
-      ? ''
-      : ` --allow-drop removes the values of ${forbidden.join(', ')}, which the declaration forbids.`;
-  const duplicates = duplicatesOf(plan);
-  const remedy = [
-    ...(found.some((each) => each.violating > each.duplicates)
-      ? [' Correct them, or let them stay with --allow-violations.']
-      : []),
-    ...(duplicates > 0
-      ? [' Of records with equal unique values only one can stay as it is: change or delete the others.']
-      : []),
-  ].join('');
-  return [...paragraphs, `\`plinth migrate --violations\` lists every such record.${remedy}${removal}`].join(
-    '\n',
-  );
-}
-
 async function runAll(
   connection: SchemaConnection,
   steps: readonly SchemaStep[],
@@ -193,7 +147,7 @@ async function violationsOf(
   const violations: Violations[] = [];
   const changes = [
     ...plan.changed.map((change) => ({ ...change, onlyDuplicates: false })),
-    // What was let stay stays; a step that fills a column again needs unique values.
+    // Records of services with a former declaration violate other rules until a client changes them.
     ...(allowDrop ? plan.repeated.map((change) => ({ ...change, onlyDuplicates: true })) : []),
   ];
   for (const { name, table: present, works, repeats, prunes, onlyDuplicates } of changes) {

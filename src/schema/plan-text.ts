@@ -1,4 +1,4 @@
-import { type CheckedPlan, isViolated, violationsText } from './migrate-collections.js';
+import { type CheckedPlan, isViolated, violationsText } from './checked-plan.js';
 import type { SchemaStep } from './step.js';
 
 /** A plan as SQL with comments: what each step does, what it locks, and what it loses. */

@@ -2,53 +2,26 @@ import type { Resource } from '../collection/resource.js';
 import type { Declaration, DeclaredField, SqlFile } from '../declarations/declaration.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import { type Catalog, type ExistingTable, formerNamesOf, storedTypes } from './catalog.js';
+import type { Plan } from './checked-plan.js';
 import { dropFormerName, dropTable, renameTable } from './collection-steps.js';
 import { dropColumns } from './column-steps.js';
 import {
   defaultFields,
   droppedFields,
-  fieldsOf,
   hideFields,
   normalizeFields,
   pruneFields,
   renameFields,
   repeatWork,
 } from './field-steps.js';
+import { type Change, fieldsOf, worksOf } from './field-work.js';
 import { type ChooseName, namesIn } from './names.js';
 import { isCollection, makeWay, requireCollection } from './occupied.js';
 import { isStricter } from './rules.js';
 import { isNamedIn, sqlFileSteps } from './sql-file-steps.js';
-import type { FieldWork, SchemaStep } from './step.js';
+import type { SchemaStep } from './step.js';
 import { type Table, tableOf } from './table.js';
 import { alterTable, createTable, referenceTables } from './table-steps.js';
-
-/** The steps that bring a database in line with declarations. */
-export interface Plan {
-  /** Steps that lose nothing and disturb no service with the former declarations, in order. */
-  readonly steps: readonly SchemaStep[];
-  /** How many of them, at the beginning, run SQL files. The stored records are checked after these. */
-  readonly sqlFiles: number;
-  /** Steps that lose data, or what only services with former declarations use. The service runs without them. */
-  readonly drops: readonly SchemaStep[];
-  /** Collections with stored records that the declaration may not describe: these are checked before the steps. */
-  readonly changed: readonly Change[];
-  /** Collections with records that services with a former declaration may have written since: the drops repeat work for these. */
-  readonly repeated: readonly Change[];
-  /** Fields that are no longer declared, by collection. */
-  readonly dropped: ReadonlyMap<string, readonly string[]>;
-}
-
-/** A collection whose rules differ from the applied ones. */
-export interface Change {
-  readonly name: string;
-  /** The present name of its table. */
-  readonly table: string;
-  /** The work of the plan that changes the fields of its records. */
-  readonly works: readonly FieldWork[];
-  /** The work among its drops: repeated for services with a former declaration, and of fields that it forbids. */
-  readonly repeats: readonly FieldWork[];
-  readonly prunes: readonly FieldWork[];
-}
 
 /** Plans what is missing. Of a database that is in line, the plan has no steps. Throws OccupiedError and ChangedFileError. */
 export function planChanges(
@@ -246,11 +219,6 @@ class Planner {
     return [...this.#formerResources.values()].map((resource) => tableOf(resource, this.catalog));
   }
 }
-
-const worksOf = (steps: readonly SchemaStep[]): FieldWork[] =>
-  steps
-    .map(({ work }) => work)
-    .filter((work): work is FieldWork => work !== undefined && work.kind !== 'fill');
 
 /** Former declarations whose references still lead somewhere; the others cannot be turned into resources. */
 function known(declarations: readonly Declaration[]): Declaration[] {

@@ -1,0 +1,69 @@
+import type { Json } from '../json.js';
+import { normalized } from '../validation/normalization.js';
+import type { FieldWork, SchemaStep } from './step.js';
+
+/** The work of a plan on the records of a collection. */
+export interface Change {
+  readonly name: string;
+  /** The present name of its table. */
+  readonly table: string;
+  /** The work of the plan that changes the fields of its records. */
+  readonly works: readonly FieldWork[];
+  /** The work among its drops: repeated for services with a former declaration, and of fields that it forbids. */
+  readonly repeats: readonly FieldWork[];
+  readonly prunes: readonly FieldWork[];
+}
+
+/** The work of steps on the fields of documents. */
+export const worksOf = (steps: readonly SchemaStep[]): FieldWork[] =>
+  steps
+    .map(({ work }) => work)
+    .filter((work): work is FieldWork => work !== undefined && work.kind !== 'fill');
+
+/** The fields whose values work changes or moves. */
+export function fieldsOf(work: FieldWork): readonly string[] {
+  switch (work.kind) {
+    case 'rename':
+      return [work.to];
+    case 'default':
+      return Object.keys(work.values);
+    case 'normalize':
+      return Object.keys(work.rules);
+    default:
+      return work.fields;
+  }
+}
+
+/** The fields of a record after work, without changing it; undefined: they are as they were. */
+export function fieldsAfter(
+  work: FieldWork,
+  record: Readonly<Record<string, Json>>,
+): [string, Json][] | undefined {
+  const entries = Object.entries(record);
+  switch (work.kind) {
+    case 'rename': {
+      const { from, to } = work;
+      if (!Object.hasOwn(record, from) || Object.hasOwn(record, to)) return undefined;
+      return entries.map(([field, value]) => [field === from ? to : field, value]);
+    }
+    case 'default': {
+      const missing = Object.entries(work.values).filter(
+        ([field]) => !Object.hasOwn(record, field) || record[field] === null,
+      );
+      if (missing.length === 0) return undefined;
+      const names = missing.map(([field]) => field);
+      return [...entries.filter(([field]) => !names.includes(field)), ...missing];
+    }
+    case 'normalize': {
+      const after = entries.map(([field, value]): [string, Json] => {
+        const rule = Object.hasOwn(work.rules, field) ? work.rules[field] : undefined;
+        return [field, rule === undefined ? value : normalized(rule, value)];
+      });
+      return after.some(([, value], at) => value !== entries[at]![1]) ? after : undefined;
+    }
+    default: {
+      const rest = entries.filter(([field]) => !work.fields.includes(field));
+      return rest.length === entries.length ? undefined : rest;
+    }
+  }
+}
