@@ -36,8 +36,8 @@ export async function ensureCollections(
     if (!isRecorded) await recordApplied(run, collections);
     return;
   }
-  // A database without collections has nothing that a step could disturb.
-  const isNew = catalog.tables.size === 0 && catalog.applied.size === 0;
+  // A database whose declarations were never applied has nothing that a step could disturb.
+  const isNew = catalog.applied.size === 0;
   if (mode === 'check' && !isNew) {
     const text = planText(await planCollections(database.url, declarations));
     throw new SchemaChangeRefused(

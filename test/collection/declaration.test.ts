@@ -5,7 +5,7 @@ import { compact } from '../../src/db/row-counts.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { load } from '../support/load.js';
-import { testService } from '../support/service.js';
+import { testService, undeclaredDatabase } from '../support/service.js';
 import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
@@ -166,6 +166,22 @@ t.test('a database that does not match the declarations stops the start with the
   await t.rejects(
     testService(t, { COLLECTIONS: folder, MIGRATE: 'check' }),
     /plinth migrate[\s\S]*create table public_collections.authors/,
+  );
+});
+
+t.test('the first start creates the tables of an empty database, also with MIGRATE=check', async (t) => {
+  const DATABASE_URL = await undeclaredDatabase(t);
+  const first = await testService(t, {
+    DATABASE_URL,
+    COLLECTIONS: declare(t, DECLARATIONS),
+    MIGRATE: 'check',
+  });
+  t.equal((await first.send('GET', '/books')).status, 200);
+  await first.stop();
+  const next = declare(t, { ...DECLARATIONS, 'pens.json': { type: 'object', properties: {} } });
+  await t.rejects(
+    testService(t, { DATABASE_URL, COLLECTIONS: next, MIGRATE: 'check' }),
+    /Create the table pens/,
   );
 });
 
