@@ -48,7 +48,7 @@ export async function importInto(
     const declarations = await loadDeclarations(config);
     const names = options.inferred?.names ?? [];
     const existing = await collectionsWithTables(database, names);
-    // An import that fails before it has stored a record leaves neither declarations nor tables behind.
+    // An import that stores no record leaves neither declarations nor tables behind.
     const undo = async () => {
       options.inferred?.undo();
       const created = names.filter((name) => !existing.has(name));
@@ -70,7 +70,10 @@ export async function importInto(
       await undo();
       throw error;
     }
-    if (loaded.fault !== undefined && loaded.imported.every(({ stored }) => stored === 0)) await undo();
+    if (names.length > 0 && loaded.imported.every(({ stored, unchanged }) => stored + unchanged === 0)) {
+      await undo();
+      options.report.note('Nothing was stored: the new declarations are removed.');
+    }
     return endWith(options.report, loaded);
   } finally {
     await database.close();

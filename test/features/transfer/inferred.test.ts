@@ -215,6 +215,28 @@ t.test('a run that fails leaves neither declarations nor tables', async (t) => {
   t.same(readdirSync(join(folder, 'collections')), ['gadgets.json']);
 });
 
+t.test('a run that stores nothing leaves neither declarations nor tables', async (t) => {
+  const folder = folderOf(t);
+  const DATABASE_URL = await testDatabase(t, true);
+  const sql = openSql(DATABASE_URL, { max: 1 });
+  t.teardown(() => sql.end());
+  for (const [says, content, code] of [
+    ['a header alone', 'a,b\n', 0],
+    ['refused rows alone', Buffer.from('a,b\n\xe4,1\n', 'latin1'), 1],
+  ] as const) {
+    writeFileSync(join(folder, 'gadgets.csv'), content);
+    const run = await plinth(
+      t,
+      ['import', 'gadgets', 'gadgets.csv', '--infer'],
+      { DATABASE_URL },
+      { cwd: folder },
+    );
+    t.match(run, { code, out: /Nothing was stored: the new declarations are removed/ }, says);
+    t.notOk(existsSync(join(folder, 'collections')), says);
+    t.same(await sql`select from pg_class where relname = 'gadgets'`, [], says);
+  }
+});
+
 t.test('--dry-run with --infer writes nothing', async (t) => {
   const folder = folderOf(t);
   writeFileSync(join(folder, 'db.json'), JSON.stringify({ gadgets: [{ id: 1 }] }));
