@@ -35,7 +35,11 @@ export function compileValidation(
     }
     // The branch of an `if` has failures of its own.
     const failures = errors.filter(({ keyword }) => keyword !== 'if').slice(0, MAX_FAILURES);
-    throw invalid(failures.map(failureOf));
+    // Several schemas of a value may have one rule: a `$ref` and the keywords beside it, or branches of `anyOf`.
+    const distinct = new Map(
+      failures.map(failureOf).map((each) => [`${each.path} ${each.message}`, each] as const),
+    );
+    throw invalid([...distinct.values()]);
   };
 }
 

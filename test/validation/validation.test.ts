@@ -163,3 +163,16 @@ t.test('every declaration is a valid JSON Schema, which the start takes for gran
   t.throws(wrong(properties({ type: 'string', maxLength: '3' })), /maxLength/);
   t.throws(wrong(properties({ type: 'string', format: 'no-such' })), /unknown format/);
 });
+
+t.test('a rule that several schemas of a value have is reported once', (t) => {
+  const rule = { type: 'string', enum: ['a', 'b'] } as const;
+  const schema = {
+    type: 'object',
+    required: [],
+    properties: { v: { ...rule, allOf: [rule, rule] } },
+  } as const;
+  const check = compileCheck({ schema, normalize: {} });
+  t.same(failures(check, { v: 'c' }), ['/v enum']);
+  t.same(failures(check, { v: 1 }), ['/v enum', '/v type']);
+  t.end();
+});
