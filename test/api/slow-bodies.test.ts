@@ -180,7 +180,7 @@ t.test('a body in chunks of one byte occupies little more than its bytes', async
   );
   await until(
     'all chunks have arrived',
-    () => BODIES.bytes,
+    () => BODIES.held,
     (bytes) => bytes === chunks,
   );
   const occupied = usedHeap() - before;
