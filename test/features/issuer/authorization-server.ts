@@ -2,7 +2,7 @@ import * as client from 'openid-client';
 import { type ClientFields, createClient } from '../../../src/features/issuer/clients.js';
 import { claimPort } from '../../support/claimed-port.js';
 import { type TestService, testService } from '../../support/service.js';
-import type { Test } from '../../support/test.js';
+import current, { type Test } from '../../support/test.js';
 import { type Page, Visitor } from './visitor.js';
 
 export const PASSWORD = 'correct horse battery staple';
@@ -43,10 +43,10 @@ export async function authorizationServer(
   { host = '127.0.0.1', ...env }: Record<string, string> = {},
 ): Promise<AuthorizationServer> {
   const { service, issuer } = await startOnClaimedPort(t, host, env);
-  const open = await testService(t, { DATABASE_URL: service.databaseUrl });
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
   const addUser = async (email: string, name = 'Ann'): Promise<User> => {
-    const { json } = await open.send('POST', '/users', { body: { email, name, password: PASSWORD } });
-    return { id: json.id, email };
+    const { id } = await users.create(users.check({ email, name, password: PASSWORD }));
+    return { id, email };
   };
   const user = await addUser('ann@example.org');
   const register = async (fields: Partial<ClientFields> = {}) => {
@@ -58,12 +58,26 @@ export async function authorizationServer(
   return { service, issuer, user, addUser, register };
 }
 
-/** The issuer's name contains the port, so it is chosen first. */
+/** The ports that each file has claimed, and that none of its tests uses now. */
+const free = new WeakMap<Test, number[]>();
+
+/**
+ * The issuer's name contains the port, so it is chosen first. Tests of a file without settings of their own have one port,
+ * and therefore one service, one after the other.
+ */
 async function startOnClaimedPort(t: Test, host: string, env: Record<string, string>) {
-  const port = await claimPort(t);
+  const port = Object.keys(env).length > 0 ? await claimPort(t) : await sharedPort(t);
   const issuer = `http://${host}:${port}`;
   const settings = { AUTH: 'bearer', AUTH_SERVER: 'on', PORT: String(port), PUBLIC_URL: issuer };
   return { service: await testService(t, { ...settings, ...env }), issuer };
+}
+
+async function sharedPort(t: Test): Promise<number> {
+  const ports = free.get(current) ?? [];
+  free.set(current, ports);
+  const port = ports.pop() ?? (await claimPort(current));
+  t.teardown(() => ports.push(port));
+  return port;
 }
 
 /** Another process of the same service, with the same database. */
