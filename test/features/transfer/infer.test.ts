@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { plinth } from '../../support/command.js';
-import { testDatabase, testService } from '../../support/service.js';
+import { testService, undeclaredDatabase } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 
 const importIn = (t: Test, cwd: string, args: readonly string[], env: Record<string, string>, input = '') =>
@@ -43,7 +43,7 @@ const DB = {
 
 t.test('a file of json-server becomes a service', async (t) => {
   const cwd = folderOf(t, { 'db.json': DB });
-  const DATABASE_URL = await testDatabase(t, true);
+  const DATABASE_URL = await undeclaredDatabase(t);
   const first = await importIn(t, cwd, ['db.json', '--infer'], { DATABASE_URL });
   t.equal(first.err, '');
   t.equal(first.code, 0);
@@ -110,7 +110,7 @@ t.test('a file of json-server becomes a service', async (t) => {
 
 t.test('CSV from the standard input, and NDJSON that refers to it', async (t) => {
   const cwd = folderOf(t);
-  const DATABASE_URL = await testDatabase(t, true);
+  const DATABASE_URL = await undeclaredDatabase(t);
   const csv = 'id,name,zip,rating,open\n10,Alpha,007,1,true\n11,Beta,123,2.5,\n';
   t.match(await importIn(t, cwd, ['shops', '-', '--infer'], { DATABASE_URL }, csv), {
     code: 0,
@@ -132,7 +132,7 @@ t.test('CSV from the standard input, and NDJSON that refers to it', async (t) =>
 });
 
 t.test('users who are not users of the service have another name; others add to them', async (t) => {
-  const DATABASE_URL = await testDatabase(t, true);
+  const DATABASE_URL = await undeclaredDatabase(t);
   const cwd = folderOf(t, {
     'a.json': { users: [{ id: 1, name: 'Ann', email: 'ann@example.org', city: 'Ulm' }] },
     'b.json': { users: [{ id: 1, name: 'Bob' }] },
@@ -144,7 +144,7 @@ t.test('users who are not users of the service have another name; others add to 
   const declared = JSON.parse(readFileSync(join(cwd, 'collections/users.json'), 'utf8'));
   t.same(Object.keys(declared.properties), ['city', 'legacy_id']);
   const other = folderOf(t, { 'b.json': { users: [{ id: 1, name: 'Bob' }] } });
-  const env = { DATABASE_URL: await testDatabase(t, true) };
+  const env = { DATABASE_URL: await undeclaredDatabase(t) };
   t.match(await importIn(t, other, ['b.json', '--infer'], env), { code: 0, out: /legacy_users: 1 stored/ });
 });
 
@@ -170,7 +170,7 @@ t.test('ids under other names than id', async (t) => {
       shops: [{ name: 'A', region_id: 1 }],
     },
   });
-  const DATABASE_URL = await testDatabase(t, true);
+  const DATABASE_URL = await undeclaredDatabase(t);
   const first = await importIn(t, cwd, ['store.json', '--infer'], { DATABASE_URL });
   t.match(first, { code: 0, err: '' });
   t.same(
@@ -227,7 +227,7 @@ t.test('ids under other names than id', async (t) => {
 
 t.test('--rename applies to what is inferred', async (t) => {
   const cwd = folderOf(t, { 'shops.csv': 'code,label,rating\n10,Alpha,1\n11,Beta,2.5\n' });
-  const DATABASE_URL = await testDatabase(t, true);
+  const DATABASE_URL = await undeclaredDatabase(t);
   const args = [
     'shops',
     'shops.csv',
@@ -260,7 +260,7 @@ t.test('an array without objects is no collection', async (t) => {
     'lines.ndjson': '[1]\n[2]\n',
     'db.json': { words: ['a', 'b'], shops: [{ id: 1, name: 'Alpha' }], none: [] },
   });
-  const DATABASE_URL = await testDatabase(t, true);
+  const DATABASE_URL = await undeclaredDatabase(t);
   for (const file of ['grid.json', 'lines.ndjson']) {
     const ended = await importIn(t, cwd, ['grid', file, '--infer'], { DATABASE_URL });
     t.match(ended, { code: 64, err: `${file} has no object in its array of records` });
@@ -284,7 +284,7 @@ t.test('a name that a collection can have stays, and every other one becomes one
   ];
   const db = Object.fromEntries(rows.map(([given], at) => [given, [{ at }]]));
   const cwd = folderOf(t, { 'db.json': db });
-  const DATABASE_URL = await testDatabase(t, true);
+  const DATABASE_URL = await undeclaredDatabase(t);
   const { code, out } = await importIn(t, cwd, ['db.json', '--infer'], { DATABASE_URL });
   t.equal(code, 0);
   for (const [given, name] of rows) {

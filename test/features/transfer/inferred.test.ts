@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { plinth } from '../../support/command.js';
 import { generator } from '../../support/random-values.js';
-import { testDatabase } from '../../support/service.js';
+import { undeclaredDatabase } from '../../support/service.js';
 import { openSql } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 
@@ -21,7 +21,7 @@ function folderOf(t: Test): string {
 async function inferred(t: Test, name: string, content: string | Buffer) {
   const folder = folderOf(t);
   writeFileSync(join(folder, name), content);
-  const DATABASE_URL = await testDatabase(t, true);
+  const DATABASE_URL = await undeclaredDatabase(t);
   const collection = name.endsWith('.json') ? [] : ['things'];
   const outcome = await plinth(
     t,
@@ -199,7 +199,7 @@ t.test('a run that fails leaves neither declarations nor tables', async (t) => {
     plinth(t, ['import', 'db.json', '--infer'], env, { cwd: folder });
   t.match(await run({ DATABASE_URL: 'postgres://a@127.0.0.1:1/b' }), { code: 69 });
   t.notOk(existsSync(join(folder, 'collections')));
-  const DATABASE_URL = await testDatabase(t, true);
+  const DATABASE_URL = await undeclaredDatabase(t);
   t.match(await run({ DATABASE_URL: DATABASE_URL.replace(/$/, '') }), { code: 0 });
   rmSync(join(folder, 'collections'), { recursive: true });
   const sql = openSql(DATABASE_URL, { max: 1, onnotice: () => undefined });

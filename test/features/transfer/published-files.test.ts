@@ -4,7 +4,7 @@ import { basename, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Papa from 'papaparse';
 import { plinth } from '../../support/command.js';
-import { testDatabase } from '../../support/service.js';
+import { undeclaredDatabase } from '../../support/service.js';
 import { openSql } from '../../support/sql.js';
 import t from '../../support/test.js';
 
@@ -42,7 +42,7 @@ t.test('30 published files are declared and stored as they are', async (t) => {
   t.ok(FILES.length >= 30, `${FILES.length} files`);
   const cwd = mkdtempSync(join(tmpdir(), 'plinth-published-'));
   t.teardown(() => rmSync(cwd, { recursive: true }));
-  const DATABASE_URL = await testDatabase(t, true);
+  const DATABASE_URL = await undeclaredDatabase(t);
   const sql = openSql(DATABASE_URL, { max: 1 });
   t.teardown(() => sql.end());
 

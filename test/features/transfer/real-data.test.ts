@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { plinth } from '../../support/command.js';
-import { testDatabase, testService } from '../../support/service.js';
+import { testService, undeclaredDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 
 /** Northwind, as a file of json-server. */
@@ -45,7 +45,7 @@ const sorted = (ids: readonly unknown[]) => (ids as number[]).toSorted((a, b) =>
 t.test('Northwind is inferred, imported, queried and exported', async (t) => {
   const cwd = mkdtempSync(join(tmpdir(), 'plinth-northwind-'));
   t.teardown(() => rmSync(cwd, { recursive: true }));
-  const DATABASE_URL = await testDatabase(t, true);
+  const DATABASE_URL = await undeclaredDatabase(t);
   const env = { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') };
   const imported = await plinth(t, ['import', FILE, '--infer'], { DATABASE_URL }, { cwd });
   t.match(imported, { code: 0, err: '' });
