@@ -155,10 +155,10 @@ t.test('a cut reads so many records, however many there are', async (t) => {
   const databaseUrl = await testDatabase(t);
   const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
-  await sql.unsafe(INSERT.replace('$1::integer', '120000'));
+  await sql.unsafe(INSERT.replace('$1::integer', '60000'));
   await sql`
-    insert into blocks (collection, total, starts, before) values ('items', 120000, '{0}', '{0}')
-    on conflict (collection) do update set total = 120000, starts = '{0}', before = '{0}'`;
+    insert into blocks (collection, total, starts, before) values ('items', 60000, '{0}', '{0}')
+    on conflict (collection) do update set total = 60000, starts = '{0}', before = '{0}'`;
   await sql`delete from counts`;
   // As the service has it.
   await sql`set plan_cache_mode = 'force_generic_plan'`;

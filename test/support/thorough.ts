@@ -16,3 +16,10 @@ export const hasAllCases = requested === 'most';
  */
 export const times = (few: number, many: number, most = many): number =>
   requested === 'most' ? most : requested === 'many' ? many : few;
+
+/** All cases; in `npm test` only so many that follow each other, which the seed of the run draws. */
+export function drawn<T>(cases: readonly T[], few: number): readonly T[] {
+  if (isThorough) return cases;
+  const first = Number(process.env.PLINTH_SEED ?? 0) % cases.length;
+  return [...cases.slice(first), ...cases.slice(0, first)].slice(0, few);
+}

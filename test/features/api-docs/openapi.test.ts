@@ -2,7 +2,6 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { createConfig, lintFromString } from '@redocly/openapi-core';
 import formats from 'ajv-formats';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { parse } from 'yaml';
@@ -52,6 +51,8 @@ const LIBRARY = {
 };
 
 async function lint(t: Test, source: string): Promise<void> {
+  // It takes a second to load.
+  const { createConfig, lintFromString } = await import('@redocly/openapi-core');
   const config = await createConfig({ extends: ['recommended'] });
   const problems = await lintFromString({ source, config });
   t.same(
@@ -77,15 +78,15 @@ const SETTINGS: readonly ((t: Test) => Record<string, string>)[] = [
   }),
 ];
 
-/** The settings with the most of everything; in continuous integration also others that the seed draws, or all. */
+/** The settings with the most of everything and others that the seed draws, or all. */
 function settingsFor(mount: string) {
   if (hasAllCases) return SETTINGS;
   const others = SETTINGS.slice(0, -1);
   const drawn = Number(process.env.PLINTH_SEED ?? 0) + (mount === '' ? 0 : 1);
-  return [...(isThorough ? [others[drawn % others.length]!] : []), SETTINGS.at(-1)!];
+  return [others[drawn % others.length]!, SETTINGS.at(-1)!];
 }
 
-for (const mount of ['', '/api/v2'])
+for (const mount of isThorough ? ['', '/api/v2'] : [])
   t.test(`the linter accepts the document at ${mount}/openapi.json, whatever the settings`, async (t) => {
     for (const settings of settingsFor(mount)) {
       const env = settings(t);
