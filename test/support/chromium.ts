@@ -1,11 +1,15 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { atEnd, type Test } from './test.js';
+import { isThorough } from './thorough.js';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
 
 /** Why tests in a browser are skipped; false: they are not. */
 export const noBrowser = CHROMIUM === undefined && 'chromium is not installed';
+
+/** Why tests that take long in a browser are skipped; false: they are not. */
+export const noLongBrowser = noBrowser || (!isThorough && 'it runs in continuous integration');
 
 /** How long a browser may take to start, and a page to reach a state. It only bounds tests that fail. */
 const PATIENCE_MS = 180_000;

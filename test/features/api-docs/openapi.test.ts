@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import formats from 'ajv-formats';
-import openapiTS, { astToString } from 'openapi-typescript';
+import { transform } from 'esbuild';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../../src/json.js';
 import { createAjv } from '../../../src/validation/ajv.js';
@@ -271,11 +271,18 @@ t.test('a generated client uses every operation', async (t) => {
   const folder = join(ROOT, 'dist', `openapi-client-${process.pid}`);
   mkdirSync(folder);
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  writeFileSync(join(folder, 'schema.d.ts'), astToString(await openapiTS(json)));
-  const program = join(folder, 'client.ts');
-  writeFileSync(program, readFileSync(join(ROOT, 'test/fixtures/openapi-client.ts')));
-  const faults = typeFaults([program], '--target es2023 --module nodenext --types node');
-  t.same(faults, [], 'the client fits the types of the document');
+  const source = readFileSync(join(ROOT, 'test/fixtures/openapi-client.ts'), 'utf8');
+  if (isThorough) {
+    const { default: openapiTS, astToString } = await import('openapi-typescript');
+    writeFileSync(join(folder, 'schema.d.ts'), astToString(await openapiTS(json)));
+    const program = join(folder, 'client.ts');
+    writeFileSync(program, source);
+    const faults = typeFaults([program], '--target es2023 --module nodenext --types node');
+    t.same(faults, [], 'the client fits the types of the document');
+  } else {
+    const { code } = await transform(source, { loader: 'ts', format: 'esm' });
+    writeFileSync(join(folder, 'client.js'), code);
+  }
   const { useAll } = (await import(pathToFileURL(join(folder, 'client.js')).href)) as {
     useAll: (baseUrl: string, target: string, apiKey: string) => Promise<Set<string>>;
   };

@@ -1,4 +1,4 @@
-import { noBrowser, openPage } from '../../support/chromium.js';
+import { noLongBrowser, openPage } from '../../support/chromium.js';
 import { checkPage } from '../../support/page-checks.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
@@ -105,7 +105,7 @@ t.test('an administrator creates, changes, tests and deletes webhooks, and sends
   t.match((await visitor.submit(t, await visitor.get(path), 'Delete this webhook')).status, 303);
 });
 
-t.test('axe-core has no findings on pages of administrators', { skip: noBrowser }, async (t) => {
+t.test('axe-core has no findings on pages of administrators', { skip: noLongBrowser }, async (t) => {
   const { service } = await signedIn(t, 'admin');
   const httpCredentials = { username: 'ann@example.org', password: PASSWORD };
   const page = await openPage(t, service.url, { width: 320, httpCredentials });

@@ -9,7 +9,7 @@ import { environment } from '../../support/process.js';
 import { testService } from '../../support/service.js';
 import { openSql } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
-import { drawn } from '../../support/thorough.js';
+import { isThorough } from '../../support/thorough.js';
 import { until } from '../../support/until.js';
 
 interface Started {
@@ -207,7 +207,7 @@ t.test('--strict stops at the first refusal, and --resume goes on there', async 
   t.equal((await send('GET', '/books?order=asc')).json.length, 3, 'a finished import is not repeated');
 });
 
-for (const source of drawn(['file', 'standard input'], 1))
+for (const source of isThorough ? ['file', 'standard input'] : [])
   t.test(
     `kill -9, ${source}: --resume stores each record exactly once, and builds the indexes`,
     async (t) => {
