@@ -51,7 +51,7 @@ const LIBRARY = {
 };
 
 async function lint(t: Test, source: string): Promise<void> {
-  // It takes a second to load.
+  // The linter takes a second to load.
   const { createConfig, lintFromString } = await import('@redocly/openapi-core');
   const config = await createConfig({ extends: ['recommended'] });
   const problems = await lintFromString({ source, config });
