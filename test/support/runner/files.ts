@@ -157,6 +157,7 @@ const LONG = [
   'features/api-docs/docs-page',
   'system/docs',
   'system/readme',
+  'system/regular-expressions',
   'system/typed-clients',
 ];
 
