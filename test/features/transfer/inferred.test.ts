@@ -217,7 +217,7 @@ t.test('a run that fails leaves neither declarations nor tables', async (t) => {
 
 t.test('a run that stores nothing leaves neither declarations nor tables', async (t) => {
   const folder = folderOf(t);
-  const DATABASE_URL = await testDatabase(t, true);
+  const DATABASE_URL = await undeclaredDatabase(t);
   const sql = openSql(DATABASE_URL, { max: 1 });
   t.teardown(() => sql.end());
   for (const [says, content, code] of [
