@@ -16,23 +16,28 @@ export function writeProblem(error: unknown, resource: Resource): Problem | unde
   const isViolated = ({ all }: ObjectName) => all.includes(violation?.constraint_name ?? '');
   const column = (field: string) => columns.get(field)!.name;
   // The constraints of a collection that another service has renamed are named for its new name.
-  const isAbout = (field: string) => violatedColumn(violation) === column(field);
+  const isAbout = (fields: readonly string[]) => violatedColumns(violation) === fields.map(column).join();
   if (violation?.code === UNIQUE_VIOLATION) {
+    const isNamed = (fields: readonly string[]) => isViolated(uniqueName(name, fields.map(column)));
     const found =
-      unique.find(({ field }) => isViolated(uniqueName(name, column(field)))) ??
-      unique.find(({ field }) => isAbout(field));
-    return found && duplicate(found.field, found.code);
+      unique.find(({ fields }) => isNamed(fields) && isAbout(fields)) ??
+      unique.find(({ fields }) => isNamed(fields)) ??
+      unique.find(({ fields }) => isAbout(fields));
+    return found && duplicate(found.fields, found.code);
   }
   if (violation?.code !== FOREIGN_KEY_VIOLATION) return undefined;
   const found =
     references.find(({ field }) => isViolated(referenceName(name, column(field)))) ??
-    references.find(({ field }) => isAbout(field));
+    references.find(({ field }) => isAbout([field]));
   return found && unknownReference(found.field, found.singular);
 }
 
-/** The column of a violated constraint, which the detail of the error names in any language: `(email)=(a@b.c)`. */
-const violatedColumn = (violation: { readonly detail?: string } | undefined): string | undefined =>
-  /\((\w+)(?: COLLATE "C")?\)=\(/.exec(violation?.detail ?? '')?.[1];
+/** The columns of a violated constraint, which the detail of the error names in any language: `(email, name)=(a@b.c, Ann)`. */
+const violatedColumns = (violation: { readonly detail?: string } | undefined): string | undefined =>
+  /\(([\w$]+(?: COLLATE "C")?(?:, [\w$]+(?: COLLATE "C")?)*)\)=\(/
+    .exec(violation?.detail ?? '')?.[1]
+    ?.replaceAll(' COLLATE "C"', '')
+    .replaceAll(', ', ',');
 
 /** The 409 for a record that cannot be deleted because others refer to it, of its own collection as well; undefined: another error. */
 export function removalProblem(error: unknown, { singular }: Resource): Problem | undefined {

@@ -13,9 +13,9 @@ export interface Reference {
   readonly onDelete: 'cascade' | 'restrict' | 'null';
 }
 
-/** A field whose values are unique. */
-export interface UniqueField {
-  readonly field: string;
+/** Fields whose values together are unique: one, or several. Records that lack one of them are not compared. */
+export interface UniqueKey {
+  readonly fields: readonly string[];
   /** The code of the 409. */
   readonly code: string;
 }
@@ -40,7 +40,7 @@ export interface Resource extends FieldRules {
   readonly importOnly: readonly string[];
   /** The columns besides the document, by their fields. */
   readonly columns: ReadonlyMap<string, Column>;
-  readonly unique: readonly UniqueField[];
+  readonly unique: readonly UniqueKey[];
   readonly references: readonly Reference[];
   /** The reference under whose collection the records are nested. */
   readonly parent: Reference | undefined;

@@ -73,7 +73,9 @@ function partsOf(resource: Resource, hasTombstones: boolean): Record<string, str
     separator,
     columns: names.map((name) => `, ${name}`).join(''),
     assigned: columns.map((column) => `, ${assignmentSql(column, `record.${column.name}`)}`).join(''),
-    unique: resource.unique.map(({ field }) => `${resource.columns.get(field)!.name}, `).join(''),
+    unique: resource.unique
+      .flatMap(({ fields }) => fields.map((field) => `${resource.columns.get(field)!.name}, `))
+      .join(''),
     given_rows: givenRowsSql(resource),
     values: columns.map((column, index) => `, ${parameterSql(column, index + 4)}`).join(''),
     changes: columns

@@ -6,7 +6,7 @@ import { escapeToken, isObject, type Json, type JsonObject, member, setMember } 
 import { parseUuid } from '../uuid.js';
 import { compileOnFirstUse } from '../validation/validation.js';
 import { type ColumnValue, columnValue, MAX_INDEXED_BYTES } from './column.js';
-import type { Reference, Resource } from './resource.js';
+import type { Reference, Resource, UniqueKey } from './resource.js';
 
 /** A validated body: the record's fields, its columns, and separately a password. */
 export interface ValidatedInput {
@@ -35,6 +35,7 @@ export function compileInput(
   resource: Resource,
 ): (input: Json | undefined, origin?: Origin, present?: BeforeWrite) => ValidatedInput {
   const check = compileOnFirstUse(resource);
+  const keys = resource.unique.filter(({ fields }) => fields.length > 1);
   return (given, origin = 'request', present?: BeforeWrite) => {
     const input =
       resource.readOnly.length > 0 && origin === 'request' ? withReadOnly(given, resource, present) : given;
@@ -43,6 +44,7 @@ export function compileInput(
     const { fields, writeOnly } = check(input);
     for (const reference of resource.references) canonicalizeReference(fields, reference);
     const columns = columnsOf(resource, fields);
+    for (const key of keys) requireIndexable(key, fields);
     if (resource.writeOnly.length > 0) columns.push(storedWriteOnly(resource, writeOnly, present));
     return { fields, columns, ...passwordsIn(resource.hasPasswords ? writeOnly : {}) };
   };
@@ -86,6 +88,17 @@ function columnsOf({ columns }: Resource, fields: JsonObject): ColumnValue[] {
     values.push(value);
   }
   return values;
+}
+
+/** Throws 400 for texts that are too long for the index that they share. */
+function requireIndexable({ fields: names }: UniqueKey, fields: JsonObject): void {
+  const texts = names.map((name) => member(fields, name)).filter((value) => typeof value === 'string');
+  if (texts.length > 1 && Buffer.byteLength(texts.join('')) > MAX_INDEXED_BYTES)
+    throw invalidBody(
+      `must not have more than ${MAX_INDEXED_BYTES} bytes together with ${names.slice(1).join(' and ')}`,
+      'maxBytes',
+      `/${escapeToken(names[0]!)}`,
+    );
 }
 
 /** A body with the present values of the fields that requests do not set. Throws 400 for a patch that changes one. */

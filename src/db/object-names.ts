@@ -35,8 +35,9 @@ function firstBytes(text: string, bytes: number): string {
   return text.slice(0, read);
 }
 
-/** The constraint or index that enforces a column's unique values. */
-export const uniqueName = (table: string, column: string): ObjectName => objectName(table, column, 'key');
+/** The constraint or index that enforces the unique values of columns. */
+export const uniqueName = (table: string, columns: readonly string[]): ObjectName =>
+  objectName(table, ...columns, 'key');
 
 /** The constraint of a reference. */
 export const referenceName = (table: string, column: string): ObjectName => objectName(table, column, 'fkey');

@@ -6,6 +6,7 @@ import { OWN_PATHS } from '../http/own-paths.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { createAjv } from '../validation/ajv.js';
 import { declarationSchema } from './built-in.js';
+import { collectionFaults } from './collection-faults.js';
 import { columnOf, hasColumn } from './column-of.js';
 import type { Declaration, DeclarationFault, DeclaredField } from './declaration.js';
 import { defaultFaults } from './default-faults.js';
@@ -132,15 +133,7 @@ function fieldFaults(declaration: Declaration, collections: readonly string[]): 
       fault('/x-search', 'only a field of type string can be searched');
     if (field['x-unique'] && column.type.endsWith('[]')) fault('/x-unique', 'an array cannot be unique');
   }
-  const { nested } = schema['x-collection'] ?? {};
-  const referring = Object.keys(schema.properties).filter((name) => schema.properties[name]!['x-references']);
-  if (nested && (nested === true ? referring.length === 0 : !referring.includes(nested)))
-    faults.push({
-      file,
-      pointer: '/x-collection/nested',
-      reason: 'there is no such field with x-references',
-    });
-  return faults;
+  return [...faults, ...collectionFaults(declaration)];
 }
 
 function checkKeywords(

@@ -29,6 +29,10 @@ export interface CollectionOptions {
   readonly owner?: boolean;
   readonly absent?: 'simple' | 'empty';
   readonly requireIfMatch?: boolean;
+  readonly unique?: readonly (
+    | readonly string[]
+    | { readonly fields: readonly string[]; readonly code: string }
+  )[];
   readonly was?: string;
 }
 

@@ -85,9 +85,12 @@ function resourceOf(
     hasPasswords,
     importOnly: named((field) => field['x-import-only']),
     columns: columnsOf(declaration, writeOnly, typeOf),
-    unique: fields.flatMap(([field, { 'x-unique': unique }]) =>
-      unique ? [{ field, code: unique === true ? 'DUPLICATE' : unique.code }] : [],
-    ),
+    unique: [
+      ...fields.flatMap(([field, { 'x-unique': unique }]) =>
+        unique ? [{ fields: [field], code: unique === true ? 'DUPLICATE' : unique.code }] : [],
+      ),
+      ...(options.unique ?? []).map((key) => ('fields' in key ? key : { fields: key, code: 'DUPLICATE' })),
+    ],
     references,
     parent: nested === false ? undefined : parent,
     owner: options.owner ?? false,

@@ -80,9 +80,10 @@ export const versionConflict = define('VERSION_CONFLICT', 409, {
 
 export const sameValue = define('DUPLICATE', 409, {
   message: 'Another record has this value.',
-  cause: 'A field that the collection declares as unique has the value of another record.',
-  remedy: 'Send another value of the field in details.field, or change the other record.',
-  example: () => duplicate('isbn'),
+  cause:
+    'A field, or several together, that the collection declares as unique have the values of another record.',
+  remedy: 'Send another value of details.field, or of one of details.fields, or change the other record.',
+  example: () => duplicate(['isbn']),
 });
 
 export const taken = define('FIELD_TAKEN', 409, {
@@ -90,13 +91,16 @@ export const taken = define('FIELD_TAKEN', 409, {
   message: 'Another record has this value.',
   cause: 'A field or certificate that must be unique is that of another record.',
   remedy: 'Send another value, or change the other record.',
-  example: (code) => duplicate(nameIn(code), code),
+  example: (code) => duplicate([nameIn(code)], code),
 });
 
-/** A unique field whose value another record has. `code`: the one that its collection declares. */
-export const duplicate = (field: string, code?: string): Problem =>
+/** Unique fields whose values another record has. `code`: the one that its collection declares. */
+export const duplicate = (fields: readonly string[], code?: string): Problem =>
   (code === undefined || code === sameValue.type.code ? sameValue : taken).variant(
-    { message: `Another record has this ${field}.`, details: { field } },
+    {
+      message: `Another record has this ${fields.join(' and ')}.`,
+      details: fields.length === 1 ? { field: fields[0]! } : { fields },
+    },
     code,
   );
 

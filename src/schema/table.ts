@@ -68,7 +68,7 @@ export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
     sql: qualified(schema, name),
     columns: [...columns.values()],
     indexes: [
-      ...resource.unique.map(({ field }) => uniqueIndex(name, columns.get(field)!, !distribution)),
+      ...resource.unique.map(({ fields }) => uniqueIndex(resource, fields, distribution)),
       ...resource.filterable.flatMap((field) => indexesOf(resource, field, columns.get(field)!)),
       ...searchIndexes(resource),
     ],
@@ -91,16 +91,25 @@ function distributionOf({ columns, parent, schema, unique }: Resource): Distribu
   const hasParent = parent && parent.onDelete !== 'null' && schema.required.includes(parent.field);
   return {
     parent: hasParent ? columns.get(parent.field)!.name : undefined,
-    unique: unique.map(({ field }) => columns.get(field)!.name),
+    unique: unique.flatMap(({ fields: [field, ...more] }) =>
+      more.length === 0 ? [columns.get(field!)!.name] : [],
+    ),
   };
 }
 
-function uniqueIndex(table: string, column: Column, isUnique: boolean): Index {
+/** On Citus an index enforces unique values within a shard only: those of one column are in a table of their own. */
+function uniqueIndex(
+  { name, columns }: Resource,
+  fields: readonly string[],
+  distribution: Distribution | undefined,
+): Index {
+  const own = fields.map((field) => columns.get(field)!);
+  const names = own.map((column) => column.name);
   return {
-    name: uniqueName(table, column.name),
-    definition: `(${comparable(column)})`,
-    isUnique,
-    columns: [column.name],
+    name: uniqueName(name, names),
+    definition: `(${own.map((column) => comparable(column)).join(', ')})`,
+    isUnique: distribution === undefined || names.length > 1,
+    columns: names,
   };
 }
 

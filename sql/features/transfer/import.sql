@@ -118,6 +118,12 @@ for key share;
 select :column::text as value, id from :table
 where :column:collation = any (cast(array(select json_array_elements_text($1::text::json)) as :type[]));
 
+-- Values of several columns that are unique together and already in use.
+-- name: keys_in_use ($1 rows, as a JSON array)
+select :values current.id
+from json_to_recordset($1::text::json) as given (:given)
+join :table as current on :equal;
+
 -- name: copy_records
 copy :table (id, version, updated_at, doc:columns) from stdin;
 

@@ -40,7 +40,7 @@ export async function createCredential(db: Pick<Db, 'run'>, fields: CredentialFi
     return { ...fields, id, created: Number(row!.created), used: undefined };
   } catch (error) {
     if (databaseErrorOf(error)?.code === UNIQUE_VIOLATION)
-      throw duplicate('certificate', 'CERTIFICATE_TAKEN');
+      throw duplicate(['certificate'], 'CERTIFICATE_TAKEN');
     throw error;
   }
 }

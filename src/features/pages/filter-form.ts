@@ -88,7 +88,7 @@ function filterControls(resource: Resource, parameters: URLSearchParams): Contro
 <select id="${id}" name="${name('eq')}"><option value="">any</option>${options.map((option) => html`<option${option === value('eq') && html` selected`}>${option}</option>`)}</select></div>`,
       };
     if (operators.includes('has')) return text('has', 'has');
-    if (operators.includes('prefix') && !resource.unique.some((each) => each.field === field))
+    if (operators.includes('prefix') && !resource.unique.some(({ fields }) => fields.join() === field))
       return text('prefix', 'begins with');
     return operators.includes('eq') ? text('eq', 'is') : [];
   });

@@ -83,7 +83,12 @@ function currentIn({ status, more: { details } }: Problem): JsonObject | undefin
 /** The faults of the fields; undefined: the problem is not about fields. */
 export function failuresOf({ code, message, more }: Problem): readonly Failure[] | undefined {
   if (code === 'VALIDATION_ERROR') return more.details as readonly Failure[];
-  const details = more.details as { readonly field?: string; readonly path?: string } | undefined;
-  const path = details?.path ?? (details?.field === undefined ? undefined : `/${escapeToken(details.field)}`);
-  return path === undefined ? undefined : [{ path, message, keyword: code }];
+  const { path, field, fields } = (more.details ?? {}) as {
+    readonly path?: string;
+    readonly field?: string;
+    readonly fields?: readonly string[];
+  };
+  const names = fields ?? (field === undefined ? [] : [field]);
+  const paths = path === undefined ? names.map((name) => `/${escapeToken(name)}`) : [path];
+  return paths.length === 0 ? undefined : paths.map((each) => ({ path: each, message, keyword: code }));
 }

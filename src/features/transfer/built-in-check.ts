@@ -13,7 +13,11 @@ export class BuiltInCheck {
   readonly references: readonly Reference[];
   readonly #resource: Resource;
   readonly #check: ReturnType<typeof compileInput>;
-  readonly #unique: readonly { readonly field: string; readonly at: number; readonly values: Set<unknown> }[];
+  readonly #unique: readonly {
+    readonly fields: readonly string[];
+    readonly at: readonly number[];
+    readonly values: Set<string>;
+  }[];
   #fault: string | undefined;
 
   constructor(resource: Resource) {
@@ -21,9 +25,9 @@ export class BuiltInCheck {
     this.references = resource.references;
     this.#check = compileInput(resource);
     const fields = [...resource.columns.keys()];
-    this.#unique = resource.unique.map(({ field }) => ({
-      field,
-      at: fields.indexOf(field),
+    this.#unique = resource.unique.map((key) => ({
+      fields: key.fields,
+      at: key.fields.map((field) => fields.indexOf(field)),
       values: new Set(),
     }));
   }
@@ -40,11 +44,13 @@ export class BuiltInCheck {
       if ((member(record, field) ?? null) !== null) setMember(record, field, NO_ID);
     try {
       const { columns } = this.#check(record, 'import');
-      for (const { field, at, values } of this.#unique) {
-        if (columns[at] === null) continue;
-        if (values.has(columns[at]) || values.size === MAX_VALUES)
-          this.#fault = `two records have the same ${field}`;
-        values.add(columns[at]);
+      for (const { fields, at, values } of this.#unique) {
+        const own = at.map((each) => columns[each]!);
+        if (own.some((each) => each === null)) continue;
+        const key = JSON.stringify(own);
+        if (values.has(key) || values.size === MAX_VALUES)
+          this.#fault = `two records have the same ${fields.join(' and ')}`;
+        values.add(key);
       }
     } catch (error) {
       if (!(error instanceof Problem)) throw error;

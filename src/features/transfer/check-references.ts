@@ -1,7 +1,7 @@
 import type { Column } from '../../collection/column.js';
 import type { Resource } from '../../collection/resource.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
-import type { Run } from '../../db/db.js';
+import type { Row, Run } from '../../db/db.js';
 import { fill } from '../../db/statements.js';
 import { duplicate, unknownReference } from '../../errors/record-errors.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
@@ -105,7 +105,7 @@ export async function requireReferences(
   }
 }
 
-/** Refuses drafts with a value of a unique field that another record has. */
+/** Refuses drafts with the values of a unique key that another record has. */
 export async function requireUnique(
   run: Run,
   drafts: readonly ImportRow[],
@@ -113,22 +113,48 @@ export async function requireUnique(
   refuse: Refuse,
 ): Promise<void> {
   const fields = [...resource.columns.keys()];
-  for (const { field, code } of resource.unique) {
-    const at = fields.indexOf(field);
-    const column = resource.columns.get(field)!;
-    const valid = drafts.filter(({ row }) => row && row.columns[at] !== null);
-    const values = new Set(valid.map(({ row }) => String(row!.columns[at])));
-    if (values.size === 0) continue;
-    const parts = { table: resource.table, column: column.name, ...comparison(column) };
-    const rows = await run(fill(IMPORT_SQL.in_use, parts), [JSON.stringify([...values])]);
-    const used = new Map(rows.map(({ value, id }) => [keyOf(column, value), id as string]));
+  for (const key of resource.unique) {
+    const at = key.fields.map((field) => fields.indexOf(field));
+    const columns = key.fields.map((field) => resource.columns.get(field)!);
+    const valuesOf = ({ row }: ImportRow) => at.map((each) => row!.columns[each] as Json);
+    const keyIn = (values: readonly unknown[]) =>
+      values.map((each, of) => keyOf(columns[of]!, each)).join('\0');
+    const valid = drafts.filter((draft) => draft.row && !valuesOf(draft).includes(null));
+    const wanted = new Map(valid.map((draft) => [keyIn(valuesOf(draft)), valuesOf(draft)]));
+    if (wanted.size === 0) continue;
+    const rows = await inUse(run, resource.table, columns, [...wanted.values()]);
+    const used = new Map(rows.map(({ id, ...row }) => [keyIn(Object.values(row)), id as string]));
     for (const draft of valid) {
-      const value = keyOf(column, draft.row!.columns[at] as Json);
+      const value = keyIn(valuesOf(draft));
       const user = used.get(value);
       if (user === undefined) used.set(value, draft.row!.id);
-      else if (user !== draft.row!.id) refuse(draft, duplicate(field, code));
+      else if (user !== draft.row!.id) refuse(draft, duplicate(key.fields, key.code));
     }
   }
+}
+
+/** The ids of records with these values of columns, after the values as texts. */
+function inUse(
+  run: Run,
+  table: string,
+  columns: readonly Column[],
+  values: readonly (readonly Json[])[],
+): Promise<readonly Row[]> {
+  const [column] = columns;
+  if (columns.length === 1) {
+    const parts = { table, column: column!.name, ...comparison(column!) };
+    return run(fill(IMPORT_SQL.in_use, parts), [JSON.stringify(values.map(([value]) => String(value)))]);
+  }
+  const parts = {
+    table,
+    values: columns.map(({ name }) => `current.${name}::text as ${name}, `).join(''),
+    given: columns.map(({ name, type }) => `${name} ${type}`).join(', '),
+    equal: columns
+      .map((each) => `current.${each.name}${comparison(each).collation} = given.${each.name}`)
+      .join(' and '),
+  };
+  const given = values.map((row) => Object.fromEntries(columns.map(({ name }, at) => [name, row[at]!])));
+  return run(fill(IMPORT_SQL.keys_in_use, parts), [JSON.stringify(given)]);
 }
 
 const comparison = ({ type }: Column) => ({ type, collation: type === 'text' ? ' collate "C"' : '' });

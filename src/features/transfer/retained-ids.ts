@@ -41,7 +41,7 @@ export async function settleConflicts(
     if (stored === undefined) settled.fresh.push(draft);
     else if (onConflict === 'skip' || (stored === own && !(onConflict === 'replace' && hasHidden(row))))
       settled.unchanged.push(draft);
-    else if (onConflict === 'fail') refusals.add(draft, duplicate('id', 'ID_TAKEN'));
+    else if (onConflict === 'fail') refusals.add(draft, duplicate(['id'], 'ID_TAKEN'));
     else settled.changed.push({ ...draft, row: nextVersion(row) });
   }
   return settled;

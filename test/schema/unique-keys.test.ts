@@ -1,0 +1,135 @@
+import { readChecked } from '../../src/declarations/check-declarations.js';
+import { readDeclarations } from '../../src/declarations/read-declarations.js';
+import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
+import { planText } from '../../src/schema/plan-text.js';
+import { declare } from '../support/collections.js';
+import { freshService, undeclaredDatabase } from '../support/service.js';
+import { openSql } from '../support/sql.js';
+import t, { type Test } from '../support/test.js';
+
+const text = { type: 'string', 'x-index': true };
+const books = (unique: unknown, properties: object = {}) => ({
+  title: 'Book',
+  type: 'object',
+  properties: {
+    series: text,
+    number: { type: 'integer', 'x-index': true },
+    shelf: { type: 'string' },
+    ...properties,
+  },
+  'x-collection': { unique },
+});
+const folder = (t: Test, unique: unknown, properties?: object) =>
+  declare(t, { 'books.json': books(unique, properties) });
+
+t.test('the index of a key is built, renamed with its fields, and removed', async (t) => {
+  const url = await undeclaredDatabase(t);
+  const sql = openSql(url, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const apply = (path: string) => migrateCollections(url, readDeclarations(path));
+  const left = async (path: string) => planText(await planCollections(url, readDeclarations(path)));
+  const indexes = async () =>
+    (
+      await sql`select indexrelid::regclass::text as name from pg_index where indrelid = 'books'::regclass and indisunique order by 1`
+    ).map(({ name }) => name);
+  await apply(folder(t, []));
+  const first = folder(t, [['series', 'number']]);
+  t.match(
+    await left(first),
+    'create unique index concurrently books_series_number_key on public_collections.books (series collate "C", number);',
+  );
+  await apply(first);
+  t.match(await left(first), 'matches the declarations');
+  t.same(await indexes(), ['books_pkey', 'books_series_number_key']);
+  const second = folder(t, [{ fields: ['shelf', 'series'], code: 'PLACE_TAKEN' }], { shelf: text });
+  await apply(second);
+  t.same(await indexes(), ['books_pkey', 'books_shelf_series_key']);
+  const third = declare(t, {
+    'volumes.json': {
+      ...books([['cabinet', 'series']], { cabinet: { ...text, 'x-was': 'shelf' } }),
+      'x-collection': { was: 'books', unique: [['cabinet', 'series']] },
+    },
+  });
+  await migrateCollections(url, readDeclarations(third), { allowDrop: true });
+  t.match(await left(third), 'matches the declarations');
+  const { send } = await freshService(t, { DATABASE_URL: url, COLLECTIONS: third });
+  const post = () => send('POST', '/volumes', { body: { cabinet: 'a', series: 'b' } });
+  t.equal((await post()).status, 201);
+  t.match(await post(), { status: 409, json: { error: { details: { fields: ['cabinet', 'series'] } } } });
+});
+
+t.test('stored records that violate a new key stop the migration before it changes anything', async (t) => {
+  const url = await undeclaredDatabase(t);
+  const former = folder(t, []);
+  await migrateCollections(url, readDeclarations(former));
+  const { send } = await freshService(t, { DATABASE_URL: url, COLLECTIONS: former });
+  const post = async (body: object): Promise<string> => (await send('POST', '/books', { body })).json.id;
+  await post({ series: 'a', shelf: 'x' });
+  await post({ series: 'a', shelf: 'y' });
+  const first = await post({ series: 'b', shelf: 'x' });
+  const second = await post({ series: 'b', shelf: 'x' });
+  await post({ series: 'b' });
+  await post({ series: 'b' });
+  const after = folder(t, [['series', 'place']], { shelf: undefined, place: { ...text, 'x-was': 'shelf' } });
+  const expected = new RegExp(`books: ${second} has the series and place of ${first}`);
+  await t.rejects(planCollections(url, readDeclarations(after)), expected);
+  await t.rejects(migrateCollections(url, readDeclarations(after), { allowViolations: true }), expected);
+  t.match((await send('GET', `/books/${second}`)).json, { shelf: 'x', _version: 1 });
+  await send('PATCH', `/books/${second}`, { body: { shelf: 'z' } });
+  await migrateCollections(url, readDeclarations(after));
+  t.match(planText(await planCollections(url, readDeclarations(after))), 'matches the declarations');
+});
+
+t.test('keys and columns that give one name are told apart', async (t) => {
+  const url = await undeclaredDatabase(t);
+  const path = declare(t, {
+    'books.json': {
+      type: 'object',
+      properties: { a: text, b: text, aB: { type: 'string', 'x-unique': true } },
+      'x-collection': { unique: [['a', 'b'], { fields: ['b', 'a', 'aB'], code: 'ALL_TAKEN' }] },
+    },
+  });
+  await migrateCollections(url, readDeclarations(path));
+  t.match(planText(await planCollections(url, readDeclarations(path))), 'matches the declarations');
+  const { send } = await freshService(t, { DATABASE_URL: url, COLLECTIONS: path });
+  const post = (body: object) => send('POST', '/books', { body });
+  t.equal((await post({ a: '1', b: '1', aB: '1' })).status, 201);
+  t.match(await post({ a: '1', b: '1' }), { json: { error: { details: { fields: ['a', 'b'] } } } });
+  t.match(await post({ aB: '1' }), { json: { error: { details: { field: 'aB' } } } });
+});
+
+t.test('faults of keys name the file and the place', async (t) => {
+  const keyed = (unique: unknown, properties: object = {}) => folder(t, unique, properties);
+  const rows: [RegExp, string][] = [
+    [/#\/x-collection\/unique\/0: must NOT have fewer than 2 items/, keyed([['series']])],
+    [/#\/x-collection\/unique\/0: must NOT have more than 5 items/, keyed([['a', 'b', 'c', 'd', 'e', 'f']])],
+    [/#\/x-collection\/unique\/0: must NOT have duplicate items/, keyed([['series', 'series']])],
+    [/#\/x-collection\/unique\/0\/1: there is no field nothing/, keyed([['series', 'nothing']])],
+    [
+      /#\/x-collection\/unique\/0\/1: the field shelf needs x-index, x-unique or x-references/,
+      keyed([['series', 'shelf']]),
+    ],
+    [
+      /#\/x-collection\/unique\/0\/fields\/0: an array cannot be unique/,
+      keyed([{ fields: ['tags', 'series'], code: 'A_TAKEN' }], {
+        tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
+      }),
+    ],
+    [
+      /#\/x-collection\/unique\/0\/0: a field that is never returned cannot be unique/,
+      keyed([['secret', 'series']], { secret: { type: 'string', writeOnly: true } }),
+    ],
+    [
+      /#\/x-collection\/unique\/1: another key has the same fields/,
+      keyed([
+        ['series', 'number'],
+        ['number', 'series'],
+      ]),
+    ],
+    [
+      /#\/x-collection\/unique\/0\/code: must match pattern/,
+      keyed([{ fields: ['series', 'number'], code: 'x' }]),
+    ],
+  ];
+  for (const [expected, path] of rows) t.throws(() => readChecked(path), { message: expected });
+});
