@@ -60,6 +60,9 @@ export function parseUuid(text: string): string | undefined {
   return UUID.test(text) ? text.toLowerCase() : undefined;
 }
 
+/** Whether a canonical UUID is one of version 7, whose beginning is a time. */
+export const isVersion7 = (id: string): boolean => /^.{14}7.{4}[89ab]/.test(id);
+
 /** The end of the year 9999, the last that RFC 3339 can write. */
 const LAST_MS = 253_402_300_799_999;
 

@@ -13,6 +13,18 @@
 insert into :table (id, updated_at, doc:columns)
 values ($1, $2, $3:values);
 
+-- Writes nothing if there is a record with the id.
+-- name: create_as ($1 id, $2 updated_at, $3 doc, $4... own columns)
+insert into :table (id, updated_at, doc:columns)
+values ($1, $2, $3:values)
+on conflict (id) do nothing
+returning 1 as created;
+
+-- Whether a record with the id has been deleted. It follows create_as in a transaction, which sees each deletion that made
+-- the id free.
+-- name: deleted ($1 id)
+select 1 from tombstones where id = $1 and :has_tombstones;
+
 -- Several records, as a JSON array of rows. A row that conflicts is left out; the returned keys tell which were written.
 -- The rows are written in one order, so that two such statements cannot deadlock.
 -- name: create_many ($1 rows)

@@ -1,8 +1,11 @@
+import type { StoredRecord } from '../collection/record.js';
 import { hrefOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
+import type { Resource } from '../collection/resource.js';
 import { Problem } from '../errors/problem.js';
 import { noSuchParent } from '../errors/record-errors.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
+import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
 import type { Collection } from '../list/collection.js';
@@ -19,23 +22,28 @@ export function create(collection: Collection, checkReferences: CheckReferences)
     run: (request) => {
       const input = withPasswordHash(collection.check(request.body?.value), request);
       const write = () => collection.create(input, request.run);
-      return (checkReferences(input, request)?.then(write) ?? write()).then((stored) => {
-        const shown = prefersMinimal(request.headers.prefer)
-          ? minimal
-          : {
-              body: withLinks(resource, stored, request.prefix),
-              headers: ['Content-Type', JSON_TYPE],
-              record: stored,
-              collection: resource.name,
-            };
-        const location = ['Location', hrefOf(resource, stored.id, request.prefix)];
-        return {
-          ...shown,
-          status: 201,
-          headers: [...shown.headers, ...location, ...validatorFields(stored)],
-        };
-      });
+      return (checkReferences(input, request)?.then(write) ?? write()).then((stored) =>
+        createdReply(resource, stored, request),
+      );
     },
+  };
+}
+
+/** 201 with the record, or without it with `Prefer: return=minimal`. */
+export function createdReply(resource: Resource, stored: StoredRecord, request: Request): Reply {
+  const shown = prefersMinimal(request.headers.prefer)
+    ? minimal
+    : {
+        body: withLinks(resource, stored, request.prefix),
+        headers: ['Content-Type', JSON_TYPE],
+        record: stored,
+        collection: resource.name,
+      };
+  const location = ['Location', hrefOf(resource, stored.id, request.prefix)];
+  return {
+    ...shown,
+    status: 201,
+    headers: [...shown.headers, ...location, ...validatorFields(stored)],
   };
 }
 

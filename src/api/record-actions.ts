@@ -2,6 +2,7 @@ import type { BatchLimits } from '../actions/batch-results.js';
 import { forAllMatching } from '../actions/bulk.js';
 import type { WriteSettings } from '../actions/conditional-write.js';
 import { create, createNested } from '../actions/create.js';
+import { createAs, replaceOrCreate } from '../actions/create-as.js';
 import { get } from '../actions/get.js';
 import { withIdempotency } from '../actions/idempotency.js';
 import { type FeedPosition, list, listNested } from '../actions/list.js';
@@ -103,6 +104,14 @@ function actionsOf(api: Api, collection: Collection): RecordActions {
   const references = checkReferences(collection, api.collections);
   const creating = create(collection, references);
   const creation = isChild ? restrictCreationToOwn(collection, creating) : creating;
+  const withId = createAs(collection, references);
+  const replacing = ofRecord(replace(collection, settings, references));
+  const putting = resource.hasClientIds
+    ? replaceOrCreate(
+        replacing,
+        idempotent(api, isChild ? restrictCreationToOwn(collection, withId) : withId),
+      )
+    : replacing;
   const patching = patch(collection, settings, references);
   const removing = remove(collection, settings);
   const native = ({ collections, feed }: Reader) => list(ofName(collections, resource), collections, feed);
@@ -114,7 +123,7 @@ function actionsOf(api: Api, collection: Collection): RecordActions {
     removeMatching: forAllMatching(db, collection, api.collections, removing),
     create: idempotent(api, adapter.creation(creation, api, resource)),
     get: getting,
-    replace: adapted(ofRecord(replace(collection, settings, references))),
+    replace: adapted(putting),
     patch: idempotent(api, adapted(ofRecord(patching))),
     remove: adapted(ofRecord(removing)),
   };

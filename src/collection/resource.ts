@@ -42,6 +42,8 @@ export interface Resource extends FieldRules {
   readonly columns: ReadonlyMap<string, Column>;
   readonly unique: readonly UniqueKey[];
   readonly references: readonly Reference[];
+  /** Whether clients may choose the ids of new records. */
+  readonly hasClientIds: boolean;
   /** The reference under whose collection the records are nested. */
   readonly parent: Reference | undefined;
   /** Whether the records are the callers that may authenticate; the scope `self` is about these and their children. */

@@ -14,6 +14,8 @@ type Single =
   | 'lock_owned'
   | 'owned'
   | 'create'
+  | 'create_as'
+  | 'deleted'
   | 'create_many'
   | 'replace'
   | 'replace_many'

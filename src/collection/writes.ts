@@ -2,6 +2,7 @@ import { lockVerifiedPassword } from '../auth/verified-password.js';
 import { PASSWORDS_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
 import { currentPasswordWrong } from '../errors/caller-errors.js';
+import { gone } from '../errors/record-errors.js';
 import { requireUncommonPassword } from '../passwords/common-password.js';
 import { hashPassword } from '../passwords/password.js';
 import { sharing } from '../telemetry/metrics.js';
@@ -31,6 +32,8 @@ import {
 export interface Writes {
   /** Throws 409 for a duplicate, 422 for an unknown reference. */
   create(input: ValidatedInput, run?: Run): Promise<StoredRecord>;
+  /** Creates a record with the id that a client has chosen. Undefined: there is one. Throws as create, and 410 for a deleted id. */
+  createAs(id: string, input: ValidatedInput, run?: Run): Promise<StoredRecord | undefined>;
   /** Throws as create. */
   replace(id: string, input: ValidatedInput, preconditions: WritePreconditions, run?: Run): Promise<Replaced>;
   /** Resolves to undefined if the record was deleted, or did not exist and there are no preconditions. */
@@ -73,6 +76,7 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
     share('replace'),
   );
 
+  const createAs = creationWithId(db, statements, singles);
   const explain = (error: unknown): never => {
     throw writeProblem(error, resource) ?? error;
   };
@@ -91,6 +95,7 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
       return written.catch(explain);
     },
 
+    createAs: (id, input, run) => createAs(id, input, run).catch(explain),
     replace: (id, input, preconditions, run) => {
       const updatedAt = updatedNow(id);
       const head = documentHead(id, input.fields, new Date(createdAt(id)).toISOString(), updatedAt);
@@ -122,12 +127,45 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
   };
 }
 
+/** In a transaction, so that a deleted id is not used again when the deletion is concurrent. */
+function creationWithId(
+  db: Db,
+  statements: Statements,
+  singles: ReturnType<typeof singleWrites>,
+): Writes['createAs'] {
+  return (id, input, run) => {
+    const updatedAt = updatedNow(id);
+    const head = documentHead(id, input.fields, new Date(createdAt(id)).toISOString(), updatedAt);
+    const creation = { stored: toRecord(id, head, 1), updatedAt, columns: input.columns };
+    const inTransaction = async (run: Run) => {
+      const stored = await singles.createAs(run, creation);
+      if (stored && (await run(statements.of('deleted'), [id])).length > 0)
+        throw gone(statements.resource.singular);
+      return stored;
+    };
+    return (
+      withPassword(db, id, input, run, inTransaction) ??
+      (run ? inTransaction(run) : db.transaction(inTransaction))
+    );
+  };
+}
+
 /** The statements that write one record. */
 function singleWrites(statements: Statements) {
+  const argumentsOf = ({ stored, updatedAt, columns }: Write) => [
+    stored.id,
+    updatedAt,
+    stored.doc,
+    ...columns.map(parameterOf),
+  ];
   return {
-    create: async (run: Run, { stored, updatedAt, columns }: Write): Promise<StoredRecord> => {
-      await run(statements.of('create'), [stored.id, updatedAt, stored.doc, ...columns.map(parameterOf)]);
-      return stored;
+    create: async (run: Run, write: Write): Promise<StoredRecord> => {
+      await run(statements.of('create'), argumentsOf(write));
+      return write.stored;
+    },
+    createAs: async (run: Run, write: Write): Promise<StoredRecord | undefined> => {
+      const created = await run(statements.of('create_as'), argumentsOf(write));
+      return created.length > 0 ? write.stored : undefined;
     },
     replace: async (
       run: Run,

@@ -29,6 +29,7 @@ export interface CollectionOptions {
   readonly owner?: boolean;
   readonly absent?: 'simple' | 'empty';
   readonly requireIfMatch?: boolean;
+  readonly ids?: 'client';
   readonly unique?: readonly (
     | readonly string[]
     | { readonly fields: readonly string[]; readonly code: string }

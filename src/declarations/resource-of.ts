@@ -92,6 +92,7 @@ function resourceOf(
       ...(options.unique ?? []).map((key) => ('fields' in key ? key : { fields: key, code: 'DUPLICATE' })),
     ],
     references,
+    hasClientIds: options.ids === 'client',
     parent: nested === false ? undefined : parent,
     owner: options.owner ?? false,
     isOwned: false,

@@ -45,6 +45,16 @@ export const gone = define('GONE', 410, {
   make: (singular: string) => ({ message: `The ${singular} has been deleted.` }),
 });
 
+/** An id that a client has chosen and that a new record cannot have. */
+export const invalidId = define('INVALID_ID', 400, {
+  message: 'No new record can have this id.',
+  cause:
+    'The id in the path is no UUID of version 7 in its canonical form, or the time in it is more than a day before or five minutes after that of the service.',
+  remedy: 'Make a UUID of version 7 with the present time.',
+  example: ['must be a UUID of version 7'],
+  make: (reason: string) => ({ message: `The id of a new record ${reason}.` }),
+});
+
 /** RFC 9110 section 15.5.13, with the current ETag and, if there is one, the current record. */
 export const preconditionFailed = define('PRECONDITION_FAILED', 412, {
   message: 'The record is not in the state that the request requires.',

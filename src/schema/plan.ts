@@ -22,7 +22,7 @@ import { isNamedIn, sqlFileSteps } from './sql-file-steps.js';
 import type { SchemaStep } from './step.js';
 import { type Table, tableOf } from './table.js';
 import { alterTable, createTable, referenceTables } from './table-steps.js';
-import { requireKeysInShards } from './unique-keys.js';
+import { requireInShards } from './unique-keys.js';
 
 /** Plans what is missing. Of a database that is in line, the plan has no steps. Throws OccupiedError, ChangedFileError and DeclarationError. */
 export function planChanges(
@@ -63,7 +63,7 @@ class Planner {
       }).map((resource) => [resource.name, resource]),
     );
     this.#resources = resourcesWithoutRefs(declarations, { typeOf: storedTypes(catalog, declarations) });
-    requireKeysInShards(declarations, this.#resources, catalog);
+    requireInShards(declarations, this.#resources, catalog);
     this.#wanted = this.#resources.map((resource) => tableOf(resource, catalog));
     this.#tables = new Map(catalog.tables);
     const names = new Set(declarations.map(({ name }) => name));

@@ -9,32 +9,38 @@ import { presentIndex } from './names.js';
 import { quoted } from './step.js';
 import { tableOf } from './table.js';
 
-/** Throws DeclarationError for keys of several fields that no shard of a Citus cluster can compare. */
-export function requireKeysInShards(
+/** Throws DeclarationError for what a Citus cluster cannot ensure, since no shard has all records. */
+export function requireInShards(
   declarations: readonly Declaration[],
   resources: readonly Resource[],
   catalog: Catalog,
 ): void {
   if (catalog.engine !== 'citus') return;
   const faults = resources.flatMap((resource, at): DeclarationFault[] => {
+    const fault = (pointer: string, reason: string) => ({
+      file: declarations[at]!.file,
+      pointer: `/x-collection/${pointer}`,
+      reason: `on Citus ${reason}`,
+    });
     const parent = tableOf(resource, catalog).distribution?.parent;
-    const columns = ({ fields }: { readonly fields: readonly string[] }) =>
-      fields.map((field) => resource.columns.get(field)!.name);
+    const columnsOf = (fields: readonly string[]) => fields.map((field) => resource.columns.get(field)!.name);
     const keys = resource.unique.filter(({ fields }) => fields.length > 1);
-    return keys.flatMap((key, index) =>
-      parent !== undefined && columns(key).includes(parent)
-        ? []
-        : [
-            {
-              file: declarations[at]!.file,
-              pointer: `/x-collection/unique/${index}`,
-              reason:
-                parent === undefined
-                  ? 'on Citus the records of one key are in several shards: only a nested collection whose records always have a parent can have such a key'
-                  : `on Citus a key of several fields needs ${resource.parent!.field}, which decides the shard of a record`,
-            },
-          ],
-    );
+    return [
+      ...(resource.hasClientIds ? [fault('ids', 'clients cannot choose ids')] : []),
+      ...keys.flatMap(({ fields }, index) => {
+        if (parent === undefined)
+          return fault(
+            `unique/${index}`,
+            'only the records of one parent are in one shard: such a collection is nested, and each record has a parent',
+          );
+        return columnsOf(fields).includes(parent)
+          ? []
+          : fault(
+              `unique/${index}`,
+              `a key needs ${resource.parent!.field}, which decides the shard of a record`,
+            );
+      }),
+    ];
   });
   if (faults.length > 0) throw new DeclarationError(faults);
 }

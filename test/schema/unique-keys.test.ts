@@ -80,7 +80,7 @@ t.test('stored records that violate a new key stop the migration before it chang
   t.match(planText(await planCollections(url, readDeclarations(after))), 'matches the declarations');
 });
 
-t.test('keys and columns that give one name are told apart', async (t) => {
+t.test('keys and columns that would have one name are distinct', async (t) => {
   const url = await undeclaredDatabase(t);
   const path = declare(t, {
     'books.json': {

@@ -1,4 +1,4 @@
-import type { Doc, ErrorName } from '../../api/doc.js';
+import { type Doc, type ErrorName, when } from '../../api/doc.js';
 import { type Endpoint, offerOf, scopesOf } from '../../api/endpoint.js';
 import { coreEndpoints } from '../../api/endpoints.js';
 import type { Schema } from '../../api/schema.js';
@@ -139,6 +139,10 @@ const batchErrors = (resources: readonly DescribedResource[]): ErrorName[] => [
   ]),
   ['VALIDATION_ERROR', 'envelope'],
   'INVALID_QUERY',
+  ...when(
+    resources.some(({ hasClientIds }) => hasClientIds),
+    'INVALID_ID',
+  ),
   'UNKNOWN_PARAMETER',
   ['NOT_ACCEPTABLE', 'envelope'],
 ];

@@ -125,12 +125,21 @@ const writing = (resource: DescribedResource, settings: CollectionSettings) => (
   fields: [...WRITE_FIELDS, 'Prefer-return'],
 });
 
-export const replace = (resource: DescribedResource, settings: CollectionSettings): Doc => ({
-  ...writing(resource, settings),
-  id: `replace${resource.types.one}`,
-  summary: `Replace one ${resource.singular}`,
-  body: { [JSON_TYPE]: schemaNames(resource).input },
-});
+export function replace(resource: DescribedResource, settings: CollectionSettings): Doc {
+  const { success, errors, fields, ...rest } = writing(resource, settings);
+  const { hasClientIds, types, singular } = resource;
+  return {
+    ...rest,
+    id: `replace${types.one}`,
+    summary: hasClientIds
+      ? `Replace one ${singular}, or create it with \`If-None-Match: *\` and an id that is a UUID of version 7`
+      : `Replace one ${singular}`,
+    body: { [JSON_TYPE]: schemaNames(resource).input },
+    success: hasClientIds ? { 201: created(resource), ...success } : success,
+    errors: [...errors, ...when(hasClientIds, 'INVALID_ID', ...IDEMPOTENT)],
+    fields: hasClientIds ? [...fields, 'Idempotency-Key'] : fields,
+  };
+}
 
 export function patch(resource: DescribedResource, settings: CollectionSettings): Doc {
   const { errors, fields, ...rest } = writing(resource, settings);

@@ -46,7 +46,7 @@ const LIBRARY = {
     },
     $defs: { isbn: { type: 'string', minLength: 2 } },
     additionalProperties: false,
-    'x-collection': { nested: true },
+    'x-collection': { nested: true, ids: 'client', unique: [['code', 'authorId']] },
   },
 };
 
@@ -152,6 +152,8 @@ t.test('the document shows what a caller may use', async (t) => {
 t.test('all codes of errors are in the document', async (t) => {
   const service = await testService(t, {
     ...ALL_SCHEMES,
+    COLLECTIONS: declare(t, { ...LIBRARY, 'items.json': {}, 'posts.json': {} }),
+    MIGRATE: 'auto',
     TOMBSTONES: 'on',
     REQUIRE_IF_MATCH: 'on',
     V1_SUNSET: '2999-01-01T00:00:00Z',

@@ -1,0 +1,84 @@
+import type { StoredRecord } from '../collection/record.js';
+import { etagOf, withLinks } from '../collection/representation.js';
+import { forbidden } from '../errors/caller-errors.js';
+import { gone, invalidId, preconditionFailed } from '../errors/record-errors.js';
+import { unavailable } from '../errors/service-errors.js';
+import type { Request } from '../http/request.js';
+import type { Action } from '../http/router.js';
+import { type JsonObject, member } from '../json.js';
+import type { Collection } from '../list/collection.js';
+import { createdAt, isVersion7, parseUuid } from '../uuid.js';
+import { createdReply } from './create.js';
+import { passwordPreparation, withPasswordHash } from './password-preparation.js';
+import type { CheckReferences } from './permitted-references.js';
+
+/** Attempts while others create and delete the record. */
+const ATTEMPTS = 8;
+
+/**
+ * How far the time in a client's id may be before and after that of the service, in milliseconds: a device may have been
+ * offline for a day. Lists have new records at their end, since their order is that of the ids.
+ */
+const [MAX_BEHIND_MS, MAX_AHEAD_MS] = [86_400_000, 300_000];
+
+/** PUT of one record: `creation` with `If-None-Match: *` and no other precondition on it, else `replacement`. */
+export function replaceOrCreate(replacement: Action, creation: Action): Action {
+  const actionFor = ({ headers }: Request) =>
+    headers['if-none-match']?.trim() === '*' &&
+    headers['if-match'] === undefined &&
+    headers['if-unmodified-since'] === undefined
+      ? creation
+      : replacement;
+  return {
+    authorize: (request) => actionFor(request).authorize?.(request),
+    prepare: (request) => actionFor(request).prepare?.(request),
+    run: (request) => actionFor(request).run(request),
+  };
+}
+
+/** Creates a record with the id in the path: 201 with Location, 400, 403, 409, 410, 412, 413, 415, 422. */
+export function createAs(collection: Collection, checkReferences: CheckReferences): Action {
+  const { resource } = collection;
+  /** A caller that may write only its own record may create none. */
+  const authorize = ({ permission }: Request): void => {
+    if (permission === 'own' && !resource.isOwned) throw forbidden([resource.scopes.write]);
+  };
+  return {
+    authorize,
+    prepare: (request) =>
+      passwordPreparation(collection, request, () => collection.check(request.body?.value)),
+    run: async (request) => {
+      authorize(request);
+      const input = withPasswordHash(collection.check(request.body?.value), request);
+      await checkReferences(input, request);
+      const id = parseUuid(request.params.id ?? '');
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const found = id === undefined ? 'absent' : await collection.get(id, request.run);
+        if (found !== 'absent') throw existing(collection, found, request);
+        const stored = await collection.createAs(newId(id), input, request.run);
+        if (stored) return createdReply(resource, stored, request);
+      }
+      throw unavailable('Too many clients are changing the record at once.');
+    },
+  };
+}
+
+/** The id of a new record. Throws 400. */
+function newId(id: string | undefined): string {
+  if (id === undefined || !isVersion7(id)) throw invalidId('must be a UUID of version 7');
+  const ahead = createdAt(id) - Date.now();
+  if (ahead < -MAX_BEHIND_MS) throw invalidId('has a time that is more than a day ago');
+  if (ahead > MAX_AHEAD_MS) throw invalidId('has a time that is more than five minutes ahead');
+  return id;
+}
+
+/** The 412 or 410 for an id that is not free; the 403 of every id for a caller that may not write its record. */
+function existing({ resource }: Collection, found: StoredRecord | 'gone', request: Request) {
+  const { permission, principal, prefix } = request;
+  const record = found === 'gone' ? undefined : (JSON.parse(found.doc) as JsonObject);
+  const owner = record && member(record, resource.parent?.field ?? '');
+  if (permission === 'own' && owner !== parseUuid(principal.subject))
+    return forbidden([resource.scopes.write]);
+  if (found === 'gone') return gone(resource.singular);
+  return preconditionFailed(etagOf(found), JSON.parse(withLinks(resource, found, prefix)));
+}
