@@ -25,6 +25,10 @@ returning 1 as created;
 -- name: deleted ($1 id)
 select 1 from tombstones where id = $1 and :has_tombstones;
 
+-- Makes transactions that write the record of one unique key wait for each other, also while there is none.
+-- name: lock_key ($1 key)
+select 1 as locked from pg_advisory_xact_lock(hashtextextended($1, 0));
+
 -- Several records, as a JSON array of rows. A row that conflicts is left out; the returned keys tell which were written.
 -- The rows are written in one order, so that two such statements cannot deadlock.
 -- name: create_many ($1 rows)

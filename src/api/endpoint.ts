@@ -16,6 +16,7 @@ export type RecordMethod =
   | 'patchMatching'
   | 'removeMatching'
   | 'create'
+  | 'upsert'
   | 'get'
   | 'replace'
   | 'patch'

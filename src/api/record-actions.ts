@@ -12,6 +12,7 @@ import { checkReferences } from '../actions/permitted-references.js';
 import { queryBy } from '../actions/query.js';
 import { remove } from '../actions/remove.js';
 import { replace } from '../actions/replace.js';
+import { upsert } from '../actions/upsert.js';
 import type { Resource } from '../collection/resource.js';
 import type { Db } from '../db/db.js';
 import type { Feed } from '../events/feed.js';
@@ -122,6 +123,10 @@ function actionsOf(api: Api, collection: Collection): RecordActions {
     patchMatching: idempotent(api, forAllMatching(db, collection, api.collections, patching)),
     removeMatching: forAllMatching(db, collection, api.collections, removing),
     create: idempotent(api, adapter.creation(creation, api, resource)),
+    upsert: idempotent(
+      api,
+      upsert(db, collection, adapted(replacing), adapter.creation(creation, api, resource)),
+    ),
     get: getting,
     replace: adapted(putting),
     patch: idempotent(api, adapted(ofRecord(patching))),

@@ -1,4 +1,5 @@
 import { PATCH_TYPES } from '../actions/patch.js';
+import { writableKeys } from '../actions/upsert.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE, RECORD_TYPES } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import type { Offer } from '../http/router.js';
@@ -52,6 +53,7 @@ function offersOf(resource: Resource, anyParameters: boolean) {
     patchMatching: { ...matching, accepts: PATCH_TYPES },
     removeMatching: matching,
     create: write,
+    upsert: { ...write, parameters: ['filter'], requiresFilter: true },
     get: { ...any, offers: RECORD_TYPES, parameters: RECORD_PARAMETERS },
     replace: write,
     patch: { ...write, accepts: PATCH_TYPES },
@@ -91,6 +93,9 @@ function endpointsOf(resource: Resource, offers: ReturnType<typeof offersOf>): E
     of(resource, list, 'PATCH', 'patchMatching', writeAll, offers.patchMatching),
     of(resource, list, 'DELETE', 'removeMatching', writeAll, offers.removeMatching),
     of(resource, list, 'POST', 'create', { ...write, ownership: ofList }, offers.create),
+    ...(writableKeys(resource).length > 0
+      ? [of(resource, list, 'PUT', 'upsert', { ...write, ownership: ofList }, offers.upsert)]
+      : []),
     of(resource, one, 'GET', 'get', read, offers.get),
     of(resource, one, 'PUT', 'replace', write, offers.replace),
     of(resource, one, 'PATCH', 'patch', write, offers.patch),

@@ -16,6 +16,7 @@ type Single =
   | 'create'
   | 'create_as'
   | 'deleted'
+  | 'lock_key'
   | 'create_many'
   | 'replace'
   | 'replace_many'

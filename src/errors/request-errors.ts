@@ -65,7 +65,7 @@ export const methodNotAllowed = define('METHOD_NOT_ALLOWED', 405, {
 /** A write to several records needs a filter: without one the resource is another, which does not support the method. */
 export const filterRequired = (allow: string) =>
   methodNotAllowed.variant({
-    message: 'To write to several records, select them: ?filter[field]=value.',
+    message: 'This method needs a filter: ?filter[field]=value.',
     headers: ['Allow', allow],
   });
 

@@ -24,6 +24,8 @@ export interface Collection extends Reads, Writes, Lists {
    * Others are neither locked nor waited for.
    */
   lock(ids: readonly string[], parent: string | undefined, run: Run): Promise<void>;
+  /** Makes the transaction of `run` wait for others with the key, and others for it. */
+  lockKey(key: string, run: Run): Promise<void>;
   /** Whether a record belongs to this parent. In a transaction, it is locked if it does. */
   belongs(id: string, parent: string, run?: Run): Promise<boolean>;
 }
@@ -48,12 +50,15 @@ export function onReplica(collection: Collection, db: Db, tombstones: boolean): 
   return { ...collection, ...openReads(db, resource.name, statements), ...openLists(db, resource) };
 }
 
-function openLocks(db: Db, statements: Statements): Pick<Collection, 'lock' | 'belongs'> {
+function openLocks(db: Db, statements: Statements): Pick<Collection, 'lock' | 'lockKey' | 'belongs'> {
   return {
     lock: async (ids, parent, run) => {
       const list = `{${ids.join(',')}}`;
       if (parent === undefined) await run(statements.of('lock'), [list]);
       else await run(statements.of('lock_owned'), [list, parent]);
+    },
+    lockKey: async (key, run) => {
+      await run(statements.of('lock_key'), [key]);
     },
     belongs: async (id, parent, run) => {
       const found = run

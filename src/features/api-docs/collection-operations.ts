@@ -1,4 +1,5 @@
 import { GROUPS_TYPE } from '../../actions/groups.js';
+import { writableKeys } from '../../actions/upsert.js';
 import { type Doc, type ErrorName, json, type Success, when } from '../../api/doc.js';
 import type { RecordMethod } from '../../api/endpoint.js';
 import { objectOf, type Schema, schemaRef, TEXT } from '../../api/schema.js';
@@ -39,6 +40,7 @@ const METHODS: Readonly<Record<RecordMethod, DescribeList>> = {
   listNested: list,
   queryNested: query,
   createNested: create,
+  upsert,
   patchMatching,
   removeMatching,
   get: (resource, settings) => compatible(read(resource, settings), settings),
@@ -124,6 +126,19 @@ function create(resource: DescribedResource, _: CollectionSettings, { createdId,
     success: { 201: created(resource) },
     errors: [...errors, ...writeErrors(resource), ...IDEMPOTENT],
     fields: ['Idempotency-Key', 'Prefer-return'],
+  };
+}
+
+function upsert(resource: DescribedResource, settings: CollectionSettings): Doc {
+  const { success, errors, fields, ...rest } = replace(resource, settings);
+  const keys = writableKeys(resource).map((names) => names.map((name) => `\`${name}\``).join(' and '));
+  return {
+    ...rest,
+    id: `upsert${resource.types.one}`,
+    summary: `Replace the ${resource.singular} with a unique key, or create it. The filter has the key: ${keys.join(', or ')}`,
+    success: { 201: created(resource), ...success },
+    errors: [...errors!, 'METHOD_NOT_ALLOWED', 'INVALID_QUERY', ...IDEMPOTENT],
+    fields: [...new Set([...fields!, 'Idempotency-Key'])],
   };
 }
 

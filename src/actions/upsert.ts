@@ -1,0 +1,126 @@
+import { normalizedText } from '../collection/normalized-text.js';
+import type { Resource } from '../collection/resource.js';
+import type { Db, Run } from '../db/db.js';
+import { invalidBody, invalidQuery } from '../errors/input-errors.js';
+import { Problem } from '../errors/problem.js';
+import { preconditionFailed } from '../errors/record-errors.js';
+import { unavailable } from '../errors/service-errors.js';
+import type { Reply } from '../http/reply.js';
+import type { Request } from '../http/request.js';
+import type { Action } from '../http/router.js';
+import { escapeToken, isObject, type Json, member, setMember } from '../json.js';
+import type { Collection } from '../list/collection.js';
+import type { Comparison, Condition } from '../list/condition.js';
+import { readFilter } from '../list/filter.js';
+import { parseUuid } from '../uuid.js';
+import { instantOf } from '../validation/times.js';
+
+/** Attempts while other requests than upserts create and delete the record. */
+const ATTEMPTS = 8;
+
+/**
+ * Replaces the record with the values of a unique key, which are the filter, or creates it: the statuses of both actions, and 412
+ * for If-Match without such a record. Upserts of one key wait for each other.
+ */
+export function upsert(db: Db, collection: Collection, replacement: Action, creation: Action): Action {
+  const { resource } = collection;
+  const write = async (request: Request, key: readonly Comparison[], run: Run): Promise<Reply> => {
+    const values = key.map(({ field, values }) => [field, ...values]).sort();
+    await collection.lockKey(JSON.stringify([resource.name, values]), run);
+    const [id] = await collection.ids({ conditions: key, search: [] }, 1, run);
+    if (id !== undefined) return replacement.run(forRecord(request, id, run));
+    if (request.headers['if-match'] !== undefined) throw preconditionFailed();
+    return creation.run({ ...request, query: '', run });
+  };
+  return {
+    authorize: (request) => creation.authorize?.(withKey(request, keyIn(request, resource), resource)),
+    prepare: (request) => creation.prepare?.(withKey(request, keyIn(request, resource), resource)),
+    run: async (given) => {
+      const key = keyIn(given, resource);
+      const request = withKey(given, key, resource);
+      if (request.run) return write(request, key, request.run);
+      const prepare = creation.prepare?.(request);
+      const prepared = prepare ? await prepare() : request;
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        try {
+          return await db.transaction((run) => write(prepared, key, run));
+        } catch (error) {
+          if (!isOvertaken(error, key)) throw error;
+        }
+      }
+      throw unavailable('Too many clients are changing the record at once.');
+    },
+  };
+}
+
+function forRecord(request: Request, id: string, run: Run): Request {
+  return { ...request, query: '', path: `${request.path}/${id}`, params: { ...request.params, id }, run };
+}
+
+/** Whether another request has created or deleted the record since it was looked for. */
+function isOvertaken(error: unknown, key: readonly Comparison[]): boolean {
+  if (!(error instanceof Problem)) return false;
+  if (error.status !== 409) return error.status === 404 || error.status === 410;
+  const { field, fields = [field] } = (error.more.details ?? {}) as { field?: string; fields?: string[] };
+  return fields.length === key.length && key.every((each) => fields.includes(each.field));
+}
+
+/** The unique keys that clients can write. */
+export const writableKeys = ({ unique, readOnly, importOnly }: Resource): readonly (readonly string[])[] =>
+  unique
+    .map(({ fields }) => fields)
+    .filter((fields) => !fields.some((field) => readOnly.includes(field) || importOnly.includes(field)));
+
+/** The comparisons of the filter. Throws 400 unless they are those of one unique key, by equality. */
+function keyIn({ query }: Request, resource: Resource): readonly Comparison[] {
+  const conditions = readFilter(new URLSearchParams(query), resource);
+  const keys = writableKeys(resource);
+  const isOf = (fields: readonly string[]) =>
+    conditions.length === fields.length &&
+    fields.every((field) => conditions.some((each) => isEqual(each, field)));
+  if (keys.some(isOf)) return conditions as readonly Comparison[];
+  const named = keys.map((fields) => fields.join(' and ')).join(', or ');
+  throw invalidQuery(
+    'filter',
+    `must have one value of each field of a unique key, and nothing else: ${named}`,
+  );
+}
+
+const isEqual = (condition: Condition, field: string): boolean =>
+  condition.kind === 'comparison' && condition.operator === 'eq' && condition.field === field;
+
+/** The request with the values of the key in its body. Throws 400 for a body with other ones. */
+function withKey(request: Request, key: readonly Comparison[], resource: Resource): Request {
+  const value = request.body?.value;
+  if (!request.body || !isObject(value)) return request;
+  const filled = { ...value };
+  for (const comparison of key) {
+    const { field, column, values } = comparison;
+    const own = member(value, field);
+    if (own === undefined) setMember(filled, field, jsonOf(column.type, values[0]!));
+    else if (!isSame(own, comparison, resource))
+      throw invalidBody('must be the value in the filter', 'const', `/${escapeToken(field)}`);
+  }
+  return { ...request, body: { ...request.body, value: filled } };
+}
+
+function jsonOf(type: string, text: string): Json {
+  if (type === 'double precision') return Number(text);
+  return type === 'boolean' ? text === 'true' : text;
+}
+
+/** Whether the value of a body is the one of a comparison, which has gone through the steps before validation. */
+function isSame(own: Json, { field, column, values: [text] }: Comparison, resource: Resource): boolean {
+  switch (column.type) {
+    case 'double precision':
+      return (typeof own === 'number' || typeof own === 'string') && Number(own) === Number(text);
+    case 'boolean':
+      return String(own) === text;
+    case 'uuid':
+      return parseUuid(String(own)) === text;
+    default: {
+      const normalized = typeof own === 'string' ? normalizedText(resource, field, own, 'whole') : undefined;
+      return normalized !== undefined && (column.isInstant ? instantOf(normalized) : normalized) === text;
+    }
+  }
+}
