@@ -100,6 +100,7 @@ function fingerprintOf({ method, path, version, query, headers, body }: Request)
     body?.type ?? '',
     String(headers.prefer ?? ''),
     String(headers['if-match'] ?? ''),
+    ...(method === 'PUT' ? [String(headers['if-none-match'] ?? '')] : []),
   ]) {
     hash.update(part).update('\n');
   }

@@ -87,6 +87,7 @@ t.test('preconditions choose between the creation and the replacement', async (t
   });
   const headers = { 'idempotency-key': 'k' };
   for (const _ of [1, 2]) t.equal((await put('filter[isbn]=b', {}, headers)).status, 201);
+  t.equal((await put('filter[isbn]=b', {}, { ...headers, 'if-none-match': '*' })).status, 422);
 });
 
 t.test('a filter that is no key, and a body with another value, are refused', async (t) => {

@@ -1,6 +1,8 @@
 import { readChecked } from '../../src/declarations/check-declarations.js';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
+import type { Catalog } from '../../src/schema/catalog.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
+import { planChanges } from '../../src/schema/plan.js';
 import { planText } from '../../src/schema/plan-text.js';
 import { declare } from '../support/collections.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
@@ -132,4 +134,41 @@ t.test('faults of keys name the file and the place', async (t) => {
     ],
   ];
   for (const [expected, path] of rows) t.throws(() => readChecked(path), { message: expected });
+});
+
+t.test('on Citus a key has the field that decides the shard of a record', (t) => {
+  const catalog: Catalog = {
+    engine: 'citus',
+    schema: 'public_collections',
+    tables: new Map(),
+    occupied: [],
+    applied: new Map(),
+    pending: [],
+    due: new Set(),
+    sqlFiles: new Map(),
+    formerNames: new Map(),
+  };
+  const authorId = { type: 'string', 'x-references': 'authors', 'x-on-delete': 'cascade' };
+  const plan = (options: object) => {
+    const files = {
+      'authors.json': { type: 'object', properties: {} },
+      'books.json': { ...books([], { authorId }), required: ['authorId'], 'x-collection': options },
+    };
+    return planChanges(readChecked(declare(t, files)).collections, catalog);
+  };
+  const sql = planText({ ...plan({ nested: true, unique: [['series', 'authorId']] }), violations: [] });
+  t.match(
+    sql,
+    'create unique index books_series_author_id_key on public_collections.books (series collate "C", author_id)',
+  );
+  t.throws(() => plan({ nested: true, unique: [['series', 'number']] }), {
+    message: /books\.json#\/x-collection\/unique\/0: on Citus a key needs authorId/,
+  });
+  t.throws(() => plan({ unique: [['series', 'authorId']] }), {
+    message: /#\/x-collection\/unique\/0: on Citus only the records of one parent are in one shard/,
+  });
+  t.throws(() => plan({ ids: 'client' }), {
+    message: /#\/x-collection\/ids: on Citus clients cannot choose ids/,
+  });
+  t.end();
 });
