@@ -89,7 +89,9 @@ async function* checkRules(
   values: UniqueValues | undefined,
 ): AsyncGenerator<Violation | undefined> {
   const check = compileCheck(resource, PATTERN_MS);
-  const { references, unique } = resource;
+  const { references } = resource;
+  // Keys of several fields are compared by requireUniqueKeys.
+  const unique = resource.unique.flatMap(({ fields }) => (fields.length === 1 ? fields : []));
   for await (const documents of documentsOf(run, table)) {
     const records = documents.map(({ doc }) => recordAfter(works, JSON.parse(doc) as JsonObject));
     const isDangling = await danglingIn(run, references, records, tableOf);
@@ -107,8 +109,8 @@ async function* checkRules(
       records.flatMap((record, at) => {
         const missing = danglingOf(record).map(({ field }) => field);
         return unique
-          .filter(({ field }) => !missing.includes(field))
-          .flatMap(({ field }): UniqueValue[] => {
+          .filter((field) => !missing.includes(field))
+          .flatMap((field): UniqueValue[] => {
             const value = storedValue(resource.columns.get(field)!, member(record, field)) ?? null;
             return value === null
               ? []
