@@ -16,6 +16,8 @@ import { type Others, type Related, relatedOf } from './relations.js';
 const MAX_CONDITIONS = 50;
 /** The most relations in one condition, one after the other. */
 const MAX_STEPS = 5;
+/** The most relations in one filter, each of which the database joins. */
+const MAX_RELATIONS = 20;
 
 /**
  * Reads conditions, as `filter[price][gte]=10`, `filter[or][0][status]=open`, `filter[author][name]=Ann` and
@@ -33,7 +35,7 @@ export function readFilter(given: URLSearchParams, resource: Resource, others?: 
       `must be like filter[field] or filter[field][operator], with at most ${MAX_NESTING} names in brackets`,
     ),
   );
-  return conditionsOf(members, new Scope(resource, others, 0));
+  return conditionsOf(members, new Scope(resource, others, 0, { relations: 0 }));
 }
 
 /** The collection about whose records conditions are. */
@@ -45,6 +47,8 @@ class Scope {
     readonly resource: Resource,
     readonly others: Others | undefined,
     readonly steps: number,
+    /** The relations of the whole filter. */
+    readonly used: { relations: number },
   ) {
     this.operators = operatorsOf(resource);
     this.#relations = others ? new Map(relatedOf(resource).map((each) => [each.name, each])) : new Map();
@@ -57,7 +61,9 @@ class Scope {
   /** The scope of the records of a relation. Throws 400, 403. */
   of({ collection }: Related, { name }: Node): Scope {
     if (this.steps === MAX_STEPS) throw invalidQuery(name, `leads over more than ${MAX_STEPS} relations`);
-    return new Scope(this.others!(collection), this.others, this.steps + 1);
+    if (++this.used.relations > MAX_RELATIONS)
+      throw invalidQuery('filter', `has more than ${MAX_RELATIONS} relations`);
+    return new Scope(this.others!(collection), this.others, this.steps + 1, this.used);
   }
 
   get names(): string {
