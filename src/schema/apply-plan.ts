@@ -70,13 +70,18 @@ export async function* checkRecords(run: Run, check: RecordCheck): AsyncGenerato
   try {
     yield* checkRules(run, check, values);
     if (values)
-      for await (const { id, field, first } of values.repeated())
+      for await (const { id, key, first } of values.repeated()) {
+        const [field, ...more] = check.resource.unique[key]!.fields;
         yield {
           id,
-          path: `/${escapeToken(field)}`,
-          message: `must be unique, and record ${first} has the value, too`,
+          path: `/${escapeToken(field!)}`,
+          message:
+            more.length === 0
+              ? `must be unique, and record ${first} has the value, too`
+              : `must be unique together with ${more.join(' and ')}, and record ${first} has the values, too`,
           isDuplicate: true,
         };
+      }
   } finally {
     await values?.close();
   }
@@ -89,9 +94,7 @@ async function* checkRules(
   values: UniqueValues | undefined,
 ): AsyncGenerator<Violation | undefined> {
   const check = compileCheck(resource, PATTERN_MS);
-  const { references } = resource;
-  // Keys of several fields are compared by requireUniqueKeys.
-  const unique = resource.unique.flatMap(({ fields }) => (fields.length === 1 ? fields : []));
+  const { references, unique } = resource;
   for await (const documents of documentsOf(run, table)) {
     const records = documents.map(({ doc }) => recordAfter(works, JSON.parse(doc) as JsonObject));
     const isDangling = await danglingIn(run, references, records, tableOf);
@@ -108,21 +111,16 @@ async function* checkRules(
     await values?.add(
       records.flatMap((record, at) => {
         const missing = danglingOf(record).map(({ field }) => field);
-        return unique
-          .filter((field) => !missing.includes(field))
-          .flatMap((field): UniqueValue[] => {
-            const value = storedValue(resource.columns.get(field)!, member(record, field)) ?? null;
-            return value === null
-              ? []
-              : [
-                  {
-                    field,
-                    value: String(value),
-                    id: documents[at]!.id,
-                    isInvalid: failures[at] !== undefined,
-                  },
-                ];
-          });
+        const storedIn = (field: string) =>
+          missing.includes(field)
+            ? null
+            : (storedValue(resource.columns.get(field)!, member(record, field)) ?? null);
+        return unique.flatMap(({ fields }, key): UniqueValue[] => {
+          const own = fields.map(storedIn);
+          if (own.some((each) => each === null)) return [];
+          const value = own.length === 1 ? String(own[0]) : JSON.stringify(own);
+          return [{ key, value, id: documents[at]!.id, isInvalid: failures[at] !== undefined }];
+        });
       }),
     );
     for (const [at, { id }] of documents.entries()) {

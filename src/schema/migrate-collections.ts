@@ -15,7 +15,6 @@ import type { TableOf } from './dangling.js';
 import { planChanges } from './plan.js';
 import { appliedText } from './rules.js';
 import type { SchemaStep } from './step.js';
-import { requireUniqueKeys } from './unique-keys.js';
 
 /** The key of an advisory lock: "plnt" and 2. */
 const LOCK = [0x706c6e74, 2];
@@ -34,14 +33,9 @@ export function planCollections(
   declarations: Declarations,
   allowDrop?: boolean,
 ): Promise<CheckedPlan> {
-  return withSchemaConnection(url, async ({ run }) => {
-    const catalog = await catalogOf(run, declarations);
-    const plan = await checkedPlan(run, declarations, catalog, allowDrop);
-    // Files of the operator that have not run yet may change the records.
-    if (plan.sqlFiles === 0)
-      await requireUniqueKeys(run, resourcesIn(catalog, declarations), declarations.collections, catalog);
-    return plan;
-  });
+  return withSchemaConnection(url, async ({ run }) =>
+    checkedPlan(run, declarations, await catalogOf(run, declarations), allowDrop),
+  );
 }
 
 /**
@@ -95,7 +89,6 @@ export function migrateCollections(
       plan.sqlFiles === 0
         ? plan
         : { ...plan, violations: await violationsOf(run, declarations, catalog, plan, options.allowDrop) };
-    await requireUniqueKeys(run, resources.values(), collections, catalog);
     if (isRefused(checked, options.allowViolations)) throw new DatabaseError(violationsText(checked));
     await runAll(connection, plan.steps.slice(plan.sqlFiles), resources, options, plan.steps);
     for (const [name, fields] of plan.dropped)

@@ -18,11 +18,11 @@ import { type Change, fieldsOf, worksOf } from './field-work.js';
 import { type ChooseName, namesIn } from './names.js';
 import { isCollection, makeWay, requireCollection } from './occupied.js';
 import { isStricter } from './rules.js';
+import { requireInShards } from './shards.js';
 import { isNamedIn, sqlFileSteps } from './sql-file-steps.js';
 import type { SchemaStep } from './step.js';
 import { type Table, tableOf } from './table.js';
 import { alterTable, createTable, referenceTables } from './table-steps.js';
-import { requireInShards } from './unique-keys.js';
 
 /** Plans what is missing. Of a database that is in line, the plan has no steps. Throws OccupiedError, ChangedFileError and DeclarationError. */
 export function planChanges(

@@ -13,7 +13,12 @@ export function isStricter(declaration: Declaration, applied: string | undefined
   if (applied === undefined) return false;
   const former = JSON.parse(applied) as Declaration['schema'];
   const referred = former[REFERRED] as readonly object[] | undefined;
-  return rulesOf(declaration.schema, declaration.referred) !== rulesOf(former, referred);
+  const keysOf = ({ 'x-collection': options }: Declaration['schema']) =>
+    JSON.stringify(options?.unique ?? []);
+  return (
+    rulesOf(declaration.schema, declaration.referred) !== rulesOf(former, referred) ||
+    keysOf(declaration.schema) !== keysOf(former)
+  );
 }
 
 /** The rules of a schema for values, without annotations. */

@@ -1,9 +1,10 @@
 import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
 
-/** A value of a unique field in a stored record. */
+/** The value of a unique key in a stored record; of several fields their values as JSON. */
 export interface UniqueValue {
-  readonly field: string;
+  /** The position of the key in its resource. */
+  readonly key: number;
   /** The text of equal values is equal, as it is in the column. */
   readonly value: string;
   readonly id: string;
@@ -13,7 +14,7 @@ export interface UniqueValue {
 
 /** A record with a value that an earlier record has. */
 export interface RepeatedValue {
-  readonly field: string;
+  readonly key: number;
   readonly id: string;
   /** The first record with the value. */
   readonly first: string;
@@ -31,7 +32,7 @@ export class UniqueValues {
 
   static async open(run: Run): Promise<UniqueValues> {
     await run(
-      `create temporary table plinth_unique_values (field text, value text, id uuid, invalid boolean)`,
+      `create temporary table plinth_unique_values (key integer, value text, id uuid, invalid boolean)`,
       [],
     );
     return new UniqueValues(run);
@@ -40,10 +41,10 @@ export class UniqueValues {
   async add(values: readonly UniqueValue[]): Promise<void> {
     if (values.length === 0) return;
     const rows = values.map(
-      ({ field, value, id, isInvalid }): Json => ({ field, value, id, invalid: isInvalid }),
+      ({ key, value, id, isInvalid }): Json => ({ key, value, id, invalid: isInvalid }),
     );
     await this.run(
-      `insert into ${TABLE} select * from json_to_recordset($1::text::json) as (field text, value text, id uuid, invalid boolean)`,
+      `insert into ${TABLE} select * from json_to_recordset($1::text::json) as (key integer, value text, id uuid, invalid boolean)`,
       [JSON.stringify(rows)],
     );
   }
@@ -52,20 +53,20 @@ export class UniqueValues {
   async *repeated(): AsyncGenerator<RepeatedValue> {
     await this.run(
       `create temporary table plinth_repeated_values as
-        select distinct on (id) id, field, first
+        select distinct on (id) id, key, first
         from (
-          select *, first_value(id) over (partition by field, value collate "C" order by id) as first
+          select *, first_value(id) over (partition by key, value collate "C" order by id) as first
           from ${TABLE}
         ) as compared
         where id <> first and not invalid
-        order by id, field`,
+        order by id, key`,
       [],
     );
     try {
       let after = '00000000-0000-0000-0000-000000000000';
       for (;;) {
         const rows = await this.run(
-          `select id, field, first from pg_temp.plinth_repeated_values where id > $1 order by id limit ${MAX_ROWS}`,
+          `select id, key, first from pg_temp.plinth_repeated_values where id > $1 order by id limit ${MAX_ROWS}`,
           [after],
         );
         if (rows.length === 0) return;

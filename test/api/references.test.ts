@@ -176,7 +176,13 @@ t.test('relations that would have one name have different ones', async (t) => {
     ['Bag', ['bags', 'bags by bags']],
     ['Team', ['boxes', 'matches']],
   ] as const)
-    t.same(Object.keys(document.components.schemas[`${title}Included`].properties), names, title);
+    t.same(
+      Object.keys(document.components.schemas[`${title}Included`].properties).filter(
+        (name) => !name.endsWith('.count'),
+      ),
+      names,
+      title,
+    );
 });
 
 t.test('a reference is a text, and not one of several', (t) => {

@@ -120,13 +120,17 @@ export function groupInput(resource: Resource): ToolInput {
     group: listOf(keys, MAX_KEYS, 'The values that the records of a group have in common.'),
     aggregate: listOf(aggregates, MAX_AGGREGATES, 'The values of each group; without it, count.'),
     ...selectionOf(resource),
-    sort: {
-      type: 'array',
-      minItems: 1,
-      maxItems: MAX_KEYS + MAX_AGGREGATES,
-      items: { type: 'string' },
-      description: 'Names of group and aggregate. A leading minus: descending.',
-    },
+    ...(listParameters(resource).includes('sort')
+      ? {
+          sort: {
+            type: 'array',
+            minItems: 1,
+            maxItems: MAX_KEYS + MAX_AGGREGATES,
+            items: { type: 'string' },
+            description: 'Names of group and aggregate. A leading minus: descending.',
+          },
+        }
+      : {}),
     limit: {
       type: 'integer',
       minimum: 1,

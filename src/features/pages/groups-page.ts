@@ -2,6 +2,7 @@ import { type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { groupKeys } from '../../list/groups.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
+import { listParameters } from '../../list/read-list.js';
 import { filterForm } from './filter-form.js';
 import type { Crumb, PageContent } from './layout.js';
 import type { ListView } from './list-query.js';
@@ -31,9 +32,10 @@ export function groupsNav(view: ListView): Part {
         Array.isArray((resource.schema.properties[field] as JsonObject | undefined)?.enum)),
   );
   if (few.length === 0) return undefined;
+  const sort = listParameters(resource).includes('sort') ? { sort: '-count' } : {};
   const without = Object.fromEntries(OF_RECORDS.map((name) => [name, null]));
   const links = few.slice(0, MAX_LINKS).map(({ name }) => {
-    const href = view.hrefWith({ ...without, group: escapeName(name), sort: '-count' });
+    const href = view.hrefWith({ ...without, group: escapeName(name), ...sort });
     return html` <a href="${href}">${name}</a>`;
   });
   return html`<nav class="sorts" aria-label="Count"><span>Count by</span>${links}</nav>`;

@@ -68,7 +68,7 @@ t.test('an access token of a user connects', async (t) => {
 t.test('tools are listed and run as far as the scopes permit', async (t) => {
   const { as, db } = await withKeys(t);
   const { client, call } = await as(['items:read']);
-  t.same(await named(client), ['items_get', 'items_list']);
+  t.same(await named(client), ['items_get', 'items_group', 'items_list']);
   const writer = await as(['items:write']);
   t.same(
     await named(writer.client),
@@ -144,7 +144,7 @@ t.test('a collection that everyone may read still needs a credential here', asyn
   });
   const { send, as } = await withKeys(t, { COLLECTIONS, MIGRATE: 'auto' });
   t.equal((await send('POST', '/mcp', LIST)).status, 401);
-  t.same(await named((await as(['items:read'])).client), ['notes_get', 'notes_list']);
+  t.same(await named((await as(['items:read'])).client), ['notes_get', 'notes_group', 'notes_list']);
 });
 
 t.test('each message counts against the rate limit, and an array of them is refused', async (t) => {

@@ -45,7 +45,7 @@ t.test('a client initializes and lists the tools of every collection', async (t)
   t.match(client.getServerCapabilities(), { tools: {}, resources: {} });
   t.match(client.getInstructions(), /ifMatch/);
   const { tools } = await client.listTools();
-  const verbs = ['list', 'get', 'create', 'update', 'delete'];
+  const verbs = ['list', 'group', 'get', 'create', 'update', 'delete'];
   t.same(
     tools.map(({ name }) => name).sort(),
     ['users', 'items', 'notes'].flatMap((name) => verbs.map((verb) => `${name}_${verb}`)).sort(),
@@ -208,6 +208,11 @@ t.test('a call with an idempotency key takes place once', async (t) => {
   const again = await call('items_create', args);
   t.same(again.value, { etag: '"1"', replayed: true, record: first.value.record });
   t.equal((await call('items_list')).value.meta.total, 1);
+  t.same((await call('items_group', { aggregate: ['count'], filter: { name: 'Lamp' } })).value, {
+    data: [{ count: 1 }],
+    meta: { groups: 1 },
+  });
+  t.match(await call('items_group', { group: ['colour'] }), { isError: true });
   t.match(await call('items_create', { ...args, record: { name: 'Chair' } }), {
     isError: true,
     value: { error: { status: 422, code: 'IDEMPOTENCY_KEY_REUSED' } },

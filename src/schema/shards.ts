@@ -1,0 +1,41 @@
+import type { Resource } from '../collection/resource.js';
+import type { Declaration, DeclarationFault } from '../declarations/declaration.js';
+import { DeclarationError } from '../declarations/read-declarations.js';
+import type { Catalog } from './catalog.js';
+import { tableOf } from './table.js';
+
+/** Throws DeclarationError for what a Citus cluster cannot ensure, since no shard has all records. */
+export function requireInShards(
+  declarations: readonly Declaration[],
+  resources: readonly Resource[],
+  catalog: Catalog,
+): void {
+  if (catalog.engine !== 'citus') return;
+  const faults = resources.flatMap((resource, at): DeclarationFault[] => {
+    const fault = (pointer: string, reason: string) => ({
+      file: declarations[at]!.file,
+      pointer: `/x-collection/${pointer}`,
+      reason: `on Citus ${reason}`,
+    });
+    const parent = tableOf(resource, catalog).distribution?.parent;
+    const columnsOf = (fields: readonly string[]) => fields.map((field) => resource.columns.get(field)!.name);
+    const keys = resource.unique.filter(({ fields }) => fields.length > 1);
+    return [
+      ...(resource.hasClientIds ? [fault('ids', 'clients cannot choose ids')] : []),
+      ...keys.flatMap(({ fields }, index) => {
+        if (parent === undefined)
+          return fault(
+            `unique/${index}`,
+            'only the records of one parent are in one shard: such a collection is nested, and each record has a parent',
+          );
+        return columnsOf(fields).includes(parent)
+          ? []
+          : fault(
+              `unique/${index}`,
+              `a key needs ${resource.parent!.field}, which decides the shard of a record`,
+            );
+      }),
+    ];
+  });
+  if (faults.length > 0) throw new DeclarationError(faults);
+}
