@@ -140,6 +140,8 @@ export async function signIn(
 ): Promise<client.TokenEndpointResponse & client.TokenEndpointResponseHelpers> {
   const flow = await begin(server, config, parameters);
   const page = await consent(flow, server.user, password);
+  if (!new URL(page.url).searchParams.has('iss'))
+    throw new Error(`the sign-in ends at ${page.url} with ${page.status}: ${page.text.slice(0, 500)}`);
   return client.authorizationCodeGrant(config, new URL(page.url), {
     pkceCodeVerifier: flow.verifier,
     expectedState: flow.state,

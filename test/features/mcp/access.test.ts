@@ -72,7 +72,7 @@ t.test('tools are listed and run as far as the scopes permit', async (t) => {
   const writer = await as(['items:write']);
   t.same(
     await named(writer.client),
-    ['create', 'delete', 'get', 'list', 'update'].map((verb) => `items_${verb}`),
+    ['create', 'delete', 'get', 'group', 'list', 'update'].map((verb) => `items_${verb}`),
   );
   const { value } = await writer.call('items_create', { record: { name: 'Lamp' } });
   const { id } = value.record;
@@ -108,7 +108,7 @@ t.test('self: a caller sees and changes its own records', async (t) => {
   const { as } = await withKeys(t, { DATABASE_URL: open.databaseUrl });
   const { client, call } = await as(['self'], ada);
   t.same(await named(client), [
-    ...['create', 'delete', 'get', 'list', 'update'].map((verb) => `posts_${verb}`),
+    ...['create', 'delete', 'get', 'group', 'list', 'update'].map((verb) => `posts_${verb}`),
     ...['get', 'update'].map((verb) => `users_${verb}`),
   ]);
   const allowed = async (name: string, args: object) =>
