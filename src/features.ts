@@ -35,7 +35,6 @@ export const FEATURES: readonly FeatureEntry[] = [
   {
     name: 'issuer',
     settings: ISSUER_SETTINGS,
-    uses: ['pages'],
     load: () => import('./features/issuer/feature.js'),
   },
   { name: 'pages', uses: ['webhooks'], load: () => import('./features/pages/feature.js') },

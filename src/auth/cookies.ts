@@ -1,3 +1,5 @@
+import { timingSafeEqual } from 'node:crypto';
+
 /** The cookie with which the pages of the service know a user that has signed in. Its value is a secret. */
 export const SESSION_COOKIE = 'plinth_browser';
 
@@ -22,4 +24,10 @@ export function readCookie(field: string | undefined, name: string, isSecure: bo
 export function writeCookie(name: string, value: string, isSecure: boolean, maxAgeS?: number): string {
   const age = maxAgeS === undefined ? '' : `; Max-Age=${maxAgeS}`;
   return `${nameOf(name, isSecure)}=${value}; Path=/${age}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+}
+
+/** Compares a value that a client has sent with the secret one in constant time. */
+export function isEqual(text: string, expected: string): boolean {
+  const [given, own] = [Buffer.from(text), Buffer.from(expected)];
+  return given.length === own.length && timingSafeEqual(given, own);
 }

@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import type { Provider } from 'oidc-provider';
 import { setPassword } from '../../actions/set-password.js';
+import { isEqual } from '../../auth/cookies.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import type { HandledRequest } from '../../http/handler.js';
 import type { Reply } from '../../http/reply.js';
 import type { Collection } from '../../list/collection.js';
-import { isEqual } from '../pages/form-token.js';
 import {
   beginSession,
   browserCookie,

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Provider } from 'oidc-provider';
+import { isEqual } from '../../auth/cookies.js';
 import type { SignIn } from '../../auth/password-sign-in.js';
 import { mayAllow } from '../../auth/user-scopes.js';
 import type { Config } from '../../config/config.js';
@@ -7,7 +8,6 @@ import type { Db } from '../../db/db.js';
 import type { HandledRequest } from '../../http/handler.js';
 import type { Reply } from '../../http/reply.js';
 import type { LoginThrottle } from '../../limits/login-throttle.js';
-import { isEqual } from '../pages/form-token.js';
 import { findUser } from './accounts.js';
 import { addScopes, rememberConsent } from './consents.js';
 import { errors } from './oidc-provider.js';

@@ -1,9 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { AuthenticatorTransport, WebAuthnCredential } from '@simplewebauthn/server';
+import { isEqual } from '../../auth/cookies.js';
 import type { CheckReplay } from '../../auth/replay-guard.js';
 import type { Db, Row } from '../../db/db.js';
-import { isEqual } from '../pages/form-token.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import type { Entry } from './pages/account.js';
 import type { PasskeyForm } from './pages/passkey.js';

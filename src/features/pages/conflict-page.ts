@@ -1,6 +1,6 @@
 import { type Html, html } from '../../formats/html.js';
+import { cut } from '../../formats/html-page.js';
 import type { JsonObject } from '../../json.js';
-import { cut } from './document.js';
 import type { Submitted } from './form-action.js';
 import { type FormField, formFields, type Texts, textsOf } from './form-fields.js';
 import { idOf, inputOf } from './form-inputs.js';

@@ -1,12 +1,12 @@
 import { HTML_TYPE, JSON_TYPE } from '../../collection/representation.js';
 import { Problem } from '../../errors/problem.js';
 import { methodNotAllowed } from '../../errors/request-errors.js';
+import { pageHeaders } from '../../formats/html-page.js';
 import type { Reply } from '../../http/reply.js';
 import type { Body, Request } from '../../http/request.js';
 import { METHODS, type OpenEndpoint, type Route, requiring } from '../../http/router.js';
 import { permit } from '../../principal.js';
 import { FORM_TYPE } from '../../transport/request-body.js';
-import { pageHeaders } from './document.js';
 import { FormTokens } from './form-token.js';
 import { SubmittedForm } from './form-values.js';
 import { layout, type PageContent } from './layout.js';

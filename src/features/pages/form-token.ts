@@ -1,6 +1,6 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { readCookie, SESSION_COOKIE, writeCookie } from '../../auth/cookies.js';
+import { isEqual, readCookie, SESSION_COOKIE, writeCookie } from '../../auth/cookies.js';
 import { hasScheme, isHostOf } from '../../http/request-origin.js';
 import { invalidForm } from './errors.js';
 import type { Site } from './site.js';
@@ -63,10 +63,4 @@ export class FormTokens {
     if (from === origin) return true;
     return isHostOf(from, host) && (site !== undefined || hasScheme(from, this.site.isSecure));
   }
-}
-
-/** Compares the token of a form in constant time. */
-export function isEqual(text: string, expected: string): boolean {
-  const [given, own] = [Buffer.from(text), Buffer.from(expected)];
-  return given.length === own.length && timingSafeEqual(given, own);
 }

@@ -1,6 +1,6 @@
 import { type Html, html, type Part } from '../../formats/html.js';
+import { cut } from '../../formats/html-page.js';
 import { type Json, type JsonObject, member } from '../../json.js';
-import { cut } from './document.js';
 import { cellOf, columnsOf, layoutOf, MAX_CELL_CHARACTERS } from './html-cells.js';
 
 /** Fields of a record that its page shows, and characters of each value. */

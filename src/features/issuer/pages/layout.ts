@@ -1,5 +1,5 @@
 import { type Html, html, type Part } from '../../../formats/html.js';
-import { pageHeaders as headersOfPages, htmlDocument } from '../../pages/document.js';
+import { pageHeaders as headersOfPages, htmlDocument } from '../../../formats/html-page.js';
 import { SCRIPT_SOURCE } from './passkey-script.js';
 
 /** A narrow page with one purpose. */

@@ -1,5 +1,5 @@
-import { Html, html } from '../../formats/html.js';
-import { STYLE, STYLE_SOURCE } from './style.js';
+import { Html, html } from './html.js';
+import { STYLE, STYLE_SOURCE } from './html-style.js';
 
 /** Characters of a title. */
 const MAX_TITLE = 200;
