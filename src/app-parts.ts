@@ -1,5 +1,4 @@
 import type { Server } from 'node:http';
-import type { Endpoint } from './api/endpoint.js';
 import { openCollections } from './api/record-actions.js';
 import { knownScopes, scopeSettingFaults } from './auth/known-scopes.js';
 import { type Auth, openAuth } from './auth/open.js';
@@ -15,8 +14,9 @@ import type { OpenCounts } from './limits/shared-counters.js';
 import type { Collection } from './list/collection.js';
 import { createMetricsServer } from './metrics-server.js';
 import {
+  type ApiDescription,
+  describeApi,
   embeddedOf,
-  endpointsOf,
   type Openable,
   type OpenFeatures,
   openCredentials,
@@ -50,7 +50,7 @@ export interface Parts {
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
   readonly features: OpenFeatures;
-  readonly endpoints: readonly Endpoint[];
+  readonly description: ApiDescription;
 }
 
 /** Opens all parts, in the order in which they need each other. `closers` receives what a failed start has to close. */
@@ -97,8 +97,8 @@ export async function openParts(
     ? await Feed.open(db, log, opened, config, metrics.events, auth.credentials)
     : undefined;
   closers.push(() => feed?.close());
-  const endpoints = await endpointsOf(features, config, opened);
-  const core = { config, log, metrics, db, auth, counters, collections, feed, endpoints };
+  const description = await describeApi(features, config, opened);
+  const core = { config, log, metrics, db, auth, counters, collections, feed, description };
   const open = await openFeatures(features, { ...core, sharedSchemas: declarations.shared }, closers);
   return {
     config,
@@ -112,7 +112,7 @@ export async function openParts(
     collections,
     feed,
     features: open,
-    endpoints,
+    description,
   };
 }
 

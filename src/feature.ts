@@ -1,8 +1,10 @@
+import type { Documentation } from './api/doc.js';
 import type { OwnCredentials } from './auth/open.js';
 import type { RunnableCommand } from './cli/command.js';
 import type { Config } from './config/config.js';
 import type { Run } from './db/db.js';
 import type { OpenEmbedded } from './db/open.js';
+import type { ProblemType } from './errors/problem.js';
 import type { Base, Core, EndpointsOf, Openable, OpenFeature, Represent } from './open-features.js';
 import type { Log } from './telemetry/log.js';
 
@@ -16,6 +18,10 @@ export interface Feature<Services = unknown> {
   open?(core: Core): OpenFeature<Services> | Promise<OpenFeature<Services>>;
   /** The endpoints that it adds. They run with the `services` of the open feature. */
   readonly endpoints?: EndpointsOf<Services>;
+  /** Loads the types of problems that only its endpoints have. */
+  errors?(): Promise<readonly ProblemType[]>;
+  /** The part of the feature in the documents about the API, besides the descriptions of endpoints. */
+  readonly documentation?: Documentation;
   /** Adds the media types of representations to the descriptions of endpoints, which the open feature gives to their routes. */
   readonly represent?: Represent;
   /** Runs the service in another way than in this process alone. Resolves to undefined in a process that prints nothing. */

@@ -1,30 +1,40 @@
 import type { FeatureEntry } from './feature.js';
+import { API_DOCS_SETTINGS } from './features/api-docs/settings.js';
 import { EMBEDDED_SETTINGS } from './features/embedded/settings.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
 import { JSON_SERVER_SETTINGS } from './features/json-server/settings.js';
 import { MCP_SETTINGS } from './features/mcp/settings.js';
+import { PAGE_SETTINGS } from './features/pages/settings.js';
 import { REPLICA_SETTINGS } from './features/replicas/settings.js';
+import { VERSION_CALL_SETTINGS } from './features/version-calls/settings.js';
 import { WEBHOOK_SETTINGS } from './features/webhooks/settings.js';
 import { WORKER_SETTINGS } from './features/workers/settings.js';
 
-/** The features, in the order of their endpoints and commands. No other file of the core names one. */
+/**
+ * The features, in the order of their endpoints and commands. Those that say how the service runs are first: a process looks
+ * for them before it loads others. No other file of the core names one.
+ */
 export const FEATURES: readonly FeatureEntry[] = [
-  { name: 'version-calls', load: () => import('./features/version-calls/feature.js') },
-  { name: 'transfer', isOnlyCommands: true, load: () => import('./features/transfer/feature.js') },
   {
     name: 'embedded',
     settings: EMBEDDED_SETTINGS,
     load: () => import('./features/embedded/feature.js'),
   },
   {
-    name: 'replicas',
-    settings: REPLICA_SETTINGS,
-    load: () => import('./features/replicas/feature.js'),
-  },
-  {
     name: 'workers',
     settings: WORKER_SETTINGS,
     load: () => import('./features/workers/feature.js'),
+  },
+  {
+    name: 'version-calls',
+    settings: VERSION_CALL_SETTINGS,
+    load: () => import('./features/version-calls/feature.js'),
+  },
+  { name: 'transfer', isOnlyCommands: true, load: () => import('./features/transfer/feature.js') },
+  {
+    name: 'replicas',
+    settings: REPLICA_SETTINGS,
+    load: () => import('./features/replicas/feature.js'),
   },
   {
     name: 'json-server',
@@ -37,10 +47,16 @@ export const FEATURES: readonly FeatureEntry[] = [
     settings: ISSUER_SETTINGS,
     load: () => import('./features/issuer/feature.js'),
   },
-  { name: 'pages', uses: ['webhooks'], load: () => import('./features/pages/feature.js') },
+  {
+    name: 'pages',
+    settings: PAGE_SETTINGS,
+    uses: ['webhooks'],
+    load: () => import('./features/pages/feature.js'),
+  },
   {
     name: 'api-docs',
-    uses: ['issuer', 'replicas', 'webhooks'],
+    settings: API_DOCS_SETTINGS,
+    uses: ['issuer', 'replicas'],
     load: () => import('./features/api-docs/feature.js'),
   },
   { name: 'mcp', settings: MCP_SETTINGS, load: () => import('./features/mcp/feature.js') },

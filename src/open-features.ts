@@ -1,4 +1,5 @@
-import type { Description, Endpoint } from './api/endpoint.js';
+import type { Documentation } from './api/doc.js';
+import type { Endpoint } from './api/endpoint.js';
 import { coreEndpoints, LAST_ENDPOINTS } from './api/endpoints.js';
 import type { Adapter, Api, Read } from './api/record-actions.js';
 import type { Auth, OwnCredentials } from './auth/open.js';
@@ -7,6 +8,7 @@ import type { Config, FeatureSettings } from './config/config.js';
 import type { Db } from './db/db.js';
 import type { PruneTask } from './db/maintenance.js';
 import { noEmbedded, type OpenEmbedded } from './db/open.js';
+import { CORE_TYPES } from './errors/catalogue.js';
 import type { Problem, ProblemType } from './errors/problem.js';
 import type { Feed } from './events/feed.js';
 import type { Route } from './http/router.js';
@@ -34,14 +36,20 @@ export interface Core extends Base {
   readonly sharedSchemas: ReadonlyMap<string, object>;
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
-  /** All endpoints of the service. */
-  readonly endpoints: readonly Description[];
+  readonly description: ApiDescription;
+}
+
+/** The API of a service as data, for which nothing is opened. */
+export interface ApiDescription {
+  readonly endpoints: readonly Endpoint[];
+  /** The types of problems that the service responds with. */
+  readonly errorTypes: readonly ProblemType[];
+  /** The texts of its features. */
+  readonly documentation: readonly Documentation[];
 }
 
 /** A feature of a running service. */
 export interface OpenFeature<Services = unknown> {
-  /** The types of problems that only its endpoints have. */
-  readonly errors?: readonly ProblemType[];
   /** The services that its endpoints run with. */
   services?(api: Api): Services;
   /** Gives the routes of the service the representations that the feature has added to their descriptions. */
@@ -91,6 +99,8 @@ export interface Openable {
       openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
       open?(core: Core): OpenFeature | Promise<OpenFeature>;
       endpoints?: EndpointsOf;
+      errors?(): Promise<readonly ProblemType[]>;
+      readonly documentation?: Documentation;
       represent?: Represent;
     };
   }>;
@@ -168,24 +178,32 @@ export async function openFeatures(
   return open;
 }
 
-/** The endpoints of a service with these settings and collections, those of the features that it turns on included. */
-export async function endpointsOf(
+/** The API of a service with these settings and collections, that of the features that it turns on included. */
+export async function describeApi(
   features: readonly Openable[],
   config: Config,
   resources: readonly Resource[],
-): Promise<readonly Endpoint[]> {
+): Promise<ApiDescription> {
   const added: Endpoint[] = [];
+  const errorTypes: ProblemType[] = [...CORE_TYPES];
+  const documented: Documentation[] = [];
   const representing: Represent[] = [];
   for (const entry of features) {
     if (!isOn(entry, config)) continue;
-    const { endpoints, represent } = (await entry.load()).default;
+    const { endpoints, errors, documentation, represent } = (await entry.load()).default;
     const own = (await endpoints?.(config)) ?? [];
     added.push(...own.map((each) => ({ ...each, feature: entry.name })));
+    errorTypes.push(...((await errors?.()) ?? []));
+    if (documentation) documented.push(documentation);
     if (represent) representing.push(represent);
   }
   const isSeparate = (each: Endpoint) => each.isSeparate === true;
   const first = [...coreEndpoints(config, resources), ...added.filter((each) => !isSeparate(each))];
   let all: readonly Endpoint[] = [...first, ...LAST_ENDPOINTS, ...added.filter(isSeparate)];
   for (const represent of representing) all = await represent(all, resources);
-  return all;
+  return {
+    endpoints: all,
+    errorTypes,
+    documentation: documented,
+  };
 }

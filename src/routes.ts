@@ -4,7 +4,6 @@ import { openRecords } from './api/record-actions.js';
 import type { Parts } from './app-parts.js';
 import { knownScopes } from './auth/known-scopes.js';
 import type { NotReadyReason } from './db/readiness.js';
-import { CORE_TYPES } from './errors/catalogue.js';
 import { createRouter, type Route, type Router } from './http/router.js';
 import { memberOf } from './open-features.js';
 
@@ -19,7 +18,8 @@ export function routesOf(
   notReadyReason: () => Promise<NotReadyReason>,
   furtherRoutes: readonly Route[],
 ): ApiRoutes {
-  const { config, database, auth, collections, feed, registry, features, endpoints } = parts;
+  const { config, database, auth, collections, feed, registry, features } = parts;
+  const { endpoints, errorTypes } = parts.description;
   const { lookup, requireCurrentPassword } = auth;
   const resources = collections.map(({ resource }) => resource);
   const api = {
@@ -39,7 +39,7 @@ export function routesOf(
     notReadyReason,
     scopes: knownScopes(resources),
     records: openRecords(api),
-    errorTypes: [...CORE_TYPES, ...[...features.values()].flatMap(({ errors = [] }) => errors)],
+    errorTypes,
   };
   const ofFeatures = new Map([...features].map(([name, feature]) => [name, feature.services?.(api)]));
   const open = (each: readonly Endpoint[], services: unknown) =>

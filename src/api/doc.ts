@@ -1,6 +1,16 @@
 import type { Shape } from '../errors/problem.js';
 import type { JsonObject } from '../json.js';
 
+/** The texts of a feature in the documents about the API, besides the descriptions of its endpoints. */
+export interface Documentation {
+  /** The meaning of its tags, by their names. */
+  readonly tags?: Readonly<Record<string, string>>;
+  /** The service sends events to targets. */
+  readonly sendsEvents?: true;
+  /** Browsers get errors as pages. */
+  readonly hasErrorPages?: true;
+}
+
 /** A JSON Schema, or the name of one that the documents about the API have. */
 export type SchemaName = string | JsonObject;
 

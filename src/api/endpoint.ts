@@ -74,6 +74,10 @@ export function scopesOf(endpoints: readonly Description[]): string[] {
   return [...new Set([...named, 'self', ACCOUNT_DELETION])];
 }
 
+/** The subjects in the names of operations: generated clients may name types like them. */
+export const subjectsOf = (endpoints: readonly Description[]): string[] =>
+  endpoints.flatMap(({ doc }) => (doc ? [doc.id.replace(/^[a-z]+(?=[A-Z])/, '')] : []));
+
 /** The media types and parameters of an endpoint. Those that its description leaves out follow from its documentation. */
 export function offerOf({ doc, ...described }: Description): Offer {
   const { acceptsAny, requiresFilter, keysetParameters } = described;

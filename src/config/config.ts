@@ -34,6 +34,8 @@ interface SettingsPart<T> {
   files?(own: T, perDatabase: number): number;
   /** The processes of a service, each with connections of its own to the database; absent: one. */
   processes?(own: T): number;
+  /** The names of types in the documents about the API that those of collections cannot be, whether the feature is on or not. */
+  readonly typeNames?: readonly string[];
   /** Settings that only its commands read. */
   readonly ofCommands?: readonly string[];
   /** Settings that the feature had in earlier versions. */

@@ -177,6 +177,7 @@ function keyOf(service: App): string {
   const flags = Object.entries(rest).filter(([name]) => DECIDING.includes(name));
   const collections = resources.map(({ name, schema, scopes }) => [name, schema, scopes]);
   return JSON.stringify([
+    [...service.features.keys()],
     flags,
     collections,
     routes.map(({ path, actions }) => [path, Object.keys(actions)]),

@@ -2,10 +2,15 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { subjectsOf } from '../../src/api/endpoint.js';
+import { coreEndpoints } from '../../src/api/endpoints.js';
 import { run } from '../../src/cli/run.js';
 import { FEATURES } from '../../src/features.js';
+import { describeApi } from '../../src/open-features.js';
+import { SCHEMES } from '../../src/principal.js';
 import { environment, startNode } from '../support/process.js';
-import { send, testDatabase } from '../support/service.js';
+import { send, testDatabase, testService } from '../support/service.js';
+import { readSettings } from '../support/settings.js';
 import t, { type Test } from '../support/test.js';
 import { drawn } from '../support/thorough.js';
 
@@ -25,23 +30,34 @@ const REQUESTS: Readonly<Record<string, readonly string[]>> = {
 const requestOf = (text: string): [method: string, path: string] =>
   text.startsWith('POST ') ? ['POST', text.slice(5)] : ['GET', text];
 
-/** The features that a service with the default settings and a database of its own opens. */
-const ALWAYS = ['api-docs', 'pages', 'version-calls', 'webhooks'];
+/** The features that a service with the default settings and a database of its own opens, and how each is turned off. */
+const ALWAYS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'api-docs': { API_DOCS: 'off' },
+  pages: { HTML_PAGES: 'off' },
+  'version-calls': { VERSION_CALLS: 'off' },
+  webhooks: { WEBHOOKS: 'off' },
+};
+const ON = Object.keys(ALWAYS);
 
-/** A feature, and those that may load its files. */
-function withUsers(name: string): string[] {
-  const users = FEATURES.filter(({ uses = [] }) => uses.includes(name)).map((user) => user.name);
-  return [name, ...users.flatMap(withUsers)];
+/** A service without some features, by the list of its program and by its settings. */
+interface Without {
+  readonly absent?: readonly string[];
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** The features of which a service without some features has loaded files besides their `settings.ts`, and the statuses of requests to it. */
-async function serviceWithout(t: Test, absent: readonly string[], paths: readonly string[]) {
+/** The features of which a service has loaded files besides their `settings.ts`, and the statuses of requests to it. */
+async function serviceWithout(t: Test, { absent = [], settings }: Without, paths: readonly string[]) {
   const coverage = t.testdir();
   const databaseUrl = await testDatabase(t);
-  const env = { DATABASE_URL: databaseUrl, PORT: '0', NODE_V8_COVERAGE: coverage };
+  const env = { DATABASE_URL: databaseUrl, PORT: '0', NODE_V8_COVERAGE: coverage, ...settings };
   const service = startNode(t, [PROGRAM, ...absent], env);
   const url = await service.ready();
-  const statuses = await Promise.all(paths.map(async (path) => (await send(url, ...requestOf(path))).status));
+  const statuses = await Promise.all(
+    paths.map(async (path) => {
+      const [method, target] = requestOf(path);
+      return (await send(url, method, target, BROWSER)).status;
+    }),
+  );
   service.child.kill('SIGTERM');
   t.equal(await service.ended, 0);
   // V8 reports each script that the process has loaded.
@@ -50,32 +66,71 @@ async function serviceWithout(t: Test, absent: readonly string[], paths: readonl
   return { statuses, loaded: [...new Set([...loaded].map(([, name]) => name!))].sort() };
 }
 
+/** Pages are loaded when a browser requests one. */
+const BROWSER = { headers: { accept: 'text/html, application/json;q=0.9, */*;q=0.8' } };
+
 t.test('a service loads only the features that are on, and the others have no path', async (t) => {
-  const off = NAMES.filter((name) => !ALWAYS.includes(name));
+  const off = NAMES.filter((name) => !ON.includes(name));
   const paths = off.flatMap((name) => REQUESTS[name] ?? []);
-  const { statuses, loaded } = await serviceWithout(t, [], ['/openapi.json', ...paths]);
-  t.same(loaded, ALWAYS);
+  const { statuses, loaded } = await serviceWithout(t, {}, ['/openapi.json', ...paths]);
+  t.same(loaded, ON);
   t.same(statuses, [200, ...paths.map(() => 404)]);
 });
 
 t.test('the core serves records without any feature', async (t) => {
   const paths = Object.values(REQUESTS).flat();
-  const { statuses, loaded } = await serviceWithout(t, NAMES, ['/items', '/', ...paths]);
-  t.same(loaded, []);
-  t.same(statuses, [200, 200, ...paths.map(() => 404)]);
+  for (const without of [{ absent: NAMES }, { settings: Object.assign({}, ...Object.values(ALWAYS)) }]) {
+    const { statuses, loaded } = await serviceWithout(t, without, ['/items', '/', ...paths]);
+    t.same(loaded, []);
+    t.same(statuses, [200, 200, ...paths.map(() => 404)]);
+  }
 });
 
-for (const name of drawn(ALWAYS, 1))
-  t.test(`${name} is absent without its line in the list`, async (t) => {
-    const absent = withUsers(name);
-    const paths = REQUESTS[name] ?? [];
-    const { statuses, loaded } = await serviceWithout(t, absent, ['/items', ...paths]);
+for (const [name, settings] of drawn(Object.entries(ALWAYS), 1))
+  t.test(`${name} is absent when it is turned off`, async (t) => {
+    const absent = REQUESTS[name] ?? [];
+    const present = ON.filter((each) => each !== name).flatMap((each) => (REQUESTS[each] ?? []).slice(0, 1));
+    const { statuses, loaded } = await serviceWithout(t, { settings }, ['/items', ...present, ...absent]);
     t.same(
       loaded,
-      ALWAYS.filter((each) => !absent.includes(each)),
+      ON.filter((each) => each !== name),
     );
-    t.same(statuses, [200, ...paths.map(() => 404)]);
+    t.same(statuses, [200, ...present.map(() => 200), ...absent.map(() => 404)]);
   });
+
+t.test('browsers get JSON without pages, and the documents name only what there is', async (t) => {
+  const off = await testService(t, { HTML_PAGES: 'off', WEBHOOKS: 'off', VERSION_CALLS: 'off' });
+  const on = await testService(t);
+  for (const path of ['/', '/items', '/nowhere', '/errors', '/whoami']) {
+    t.match((await on.send('GET', path, BROWSER)).headers['content-type'], /^text\/html/, path);
+    t.match((await off.send('GET', path, BROWSER)).headers['content-type'], /^application\/json/, path);
+  }
+  const [without, all] = [await off.send('GET', '/openapi.json'), await on.send('GET', '/openapi.json')];
+  for (const word of ['"text/html":', '"Webhook"', '"VersionCalls"', 'WEBHOOK_DISABLED', '"webhooks"']) {
+    t.ok(all.text.includes(word), `${word} is in the whole document`);
+    t.notOk(without.text.includes(word), `${word} is absent`);
+  }
+  const links = (await off.send('GET', '/')).json.links;
+  t.same(
+    Object.keys(links).filter((name) => ['webhooks', 'versions'].includes(name)),
+    [],
+  );
+  t.same((await off.send('GET', '/errors/WEBHOOK_DISABLED')).status, 404);
+});
+
+t.test('a type of the documents has its name whichever features are on', async (t) => {
+  const everything = { AUTH: 'bearer', AUTH_SERVER: 'on', PUBLIC_URL: 'http://127.0.0.1:3000', MCP: 'on' };
+  const config = readSettings(everything);
+  const features = await describeApi(FEATURES, config, []);
+  const reserved = new Set([...config.features.keys()].flatMap(({ part }) => part.typeNames ?? []));
+  const core = new Set([...subjectsOf(coreEndpoints({ ...config, auth: SCHEMES }, [])), 'redeliver']);
+  const names = [
+    ...subjectsOf(features.endpoints.filter(({ feature }) => feature !== undefined)),
+    ...features.endpoints.flatMap(({ schemas }) => Object.keys(schemas?.([]) ?? {})),
+  ].filter((name) => !core.has(name));
+  t.ok(names.length > 20, `${names.length} names`);
+  t.same([...reserved].filter((name) => name !== 'redeliver').sort(), [...new Set(names)].sort());
+});
 
 t.test('without the embedded PostgreSQL, DATABASE_URL is necessary', async (t) => {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];

@@ -1,9 +1,8 @@
-import type { Description } from '../../api/endpoint.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Config } from '../../config/config.js';
 import { isRetiring } from '../../http/api-version.js';
 import type { JsonObject } from '../../json.js';
-import type { OpenFeature } from '../../open-features.js';
+import type { ApiDescription, OpenFeature } from '../../open-features.js';
 import type { Principal } from '../../principal.js';
 import type { Version } from '../../versions/version.js';
 import { ISSUER_SETTINGS } from '../issuer/settings.js';
@@ -11,7 +10,7 @@ import { REPLICA_SETTINGS } from '../replicas/settings.js';
 import type { Described } from './document.js';
 
 /** The subjects of the documents, besides those that the documents load themselves. */
-type DocumentSettings = Omit<Described, 'endpoints' | 'version'>;
+type DocumentSettings = Omit<Described, keyof ApiDescription | 'version'>;
 
 /** The documents about the API. They are made on request, from modules that are loaded then. */
 export class ApiDocuments implements OpenFeature {
@@ -20,7 +19,7 @@ export class ApiDocuments implements OpenFeature {
   constructor(
     config: Config,
     resources: readonly Resource[],
-    readonly endpoints: readonly Description[],
+    readonly description: ApiDescription,
   ) {
     const { retirement } = config;
     this.settings = {
@@ -32,6 +31,7 @@ export class ApiDocuments implements OpenFeature {
       isRateLimited: config.rateLimit !== undefined,
       retiring: Object.keys(retirement).filter((number) => isRetiring(retirement[number]!)),
       hasEvents: config.events,
+      typeNames: [...config.features.keys()].flatMap(({ part }) => part.typeNames ?? []),
     };
   }
 
@@ -41,9 +41,9 @@ export class ApiDocuments implements OpenFeature {
 
   /** The OpenAPI document of what a caller may use in a version. */
   async openApi(caller: Principal, version: Version): Promise<JsonObject> {
-    const { settings, endpoints } = this;
+    const { settings, description } = this;
     const { openApi } = await import('./document.js');
-    return openApi({ ...settings, endpoints, version }, caller);
+    return openApi({ ...settings, ...description, version }, caller);
   }
 
   /** The AsyncAPI document of the event stream. */

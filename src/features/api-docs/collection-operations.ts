@@ -186,7 +186,6 @@ function listSuccess(resource: DescribedResource, settings: CollectionSettings):
     content: {
       [JSON_TYPE]: schema,
       [GROUPS_TYPE]: schemaRef('Groups'),
-      'text/html': TEXT,
       'text/csv': TEXT,
       'application/x-ndjson': TEXT,
     },

@@ -1,10 +1,11 @@
-import { type Doc, type ErrorName, when } from '../../api/doc.js';
-import { type Endpoint, offerOf, scopesOf } from '../../api/endpoint.js';
+import { type Doc, type Documentation, type ErrorName, when } from '../../api/doc.js';
+import { type Endpoint, offerOf, scopesOf, subjectsOf } from '../../api/endpoint.js';
 import { coreEndpoints } from '../../api/endpoints.js';
 import type { Schema } from '../../api/schema.js';
 import { visible } from '../../api/visible.js';
 import type { Resource } from '../../collection/resource.js';
 import { CORE_TYPES } from '../../errors/catalogue.js';
+import type { ProblemType } from '../../errors/problem.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import type { JsonObject } from '../../json.js';
 import { type Principal, SCHEMES, STRANGER } from '../../principal.js';
@@ -31,16 +32,23 @@ import { eventWebhooks } from './webhooks.js';
 export interface Described extends OperationSettings, CollectionSettings {
   /** The endpoints of the service. */
   readonly endpoints: readonly Endpoint[];
+  /** The types of problems that the service responds with. */
+  readonly errorTypes: readonly ProblemType[];
   readonly resources: readonly Resource[];
   readonly publicUrl: string | undefined;
   readonly publicPrefix: string;
+  /** The texts of the features of the service. */
+  readonly documentation: readonly Documentation[];
+  /** The names of types of features that the program has. */
+  readonly typeNames: readonly string[];
 }
 
 /** The OpenAPI 3.1 document of the operations that a caller may use. */
 export function openApi(described: Described, caller: Principal): JsonObject {
   const { publicUrl = '', publicPrefix, version, endpoints } = described;
   const resources = describedResources(described.resources, reservedNames(described));
-  const responses = new Responses(commonHeaders(described), version);
+  const hasErrorPages = described.documentation.some((each) => each.hasErrorPages);
+  const responses = new Responses(commonHeaders(described), version, described.errorTypes, hasErrorPages);
   const all = endpoints.flatMap((endpoint): Operation[] => {
     const resource = resources.find(({ name }) => name === endpoint.records?.resource.name);
     const description = descriptionOf(endpoint, resource, resources, described);
@@ -68,9 +76,9 @@ export function openApi(described: Described, caller: Principal): JsonObject {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: `${publicUrl}${prefixOf(version, publicPrefix)}` || '/' }],
-    tags: tags.map((name) => ({ name, description: tagDescription(name, resources) })),
+    tags: tags.map((name) => ({ name, description: tagDescription(name, resources, described) })),
     paths,
-    ...eventWebhooks(readable),
+    ...(described.documentation.some(({ sendsEvents }) => sendsEvents) ? eventWebhooks(readable) : {}),
     components: {
       schemas,
       parameters: Object.assign(
@@ -103,16 +111,18 @@ const TAGS: Readonly<Record<string, string>> = {
   service: 'The service itself: documents, errors, health.',
   events: 'The feed of changes.',
   keys: 'API keys and client certificates.',
-  webhooks: 'Webhooks and their deliveries.',
-  versions: 'Versions of the API, and who calls them.',
   batch: 'Several operations in one transaction.',
-  clients: 'Clients of the authorization server.',
-  authorization: 'The authorization server.',
 };
 
-function tagDescription(name: string, resources: readonly Resource[]): string {
+function tagDescription(name: string, resources: readonly Resource[], { documentation }: Described): string {
   const text = resources.find((each) => each.name === name)?.schema.description;
-  return typeof text === 'string' ? text : (TAGS[name] ?? `Records of ${name}.`);
+  if (typeof text === 'string') return text;
+  const known: Readonly<Record<string, string>> = Object.assign(
+    {},
+    TAGS,
+    ...documentation.map(({ tags }) => tags),
+  );
+  return known[name] ?? `Records of ${name}.`;
 }
 
 /** The description of an endpoint in the document; undefined: there is none. `resource`: the collection that it is about. */
@@ -172,9 +182,6 @@ function serviceSchemas({ endpoints, resources, version }: Described): Record<st
   ) as Record<string, Schema>;
 }
 
-/** The subjects of operations that belong to features which a service may turn on later. */
-const LATER_SUBJECTS = ['AsyncApi', 'Client', 'Clients', 'UserInfo'];
-
 /**
  * The names that types of collections cannot have: those of other schemas, and of what other operations are about, with any
  * settings, so that a type retains its name.
@@ -182,12 +189,11 @@ const LATER_SUBJECTS = ['AsyncApi', 'Client', 'Clients', 'UserInfo'];
 function reservedNames(described: Described): string[] {
   const settings = { auth: SCHEMES, events: true, metricsPort: undefined, anyParameters: false };
   const known = [...coreEndpoints(settings, []), ...described.endpoints];
-  const subjects = known.flatMap(({ doc }) => (doc ? [doc.id.replace(/^[a-z]+(?=[A-Z])/, '')] : []));
   return [
     ...new Set([
       ...Object.keys(serviceSchemas({ ...described, endpoints: known })),
-      ...subjects,
-      ...LATER_SUBJECTS,
+      ...subjectsOf(known),
+      ...described.typeNames,
     ]),
   ];
 }

@@ -5,12 +5,12 @@ import { COMMANDS } from './commands.js';
 /** The documents about the API. */
 export default {
   endpoints: async ({ events }) => (await import('./endpoints.js')).documentEndpoints(events),
-  open: async ({ config, collections, endpoints }) => {
+  open: async ({ config, collections, description }) => {
     const { ApiDocuments } = await import('./api-documents.js');
     return new ApiDocuments(
       config,
       collections.map(({ resource }) => resource),
-      endpoints,
+      description,
     );
   },
   commands: {

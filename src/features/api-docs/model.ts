@@ -2,10 +2,9 @@ import type { ErrorName, SchemaName } from '../../api/doc.js';
 import { type Schema, schemaRef } from '../../api/schema.js';
 import { visible } from '../../api/visible.js';
 import type { Resource } from '../../collection/resource.js';
-import { CORE_TYPES, typeOf, typesIn } from '../../errors/catalogue.js';
+import { typeOf } from '../../errors/catalogue.js';
 import type { ProblemType, Shape } from '../../errors/problem.js';
 import type { Principal } from '../../principal.js';
-import * as webhooks from '../webhooks/errors.js';
 
 /** One error that an operation responds with. */
 export interface ErrorRef {
@@ -14,13 +13,10 @@ export interface ErrorRef {
   readonly shape: Shape;
 }
 
-/** The errors of the core and of the features whose endpoints are described here. */
-export const ERROR_TYPES: readonly ProblemType[] = [...CORE_TYPES, ...typesIn(webhooks)];
-
-/** The error that a document names. Its status follows from its code, unless the name has one. */
-export function error(name: ErrorName): ErrorRef {
+/** The error of these types that a document names. Its status follows from its code, unless the name has one. */
+export function errorOf(types: readonly ProblemType[], name: ErrorName): ErrorRef {
   const [code, shape, status] = typeof name === 'string' ? [name] : name;
-  const type = typeOf(ERROR_TYPES, code);
+  const type = typeOf(types, code);
   return { status: status ?? type!.status, code, shape: shape ?? type!.shapes[0]! };
 }
 

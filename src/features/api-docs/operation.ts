@@ -3,7 +3,7 @@ import type { Description } from '../../api/endpoint.js';
 import { parametersIn } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import type { Version } from '../../versions/version.js';
-import { error, schemaOf } from './model.js';
+import { schemaOf } from './model.js';
 import { parametersOf } from './parameters.js';
 import type { Responses } from './responses.js';
 import { type SecuritySettings, securitySchemes } from './security.js';
@@ -35,7 +35,9 @@ export function operationObject(
   const { endpoint, description, resource } = operation;
   const { version } = described;
   const { id, summary, tag, body, success } = description;
-  const found = [...(description.errors ?? []), ...errorsOf(described, operation)].map(error);
+  const found = [...(description.errors ?? []), ...errorsOf(described, operation)].map((each) =>
+    responses.errorOf(each),
+  );
   const statuses = [...new Set(found.map(({ status }) => status))].filter((status) => !(status in success));
   const errors = statuses.map((status): [string, JsonObject] => [
     String(status),
@@ -65,7 +67,10 @@ export function operationObject(
     ...(content ? { requestBody: { required: true, content } } : {}),
     responses: {
       ...Object.fromEntries([...successes, ...errors]),
-      default: responses.errors(500, CONNECTION_ERRORS.map(error)),
+      default: responses.errors(
+        500,
+        CONNECTION_ERRORS.map((each) => responses.errorOf(each)),
+      ),
     },
     security: securityOf(described, endpoint),
   };

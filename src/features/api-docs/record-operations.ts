@@ -71,7 +71,7 @@ export const read = (resource: DescribedResource, settings: CollectionSettings):
   success: {
     200: {
       description: 'The record.',
-      content: { [JSON_TYPE]: shownRecord(resource), 'text/html': TEXT, 'text/csv': TEXT },
+      content: { [JSON_TYPE]: shownRecord(resource), 'text/csv': TEXT },
       headers: ['ETag', 'Last-Modified', 'Cache-Control'],
     },
     304: NOT_MODIFIED,

@@ -1,12 +1,12 @@
 import { STATUS_CODES } from 'node:http';
-import type { Success } from '../../api/doc.js';
+import type { ErrorName, Success } from '../../api/doc.js';
 import { objectOf, ref, type Schema, schemaRef } from '../../api/schema.js';
 import { typeOf } from '../../errors/catalogue.js';
-import { withShape } from '../../errors/problem.js';
+import { type ProblemType, withShape } from '../../errors/problem.js';
 import { EXAMPLE_REQUEST_ID, render } from '../../http/problem-body.js';
 import type { JsonObject } from '../../json.js';
 import type { Version } from '../../versions/version.js';
-import { ERROR_TYPES, type ErrorRef, schemaOf } from './model.js';
+import { type ErrorRef, errorOf, schemaOf } from './model.js';
 
 /** The responses of operations, which share equal error responses as components. */
 export class Responses {
@@ -16,7 +16,14 @@ export class Responses {
   constructor(
     readonly common: readonly string[],
     readonly version: Version,
+    readonly errorTypes: readonly ProblemType[],
+    readonly hasErrorPages: boolean,
   ) {}
+
+  /** The error that a description names. */
+  errorOf(name: ErrorName): ErrorRef {
+    return errorOf(this.errorTypes, name);
+  }
 
   /** With `offers` of pages, browsers get one instead of JSON. */
   success({ description, content: data, headers = [] }: Success, offers: readonly string[] = []): JsonObject {
@@ -68,7 +75,7 @@ export class Responses {
         'Idempotency-Replayed',
       ]),
       content: {
-        ...(this.version.errors.isAlwaysProblem ? PAGE : contentOf(errors)),
+        ...(this.version.errors.isAlwaysProblem ? this.#page : this.#contentOf(errors)),
         'application/problem+json': {
           schema: {
             allOf: [schemaRef('Problem'), { type: 'object', properties: { code: { enum: codes } } }],
@@ -78,33 +85,46 @@ export class Responses {
     };
   }
 
+  /** The bodies of errors by media type; errors without a body have none. */
+  #contentOf(errors: readonly ErrorRef[]): JsonObject {
+    const withShape = (...shapes: string[]) => errors.filter(({ shape }) => shapes.includes(shape));
+    const envelopes = withShape('envelope').map(({ code }) => code as string);
+    const schemas: Schema[] = [
+      ...(envelopes.length === 0 ? [] : [envelopeOf(envelopes)]),
+      ...(withShape('validation').length > 0 ? [schemaRef('ValidationError')] : []),
+      ...(withShape('simple').length > 0 ? [schemaRef('SimpleError')] : []),
+    ];
+    const isText = withShape('text').length > 0;
+    const shown = withShape('envelope', 'validation', 'simple');
+    const examples = Object.fromEntries(shown.map((each) => this.#exampleOf(each)));
+    return {
+      ...(schemas.length === 0
+        ? {}
+        : {
+            'application/json': {
+              schema: schemas.length === 1 ? schemas[0]! : { anyOf: schemas },
+              examples,
+            },
+            ...this.#page,
+          }),
+      ...(isText ? { 'text/plain': { schema: { type: 'string' } } } : {}),
+    };
+  }
+
+  /** A body with the code, as the service makes it. */
+  #exampleOf({ code, shape }: ErrorRef): [name: string, example: JsonObject] {
+    const problem = withShape(typeOf(this.errorTypes, code)!.example(code), shape);
+    const { body } = render(problem, EXAMPLE_REQUEST_ID);
+    return [code, { value: JSON.parse(body) as JsonObject }];
+  }
+
+  get #page(): JsonObject {
+    return this.hasErrorPages ? { 'text/html': { schema: { type: 'string' } } } : {};
+  }
+
   #headers(names: readonly string[]): JsonObject {
     return Object.fromEntries([...this.common, ...names].map((name) => [name, ref('headers', name)]));
   }
-}
-
-const PAGE = { 'text/html': { schema: { type: 'string' } } };
-
-/** The bodies of errors by media type; errors without a body have none. */
-function contentOf(errors: readonly ErrorRef[]): JsonObject {
-  const withShape = (...shapes: string[]) => errors.filter(({ shape }) => shapes.includes(shape));
-  const envelopes = withShape('envelope').map(({ code }) => code as string);
-  const schemas: Schema[] = [
-    ...(envelopes.length === 0 ? [] : [envelopeOf(envelopes)]),
-    ...(withShape('validation').length > 0 ? [schemaRef('ValidationError')] : []),
-    ...(withShape('simple').length > 0 ? [schemaRef('SimpleError')] : []),
-  ];
-  const isText = withShape('text').length > 0;
-  const examples = Object.fromEntries(withShape('envelope', 'validation', 'simple').map(exampleOf));
-  return {
-    ...(schemas.length === 0
-      ? {}
-      : {
-          'application/json': { schema: schemas.length === 1 ? schemas[0]! : { anyOf: schemas }, examples },
-          ...PAGE,
-        }),
-    ...(isText ? { 'text/plain': { schema: { type: 'string' } } } : {}),
-  };
 }
 
 /** The envelope with some codes. It repeats the schema Error, since linters want each member beside the others. */
@@ -115,11 +135,4 @@ function envelopeOf(codes: readonly string[]): Schema {
     'message',
   ]);
   return objectOf({ error });
-}
-
-/** A body with the code, as the service makes it. */
-function exampleOf({ code, shape }: ErrorRef): [name: string, example: JsonObject] {
-  const problem = withShape(typeOf(ERROR_TYPES, code)!.example(code), shape);
-  const { body } = render(problem, EXAMPLE_REQUEST_ID);
-  return [code, { value: JSON.parse(body) as JsonObject }];
 }

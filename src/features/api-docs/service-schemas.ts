@@ -63,5 +63,4 @@ export const SERVICE_SCHEMAS: Readonly<Record<string, Schema>> = {
     expires_at: { type: 'string', format: 'date-time' },
     _links: schemaRef('Links'),
   }),
-  UserInfo: { ...objectOf({ sub: text }), description: 'OpenID Connect claims of the user.' },
 };

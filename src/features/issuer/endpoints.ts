@@ -1,5 +1,6 @@
 import { type Doc, json } from '../../api/doc.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
+import { objectOf, TEXT } from '../../api/schema.js';
 import { JSON_TYPE } from '../../collection/representation.js';
 import { absent } from '../../errors/record-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
@@ -69,6 +70,9 @@ export const ENDPOINTS: readonly Endpoint<IssuerServices>[] = [
   {
     ...at('GET', PATHS.userinfo, { scopes: ['openid'] }),
     doc: { ...CLAIMS, id: 'getUserInfo', summary: 'Claims about the user of the token (OpenID Connect)' },
+    schemas: () => ({
+      UserInfo: { ...objectOf({ sub: TEXT }), description: 'OpenID Connect claims of the user.' },
+    }),
     run: userinfo,
   },
   {

@@ -14,6 +14,12 @@ export default {
     return { tokens: new OwnTokens(config, db, log), session: browserSessions(db, usesHttps(config)) };
   },
   endpoints: async () => (await import('./endpoints.js')).ENDPOINTS,
+  documentation: {
+    tags: {
+      clients: 'Clients of the authorization server.',
+      authorization: 'The authorization server.',
+    },
+  },
   open: async ({ config, db, log, auth, counters, collections }) => {
     const { Issuer } = await withPackage(import('./issuer.js'), 'AUTH_SERVER=on', 'oidc-provider');
     const { OwnTokens } = await import('./own-tokens.js');

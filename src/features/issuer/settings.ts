@@ -68,5 +68,9 @@ export const ISSUER_SETTINGS = new FeatureSettings({
   isOn: ({ authServer }) => authServer,
   faults: issuerFaults,
   complete: ownIssuer,
+  // biome-ignore format: one name a line says no more
+  typeNames: [
+    'Client', 'ClientInput', 'ClientList', 'ClientPatch', 'Clients', 'NewClient', 'UserInfo',
+  ],
   ofCommands: ['CLIENT_SECRET'],
 });

@@ -4,18 +4,20 @@ import type { Site } from './site.js';
 
 /** Pages for browsers. */
 export default {
+  errors: async () => typesIn(await import('./errors.js')),
+  documentation: { hasErrorPages: true },
   represent: async (endpoints, resources) =>
     (await import('./routes.js')).describePages(endpoints, resources),
-  open: async ({ endpoints }) => {
-    const { kindsOf, withPages } = await import('./routes.js');
+  open: async ({ description: { endpoints } }) => {
+    const { deliveryPagesFor, kindsOf, withPages } = await import('./routes.js');
     const { siteOf } = await import('./site.js');
     const { errorPage } = await import('./error-page.js');
+    const deliveries = await deliveryPagesFor(endpoints);
     let site: Site | undefined;
     return {
-      errors: typesIn(await import('./errors.js')),
       represent: (routes, api) => {
         site = siteOf(api, routes);
-        return withPages(routes, kindsOf(endpoints), site);
+        return withPages(routes, kindsOf(endpoints), deliveries, site);
       },
       errorPage: (request, problem, requestId) => site && errorPage(site, request, problem, requestId),
     };

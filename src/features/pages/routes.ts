@@ -3,10 +3,9 @@ import { type Description, type Endpoint, offerOf } from '../../api/endpoint.js'
 import type { Kind } from '../../api/kind.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Route } from '../../http/router.js';
-import { DELIVERY_FORMS, DELIVERY_PAGES } from './delivery-pages.js';
 import { errorCodePage, errorsPage, whoamiPage } from './document-pages.js';
 import { eventsPage } from './events-page.js';
-import { formEndpoint } from './form-action.js';
+import { formEndpoint, type PageForm } from './form-action.js';
 import { homePage } from './home-page.js';
 import { listPage } from './list-page.js';
 import { managedPages, rotationForms } from './managed-pages.js';
@@ -14,9 +13,25 @@ import { type Page, withHtml, withPage } from './pages.js';
 import { recordPage } from './record-page.js';
 import type { Site } from './site.js';
 
+/** Pages, and the forms of addresses that have none, by the templates of their paths. */
+interface Added {
+  readonly pages: readonly (readonly [path: string, page: Page])[];
+  readonly forms: readonly (readonly [path: string, form: PageForm])[];
+}
+
+/** The pages and forms of deliveries; none, without a file of webhooks, in a service that has no webhooks. */
+export async function deliveryPagesFor(endpoints: readonly Description[]): Promise<Added> {
+  if (!endpoints.some(({ path }) => path === '/webhooks')) return { pages: [], forms: [] };
+  const { DELIVERY_FORMS, DELIVERY_PAGES } = await import('./delivery-pages.js');
+  return { pages: DELIVERY_PAGES, forms: DELIVERY_FORMS };
+}
+
 /** The descriptions of endpoints, those with pages offering them. */
-export function describePages(endpoints: readonly Endpoint[], resources: readonly Resource[]): Endpoint[] {
-  const pages = pagesOf(kindsOf(endpoints), resources);
+export async function describePages(
+  endpoints: readonly Endpoint[],
+  resources: readonly Resource[],
+): Promise<Endpoint[]> {
+  const pages = pagesOf(kindsOf(endpoints), resources, await deliveryPagesFor(endpoints));
   return endpoints.map((each) => {
     const isPage = each.method === 'GET' && !each.handle && pages.has(each.path);
     return isPage ? { ...each, offers: withHtml(offerOf(each).offers) } : each;
@@ -24,12 +39,15 @@ export function describePages(endpoints: readonly Endpoint[], resources: readonl
 }
 
 /** The routes of an API, whose representations for people are pages. */
-export function withPages(routes: readonly Route[], kinds: readonly Kind[], site: Site): Route[] {
-  const pages = pagesOf(
-    kinds,
-    site.collections.map(({ resource }) => resource),
-  );
-  const forms = new Map([...kinds.flatMap(rotationForms), ...DELIVERY_FORMS]);
+export function withPages(
+  routes: readonly Route[],
+  kinds: readonly Kind[],
+  deliveries: Added,
+  site: Site,
+): Route[] {
+  const resources = site.collections.map(({ resource }) => resource);
+  const pages = pagesOf(kinds, resources, deliveries);
+  const forms = new Map([...kinds.flatMap(rotationForms), ...deliveries.forms]);
   return routes.map((route) => {
     const page = pages.get(route.path);
     if (page) return withPage(route, page, site);
@@ -43,7 +61,11 @@ export const kindsOf = (endpoints: readonly Description[]): Kind[] =>
   endpoints.flatMap(({ kind }) => kind ?? []);
 
 /** The pages by the template of their path. */
-function pagesOf(kinds: readonly Kind[], resources: readonly Resource[]): ReadonlyMap<string, Page> {
+function pagesOf(
+  kinds: readonly Kind[],
+  resources: readonly Resource[],
+  deliveries: Added,
+): ReadonlyMap<string, Page> {
   const find = (name: string) => resources.find((resource) => resource.name === name);
   return new Map<string, Page>([
     ['/', homePage],
@@ -52,7 +74,7 @@ function pagesOf(kinds: readonly Kind[], resources: readonly Resource[]): Readon
     ['/whoami', whoamiPage],
     ['/events', eventsPage],
     ...kinds.flatMap((kind) => managedPages(kind, resources)),
-    ...DELIVERY_PAGES,
+    ...deliveries.pages,
     ...resources.flatMap((resource): [string, Page][] => {
       const { name, parent } = resource;
       const above = parent && find(parent.to);

@@ -7,6 +7,8 @@ import type { WebhookServices } from './webhook-actions.js';
 /** Deliveries of events to subscribers. */
 export default {
   endpoints: async () => (await import('./endpoints.js')).ENDPOINTS,
+  errors: async () => typesIn(await import('./errors.js')),
+  documentation: { tags: { webhooks: 'Webhooks and their deliveries.' }, sendsEvents: true },
   open: async ({ config, db, log, metrics, feed, collections }) => {
     const { openWebhooks, targetRules } = await import('./open.js');
     const { sourceOf } = await import('./feed-source.js');
@@ -24,7 +26,6 @@ export default {
       source: config.publicUrl ?? '/',
     };
     return {
-      errors: typesIn(await import('./errors.js')),
       services: () => services,
       prunes: webhookPrunes(settings.webhookRetentionSeconds),
       stop,

@@ -18,6 +18,8 @@ const RETRIES = [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 28_800, 43_2
 
 function readWebhooks({ read, integer, flag }: Reader) {
   return {
+    /** Whether the service has webhooks. */
+    webhooks: flag('WEBHOOKS', true),
     /** Whether this process delivers; one that does not still manages webhooks. */
     webhookDelivery: flag('WEBHOOK_DELIVERY', true),
     /** Targets may be http. */
@@ -68,7 +70,13 @@ function parseAllowed(text: string): Allowed | undefined {
 
 export const WEBHOOK_SETTINGS = new FeatureSettings({
   read: readWebhooks,
-  files: ({ webhookConcurrency }) => webhookConcurrency,
+  isOn: ({ webhooks }) => webhooks,
+  files: ({ webhooks, webhookConcurrency }) => (webhooks ? webhookConcurrency : 0),
+  // biome-ignore format: one name a line says no more
+  typeNames: [
+    'Deliveries', 'Delivery', 'DeliveryList', 'DeliveryWithEvent', 'NewWebhook', 'redeliver', 'Webhook',
+    'WebhookInput', 'WebhookList', 'WebhookPatch', 'Webhooks', 'WebhookSecret',
+  ],
   ofCommands: ['WEBHOOK_SECRET'],
   removed: ['WEBHOOK_POLL_MS'],
 });
