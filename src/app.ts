@@ -168,8 +168,7 @@ function running(parts: Parts, state: AppState, { routes }: ApiRoutes, server: S
     save: () => Promise.all(open.map((feature) => feature.save?.())),
     horizon: feed?.follower.horizon,
     onDropped: (events) => {
-      metrics.events.dropped.value += events;
-      log.error({ events }, 'events were deleted before webhooks received them: EVENTS_MAX_BYTES');
+      for (const feature of open) feature.dropped?.(events);
     },
   });
   return {

@@ -15,6 +15,7 @@ import type { Route } from './http/router.js';
 import type { OpenCounts } from './limits/shared-counters.js';
 import type { Collection } from './list/collection.js';
 import type { ErrorPage, ErrorPageRequest } from './pipeline/context.js';
+import type { Family } from './telemetry/instruments.js';
 import type { Log } from './telemetry/log.js';
 import type { Metrics } from './telemetry/metrics.js';
 
@@ -56,6 +57,10 @@ export interface OpenFeature<Services = unknown> {
   represent?(routes: readonly Route[], api: Api): Route[];
   /** The page about an error for a browser; undefined: the body is the same in each media type. */
   errorPage?(request: ErrorPageRequest, problem: Problem, requestId: string): ErrorPage | undefined;
+  /** Metrics of the feature: names, meanings, and the values at the time of a scrape. */
+  readonly metrics?: Readonly<Record<string, { readonly family: Family }>>;
+  /** Called with the number of events that expired before it had them. */
+  dropped?(events: number): void;
   /** Reads from other servers than the primary. */
   readonly read?: Read;
   /** Gives the collections the requests and responses of another program. */
@@ -170,6 +175,7 @@ export async function openFeatures(
     const feature = await (await entry.load()).default.open?.(core);
     if (!feature) continue;
     open.set(entry.name, feature);
+    core.metrics.add(Object.values(feature.metrics ?? {}).map(({ family }) => family));
     closers.push(async () => {
       await feature.stop?.(0);
       await feature.close?.();

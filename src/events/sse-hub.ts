@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { problemOf } from '../db/database-errors.js';
 import type { Run } from '../db/db.js';
-import type { EventMetrics } from '../telemetry/event-metrics.js';
 import type { Log } from '../telemetry/log.js';
+import type { EventMetrics } from '../telemetry/metrics.js';
 import type { FeedContext } from './cloudevents.js';
 import type { Event } from './event.js';
 import type { FeedFollower } from './follower.js';

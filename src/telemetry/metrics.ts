@@ -1,5 +1,4 @@
 import type { Registry } from 'prom-client';
-import { createEventMetrics, type EventMetrics } from './event-metrics.js';
 import {
   type CounterValue,
   counter,
@@ -11,12 +10,14 @@ import {
   single,
 } from './instruments.js';
 
-/** All metrics of the service. Labels have closed sets of values: `route` is the template of a route, never a path. */
+/** The metrics of the service: those of the core, and what its features add. Labels have closed sets of values: `route` is the template of a route, never a path. */
 export interface Metrics {
   readonly http: HttpMetrics;
   readonly db: DbMetrics;
   readonly events: EventMetrics;
   readonly authFailures: LabelledMetric<CounterValue>;
+  /** Adds metrics of a feature. Throws TypeError for a name that another metric has. */
+  readonly add: (families: readonly Family[]) => void;
   /**
    * One registry of all metrics and of Node's default ones; the same at each call. The first call creates it and loads
    * prom-client, so that a service without scrapes pays for neither.
@@ -39,15 +40,22 @@ export function createMetrics(): Metrics {
   const families = [http, { authFailures }, db, events].flatMap((metrics): Family[] =>
     Object.values(metrics).map(({ family }) => family),
   );
-  let registry: Promise<Registry> | undefined;
+  let opening: Promise<() => Registry> | undefined;
   return {
     http,
     db,
     events,
     authFailures,
+    add: (added) => {
+      for (const family of added) {
+        if (families.some(({ name }) => name === family.name))
+          throw new TypeError(`several metrics have the name ${family.name}`);
+        families.push(family);
+      }
+    },
     registry: () => {
-      registry ??= import('./prometheus.js').then(({ registryOf }) => registryOf(families));
-      return registry;
+      opening ??= import('./prometheus.js').then(({ openRegistry }) => openRegistry(families));
+      return opening.then((registry) => registry());
     },
   };
 }
@@ -79,6 +87,16 @@ function createHttpMetrics() {
       'Messages that never became a request: malformed, too large, too slow.',
       ['status'],
     ),
+  };
+}
+
+export type EventMetrics = Readonly<ReturnType<typeof createEventMetrics>>;
+
+/** Metrics of the readers of the event feed. */
+function createEventMetrics() {
+  return {
+    readers: single('plinth_event_readers', 'Event streams and requests that wait for events.', 'gauge'),
+    ended: counter('plinth_event_streams_ended_total', 'Event streams that ended.', ['reason']),
   };
 }
 

@@ -1,12 +1,18 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import type { Family } from './instruments.js';
 
-/** A registry of the families and of prom-client's default metrics of the process. */
-export function registryOf(families: readonly Family[]): Registry {
+/**
+ * Opens a registry of prom-client's default metrics of the process and of the families. The returned function gives the
+ * registry with those that are in the list at the time of the call.
+ */
+export function openRegistry(families: readonly Family[]): () => Registry {
   const registry = new Registry();
-  for (const family of families) registry.registerMetric(metricOf(family));
   collectDefaultMetrics({ register: registry });
-  return registry;
+  return () => {
+    for (const family of families)
+      if (!registry.getSingleMetric(family.name)) registry.registerMetric(metricOf(family));
+    return registry;
+  };
 }
 
 /** A registry calls only `get` of a metric, so that the values are not counted twice. */

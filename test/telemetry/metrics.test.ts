@@ -1,6 +1,8 @@
 import net from 'node:net';
 import { hashOf, newKey } from '../../src/auth/credentials/api-key-format.js';
 import type { Config } from '../../src/config/config.js';
+import { single } from '../../src/telemetry/instruments.js';
+import { createMetrics } from '../../src/telemetry/metrics.js';
 import { follow } from '../events/follow.js';
 import { LOOPBACK, makeWebhook, testTarget } from '../features/webhooks/target.js';
 import { freshService } from '../support/service.js';
@@ -252,4 +254,29 @@ t.test('tries to deliver are counted by how they ended', async (t) => {
     async () => (await scrape(service.url)).value('plinth_webhook_active_tries'),
     (seen) => seen === 0,
   );
+});
+
+t.test('a feature adds metrics with names of their own, also after a scrape', async (t) => {
+  const metrics = createMetrics();
+  const [lamps, others] = [1, 2].map(() => single('plinth_lamps', 'Lamps that are on.', 'gauge'));
+  lamps!.value = 3;
+  t.notMatch(await (await metrics.registry()).metrics(), 'plinth_lamps');
+  metrics.add([lamps!.family]);
+  t.match(
+    await (await metrics.registry()).metrics(),
+    /^# HELP plinth_lamps Lamps that are on\.\n.*\nplinth_lamps 3$/m,
+  );
+  t.throws(() => metrics.add([others!.family]), { message: 'several metrics have the name plinth_lamps' });
+  t.throws(() => metrics.add([metrics.http.active.family]), TypeError);
+});
+
+t.test('events that expire before webhooks receive them are counted and logged', async (t) => {
+  const { url, features, logged } = await freshService(t);
+  features.get('webhooks')!.dropped!(3);
+  t.equal((await scrape(url)).value('plinth_webhook_dropped_events_total'), 3);
+  t.match(logged.join(''), /"events":3.*events were deleted before webhooks received them: EVENTS_MAX_BYTES/);
+  const without = await freshService(t, { WEBHOOKS: 'off' });
+  const { value, text } = await scrape(without.url);
+  t.notMatch(text, 'plinth_webhook');
+  t.equal(value('plinth_event_readers'), 0);
 });

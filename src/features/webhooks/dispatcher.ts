@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CoalescedRuns } from '../../coalesced-runs.js';
 import { createBatcher } from '../../db/batcher.js';
 import type { Db } from '../../db/db.js';
-import type { EventMetrics } from '../../telemetry/event-metrics.js';
 import type { Log } from '../../telemetry/log.js';
 import { sharing } from '../../telemetry/metrics.js';
 import { type Claimed, claim, finish, type Result } from './delivery-store.js';
 import type { Sender, TargetResponse } from './http-sender.js';
+import type { WebhookMetrics } from './metrics.js';
 import { outcomeOf } from './retry-policy.js';
 import { signWebhook } from './sign.js';
 import { readTarget, type TargetRules } from './target-url.js';
@@ -47,7 +47,7 @@ export class Dispatcher {
     readonly db: Db,
     readonly log: Log,
     readonly sender: Sender,
-    readonly metrics: EventMetrics,
+    readonly metrics: WebhookMetrics,
     readonly options: DispatcherOptions,
   ) {
     this.#store = createBatcher<StoredResult, void>(

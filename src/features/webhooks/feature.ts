@@ -9,14 +9,16 @@ export default {
   endpoints: async () => (await import('./endpoints.js')).ENDPOINTS,
   errors: async () => typesIn(await import('./errors.js')),
   documentation: { tags: { webhooks: 'Webhooks and their deliveries.' }, sendsEvents: true },
-  open: async ({ config, db, log, metrics, feed, collections }) => {
+  open: async ({ config, db, log, feed, collections }) => {
     const { openWebhooks, targetRules } = await import('./open.js');
     const { sourceOf } = await import('./feed-source.js');
     const { readerOf } = await import('./webhook-actions.js');
+    const { createWebhookMetrics } = await import('./metrics.js');
     const { webhookPrunes } = await import('./webhook-statements.js');
+    const metrics = createWebhookMetrics();
     const settings = WEBHOOK_SETTINGS.of(config);
     const source = feed && sourceOf(feed, log);
-    const { wake, pass, stop } = openWebhooks(db, log, settings, metrics.events, source);
+    const { wake, pass, stop } = openWebhooks(db, log, settings, metrics, source);
     const names = collections.map(({ resource }) => resource.name);
     const services = {
       db,
@@ -27,6 +29,11 @@ export default {
     };
     return {
       services: () => services,
+      metrics,
+      dropped: (events) => {
+        metrics.dropped.value += events;
+        log.error({ events }, 'events were deleted before webhooks received them: EVENTS_MAX_BYTES');
+      },
       prunes: webhookPrunes(settings.webhookRetentionSeconds),
       stop,
     };

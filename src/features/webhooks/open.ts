@@ -1,10 +1,10 @@
 import { CoalescedRuns } from '../../coalesced-runs.js';
 import type { Db } from '../../db/db.js';
-import type { EventMetrics } from '../../telemetry/event-metrics.js';
 import type { Log } from '../../telemetry/log.js';
 import { Dispatcher } from './dispatcher.js';
 import { fanOut, type Source } from './fan-out.js';
 import { openSender, type Resolve } from './http-sender.js';
+import type { WebhookMetrics } from './metrics.js';
 import type { WebhookConfig } from './settings.js';
 import type { TargetRules } from './target-url.js';
 
@@ -34,7 +34,7 @@ export function openWebhooks(
   db: Db,
   log: Log,
   config: WebhookConfig,
-  metrics: EventMetrics,
+  metrics: WebhookMetrics,
   source?: Source,
   resolve?: Resolve,
 ): Webhooks {

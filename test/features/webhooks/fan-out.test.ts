@@ -1,5 +1,6 @@
 import { fanOut, type Source } from '../../../src/features/webhooks/fan-out.js';
 import { sourceOf } from '../../../src/features/webhooks/feed-source.js';
+import { createWebhookMetrics } from '../../../src/features/webhooks/metrics.js';
 import { openWebhooks } from '../../../src/features/webhooks/open.js';
 import { WEBHOOK_SETTINGS } from '../../../src/features/webhooks/settings.js';
 import { createLog } from '../../../src/telemetry/log.js';
@@ -105,7 +106,7 @@ t.test(
     };
     const config = { ...WEBHOOK_SETTINGS.of(readSettings(LOOPBACK)), webhookPollMs: 10 };
     const processes = [1, 2].map(() =>
-      openWebhooks(service.db, createLog('silent'), config, service.metrics.events, growing),
+      openWebhooks(service.db, createLog('silent'), config, createWebhookMetrics(), growing),
     );
     t.teardown(() => Promise.all(processes.map(({ stop }) => stop(1000))));
     for (known = 0; known < 300; known += 3) {
