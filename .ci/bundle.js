@@ -24,10 +24,7 @@ function inlinedSql() {
   );
   return `const texts = ${JSON.stringify(texts)};
     export const readSql = (file) => texts[file];
-    export const listMigrations = (folder) =>
-      Object.keys(texts)
-        .filter((name) => name.startsWith(folder + '/'))
-        .map((name) => name.slice(folder.length + 1));`;
+    export const listSql = () => Object.keys(texts);`;
 }
 
 /** Takes the place of src/declarations/built-in.ts. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Engine } from './engine.js';
 import { REPLACED } from './replaced-migrations.js';
-import { listMigrations, readSql } from './sql-files.js';
+import { listSql, readSql } from './sql-files.js';
 
-/** A file of sql/migrations, or of sql/citus/migrations. */
+/** A file of sql/migrations, of sql/citus/migrations, or of the folder `migrations` of a feature. */
 export interface Migration {
   readonly name: string;
   readonly text: string;
@@ -18,31 +18,52 @@ export interface Migration {
 /** The migration that has distributed a database: one of those that are replaced. */
 export const DISTRIBUTION = '0034_distribution.sql';
 
+const MIGRATION = /^(citus\/migrations|migrations|features\/[\w-]+\/migrations)\/(\d{4}_\w+\.sql)$/;
 /** The files of a baseline; later migrations have later numbers. */
 const BASELINE = /^02\d\d_/;
 const NOTHING = {};
 
-/** The migrations of an engine in their order. Those of Citus follow the others. */
-export function migrationsOn(engine: Engine): Migration[] {
-  const folders = engine === 'citus' ? ['migrations', 'citus/migrations'] : ['migrations'];
-  return folders.flatMap(migrationsIn).sort((a, b) => (a.name < b.name ? -1 : 1));
+/** The place of a migration below sql/. */
+interface Place {
+  readonly folder: string;
+  readonly name: string;
 }
 
-function migrationsIn(folder: string): Migration[] {
-  const names = listMigrations(folder)
-    .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
-    .sort();
-  const lastOfBaseline = names.findLast((name) => BASELINE.test(name));
-  return names.map((name) => {
+/** The migrations of an engine in their order, those of all features included: a service may turn a feature on at any time. */
+export function migrationsOn(engine: Engine): Migration[] {
+  const places = inOrder(listSql(), engine);
+  const last = new Map(places.filter(({ name }) => BASELINE.test(name)).map((each) => [each.folder, each]));
+  return places.map((place) => {
+    const { folder, name } = place;
     const text = readSql(`${folder}/${name}`);
     return {
       name,
       text,
       checksum: createHash('sha256').update(text).digest('hex'),
       replaced: BASELINE.test(name) ? REPLACED[folder]! : NOTHING,
-      isLastOfBaseline: name === lastOfBaseline,
+      isLastOfBaseline: last.get(folder) === place,
     };
   });
+}
+
+/**
+ * The migrations of an engine among files of sql/, by their numbers. Throws TypeError for two with one number, and for one of
+ * a feature with a number of the baseline.
+ */
+export function inOrder(files: readonly string[], engine: Engine): Place[] {
+  const numbers = new Map<string, string>();
+  const places = files.flatMap((file): Place[] => {
+    const [, folder = '', name = ''] = MIGRATION.exec(file) ?? [];
+    if (name === '') return [];
+    const number = name.slice(0, 4);
+    const other = numbers.get(number);
+    if (other !== undefined) throw new TypeError(`${file} and ${other} have the same number`);
+    numbers.set(number, file);
+    if (folder.startsWith('features/') && number < '0300')
+      throw new TypeError(`${file}: the migrations of features begin with 0300`);
+    return folder.startsWith('citus') && engine !== 'citus' ? [] : [{ folder, name }];
+  });
+  return places.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** The name of the last migration of this version. */

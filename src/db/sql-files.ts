@@ -8,7 +8,8 @@ export function readSql(file: string): string {
   return readFileSync(new URL(file, SQL_DIR), 'utf8');
 }
 
-/** The names of the files in a folder of migrations. */
-export function listMigrations(folder: string): string[] {
-  return readdirSync(new URL(`${folder}/`, SQL_DIR));
+/** The paths of all files in sql/: `migrations/0200_plinth_records.sql`. */
+export function listSql(): string[] {
+  const names = readdirSync(SQL_DIR, { recursive: true, encoding: 'utf8' });
+  return names.filter((name) => name.endsWith('.sql')).map((name) => name.replaceAll('\\', '/'));
 }

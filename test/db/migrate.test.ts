@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type postgres from 'postgres';
 import { DatabaseError, isMigrated, migrate } from '../../src/db/migrate.js';
+import { inOrder } from '../../src/db/migrations.js';
 import { REPLACED } from '../../src/db/replaced-migrations.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
 import { claimPort } from '../support/claimed-port.js';
@@ -183,4 +184,33 @@ t.test('a database that is too old is refused before anything is made in it', as
   await sql.unsafe(`alter database ${name} set search_path = old, pg_catalog, public`);
   await isRefused(t, url, /^PostgreSQL 14 is too old: 15 or newer is needed$/);
   t.strictSame(await tables(sql), []);
+});
+
+t.test('the migrations of the core, of Citus and of features have one order', (t) => {
+  const files = [
+    'features/b/b.sql',
+    'features/b/migrations/0300_plinth_b.sql',
+    'features/a/migrations/0302_plinth_a.sql',
+    'migrations/0301_plinth_c.sql',
+    'migrations/0200_plinth_records.sql',
+    'citus/migrations/0303_plinth_shards.sql',
+    'collection/read.sql',
+  ];
+  const numbers = (engine: 'postgresql' | 'citus') =>
+    inOrder(files, engine).map(({ folder, name }) => `${folder.split('/').at(-2) ?? ''} ${name.slice(0, 4)}`);
+  t.same(numbers('postgresql'), [' 0200', 'b 0300', ' 0301', 'a 0302']);
+  t.same(numbers('citus'), [' 0200', 'b 0300', ' 0301', 'a 0302', 'citus 0303']);
+  const faults: readonly [file: string, message: string][] = [
+    [
+      'features/c/migrations/0303_plinth_c.sql',
+      'features/c/migrations/0303_plinth_c.sql and citus/migrations/0303_plinth_shards.sql have the same number',
+    ],
+    [
+      'features/c/migrations/0299_plinth_c.sql',
+      'features/c/migrations/0299_plinth_c.sql: the migrations of features begin with 0300',
+    ],
+  ];
+  for (const [file, message] of faults)
+    t.throws(() => inOrder([...files, file], 'postgresql'), { message }, file);
+  t.end();
 });

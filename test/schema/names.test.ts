@@ -228,11 +228,13 @@ t.test('what migrations after the baseline create has names with a prefix', (t) 
     .filter(({ replaced }) => Object.keys(replaced).length === 0)
     .flatMap(({ text }) => [
       ...text.matchAll(/^create (?:\w+ )?(?:table|view|type|sequence) (?:if not exists )?(\w+)/gm),
-    ]);
+    ])
+    .map(([, name]) => name!);
   t.same(
-    names.map(([, name]) => name!).filter((name) => !name.startsWith('plinth_')),
+    names.filter((name) => !name.startsWith('plinth_')),
     [],
   );
+  t.same(names, [...new Set(names)], 'and each creates others');
   t.end();
 });
 
