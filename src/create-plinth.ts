@@ -2,8 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type App, startApp } from './app.js';
 import { type Config, ConfigError, readConfig, unknownSettings } from './config/config.js';
 import { unavailable } from './errors/service-errors.js';
-import { ISSUER_SETTINGS } from './features/issuer/settings.js';
-import { WORKER_SETTINGS } from './features/workers/settings.js';
 import { FEATURES } from './features.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { EarlyReply } from './http/early-reply.js';
@@ -106,12 +104,8 @@ function configOf(options: PlinthOptions): Config {
   const settings = { ...env, ...settingsOf(options), ...(prefix === '' ? {} : { PUBLIC_PREFIX: prefix }) };
   try {
     const config = readConfig(textsOf(settings), {}, '', settingsOfFeatures(FEATURES));
-    if (WORKER_SETTINGS.of(config).workers > 1)
-      faults.push('WORKERS is for the command plinth: one program is one process');
-    if (ISSUER_SETTINGS.of(config).authServer && mountPath !== undefined)
-      faults.push(
-        'AUTH_SERVER=on and mountPath exclude each other: its endpoints are at the root of PUBLIC_URL',
-      );
+    for (const [{ part }, own] of config.features)
+      faults.push(...(part.programFaults?.(own, mountPath !== undefined) ?? []));
     if (faults.length === 0) return config;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

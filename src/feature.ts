@@ -25,16 +25,37 @@ export interface Feature<Services = unknown> {
   /** Adds the media types of representations to the descriptions of endpoints, which the open feature gives to their routes. */
   readonly represent?: Represent;
   /** Runs the service in another way than in this process alone. Resolves to undefined in a process that prints nothing. */
-  serve?(
-    config: Config,
-    log: Log,
-    isQuiet: boolean,
-    features: readonly Openable[],
-  ): Promise<{ readonly url: string; readonly run: Run } | undefined>;
+  serve?(config: Config, log: Log, program: Program): Promise<Started | undefined>;
+  /** The lines of the feature in the message of the start. */
+  startLines?(config: Config, started: Started): Promise<readonly StartLine[]>;
   /** Commands of `plinth`, by their names. */
   readonly commands?: Readonly<Record<string, RunnableCommand>>;
   /** Forms that it adds to commands of the core, by the names of these. */
   readonly forms?: Readonly<Record<string, Pick<RunnableCommand, 'forms' | 'run'>>>;
+}
+
+/** The program that runs a service. */
+export interface Program {
+  /** Whether it prints no progress. */
+  readonly isQuiet: boolean;
+  /** One line for each setting without an effect, for the log of one process of the service. */
+  readonly warnings: readonly string[];
+  readonly features: readonly Openable[];
+}
+
+/** A service that listens. */
+export interface Started {
+  readonly url: string;
+  /** Runs a statement in its database. */
+  readonly run: Run;
+}
+
+/** A line of the message of the start. */
+export interface StartLine {
+  readonly name: string;
+  readonly text: string;
+  /** The place among the lines. */
+  readonly position: number;
 }
 
 /** A line of the list of features. */

@@ -116,12 +116,8 @@ export const settingsOf = (features: readonly Openable[]): readonly FeatureSetti
   features.flatMap(({ settings }) => settings ?? []);
 
 /** Whether a service with these settings has the feature. */
-const isOn = ({ settings, isOnlyCommands }: Openable, config: Config): boolean =>
+export const isOn = ({ settings, isOnlyCommands }: Openable, config: Config): boolean =>
   !isOnlyCommands && (settings?.isOn(config) ?? true);
-
-/** Whether these settings turn the feature on, which not each service has. */
-export const isTurnedOn = ({ settings }: Openable, config: Config): boolean =>
-  settings?.isOn(config) ?? false;
 
 /** The open features of a service by their names, in the order of the list. */
 export type OpenFeatures = ReadonlyMap<string, OpenFeature>;
@@ -141,8 +137,7 @@ export const embeddedOf =
   (features: readonly Openable[]): OpenEmbedded =>
   async (config, log, join) => {
     for (const feature of features) {
-      // A feature that is always on has no server, since DATABASE_URL would turn it off.
-      if (!isTurnedOn(feature, config)) continue;
+      if (!isOn(feature, config)) continue;
       const { openServer } = (await feature.load()).default;
       if (openServer) return openServer(config, log, join);
     }
@@ -155,8 +150,7 @@ export async function openCredentials(
   base: Base,
 ): Promise<OwnCredentials | undefined> {
   for (const feature of features) {
-    // A feature that each service has issues none.
-    if (!isTurnedOn(feature, base.config)) continue;
+    if (!isOn(feature, base.config)) continue;
     const own = await (await feature.load()).default.openCredentials?.(base);
     if (own) return own;
   }

@@ -5,12 +5,10 @@ import { print } from './cli/output.js';
 import { type Config, configWarnings, loadEnvFile, settingFor } from './config/config.js';
 import { readDeclarations } from './declarations/read-declarations.js';
 import { ExitError } from './exit-error.js';
-import { ISSUER_SETTINGS } from './features/issuer/settings.js';
-import { WORKER_SETTINGS } from './features/workers/settings.js';
+import type { Started } from './feature.js';
 import { FEATURES } from './features.js';
-import { isTurnedOn, settingsOf } from './open-features.js';
-import type { Started } from './standalone.js';
-import { missingIn, startMessage } from './start-message.js';
+import { isOn, settingsOf } from './open-features.js';
+import { startMessage } from './start-message.js';
 import { createLog, type Log } from './telemetry/log.js';
 import { logLines } from './telemetry/log-output.js';
 import { readableLines } from './telemetry/readable-lines.js';
@@ -31,11 +29,11 @@ export async function serve(args: readonly string[], io: Io): Promise<void> {
   const log = createLog(config.logLevel, io.stdout.isTTY && !json ? readableLines(lines) : lines);
   const started = await (isWatching ? startWatching : start)(config, log, io, json);
   if (started === undefined) return;
-  const { url, run } = started;
+  const { url } = started;
   const names = readDeclarations(config.collections, config.folder).collections.map(({ name }) => name);
   const { auth } = config;
-  const missing = ISSUER_SETTINGS.of(config).authServer && !json ? await missingIn(run) : undefined;
-  print(io, json, { url, collections: names, auth }, startMessage(config, url, names, loaded, missing));
+  const message = json ? '' : await startMessage(FEATURES, config, started, names, loaded);
+  print(io, json, { url, collections: names, auth }, message);
 }
 
 /** Measurements of both flags are in bench/experiments.md. */
@@ -72,12 +70,12 @@ async function startWatching(config: Config, log: Log, io: Io, json: boolean): P
 
 /** Returns undefined in a process that prints nothing. Each kind of process loads only its own code. */
 async function start(config: Config, log: Log, io: Io, json: boolean): Promise<Started | undefined> {
-  const isWorker = WORKER_SETTINGS.of(config).workers > 1 && (await import('node:cluster')).default.isWorker;
-  if (!isWorker) for (const warning of configWarnings(io.env, settingsOf(FEATURES))) log.warn(warning);
+  const warnings = configWarnings(io.env, settingsOf(FEATURES));
   for (const feature of FEATURES) {
-    if (!isTurnedOn(feature, config)) continue;
+    if (!isOn(feature, config)) continue;
     const { serve } = (await feature.load()).default;
-    if (serve) return serve(config, log, json, FEATURES);
+    if (serve) return serve(config, log, { isQuiet: json, warnings, features: FEATURES });
   }
+  for (const warning of warnings) log.warn(warning);
   return (await import('./standalone.js')).runAlone(config, log, json);
 }

@@ -2,16 +2,15 @@ import { type FSWatcher, watch } from 'node:fs';
 import { createServer, type Server as HttpServer } from 'node:http';
 import { type App, startApp } from './app.js';
 import { CoalescedRuns } from './coalesced-runs.js';
-import type { Config } from './config/config.js';
+import { type Config, processesOf } from './config/config.js';
 import { pathIn } from './config/parsers.js';
 import { openServer, type Server } from './db/open.js';
 import { ExitError } from './exit-error.js';
-import { WORKER_SETTINGS } from './features/workers/settings.js';
+import type { Started } from './feature.js';
 import { FEATURES } from './features.js';
 import { embeddedOf } from './open-features.js';
 import { listen, urlOf } from './process/listen.js';
 import { type Stoppable, stopOnSignals } from './process/signals.js';
-import type { Started } from './standalone.js';
 import type { Log } from './telemetry/log.js';
 
 /** The parts of its process that `runWatching` needs. */
@@ -35,7 +34,7 @@ const MAX_STOPPING = 3;
  * what `startApp` throws.
  */
 export async function runWatching(config: Config, watching: Watching): Promise<Started> {
-  if (WORKER_SETTINGS.of(config).workers > 1 || config.tlsCert !== undefined)
+  if (processesOf(config) > 1 || config.tlsCert !== undefined)
     throw new ExitError('--watch needs one process without TLS: remove WORKERS and TLS_CERT');
   let running: WatchedService | undefined;
   stopOnSignals(() => running, watching.log, watching.isQuiet);

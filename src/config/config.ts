@@ -26,6 +26,8 @@ interface SettingsPart<T> {
   isOn?(own: T, core: CoreConfig): boolean;
   /** One line for each contradiction, also to settings of the core. */
   faults?(own: T, core: CoreConfig): string[];
+  /** One line for each reason for which another program cannot have the service; `isMounted`: below a path of its own. */
+  programFaults?(own: T, isMounted: boolean): string[];
   /** Settings of the core that follow from those of the feature. */
   complete?(own: T, core: CoreConfig): Partial<CoreConfig>;
   /** One line for each value that has no effect. */
@@ -56,6 +58,10 @@ export class FeatureSettings<T = unknown> {
     return this.part.isOn?.(this.of(config), config);
   }
 }
+
+/** The processes of a service with these settings. */
+export const processesOf = ({ features }: Pick<Config, 'features'>): number =>
+  Math.max(1, ...[...features].map(([{ part }, own]) => part.processes?.(own) ?? 1));
 
 /** Invalid settings: one line each, with the name of the variable. */
 export class ConfigError extends ExitError {

@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.js';
+import { type Config, processesOf } from '../config/config.js';
 import { serversOf } from '../database-url/servers.js';
 import type { Log } from '../telemetry/log.js';
 import type { Run } from './db.js';
@@ -8,9 +8,9 @@ import { type Inspection, inspect } from './inspect.js';
 export type PoolSizes = Pick<Config, 'dbConnections' | 'dbSearches' | 'dbStreams' | 'features'>;
 
 /** The connections that a service may have: short statements, transactions, searches, lists, and those that listen. */
-export function connectionsOf({ dbConnections, dbSearches, dbStreams, features }: PoolSizes): number {
-  const processes = [...features].map(([{ part }, own]) => part.processes?.(own) ?? 1);
-  return Math.max(1, ...processes) * (2 * dbConnections + dbSearches + dbStreams + 3);
+export function connectionsOf(sizes: PoolSizes): number {
+  const { dbConnections, dbSearches, dbStreams } = sizes;
+  return processesOf(sizes) * (2 * dbConnections + dbSearches + dbStreams + 3);
 }
 
 export interface StartFault {

@@ -45,12 +45,6 @@ function importsOf(sources: ReadonlyMap<string, string>, file: string): string[]
 
 const featureOf = (file: string): string | undefined => /^features\/([^/]+)\//.exec(file)?.[1];
 
-/** The files that may name features: the list, and what a process runs. */
-const NAME_FEATURES: readonly string[] = LAYERS.slice(
-  0,
-  LAYERS.findIndex((row) => row[0] === 'features/'),
-).flat();
-
 t.test('every file has a layer and imports none above its own', async (t) => {
   t.ok(LAYERS.length > 10 && LAYERS.length <= 25, `the code map has ${LAYERS.length} rows`);
   for (const file of files) {
@@ -73,12 +67,20 @@ function featuresIn(file: string): string[] {
   return [...new Set(used.map(featureOf))].filter((name) => name !== undefined);
 }
 
-t.test('the core imports no feature', async (t) => {
-  const found = files
-    .filter((file) => featureOf(file) === undefined && !NAME_FEATURES.includes(file))
-    .flatMap((file) => featuresIn(file).map((feature) => `${file} -> ${feature}`));
-  t.same(found, []);
-});
+t.test(
+  'only the list of features imports features, and nothing but their entries and settings',
+  async (t) => {
+    const found = files
+      .filter((file) => featureOf(file) === undefined && file !== 'features.ts')
+      .flatMap((file) => featuresIn(file).map((feature) => `${file} -> ${feature}`));
+    t.same(found, []);
+    const listed = importsOf(source, 'features.ts').filter((file) => featureOf(file) !== undefined);
+    t.same(
+      listed.filter((file) => !/\/(feature|settings)\.ts$/.test(file)),
+      [],
+    );
+  },
+);
 
 t.test('a feature imports another only if the list of features says so', async (t) => {
   const names = [...new Set(files.map(featureOf).filter((name) => name !== undefined))];

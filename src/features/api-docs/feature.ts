@@ -13,6 +13,9 @@ export default {
       description,
     );
   },
+  startLines: async (_config, { url }) => [
+    { name: 'documentation', text: `${url}/docs, ${url}/openapi.json`, position: 6 },
+  ],
   commands: {
     openapi: {
       ...COMMANDS.openapi,

@@ -11,6 +11,9 @@ export default {
     const { url, stop } = await open({ dataDir, onCrash: (message) => log.error(message) });
     return { url, close: stop };
   },
+  startLines: async (config) => [
+    { name: 'database', text: `embedded PostgreSQL in ${EMBEDDED_SETTINGS.of(config).dataDir}`, position: 2 },
+  ],
   commands: {
     backup: {
       ...COMMANDS.backup,

@@ -32,6 +32,7 @@ export default {
     const { ISSUER_PRUNES } = await import('./issuer-statements.js');
     return { services: () => services, prunes: ISSUER_PRUNES, close: () => issuer.close() };
   },
+  startLines: async (_config, { run }) => (await import('./start-lines.js')).startLines(run),
   forms: {
     users: {
       forms: USER_COMMANDS.users.forms,

@@ -67,6 +67,10 @@ export const ISSUER_SETTINGS = new FeatureSettings({
   read: readIssuerConfig,
   isOn: ({ authServer }) => authServer,
   faults: issuerFaults,
+  programFaults: ({ authServer }, isMounted) =>
+    authServer && isMounted
+      ? ['AUTH_SERVER=on and mountPath exclude each other: its endpoints are at the root of PUBLIC_URL']
+      : [],
   complete: ownIssuer,
   // biome-ignore format: one name a line says no more
   typeNames: [

@@ -5,7 +5,8 @@ import type { Run } from '../../db/db.js';
 import { openPrepared, prepareDatabase, type Server } from '../../db/open.js';
 import { reportFaults } from '../../db/start-faults.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
-import { embeddedOf, type Openable } from '../../open-features.js';
+import type { Program, Started } from '../../feature.js';
+import { embeddedOf } from '../../open-features.js';
 import { freePort } from '../../process/listen.js';
 import { type Stoppable, stopOnSignals } from '../../process/signals.js';
 import { ensureCollections } from '../../schema/ensure-collections.js';
@@ -27,9 +28,9 @@ const GRACE_MS = 15_000;
 export async function runPrimary(
   config: Config,
   log: Log,
-  isQuiet: boolean,
-  features: readonly Openable[],
-): Promise<{ readonly url: string; readonly run: Run }> {
+  { isQuiet, warnings, features }: Program,
+): Promise<Started> {
+  for (const warning of warnings) log.warn(warning);
   let running: Stoppable | undefined;
   stopOnSignals(() => running, log, isQuiet);
   const workers = new Workers(config.maintenance, config.port);

@@ -16,5 +16,7 @@ export const WORKER_SETTINGS = new FeatureSettings({
     workers: read('WORKERS', 1, `an integer from 1 to ${MAX_WORKERS}, or \`auto\``, parseWorkers),
   }),
   isOn: ({ workers }) => workers > 1,
+  programFaults: ({ workers }) =>
+    workers > 1 ? ['WORKERS is for the command plinth: one program is one process'] : [],
   processes: ({ workers }) => workers,
 });
