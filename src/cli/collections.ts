@@ -6,6 +6,7 @@ import type { DeclaredField } from '../declarations/declaration.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
 import { slowPatterns } from '../declarations/slow-patterns.js';
 import { ExitError } from '../exit-error.js';
+import { ownPathsOf } from '../http/own-paths.js';
 import { parse, subcommandOf } from './arguments.js';
 import { OutputError, UsageError } from './exit.js';
 import { configOf, fileOf, type Io } from './io.js';
@@ -24,8 +25,8 @@ export async function collectionsCommand(args: string[], io: Io): Promise<void> 
 }
 
 function check(io: Io, json: boolean): void {
-  const { collections, folder } = configOf(io);
-  const declarations = readChecked(collections, folder);
+  const config = configOf(io);
+  const declarations = readChecked(config.collections, config.folder, ownPathsOf(config));
   for (const { file, pointer, reason } of slowPatterns(declarations))
     io.stderr.write(`warning: ${file}#${pointer}: ${reason}\n`);
   const found = declarations.collections.map(({ name, file, schema }) => ({
@@ -51,7 +52,8 @@ const TYPES: Readonly<Record<string, DeclaredField>> = {
 };
 
 async function writeNew(io: Io, name: string, given: string | undefined, json: boolean): Promise<void> {
-  const { collections = './collections', folder } = configOf(io);
+  const config = configOf(io);
+  const { collections = './collections', folder } = config;
   const path = fileOf(io, collections);
   const file = join(collections, `${name}.json`);
   if (existsSync(fileOf(io, file))) throw new ExitError(`${file} exists already`);
@@ -71,6 +73,7 @@ async function writeNew(io: Io, name: string, given: string | undefined, json: b
   const declarations = readDeclarations(existsSync(path) ? collections : undefined, folder);
   checkDeclarations({
     ...declarations,
+    ownPaths: ownPathsOf(config),
     collections: [...declarations.collections, { name, file, schema: declared }],
   });
   try {

@@ -36,6 +36,8 @@ interface SettingsPart<T> {
   files?(own: T, perDatabase: number): number;
   /** The processes of a service, each with connections of its own to the database; absent: one. */
   processes?(own: T): number;
+  /** The first segments of its paths, as far as they could be names of collections, which they cannot be, whether the feature is on or not. */
+  readonly paths?: readonly string[];
   /** The names of types in the documents about the API that those of collections cannot be, whether the feature is on or not. */
   readonly typeNames?: readonly string[];
   /** Settings that only its commands read. */

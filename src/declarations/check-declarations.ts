@@ -2,7 +2,6 @@ import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { MAX_INDEXED_BYTES } from '../collection/column.js';
 import { nearest } from '../edit-distance.js';
-import { OWN_PATHS } from '../http/own-paths.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { createAjv } from '../validation/ajv.js';
 import { declarationSchema } from './built-in.js';
@@ -16,9 +15,13 @@ import { schemaFaults } from './schema-faults.js';
 import { baseOf } from './schema-files.js';
 
 /** Reads the declarations in a folder and checks them. Throws DeclarationError with every fault of every file. */
-export function readChecked(folder: string | undefined, base = ''): Declarations {
+export function readChecked(
+  folder: string | undefined,
+  base: string,
+  ownPaths: ReadonlySet<string>,
+): Declarations {
   const { declarations, faults, unreadable } = readFolder(folder, base);
-  const all = [...faults, ...faultsIn(declarations, unreadable)];
+  const all = [...faults, ...faultsIn({ ...declarations, ownPaths }, unreadable)];
   if (all.length > 0) throw new DeclarationError(all);
   return declarations;
 }
@@ -31,11 +34,15 @@ export function checkDeclarations(declarations: Declarations): void {
 
 /** `unreadable`: names of collections that are declared as well, in files with faults of their own. */
 function faultsIn(declarations: Declarations, unreadable: readonly string[] = []): DeclarationFault[] {
-  const { collections, shared } = declarations;
+  const { collections, shared, ownPaths } = declarations;
   const names = [...collections.map(({ name }) => name), ...unreadable];
   const faults = collections.flatMap((declaration) => {
     const found = metaFaults(declaration);
-    return [...nameFaults(declaration), ...found, ...fieldFaults(without(declaration, found), names)];
+    return [
+      ...nameFaults(declaration, ownPaths),
+      ...found,
+      ...fieldFaults(without(declaration, found), names),
+    ];
   });
   faults.push(...[...shared].flatMap(sharedFaults), ...protectionFaults(declarations));
   faults.push(...compileFaults(declarations, faults, unreadable.length > 0));
@@ -96,15 +103,18 @@ function reasonOf({ keyword, params, message = 'is not valid' }: ErrorObject): s
   return keyword === 'additionalProperties' ? 'is not a known option' : message;
 }
 
-/** Whether a collection may have this name. */
-export const isNameAvailable = (name: string): boolean =>
-  nameFaults({ name, file: '', schema: { type: 'object', properties: {} } }).length === 0;
+/** Whether a collection may have this name in a service with these paths. */
+export const isNameAvailable = (name: string, ownPaths: ReadonlySet<string>): boolean =>
+  nameFaults({ name, file: '' }, ownPaths).length === 0;
 
-function nameFaults({ name, file }: Declaration): DeclarationFault[] {
+function nameFaults(
+  { name, file }: Pick<Declaration, 'name' | 'file'>,
+  ownPaths: ReadonlySet<string> | undefined,
+): DeclarationFault[] {
   const fault = (reason: string) => [{ file, pointer: '', reason }];
   if (!/^[a-z][a-z0-9_]{0,39}$/.test(name))
     return fault('the name of the file must be that of a collection: a-z, 0-9 and _, up to 40 characters');
-  if (OWN_PATHS.has(name)) return fault(`/${name} is a path of the service itself`);
+  if (ownPaths?.has(name)) return fault(`/${name} is a path of the service itself`);
   if (name.startsWith('pg_')) return fault('PostgreSQL reserves names that begin with pg_');
   return [];
 }

@@ -1,5 +1,7 @@
 import type { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Resource } from '../collection/resource.js';
+import type { Config } from '../config/config.js';
+import { ownPathsOf } from '../http/own-paths.js';
 import { createAjv, loadFormats } from '../validation/ajv.js';
 import { type Declarations, readFolder } from './read-declarations.js';
 import { type ResourceOptions, resourcesWithoutRefs } from './resource-of.js';
@@ -10,23 +12,18 @@ import { readSqlFiles } from './sql-files.js';
 const LIBRARY_FORMATS = /"format":"(?!(?:email|password-hash|date|time|date-time|duration)")/;
 
 /** Reads the declarations and the SQL files, and loads what their schemas need. Throws DeclarationError. */
-export async function loadDeclarations({
-  collections,
-  folder,
-  dataChanges,
-}: {
-  readonly collections: string | undefined;
-  readonly folder?: string;
-  readonly dataChanges?: string | undefined;
-}): Promise<Declarations> {
+export async function loadDeclarations(
+  config: Pick<Config, 'collections' | 'folder' | 'dataChanges' | 'features'>,
+): Promise<Declarations> {
+  const { collections, folder, dataChanges } = config;
+  const ownPaths = ownPathsOf(config);
   const { declarations, faults } = readFolder(collections, folder);
   // Loaded on demand: it finds the other faults as well, which a start need not look for.
-  if (faults.length > 0) (await import('./check-declarations.js')).readChecked(collections, folder);
+  if (faults.length > 0) (await import('./check-declarations.js')).readChecked(collections, folder, ownPaths);
   if (LIBRARY_FORMATS.test(JSON.stringify([declarations.collections, [...declarations.shared.values()]])))
     await loadFormats();
-  return dataChanges === undefined
-    ? declarations
-    : { ...declarations, sqlFiles: readSqlFiles(dataChanges, folder) };
+  const loaded = { ...declarations, ownPaths };
+  return dataChanges === undefined ? loaded : { ...loaded, sqlFiles: readSqlFiles(dataChanges, folder) };
 }
 
 /** The collections of valid declarations. Those whose schemas refer to others share a validator. */

@@ -28,6 +28,8 @@ export interface Declarations {
   readonly shared: ReadonlyMap<string, DeclaredSchema>;
   /** SQL files that change stored records; absent: none. */
   readonly sqlFiles?: readonly SqlFile[];
+  /** The first segments of the service's own paths, which are no names of collections; absent: the names are not checked. */
+  readonly ownPaths?: ReadonlySet<string>;
 }
 
 /** Files in a folder, and bytes of one file. */

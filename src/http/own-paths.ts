@@ -1,33 +1,14 @@
+import type { Config } from '../config/config.js';
+
+/** The first segments of the core's paths, as far as a collection could have them. A test compares them with the endpoints. */
+const CORE_PATHS = ['api', 'batch', 'errors', 'events', 'healthz', 'keys', 'metrics', 'readyz', 'whoami'];
+
 /**
- * The first segments of the paths that the service itself has with any settings, as far as a collection could have them, so that a collection does not prevent a
- * feature from being turned on later. A test compares them with the routes.
+ * The first segments of the paths that the service has with any settings, so that a collection does not prevent a feature
+ * from being turned on later.
  */
-export const OWN_PATHS: ReadonlySet<string> = new Set([
-  'account',
-  'admin',
-  'api',
-  'authorize',
-  'batch',
-  'device',
-  'device_authorization',
-  'docs',
-  'errors',
-  'events',
-  'healthz',
-  'interaction',
-  'introspect',
-  'jwks',
-  'keys',
-  'mcp',
-  'metrics',
-  'par',
-  'readyz',
-  'revoke',
-  'token',
-  'userinfo',
-  'webhooks',
-  'whoami',
-]);
+export const ownPathsOf = ({ features }: Pick<Config, 'features'>): ReadonlySet<string> =>
+  new Set([...CORE_PATHS, ...[...features.keys()].flatMap(({ part }) => part.paths ?? [])]);
 
 const HEALTH_CHECK = /^(?:\/api\/v[12])?\/(?:healthz|readyz)(?:\?|$)/;
 

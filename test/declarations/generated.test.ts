@@ -317,7 +317,7 @@ t.test('a declaration without a fault never causes a 500', async (t) => {
     const files = generator.files();
     const folder = declare(t, files);
     try {
-      readChecked(folder);
+      readChecked(folder, '', new Set());
     } catch (error) {
       if (!(error instanceof DeclarationError))
         throw new Error(`check of seed ${seed}: ${JSON.stringify(files)}`, { cause: error });

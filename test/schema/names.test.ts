@@ -1,13 +1,17 @@
 import { migrationsOn } from '../../src/db/migrations.js';
 import { checkDeclarations } from '../../src/declarations/check-declarations.js';
 import { DeclarationError, readDeclarations } from '../../src/declarations/read-declarations.js';
-import { OWN_PATHS } from '../../src/http/own-paths.js';
+import { FEATURES } from '../../src/features.js';
+import { ownPathsOf } from '../../src/http/own-paths.js';
+import { describeApi } from '../../src/open-features.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
-import { declare, RESOURCES } from '../support/collections.js';
+import { declare } from '../support/collections.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
+import { readSettings } from '../support/settings.js';
 import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
+const OWN_PATHS = ownPathsOf(readSettings({}));
 const text = { type: 'string' };
 const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more });
 
@@ -88,7 +92,7 @@ t.test('names that the names of others would be do not collide', async (t) => {
     'wall_clock.json': object({ name: text }),
   });
   const { url, sql } = await database(t);
-  checkDeclarations(readDeclarations(folder));
+  checkDeclarations({ ...readDeclarations(folder), ownPaths: OWN_PATHS });
   await migrateCollections(url, readDeclarations(folder));
   t.same(await left(url, folder), []);
   const { send } = await freshService(t, { DATABASE_URL: url, COLLECTIONS: folder });
@@ -160,7 +164,7 @@ async function worksAsDeclared(t: Test, url: string, folder: string): Promise<vo
 t.test('the longest names with every keyword start twice, and give the right errors', async (t) => {
   const { url } = await database(t);
   const folder = declare(t, LONG);
-  checkDeclarations(readDeclarations(folder));
+  checkDeclarations({ ...readDeclarations(folder), ownPaths: OWN_PATHS });
   await migrateCollections(url, readDeclarations(folder));
   t.same(await left(url, folder), []);
   await worksAsDeclared(t, url, folder);
@@ -213,7 +217,7 @@ t.test('a fault names the reason for which a name is not available', (t) => {
   for (const [name, reason] of rows) {
     const folder = declare(t, { [`${name}.json`]: object({ name: text }) });
     try {
-      checkDeclarations(readDeclarations(folder));
+      checkDeclarations({ ...readDeclarations(folder), ownPaths: OWN_PATHS });
       t.fail(name);
     } catch (error) {
       t.ok(error instanceof DeclarationError, name);
@@ -239,18 +243,23 @@ t.test('what migrations after the baseline create has names with a prefix', (t) 
 });
 
 t.test('the paths that no collection can have are those of the service with all features', async (t) => {
-  const { routes } = await freshService(t, {
+  const everything = {
     AUTH: 'bearer,api-key',
     AUTH_SERVER: 'on',
     PUBLIC_URL: 'http://127.0.0.1:3000',
     MCP: 'on',
-  });
-  const segments = routes.map(({ path }) => path.split('/')[1]!);
-  const declared = new Set(RESOURCES.map(({ name }) => name));
-  const own = new Set(
-    segments.filter((segment) => /^[a-z][a-z0-9_]*$/.test(segment) && !declared.has(segment)),
-  );
-  // Precedes the paths of versions.
-  own.add('api');
-  t.same([...own].sort(), [...OWN_PATHS].sort());
+  };
+  const { endpoints } = await describeApi(FEATURES, readSettings(everything), []);
+  const segmentsOf = (owner: string | undefined) => {
+    const segments = endpoints
+      .filter(({ feature }) => feature === owner)
+      .map(({ path }) => path.split('/')[1]!)
+      .filter((segment) => /^[a-z][a-z0-9_]*$/.test(segment));
+    return [...new Set(segments)].sort();
+  };
+  for (const { name, settings } of FEATURES)
+    t.same([...(settings?.part.paths ?? [])].sort(), segmentsOf(name), name);
+  // `api` precedes the paths of versions.
+  const core = [...ownPathsOf({ features: new Map() })].filter((name) => name !== 'api');
+  t.same(core.sort(), segmentsOf(undefined));
 });

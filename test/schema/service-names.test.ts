@@ -3,15 +3,17 @@ import { join } from 'node:path';
 import { serviceTables } from '../../src/db/migrations.js';
 import { checkDeclarations, isNameAvailable } from '../../src/declarations/check-declarations.js';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
-import { OWN_PATHS } from '../../src/http/own-paths.js';
+import { ownPathsOf } from '../../src/http/own-paths.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { LOOPBACK, makeWebhook, testTarget } from '../features/webhooks/target.js';
 import { declare } from '../support/collections.js';
 import { freshService, type TestService, undeclaredDatabase } from '../support/service.js';
+import { readSettings } from '../support/settings.js';
 import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
+const OWN_PATHS = ownPathsOf(readSettings({}));
 const text = { type: 'string' };
 const RECORD = {
   type: 'object',
@@ -46,7 +48,7 @@ t.test('a name is available unless it is a path, or a word that PostgreSQL reser
   const names = rows.map(({ name }) => name).filter((name) => /^[a-z][a-z0-9_]{0,39}$/.test(name));
   t.ok(names.length > 100, `${names.length} names`);
   t.same(
-    names.filter((name) => !isNameAvailable(name)).sort(),
+    names.filter((name) => !isNameAvailable(name, OWN_PATHS)).sort(),
     names.filter((name) => OWN_PATHS.has(name)).sort(),
   );
 });
@@ -70,7 +72,7 @@ async function works(t: Test, { send }: TestService, name: string): Promise<void
 
 t.test('a collection can have the name of each table of the service, which stays as it was', async (t) => {
   const { url, sql, own } = await database(t);
-  const names = NAMES.filter((name) => isNameAvailable(name));
+  const names = NAMES.filter((name) => isNameAvailable(name, OWN_PATHS));
   for (const name of [
     'deliveries',
     'taken',
@@ -82,7 +84,7 @@ t.test('a collection can have the name of each table of the service, which stays
     t.ok(names.includes(name), name);
   const before = await own();
   const folder = declare(t, Object.fromEntries(names.map((name) => [`${name}.json`, RECORD])));
-  checkDeclarations(readDeclarations(folder));
+  checkDeclarations({ ...readDeclarations(folder), ownPaths: OWN_PATHS });
   const env = { DATABASE_URL: url, COLLECTIONS: folder, MIGRATE: 'auto', TOMBSTONES: 'on', ...LOOPBACK };
   const service = await freshService(t, env);
   t.same(await own(), before, 'the tables of the service');

@@ -136,7 +136,8 @@ t.test('faults of keys name the file and the place', async (t) => {
       keyed([{ fields: ['series', 'number'], code: 'x' }]),
     ],
   ];
-  for (const [expected, path] of rows) t.throws(() => readChecked(path), { message: expected });
+  for (const [expected, path] of rows)
+    t.throws(() => readChecked(path, '', new Set()), { message: expected });
 });
 
 t.test('on Citus a key has the field that decides the shard of a record', (t) => {
@@ -157,7 +158,7 @@ t.test('on Citus a key has the field that decides the shard of a record', (t) =>
       'authors.json': { type: 'object', properties: {} },
       'books.json': { ...books([], { authorId }), required: ['authorId'], 'x-collection': options },
     };
-    return planChanges(readChecked(declare(t, files)).collections, catalog);
+    return planChanges(readChecked(declare(t, files), '', new Set()).collections, catalog);
   };
   const sql = planText({ ...plan({ nested: true, unique: [['series', 'authorId']] }), violations: [] });
   t.match(

@@ -6,5 +6,6 @@ export const API_DOCS_SETTINGS = new FeatureSettings({
     apiDocs: flag('API_DOCS', true),
   }),
   isOn: ({ apiDocs }) => apiDocs,
+  paths: ['docs'],
   typeNames: ['AsyncApi', 'OpenApi', 'OpenApiYaml'],
 });

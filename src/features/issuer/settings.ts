@@ -73,6 +73,11 @@ export const ISSUER_SETTINGS = new FeatureSettings({
       : [],
   complete: ownIssuer,
   // biome-ignore format: one name a line says no more
+  paths: [
+    'account', 'authorize', 'device', 'device_authorization', 'interaction', 'introspect', 'jwks', 'par', 'revoke',
+    'token', 'userinfo',
+  ],
+  // biome-ignore format: one name a line says no more
   typeNames: [
     'Client', 'ClientInput', 'ClientList', 'ClientPatch', 'Clients', 'NewClient', 'UserInfo',
   ],

@@ -6,4 +6,5 @@ export const MCP_SETTINGS = new FeatureSettings({
     mcp: flag('MCP'),
   }),
   isOn: ({ mcp }) => mcp,
+  paths: ['mcp'],
 });

@@ -1,10 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileOf, type Io } from '../../cli/io.js';
+import { configOf, fileOf, type Io } from '../../cli/io.js';
 import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { resourcesOf } from '../../declarations/load-declarations.js';
 import { readDeclarations } from '../../declarations/read-declarations.js';
 import { ExitError } from '../../exit-error.js';
+import { ownPathsOf } from '../../http/own-paths.js';
 import type { ImportReport } from './import-report.js';
 import { infer, type Proposal } from './infer.js';
 import type { Source } from './source.js';
@@ -34,7 +35,13 @@ export async function declareSources(
   );
   const onCollection = (name: string) => onProgress(`reading ${name}`);
   const onOther = (name: string) => report.note(`${name} has no objects: left out.`);
-  const proposals = await infer(sources, { own, builtIn }, rename, onCollection, onOther);
+  const proposals = await infer(
+    sources,
+    { own, builtIn, ownPaths: ownPathsOf(configOf(io)) },
+    rename,
+    onCollection,
+    onOther,
+  );
   const written = dryRun ? [] : write(io, proposals, folder);
   for (const { source, renamed, schema } of proposals)
     report.note(...linesOf(folder, source.collection, renamed, schema, dryRun));
@@ -78,7 +85,7 @@ function write(io: Io, proposals: readonly Proposal[], folder: string): string[]
       writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`, { flag: 'wx' });
       written.push(file);
     }
-    checkDeclarations(readDeclarations(folder, io.cwd));
+    checkDeclarations({ ...readDeclarations(folder, io.cwd), ownPaths: ownPathsOf(configOf(io)) });
     return written;
   } catch (error) {
     for (const file of written) rmSync(file);

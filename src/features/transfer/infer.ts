@@ -25,6 +25,8 @@ export interface Declared {
   readonly own: ReadonlySet<string>;
   /** The collections that come with the service: a declaration adds to them. */
   readonly builtIn: ReadonlyMap<string, Resource>;
+  /** The first segments of the service's own paths. */
+  readonly ownPaths: ReadonlySet<string>;
 }
 
 /**
@@ -34,11 +36,12 @@ export interface Declared {
  */
 export async function infer(
   all: readonly Source[],
-  { own, builtIn }: Declared,
+  declared: Declared,
   rename: ReadonlyMap<string, string>,
   onProgress: (collection: string) => void,
   onOther: (collection: string) => void,
 ): Promise<Proposal[]> {
+  const { own, builtIn } = declared;
   const sources: Source[] = [];
   const stats: CollectionStats[] = [];
   const checks: (BuiltInCheck | undefined)[] = [];
@@ -56,7 +59,7 @@ export async function infer(
     stats.push(found);
     checks.push(check);
   }
-  const names = namesFor(sources, stats, checks, own);
+  const names = namesFor(sources, stats, checks, declared);
   const known = new Map([...own].map((name): [string, Target] => [name, { name, ids: undefined }]));
   for (const [at, { collection }] of sources.entries()) {
     const { idField, fields } = stats[at]!;
@@ -111,9 +114,9 @@ function namesFor(
   sources: readonly Source[],
   stats: readonly CollectionStats[],
   checks: readonly (BuiltInCheck | undefined)[],
-  own: ReadonlySet<string>,
+  declared: Declared,
 ): { name: string; reason: string }[] {
-  const found = sources.map(({ collection }, at) => nameFor(collection, checks[at]?.fault, own));
+  const found = sources.map(({ collection }, at) => nameFor(collection, checks[at]?.fault, declared));
   for (const [at, check] of checks.entries()) {
     if (!check || check.fault !== undefined) continue;
     // The records of the source refer to records of others that come with the service.
@@ -123,10 +126,11 @@ function namesFor(
       const values = stats[at]!.fields.get(field)?.values;
       return stats[at]!.fields.has(field) && !(ids && values && [...values].every((value) => ids.has(value)));
     });
-    if (unmet) found[at] = nameFor(sources[at]!.collection, `${unmet.field} must refer to ${unmet.to}`, own);
+    if (unmet)
+      found[at] = nameFor(sources[at]!.collection, `${unmet.field} must refer to ${unmet.to}`, declared);
   }
   // A name that stays is not free for another collection, also if it comes later.
-  const isOwn = (name: string, at: number) => own.has(name) || name === sources[at]!.collection;
+  const isOwn = (name: string, at: number) => declared.own.has(name) || name === sources[at]!.collection;
   const used = new Set(found.map(({ name }) => name).filter(isOwn));
   return found.map(({ name, reason }, at) => {
     const free = isOwn(name, at) ? name : freeName(name, used);
@@ -158,12 +162,12 @@ const legacy = (name: string) => `legacy_${name}`.slice(0, MAX_NAME);
 function nameFor(
   given: string,
   fault: string | undefined,
-  own: ReadonlySet<string>,
+  { own, ownPaths }: Declared,
 ): { name: string; reason: string } {
   if (own.has(given)) return { name: given, reason: '' };
   const snake = snakeOf(given);
   if (fault !== undefined) return { name: legacy(snake), reason: fault };
-  return isNameAvailable(snake)
+  return isNameAvailable(snake, ownPaths)
     ? { name: snake, reason: `names of collections have up to ${MAX_NAME} of the characters a-z, 0-9 and _` }
     : { name: legacy(snake), reason: `${given} is a reserved name` };
 }

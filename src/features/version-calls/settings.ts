@@ -6,5 +6,6 @@ export const VERSION_CALL_SETTINGS = new FeatureSettings({
     versionCalls: flag('VERSION_CALLS', true),
   }),
   isOn: ({ versionCalls }) => versionCalls,
+  paths: ['admin'],
   typeNames: ['VersionCalls', 'VersionCallsList'],
 });

@@ -72,6 +72,7 @@ export const WEBHOOK_SETTINGS = new FeatureSettings({
   read: readWebhooks,
   isOn: ({ webhooks }) => webhooks,
   files: ({ webhooks, webhookConcurrency }) => (webhooks ? webhookConcurrency : 0),
+  paths: ['webhooks'],
   // biome-ignore format: one name a line says no more
   typeNames: [
     'Deliveries', 'Delivery', 'DeliveryList', 'DeliveryWithEvent', 'NewWebhook', 'redeliver', 'Webhook',
