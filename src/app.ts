@@ -85,7 +85,7 @@ class AppState {
 }
 
 function serverOf(
-  { config, log, metrics, database, auth, counters, feed, features }: Parts,
+  { config, log, metrics, database, auth, counters, feed, features, description }: Parts,
   state: AppState,
   { router }: ApiRoutes,
   tls: SecureContextOptions | undefined,
@@ -93,7 +93,7 @@ function serverOf(
   const { rateLimit } = config;
   const countCall = memberOf(features, 'countCall');
   const wrote = memberOf(features, 'wrote');
-  const cors = corsFor(config.corsOrigins);
+  const cors = corsFor(config.corsOrigins, description.fields);
   const always = fixedFields(tls !== undefined, config.hstsMaxAgeSeconds);
   const commonFields = createCommonFields(always, cors);
   const observer = createObserver({

@@ -5,6 +5,7 @@ import type { Config } from './config/config.js';
 import type { Run } from './db/db.js';
 import type { OpenEmbedded } from './db/open.js';
 import type { ProblemType } from './errors/problem.js';
+import type { FieldNames } from './http/cors.js';
 import type { Base, Core, EndpointsOf, Openable, OpenFeature, Represent } from './open-features.js';
 import type { Log } from './telemetry/log.js';
 
@@ -20,6 +21,8 @@ export interface Feature<Services = unknown> {
   readonly endpoints?: EndpointsOf<Services>;
   /** Loads the types of problems that only its endpoints have. */
   errors?(): Promise<readonly ProblemType[]>;
+  /** Header fields, of its own or of other endpoints, that pages of other origins may set or read. */
+  readonly fields?: FieldNames;
   /** The part of the feature in the documents about the API, besides the descriptions of endpoints. */
   readonly documentation?: Documentation;
   /** Adds the media types of representations to the descriptions of endpoints, which the open feature gives to their routes. */

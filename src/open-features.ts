@@ -11,6 +11,7 @@ import { noEmbedded, type OpenEmbedded } from './db/open.js';
 import { CORE_TYPES } from './errors/catalogue.js';
 import type { Problem, ProblemType } from './errors/problem.js';
 import type { Feed } from './events/feed.js';
+import type { FieldNames } from './http/cors.js';
 import type { Route } from './http/router.js';
 import type { OpenCounts } from './limits/shared-counters.js';
 import type { Collection } from './list/collection.js';
@@ -45,6 +46,8 @@ export interface ApiDescription {
   readonly endpoints: readonly Endpoint[];
   /** The types of problems that the service responds with. */
   readonly errorTypes: readonly ProblemType[];
+  /** Header fields of its features that pages of other origins may set or read. */
+  readonly fields: readonly FieldNames[];
   /** The texts of its features. */
   readonly documentation: readonly Documentation[];
 }
@@ -105,6 +108,7 @@ export interface Openable {
       open?(core: Core): OpenFeature | Promise<OpenFeature>;
       endpoints?: EndpointsOf;
       errors?(): Promise<readonly ProblemType[]>;
+      readonly fields?: FieldNames;
       readonly documentation?: Documentation;
       represent?: Represent;
     };
@@ -187,13 +191,15 @@ export async function describeApi(
   const added: Endpoint[] = [];
   const errorTypes: ProblemType[] = [...CORE_TYPES];
   const documented: Documentation[] = [];
+  const names: FieldNames[] = [];
   const representing: Represent[] = [];
   for (const entry of features) {
     if (!isOn(entry, config)) continue;
-    const { endpoints, errors, documentation, represent } = (await entry.load()).default;
+    const { endpoints, errors, fields, documentation, represent } = (await entry.load()).default;
     const own = (await endpoints?.(config)) ?? [];
     added.push(...own.map((each) => ({ ...each, feature: entry.name })));
     errorTypes.push(...((await errors?.()) ?? []));
+    if (fields) names.push(fields);
     if (documentation) documented.push(documentation);
     if (represent) representing.push(represent);
   }
@@ -204,6 +210,7 @@ export async function describeApi(
   return {
     endpoints: all,
     errorTypes,
+    fields: names,
     documentation: documented,
   };
 }

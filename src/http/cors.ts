@@ -10,6 +10,12 @@ export interface Cors {
   readonly isPreflight: (headers: IncomingHttpHeaders) => boolean;
 }
 
+/** Names of header fields of requests and of responses. */
+export interface FieldNames {
+  readonly request?: readonly string[];
+  readonly response?: readonly string[];
+}
+
 /** Request fields that pages may set, besides those that the standard always allows. */
 const ALLOWED = [
   'Authorization',
@@ -21,11 +27,9 @@ const ALLOWED = [
   'If-Unmodified-Since',
   'Cache-Control',
   'Idempotency-Key',
-  'Write-Position',
   'Prefer',
   'Last-Event-ID',
   'API-Version',
-  'MCP-Protocol-Version',
   'X-API-Key',
   'X-Request-Id',
   'X-Timestamp',
@@ -34,7 +38,7 @@ const ALLOWED = [
   'DPoP',
   'Traceparent',
   'Tracestate',
-].join(', ');
+];
 
 /** Response fields that pages may read, besides those that the standard always allows. */
 const EXPOSED = [
@@ -58,9 +62,8 @@ const EXPOSED = [
   'Idempotency-Replayed',
   'Preference-Applied',
   'Events-Cursor',
-  'Write-Position',
   'Server-Timing',
-].join(', ');
+];
 
 /** Seconds for which a browser may cache the response to a preflight. */
 const MAX_AGE = '600';
@@ -68,16 +71,18 @@ const MAX_AGE = '600';
 const OTHER_ORIGIN = ['Vary', 'Origin'];
 
 /**
- * Allows pages of these exact origins; undefined: none are allowed. Other origins get the usual response, which
+ * Allows pages of these exact origins, with the fields of features as well; undefined: none are allowed. Other origins get the usual response, which
  * browsers withhold from their pages. There is no Access-Control-Allow-Credentials, since a cookie identifies the callers
  * of pages alone.
  */
-export function corsFor(origins: readonly string[]): Cors | undefined {
+export function corsFor(origins: readonly string[], ofFeatures: readonly FieldNames[]): Cors | undefined {
   if (origins.length === 0) return undefined;
+  const allowed = [...ALLOWED, ...ofFeatures.flatMap(({ request = [] }) => request)].join(', ');
+  const exposed = [...EXPOSED, ...ofFeatures.flatMap(({ response = [] }) => response)].join(', ');
   const known = new Map(
     origins.map((origin) => [
       origin,
-      [...OTHER_ORIGIN, 'Access-Control-Allow-Origin', origin, 'Access-Control-Expose-Headers', EXPOSED],
+      [...OTHER_ORIGIN, 'Access-Control-Allow-Origin', origin, 'Access-Control-Expose-Headers', exposed],
     ]),
   );
   const isPreflight = (headers: IncomingHttpHeaders): boolean =>
@@ -91,7 +96,7 @@ export function corsFor(origins: readonly string[]): Cors | undefined {
             'Access-Control-Allow-Methods',
             allow,
             'Access-Control-Allow-Headers',
-            ALLOWED,
+            allowed,
             'Access-Control-Max-Age',
             MAX_AGE,
           ]

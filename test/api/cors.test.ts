@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { headersOf, requestFields } from '../../src/features/api-docs/headers.js';
 import { VERSIONS } from '../../src/versions/supported.js';
-import { type ServiceResponse, testService } from '../support/service.js';
+import { type ServiceResponse, testDatabase, testService } from '../support/service.js';
 import t from '../support/test.js';
 
 const APP = 'https://app.example.org';
@@ -233,7 +233,10 @@ const OTHER_FIELDS: Readonly<Record<string, string>> = {
 const NO_FIELDS = ['by-sa', 'json-rpc', 'libpq-connstring', 'rp-initiated', 'server-sent', 'x-forwarded'];
 
 t.test('pages may set and read every field that the documentation mentions', async (t) => {
-  const { send } = await testService(t, { CORS_ORIGINS });
+  const DATABASE_URL = await testDatabase(t);
+  // Features add fields.
+  const all = { CORS_ORIGINS, MCP: 'on', DATABASE_URL, DATABASE_READ_URL: DATABASE_URL };
+  const { send } = await testService(t, all);
   const headers = { origin: APP, 'access-control-request-method': 'PATCH' };
   const preflight = await send('OPTIONS', '/items', { headers });
   const allowed = listOf(preflight.headers['access-control-allow-headers']);

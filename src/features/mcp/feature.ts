@@ -8,6 +8,7 @@ import { withPackage } from '../../process/optional-package.js';
 
 /** The collections for agents, by the Model Context Protocol. */
 export default {
+  fields: { request: ['MCP-Protocol-Version'] },
   endpoints: async () => [
     {
       ...at('POST', '/mcp', 'credential'),

@@ -8,6 +8,7 @@ import { REPLICA_SETTINGS } from './settings.js';
 
 /** Reads from replicas of the database. */
 export default {
+  fields: { request: ['Write-Position'], response: ['Write-Position'] },
   open: async (core) => {
     const { config, db, log, metrics, feed } = core;
     const { Replicas } = await import('./replicas.js');
