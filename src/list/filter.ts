@@ -76,10 +76,16 @@ const listed = (names: readonly string[]) => (names.length === 0 ? 'none' : name
 /** Conditions that all hold. */
 function conditionsOf(members: ReadonlyMap<string, Node>, scope: Scope): Condition[] {
   return [...members].flatMap(([segment, node]): Condition | Condition[] =>
-    COMBINATIONS.has(segment)
+    COMBINATIONS.has(segment) && !isOfField(segment, node, scope)
       ? combinationOf(segment as Combination['kind'], node, scope)
       : fieldConditions(unescapeName(segment), node, scope),
   );
+}
+
+/** Whether a place is about a field that has the name of a combination: it has a value or operators. */
+function isOfField(segment: string, { members }: Node, { operators }: Scope): boolean {
+  const known: readonly string[] | undefined = operators.get(segment);
+  return known !== undefined && [...members.keys()].every((name) => known.includes(name));
 }
 
 /** `or` and `and` have numbered alternatives, each with conditions that all hold; `not` has such conditions itself. */

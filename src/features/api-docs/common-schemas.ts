@@ -54,7 +54,7 @@ export const COMMON_SCHEMAS: Readonly<Record<string, Schema>> = {
   Filter: {
     type: 'object',
     description:
-      'Conditions that all apply. A field has a value to equal, or operators: `{"price": {"gte": 10}}`. A relation has conditions on the related record, or after `some`, `none` or `every` on the records that refer to this one. A backslash precedes `and`, `or` or `not` as the name of a field.',
+      'Conditions that all apply. A field has a value to equal, or operators: `{"price": {"gte": 10}}`. A relation has conditions on the related record, or after `some`, `none` or `every` on the records that refer to this one.',
     properties: {
       and: { type: 'array', minItems: 1, items: schemaRef('Filter') },
       or: { type: 'array', minItems: 1, items: schemaRef('Filter') },

@@ -1,0 +1,79 @@
+import type { Resource } from '../../collection/resource.js';
+import type { JsonObject } from '../../json.js';
+import { comparedColumn, LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition.js';
+import { MAX_VALUES } from '../../list/filter-values.js';
+import { COMBINATIONS } from '../../list/query-names.js';
+import { relatedOf } from '../../list/relations.js';
+
+const CONDITIONS: JsonObject = { type: 'object', minProperties: 1 };
+const ALTERNATIVES: JsonObject = {
+  type: 'array',
+  minItems: 1,
+  maxItems: MAX_VALUES,
+  items: CONDITIONS,
+};
+
+/** Conditions on fields and on related records, and what combines them. */
+export const filterOf = (resource: Resource): JsonObject => {
+  const fields = fieldsOf(resource);
+  const names = Object.keys(fields).map((name) => [
+    COMBINATIONS.has(name) ? `\\${name}` : name,
+    fields[name]!,
+  ]);
+  return {
+    ...relationConditions(resource, fields),
+    ...Object.fromEntries(names),
+    and: { ...ALTERNATIVES, description: 'All of these conditions apply.' },
+    or: { ...ALTERNATIVES, description: 'At least one of these conditions applies.' },
+    not: { ...CONDITIONS, description: 'These conditions do not apply together.' },
+  };
+};
+
+/** Conditions on the record to which a field refers, or on those that refer to a record. */
+function relationConditions(resource: Resource, fields: JsonObject): JsonObject {
+  const relations = relatedOf(resource).filter(({ name }) => !Object.hasOwn(fields, name));
+  return Object.fromEntries(
+    relations.map(({ name, collection, field }): [string, JsonObject] => {
+      const about = `Conditions as those of ${collection}_list`;
+      if (field !== undefined)
+        return [name, { ...CONDITIONS, description: `${about}, on the record of ${field}.` }];
+      const [some, none, every] = ['some', 'none', 'every'].map((each) => ({
+        ...CONDITIONS,
+        description: `${about}: ${each} of the records that refer to this one.`,
+      }));
+      return [name, { ...objectOf({ some: some!, none: none!, every: every! }), minProperties: 1 }];
+    }),
+  );
+}
+
+/** For each field that lists can be filtered by, an object with one operator or several, or a value to equal. */
+function fieldsOf(resource: Resource): JsonObject {
+  return Object.fromEntries(
+    [...operatorsOf(resource)].map(([field, operators]) => {
+      const { type } = comparedColumn(resource, field)!;
+      const plain = type.replace('[]', '');
+      const value: JsonObject = {
+        type: plain === 'double precision' ? 'number' : plain === 'boolean' ? 'boolean' : 'string',
+      };
+      const members = operators.map((operator) => [operator, operandOf(operator, value)]);
+      const byOperator = { ...objectOf(Object.fromEntries(members)), minProperties: 1 };
+      // Not `anyOf`, whose failures would say less.
+      const types = operators.includes('eq') ? { type: [value.type!, 'object'] } : {};
+      return [field, { ...byOperator, ...types }];
+    }),
+  );
+}
+
+function operandOf(operator: Operator, value: JsonObject): JsonObject {
+  if (operator === 'null') return { type: 'boolean' };
+  if (operator === 'between') return { type: 'array', minItems: 2, maxItems: 2, items: value };
+  return LIST_OPERATORS.has(operator)
+    ? { type: 'array', minItems: 1, maxItems: MAX_VALUES, items: value }
+    : value;
+}
+
+const objectOf = (properties: JsonObject): JsonObject => ({
+  type: 'object',
+  properties,
+  additionalProperties: false,
+});
