@@ -115,7 +115,7 @@ t.test('a pushed request beyond the limit stores no proof of its key either', as
 });
 
 t.test('a form for the code of a device without the session of its page is refused', async (t) => {
-  const server = await authorizationServer(t);
+  const server = await authorizationServer(t, { AUTH_FAILURES: '0' });
   const responses = [
     await post(server, '/device', {}),
     await post(server, '/device', { user_code: 'AAAA-AAAA', xsrf: 'x' }),
@@ -130,7 +130,7 @@ t.test('a form for the code of a device without the session of its page is refus
 });
 
 t.test('a client whose id no client has, and the database cannot store, is unknown', async (t) => {
-  const server = await authorizationServer(t);
+  const server = await authorizationServer(t, { AUTH_FAILURES: '0' });
   for (const id of ['\u0000', `${'0'.repeat(8)}\u0000`]) {
     const page = await fetch(`${server.issuer}/authorize?${new URLSearchParams({ client_id: id })}`);
     t.match(await page.text(), /client is invalid/);
