@@ -104,6 +104,7 @@ t.test('errors with TOMBSTONES and REQUIRE_IF_MATCH', async (t) => {
     ['PATCH', '/books?filter[title]=Dune', merge({ title: 'b' }), 428, 'PRECONDITION_REQUIRED'],
     ['DELETE', '/books?filter[title]=Dune', {}, 428, 'PRECONDITION_REQUIRED'],
     ['POST', '/batch', { body: { operations: [patch] } }, 428, 'PRECONDITION_REQUIRED'],
+    ['PUT', '/books?filter[isbn]=1', { body: { title: 'b' } }, 428, 'PRECONDITION_REQUIRED'],
     ['PUT', path, given({ 'if-match': '"1"' }, { title: 'x', shelfId: ABSENT }), 422, 'SHELF_NOT_FOUND'],
     ['DELETE', path, given({ 'if-match': '"1"' }), 204],
     ['PUT', path, given({ 'if-match': '"1"' }, { title: 'x' }), 410, 'GONE'],

@@ -7,6 +7,16 @@ import { times } from '../support/thorough.js';
 import { fulfils } from './evaluator.js';
 import { DECLARATIONS, drawing, fill, RELATIONS } from './tracker.js';
 
+const MARKS = {
+  type: 'object',
+  required: ['teamId'],
+  properties: {
+    teamId: { type: 'string', 'x-references': 'teams', 'x-on-delete': 'cascade' },
+    name: { type: 'string', maxLength: 100, 'x-index': true },
+  },
+  'x-collection': { nested: true },
+};
+
 const PERIODS = ['day', 'week', 'month', 'year'];
 
 /** The value of a key of groups: that of a field, or the day on which a period begins, in UTC. */
@@ -147,7 +157,7 @@ t.test('drawn groups have the values that JavaScript computes', async (t) => {
 
 t.test('what cannot be grouped is 400 and names what can; groups are bounded', async (t) => {
   const service = await testService(t, {
-    COLLECTIONS: declare(t, DECLARATIONS),
+    COLLECTIONS: declare(t, { ...DECLARATIONS, 'marks.json': MARKS }),
     MIGRATE: 'auto',
     AUTH: 'api-key',
   });
@@ -185,6 +195,19 @@ t.test('what cannot be grouped is 400 and names what can; groups are bounded', a
     }));
     t.equal((await service.send('POST', '/batch', { headers, body: { operations: requests } })).status, 200);
   }
+  const { id: team } = (await get('/teams?limit=1')).json.data[0];
+  for (let n = 0; n < 11; n++) {
+    const requests = operations.map((at) => ({
+      method: 'POST',
+      path: `/teams/${team}/marks`,
+      body: { name: `${n} ${at}` },
+    }));
+    t.equal((await service.send('POST', '/batch', { headers, body: { operations: requests } })).status, 200);
+  }
+  const ofTeam = `/teams/${team}/marks`;
+  t.equal((await get(`${ofTeam}?group=name`)).status, 413);
+  t.equal((await service.send('QUERY', ofTeam, { headers, body: { group: ['name'] } })).status, 413);
+  t.same((await get(`${ofTeam}?aggregate=count`)).json.data, [{ count: 1100 }]);
   t.match(await get('/teams?group=name'), {
     status: 413,
     json: { error: { code: 'TOO_MANY_GROUPS', details: { limit: 1000 } } },

@@ -137,10 +137,19 @@ function upsert(resource: DescribedResource, settings: CollectionSettings): Doc 
     id: `upsert${resource.types.one}`,
     summary: `Replace the ${resource.singular} with a unique key, or create it. The filter has the key: ${keys.join(', or ')}`,
     success: { 201: created(resource), ...success },
-    errors: [...errors!, 'METHOD_NOT_ALLOWED', 'INVALID_QUERY', ...IDEMPOTENT],
+    errors: [
+      ...errors!.filter((each) => !isAbsence(each)),
+      'METHOD_NOT_ALLOWED',
+      'INVALID_QUERY',
+      ...IDEMPOTENT,
+    ],
     fields: [...new Set([...fields!, 'Idempotency-Key'])],
   };
 }
+
+/** Whether an error says that there is no record: then an upsert creates one. */
+const isAbsence = (error: ErrorName): boolean =>
+  error === 'GONE' || (Array.isArray(error) && error[2] === 404);
 
 const MATCHED = objectOf({ meta: objectOf({ matched: { type: 'integer', minimum: 0 } }) });
 
