@@ -7,8 +7,8 @@
 --   :documents     the documents of a page as one text, or a mark and the ids if the documents are too large for memory
 --   :record        one record of the page by its id
 --   :first_rows    the last row that `page_first` reads; the planner needs a constant
--- A page has up to $1 records, from offset $2 on. Its total is from the snapshot of its records. Without a total, `rows` tells
--- whether the page is full.
+--   :number_of_rows, :number_in_page  the number of the page's records as `rows`, which tells whether a page without a total is full
+-- A page has up to $1 records, from offset $2 on. Its total is from the snapshot of its records.
 
 -- A page near the beginning of all records is read along the index of the order. For a limit that it does not know, the
 -- planner would assume a tenth of the table.
@@ -35,7 +35,7 @@ from total;
 
 -- A page of a selection with conditions, whose statement is planned for each request: a longer one would take longer to plan.
 -- name: page_queried
-select (:total) as total, count(*) as rows, :documents as docs
+select (:total) as total:number_of_rows, :documents as docs
 from (select record.* from :records order by :order limit $1::bigint offset $2::bigint) as record;
 
 -- A later page in the default order. It starts in the last row-count bucket before it instead of at the list's end, so
@@ -83,7 +83,7 @@ with match as materialized (
 ), page as materialized (
   select id from match order by :by limit $1::bigint offset $2::bigint
 )
-select total.total, (select count(*) from page) as rows, (
+select total.total:number_in_page, (
   select :documents from page, lateral :record as record
 ) as docs
 from total;

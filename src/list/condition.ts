@@ -105,8 +105,16 @@ export const comparedColumn = ({ columns }: Resource, field: string): ComparedCo
 
 const COMPARISONS: readonly Operator[] = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'between', 'in', 'nin'];
 
+const operators = new WeakMap<Resource, ReadonlyMap<string, readonly Operator[]>>();
+
 /** The operators of each field that lists can be filtered by. */
-export function operatorsOf({
+export function operatorsOf(resource: Resource): ReadonlyMap<string, readonly Operator[]> {
+  const known = operators.get(resource) ?? findOperators(resource);
+  operators.set(resource, known);
+  return known;
+}
+
+function findOperators({
   filterable,
   searchable,
   columns,

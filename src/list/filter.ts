@@ -41,7 +41,6 @@ export function readFilter(given: URLSearchParams, resource: Resource, others?: 
 /** The collection about whose records conditions are. */
 class Scope {
   readonly operators: ReadonlyMap<string, readonly Operator[]>;
-  readonly #relations: ReadonlyMap<string, Related>;
 
   constructor(
     readonly resource: Resource,
@@ -51,11 +50,10 @@ class Scope {
     readonly used: { relations: number },
   ) {
     this.operators = operatorsOf(resource);
-    this.#relations = others ? new Map(relatedOf(resource).map((each) => [each.name, each])) : new Map();
   }
 
   relation(name: string): Related | undefined {
-    return this.#relations.get(name);
+    return this.others && relatedOf(this.resource).find((each) => each.name === name);
   }
 
   /** The scope of the records of a relation. Throws 400, 403. */
@@ -67,7 +65,8 @@ class Scope {
   }
 
   get names(): string {
-    return listed([...new Set([...this.operators.keys(), ...this.#relations.keys()])]);
+    const relations = this.others ? relatedOf(this.resource).map(({ name }) => name) : [];
+    return listed([...new Set([...this.operators.keys(), ...relations])]);
   }
 }
 

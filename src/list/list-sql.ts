@@ -90,7 +90,13 @@ export class ListStatements {
     const { selection, sorts, counts } = list;
     const records = recordsSql(this.resource, selection, parameter, this.engine);
     const total = counts ? totalSql(this.resource, selection, records) : 'select null::bigint as total';
-    return this.#fill(name, { records, total, ...orderParts(this.resource, sorts) });
+    return this.#fill(name, {
+      records,
+      total,
+      number_of_rows: counts ? '' : ', count(*) as rows',
+      number_in_page: counts ? '' : ', (select count(*) from page) as rows',
+      ...orderParts(this.resource, sorts),
+    });
   }
 
   #fill(name: string, parts: Readonly<Record<string, string>>): string {

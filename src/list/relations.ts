@@ -16,11 +16,19 @@ export interface Related {
 /** The name of a reference: its field without `Id`. */
 export const relationName = (field: string): string => field.replace(/(?<=.)(Id|_id)$/, '');
 
+const relations = new WeakMap<Resource, readonly Related[]>();
+
 /**
  * The relations of a collection. A reference is called as its field without `Id`, or as a whole if another relation has that
  * name. Records that refer to one are called as their collection, or if a field has that name, also as their references.
  */
-export function relatedOf({ references, referredBy }: Resource): Related[] {
+export function relatedOf(resource: Resource): readonly Related[] {
+  const known = relations.get(resource) ?? findRelated(resource);
+  relations.set(resource, known);
+  return known;
+}
+
+function findRelated({ references, referredBy }: Resource): Related[] {
   const collections = [...new Set(referredBy.map(({ collection }) => collection))];
   const short = references.map(({ field }) => relationName(field));
   const isFree = (name: string) =>
