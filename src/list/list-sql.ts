@@ -90,13 +90,9 @@ export class ListStatements {
     const { selection, sorts, counts } = list;
     const records = recordsSql(this.resource, selection, parameter, this.engine);
     const total = counts ? totalSql(this.resource, selection, records) : 'select null::bigint as total';
-    return this.#fill(name, {
-      records,
-      total,
-      number_of_rows: counts ? '' : ', count(*) as rows',
-      number_in_page: counts ? '' : ', (select count(*) from page) as rows',
-      ...orderParts(this.resource, sorts),
-    });
+    const rows = (number: string) => (counts ? '' : `, ${number} as rows`);
+    const parts = { number_of_rows: rows('count(*)'), number_in_page: rows('(select count(*) from page)') };
+    return this.#fill(name, { records, total, ...parts, ...orderParts(this.resource, sorts) });
   }
 
   #fill(name: string, parts: Readonly<Record<string, string>>): string {
