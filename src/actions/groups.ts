@@ -1,5 +1,6 @@
+import { MAX_PAGE_BYTES } from '../collection/document.js';
 import { hashedText, headersOf, JSON_TYPE, NDJSON_TYPE } from '../collection/representation.js';
-import { tooManyGroups } from '../errors/input-errors.js';
+import { pageExceeds, tooManyGroups } from '../errors/input-errors.js';
 import { csvHeader, csvRow } from '../formats/csv.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
@@ -21,8 +22,10 @@ export async function groupsReply(
   const { groups, hasMore } = await collection.groups(requested, request.run);
   if (hasMore && requested.limit === undefined) throw tooManyGroups(MAX_GROUPS);
   const { type, headers } = request;
+  const text = textOf();
+  if (text.length > MAX_PAGE_BYTES) throw pageExceeds(MAX_PAGE_BYTES);
   const fields = type === JSON_TYPE ? ['Content-Type', GROUPS_TYPE] : headersOf(type);
-  const reply = hashedText(fields, textOf(), readConditions(headers));
+  const reply = hashedText(fields, text, readConditions(headers));
   return { ...reply, headers: [...reply.headers, ...more] };
 
   function textOf(): string {

@@ -61,11 +61,11 @@ export function readGroups(
     (name) => !PARAMETERS.includes(name.split('[', 1)[0]!) && name !== '' && !name.startsWith('_'),
   );
   if (foreign !== undefined) throw invalidQuery(foreign, 'cannot be combined with group or aggregate');
-  const keys = namesIn(given, 'group', MAX_KEYS).map((name) => keyOf(name, resource));
+  const keys = namesIn(given, 'group', MAX_KEYS).map((name) => known('group', name, groupKeys(resource)));
   const named = namesIn(given, 'aggregate', MAX_AGGREGATES);
   const isKey = (name: string) => keys.some((key) => key.name === name);
   const aggregates = (named.length === 0 ? [isKey('count') ? 'count(*)' : 'count'] : named).map((name) =>
-    aggregateOf(name, resource),
+    known('aggregate', name, aggregatesOf(resource)),
   );
   const taken = aggregates.find(({ name }) => isKey(name));
   if (taken) throw invalidQuery('aggregate', `has the name of a group, ${taken.name}: send count(*)`);
@@ -101,15 +101,16 @@ function limitIn(text: string | null): number | undefined {
   return limit;
 }
 
-function keyOf(name: string, resource: Resource): GroupKey {
-  const keys = groupKeys(resource);
-  const key = keys.find((each) => each.name === name);
-  if (!key)
-    throw invalidQuery(
-      'group',
-      `names nothing to group by, ${name}: there are ${listed(keys.map((each) => each.name))}`,
-    );
-  return key;
+/** The known key or aggregate of a name. Throws 400. */
+function known<Value extends { readonly name: string }>(
+  parameter: 'group' | 'aggregate',
+  name: string,
+  values: readonly Value[],
+): Value {
+  const value = values.find((each) => each.name === name);
+  if (value) return value;
+  const valid = values.map((each) => each.name).join(', ');
+  throw invalidQuery(parameter, `names an unknown ${parameter}, ${name}: there are ${valid}`);
 }
 
 /** The keys by which the records of a collection can be grouped. */
@@ -127,17 +128,6 @@ export function groupKeys(resource: Resource): GroupKey[] {
   });
 }
 
-function aggregateOf(name: string, resource: Resource): Aggregate {
-  const known = aggregatesOf(resource);
-  const aggregate = known.find((each) => each.name === name);
-  if (!aggregate)
-    throw invalidQuery(
-      'aggregate',
-      `names no aggregate, ${name}: there are ${listed(known.map((each) => each.name))}`,
-    );
-  return aggregate;
-}
-
 /** The values that can be computed from groups of a collection's records. */
 export function aggregatesOf(resource: Resource): Aggregate[] {
   const fields = [...operatorsOf(resource).keys()].flatMap((field): Aggregate[] => {
@@ -153,5 +143,3 @@ export function aggregatesOf(resource: Resource): Aggregate[] {
   });
   return [{ name: 'count', of: undefined }, { name: 'count(*)', of: undefined }, ...fields];
 }
-
-const listed = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));

@@ -12,7 +12,7 @@ const MARKS = {
   required: ['teamId'],
   properties: {
     teamId: { type: 'string', 'x-references': 'teams', 'x-on-delete': 'cascade' },
-    name: { type: 'string', maxLength: 100, 'x-index': true },
+    name: { type: 'string', maxLength: 1100, 'x-index': true },
   },
   'x-collection': { nested: true },
 };
@@ -167,11 +167,15 @@ t.test('what cannot be grouped is 400 and names what can; groups are bounded', a
   const headers = await headersOf('admin');
   const get = (path: string) => service.send('GET', path, { headers });
   for (const [query, parameter, message] of [
-    ['group=title', 'group', /nothing to group by, title: there are .*status, estimate.*day\(created_at\)/],
-    ['group=id', 'group', /nothing to group by/],
-    ['group=hour(created_at)', 'group', /nothing to group by/],
-    ['group=status&aggregate=sum(status)', 'aggregate', /no aggregate, sum\(status\): there are count, /],
-    ['aggregate=median(estimate)', 'aggregate', /no aggregate/],
+    ['group=title', 'group', /unknown group, title: there are .*status, estimate.*day\(created_at\)/],
+    ['group=id', 'group', /unknown group/],
+    ['group=hour(created_at)', 'group', /unknown group/],
+    [
+      'group=status&aggregate=sum(status)',
+      'aggregate',
+      /unknown aggregate, sum\(status\): there are count, /,
+    ],
+    ['aggregate=median(estimate)', 'aggregate', /unknown aggregate/],
     ['group=status&page=2', 'page', /cannot be combined/],
     ['group=status&fields=status', 'fields', /cannot be combined/],
     ['group=status&sort=estimate', 'sort', /one of status, count/],
@@ -200,13 +204,18 @@ t.test('what cannot be grouped is 400 and names what can; groups are bounded', a
     const requests = operations.map((at) => ({
       method: 'POST',
       path: `/teams/${team}/marks`,
-      body: { name: `${n} ${at}` },
+      body: { name: `${'x'.repeat(1050)} ${n} ${at}` },
     }));
     t.equal((await service.send('POST', '/batch', { headers, body: { operations: requests } })).status, 200);
   }
   const ofTeam = `/teams/${team}/marks`;
   t.equal((await get(`${ofTeam}?group=name`)).status, 413);
   t.equal((await service.send('QUERY', ofTeam, { headers, body: { group: ['name'] } })).status, 413);
+  t.match(await get(`${ofTeam}?group=name&limit=1000`), {
+    status: 413,
+    json: { error: { code: 'RESPONSE_TOO_LARGE' } },
+  });
+  t.equal((await get(`${ofTeam}?group=name&limit=900`)).json.data.length, 900);
   t.same((await get(`${ofTeam}?aggregate=count`)).json.data, [{ count: 1100 }]);
   t.match(await get('/teams?group=name'), {
     status: 413,
