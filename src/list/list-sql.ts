@@ -1,4 +1,4 @@
-import { LARGE_DOCUMENT_BYTES, MAX_PAGE_BYTES } from '../collection/document.js';
+import { MAX_PAGE_BYTES } from '../collection/document.js';
 import { type Resource, searchSql } from '../collection/resource.js';
 import type { Value } from '../db/db.js';
 import { type Engine, statementsOn } from '../db/engine.js';
@@ -9,11 +9,9 @@ import { EVERYTHING, type Selection } from './condition.js';
 import { parentColumn, recordsSql, totalSql } from './condition-sql.js';
 import { keysetSql } from './keyset-sql.js';
 import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
-import { type Direction, orderSql, type SortKey } from './order.js';
+import type { SortKey } from './order.js';
+import { Orders, TOO_LARGE } from './order-parts.js';
 import { hasTrigram, searchValue } from './search-sql.js';
-
-/** The text in place of documents that are too large. In a page, the ids of its records follow. */
-export const TOO_LARGE = '!';
 
 /** A page that ends before this row is read from the beginning: what precedes it is cheaper to skip than to look up. */
 const FIRST_ROWS = 500;
@@ -43,12 +41,14 @@ const COMMON: Partial<Record<Kind, string>> = {
 export class ListStatements {
   /** Texts that do not depend on the conditions of a request, by kind and order. */
   readonly #texts = new Map<string, string>();
+  readonly #orders: Orders;
   readonly #templates: ReadonlyMap<string, string>;
 
   constructor(
     readonly resource: Resource,
     readonly engine: Engine,
   ) {
+    this.#orders = new Orders(resource);
     this.#templates = statementsOn(engine, 'collection/list.sql');
   }
 
@@ -92,7 +92,7 @@ export class ListStatements {
     const total = counts ? totalSql(this.resource, selection, records) : 'select null::bigint as total';
     const rows = (number: string) => (counts ? '' : `, ${number} as rows`);
     const parts = { number_of_rows: rows('count(*)'), number_in_page: rows('(select count(*) from page)') };
-    return this.#fill(name, { records, total, ...parts, ...orderParts(this.resource, sorts) });
+    return this.#fill(name, { records, total, ...parts, ...this.#orders.of(sorts) });
   }
 
   #fill(name: string, parts: Readonly<Record<string, string>>): string {
@@ -131,7 +131,7 @@ export class ListStatements {
     const text = this.#fill(name, {
       records,
       settings: values.length === 0 ? 'null' : `array[${values.join(', ')}]::text[]`,
-      ...orderParts(this.resource, sorts),
+      ...this.#orders.of(sorts),
     });
     const { kind, cost } = kindOf({ ...list, counts: true }, 0);
     if (cost !== 'query') nameStatement(text, `${nameOf('stream', kind)} ${this.resource.name}`);
@@ -196,42 +196,3 @@ function kindOf(
   const isCounted = sorts[0]!.field === 'created_at';
   return { kind: isCounted ? 'counted' : 'deep', values: [], cost: isCounted ? 'short' : 'search' };
 }
-
-/** The first record, oldest first, and the length of a page of `$1` records at offset `$2`. */
-const POSITIONS: Readonly<Record<Direction, { readonly position: string; readonly rows: string }>> = {
-  asc: { position: '$2::bigint', rows: '$1::bigint' },
-  desc: {
-    position: 'greatest(total - $2::bigint - $1::bigint, 0)',
-    rows: 'greatest(least($1::bigint, total - $2::bigint), 0)',
-  },
-};
-
-/** The parts of a statement that depend on the order. */
-function orderParts(resource: Resource, sorts: readonly SortKey[]): Readonly<Record<string, string>> {
-  const keys: string[] = [];
-  const columns: string[] = [];
-  for (const { field, direction } of sorts) {
-    const expression = orderSql(resource, field, direction);
-    // The time of creation is in the id, which is unique.
-    if (expression === undefined) break;
-    keys.push(expression);
-    columns.push(`, record.${resource.columns.get(field)!.name}`);
-  }
-  const last = (sorts[keys.length] ?? sorts.at(-1)!).direction;
-  const order = [...keys, `$.id ${last}`].join(', ');
-  return {
-    ...POSITIONS[sorts[0]!.direction],
-    order: order.replaceAll('$.', 'record.'),
-    match_order: order.replaceAll('$.', 'match.'),
-    by: order.replaceAll('$.', ''),
-    keys: [...new Set(columns)].join(''),
-    documents: documentsOf(order.replaceAll('$.', 'record.')),
-  };
-}
-
-/** The documents of a page, or TOO_LARGE and the ids of its records. A large document never becomes part of the text. */
-const documentsOf = (order: string) => `case
-    when max(octet_length(record.doc)) > ${LARGE_DOCUMENT_BYTES} or sum(octet_length(record.doc)) > ${MAX_PAGE_BYTES}
-    then '${TOO_LARGE}' || string_agg(record.id::text, ',' order by ${order})
-    else string_agg(record.doc, ',' order by ${order}) filter (where octet_length(record.doc) <= ${LARGE_DOCUMENT_BYTES})
-  end`;

@@ -11,7 +11,8 @@ import type { Selection } from './condition.js';
 import { groupSql } from './group-sql.js';
 import { type GroupRequest, MAX_GROUPS } from './groups.js';
 import type { ListRequest, PageRequest } from './list-request.js';
-import { type ListStatement, ListStatements, TOO_LARGE } from './list-sql.js';
+import { type ListStatement, ListStatements } from './list-sql.js';
+import { TOO_LARGE } from './order-parts.js';
 
 /** A page of a list. */
 export interface Page {

@@ -1,0 +1,63 @@
+import { LARGE_DOCUMENT_BYTES, MAX_PAGE_BYTES } from '../collection/document.js';
+import type { Resource } from '../collection/resource.js';
+import { type Direction, orderSql, type SortKey } from './order.js';
+
+/** The text in place of documents that are too large. In a page, the ids of its records follow. */
+export const TOO_LARGE = '!';
+
+type Parts = Readonly<Record<string, string>>;
+
+/** The parts of statements that depend on the order, of one collection. */
+export class Orders {
+  /** Orders by one key, which are few, by the direction and the field. */
+  readonly #known = new Map<string, Parts>();
+
+  constructor(readonly resource: Resource) {}
+
+  of(sorts: readonly SortKey[]): Parts {
+    if (sorts.length > 1) return partsOf(this.resource, sorts);
+    const key = `${sorts[0]!.direction} ${sorts[0]!.field}`;
+    const parts = this.#known.get(key) ?? partsOf(this.resource, sorts);
+    this.#known.set(key, parts);
+    return parts;
+  }
+}
+
+/** The first record, oldest first, and the length of a page of `$1` records at offset `$2`. */
+const POSITIONS: Readonly<Record<Direction, { readonly position: string; readonly rows: string }>> = {
+  asc: { position: '$2::bigint', rows: '$1::bigint' },
+  desc: {
+    position: 'greatest(total - $2::bigint - $1::bigint, 0)',
+    rows: 'greatest(least($1::bigint, total - $2::bigint), 0)',
+  },
+};
+
+/** The parts of a statement that depend on the order. */
+function partsOf(resource: Resource, sorts: readonly SortKey[]): Readonly<Record<string, string>> {
+  const keys: string[] = [];
+  const columns: string[] = [];
+  for (const { field, direction } of sorts) {
+    const expression = orderSql(resource, field, direction);
+    // The time of creation is in the id, which is unique.
+    if (expression === undefined) break;
+    keys.push(expression);
+    columns.push(`, record.${resource.columns.get(field)!.name}`);
+  }
+  const last = (sorts[keys.length] ?? sorts.at(-1)!).direction;
+  const order = [...keys, `$.id ${last}`].join(', ');
+  return {
+    ...POSITIONS[sorts[0]!.direction],
+    order: order.replaceAll('$.', 'record.'),
+    match_order: order.replaceAll('$.', 'match.'),
+    by: order.replaceAll('$.', ''),
+    keys: [...new Set(columns)].join(''),
+    documents: documentsOf(order.replaceAll('$.', 'record.')),
+  };
+}
+
+/** The documents of a page, or TOO_LARGE and the ids of its records. A large document never becomes part of the text. */
+const documentsOf = (order: string) => `case
+    when max(octet_length(record.doc)) > ${LARGE_DOCUMENT_BYTES} or sum(octet_length(record.doc)) > ${MAX_PAGE_BYTES}
+    then '${TOO_LARGE}' || string_agg(record.id::text, ',' order by ${order})
+    else string_agg(record.doc, ',' order by ${order}) filter (where octet_length(record.doc) <= ${LARGE_DOCUMENT_BYTES})
+  end`;
