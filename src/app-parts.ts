@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import type { Guarded } from './access/guarded-collection.js';
 import { openCollections } from './api/record-actions.js';
 import { knownScopes, scopeSettingFaults } from './auth/known-scopes.js';
 import { type Auth, openAuth } from './auth/open.js';
@@ -11,7 +12,6 @@ import { loadDeclarations } from './declarations/load-declarations.js';
 import type { Declarations } from './declarations/read-declarations.js';
 import { Feed } from './events/feed.js';
 import type { OpenCounts } from './limits/shared-counters.js';
-import type { Collection } from './list/collection.js';
 import { createMetricsServer } from './metrics-server.js';
 import {
   type ApiDescription,
@@ -46,7 +46,7 @@ export interface Parts {
   /** Counters that all processes share; undefined with RATE_LIMIT_STORE=memory. */
   readonly counters: OpenCounts | undefined;
   readonly auth: Auth;
-  readonly collections: readonly Collection[];
+  readonly collections: readonly Guarded[];
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
   readonly features: OpenFeatures;
@@ -124,6 +124,8 @@ export function collectionsFor(config: Config, declared: readonly Resource[]): R
     config.anyParameters ? { ...resource, list: 'array' as const } : resource,
   );
   const faults = scopeSettingFaults(config, knownScopes(resources));
+  if (config.anyParameters && resources.some(({ access }) => access))
+    faults.push('COMPAT=json-server cannot be combined with access rules');
   if (faults.length > 0) throw new ConfigError(faults);
   return resources;
 }

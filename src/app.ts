@@ -174,7 +174,7 @@ function running(parts: Parts, state: AppState, { routes }: ApiRoutes, server: S
   return {
     url: server.listening ? urlOf(server, config.host) : '',
     db: database.db,
-    collections,
+    collections: collections.map(({ whole }) => whole),
     routes,
     features,
     metrics,

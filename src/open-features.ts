@@ -1,3 +1,4 @@
+import type { Guarded } from './access/guarded-collection.js';
 import type { Documentation } from './api/doc.js';
 import type { Endpoint } from './api/endpoint.js';
 import { coreEndpoints, LAST_ENDPOINTS } from './api/endpoints.js';
@@ -14,7 +15,6 @@ import type { Feed } from './events/feed.js';
 import type { FieldNames } from './http/cors.js';
 import type { Route } from './http/router.js';
 import type { OpenCounts } from './limits/shared-counters.js';
-import type { Collection } from './list/collection.js';
 import type { ErrorPage, ErrorPageRequest } from './pipeline/context.js';
 import type { Family } from './telemetry/instruments.js';
 import type { Log } from './telemetry/log.js';
@@ -33,7 +33,7 @@ export interface Core extends Base {
   readonly auth: Auth;
   /** Counters that all processes share; undefined with RATE_LIMIT_STORE=memory. */
   readonly counters: OpenCounts | undefined;
-  readonly collections: readonly Collection[];
+  readonly collections: readonly Guarded[];
   /** The schemas to which those of collections refer, by file. */
   readonly sharedSchemas: ReadonlyMap<string, object>;
   /** Undefined with EVENTS=off. */

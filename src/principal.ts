@@ -1,4 +1,5 @@
 import { forbidden } from './errors/caller-errors.js';
+import type { JsonObject } from './json.js';
 
 /** The credentials that AUTH can name. */
 export const SCHEMES = ['bearer', 'basic', 'api-key', 'signature', 'mtls'] as const;
@@ -10,6 +11,8 @@ export interface Principal {
   readonly scopes: ReadonlySet<string>;
   /** The kind of credential; `session` of the authorization server in a browser; `none` without one. */
   readonly scheme: SchemeName | 'session' | 'none';
+  /** The claims of a token, which access rules can name; absent for other credentials. */
+  readonly claims?: JsonObject | undefined;
   /** Seconds since 1970; undefined: the credential does not expire. */
   readonly expiresAt: number | undefined;
   /**
@@ -34,9 +37,9 @@ export interface ScopeRequirement {
   readonly scopes: readonly string[];
   /**
    * The ownership that is sufficient with the scope `self`: a path whose `:id` is the caller's own, or a record whose parent
-   * is the caller, which the action itself checks.
+   * is the caller, which the action itself checks, or with `rules` each record that access rules permit.
    */
-  readonly ownership?: 'path' | 'record' | undefined;
+  readonly ownership?: 'path' | 'record' | 'rules' | undefined;
   /** The action deletes the caller's own account, which `self` permits to the user in person alone. */
   readonly deletesAccount?: boolean | undefined;
 }
@@ -55,8 +58,8 @@ export const NOBODY: Principal = {
 /** A caller without a credential, where one is optional. */
 export const STRANGER: Principal = { ...NOBODY, scopes: new Set() };
 
-/** Whether a caller may use an action with all records, or only with its own. */
-export type Permission = 'all' | 'own';
+/** Whether the scopes of a caller permit an action with all records, with its own, or with those that access rules permit. */
+export type Permission = 'all' | 'own' | 'ruled';
 
 /**
  * Decides without reading a record, so that a 403 does not reveal what exists. `admin` includes every scope, and the
@@ -80,6 +83,7 @@ export function permissionOf(
   if (typeof need === 'string' || scopes.has('admin')) return 'all';
   if (need.scopes.every((scope) => includes(scopes, scope))) return 'all';
   const isPermitted = need.deletesAccount ? mayDeleteAccount(principal) : scopes.has('self');
+  if (isPermitted && need.ownership === 'rules') return 'ruled';
   return isPermitted && isOwn(principal, need, params) ? 'own' : undefined;
 }
 

@@ -1,6 +1,7 @@
 -- Lists of one collection. src/list/list-sql.ts chooses a statement for a request, and replaces each `:name`:
 --   :table, :name  the table, and the name of the collection
 --   :records       the table as `record`, with the conditions of the request
+--   :source        the table as `record`, with the records and fields that the caller may read
 --   :total         how many records the list has
 --   :order         the order of `record`; :by is the order of a relation that has the columns of the order as its own
 --   :keys          the columns that the order compares
@@ -100,7 +101,7 @@ copy (
   with match as materialized (
     select record.id:keys from :records
   )
-  select record.doc from match join :table as record on record.id = match.id order by :match_order
+  select record.doc from match join :source on record.id = match.id order by :match_order
 )
 to stdout (format binary);
 
@@ -122,7 +123,7 @@ with _found as materialized (
 select null as parent, ':too_large' as docs from _total where exceeds
 union all
 select _found.parent::text, string_agg(record.doc, ',' order by record.id)
-from _found join :table as record on record.id = _found.id
+from _found join :source on record.id = _found.id
 where not (select exceeds from _total)
 group by _found.parent;
 

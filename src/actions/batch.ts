@@ -1,3 +1,4 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import { MAX_PAGE_BYTES } from '../collection/document.js';
 import { problemOf } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
@@ -9,7 +10,6 @@ import { splitVersion } from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action, Router } from '../http/router.js';
-import type { Collection } from '../list/collection.js';
 import type { HashedPassword } from '../passwords/password.js';
 import { parseUuid } from '../uuid.js';
 import { type Operation, readOperations } from './batch-operations.js';
@@ -25,12 +25,7 @@ export const BATCH_PATH = '/batch';
  * The permissions of all are checked first, then passwords are hashed, then the transaction begins and locks records.
  * `router` has every route except the batch.
  */
-export function batch(
-  db: Db,
-  collections: readonly Collection[],
-  router: Router,
-  limits: BatchLimits,
-): Action {
+export function batch(db: Db, collections: readonly Guarded[], router: Router, limits: BatchLimits): Action {
   const stepsOf = (request: Request): OperationStep[] =>
     readOperations(request.body?.value).map((operation, index) =>
       atOperation(index, () => batchStep(operation, router, request, request.passwordHashes?.[index])),
@@ -86,7 +81,7 @@ function preparationOf(
 
 async function runAll(
   steps: readonly OperationStep[],
-  collections: readonly Collection[],
+  collections: readonly Guarded[],
   run: Run,
   limits: BatchLimits,
 ): Promise<Reply> {
@@ -115,7 +110,7 @@ async function runOne({ action, request, allow }: OperationStep, run: Run): Prom
  */
 async function lockAll(
   steps: readonly OperationStep[],
-  collections: readonly Collection[],
+  collections: readonly Guarded[],
   run: Run,
 ): Promise<void> {
   const written = steps
@@ -131,7 +126,7 @@ async function lockAll(
     const { permission, principal } = requests[0]!;
     const isOwn = permission === 'own' && collection.resource.isOwned;
     const owner = isOwn ? parseUuid(principal.subject) : undefined;
-    await collection.lock(ids, owner, run);
+    await collection.whole.lock(ids, owner, run);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import { JSON_TYPE } from '../collection/representation.js';
 import type { Db, Run } from '../db/db.js';
 import { tooManyMatches } from '../errors/input-errors.js';
@@ -5,7 +6,6 @@ import { badRequest } from '../errors/request-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import type { Collection } from '../list/collection.js';
 import { readList } from '../list/read-list.js';
 import { readable } from './included-records.js';
 
@@ -17,13 +17,14 @@ const MAX_MATCHES = 1000;
  */
 export function forAllMatching(
   db: Db,
-  collection: Collection,
-  related: readonly Collection[],
+  guarded: Guarded,
+  related: readonly Guarded[],
   action: Action,
 ): Action {
-  const { resource } = collection;
+  const { resource } = guarded;
   return {
     run: (request) => {
+      const collection = guarded.as(request);
       const condition = request.headers['if-match'];
       if (condition !== undefined && condition.trim() !== '*')
         throw badRequest(

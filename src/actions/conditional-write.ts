@@ -1,3 +1,4 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import type { RequireCurrentPassword, SignInChange } from '../auth/current-password.js';
 import { type VerifiedPassword, verifiedPasswordOf } from '../auth/verified-password.js';
 import { modifiedAt } from '../collection/document.js';
@@ -18,7 +19,6 @@ import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
-import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 
 /** Settings for writes. */
@@ -33,7 +33,7 @@ export interface WriteSettings {
 
 /** The preconditions of a write from its header fields. Throws 400 for invalid ones, 428 if one is required and missing. */
 export function readWritePreconditions(
-  { resource }: Collection,
+  { resource }: Pick<Guarded, 'resource'>,
   { headers }: Request,
   settings: WriteSettings,
 ): WritePreconditions {
@@ -48,7 +48,7 @@ export function readWritePreconditions(
  * sets passwords only while its own sign-in is valid. Throws 403, 429, 503.
  */
 export function confirmSignInChange(
-  { resource }: Collection,
+  { resource }: Pick<Guarded, 'resource'>,
   { permission, principal, params }: Request,
   change: SignInChange,
   { requireCurrentPassword }: WriteSettings,

@@ -1,3 +1,4 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import type { StoredRecord } from '../collection/record.js';
 import { etagOf, withLinks } from '../collection/representation.js';
 import { forbidden } from '../errors/caller-errors.js';
@@ -37,8 +38,8 @@ export function replaceOrCreate(replacement: Action, creation: Action): Action {
 }
 
 /** Creates a record with the id in the path: 201 with Location, 400, 403, 409, 410, 412, 413, 415, 422. */
-export function createAs(collection: Collection, checkReferences: CheckReferences): Action {
-  const { resource } = collection;
+export function createAs(guarded: Guarded, checkReferences: CheckReferences): Action {
+  const { resource } = guarded;
   /** A caller that may write only its own record may create none. */
   const authorize = ({ permission }: Request): void => {
     if (permission === 'own' && !resource.isOwned) throw forbidden([resource.scopes.write]);
@@ -46,9 +47,10 @@ export function createAs(collection: Collection, checkReferences: CheckReference
   return {
     authorize,
     prepare: (request) =>
-      passwordPreparation(collection, request, () => collection.check(request.body?.value)),
+      passwordPreparation(guarded, request, () => guarded.as(request).check(request.body?.value)),
     run: async (request) => {
       authorize(request);
+      const collection = guarded.as(request);
       const input = withPasswordHash(collection.check(request.body?.value), request);
       await checkReferences(input, request);
       const id = parseUuid(request.params.id ?? '');

@@ -1,3 +1,4 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import type { StoredRecord } from '../collection/record.js';
 import { hrefOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
@@ -8,18 +9,18 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
-import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 import type { CheckReferences } from './permitted-references.js';
 
 /** Creates a record: 201 with Location, 400, 403, 409, 413, 415, 422. */
-export function create(collection: Collection, checkReferences: CheckReferences): Action {
-  const { resource } = collection;
+export function create(guarded: Guarded, checkReferences: CheckReferences): Action {
+  const { resource } = guarded;
   return {
     prepare: (request) =>
-      passwordPreparation(collection, request, () => collection.check(request.body?.value)),
+      passwordPreparation(guarded, request, () => guarded.as(request).check(request.body?.value)),
     run: (request) => {
+      const collection = guarded.as(request);
       const input = withPasswordHash(collection.check(request.body?.value), request);
       const write = () => collection.create(input, request.run);
       return (checkReferences(input, request)?.then(write) ?? write()).then((stored) =>
@@ -53,9 +54,9 @@ const minimal: Omit<Reply, 'status'> = { headers: ['Preference-Applied', 'return
  * Creates a record of a parent, whose id in the path overrides the one in the body: 201, in version 1 without Location, as
  * specified; 404 for a missing parent.
  */
-export function createNested(collection: Collection, checkReferences: CheckReferences): Action {
-  const { run } = create(collection, checkReferences);
-  const parent = collection.resource.parent!;
+export function createNested(guarded: Guarded, checkReferences: CheckReferences): Action {
+  const { run } = create(guarded, checkReferences);
+  const parent = guarded.resource.parent!;
   return {
     run: async (request) => {
       const id = parseUuid(request.params.id ?? '');

@@ -1,3 +1,4 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import type { StoredRecord } from '../collection/record.js';
 import { recordReply, viewReply } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
@@ -5,15 +6,14 @@ import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import type { Collection } from '../list/collection.js';
 import { isWhole, readView, type View } from '../list/view.js';
 import { parseUuid } from '../uuid.js';
 import { readable, shownDocument, shownOf } from './included-records.js';
 import { notFoundProblem } from './not-found.js';
 
 /** Shows a record as JSON, HTML or CSV: 200, 304, 400, 404, 406, 410, 412. A query can include records of `related`. */
-export function get(collection: Collection, related: readonly Collection[]): Action {
-  const { resource } = collection;
+export function get(guarded: Guarded, related: readonly Guarded[]): Action {
+  const { resource } = guarded;
   return {
     run: (request) => {
       const { params, query, type, run } = request;
@@ -23,26 +23,31 @@ export function get(collection: Collection, related: readonly Collection[]): Act
       const id = parseUuid(params.id ?? '');
       if (id === undefined) throw notFoundProblem(resource, 'absent', type);
       // Not an async function: `then` is faster here, on the most frequent request.
-      return collection.get(id, run).then((found) => {
-        if (typeof found === 'string') throw notFoundProblem(resource, found, type);
-        return show(found, request);
-      });
+      return guarded
+        .as(request)
+        .get(id, run)
+        .then((found) => {
+          if (typeof found === 'string') throw notFoundProblem(resource, found, type);
+          return show(found, request);
+        });
     },
   };
 
   function whole(found: StoredRecord, { type, prefix, headers }: Request): Reply | Promise<Reply> {
-    return recordReply(resource, found, type, prefix, readConditions(headers));
+    // Callers may read different parts of one version.
+    const reply = found.hidden ? viewReply : recordReply;
+    return reply(resource, found, type, prefix, readConditions(headers));
   }
 }
 
 /** Shows the part of a record that a view has. */
 function viewer(
   resource: Resource,
-  related: readonly Collection[],
+  related: readonly Guarded[],
   request: Request,
   view: View,
 ): (found: StoredRecord) => Promise<Reply> {
-  const shown = shownOf(related, view);
+  const shown = shownOf(related, view, request);
   return async (found) => {
     const doc = await shownDocument(found.doc, shown, request.run);
     const { type, prefix, headers } = request;

@@ -1,4 +1,5 @@
 import { createHash, hash } from 'node:crypto';
+import type { Guarded } from '../access/guarded-collection.js';
 import { IDEMPOTENCY_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
 import { keyInUse, keyReused } from '../errors/record-errors.js';
@@ -6,7 +7,6 @@ import { badRequest } from '../errors/request-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import type { Collection } from '../list/collection.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
 import { columnsOf, replyOf } from './reply-columns.js';
 
@@ -22,15 +22,15 @@ const { lock: LOCK, find: FIND, keep: STORE } = IDEMPOTENCY_SQL;
 export function withIdempotency(
   db: Db,
   ttlSeconds: number,
-  collections: readonly Collection[],
+  collections: readonly Guarded[],
   action: Action,
 ): Action {
   const find = async (run: Run, identity: Identity): Promise<Reply | undefined> => {
-    const { caller, key, fingerprint, prefix } = identity;
+    const { caller, key, fingerprint, request } = identity;
     const [row] = await run(FIND, [caller, key, ttlSeconds]);
     if (!row) return undefined;
     if (row.fingerprint !== fingerprint) throw keyReused();
-    const reply = await replyOf(row, collections, run, prefix);
+    const reply = await replyOf(row, collections, run, request);
     return { ...reply, headers: [...reply.headers, 'Idempotency-Replayed', 'true'] };
   };
 
@@ -41,7 +41,7 @@ export function withIdempotency(
     const found = await find(run, identity);
     if (found) return found;
     const reply = await action.run({ ...request, run });
-    await run(STORE, [caller, key, fingerprint, ...columnsOf(reply)]);
+    await run(STORE, [caller, key, fingerprint, ...columnsOf(reply, collections)]);
     return reply;
   };
 
@@ -72,13 +72,12 @@ interface Identity {
   readonly caller: string;
   readonly key: string;
   readonly fingerprint: string;
-  /** Precedes the paths of links in the response. */
-  readonly prefix: string;
+  /** The caller, and what precedes the paths of links in the response. */
+  readonly request: Pick<Request, 'principal' | 'prefix'>;
 }
 
 function identityOf(request: Request, key: string): Identity {
-  const { principal, prefix } = request;
-  return { caller: callerKey(principal.subject), key, fingerprint: fingerprintOf(request), prefix };
+  return { caller: callerKey(request.principal.subject), key, fingerprint: fingerprintOf(request), request };
 }
 
 /** A quoted string (RFC 8941 section 3.3.3) or a bare one, 1 to 255 visible characters. */

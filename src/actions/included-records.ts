@@ -1,3 +1,4 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import { MAX_PAGE_BYTES, withLastMember } from '../collection/document.js';
 import type { Run } from '../db/db.js';
 import type { Request } from '../http/request.js';
@@ -21,15 +22,17 @@ const MAX_DIGITS = 16;
 
 /** The collections to which relations lead. Its function throws 403 unless the caller may read all records of one. */
 export const readable =
-  (related: readonly Collection[], { principal }: Request): Others =>
+  (related: readonly Guarded[], { principal }: Pick<Request, 'principal'>): Others =>
   (name) => {
-    const { resource } = named(related, name);
+    const guarded = named(related, name);
+    const { resource } = guarded;
+    if (guarded.ruled) return { resource, access: guarded.as({ principal }).access };
     const { read } = resource.scopes;
     if (read !== undefined) permit(principal, { scopes: [read] }, {});
-    return resource;
+    return { resource, access: undefined };
   };
 
-const named = (related: readonly Collection[], name: string): Collection =>
+const named = (related: readonly Guarded[], name: string): Guarded =>
   related.find(({ resource }) => resource.name === name)!;
 
 /** The fields and the related records that a response shows of each record. */
@@ -55,14 +58,22 @@ interface Relation {
   readonly ofOne: (record: JsonObject, run: Run | undefined) => Promise<string>;
 }
 
-export const shownOf = (related: readonly Collection[], { fields, include }: View): Shown => ({
+export const shownOf = (
+  related: readonly Guarded[],
+  { fields, include }: View,
+  caller: Pick<Request, 'principal'>,
+): Shown => ({
   fields,
-  relations: include.map((each) => relationOf(related, each)),
+  relations: include.map((each) => relationOf(related, each, caller)),
 });
 
-function relationOf(related: readonly Collection[], { name, relation, isCount, view }: Include): Relation {
-  const other = named(related, relation.collection);
-  const shown = shownOf(related, view);
+function relationOf(
+  related: readonly Guarded[],
+  { name, relation, isCount, view }: Include,
+  caller: Pick<Request, 'principal'>,
+): Relation {
+  const other = named(related, relation.collection).as(caller);
+  const shown = shownOf(related, view, caller);
   if (relation.field !== undefined) return { name, ...referredRecords(other, relation.field, shown) };
   return { name, ...(isCount ? counts : referringRecords)(other, relation.referring, shown) };
 }

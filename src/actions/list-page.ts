@@ -1,3 +1,4 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import { idOf, MAX_PAGE_BYTES } from '../collection/document.js';
 import { hashedReply, JSON_TYPE, withLinks } from '../collection/representation.js';
 import { readConditions } from '../http/preconditions.js';
@@ -17,12 +18,12 @@ import { isLines, linesPage, pageFields, shownLines } from './list-lines.js';
 /** The response with a page of a list: 200, 304, 403, 412, 503. `more` are further header fields. */
 export async function listPage(
   collection: Collection,
-  related: readonly Collection[],
+  related: readonly Guarded[],
   request: Request,
   list: PageRequest,
   more: readonly string[],
 ): Promise<Reply> {
-  const view = shownOf(related, list);
+  const view = shownOf(related, list, request);
   const page = await collection.page(list, request.run);
   const context = { collection, request, list, view, page };
   return isLines(request.type) ? linesReply(context, more) : jsonReply(context, more);

@@ -1,10 +1,10 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import { headersOf } from '../collection/representation.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { noSuchParent } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import type { Collection } from '../list/collection.js';
 import { hasGroups, readGroups } from '../list/groups.js';
 import { isPage } from '../list/list-request.js';
 import { readList } from '../list/read-list.js';
@@ -18,12 +18,12 @@ import { listPage } from './list-page.js';
  * Lists the records of a collection, as a page, as one streamed array, or as groups: 200, 304, 400, 406, 412, 413. `related` are the
  * collections whose records a query can include.
  */
-export function list(collection: Collection, related: readonly Collection[], feed?: FeedPosition): Action {
-  return listing(collection, related, feed, ({ permission, principal }) => {
+export function list(guarded: Guarded, related: readonly Guarded[], feed?: FeedPosition): Action {
+  return listing(guarded, related, feed, ({ permission, principal }) => {
     // A caller that may read only its own records gets the list of them.
     const own = permission === 'own' ? parseUuid(principal.subject) : undefined;
     if (permission === 'own' && own === undefined)
-      throw forbidden([collection.resource.scopes.read ?? `${collection.resource.name}:read`]);
+      throw forbidden([guarded.resource.scopes.read ?? `${guarded.resource.name}:read`]);
     return own;
   });
 }
@@ -36,26 +36,27 @@ export interface FeedPosition {
 
 /** Lists the records of a parent, as `list` does; 404 for a missing parent. */
 export function listNested(
-  collection: Collection,
-  parent: Collection,
-  related: readonly Collection[],
+  guarded: Guarded,
+  parent: Guarded,
+  related: readonly Guarded[],
   feed?: FeedPosition,
 ): Action {
-  return listing(collection, related, feed, async ({ params, run }) => {
-    const id = parseUuid(params.id ?? '');
-    if (id === undefined || !(await parent.exists(id, run))) throw noSuchParent(parent.resource.singular);
+  return listing(guarded, related, feed, async (request) => {
+    const id = parseUuid(request.params.id ?? '');
+    if (id === undefined || !(await parent.as(request).exists(id, request.run)))
+      throw noSuchParent(parent.resource.singular);
     return id;
   });
 }
 
 /** `parentOf` gives the id of the parent whose records a request lists; undefined: those of all. */
 function listing(
-  collection: Collection,
-  related: readonly Collection[],
+  guarded: Guarded,
+  related: readonly Guarded[],
   feed: FeedPosition | undefined,
   parentOf: (request: Request) => Promise<string> | string | undefined,
 ): Action {
-  const { resource } = collection;
+  const { resource } = guarded;
   return {
     run: (request) => {
       const parent = parentOf(request);
@@ -68,6 +69,7 @@ function listing(
     const before = feed?.cursor();
     const fields = before === undefined ? [] : ['Events-Cursor', before];
     const { parameters, query, type, version } = request;
+    const collection = guarded.as(request);
     const given = parameters ?? new URLSearchParams(query);
     const context = {
       lists: version.lists,

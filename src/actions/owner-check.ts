@@ -1,3 +1,4 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import type { BeforeWrite, ValidatedInput } from '../collection/validated-input.js';
 import type { Db, Run } from '../db/db.js';
 import { forbidden } from '../errors/caller-errors.js';
@@ -12,12 +13,12 @@ import { parseUuid } from '../uuid.js';
  * Restricts an action on a record to callers that own its parent. Other callers' records and missing ones are the same 403,
  * and neither is locked. The caller's own record is locked during the action.
  */
-export function restrictToOwnRecord(db: Db, collection: Collection, action: Action): Action {
+export function restrictToOwnRecord(db: Db, { whole: collection }: Guarded, action: Action): Action {
   return {
     ...action,
     authorize: (request) => (request.permission === 'own' ? requireOwn(collection, request) : undefined),
     run: (request) => {
-      if (request.permission === 'all') return action.run(request);
+      if (request.permission !== 'own') return action.run(request);
       const work = async (run: Run) => {
         await requireOwn(collection, request, run);
         return action.run({ ...request, run });
@@ -28,7 +29,7 @@ export function restrictToOwnRecord(db: Db, collection: Collection, action: Acti
 }
 
 /** Restricts the creation of a record, whose body names its parent, to the caller's own. */
-export function restrictCreationToOwn({ resource }: Collection, action: Action): Action {
+export function restrictCreationToOwn({ resource }: Guarded, action: Action): Action {
   const { field } = resource.parent!;
   const authorize = ({ permission, principal, body }: Request): void => {
     const value = body?.value;
@@ -57,7 +58,7 @@ export function validatePermitted(
   present?: BeforeWrite,
 ): ValidatedInput {
   const { parent, scopes } = collection.resource;
-  if (request.permission === 'all' || !parent) return collection.check(input, 'request', present);
+  if (request.permission !== 'own' || !parent) return collection.check(input, 'request', present);
   const draft = checkReference(collection, input, present);
   if (draft === undefined || draft.fields[parent.field] !== parseUuid(request.principal.subject))
     throw forbidden([scopes.write]);

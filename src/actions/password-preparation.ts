@@ -1,9 +1,9 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import type { SignInChange } from '../auth/current-password.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { passwordNotGiven } from '../errors/caller-errors.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
-import type { Collection } from '../list/collection.js';
 import { hashPassword } from '../passwords/password.js';
 
 /** Lengths of a password that the rules may accept; others are left to the rules. */
@@ -17,7 +17,7 @@ export type ConfirmSignInChange = (change: SignInChange) => Promise<unknown> | u
  * `check` throws for an invalid body, which needs no hash.
  */
 export function passwordPreparation(
-  { resource }: Collection,
+  { resource }: Pick<Guarded, 'resource'>,
   request: Request,
   check?: () => unknown,
   confirm?: ConfirmSignInChange,

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import type { Guarded } from '../access/guarded-collection.js';
 import { createKeyedMutex } from '../collection/keyed-mutex.js';
 import { isStored, type StoredRecord } from '../collection/record.js';
 import { JSON_TYPE, withLinks } from '../collection/representation.js';
@@ -52,20 +53,17 @@ const IMMEDIATE_ATTEMPTS = 3;
  * and writes the result if the record is still the same; otherwise it starts again. Patches of one record run one after
  * the other in this process, so that only other processes can interfere.
  */
-export function patch(
-  collection: Collection,
-  settings: WriteSettings,
-  checkReferences: CheckReferences,
-): Action {
-  const { resource } = collection;
+export function patch(guarded: Guarded, settings: WriteSettings, checkReferences: CheckReferences): Action {
+  const { resource } = guarded;
   const mutex = createKeyedMutex();
   return {
     prepare: (request) =>
-      passwordPreparation(collection, request, undefined, (change) =>
-        confirmSignInChange(collection, request, change, settings),
+      passwordPreparation(guarded, request, undefined, (change) =>
+        confirmSignInChange(guarded, request, change, settings),
       ),
     run: (request) => {
-      const preconditions = readWritePreconditions(collection, request, settings);
+      const preconditions = readWritePreconditions(guarded, request, settings);
+      const collection = guarded.as(request);
       const body = requireObjectOrArray(request.body);
       const id = parseUuid(request.params.id ?? '');
       if (id === undefined) throw missingForWrite(resource, 'absent');
@@ -127,6 +125,7 @@ class Patching {
       // Patches change the record itself.
       record: resource.readOnly.length > 0 ? this.#parse(current) : record,
       isPatch: true,
+      hidden: current.hidden,
     };
     if (isLong) await nextLongTask();
     const next = patched(record, body);

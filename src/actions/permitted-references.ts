@@ -1,9 +1,9 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import type { Reference } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { forbidden } from '../errors/caller-errors.js';
 import type { Request } from '../http/request.js';
 import { type JsonObject, member } from '../json.js';
-import type { Collection } from '../list/collection.js';
 import { includes } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 
@@ -24,7 +24,7 @@ type Reach = 'none' | 'own' | 'all';
  * The check of a collection's writes. A caller that may write only its own records refers with `restrict` only to records that
  * are its own as well: otherwise it could prevent others from deleting theirs.
  */
-export function checkReferences({ resource }: Collection, related: readonly Collection[]): CheckReferences {
+export function checkReferences({ resource }: Guarded, related: readonly Guarded[]): CheckReferences {
   const targets = resource.references.map((reference) => ({
     reference,
     target: related.find((each) => each.resource.name === reference.to)!,
@@ -48,24 +48,25 @@ export function checkReferences({ resource }: Collection, related: readonly Coll
   };
 }
 
-function reachOf(request: Request, reference: Reference, target: Collection): Reach {
+function reachOf(request: Request, reference: Reference, target: Guarded): Reach {
   const { scopes } = request.principal;
-  if (scopes.has('admin')) return 'all';
+  // A collection with rules is checked where the record is written.
+  if (scopes.has('admin') || target.ruled) return 'all';
   const isBound = request.permission === 'own' && reference.onDelete === 'restrict';
   if (mayRead(request, target) && !isBound) return 'all';
   return scopes.has('self') ? 'own' : 'none';
 }
 
 /** Whether the caller may read all records of a collection. */
-function mayRead({ principal }: Request, { resource }: Collection): boolean {
+function mayRead({ principal }: Request, { resource }: Guarded): boolean {
   const { read } = resource.scopes;
   return read === undefined || includes(principal.scopes, read);
 }
 
 /** Whether a record is the caller, or belongs to it. */
-async function isOwn(target: Collection, id: string, { principal, run }: Request): Promise<boolean> {
+async function isOwn(target: Guarded, id: string, { principal, run }: Request): Promise<boolean> {
   const subject = parseUuid(principal.subject);
   if (subject === undefined) return false;
   if (target.resource.owner) return id === subject;
-  return target.resource.isOwned && target.belongs(id, subject, run);
+  return target.resource.isOwned && target.whole.belongs(id, subject, run);
 }

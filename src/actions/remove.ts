@@ -1,17 +1,18 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import { preconditionFailed } from '../errors/record-errors.js';
 import { beyond } from '../errors/service-errors.js';
 import type { Action } from '../http/router.js';
-import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 import { readWritePreconditions, requirePreconditions, type WriteSettings } from './conditional-write.js';
 
 const ATTEMPTS = 8;
 
 /** Deletes a record: 204 also if it does not exist, 412, 428. */
-export function remove(collection: Collection, settings: WriteSettings): Action {
-  const { resource } = collection;
+export function remove(guarded: Guarded, settings: WriteSettings): Action {
+  const { resource } = guarded;
   return {
     run: async (request) => {
+      const collection = guarded.as(request);
       const preconditions = readWritePreconditions(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

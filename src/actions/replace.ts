@@ -1,3 +1,4 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import { isStored } from '../collection/record.js';
 import type { BeforeWrite } from '../collection/validated-input.js';
 import { beyond } from '../errors/service-errors.js';
@@ -25,28 +26,30 @@ import type { CheckReferences } from './permitted-references.js';
 const ATTEMPTS = 8;
 
 /** Replaces a record; missing fields are cleared: 200, 204, 400, 403, 404, 409, 410, 412, 413, 415, 422, 428. */
-export function replace(
-  collection: Collection,
-  settings: WriteSettings,
-  checkReferences: CheckReferences,
-): Action {
-  const { resource } = collection;
+export function replace(guarded: Guarded, settings: WriteSettings, checkReferences: CheckReferences): Action {
+  const { resource } = guarded;
   return {
     prepare: (request) =>
       passwordPreparation(
-        collection,
+        guarded,
         request,
-        () => collection.check(request.body?.value),
-        (change) => confirmSignInChange(collection, request, change, settings),
+        // What the caller may not read of the record is not known yet.
+        guarded.ruled ? undefined : () => guarded.whole.check(request.body?.value),
+        (change) => confirmSignInChange(guarded, request, change, settings),
       ),
     run: async (request) => {
+      const collection = guarded.as(request);
       const preconditions = readWritePreconditions(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
       const expected = expectedVersion(request.body?.value);
       const draftOf = (present?: BeforeWrite) =>
         withPasswordHash(validatePermitted(collection, request.body?.value, request, present), request);
-      const read = () => (resource.readOnly.length > 0 ? currentOf(collection, id, request) : undefined);
+      // Fields that the caller may not set, or not even read, remain.
+      const isRead = resource.readOnly.length > 0 || collection.access !== undefined;
+      const read = () => (isRead ? currentOf(collection, id, request) : undefined);
       let current = await read();
+      // A body is not compared with a record that is not there for the caller.
+      if (!current && collection.access) throw missingForWrite(resource, 'absent');
       let draft = draftOf(current?.present);
       if (id === undefined) throw missingForWrite(resource, 'absent');
       const confirmed = confirmSignInChange(collection, request, signInChangeOf(draft), settings);
@@ -81,5 +84,6 @@ async function currentOf(
 ): Promise<{ present: BeforeWrite; version: number } | undefined> {
   const found = id === undefined ? 'absent' : await collection.get(id, run);
   if (typeof found === 'string') return undefined;
-  return { present: { record: JSON.parse(found.doc) as JsonObject, isPatch: false }, version: found.version };
+  const { doc, version, hidden } = found;
+  return { present: { record: JSON.parse(doc) as JsonObject, isPatch: false, hidden }, version };
 }

@@ -1,8 +1,9 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import { withLinks } from '../collection/representation.js';
 import type { Row, Run, Value } from '../db/db.js';
 import { storedResponseTooLarge } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';
-import type { Collection } from '../list/collection.js';
+import type { Request } from '../http/request.js';
 import { batchReply } from './batch-results.js';
 
 /** Bodies of records up to this size are stored. */
@@ -27,28 +28,39 @@ type Parts = { readonly record: RecordVersion } | { readonly results: readonly S
  * The columns status, headers, body and parts of a reply. Throws 413 if the response to a batch contains more than can be
  * stored: pages, HTML or CSV that cannot be stored as references.
  */
-export function columnsOf(reply: Reply): Value[] {
+export function columnsOf(reply: Reply, collections: readonly Guarded[]): Value[] {
+  const isRuled = (name: string) =>
+    collections.some(({ resource, ruled }) => ruled && resource.name === name);
   const { status, headers, body, record } = reply.results
     ? { ...reply, body: undefined, record: undefined }
-    : compact(reply, MAX_BATCH_BYTES);
+    : compact(reply, MAX_BATCH_BYTES, isRuled);
   const parts: Parts | undefined = reply.results
-    ? { results: compactAll(reply.results) }
+    ? { results: compactAll(reply.results, isRuled) }
     : record && { record };
   return [status, JSON.stringify(headers), body ?? null, parts ? JSON.stringify(parts) : null];
 }
 
-function compactAll(results: readonly Reply[]): StoredReply[] {
+type IsRuled = (collection: string) => boolean;
+
+function compactAll(results: readonly Reply[], isRuled: IsRuled): StoredReply[] {
   let left = MAX_BATCH_BYTES;
   return results.map((result) => {
-    const stored = compact(result, left);
+    const stored = compact(result, left, isRuled);
     left -= Buffer.byteLength(stored.body ?? '');
     return stored;
   });
 }
 
-function compact({ status, headers, body, record, collection }: Reply, maxBytes: number): StoredReply {
+/** Of a record with access rules, a reference is stored: who may read it can change. */
+function compact(
+  { status, headers, body, record, collection }: Reply,
+  maxBytes: number,
+  isRuled: IsRuled,
+): StoredReply {
   const bytes = body === undefined ? 0 : Buffer.byteLength(body);
-  if (bytes <= (record ? Math.min(MAX_RECORD_BYTES, maxBytes) : maxBytes)) return { status, headers, body };
+  const isReference = record && collection !== undefined && isRuled(collection);
+  if (!isReference && bytes <= (record ? Math.min(MAX_RECORD_BYTES, maxBytes) : maxBytes))
+    return { status, headers, body };
   if (!record || collection === undefined) throw storedResponseTooLarge(MAX_BATCH_BYTES);
   return { status, headers, record: [collection, record.id, record.version] };
 }
@@ -59,29 +71,29 @@ function compact({ status, headers, body, record, collection }: Reply, maxBytes:
  */
 export async function replyOf(
   row: Row,
-  collections: readonly Collection[],
+  collections: readonly Guarded[],
   run: Run,
-  prefix: string,
+  request: Pick<Request, 'principal' | 'prefix'>,
 ): Promise<Reply> {
   const headers = JSON.parse(row.headers as string) as string[];
   const parts = row.parts === null ? undefined : (JSON.parse(row.parts as string) as Parts);
   const stored = { status: row.status as number, headers };
   if (!parts) return row.body === null ? stored : { ...stored, body: row.body as string };
-  if ('record' in parts) return restored({ ...stored, record: parts.record }, collections, run, prefix);
+  if ('record' in parts) return restored({ ...stored, record: parts.record }, collections, run, request);
   const results: Reply[] = [];
-  for (const result of parts.results) results.push(await restored(result, collections, run, prefix));
+  for (const result of parts.results) results.push(await restored(result, collections, run, request));
   return { ...batchReply(results), ...stored };
 }
 
 async function restored(
   { status, headers, body, record }: StoredReply,
-  collections: readonly Collection[],
+  collections: readonly Guarded[],
   run: Run,
-  prefix: string,
+  { principal, prefix }: Pick<Request, 'principal' | 'prefix'>,
 ): Promise<Reply> {
   if (!record) return body === undefined ? { status, headers } : { status, headers, body };
   const [name, id, version] = record;
-  const collection = collections.find(({ resource }) => resource.name === name);
+  const collection = collections.find(({ resource }) => resource.name === name)?.as({ principal });
   const current = await collection?.get(id, run);
   if (collection && typeof current === 'object' && current.version === version)
     return { status, headers, body: withLinks(collection.resource, current, prefix) };

@@ -1,3 +1,4 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import { normalizedText } from '../collection/normalized-text.js';
 import type { Resource } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
@@ -9,7 +10,6 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { escapeToken, isObject, type Json, member, setMember } from '../json.js';
-import type { Collection } from '../list/collection.js';
 import type { Comparison, Condition } from '../list/condition.js';
 import { readFilter } from '../list/filter.js';
 import { parseUuid } from '../uuid.js';
@@ -22,9 +22,10 @@ const ATTEMPTS = 8;
  * Replaces the record with the values of a unique key, which are the filter, or creates it: the statuses of both actions, and 412
  * for If-Match without such a record. Upserts of one key wait for each other.
  */
-export function upsert(db: Db, collection: Collection, replacement: Action, creation: Action): Action {
-  const { resource } = collection;
+export function upsert(db: Db, guarded: Guarded, replacement: Action, creation: Action): Action {
+  const { resource } = guarded;
   const write = async (request: Request, key: readonly Comparison[], run: Run): Promise<Reply> => {
+    const collection = guarded.as(request);
     const values = key.map(({ field, values }) => [field, ...values]).sort();
     await collection.lockKey(JSON.stringify([resource.name, values]), run);
     const [id] = await collection.ids({ conditions: key, search: [] }, 1, run);

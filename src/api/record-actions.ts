@@ -1,3 +1,6 @@
+import { type Guarded, guardAll } from '../access/guarded-collection.js';
+import { openRuledReads } from '../access/ruled-reads.js';
+import { rulesOf } from '../access/rules.js';
 import type { BatchLimits } from '../actions/batch-results.js';
 import { forAllMatching } from '../actions/bulk.js';
 import type { WriteSettings } from '../actions/conditional-write.js';
@@ -17,7 +20,7 @@ import type { Resource } from '../collection/resource.js';
 import type { Db } from '../db/db.js';
 import type { Feed } from '../events/feed.js';
 import type { Action } from '../http/router.js';
-import { type Collection, openCollection } from '../list/collection.js';
+import { openCollection } from '../list/collection.js';
 import type { RecordMethod } from './endpoint.js';
 import type { ProtectedResource } from './service.js';
 
@@ -32,7 +35,7 @@ export interface ApiSettings extends WriteSettings, BatchLimits {
 /** The parts that the routes of collections need. `feed` is undefined with EVENTS=off. */
 export interface Api {
   readonly db: Db;
-  readonly collections: readonly Collection[];
+  readonly collections: readonly Guarded[];
   readonly settings: ApiSettings & ProtectedResource & { readonly publicPrefix: string };
   readonly feed: Feed | undefined;
   /** Undefined: the primary reads. */
@@ -60,18 +63,22 @@ const NATIVE: Adapter = {
 /** The parts of a database that reading actions need. */
 export interface Reader {
   readonly db: Db;
-  readonly collections: readonly Collection[];
+  readonly collections: readonly Guarded[];
   readonly feed: FeedPosition | undefined;
 }
 
 const reading = (api: Api, make: (reader: Reader) => Action): Action => api.read?.(api, make) ?? make(api);
 
-const ofName = (collections: readonly Collection[], { name }: Resource): Collection =>
+const ofName = (collections: readonly Guarded[], { name }: Resource): Guarded =>
   collections.find(({ resource }) => resource.name === name)!;
 
 /** Opens all collections. */
-export function openCollections(db: Db, resources: readonly Resource[], tombstones: boolean): Collection[] {
-  return resources.map((resource) => openCollection(db, resource, tombstones));
+export function openCollections(db: Db, resources: readonly Resource[], tombstones: boolean): Guarded[] {
+  const collections = resources.map((resource) => openCollection(db, resource, tombstones));
+  return guardAll(collections, ({ resource }) => {
+    const rules = rulesOf(resource, resources);
+    return rules && { rules, reads: openRuledReads(db, resource, rules) };
+  });
 }
 
 export function idempotent({ db, collections, settings }: Api, action: Action): Action {
@@ -91,7 +98,7 @@ export function openRecords(api: Api): ReadonlyMap<string, RecordActions> {
   );
 }
 
-function actionsOf(api: Api, collection: Collection): RecordActions {
+function actionsOf(api: Api, collection: Guarded): RecordActions {
   const { db, settings, adapter = NATIVE } = api;
   const { resource } = collection;
   const isChild = resource.isOwned;
@@ -134,7 +141,7 @@ function actionsOf(api: Api, collection: Collection): RecordActions {
   };
 }
 
-function nestedActions(api: Api, collection: Collection): RecordActions {
+function nestedActions(api: Api, collection: Guarded): RecordActions {
   const { resource } = collection;
   const parent = api.collections.find((each) => each.resource.name === resource.parent?.to);
   if (!parent) return {};

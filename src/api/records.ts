@@ -1,3 +1,4 @@
+import type { Verb } from '../access/rules.js';
 import { PATCH_TYPES } from '../actions/patch.js';
 import { writableKeys } from '../actions/upsert.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE, RECORD_TYPES } from '../collection/representation.js';
@@ -80,28 +81,44 @@ const of = (
 /** The endpoints of a list, and of one record. */
 function endpointsOf(resource: Resource, offers: ReturnType<typeof offersOf>): Endpoint<RecordServices>[] {
   const { name, scopes, isOwned, owner } = resource;
-  const ownership = owner ? 'path' : isOwned ? 'record' : undefined;
-  const ofList = isOwned ? ownership : undefined;
-  const read = requirementOf(scopes.read, ownership);
-  const readAll = requirementOf(scopes.read, ofList);
-  const write: ScopeRequirement = { scopes: [scopes.write], ownership };
-  const writeAll: ScopeRequirement = { scopes: [scopes.write] };
+  const isRuled = resource.access !== undefined;
+  const ownership = isRuled ? 'rules' : owner ? 'path' : isOwned ? 'record' : undefined;
+  const ofList = isRuled || isOwned ? ownership : undefined;
+  const reading = (given: ScopeRequirement['ownership']) =>
+    isForAnyone(resource, 'read') ? 'optional' : requirementOf(scopes.read, given);
+  const [read, readAll] = [reading(ownership), reading(ofList)];
+  const writing = (verb: Verb, given: ScopeRequirement['ownership'], more = {}): Requirement =>
+    isForAnyone(resource, verb) ? 'optional' : { scopes: [scopes.write], ownership: given, ...more };
+  const ofAll = isRuled ? ownership : undefined;
   const [list, one] = [`/${name}`, `/${name}/:id`];
   return [
     of(resource, list, 'GET', 'list', readAll, offers.list),
     of(resource, list, 'QUERY', 'query', readAll, offers.query),
-    of(resource, list, 'PATCH', 'patchMatching', writeAll, offers.patchMatching),
-    of(resource, list, 'DELETE', 'removeMatching', writeAll, offers.removeMatching),
-    of(resource, list, 'POST', 'create', { ...write, ownership: ofList }, offers.create),
+    of(resource, list, 'PATCH', 'patchMatching', writing('update', ofAll), offers.patchMatching),
+    of(resource, list, 'DELETE', 'removeMatching', writing('delete', ofAll), offers.removeMatching),
+    of(resource, list, 'POST', 'create', writing('create', ofList), offers.create),
     ...(writableKeys(resource).length > 0
-      ? [of(resource, list, 'PUT', 'upsert', { ...write, ownership: ofList }, offers.upsert)]
+      ? [of(resource, list, 'PUT', 'upsert', writing('update', ofList), offers.upsert)]
       : []),
     of(resource, one, 'GET', 'get', read, offers.get),
-    of(resource, one, 'PUT', 'replace', write, offers.replace),
-    of(resource, one, 'PATCH', 'patch', write, offers.patch),
-    of(resource, one, 'DELETE', 'remove', { ...write, deletesAccount: owner }, offers.remove),
+    of(resource, one, 'PUT', 'replace', writing('update', ownership), offers.replace),
+    of(resource, one, 'PATCH', 'patch', writing('update', ownership), offers.patch),
+    of(
+      resource,
+      one,
+      'DELETE',
+      'remove',
+      writing('delete', ownership, { deletesAccount: owner }),
+      offers.remove,
+    ),
   ];
 }
+
+/** Whether an access rule permits something to callers without a credential. */
+const isForAnyone = ({ access = [] }: Resource, verb: Verb): boolean =>
+  access.some(
+    ({ to, can }) => to === 'anyone' && [can].flat().some((each) => each === 'all' || each === verb),
+  );
 
 /** The requirement of a read; without a scope, nothing. */
 const requirementOf = (scope: string | undefined, ownership: ScopeRequirement['ownership']): Requirement =>
@@ -116,16 +133,21 @@ function nestedEndpoints(
   const { name, parent: reference, scopes } = resource;
   const parent = resources.find((each) => each.name === reference?.to);
   if (!parent) return [];
-  const ownership = parent.owner ? 'path' : undefined;
+  const isReadable = parent.access !== undefined || parent.scopes.read === undefined;
+  const ownership =
+    resource.access && isReadable ? 'rules' : parent.owner && !resource.access ? 'path' : undefined;
   const requirement = (...named: (string | undefined)[]): Requirement => {
     const required = named.filter((scope) => scope !== undefined);
     return required.length === 0 ? 'nothing' : { scopes: required, ownership };
   };
-  const read = requirement(scopes.read, parent.scopes.read);
+  const isOpen = (verb: Verb) =>
+    isForAnyone(resource, verb) && (isForAnyone(parent, 'read') || parent.scopes.read === undefined);
+  const read = isOpen('read') ? 'optional' : requirement(scopes.read, parent.scopes.read);
+  const write = isOpen('create') ? 'optional' : requirement(scopes.write, parent.scopes.read);
   const path = `/${parent.name}/:id/${name}`;
   return [
     of(resource, path, 'GET', 'listNested', read, offers.list),
     of(resource, path, 'QUERY', 'queryNested', read, offers.query),
-    of(resource, path, 'POST', 'createNested', requirement(scopes.write, parent.scopes.read), offers.create),
+    of(resource, path, 'POST', 'createNested', write, offers.create),
   ];
 }

@@ -1,10 +1,13 @@
 import type { Row } from '../db/db.js';
+import type { JsonObject } from '../json.js';
 
 /** A record as it is stored. `doc` is its JSON text, complete except for `_links` (document.ts). */
 export interface StoredRecord {
   readonly id: string;
   readonly version: number;
   readonly doc: string;
+  /** The fields that a caller may not read, which `doc` does not have; absent: there are none. */
+  readonly hidden?: JsonObject | undefined;
 }
 
 /** Why there is no record: there never was one, or it was deleted and the service stores tombstones. */

@@ -1,3 +1,4 @@
+import type { Json } from '../json.js';
 import type { FieldRules } from '../validation/field-rules.js';
 import type { Column } from './column.js';
 
@@ -19,6 +20,17 @@ export interface UniqueKey {
   /** The code of the 409. */
   readonly code: string;
 }
+
+/** A grant of an access rule, as a declaration has it. */
+export interface DeclaredGrant {
+  readonly can: Action | 'all' | readonly (Action | 'all')[];
+  readonly where?: Json;
+  readonly fields?: readonly string[];
+  readonly scope?: string;
+  readonly to?: 'anyone';
+}
+
+type Action = 'read' | 'create' | 'update' | 'delete';
 
 /** A collection as data. All names in it are safe in SQL. */
 export interface Resource extends FieldRules {
@@ -64,6 +76,8 @@ export interface Resource extends FieldRules {
   readonly searchable: readonly string[];
   /** Scopes to read and to write; undefined: everyone may read. */
   readonly scopes: { readonly read: string | undefined; readonly write: string };
+  /** What callers may do with which records; undefined: the scopes alone decide. */
+  readonly access: readonly DeclaredGrant[] | undefined;
   /** Whether PUT, PATCH and DELETE need If-Match; undefined: as the operator decides. */
   readonly requireIfMatch: boolean | undefined;
   /** Body of the 404 for a missing record: `{error: string}`, or none. */

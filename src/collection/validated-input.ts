@@ -28,6 +28,8 @@ export type Origin = 'request' | 'import';
 export interface BeforeWrite {
   readonly record: JsonObject;
   readonly isPatch: boolean;
+  /** The fields of the record that the caller may not read, and that remain. */
+  readonly hidden?: JsonObject | undefined;
 }
 
 /** Compiles the validation of bodies. It throws 400 with every failure, or 422 for a reference to a missing record. */

@@ -1,3 +1,4 @@
+import type { DeclaredGrant } from '../collection/resource.js';
 import type { Normalization } from '../validation/normalization.js';
 
 /** A declared field: its JSON Schema, with the keywords of schema/collection.schema.json. */
@@ -28,6 +29,7 @@ export interface CollectionOptions {
   readonly scopes?: { readonly read?: string; readonly write?: string };
   readonly owner?: boolean;
   readonly absent?: 'simple' | 'empty';
+  readonly access?: readonly DeclaredGrant[];
   readonly requireIfMatch?: boolean;
   readonly ids?: 'client';
   readonly unique?: readonly (

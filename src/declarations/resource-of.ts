@@ -106,6 +106,7 @@ function resourceOf(
       read: options.public === 'read' ? undefined : (options.scopes?.read ?? `${name}:read`),
       write: options.scopes?.write ?? `${name}:write`,
     },
+    access: options.access,
     requireIfMatch: options.requireIfMatch,
     absent: options.absent ?? 'empty',
     referredBy: [],

@@ -1,3 +1,4 @@
+import { escapeToken } from '../json.js';
 import { unprocessablePatch } from './input-errors.js';
 import { define } from './problem.js';
 
@@ -20,6 +21,26 @@ export const forbidden = define('INSUFFICIENT_SCOPE', 403, {
   remedy: 'Use a credential with one of the scopes. GET /whoami shows those of the present one.',
   example: [['items:write']],
   make: (scopes: readonly string[]) => ({ details: { scope: scopes.join(' ') }, scope: scopes.join(' ') }),
+});
+
+/** RFC 9110 section 15.5.4. The caller may read the record, or there is none yet. */
+export const accessDenied = define('ACCESS_DENIED', 403, {
+  message: 'The access rules do not permit this.',
+  cause: 'No grant of the collection permits the caller to write this record, or the record as it would be.',
+  remedy: 'Ask an operator: `plinth access explain` says which grants there are, and why none applies.',
+  example: ['No access rule permits you to change this record.'],
+  make: (message: string) => ({ message }),
+});
+
+export const fieldsDenied = define('FIELDS_DENIED', 403, {
+  message: 'The access rules do not permit you to set these fields.',
+  cause: 'The grants that permit the write do not name all fields that it sets or changes.',
+  remedy: 'Leave out the fields in details, or send them as they are.',
+  example: [['role']],
+  make: (fields: readonly string[]) => ({
+    message: `The access rules do not permit you to set ${fields.join(', ')}.`,
+    details: fields.map((field) => ({ path: `/${escapeToken(field)}` })),
+  }),
 });
 
 /** A ticket for an event stream that is unknown, expired or used. */

@@ -1,3 +1,4 @@
+import { grantsFor, isUnlimited, rulesOf } from '../access/rules.js';
 import type { Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { badRequest } from '../errors/request-errors.js';
@@ -24,19 +25,24 @@ const VERBS = ['created', 'updated', 'deleted'];
  * unknown type, 403 for a type of a collection that it may not read at all.
  */
 export function filterOf(
-  { scopes, subject }: Principal,
+  principal: Principal,
   requested: string | null,
   resources: readonly Resource[],
 ): Filter {
-  if (requested === null && scopes.has('admin')) return filter(null, [], null);
+  const { scopes, subject } = principal;
+  const isWhole = (resource: Resource) => {
+    const rules = rulesOf(resource, resources);
+    return !rules || grantsFor(rules, 'read', resource, principal).some(isUnlimited);
+  };
+  if (requested === null && scopes.has('admin') && resources.every(isWhole)) return filter(null, [], null);
   const owner = scopes.has('self') ? (parseUuid(subject) ?? null) : null;
   const [types, ownTypes]: [string[], string[]] = [[], []];
   for (const [type, resource] of requested === null ? allTypes(resources) : typesOf(requested, resources)) {
     const scope = resource.scopes.read;
     const may = (name: string | undefined) =>
       name === undefined || scopes.has('admin') || includes(scopes, name);
-    if (may('events:read') && may(scope)) types.push(type);
-    else if (owner !== null && (resource.owner || resource.isOwned)) ownTypes.push(type);
+    if (may('events:read') && may(scope) && isWhole(resource)) types.push(type);
+    else if (owner !== null && !resource.access && (resource.owner || resource.isOwned)) ownTypes.push(type);
     else if (requested !== null) throw forbidden(['events:read', ...(scope === undefined ? [] : [scope])]);
   }
   return filter(types, ownTypes, ownTypes.length === 0 ? null : owner);

@@ -10,6 +10,7 @@ import {
 import { openWrites, type Writes } from '../collection/writes.js';
 import type { Db, Run } from '../db/db.js';
 import type { Json } from '../json.js';
+import type { Access } from './condition.js';
 import { type Lists, openLists } from './lists.js';
 
 /**
@@ -17,6 +18,8 @@ import { type Lists, openLists } from './lists.js';
  */
 export interface Collection extends Reads, Writes, Lists {
   readonly resource: Resource;
+  /** The records and fields that there are for the caller; undefined: all. */
+  readonly access?: Access | undefined;
   /** Throws 400 with every failure, or 422 for a reference to a missing record. */
   check(input: Json | undefined, origin?: Origin, present?: BeforeWrite): ValidatedInput;
   /**

@@ -16,7 +16,11 @@ export function parametersIn(args: Value[]): Parameter {
 
 /** Conditions that are combined by a word. */
 export const joined = (terms: readonly string[], word: 'and' | 'or'): string =>
-  terms.length === 1 ? terms[0]! : `(${terms.join(` ${word} `)})`;
+  terms.length === 1
+    ? terms[0]!
+    : terms.length === 0
+      ? String(word === 'and')
+      : `(${terms.join(` ${word} `)})`;
 
 const SIGNS = { eq: '=', ne: '<>', lt: '<', lte: '<=', gt: '>', gte: '>=' };
 
@@ -24,18 +28,26 @@ const SIGNS = { eq: '=', ne: '<>', lt: '<', lte: '<=', gt: '>', gte: '>=' };
 export function comparisonSql(
   resource: Resource,
   source: string,
-  { field, column, operator, values }: Comparison,
+  { field, column, operator, values, isArray = false, through }: Comparison,
   parameter: Parameter,
 ): string {
   const name = `${source}.${column.name}`;
   if (field === 'created_at') return creationSql(name, operator, values, parameter);
   const element = column.type.replace('[]', '');
   const own = comparable(column, `${source}.`);
+  const ofCaller = (value: string) =>
+    `(select own.${through!.column} from ${through!.table} as own where own.id = ${parameter(value, 'uuid')})`;
   const one = (value: string) =>
-    // The driver would read a boolean parameter as a JavaScript value.
-    parameter(value, element === 'boolean' ? 'text::boolean' : element);
-  const list = () =>
-    `array(select element::${element} from json_array_elements_text(${parameter(JSON.stringify(values))}::json) as element)`;
+    through
+      ? ofCaller(value)
+      : // The driver would read a boolean parameter as a JavaScript value.
+        parameter(value, element === 'boolean' ? 'text::boolean' : element);
+  const list = () => {
+    if (through)
+      return through.isArray ? `${ofCaller(values[0]!)}::${element}[]` : `array[${ofCaller(values[0]!)}]`;
+    if (isArray) return parameter(values[0]!, `text::${element}[]`);
+    return `array(select element::${element} from json_array_elements_text(${parameter(JSON.stringify(values))}::json) as element)`;
+  };
   const [value = '', greatest = ''] = values;
   switch (operator) {
     case 'null':

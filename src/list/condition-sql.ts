@@ -1,7 +1,13 @@
 import type { Resource } from '../collection/resource.js';
 import type { Engine } from '../db/engine.js';
 import { comparisonSql, joined, type Parameter, parametersIn } from './comparison-sql.js';
-import { type Condition, EVERYTHING, type RelationCondition, type Selection } from './condition.js';
+import {
+  type Access,
+  type Condition,
+  EVERYTHING,
+  type RelationCondition,
+  type Selection,
+} from './condition.js';
 import { searchTerm } from './search-sql.js';
 
 /**
@@ -14,8 +20,76 @@ export function recordsSql(
   parameter: Parameter,
   engine: Engine,
 ): string {
+  const source = accessibleSql(resource, 'record', selection.access, parameter, engine);
   const terms = termsOf(resource, selection, parameter, engine);
-  return `${resource.table} as record${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
+  return `${source}${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
+}
+
+/**
+ * The records that a caller may read, as a source of a statement, whose columns have no values of other fields than it may read.
+ * Conditions, orders and groups thus treat other records and fields as if there were none.
+ */
+export function accessibleSql(
+  resource: Resource,
+  name: string,
+  access: Access | undefined,
+  parameter: Parameter,
+  engine: Engine,
+): string {
+  if (!access) return `${resource.table} as ${name}`;
+  const held = access.grants.map((grant) =>
+    grantSql(resource, 'granted', grant.conditions, parameter, engine),
+  );
+  const columns = access.grants.some(({ fields }) => fields)
+    ? readableColumns(resource, access, held, parameter)
+    : 'granted.*';
+  return `(select ${columns} from ${resource.table} as granted where ${joined(held, 'or')}) as ${name}`;
+}
+
+/** SQL that is true if a grant holds for a record of a source. */
+export const grantSql = (
+  resource: Resource,
+  source: string,
+  conditions: readonly Condition[],
+  parameter: Parameter,
+  engine: Engine,
+): string => {
+  const records = new Source(resource, parameter, engine, 0, source);
+  return joined(
+    conditions.map((condition) => conditionSql(records, condition)),
+    'and',
+  );
+};
+
+/** The columns of a table, without values of fields that a caller may not read. `held`: SQL that is true if a grant holds. */
+function readableColumns(
+  { columns }: Resource,
+  { grants }: Access,
+  held: readonly string[],
+  parameter: Parameter,
+): string {
+  const showing = (field: string | undefined) =>
+    grants.flatMap(({ fields }, at) =>
+      !fields || (field !== undefined && fields.includes(field)) ? [at] : [],
+    );
+  const when = (places: readonly number[]) =>
+    joined(
+      places.map((at) => held[at]!),
+      'or',
+    );
+  const own = [...columns].map(([field, { name }]) => {
+    const places = showing(field);
+    if (places.length === grants.length) return `granted.${name}`;
+    return `case when ${when(places)} then granted.${name} end as ${name}`;
+  });
+  const limited = grants.flatMap(({ fields }, at) => {
+    if (!fields) return [];
+    const names = `array(select json_array_elements_text(${parameter(JSON.stringify(fields))}::json))`;
+    return [`case when ${held[at]} then ${names} else '{}' end`];
+  });
+  const doc = `case when ${when(showing(undefined))} then granted.doc
+    else plinth_document_part(granted.doc, ${limited.join(' || ')}) end as doc`;
+  return ['granted.id', 'granted.version', 'granted.updated_at', doc, ...own].join(', ');
 }
 
 /** The records that a selection selects, as a source of another name in a larger statement. */
@@ -49,14 +123,12 @@ class Source {
     readonly parameter: Parameter,
     readonly engine: Engine,
     readonly depth = 0,
+    readonly name = 'record',
   ) {}
 
-  get name(): string {
-    return this.depth === 0 ? 'record' : `related_${this.depth}`;
-  }
-
   of(other: Resource): Source {
-    return new Source(other, this.parameter, this.engine, this.depth + 1);
+    const depth = this.depth + 1;
+    return new Source(other, this.parameter, this.engine, depth, `related_${depth}`);
   }
 }
 
@@ -108,7 +180,7 @@ function negationSql(source: Source, condition: Condition): string {
  */
 function relationSql(
   source: Source,
-  { quantifier, other, own, referring, conditions }: RelationCondition,
+  { quantifier, other, own, referring, conditions, access }: RelationCondition,
   exists = quantifier === 'one' || quantifier === 'some',
   isNegated = quantifier === 'every',
 ): string {
@@ -117,7 +189,7 @@ function relationSql(
   const terms = isNegated
     ? [negationSql(related, { kind: 'and', conditions })]
     : conditions.map((condition) => conditionSql(related, condition));
-  const from = `${other.table} as ${name}`;
+  const from = accessibleSql(other, name, access, source.parameter, source.engine);
   const [mine, theirs] = own ? [own.name, ['id']] : ['id', referring.map((column) => column.name)];
   if (source.engine === 'postgresql') {
     const refers = theirs.map((column) => `${name}.${column} = ${source.name}.${mine}`);
@@ -132,8 +204,8 @@ function relationSql(
 }
 
 /** Whether a selection is less than all records. */
-export const isRestricted = ({ conditions, parent, search }: Selection): boolean =>
-  conditions.length > 0 || parent !== undefined || search.length > 0;
+export const isRestricted = ({ conditions, parent, search, access }: Selection): boolean =>
+  conditions.length > 0 || parent !== undefined || search.length > 0 || access !== undefined;
 
 /** The number of records that a selection selects. All records of a collection are not counted: triggers record their number. */
 export function totalSql({ name }: Resource, selection: Selection, records: string): string {

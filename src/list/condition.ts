@@ -37,8 +37,33 @@ export interface Comparison {
   readonly field: string;
   readonly column: ComparedColumn;
   readonly operator: Operator;
-  /** One, or with one of LIST_OPERATORS several; text of the column's type. */
+  /** One, or with one of LIST_OPERATORS several; text of the column's type. With `isArray`, one: an array of PostgreSQL. */
   readonly values: readonly string[];
+  readonly isArray?: boolean;
+  /** The value that a rule takes from a request, in place of `values`; absent in the conditions of requests. */
+  readonly symbol?: Symbolic;
+  /** The column of the caller's own record with which a rule compares; `values` has the id of the record. */
+  readonly through?: CallerColumn | undefined;
+}
+
+/** A column of the records of callers. */
+export interface CallerColumn {
+  readonly table: string;
+  readonly column: string;
+  readonly isArray: boolean;
+}
+
+/** A value that a rule takes from a request. */
+export interface Symbolic {
+  readonly kind: 'subject' | 'claim' | 'now' | 'user';
+  /** The name of the claim. */
+  readonly name: string;
+  /** The records of callers, and the column of one, for a value from the record of the caller. */
+  readonly through: CallerColumn | undefined;
+  /** Whether the operator compares with several values. */
+  readonly isList: boolean;
+  /** The text with which the column compares; undefined: the value is none of the column's type. */
+  readonly read: (text: string) => string | undefined;
 }
 
 /** `and`: all conditions hold; `or`: at least one; `not`: not all. */
@@ -60,6 +85,20 @@ export interface RelationCondition {
   readonly referring: readonly Column[];
   /** The conditions that all hold for the related record. */
   readonly conditions: readonly Condition[];
+  /** The related records that count; undefined: all. */
+  readonly access?: Access | undefined;
+}
+
+/**
+ * The records of a collection that a caller may read: those for which all conditions of a grant hold, and of each the fields of
+ * these grants.
+ */
+export interface Access {
+  readonly grants: readonly {
+    readonly conditions: readonly Condition[];
+    /** Undefined: all fields. */
+    readonly fields: readonly string[] | undefined;
+  }[];
 }
 
 /** Which records a list contains. */
@@ -70,6 +109,8 @@ export interface Selection {
   readonly search: readonly string[];
   /** The id of the parent whose records are listed; undefined: those of all parents. */
   readonly parent?: string;
+  /** The records and fields that there are for the caller; undefined: all. */
+  readonly access?: Access | undefined;
 }
 
 export const EVERYTHING: Selection = { conditions: [], search: [] };

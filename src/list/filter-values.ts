@@ -1,6 +1,7 @@
 import { normalizedText } from '../collection/normalized-text.js';
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
+import { Problem } from '../errors/problem.js';
 import { parseUuid } from '../uuid.js';
 import { instantOf, TIME_FORMATS } from '../validation/times.js';
 import {
@@ -9,15 +10,19 @@ import {
   comparedColumn,
   LIST_OPERATORS,
   type Operator,
+  type Symbolic,
 } from './condition.js';
 import type { Node } from './query-names.js';
 
 /** The most values of one operator. */
 export const MAX_VALUES = 100;
 
+/** Reads a value that a rule takes from a request, like `$caller`; undefined: the text is a value itself. Throws 400. */
+export type ReadSymbol = (text: string, name: string) => Omit<Symbolic, 'isList' | 'read'> | undefined;
+
 /** The comparison of a field at a place of a filter. Throws 400. */
 export function comparisonOf(
-  resource: Resource,
+  { resource, symbols }: { readonly resource: Resource; readonly symbols: ReadSymbol | undefined },
   field: string,
   operator: string,
   { name, values, members }: Node,
@@ -35,13 +40,21 @@ export function comparisonOf(
       ? normalizedText(resource, field, text, part ?? 'whole')
       : text;
   const read = (text: string) => readValue(name, column, normalized(text), part !== undefined);
-  return {
-    kind: 'comparison',
-    field,
-    column,
-    operator: operator as Operator,
-    values: valuesOf(name, operator as Operator, values, read),
+  const comparison = { kind: 'comparison', field, column, operator: operator as Operator } as const;
+  const symbol = values.length === 1 ? symbols?.(values[0]!, name) : undefined;
+  if (!symbol) return { ...comparison, values: valuesOf(name, operator as Operator, values, read) };
+  if (part !== undefined || operator === 'null' || operator === 'between' || field === 'created_at')
+    throw invalidQuery(name, `cannot be compared with ${values[0]} by ${operator}`);
+  const isList = LIST_OPERATORS.has(operator);
+  const attempt = (text: string) => {
+    try {
+      return read(text);
+    } catch (error) {
+      if (error instanceof Problem) return undefined;
+      throw error;
+    }
   };
+  return { ...comparison, values: [], symbol: { ...symbol, isList, read: attempt } };
 }
 
 /** The part of a text with which an operator compares its values; absent: the whole text. */

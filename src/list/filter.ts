@@ -9,9 +9,9 @@ import {
   type Quantifier,
   type RelationCondition,
 } from './condition.js';
-import { comparisonOf } from './filter-values.js';
+import { comparisonOf, type ReadSymbol } from './filter-values.js';
 import { COMBINATIONS, filterTree, MAX_NESTING, type Node, unescapeName } from './query-names.js';
-import { type Others, type Related, relatedOf } from './relations.js';
+import { type Accessible, type Others, type Related, relatedOf } from './relations.js';
 
 const MAX_CONDITIONS = 50;
 /** The most relations in one condition, one after the other. */
@@ -23,7 +23,12 @@ const MAX_RELATIONS = 20;
  * Reads conditions, as `filter[price][gte]=10`, `filter[or][0][status]=open`, `filter[author][name]=Ann` and
  * `filter[books][some][title]=Dune`. Without `others`, no relations are known. Throws 400 that names what is valid.
  */
-export function readFilter(given: URLSearchParams, resource: Resource, others?: Others): Condition[] {
+export function readFilter(
+  given: URLSearchParams,
+  resource: Resource,
+  others?: Others,
+  symbols?: ReadSymbol,
+): Condition[] {
   const names = [...new Set(given.keys())].filter((name) => /^filter(\[|$)/.test(name));
   // Most lists have no conditions, and the table of operators takes longer than the rest of their parameters.
   if (names.length === 0) return [];
@@ -35,21 +40,27 @@ export function readFilter(given: URLSearchParams, resource: Resource, others?: 
       `must be like filter[field] or filter[field][operator], with at most ${MAX_NESTING} names in brackets`,
     ),
   );
-  return conditionsOf(members, new Scope(resource, others, 0, { relations: 0 }));
+  return conditionsOf(
+    members,
+    new Scope({ resource, access: undefined }, others, symbols, 0, { relations: 0 }),
+  );
 }
 
 /** The collection about whose records conditions are. */
 class Scope {
   readonly operators: ReadonlyMap<string, readonly Operator[]>;
+  readonly resource: Resource;
 
   constructor(
-    readonly resource: Resource,
+    readonly records: Accessible,
     readonly others: Others | undefined,
+    readonly symbols: ReadSymbol | undefined,
     readonly steps: number,
     /** The relations of the whole filter. */
     readonly used: { relations: number },
   ) {
-    this.operators = operatorsOf(resource);
+    this.resource = records.resource;
+    this.operators = operatorsOf(this.resource);
   }
 
   relation(name: string): Related | undefined {
@@ -61,7 +72,7 @@ class Scope {
     if (this.steps === MAX_STEPS) throw invalidQuery(name, `leads over more than ${MAX_STEPS} relations`);
     if (++this.used.relations > MAX_RELATIONS)
       throw invalidQuery('filter', `has more than ${MAX_RELATIONS} relations`);
-    return new Scope(this.others!(collection), this.others, this.steps + 1, this.used);
+    return new Scope(this.others!(collection), this.others, this.symbols, this.steps + 1, this.used);
   }
 
   get names(): string {
@@ -120,12 +131,12 @@ function fieldConditions(field: string, node: Node, scope: Scope): Condition[] {
         node.name,
         `names a relation: ${relation!.field === undefined ? QUANTIFIERS.join(', ') : 'a field'} must follow`,
       );
-    found.push(comparisonOf(scope.resource, field, 'eq', { ...node, members: NONE }, operators));
+    found.push(comparisonOf(scope, field, 'eq', { ...node, members: NONE }, operators));
   }
   const ofRelation = new Map<string, Node>();
   for (const [segment, member] of node.members)
     if (operators && (!relation || (operators as readonly string[]).includes(segment)))
-      found.push(comparisonOf(scope.resource, field, segment, member, operators));
+      found.push(comparisonOf(scope, field, segment, member, operators));
     else ofRelation.set(segment, member);
   return ofRelation.size === 0
     ? found
@@ -147,6 +158,7 @@ function relationConditions(
     kind: 'relation',
     relation: relation.name,
     other: others.resource,
+    access: others.records.access,
     own: relation.field === undefined ? undefined : columnsOf(scope.resource, [relation.field])[0],
     referring: columnsOf(others.resource, relation.referring),
   } as const;

@@ -26,7 +26,7 @@ export function keysetSql(
   const size = parameter(String(limit), 'bigint');
   const rows = rowsSql(
     keyset,
-    { isBackward, records, hasConditions: isRestricted(selection), size, position },
+    { isBackward, records, hasConditions: isRestricted({ ...selection, access: undefined }), size, position },
     parameter,
   );
   const keys = ['id', ...keyset.keys.map((_, index) => `key_${index}::text`)].join(', ');

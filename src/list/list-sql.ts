@@ -5,8 +5,8 @@ import { type Engine, statementsOn } from '../db/engine.js';
 import { fill } from '../db/statements.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { type Parameter, parametersIn } from './comparison-sql.js';
-import { EVERYTHING, type Selection } from './condition.js';
-import { parentColumn, recordsSql, totalSql } from './condition-sql.js';
+import { type Access, EVERYTHING, type Selection } from './condition.js';
+import { accessibleSql, parentColumn, recordsSql, totalSql } from './condition-sql.js';
 import { keysetSql } from './keyset-sql.js';
 import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
 import type { SortKey } from './order.js';
@@ -60,7 +60,8 @@ export class ListStatements {
     const isPlain =
       part.keyset.keys.length === 0 &&
       list.selection.conditions.length === 0 &&
-      list.selection.search.length === 0;
+      list.selection.search.length === 0 &&
+      list.selection.access === undefined;
     return { text, args, cost: isPlain ? 'short' : 'query' };
   }
 
@@ -92,18 +93,26 @@ export class ListStatements {
     const total = counts ? totalSql(this.resource, selection, records) : 'select null::bigint as total';
     const rows = (number: string) => (counts ? '' : `, ${number} as rows`);
     const parts = { number_of_rows: rows('count(*)'), number_in_page: rows('(select count(*) from page)') };
-    return this.#fill(name, { records, total, ...parts, ...this.#orders.of(sorts) });
+    const source = this.#source(name, selection.access, parameter);
+    return this.#fill(name, { records, total, source, ...parts, ...this.#orders.of(sorts) });
   }
 
-  #fill(name: string, parts: Readonly<Record<string, string>>): string {
+  /** The records of which a statement reads some by their ids. `parameter` adds the values of `access` to the statement. */
+  #source(name: string, access: Access | undefined, parameter: Parameter): string {
+    const isRead = access && /:(source|record)\b/.test(this.#templates.get(name)!);
+    return accessibleSql(this.resource, 'record', isRead ? access : undefined, parameter, this.engine);
+  }
+
+  #fill(name: string, parts: Readonly<Record<string, string>> & { readonly source?: string }): string {
     const { resource } = this;
+    const { source = `${resource.table} as record` } = parts;
     return fill(this.#templates.get(name)!, {
       table: resource.table,
       name: resource.name,
       parent: parentColumn(resource),
       search: resource.searchable.length === 0 ? '' : searchSql(resource),
       // limit 1: the planner would expect many rows and choose another plan.
-      record: `(select * from ${resource.table} as record where record.id = page.id limit 1)`,
+      record: `(select * from ${source} where record.id = page.id limit 1)`,
       first_rows: String(FIRST_ROWS),
       max_bytes: String(MAX_PAGE_BYTES),
       too_large: TOO_LARGE,
@@ -126,10 +135,12 @@ export class ListStatements {
         : `current_setting('plinth.value_${place}')::${type}`;
     };
     const records = recordsSql(this.resource, selection, parameter, this.engine);
-    const values = Object.keys(settings).map((name) => `current_setting('${name}')`);
     const name = selection.search.length > 0 && this.engine === 'postgresql' ? 'stream_matching' : 'stream';
+    const source = this.#source(name, selection.access, parameter);
+    const values = Object.keys(settings).map((each) => `current_setting('${each}')`);
     const text = this.#fill(name, {
       records,
+      source,
       settings: values.length === 0 ? 'null' : `array[${values.join(', ')}]::text[]`,
       ...this.#orders.of(sorts),
     });
@@ -146,9 +157,13 @@ export class ListStatements {
   }
 
   /** Counts the records that refer to some by any of the columns, each once: `parent`, and the number as `total`. */
-  referringCounts(columns: readonly string[], ids: readonly string[]): ListStatement {
+  referringCounts(
+    columns: readonly string[],
+    ids: readonly string[],
+    access: Access | undefined,
+  ): ListStatement {
     const args: Value[] = [`{${ids.join(',')}}`];
-    const records = recordsSql(this.resource, EVERYTHING, parametersIn(args), this.engine);
+    const records = recordsSql(this.resource, { ...EVERYTHING, access }, parametersIn(args), this.engine);
     const references = columns.map(
       (column) =>
         `select record.${column} as parent, record.id from ${records} where record.${column} = any ($1::uuid[])`,
@@ -164,10 +179,18 @@ export class ListStatements {
    * Reads the records that refer to some, up to `limit` each: `parent`, and the documents as `docs`. Instead of documents of
    * more than MAX_PAGE_BYTES, which it does not read, it returns TOO_LARGE.
    */
-  referring(column: string, ids: readonly string[], limit: number): ListStatement {
+  referring(
+    column: string,
+    ids: readonly string[],
+    limit: number,
+    access: Access | undefined,
+  ): ListStatement {
     const args: Value[] = [`{${ids.join(',')}}`, limit];
-    const records = `${recordsSql(this.resource, EVERYTHING, parametersIn(args), this.engine)} where record.${column} = given.id`;
-    return { text: this.#fill('referring', { records, column }), args, cost: 'query' };
+    const parameter = parametersIn(args);
+    const all = recordsSql(this.resource, { ...EVERYTHING, access }, parameter, this.engine);
+    const records = `${all} where record.${column} = given.id`;
+    const source = this.#source('referring', access, parameter);
+    return { text: this.#fill('referring', { records, source, column }), args, cost: 'query' };
   }
 }
 
@@ -176,7 +199,7 @@ const nameOf = (form: 'page' | 'stream', kind: Kind): string => (kind === 'first
 
 /** How a page that ends at `end` is found, and the values of its conditions. */
 function kindOf(
-  { selection: { conditions, parent, search }, sorts, counts }: ListRequest,
+  { selection: { conditions, parent, search, access }, sorts, counts }: ListRequest,
   end: number,
 ): { readonly kind: Kind; readonly values: readonly string[]; readonly cost: ListStatement['cost'] } {
   const [term] = search;
@@ -184,6 +207,7 @@ function kindOf(
     !counts ||
     sorts.length > 1 ||
     conditions.length > 0 ||
+    access !== undefined ||
     search.length > 1 ||
     (term !== undefined && parent !== undefined);
   if (isComposed) return { kind: 'queried', values: [], cost: 'query' };

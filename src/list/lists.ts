@@ -7,7 +7,7 @@ import type { Db, Row, Run } from '../db/db.js';
 import { invalidQuery, queryTimeout } from '../errors/input-errors.js';
 import { type Json, type JsonObject, setMember } from '../json.js';
 import { sharing } from '../telemetry/metrics.js';
-import type { Selection } from './condition.js';
+import type { Access, Selection } from './condition.js';
 import { groupSql } from './group-sql.js';
 import { type GroupRequest, MAX_GROUPS } from './groups.js';
 import type { ListRequest, PageRequest } from './list-request.js';
@@ -56,12 +56,14 @@ export interface Lists {
     ids: readonly string[],
     limit: number,
     run?: Run,
+    access?: Access,
   ): Promise<ReadonlyMap<string, string> | undefined>;
   /** How many records have one of these ids in one of the columns, by the id. Ids of no records are absent. */
   referringCounts(
     columns: readonly string[],
     ids: readonly string[],
     run?: Run,
+    access?: Access,
   ): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -137,12 +139,12 @@ export function openLists(db: Db, resource: Resource): Lists {
     },
     ids: async (selection, limit, run) =>
       (await read(statements.ids(selection, limit), run)).map(({ id }) => String(id)),
-    referringCounts: async (columns, ids, run) => {
-      const rows = await read(statements.referringCounts(columns, ids), run);
+    referringCounts: async (columns, ids, run, access) => {
+      const rows = await read(statements.referringCounts(columns, ids, access), run);
       return new Map(rows.map(({ parent, total }) => [String(parent), Number(total)]));
     },
-    referring: async (column, ids, limit, run) => {
-      const rows = await read(statements.referring(column, ids, limit), run);
+    referring: async (column, ids, limit, run, access) => {
+      const rows = await read(statements.referring(column, ids, limit, access), run);
       if (rows[0]?.docs === TOO_LARGE) return undefined;
       return new Map(rows.map(({ parent, docs }) => [String(parent), String(docs)]));
     },

@@ -1,7 +1,14 @@
 import type { Resource } from '../collection/resource.js';
+import type { Access } from './condition.js';
 
 /** The collection of a name, for the conditions and records of a relation. Throws 403 unless the caller may read its records. */
-export type Others = (collection: string) => Resource;
+export type Others = (collection: string) => Accessible;
+
+/** A collection as a caller may read it. */
+export interface Accessible {
+  readonly resource: Resource;
+  readonly access: Access | undefined;
+}
 
 /** Records that are related to those of a collection. */
 export interface Related {

@@ -112,7 +112,7 @@ class ViewReader {
     if (!relation || !this.others) throw unknownRelation(name, resource);
     if (above.length === MAX_STEPS)
       throw invalidQuery('include', `leads over more than ${MAX_STEPS} relations`);
-    const other = this.others(relation.collection);
+    const other = this.others(relation.collection).resource;
     const isCount = (rest: readonly string[]) =>
       rest.length === 1 &&
       rest[0] === 'count' &&

@@ -34,7 +34,7 @@ t.test(
     values (${`01900000-0000-7000-8000-1${String(posted++).padStart(11, '0')}`}, now(), ${user}, ${'x'.repeat(bytes)})`;
     const read = async (ids: readonly string[], limit: number) => {
       const engines = (['postgresql', 'citus'] as const).map(async (engine) => {
-        const { text, args } = new ListStatements(posts, engine).referring('user_id', ids, limit);
+        const { text, args } = new ListStatements(posts, engine).referring('user_id', ids, limit, undefined);
         const rows = await sql.unsafe(text, args as never[]);
         return rows.map(({ parent, docs }) => [parent, docs === TOO_LARGE ? docs : docs.length]).sort();
       });

@@ -105,7 +105,7 @@ async function onCitus(
   address: string,
 ): Promise<string[]> {
   const given = new URLSearchParams(address.slice(address.indexOf('?')));
-  const others = (other: string) => resources.get(other)!;
+  const others = (other: string) => ({ resource: resources.get(other)!, access: undefined });
   const { selection } = readList(given, resources.get(name)!, { lists: 'numbered', others });
   const args: string[] = [];
   const records = recordsSql(resources.get(name)!, selection, parametersIn(args), 'citus');

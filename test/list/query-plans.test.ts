@@ -46,7 +46,7 @@ t.test('every operator is served by an index, over many records', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATION), MIGRATE: 'auto' });
   const resources = new Map(service.collections.map(({ resource }) => [resource.name, resource]));
   const resource = resources.get('books')!;
-  const others = (name: string) => resources.get(name)!;
+  const others = (name: string) => ({ resource: resources.get(name)!, access: undefined });
   const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   // Without triggers and search indexes a million rows take seconds.

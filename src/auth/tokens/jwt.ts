@@ -1,5 +1,6 @@
 import { errors, type JWSAlgorithm, type JWTPayload, jwtVerify } from 'jose';
 import type { Config } from '../../config/config.js';
+import type { JsonObject } from '../../json.js';
 import type { Log } from '../../telemetry/log.js';
 import type { CredentialRejected } from '../scheme.js';
 import { refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
@@ -66,7 +67,13 @@ export function tokenOf(claims: JWTPayload, config: Config, now: number): Token 
   if (jwtOnce && (typeof jti !== 'string' || jti === '')) throw refusal('The access token has no jti.');
   const expiresAt = secondsIn(exp)!;
   return {
-    principal: { subject, scopes: scopesIn(claims, config), scheme: 'bearer', expiresAt },
+    principal: {
+      subject,
+      scopes: scopesIn(claims, config),
+      scheme: 'bearer',
+      claims: claims as JsonObject,
+      expiresAt,
+    },
     ...confirmationIn(cnf),
     id: jwtOnce ? `jwt\n${issuer}\n${jti}` : undefined,
     cachedUntil: Math.min(expiresAt * 1000, now + CACHE_MS),

@@ -27,7 +27,7 @@ export default {
     if (!(own instanceof OwnTokens))
       throw new TypeError('the tokens are those of another authorization server');
     const issuer = await Issuer.open(config, db, log, { ...auth, own }, counters);
-    const users = collections.find(({ resource }) => resource.hasPasswords)!;
+    const users = collections.find(({ resource }) => resource.hasPasswords)!.whole;
     const services = issuer.services(knownScopes(collections.map(({ resource }) => resource)), users);
     const { ISSUER_PRUNES } = await import('./issuer-statements.js');
     return { services: () => services, prunes: ISSUER_PRUNES, close: () => issuer.close() };

@@ -23,6 +23,7 @@ export default {
 
 /** The records of a collection, and those of all collections to which it may be related. */
 function sourceOf({ db, collections }: Reader, { name }: Resource): Source {
-  const collection = collections.find(({ resource }) => resource.name === name)!;
-  return { db, collection, related: collections };
+  // The service refuses access rules with COMPAT=json-server.
+  const related = collections.map(({ whole }) => whole);
+  return { db, collection: related.find(({ resource }) => resource.name === name)!, related };
 }

@@ -1,6 +1,6 @@
+import type { Guarded } from '../../access/guarded-collection.js';
 import { visible } from '../../api/visible.js';
 import { html, type Part } from '../../formats/html.js';
-import type { Collection } from '../../list/collection.js';
 import { firstPage } from '../../list/list-request.js';
 import type { Page, PageOptions } from './pages.js';
 import type { Site } from './site.js';
@@ -28,21 +28,22 @@ function isUseful(name: string, { auth }: Site): boolean {
   return name !== 'self';
 }
 
-async function row(collection: Collection, request: PageOptions['request']): Promise<Part> {
+async function row(collection: Guarded, request: PageOptions['request']): Promise<Part> {
   const { name, prefix, schema } = collection.resource;
   const count = await countOf(collection, request);
   const description = typeof schema.description === 'string' ? schema.description : '';
   return html`<tr><td class="text" data-label="name"><a href="${prefix}/${name}">${name}</a></td><td class="number" data-label="records">${count}</td><td class="text" data-label="description">${description}</td></tr>`;
 }
 
-/** The number of records; undefined if the caller may not read them all. */
+/** The number of records that the caller may read; undefined if it may read none. */
 async function countOf(
-  collection: Collection,
+  collection: Guarded,
   { principal, run }: PageOptions['request'],
 ): Promise<string | undefined> {
   const { resource } = collection;
-  const requires = resource.scopes.read === undefined ? 'nothing' : { scopes: [resource.scopes.read] };
+  const { read } = resource.scopes;
+  const requires = collection.ruled || read === undefined ? 'nothing' : { scopes: [read] };
   if (!visible(principal, { requires })) return undefined;
-  const { total } = await collection.page(firstPage(resource, 1), run);
+  const { total } = await collection.as({ principal }).page(firstPage(resource, 1), run);
   return total!.toLocaleString('en');
 }

@@ -24,7 +24,10 @@ export function listPage(resource: Resource, parent?: Resource): Page {
 function contentOf(resource: Resource, parent: Resource | undefined, shown: PageOptions): PageContent {
   const { site, request, json } = shown;
   const path = site.prefix + request.path;
-  const others = (name: string) => site.collections.find((each) => each.resource.name === name)!.resource;
+  const others = (name: string) => ({
+    resource: site.collections.find((each) => each.resource.name === name)!.resource,
+    access: undefined,
+  });
   const view = new ListView(resource, path, request.query, others);
   if (isGroups(json))
     return groupsPage(view, json, [...crumbsTo(parent, shown), { text: resource.name, href: path }]);

@@ -1,15 +1,15 @@
+import type { Guarded } from '../../access/guarded-collection.js';
 import type { Api } from '../../api/record-actions.js';
 import { usesHttps } from '../../config/edge.js';
 import type { Db } from '../../db/db.js';
 import type { Feed } from '../../events/feed.js';
 import type { Route } from '../../http/router.js';
-import type { Collection } from '../../list/collection.js';
 import type { SchemeName } from '../../principal.js';
 
 /** The facts about the service that pages need. */
 export interface Site {
   readonly db: Db;
-  readonly collections: readonly Collection[];
+  readonly collections: readonly Guarded[];
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
   /** The templates of all paths: `/keys/:id`. */

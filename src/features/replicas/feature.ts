@@ -1,3 +1,5 @@
+import { guardAll } from '../../access/guarded-collection.js';
+import { openRuledReads } from '../../access/ruled-reads.js';
 import type { Reader } from '../../api/record-actions.js';
 import { connectAs } from '../../db/open.js';
 import type { Feature } from '../../feature.js';
@@ -34,6 +36,12 @@ export default {
 
 function readerOf(replica: Replica, { config, collections, feed }: Core): Reader {
   const cursor = () => feed?.cursorAt(replica.replayed ?? 0);
-  const opened = collections.map((collection) => onReplica(collection, replica.db, config.tombstones));
+  const opened = guardAll(
+    collections.map(({ whole }) => onReplica(whole, replica.db, config.tombstones)),
+    ({ resource }) => {
+      const rules = collections.find((each) => each.resource === resource)?.ruled?.rules;
+      return rules && { rules, reads: openRuledReads(replica.db, resource, rules) };
+    },
+  );
   return { db: replica.db, collections: opened, feed: { cursor } };
 }

@@ -79,7 +79,7 @@ export class Replicas {
     const { headers, principal, permission } = request;
     const position = requiredPosition(headers[WRITE_POSITION.toLowerCase()]);
     // Some reads of a caller's own records lock them, so all of them are the primary's.
-    if (permission === 'own') return undefined;
+    if (permission !== 'all') return undefined;
     const required = {
       position: Math.max(position, this.#written.get(principal.subject) ?? 0),
       maxAgeMs: this.#maxAgeMs(acceptedAgeMs(headers['cache-control'])),

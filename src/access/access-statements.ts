@@ -1,0 +1,127 @@
+import { DOCUMENT_SQL } from '../collection/document.js';
+import type { Resource } from '../collection/resource.js';
+import { definitionsOf } from '../collection/sql-templates.js';
+import type { Engine } from '../db/engine.js';
+import type { Parameter } from '../list/comparison-sql.js';
+import type { Symbolic } from '../list/condition.js';
+import { grantSql } from '../list/condition-sql.js';
+import { nameStatement } from '../telemetry/wait-tracking.js';
+import { bound } from './bound-conditions.js';
+import type { Grant, Rules, Verb } from './rules.js';
+
+/** Precedes the number of a symbol in the place of its value, which never has U+0000. */
+const MARK = '\0';
+
+/**
+ * The statements that find out which grants hold for records, for several callers at once: a row of the parameters is a record
+ * with a caller. `grants` are the bits of the grants that the caller may use, `value_0` and so on the values of its symbols.
+ */
+export class AccessStatements {
+  /** The symbols of all grants, in the order of their values. */
+  readonly symbols: readonly Symbolic[];
+  /** The conditions of each grant about a source of records, with values from a source of callers. */
+  readonly #held: (grant: Grant, records: string, callers: string) => string;
+  readonly #texts = new Map<string, string>();
+
+  constructor(
+    readonly resource: Resource,
+    readonly rules: Rules,
+    readonly engine: Engine,
+  ) {
+    const symbols: Symbolic[] = [];
+    const marked = new Map(
+      rules.grants.map((grant) => [
+        grant,
+        grant.conditions.map((condition) =>
+          bound(condition, (symbol) => `${MARK}${symbols.push(symbol) - 1}`),
+        ),
+      ]),
+    );
+    this.symbols = symbols;
+    this.#held = (grant, records, callers) =>
+      grantSql(resource, records, marked.get(grant)!, valuesIn(callers), engine);
+  }
+
+  /** Reads the documents of the records that callers may read: $1 ids, $2 grants, $3... values; the place of the row precedes each. */
+  get read(): string {
+    return this.#text('read', () => {
+      const grants = this.#granted('read').map((grant) => this.#usable(grant, 'record', 'given', 'grants'));
+      return `select string_agg(found.place || ':' || ${DOCUMENT_SQL.document}, ${DOCUMENT_SQL.separator}) as records
+from (
+  select given.place, record.id, record.doc
+  from unnest($1::uuid[], $2::integer[]${this.#unnested(3)}) with ordinality as given (id, grants${this.#names}, place)
+  join ${this.resource.table} as record on record.id = given.id
+  where ${grants.length === 0 ? 'false' : grants.join(' or ')}
+) as found`;
+    });
+  }
+
+  /**
+   * Reads the version of records, and the bits of the grants that hold: $1 ids, $2 to $4 the grants to read, update and delete,
+   * $5... values.
+   */
+  get masks(): string {
+    return this.#text('masks', () => {
+      const masks = (['read', 'update', 'delete'] as const).map(
+        (verb) => `${this.#mask(verb, 'record', 'given', verb)} as ${verb}`,
+      );
+      return `select given.place::integer as place, record.version, ${masks.join(', ')}
+from unnest($1::uuid[], $2::integer[], $3::integer[], $4::integer[]${this.#unnested(5)}) with ordinality
+  as given (id, read, update, delete${this.#names}, place)
+join ${this.resource.table} as record on record.id = given.id`;
+    });
+  }
+
+  /** Reads the bits of the grants that hold for records as they are to be written: $1 rows as JSON, $2 grants, $3... values. */
+  candidates(verb: 'create' | 'update'): string {
+    return this.#text(`candidates_${verb}`, () => {
+      const columns = definitionsOf(this.resource);
+      const names = columns.map((each) => each.split(' ', 1)[0]);
+      return `select record.place::integer as place, ${this.#mask(verb, 'record', 'record', 'grants')} as mask
+from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), unnest($2::integer[]${this.#unnested(3)}))
+  with ordinality as record (${names.join(', ')}, grants${this.#names}, place)`;
+    });
+  }
+
+  #text(name: string, make: () => string): string {
+    const known = this.#texts.get(name);
+    if (known !== undefined) return known;
+    const text = make();
+    nameStatement(text, `access_${name} ${this.resource.name}`);
+    this.#texts.set(name, text);
+    return text;
+  }
+
+  #granted(verb: Verb): readonly Grant[] {
+    return this.rules.grants.filter(({ verbs }) => verbs.has(verb));
+  }
+
+  #usable(grant: Grant, records: string, callers: string, bits: string): string {
+    return `(${callers}.${bits} & ${1 << grant.place} <> 0 and ${this.#held(grant, records, callers)})`;
+  }
+
+  /** The sum of the bits of the grants that hold. */
+  #mask(verb: Verb, records: string, callers: string, bits: string): string {
+    const terms = this.#granted(verb).map(
+      (grant) =>
+        `case when ${this.#usable(grant, records, callers, bits)} then ${1 << grant.place} else 0 end`,
+    );
+    return terms.length === 0 ? '0' : `(${terms.join(' + ')})`;
+  }
+
+  get #names(): string {
+    return this.symbols.map((_, at) => `, value_${at}`).join('');
+  }
+
+  #unnested(first: number): string {
+    return this.symbols.map((_, at) => `, $${first + at}::text[]`).join('');
+  }
+}
+
+/** The values of a rule: those of symbols are columns of a source of callers, the others are texts of the declaration. */
+function valuesIn(callers: string): Parameter {
+  return (value, type = 'text') =>
+    value.startsWith(MARK)
+      ? `${callers}.value_${value.slice(MARK.length)}::${type}`
+      : `'${value.replaceAll("'", "''")}'::${type}`;
+}

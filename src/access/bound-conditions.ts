@@ -1,0 +1,67 @@
+import type { Resource } from '../collection/resource.js';
+import type { Json } from '../json.js';
+import { member } from '../json.js';
+import type { Access, Condition, Symbolic } from '../list/condition.js';
+import type { Principal } from '../principal.js';
+import { parseUuid } from '../uuid.js';
+import { grantsFor, isUnlimited, type Rules } from './rules.js';
+
+/** The most values of one claim. A condition on more does not hold. */
+const MAX_CLAIM_VALUES = 1000;
+
+/** A condition that never holds. */
+const NEVER: Condition = { kind: 'or', conditions: [] };
+
+/** A condition with values in place of its symbols. A comparison with a value that the caller does not have never holds. */
+export function bound(condition: Condition, find: (symbol: Symbolic) => string | undefined): Condition {
+  if (condition.kind !== 'comparison')
+    return {
+      ...condition,
+      conditions: condition.conditions.map((each) => bound(each, find)),
+    } as Condition;
+  const { symbol, ...comparison } = condition;
+  if (!symbol) return condition;
+  const value = find(symbol);
+  if (value === undefined) return NEVER;
+  const { through, isList } = symbol;
+  return { ...comparison, values: [value], isArray: isList, through };
+}
+
+/** The text of the value that a caller has for a symbol; of several values, an array of PostgreSQL. */
+export function valueFor({ kind, name, isList, read }: Symbolic, principal: Principal): string | undefined {
+  const isKnown = principal.scheme !== 'none';
+  if (kind === 'user') return isKnown ? parseUuid(principal.subject) : undefined;
+  const value =
+    kind === 'now' ? new Date().toISOString() : isKnown ? valueOfCaller(kind, name, principal) : undefined;
+  if (value === undefined || value === null) return undefined;
+  if (!isList) return typeof value === 'object' ? undefined : read(String(value));
+  const given: readonly Json[] = Array.isArray(value) ? value : [value];
+  if (given.length > MAX_CLAIM_VALUES) return undefined;
+  const texts = given.flatMap((each) =>
+    each === null || typeof each === 'object' ? [] : (read(String(each)) ?? []),
+  );
+  return `{${texts.map((text) => `"${text.replace(/["\\]/g, '\\$&')}"`).join(',')}}`;
+}
+
+const valueOfCaller = (
+  kind: 'subject' | 'claim',
+  name: string,
+  { subject, claims = {} }: Principal,
+): Json | undefined => (kind === 'subject' ? subject : member(claims, name));
+
+/** What a caller may read of a collection; undefined: everything. */
+export function readAccess(
+  rules: Rules | undefined,
+  resource: Resource,
+  principal: Principal,
+): Access | undefined {
+  if (!rules) return undefined;
+  const grants = grantsFor(rules, 'read', resource, principal);
+  if (grants.some(isUnlimited)) return undefined;
+  return {
+    grants: grants.map(({ conditions, fields }) => ({
+      conditions: conditions.map((each) => bound(each, (symbol) => valueFor(symbol, principal))),
+      fields,
+    })),
+  };
+}

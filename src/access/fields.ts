@@ -1,0 +1,64 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { StoredRecord } from '../collection/record.js';
+import type { Resource } from '../collection/resource.js';
+import type { ValidatedInput } from '../collection/validated-input.js';
+import { fieldsDenied } from '../errors/caller-errors.js';
+import { isObject, type Json, type JsonObject, member, setMember } from '../json.js';
+import type { Grant } from './rules.js';
+
+/** Some fields of a record; undefined: all. */
+export type Fields = ReadonlySet<string> | undefined;
+
+/** Members that each record has, whatever a caller may read of it. */
+const OWN_MEMBERS = ['id', 'created_at', 'updated_at', '_version'];
+
+/** The fields of any of some grants. */
+export function fieldsOf(grants: readonly Grant[]): Fields {
+  if (grants.some(({ fields }) => fields === undefined)) return undefined;
+  return new Set(grants.flatMap(({ fields = [] }) => fields));
+}
+
+/** A record of which a caller may read some fields. The order of its members remains. */
+export function shownPart(record: StoredRecord, fields: Fields): StoredRecord {
+  if (!fields) return record;
+  const [shown, hidden]: JsonObject[] = [{}, {}];
+  for (const [name, value] of Object.entries(JSON.parse(record.doc) as JsonObject))
+    setMember(OWN_MEMBERS.includes(name) || fields.has(name) ? shown! : hidden!, name, value);
+  return { ...record, doc: JSON.stringify(shown), hidden: hidden! };
+}
+
+/** Throws 403 for a body with a field that the caller may not read. */
+export function requireNoneOf(input: JsonObject, hidden: JsonObject): void {
+  const named = Object.keys(hidden).filter((name) => Object.hasOwn(input, name));
+  if (named.length > 0) throw fieldsDenied(named);
+}
+
+/** Throws 403 for fields that a write changes beyond those that the caller may set. `before`: the record; undefined: there is none. */
+export function requireSettable(
+  { schema, readOnly, writeOnly }: Resource,
+  fields: Fields,
+  input: ValidatedInput,
+  before: JsonObject | undefined,
+): void {
+  if (!fields) return;
+  const properties = schema.properties as Readonly<Record<string, { default?: Json } | undefined>>;
+  const initial = (name: string) => (Object.hasOwn(properties, name) ? properties[name]?.default : undefined);
+  const present = (name: string) => (before ? member(before, name) : initial(name)) ?? null;
+  const names = new Set([...Object.keys(input.fields), ...Object.keys(before ?? {})]);
+  const changed = [...names].filter(
+    (name) =>
+      !OWN_MEMBERS.includes(name) &&
+      !readOnly.includes(name) &&
+      !isDeepStrictEqual(member(input.fields, name) ?? null, present(name)),
+  );
+  if (input.password !== undefined || input.passwordHash !== undefined) changed.push('password');
+  const secret = writeOnly.length > 0 ? input.columns.at(-1) : undefined;
+  if (isObject(secret as Json))
+    changed.push(
+      ...Object.keys(secret as JsonObject).filter(
+        (name) => before || member(secret as JsonObject, name) !== null,
+      ),
+    );
+  const denied = changed.filter((name) => !fields.has(name));
+  if (denied.length > 0) throw fieldsDenied(denied);
+}

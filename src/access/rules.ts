@@ -1,0 +1,124 @@
+import type { DeclaredGrant, Resource } from '../collection/resource.js';
+import { invalidQuery } from '../errors/input-errors.js';
+import type { Condition } from '../list/condition.js';
+import { readFilter } from '../list/filter.js';
+import type { ReadSymbol } from '../list/filter-values.js';
+import { addFilter } from '../list/json-filter.js';
+import { includes, type Principal } from '../principal.js';
+
+export const VERBS = ['read', 'create', 'update', 'delete'] as const;
+export type Verb = (typeof VERBS)[number];
+
+/** The most grants of a collection: an integer of PostgreSQL has a bit for each. */
+export const MAX_GRANTS = 30;
+
+/** What some callers may do with some records of a collection. */
+export interface Grant {
+  /** The place in the declaration, from 0. */
+  readonly place: number;
+  readonly verbs: ReadonlySet<Verb>;
+  /** The conditions that all hold for a record. They may have symbols. */
+  readonly conditions: readonly Condition[];
+  /** The fields that the grant shows or sets; undefined: all. */
+  readonly fields: readonly string[] | undefined;
+  /** The scope that the caller needs; undefined: none of its own. */
+  readonly scope: string | undefined;
+  /** Whether the grant is for everybody, with or without a credential. */
+  readonly isForAnyone: boolean;
+}
+
+/** The access rules of a collection. Grants are alternatives. */
+export interface Rules {
+  readonly grants: readonly Grant[];
+}
+
+const known = new WeakMap<Resource, Rules | undefined>();
+
+/** The access rules of a collection; undefined: its scopes alone decide. `resources` are all collections. Throws 400. */
+export function rulesOf(resource: Resource, resources: readonly Resource[]): Rules | undefined {
+  if (!known.has(resource)) known.set(resource, readRules(resource, resources));
+  return known.get(resource);
+}
+
+function readRules(resource: Resource, resources: readonly Resource[]): Rules | undefined {
+  const { access } = resource;
+  if (!access) return undefined;
+  return { grants: access.map((grant, place) => readGrant(grant, place, resource, resources)) };
+}
+
+/** Throws 400, whose message names what is wrong in `where`. */
+export function readGrant(
+  { can, where = {}, fields, scope, to }: DeclaredGrant,
+  place: number,
+  resource: Resource,
+  resources: readonly Resource[],
+): Grant {
+  const parameters = new URLSearchParams();
+  addFilter(parameters, where);
+  const others = (name: string) => ({
+    resource: resources.find((each) => each.name === name)!,
+    access: undefined,
+  });
+  const named = typeof can === 'string' ? [can] : can;
+  return {
+    place,
+    verbs: new Set(named.flatMap((each) => (each === 'all' ? VERBS : [each]))),
+    conditions: readFilter(parameters, resource, others, symbolsOf(resources)),
+    fields,
+    scope,
+    isForAnyone: to === 'anyone',
+  };
+}
+
+/** Reads `$caller`, `$caller.<field>`, `$claims.<name>` and `$now`. */
+function symbolsOf(resources: readonly Resource[]): ReadSymbol {
+  const callers = resources.find(({ owner }) => owner);
+  return (text, name) => {
+    if (!text.startsWith('$')) return undefined;
+    const [, first, second] = /^\$(\w+)(?:\.(.+))?$/s.exec(text) ?? [];
+    if (text === '$now') return { kind: 'now', name: '', through: undefined };
+    if (text === '$caller') return { kind: 'subject', name: '', through: undefined };
+    if (first === 'claims' && second !== undefined)
+      return { kind: 'claim', name: second, through: undefined };
+    const column = first === 'caller' && second !== undefined ? callers?.columns.get(second) : undefined;
+    if (first === 'caller' && second !== undefined && !column)
+      throw invalidQuery(
+        name,
+        `${text} names no field of ${callers?.name ?? 'callers'} that lists can be filtered by`,
+      );
+    if (!column)
+      throw invalidQuery(
+        name,
+        `${text} is unknown: there are $caller, $caller.<field>, $claims.<name> and $now`,
+      );
+    const through = { table: callers!.table, column: column.name, isArray: column.type.endsWith('[]') };
+    return { kind: 'user', name: second!, through };
+  };
+}
+
+/** Whether a caller may use a grant with records for which its conditions hold. A token's scopes and the rules both apply. */
+export function appliesTo(
+  { scope, isForAnyone }: Grant,
+  verb: Verb,
+  { scopes }: Resource,
+  principal: Principal,
+): boolean {
+  const holds = (name: string) => principal.scopes.has('admin') || includes(principal.scopes, name);
+  if (scope !== undefined && !holds(scope)) return false;
+  if (isForAnyone) return true;
+  const needed = verb === 'read' ? scopes.read : scopes.write;
+  return needed === undefined || holds(needed) || principal.scopes.has('self');
+}
+
+/** The grants that a caller may use. */
+export const grantsFor = (
+  { grants }: Rules,
+  verb: Verb,
+  resource: Resource,
+  principal: Principal,
+): readonly Grant[] =>
+  grants.filter((grant) => grant.verbs.has(verb) && appliesTo(grant, verb, resource, principal));
+
+/** Whether a grant is about all records and all fields. */
+export const isUnlimited = ({ conditions, fields }: Grant): boolean =>
+  conditions.length === 0 && fields === undefined;
