@@ -94,6 +94,18 @@ t.test('errors below a parent', async (t) => {
     );
     t.equal(again.status, 304);
   }
+  // Each group has a title and its two extremes: 100 of them exceed a megabyte, since a quote has two bytes in JSON.
+  const operations = Array.from({ length: 100 }, (_, at) => ({
+    method: 'POST',
+    path: books,
+    body: { title: `${'"'.repeat(1990)}${at}` },
+  }));
+  t.equal((await service.send('POST', '/batch', { body: { operations } })).status, 200);
+  const [group, aggregate] = [['title'], ['min(title)', 'max(title)']];
+  await expectAll(t, service, [
+    ['GET', `${books}?group=${group}&aggregate=${aggregate}`, {}, 413, 'RESPONSE_TOO_LARGE'],
+    ['QUERY', books, { body: { group, aggregate } }, 413, 'RESPONSE_TOO_LARGE'],
+  ]);
 });
 
 t.test('errors with TOMBSTONES and REQUIRE_IF_MATCH', async (t) => {

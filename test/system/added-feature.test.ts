@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startNode } from '../support/process.js';
-import { send, testDatabase } from '../support/service.js';
+import { testDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { parseScrape } from '../telemetry/scraped.js';
@@ -57,7 +57,12 @@ t.test('a feature is its folders and a line in the list', async (t) => {
   const start = async (env: Record<string, string>) => {
     const service = startNode(t, [program], { DATABASE_URL, PORT: '0', ...env });
     const url = await service.ready();
-    const get = (path: string) => send(url, 'GET', path);
+    // Without `send`, which would note the errors of the feature as errors of the program without it.
+    const get = async (path: string) => {
+      const response = await fetch(`${url}${path}`);
+      const [text, isJson] = [await response.text(), response.headers.get('content-type')?.includes('json')];
+      return { status: response.status, text, json: isJson ? JSON.parse(text) : undefined };
+    };
     return { get, stdout: service.stdout };
   };
   const off = await start({});
