@@ -49,7 +49,7 @@ const valueOfCaller = (
   { subject, claims = {} }: Principal,
 ): Json | undefined => (kind === 'subject' ? subject : member(claims, name));
 
-/** What a caller may read of a collection; undefined: everything. */
+/** The records and fields of a collection that a caller may read; undefined: all. */
 export function readAccess(
   rules: Rules | undefined,
   resource: Resource,

@@ -12,7 +12,7 @@ export type Verb = (typeof VERBS)[number];
 /** The most grants of a collection: an integer of PostgreSQL has a bit for each. */
 export const MAX_GRANTS = 30;
 
-/** What some callers may do with some records of a collection. */
+/** A permission of some callers for some records of a collection. */
 export interface Grant {
   /** The place in the declaration, from 0. */
   readonly place: number;
