@@ -6,6 +6,7 @@ import { type Auth, openAuth } from './auth/open.js';
 import type { Resource } from './collection/resource.js';
 import { type Config, ConfigError } from './config/config.js';
 import { hostsOfMetrics } from './config/edge.js';
+import type { Engine } from './db/engine.js';
 import { type Database, openDatabase, openPrepared } from './db/open.js';
 import { reportFaults } from './db/start-faults.js';
 import { loadDeclarations } from './declarations/load-declarations.js';
@@ -77,6 +78,7 @@ export async function openParts(
   const resources = collectionsFor(
     config,
     await storedResources(database, declarations, config.publicPrefix),
+    db.engine,
   );
   const metricsServer = await startMetricsServer(config, log, database, registry);
   closers.push(() => closeNow(metricsServer));
@@ -119,13 +121,21 @@ export async function openParts(
 const namesIn = ({ collections }: Declarations): string[] => collections.map(({ name }) => name);
 
 /** Collections as this configuration serves them. Throws ConfigError for scopes that there are not. */
-export function collectionsFor(config: Config, declared: readonly Resource[]): Resource[] {
+export function collectionsFor(
+  config: Config,
+  declared: readonly Resource[],
+  engine: Engine = 'postgresql',
+): Resource[] {
   const resources = declared.map((resource) =>
     config.anyParameters ? { ...resource, list: 'array' as const } : resource,
   );
   const faults = scopeSettingFaults(config, knownScopes(resources));
   if (config.anyParameters && resources.some(({ access }) => access))
     faults.push('COMPAT=json-server cannot be combined with access rules');
+  if (engine === 'citus' && resources.some(({ access }) => access))
+    faults.push(
+      'access rules are not possible on Citus: their conditions join tables by other columns than those that distribute them',
+    );
   if (faults.length > 0) throw new ConfigError(faults);
   return resources;
 }

@@ -7,7 +7,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { readList } from '../list/read-list.js';
-import { readable } from './included-records.js';
+import { readable } from './readable.js';
 
 const MAX_MATCHES = 1000;
 

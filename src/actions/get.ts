@@ -8,8 +8,9 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isWhole, readView, type View } from '../list/view.js';
 import { parseUuid } from '../uuid.js';
-import { readable, shownDocument, shownOf } from './included-records.js';
+import { shownDocument, shownOf } from './included-records.js';
 import { notFoundProblem } from './not-found.js';
+import { readable } from './readable.js';
 
 /** Shows a record as JSON, HTML or CSV: 200, 304, 400, 404, 406, 410, 412. A query can include records of `related`. */
 export function get(guarded: Guarded, related: readonly Guarded[]): Action {

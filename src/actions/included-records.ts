@@ -6,12 +6,11 @@ import { type Json, type JsonObject, member } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
 import type { Collection } from '../list/collection.js';
 import { EVERYTHING } from '../list/condition.js';
-import type { Others } from '../list/relations.js';
 import type { Include, View } from '../list/view.js';
-import { permit } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { readDocuments } from './large-page.js';
 import { only } from './list-lines.js';
+import { named } from './readable.js';
 
 /** Max records of another collection that refer to one record. */
 const MAX_REFERRING = 20;
@@ -19,21 +18,6 @@ const MAX_REFERRING = 20;
 const MAX_RECORDS = 2000;
 /** The length of a number of records. */
 const MAX_DIGITS = 16;
-
-/** The collections to which relations lead. Its function throws 403 unless the caller may read all records of one. */
-export const readable =
-  (related: readonly Guarded[], { principal }: Pick<Request, 'principal'>): Others =>
-  (name) => {
-    const guarded = named(related, name);
-    const { resource } = guarded;
-    if (guarded.ruled) return { resource, access: guarded.as({ principal }).access };
-    const { read } = resource.scopes;
-    if (read !== undefined) permit(principal, { scopes: [read] }, {});
-    return { resource, access: undefined };
-  };
-
-const named = (related: readonly Guarded[], name: string): Guarded =>
-  related.find(({ resource }) => resource.name === name)!;
 
 /** The fields and the related records that a response shows of each record. */
 export interface Shown extends Pick<View, 'fields'> {

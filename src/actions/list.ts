@@ -10,9 +10,9 @@ import { isPage } from '../list/list-request.js';
 import { readList } from '../list/read-list.js';
 import { parseUuid } from '../uuid.js';
 import { groupsReply } from './groups.js';
-import { readable } from './included-records.js';
 import { isLines, streamedLines } from './list-lines.js';
 import { listPage } from './list-page.js';
+import { readable } from './readable.js';
 
 /**
  * Lists the records of a collection, as a page, as one streamed array, or as groups: 200, 304, 400, 406, 412, 413. `related` are the

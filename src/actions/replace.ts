@@ -33,7 +33,7 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
       passwordPreparation(
         guarded,
         request,
-        // What the caller may not read of the record is not known yet.
+        // The fields that the caller may not read remain, and are not known yet.
         guarded.ruled ? undefined : () => guarded.whole.check(request.body?.value),
         (change) => confirmSignInChange(guarded, request, change, settings),
       ),

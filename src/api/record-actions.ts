@@ -1,4 +1,5 @@
-import { type Guarded, guardAll } from '../access/guarded-collection.js';
+import { guardAll } from '../access/guard.js';
+import type { Guarded } from '../access/guarded-collection.js';
 import { openRuledReads } from '../access/ruled-reads.js';
 import { rulesOf } from '../access/rules.js';
 import type { BatchLimits } from '../actions/batch-results.js';

@@ -76,7 +76,7 @@ export interface Resource extends FieldRules {
   readonly searchable: readonly string[];
   /** Scopes to read and to write; undefined: everyone may read. */
   readonly scopes: { readonly read: string | undefined; readonly write: string };
-  /** What callers may do with which records; undefined: the scopes alone decide. */
+  /** The access rules of the collection; undefined: the scopes alone decide. */
   readonly access: readonly DeclaredGrant[] | undefined;
   /** Whether PUT, PATCH and DELETE need If-Match; undefined: as the operator decides. */
   readonly requireIfMatch: boolean | undefined;

@@ -1,3 +1,4 @@
+import { accessFaults } from './access-faults.js';
 import { credentialFaults } from './credential-faults.js';
 import type { DeclarationFault } from './declaration.js';
 import { keywordFaults } from './keyword-faults.js';
@@ -7,6 +8,7 @@ import { DeclarationError, type Declarations } from './read-declarations.js';
 export const protectionFaults = (declarations: Declarations): DeclarationFault[] => [
   ...credentialFaults(declarations.collections),
   ...keywordFaults(declarations),
+  ...accessFaults(declarations.collections),
 ];
 
 /** Throws DeclarationError. The check takes little time, so that every start makes it. */

@@ -1,4 +1,4 @@
-import { guardAll } from '../../access/guarded-collection.js';
+import { guardAll } from '../../access/guard.js';
 import { openRuledReads } from '../../access/ruled-reads.js';
 import type { Reader } from '../../api/record-actions.js';
 import { connectAs } from '../../db/open.js';

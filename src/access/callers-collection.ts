@@ -1,0 +1,207 @@
+import { modifiedAt } from '../collection/document.js';
+import { isStored, type StoredRecord } from '../collection/record.js';
+import type { BeforeWrite, ValidatedInput } from '../collection/validated-input.js';
+import { admits, NO_PRECONDITIONS, type WritePreconditions } from '../collection/write-preconditions.js';
+import type { Replaced } from '../collection/writes.js';
+import type { Run } from '../db/db.js';
+import { accessDenied } from '../errors/caller-errors.js';
+import { unknownReference } from '../errors/record-errors.js';
+import { beyond } from '../errors/service-errors.js';
+import type { Json, JsonObject } from '../json.js';
+import { isObject, member } from '../json.js';
+import type { Collection } from '../list/collection.js';
+import type { Access } from '../list/condition.js';
+import type { Principal } from '../principal.js';
+import { readAccess } from './bound-conditions.js';
+import { type Fields, fieldsOf, requireNoneOf, requireSettable, shownPart } from './fields.js';
+import type { Guarded, Ruled } from './guarded-collection.js';
+import type { Masks, RuledReads } from './ruled-reads.js';
+import type { Grant } from './rules.js';
+
+/** Attempts of a write while others change the record. */
+const ATTEMPTS = 8;
+
+/** One collection as there is for one caller. */
+export class CallersCollection {
+  readonly #access: Access | undefined;
+
+  constructor(
+    readonly whole: Collection,
+    readonly ruled: Ruled | undefined,
+    readonly other: (name: string) => Guarded,
+    readonly principal: Principal,
+  ) {
+    this.#access = readAccess(ruled?.rules, whole.resource, principal);
+  }
+
+  collection(): Collection {
+    const { whole } = this;
+    const access = this.#access;
+    const writes = {
+      create: (input: ValidatedInput, run?: Run) =>
+        this.#creation(input, run).then(() => this.#written(whole.create(input, run), run)),
+      createAs: (id: string, input: ValidatedInput, run?: Run) =>
+        this.#creation(input, run).then(() => this.#written(whole.createAs(id, input, run), run)),
+      replace: (id: string, input: ValidatedInput, preconditions: WritePreconditions, run?: Run) =>
+        this.#replace(id, input, preconditions, run),
+      remove: (id: string, preconditions: WritePreconditions, run?: Run) =>
+        this.#remove(id, preconditions, run),
+    };
+    if (!access) return { ...whole, ...writes };
+    return {
+      ...whole,
+      ...writes,
+      access,
+      check: (input, origin, present) => whole.check(withHidden(input, present), origin, present),
+      get: (id, run) => this.#get(id, run),
+      exists: async (id, run) => ((await this.#masks(id, run))?.read ?? 0) !== 0,
+      belongs: async (id, parent, run) =>
+        ((await this.#masks(id, run))?.read ?? 0) !== 0 && whole.belongs(id, parent, run),
+      page: (list, run) => whole.page({ ...list, selection: { ...list.selection, access } }, run),
+      groups: (request, run) =>
+        whole.groups({ ...request, selection: { ...request.selection, access } }, run),
+      stream: (list, consume) => whole.stream({ ...list, selection: { ...list.selection, access } }, consume),
+      ids: (selection, limit, run) => whole.ids({ ...selection, access }, limit, run),
+      referring: (column, ids, limit, run) => whole.referring(column, ids, limit, run, access),
+      referringCounts: (columns, ids, run) => whole.referringCounts(columns, ids, run, access),
+    };
+  }
+
+  get #reads(): RuledReads {
+    return this.ruled!.reads;
+  }
+
+  #masks(id: string, run: Run | undefined): Promise<Masks | undefined> {
+    return this.#reads.masks(id, this.principal, run);
+  }
+
+  async #get(id: string, run: Run | undefined): Promise<StoredRecord | 'absent'> {
+    if (this.#access!.grants.some(({ fields }) => fields)) {
+      const found = await this.#inspect(id, run);
+      return found?.present ?? 'absent';
+    }
+    const found = await this.#reads.read(id, this.principal, run);
+    if (found !== 'large') return found;
+    const record = await this.whole.get(id, run);
+    return typeof record === 'string' ? 'absent' : record;
+  }
+
+  /**
+   * A record with the grants that hold for it, as of one moment; undefined: there is none for the caller. `present` is the part that
+   * the caller may read.
+   */
+  async #inspect(
+    id: string,
+    run: Run | undefined,
+  ): Promise<
+    { readonly record: StoredRecord; readonly present: StoredRecord; readonly masks: Masks } | undefined
+  > {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const masks = this.ruled ? await this.#masks(id, run) : undefined;
+      if (this.ruled && (masks === undefined || (this.#access && masks.read === 0))) return undefined;
+      const record = await this.whole.get(id, run);
+      if (typeof record === 'string') return undefined;
+      const held = masks ?? ALL;
+      if (!masks || masks.version === record.version)
+        return { record, masks: held, present: shownPart(record, this.#readable(held)) };
+    }
+    throw beyond('record');
+  }
+
+  /** The fields that a caller may read of a record for which grants hold; undefined: all. */
+  #readable({ read }: Masks): Fields {
+    return this.#access ? fieldsOf(this.#held(read)) : undefined;
+  }
+
+  #held(mask: number): readonly Grant[] {
+    return this.ruled!.rules.grants.filter(({ place }) => (mask & (1 << place)) !== 0);
+  }
+
+  /** Throws 403 unless the caller may create the record, 422 for a reference to a record that it may not read. */
+  async #creation(input: ValidatedInput, run: Run | undefined): Promise<void> {
+    await this.#checkReferences(input, {}, run);
+    if (!this.ruled) return;
+    const held = await this.#reads.candidate('create', undefined, input, this.principal, run);
+    if (held === 0) throw accessDenied('No access rule permits you to create this record.');
+    requireSettable(this.whole.resource, fieldsOf(this.#held(held)), input, undefined);
+  }
+
+  /** The part of a written record that the caller may read. */
+  async #written<T extends StoredRecord | undefined>(writing: Promise<T>, run: Run | undefined): Promise<T> {
+    const stored = await writing;
+    if (!stored || !this.#access) return stored;
+    const masks = await this.#masks(stored.id, run);
+    return shownPart(stored, this.#readable(masks ?? NONE)) as T;
+  }
+
+  async #replace(
+    id: string,
+    input: ValidatedInput,
+    preconditions: WritePreconditions,
+    run: Run | undefined,
+  ): Promise<Replaced> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const found = await this.#inspect(id, run);
+      if (!found) return this.#access ? 'absent' : this.whole.replace(id, input, preconditions, run);
+      const { record, present, masks } = found;
+      if (masks.update === 0) throw accessDenied('No access rule permits you to change this record.');
+      if (!admits(preconditions, record.version, modifiedAt(record))) return { current: present };
+      const before = JSON.parse(record.doc) as JsonObject;
+      await this.#checkReferences(input, before, run);
+      if (this.ruled) {
+        const after = await this.#reads.candidate('update', record, input, this.principal, run);
+        const held = masks.update & after;
+        if (held === 0)
+          throw accessDenied('No access rule permits the record as it would be after the change.');
+        requireSettable(this.whole.resource, fieldsOf(this.#held(held)), input, before);
+      }
+      const outcome = await this.whole.replace(id, input, only(record.version), run);
+      if (isStored(outcome)) return this.#written(Promise.resolve(outcome), run);
+      if (typeof outcome === 'string') return 'absent';
+    }
+    throw beyond('record');
+  }
+
+  async #remove(
+    id: string,
+    preconditions: WritePreconditions,
+    run: Run | undefined,
+  ): ReturnType<Collection['remove']> {
+    if (!this.ruled) return this.whole.remove(id, preconditions, run);
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const found = await this.#inspect(id, run);
+      if (!found) return preconditions === NO_PRECONDITIONS ? undefined : 'absent';
+      const { record, present, masks } = found;
+      if (masks.remove === 0) throw accessDenied('No access rule permits you to delete this record.');
+      if (!admits(preconditions, record.version, modifiedAt(record))) return { current: present };
+      const outcome = await this.whole.remove(id, only(record.version), run);
+      if (typeof outcome !== 'object') return outcome;
+    }
+    throw beyond('record');
+  }
+
+  /** Throws 422 for a reference to a record that the caller may not read, as for one to no record. */
+  async #checkReferences(input: ValidatedInput, before: JsonObject, run: Run | undefined): Promise<void> {
+    for (const { field, to, singular } of this.whole.resource.references) {
+      const id = member(input.fields, field);
+      const target = this.other(to);
+      if (typeof id !== 'string' || !target.ruled || id === member(before, field)) continue;
+      if (!(await target.as(this).exists(id, run))) throw unknownReference(field, singular);
+    }
+  }
+}
+
+const bits = 2 ** 31 - 1;
+/** The grants for a collection without rules. */
+const ALL: Masks = { version: 0, read: bits, update: bits, remove: bits };
+const NONE: Masks = { version: 0, read: 0, update: 0, remove: 0 };
+
+const only = (version: number): WritePreconditions => ({ ...NO_PRECONDITIONS, versions: [version] });
+
+/** A body with the present values of fields that the caller may not read. Throws 403 for a body that has one. */
+function withHidden(input: Json | undefined, present: BeforeWrite | undefined): Json | undefined {
+  const hidden = present?.hidden;
+  if (!hidden || !isObject(input)) return input;
+  requireNoneOf(input, hidden);
+  return { ...input, ...hidden };
+}
