@@ -114,3 +114,6 @@ select id::text from plinth_users as users where email = $1;
 insert into user_scopes (user_id, scopes)
 values ($1::uuid, string_to_array($2, ' '))
 on conflict (user_id) do update set scopes = excluded.scopes;
+
+-- name: scopes_of_user ($1 user id)
+select array_to_string(scopes, ' ') as scopes from user_scopes where user_id = $1::uuid;

@@ -17,6 +17,7 @@ export interface Grant {
   /** The place in the declaration, from 0. */
   readonly place: number;
   readonly verbs: ReadonlySet<Verb>;
+  readonly declared: DeclaredGrant;
   /** The conditions that all hold for a record. They may have symbols. */
   readonly conditions: readonly Condition[];
   /** The fields that the grant shows or sets; undefined: all. */
@@ -48,11 +49,12 @@ function readRules(resource: Resource, resources: readonly Resource[]): Rules | 
 
 /** Throws 400, whose message names what is wrong in `where`. */
 export function readGrant(
-  { can, where = {}, fields, scope, to }: DeclaredGrant,
+  declared: DeclaredGrant,
   place: number,
   resource: Resource,
   resources: readonly Resource[],
 ): Grant {
+  const { can, where = {}, fields, scope, to } = declared;
   const parameters = new URLSearchParams();
   addFilter(parameters, where);
   const others = (name: string) => ({
@@ -62,6 +64,7 @@ export function readGrant(
   const named = typeof can === 'string' ? [can] : can;
   return {
     place,
+    declared,
     verbs: new Set(named.flatMap((each) => (each === 'all' ? VERBS : [each]))),
     conditions: readFilter(parameters, resource, others, symbolsOf(resources)),
     fields,

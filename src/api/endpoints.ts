@@ -2,6 +2,7 @@ import { BATCH_PATH, batch } from '../actions/batch.js';
 import type { Resource } from '../collection/resource.js';
 import type { Config } from '../config/config.js';
 import type { Router } from '../http/router.js';
+import { ACCESS, type AccessServices } from './access.js';
 import { json } from './doc.js';
 import { ERRORS, type ErrorServices, HOME, type HomeServices } from './documents.js';
 import { at, type Endpoint, scopesOf } from './endpoint.js';
@@ -15,6 +16,7 @@ import { HEALTH, type HealthServices, METRICS, type MetricServices, metadata, WH
 /** The services that endpoints of the core run with. */
 export interface Services
   extends Api,
+    AccessServices,
     ErrorServices,
     HealthServices,
     KeyServices,
@@ -46,6 +48,7 @@ export function coreEndpoints(
     ...(auth.includes('bearer')
       ? [metadata([...new Set([...scopesOf(first), 'events:read', 'admin'])])]
       : []),
+    ...(resources.some(({ access }) => access) ? [ACCESS] : []),
     ...HEALTH,
     ...(metricsPort === undefined ? [METRICS] : []),
     ...(hasKeys ? KEYS : [NO_KEYS]),

@@ -9,7 +9,7 @@ import { SERVICE_COMMANDS } from './table/service-commands.js';
 type Table = Readonly<Record<string, RunnableCommand>>;
 
 const { serve, migrate, collections } = SERVICE_COMMANDS;
-const { keys, users } = ACCESS_COMMANDS;
+const { keys, users, access } = ACCESS_COMMANDS;
 
 /** The commands of the core. Each loads its code when it runs. */
 const CORE: Table = {
@@ -42,6 +42,11 @@ const CORE: Table = {
     group: 'access',
     isExtended: true,
     run: async (args, io) => (await import('./users.js')).usersCommand(args, io),
+  },
+  access: {
+    ...access,
+    group: 'access',
+    run: async (args, io) => (await import('./access.js')).accessCommand(args, io),
   },
 };
 

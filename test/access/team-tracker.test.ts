@@ -1,46 +1,9 @@
 import type { JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
-import { makeKey } from '../support/credentials.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
-import t, { type Test } from '../support/test.js';
-import { TEAM_TRACKER } from './team-tracker.js';
-
-async function open(t: Test) {
-  const service = await testService(t, {
-    COLLECTIONS: declare(t, TEAM_TRACKER),
-    AUTH: 'api-key',
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
-  const { key: admin } = await makeKey(service.db);
-  type Call = (
-    method: string,
-    path: string,
-    json?: unknown,
-    headers?: Record<string, string>,
-  ) => ReturnType<typeof service.send>;
-  const as =
-    (key: string | undefined): Call =>
-    (method, path, json, headers = {}) =>
-      service.send(method, path, {
-        ...(json === undefined ? {} : { body: json }),
-        headers: { ...(key === undefined ? {} : { 'X-API-Key': key }), ...headers },
-      } as never);
-  const operator = as(admin);
-  const made = async (path: string, json: JsonObject, by = operator): Promise<string> => {
-    const reply = await by('POST', path, json);
-    t.equal(reply.status, 201, `${path} ${JSON.stringify(json)}: ${reply.text}`);
-    return reply.json.id;
-  };
-  const user = async (name: string) => {
-    const id = await made('/users', { name, email: `${name}@example.com` });
-    const { key } = await makeKey(service.db, { subject: id, scopes: ['self', 'events:read'] });
-    return { id, call: as(key) };
-  };
-  return { service, operator, made, user, stranger: as(undefined) };
-}
+import t from '../support/test.js';
+import { openTracker } from './open-tracker.js';
 
 t.test('members of a team see its records and no others, in every form', async (t) => {
-  const { operator, made, user, stranger } = await open(t);
+  const { operator, made, user, stranger } = await openTracker(t);
   const [ann, bob, eve] = [await user('ann'), await user('bob'), await user('eve')];
   const team = await made('/teams', { name: 'One', ownerId: ann.id });
   const other = await made('/teams', { name: 'Two', ownerId: eve.id });
@@ -94,7 +57,7 @@ t.test('members of a team see its records and no others, in every form', async (
 });
 
 t.test('writes are checked before and after the change', async (t) => {
-  const { made, user } = await open(t);
+  const { made, user } = await openTracker(t);
   const [ann, bob, eve] = [await user('ann'), await user('bob'), await user('eve')];
   const team = await made('/teams', { name: 'One', ownerId: ann.id }, ann.call);
   const other = await made('/teams', { name: 'Two', ownerId: eve.id }, eve.call);

@@ -2,6 +2,7 @@ import { KEY } from '../../api/key-kind.js';
 import { type CommandTable, JSON_OPTION } from '../command.js';
 import { formsOf } from '../kind-forms.js';
 
+const SCOPES = 'SCOPES';
 const SCOPE_LIST = 'SCOPE[,SCOPE]...';
 /** The commands about callers and users. */
 export const ACCESS_COMMANDS = {
@@ -57,5 +58,23 @@ export const ACCESS_COMMANDS = {
     ],
     exits: [1, 69, 78],
     failure: 'there is no such user, or the values are not valid',
+  },
+  access: {
+    summary: 'explains which access rules apply to a request',
+    forms: {
+      explain: {
+        text: 'says which grants hold for a request, and why others do not',
+        operands: 'METHOD PATH',
+        options: {
+          as: { value: 'USER', required: true, text: 'the email or the id of the user, or another subject' },
+          scopes: { value: SCOPES, text: 'the scopes of the caller; by default those of the user' },
+          ...JSON_OPTION,
+        },
+      },
+    },
+    text: 'Reads the record in DATABASE_URL, or else in the database of DATA_DIR, and changes nothing.',
+    examples: ['plinth access explain --as ann@example.org GET /issues/019a7c5e-0000-7000-8000-000000000001'],
+    exits: [1, 69, 78],
+    failure: 'the request is not permitted, or the collection has no rules',
   },
 } as const satisfies CommandTable;
