@@ -20,7 +20,7 @@ export interface ExplainedGrant {
   readonly failed: readonly Json[];
 }
 
-/** What the rules of a collection permit a caller. */
+/** A verb, with the grants of a collection that permit it to a caller. */
 export interface Explanation {
   readonly verb: Verb;
   /** Null: the record decides, and there is none yet. */
@@ -31,8 +31,8 @@ export interface Explanation {
 }
 
 /**
- * Explains what the rules of a collection permit a caller to do with a record, grant by grant; `id` undefined: with its records. A
- * collection without rules has none to explain.
+ * Explains the rules of a collection for a caller and a record, grant by grant; `id` undefined: for all records. A collection
+ * without rules has none to explain.
  */
 export async function explain(
   guarded: Guarded,

@@ -59,7 +59,7 @@ const EXPLANATION = {
   },
 };
 
-/** Explains what access rules permit a caller, for an operator. */
+/** Explains the access rules for a caller to an operator. */
 export const ACCESS: Endpoint<AccessServices> = {
   ...at('GET', '/access', { scopes: ['admin'] }),
   homeLink: { name: 'access', position: 14 },
@@ -83,7 +83,7 @@ export const ACCESS: Endpoint<AccessServices> = {
   run: showAccess,
 };
 
-/** Explains what the rules permit the caller `as` with the record at `path`: 200, 400. */
+/** Explains the rules for the caller `as` and the record at `path`: 200, 400. */
 async function showAccess(services: AccessServices, { query, run }: Request): Promise<Reply> {
   const given = new URLSearchParams(query);
   const [path, subject] = [given.get('path'), given.get('as')];

@@ -49,10 +49,10 @@ export async function accessCommand(args: string[], io: Io): Promise<void> {
 }
 
 function textOf({ verb, permitted, fields, grants }: Explanation): string {
-  const answer = permitted === null ? 'the record decides' : permitted ? 'permitted' : 'not permitted';
+  const outcome = permitted === null ? 'the record decides' : permitted ? 'permitted' : 'not permitted';
   const lines = grants.map(({ grant, holds, reason, failed }) => {
     const state = holds === null ? 'depends on the record' : holds ? 'holds' : reason;
     return `  ${grant}: ${state}${failed.map((each) => `\n    ${JSON.stringify(each)}`).join('')}\n`;
   });
-  return `${verb}: ${answer}${fields ? ` (${fields.join(', ')})` : ''}\n${lines.join('')}`;
+  return `${verb}: ${outcome}${fields ? ` (${fields.join(', ')})` : ''}\n${lines.join('')}`;
 }

@@ -73,7 +73,10 @@ export const ACCESS_COMMANDS = {
       },
     },
     text: 'Reads the record in DATABASE_URL, or else in the database of DATA_DIR, and changes nothing.',
-    examples: ['plinth access explain --as ann@example.org GET /issues/019a7c5e-0000-7000-8000-000000000001'],
+    examples: [
+      'plinth access explain --as ann@example.org POST /issues',
+      'plinth access explain --as reports --scopes issues:read GET /issues/019a7c5e-0000-7000-8000-000000000001',
+    ],
     exits: [1, 69, 78],
     failure: 'the request is not permitted, or the collection has no rules',
   },
