@@ -4,6 +4,7 @@ import { member } from '../json.js';
 import type { Access, Condition, Symbolic } from '../list/condition.js';
 import type { Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
+import { alternativesOf, isAboutCaller } from './implied-conditions.js';
 import { grantsFor, isUnlimited, type Rules } from './rules.js';
 
 /** The most values of one claim. A condition on more does not hold. */
@@ -58,10 +59,12 @@ export function readAccess(
   if (!rules) return undefined;
   const grants = grantsFor(rules, 'read', resource, principal);
   if (grants.some(isUnlimited)) return undefined;
+  const values = (conditions: readonly Condition[]) =>
+    conditions.map((each) => bound(each, (symbol) => valueFor(symbol, principal)));
+  const alternatives = alternativesOf(grants.map(({ conditions }) => conditions));
   return {
-    grants: grants.map(({ conditions, fields }) => ({
-      conditions: conditions.map((each) => bound(each, (symbol) => valueFor(symbol, principal))),
-      fields,
-    })),
+    grants: grants.map(({ conditions, fields }) => ({ conditions: values(conditions), fields })),
+    alternatives: alternatives.map(values),
+    isSelective: alternatives.every((conditions) => conditions.some(isAboutCaller)),
   };
 }

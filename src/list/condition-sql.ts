@@ -37,13 +37,24 @@ export function accessibleSql(
   engine: Engine,
 ): string {
   if (!access) return `${resource.table} as ${name}`;
-  const held = access.grants.map((grant) =>
-    grantSql(resource, 'granted', grant.conditions, parameter, engine),
-  );
+  const holds = (conditions: readonly Condition[]) =>
+    grantSql(resource, 'granted', conditions, parameter, engine);
   const columns = access.grants.some(({ fields }) => fields)
-    ? readableColumns(resource, access, held, parameter)
+    ? readableColumns(
+        resource,
+        access,
+        access.grants.map(({ conditions }) => holds(conditions)),
+        parameter,
+      )
     : 'granted.*';
-  return `(select ${columns} from ${resource.table} as granted where ${joined(held, 'or')}) as ${name}`;
+  const alternatives = access.alternatives.map(holds);
+  const from = `from ${resource.table} as granted where`;
+  // The planner joins related records of one alternative, and would examine each record of a collection for several.
+  const where =
+    access.isSelective && alternatives.length > 1
+      ? `granted.id in (${alternatives.map((each) => `select granted.id ${from} ${each}`).join(' union all ')})`
+      : joined(alternatives, 'or');
+  return `(select ${columns} ${from} ${where}) as ${name}`;
 }
 
 /** SQL that is true if a grant holds for a record of a source. */

@@ -99,6 +99,10 @@ export interface Access {
     /** Undefined: all fields. */
     readonly fields: readonly string[] | undefined;
   }[];
+  /** Conditions one of which holds for each of these records: those of the grants that no other grant includes. */
+  readonly alternatives: readonly (readonly Condition[])[];
+  /** Whether each alternative is about records that have to do with the caller, and so likely about few. */
+  readonly isSelective: boolean;
 }
 
 /** Which records a list contains. */

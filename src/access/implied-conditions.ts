@@ -1,0 +1,74 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Condition } from '../list/condition.js';
+
+/** Lists of conditions without those lists that another one includes: a record fulfils one of the rest if it fulfils one of all. */
+export function alternativesOf(lists: readonly (readonly Condition[])[]): (readonly Condition[])[] {
+  return lists.filter(
+    (list, at) =>
+      !lists.some(
+        (other, place) => place !== at && implyAll(list, other) && (place < at || !implyAll(other, list)),
+      ),
+  );
+}
+
+/** Whether a record that fulfils all of some conditions fulfils all of others. False: it may not. */
+const implyAll = (all: readonly Condition[], others: readonly Condition[]): boolean =>
+  others.every((other) => all.some((each) => implies(each, other)));
+
+/** Whether a record that fulfils a condition fulfils another one. False: it may not. */
+function implies(condition: Condition, other: Condition): boolean {
+  if (condition.kind === 'comparison' && other.kind === 'comparison') return isEqual(condition, other);
+  if (condition.kind === 'relation' && other.kind === 'relation') {
+    const { relation, quantifier, conditions } = condition;
+    if (relation !== other.relation || quantifier !== other.quantifier) return false;
+    const isFound = quantifier === 'one' || quantifier === 'some';
+    return isFound ? implyAll(conditions, other.conditions) : isEqualList(conditions, other.conditions);
+  }
+  if (condition.kind === 'or') return condition.conditions.every((each) => implies(each, other));
+  if (other.kind === 'or') return other.conditions.some((each) => implies(condition, each));
+  if (condition.kind === 'and') return condition.conditions.some((each) => implies(each, other));
+  if (other.kind === 'and') return other.conditions.every((each) => implies(condition, each));
+  return condition.kind === other.kind && isEqual(condition, other);
+}
+
+const isEqualList = (conditions: readonly Condition[], others: readonly Condition[]): boolean =>
+  conditions.length === others.length && conditions.every((each, at) => isEqual(each, others[at]!));
+
+function isEqual(condition: Condition, other: Condition): boolean {
+  if (condition.kind === 'comparison' && other.kind === 'comparison') {
+    const { field, operator, values, symbol } = condition;
+    return (
+      field === other.field &&
+      operator === other.operator &&
+      isDeepStrictEqual(values, other.values) &&
+      symbol?.kind === other.symbol?.kind &&
+      symbol?.name === other.symbol?.name
+    );
+  }
+  if (condition.kind === 'comparison' || other.kind === 'comparison' || condition.kind !== other.kind)
+    return false;
+  const isRelated =
+    condition.kind !== 'relation' ||
+    other.kind !== 'relation' ||
+    (condition.relation === other.relation && condition.quantifier === other.quantifier);
+  return isRelated && isEqualList(condition.conditions, other.conditions);
+}
+
+const EQUALITIES: ReadonlySet<string> = new Set(['eq', 'in', 'has', 'any']);
+
+/** Whether a condition holds only for records that have to do with the caller. */
+export function isAboutCaller(condition: Condition): boolean {
+  switch (condition.kind) {
+    case 'comparison':
+      return condition.symbol !== undefined && EQUALITIES.has(condition.operator);
+    case 'relation':
+      return (
+        (condition.quantifier === 'one' || condition.quantifier === 'some') &&
+        condition.conditions.some(isAboutCaller)
+      );
+    case 'or':
+      return condition.conditions.every(isAboutCaller);
+    default:
+      return condition.kind === 'and' && condition.conditions.some(isAboutCaller);
+  }
+}
