@@ -95,6 +95,7 @@ function errorsOf(
   const { method, requires, accepts, alwaysAvailable, outlivesVersion } = endpoint;
   const isOpen = auth.length === 0 || requires === 'nothing';
   const isRead = method === 'GET' || method === 'QUERY';
+  const isRuled = !isRead && endpoint.records?.resource.access !== undefined;
   // A page of another site may not write with what its browser adds on its own.
   const isForged = !isRead && (isOpen || auth.includes('basic') || auth.includes('mtls'));
   return [
@@ -104,6 +105,8 @@ function errorsOf(
     'SERVICE_UNAVAILABLE',
     ...when(!isOpen, 'UNAUTHORIZED'),
     ...when(!isOpen && typeof requires !== 'string', 'INSUFFICIENT_SCOPE'),
+    ...when(isRuled, 'ACCESS_DENIED'),
+    ...when(isRuled && method !== 'DELETE', 'FIELDS_DENIED'),
     ...when((isRateLimited && !alwaysAvailable) || !isOpen, 'RATE_LIMITED'),
     ...when(retiring.includes(version.number) && !outlivesVersion && !alwaysAvailable, 'VERSION_SUNSET'),
     ...when(isForged, 'ORIGIN_NOT_ALLOWED'),
@@ -118,7 +121,8 @@ function errorsOf(
 function securityOf(described: OperationSettings, { requires }: Description): JsonObject[] {
   if (described.auth.length === 0 || requires === 'nothing') return [];
   const scopes = typeof requires === 'string' ? [] : [...requires.scopes];
-  return Object.entries(securitySchemes(described, [])).map(([name, scheme]) => ({
-    [name]: (scheme as JsonObject).type === 'oauth2' ? scopes : [],
-  }));
+  const schemes = Object.entries(securitySchemes(described, [])).map(
+    ([name, scheme]): JsonObject => ({ [name]: (scheme as JsonObject).type === 'oauth2' ? scopes : [] }),
+  );
+  return requires === 'optional' ? [{}, ...schemes] : schemes;
 }
