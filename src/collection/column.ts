@@ -89,3 +89,21 @@ function fitsIndex(value: string | number | boolean): boolean {
     Buffer.byteLength(value) <= MAX_INDEXED_BYTES
   );
 }
+
+const TYPES: Readonly<Record<string, string>> = {
+  text: 'string',
+  uuid: 'string',
+  'double precision': 'number',
+  boolean: 'boolean',
+};
+
+/** The value of a column from a stored one: none if that is not of its type. Undefined: it is too long for an index. */
+export const storedValue = (column: Column, value: Json | undefined): ColumnValue | undefined =>
+  isOfType(column.type, value) ? columnValue(column, value) : null;
+
+/** Whether a stored value has its column's type; values from before the declaration may have another. */
+function isOfType(type: string, value: unknown): boolean {
+  if (type.endsWith('[]'))
+    return Array.isArray(value) && value.every((each) => isOfType(type.slice(0, -2), each));
+  return typeof value === TYPES[type];
+}

@@ -1,4 +1,4 @@
-import { MAX_INDEXED_BYTES } from '../collection/column.js';
+import { MAX_INDEXED_BYTES, storedValue } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
 import type { SchemaConnection } from '../db/schema-connection.js';
@@ -7,7 +7,7 @@ import { Problem } from '../errors/problem.js';
 import { escapeToken, type Json, type JsonObject, member } from '../json.js';
 import { compileCheck } from '../validation/validation.js';
 import { danglingIn, type TableOf } from './dangling.js';
-import { documentsOf, storedValue, workOnDocuments } from './document-work.js';
+import { documentsOf, workOnDocuments } from './document-work.js';
 import { fieldsAfter } from './field-work.js';
 import type { FieldWork, SchemaStep } from './step.js';
 import { type UniqueValue, UniqueValues } from './unique-values.js';

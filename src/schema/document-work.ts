@@ -1,4 +1,4 @@
-import { type Column, type ColumnValue, columnValue } from '../collection/column.js';
+import { storedValue } from '../collection/column.js';
 import { documentHead, toRecord } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import { definitionsOf } from '../collection/sql-templates.js';
@@ -140,22 +140,4 @@ function rewritten(
     if (!['id', 'created_at', 'updated_at', '_version'].includes(key)) setMember(fields, key, value);
   const head = documentHead(id, fields, record.created_at as string, record.updated_at as string);
   return { version, doc: toRecord(id, head, version + 1).doc };
-}
-
-const TYPES: Readonly<Record<string, string>> = {
-  text: 'string',
-  uuid: 'string',
-  'double precision': 'number',
-  boolean: 'boolean',
-};
-
-/** The value of a column from a stored one: none if that is not of its type. Undefined: it is too long for an index. */
-export const storedValue = (column: Column, value: Json | undefined): ColumnValue | undefined =>
-  isOfType(column.type, value) ? columnValue(column, value) : null;
-
-/** Whether a stored value has its column's type; values from before the declaration may have another. */
-function isOfType(type: string, value: unknown): boolean {
-  if (type.endsWith('[]'))
-    return Array.isArray(value) && value.every((each) => isOfType(type.slice(0, -2), each));
-  return typeof value === TYPES[type];
 }
