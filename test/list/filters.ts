@@ -1,0 +1,88 @@
+import type { Json, JsonObject } from '../../src/json.js';
+import type { Data } from './evaluator.js';
+import { DECLARATIONS, type Draw, RELATIONS, WORDS } from './tracker.js';
+
+const OPERATORS: Readonly<Record<string, readonly string[]>> = {
+  string: ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'between', 'in', 'nin', 'prefix', 'null'],
+  number: ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'between', 'in', 'nin', 'null'],
+  boolean: ['eq', 'ne', 'in', 'nin', 'null'],
+  uuid: ['eq', 'ne', 'in', 'nin', 'null'],
+  array: ['has', 'any'],
+};
+
+/** Draws filters of a collection, with the values of its records. */
+export function filters(data: Data, { next, pick, maybe }: Draw) {
+  const properties = (name: string) =>
+    (DECLARATIONS as unknown as Record<string, { properties: Record<string, JsonObject> }>)[`${name}.json`]!
+      .properties;
+  const condition = (name: string): [string, Json] => {
+    const declared = Object.entries(properties(name)).filter(
+      ([, rules]) => rules['x-index'] || rules['x-references'],
+    );
+    const own = ['id', 'created_at', 'updated_at', '_version'] as const;
+    const searched = Object.keys(properties(name)).filter((field) => properties(name)[field]!['x-search']);
+    if (searched.length > 0 && maybe(0.15))
+      return [pick(searched), { contains: pick([...WORDS, 're', 'RED', 'n', '%', '_', '\\']) }];
+    const [field, rules] = maybe(0.2) ? [pick(own), { type: 'own' } as JsonObject] : pick(declared);
+    const values = data[name]!.flatMap((record) => (record[field] === undefined ? [] : [record[field]!]));
+    const isId = rules['x-references'] !== undefined || field === 'id';
+    const kind = isId
+      ? 'uuid'
+      : field === '_version'
+        ? 'number'
+        : rules.type === 'own'
+          ? 'time'
+          : String(rules.type);
+    const operators =
+      kind === 'time' || rules.format === 'date-time'
+        ? OPERATORS.string!.filter((each) => each !== 'prefix')
+        : OPERATORS[kind]!;
+    const operator = pick(
+      field in { id: 1, created_at: 1, updated_at: 1, _version: 1 }
+        ? operators.filter((each) => each !== 'null')
+        : operators,
+    );
+    const value = (): Json => {
+      const found = values.length === 0 ? WORDS[0]! : pick(values);
+      return Array.isArray(found) ? pick(found) : found;
+    };
+    const list = (length: number) => Array.from({ length }, value);
+    const operand =
+      operator === 'null'
+        ? maybe(0.5)
+        : operator === 'between'
+          ? list(2)
+          : operator === 'in' || operator === 'nin' || operator === 'any'
+            ? list(1 + next(3))
+            : operator === 'prefix'
+              ? String(value()).slice(0, 1 + next(3))
+              : value();
+    const written = operator === 'eq' && maybe(0.5) ? operand : { [operator]: operand };
+    // A backslash distinguishes a field from a name that combines conditions.
+    return [['or', 'not'].includes(field) ? `\\${field}` : field, written];
+  };
+  const filter = (name: string, steps: number, depth: number): JsonObject => {
+    const members: [string, Json][] = [];
+    for (let n = 1 + next(2); n > 0; n--) {
+      const relations = Object.entries(RELATIONS[name]!);
+      const kind = next(10);
+      if (depth > 0 && kind < 2)
+        members.push([
+          pick(['or', 'and']),
+          Array.from({ length: 1 + next(3) }, () => filter(name, steps, depth - 1)),
+        ]);
+      else if (depth > 0 && kind === 2) members.push(['not', filter(name, steps, depth - 1)]);
+      else if (steps > 0 && kind < 7) {
+        const [relation, { to, field }] = pick(relations);
+        const inner = () => filter(to, steps - 1, depth - 1);
+        if (field !== undefined) members.push([relation, inner()]);
+        else {
+          const quantifier = pick(['some', 'none', 'every']);
+          members.push([relation, { [quantifier]: quantifier !== 'every' && maybe(0.3) ? true : inner() }]);
+        }
+      } else members.push(condition(name));
+    }
+    return Object.fromEntries(members);
+  };
+  return filter;
+}
