@@ -56,17 +56,19 @@ with matching as materialized (
   end as until
 ), measured as (
   select *, count(*) over () as matching,
-    coalesce(sum(octet_length(data)) over (order by seq rows between unbounded preceding and 1 preceding), 0) as before
+    coalesce(sum(coalesce(octet_length(data), 0) + coalesce(pg_column_size(former), 0)) over (
+      order by seq rows between unbounded preceding and 1 preceding
+    ), 0) as before
   from matching
 )
-select floor, until, matching, seq, owner, record, time, version, type, data
+select floor, until, matching, seq, owner, record, time, version, type, data, former::text as former
 from events_floor
 cross join looked_at
 left join measured on before < $5
 order by seq;
 
 -- The bytes of the next group of events: up to five thousand, and no further one beyond $2 bytes. Events that do not fill a
--- group are measured later. An event has 128 bytes besides its document.
+-- group are measured later. An event has 128 bytes besides its document and the former columns.
 -- name: measure ($1 horizon, $2 bytes)
 with retained as materialized (
   select floor from events_floor for update skip locked
@@ -75,7 +77,7 @@ with retained as materialized (
 ), next as materialized (
   select seq, own
   from (
-    select seq, 128 + coalesce(octet_length(data), 0) as own
+    select seq, 128 + coalesce(octet_length(data), 0) + coalesce(pg_column_size(former), 0) as own
     from events
     where seq > (select after from start)
     order by seq limit 5000

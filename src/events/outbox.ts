@@ -82,7 +82,7 @@ export async function lastNumber(run: Run): Promise<number> {
 }
 
 function eventOf(row: Row): Event {
-  const { seq, type, record, owner, time, version, data } = row;
+  const { seq, type, record, owner, time, version, data, former } = row;
   return {
     seq: Number(seq),
     type: type as string,
@@ -92,6 +92,7 @@ function eventOf(row: Row): Event {
     time: `${(time as string).slice(0, -3).replace(' ', 'T')}Z`,
     version: version as number,
     data: data as string | null,
+    former: former as string | null,
   };
 }
 
