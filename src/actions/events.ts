@@ -1,13 +1,17 @@
+import type { Guarded } from '../access/guarded-collection.js';
+import type { Resource } from '../collection/resource.js';
 import { badRequest } from '../errors/request-errors.js';
 import { envelopeOf } from '../events/cloudevents.js';
 import type { Feed, Start } from '../events/feed.js';
-import { type Filter, filterOf } from '../events/filter.js';
+import { type Filter, filterOf, withConditions } from '../events/filter.js';
 import type { Batch } from '../events/outbox.js';
 import { preferredWait } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import { readFilter } from '../list/filter.js';
 import type { Version } from '../versions/version.js';
+import { readable } from './readable.js';
 
 const BATCH_TYPE = 'application/cloudevents-batch+json';
 const STREAM_TYPE = 'text/event-stream';
@@ -32,14 +36,14 @@ interface Query {
  * Events after a cursor: as JSON, with `Prefer: wait` as soon as there are any; or as an event stream.
  * 200, 400, 403, 406, 410, 429, 503.
  */
-export function listEvents(feed: Feed): Action {
+export function listEvents(feed: Feed, collections: readonly Guarded[]): Action {
   return {
     identify: (query) => {
       const ticket = query.includes('ticket=') ? new URLSearchParams(query).get('ticket') : null;
       return ticket === null ? undefined : feed.tickets.redeem(ticket);
     },
     run: async (request) => {
-      const requested = await readQuery(feed, request);
+      const requested = await readQuery(feed, collections, request);
       if (request.type !== STREAM_TYPE && requested.hasTicket)
         throw badRequest('A ticket is for event streams: Accept must prefer text/event-stream.');
       if (request.type === STREAM_TYPE) return follow(feed, requested, request);
@@ -64,19 +68,40 @@ export function listEvents(feed: Feed): Action {
   };
 }
 
-async function readQuery(feed: Feed, request: Request): Promise<Query> {
+async function readQuery(feed: Feed, collections: readonly Guarded[], request: Request): Promise<Query> {
   const { query, headers, principal, type, prefix, version } = request;
   const given = new URLSearchParams(query);
   const types = given.get('types');
-  const filter = filterOf(principal, types, feed.resources);
+  const permitted = filterOf(principal, types, feed.resources);
+  const filter = [...given.keys()].some(isCondition)
+    ? readConditions(feed, collections, request, permitted)
+    : permitted;
   // A client that reconnects repeats its address, and sends its last position in Last-Event-ID.
   const last = type === STREAM_TYPE ? String(headers['last-event-id'] ?? '') : '';
   const text = last !== '' ? last : given.get('after');
   const start = await feed.start(text ?? undefined);
   const number = Number.parseInt(given.get('limit') ?? '', 10);
   const limit = Math.min(Math.max(Number.isNaN(number) ? DEFAULT_LIMIT : number, 1), MAX_LIMIT);
-  const rest = `${types === null ? '' : `&types=${encodeURIComponent(types)}`}${given.has('limit') ? `&limit=${limit}` : ''}`;
+  const repeated = [...given].filter(([name]) => name === 'types' || isCondition(name));
+  const rest = [...repeated, ...(given.has('limit') ? [['limit', String(limit)] as const] : [])]
+    .map(([name, value]) => `&${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+    .join('');
   return { start, filter, limit, rest, prefix, version, hasTicket: given.has('ticket') };
+}
+
+const isCondition = (name: string): boolean => /^filter(\[|$)/.test(name);
+
+/** The filter with the conditions of the address, in the words of lists. Throws 400, 403. */
+function readConditions(
+  feed: Feed,
+  collections: readonly Guarded[],
+  request: Request,
+  filter: Filter,
+): Filter {
+  if (feed.db.engine === 'citus') throw badRequest('On Citus, `filter` is not available for events.');
+  const given = new URLSearchParams(request.query);
+  const read = (resource: Resource) => readFilter(given, resource, readable(collections, request));
+  return withConditions(filter, feed.resources, read);
 }
 
 /**
@@ -105,6 +130,7 @@ async function follow(feed: Feed, { start, filter }: Query, request: Request): P
   if (request.run) throw badRequest('An event stream cannot be part of a batch.');
   const headers = ['Content-Type', STREAM_TYPE, 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no'];
   if (request.method === 'HEAD') return { status: 200, headers, live: () => undefined };
+  feed.streams.requireLane(filter);
   const slot = await feed.admit(request.principal);
   const expiresAt = (request.principal.expiresAt ?? Number.POSITIVE_INFINITY) * 1000;
   return {

@@ -1,3 +1,4 @@
+import type { Guarded } from '../access/guarded-collection.js';
 import { listEvents } from '../actions/events.js';
 import { secretReply, timeOf } from '../actions/secret-reply.js';
 import type { Feed } from '../events/feed.js';
@@ -12,6 +13,7 @@ import { TEXT } from './schema.js';
 export interface EventServices {
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
+  readonly collections: readonly Guarded[];
 }
 
 /** With `self` alone, changes of the caller's own records. */
@@ -40,16 +42,28 @@ export const EVENTS: readonly Endpoint<EventServices>[] = [
           headers: ['Cache-Control', 'Events-Cursor', 'Link', 'Preference-Applied'],
         },
       },
-      errors: ['INVALID_CURSOR', 'INVALID_TICKET', 'CURSOR_GONE', 'TOO_MANY_STREAMS'],
+      errors: [
+        'INVALID_CURSOR',
+        'INVALID_QUERY',
+        'INVALID_TICKET',
+        'CURSOR_GONE',
+        'TOO_MANY_STREAMS',
+        'QUERY_TIMEOUT',
+      ],
       fields: ['Prefer-wait', 'Last-Event-ID'],
       query: {
         after: { type: 'string', description: 'A cursor, or `now`.' },
         types: { type: 'string', description: 'Types, separated by commas: `books.*,authors.deleted`.' },
+        filter: {
+          type: 'object',
+          description:
+            'Conditions as in lists, if `types` are of one collection: `filter[price][gte]=10`. Only changes of records that match before or after the change.',
+        },
         limit: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
         ticket: { type: 'string', description: 'Instead of a credential, for one event stream.' },
       },
     },
-    open: ({ feed }) => listEvents(feed!),
+    open: ({ feed, collections }) => listEvents(feed!, collections),
   },
   {
     ...at('POST', '/events/tickets', requires),

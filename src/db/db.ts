@@ -9,7 +9,7 @@ import { ExclusivePool, type Lease } from './pool/exclusive-pool.js';
 import { HostOrder } from './pool/host-order.js';
 import { type Listening, listen } from './pool/listen.js';
 import { PipelinedPool } from './pool/pipelined-pool.js';
-import { prepared, type Row, type Value } from './pool/prepared.js';
+import { prepared, type Row, unprepared, type Value } from './pool/prepared.js';
 import { createQueueLimit } from './pool/queue-limit.js';
 import { SearchQueue } from './search-queue.js';
 import { noteFeedEpoch } from './session.js';
@@ -25,6 +25,8 @@ export type Search = (text: string, args: readonly Value[], sharing?: Sharing) =
 
 export interface Db {
   readonly run: Run;
+  /** As `run`, for cheap statements that are composed for one request, and are not prepared. */
+  readonly composed: Run;
   /** For statements whose plan and cost depend on their arguments, on connections of their own. */
   readonly search: Search;
   /** For searches that are composed for one request, and are not prepared. */
@@ -106,10 +108,9 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
     search: inTurn((text, args) =>
       search(undefined, () => searching.run((sql) => prepared(sql, text, args))),
     ),
+    composed: (text, args) => short(nameOf(text), () => pipelined.run((sql) => unprepared(sql, text, args))),
     query: inTurn((text, args) =>
-      search(undefined, () =>
-        searching.run((sql) => sql.unsafe<Row[]>(text, args as Value[]).then((rows) => [...rows])),
-      ),
+      search(undefined, () => searching.run((sql) => unprepared(sql, text, args))),
     ),
     transaction: (work) =>
       transaction(undefined, () => withLease(transactions, 'transaction', (lease) => transact(lease, work))),

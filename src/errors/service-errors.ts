@@ -27,6 +27,7 @@ const BOUNDS = {
   passwords: ['Too many passwords are being checked.'],
   introspections: ['Too many access tokens are being introspected.'],
   readers: ['Too many readers follow the events.', 5],
+  conditions: ['Readers follow the events with too many different conditions.', 5],
   tickets: ['Too many tickets are unused.', 30],
 } as const satisfies Readonly<Record<string, readonly [message: string, retryAfterSeconds?: number]>>;
 

@@ -8,8 +8,10 @@ import type { EventMetrics } from '../telemetry/metrics.js';
 import { sharing } from '../telemetry/metrics.js';
 import type { FeedContext } from './cloudevents.js';
 import { cursorIn, positionIn } from './cursor.js';
+import type { Event } from './event.js';
 import { admits, type Filter } from './filter.js';
 import { FeedFollower } from './follower.js';
+import { liveEvents } from './matching.js';
 import { type Batch, lastNumber, readEvents, type Span } from './outbox.js';
 import { type Admit, admitReaders, type ReaderLimits } from './reader-slots.js';
 import { SseHub, type SseSettings } from './sse-hub.js';
@@ -22,6 +24,8 @@ export type FeedSettings = SseSettings &
 const READS = { max: 1, inFlight: 2, waiting: 2000 };
 /** Maximum statements for one request whose filter matches few events. */
 const MAX_READS = 10;
+/** Events that one statement compares with the conditions of a request. */
+const MAX_COMPARED = 1000;
 
 /** The position after which a reader starts. */
 export interface Start {
@@ -52,7 +56,7 @@ export class Feed implements FeedContext {
   ) {
     this.source = settings.publicUrl ?? '/';
     this.prefix = settings.publicPrefix;
-    this.streams = new SseHub(db.run, follower, log, settings, this, metrics);
+    this.streams = new SseHub(db, follower, log, settings, this, metrics);
     this.admit = admitReaders(settings, metrics.readers, credentials);
     this.tickets = new Tickets(db, credentials);
     this.#readSpan = createBatcher<Span, Batch>(
@@ -108,8 +112,10 @@ export class Feed implements FeedContext {
     let from = after;
     for (let reads = 1; ; reads++) {
       const horizon = this.follower.horizon();
-      const batch = await this.#readSpan({ after: from, horizon, limit, filter });
-      if (from < batch.floor && !isOldest) throw cursorGone(this.cursorOf(batch.floor));
+      const span = { after: from, horizon, limit: filter.live ? MAX_COMPARED : limit, filter };
+      const all = await this.#readSpan(span);
+      if (from < all.floor && !isOldest) throw cursorGone(this.cursorOf(all.floor));
+      const batch = filter.live ? upTo(limit, all, await liveEvents(this.db, filter, all.events)) : all;
       const isEnd = batch.until >= this.follower.horizon();
       if (batch.events.length > 0 || isEnd || reads === MAX_READS) return batch;
       from = batch.until;
@@ -145,4 +151,10 @@ export class Feed implements FeedContext {
     for (const done of this.#waiting) done();
     await this.follower.close();
   }
+}
+
+/** A batch with some of its events, of which there are more than the limit, or all. */
+function upTo(limit: number, { until, floor }: Batch, events: readonly Event[]): Batch {
+  if (events.length <= limit) return { events, until, floor };
+  return { events: events.slice(0, limit), until: events[limit - 1]!.seq, floor };
 }

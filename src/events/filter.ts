@@ -2,6 +2,7 @@ import { grantsFor, isUnlimited, rulesOf } from '../access/rules.js';
 import type { Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { badRequest } from '../errors/request-errors.js';
+import type { Condition } from '../list/condition.js';
 import { includes, type Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import type { Event } from './event.js';
@@ -13,8 +14,17 @@ export interface Filter {
   /** Types of which only the owner's events match. */
   readonly ownTypes: readonly string[];
   readonly owner: string | null;
+  /** Conditions on the records of a collection, whose types alone are requested. Undefined: all its changes match. */
+  readonly live: Live | undefined;
   /** Equal for equal filters. */
   readonly key: string;
+}
+
+/** Conditions that the record of a change must fulfil before or after it. */
+export interface Live {
+  readonly resource: Resource;
+  /** The conditions that all hold. */
+  readonly conditions: readonly Condition[];
 }
 
 const VERBS = ['created', 'updated', 'deleted'];
@@ -56,8 +66,28 @@ export function admits({ types, ownTypes, owner }: Filter, event: Event): boolea
 
 function filter(types: string[] | null, ownTypes: string[], owner: string | null): Filter {
   const key = JSON.stringify([types?.toSorted() ?? null, ownTypes.toSorted(), owner]);
-  return { types, ownTypes, owner, key };
+  return { types, ownTypes, owner, live: undefined, key };
 }
+
+/** A filter with conditions, which `read` reads for the one collection of its types. Throws 400 if there are several. */
+export function withConditions(
+  filter: Filter,
+  resources: readonly Resource[],
+  read: (resource: Resource) => readonly Condition[],
+): Filter {
+  const types = [...(filter.types ?? resources.map(({ name }) => `${name}.*`)), ...filter.ownTypes];
+  const names = new Set(types.map((type) => type.slice(0, type.lastIndexOf('.'))));
+  const resource = resources.find(({ name }) => names.has(name));
+  if (!resource || names.size > 1)
+    throw badRequest('`filter` is about the records of one collection: `types` must name the types of one.');
+  const conditions = read(resource);
+  const key = `${filter.key} ${resource.name} ${textOf(conditions)}`;
+  return { ...filter, live: { resource, conditions }, key };
+}
+
+/** Conditions as text, with the access of the caller to the records of relations: readers share what they may all read. */
+const textOf = (conditions: readonly Condition[]): string =>
+  JSON.stringify(conditions, (name, value) => (name === 'other' ? (value as Resource).name : value));
 
 function allTypes(resources: readonly Resource[]): Map<string, Resource> {
   return new Map(

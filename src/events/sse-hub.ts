@@ -1,14 +1,19 @@
 import type { ServerResponse } from 'node:http';
 import { problemOf } from '../db/database-errors.js';
-import type { Run } from '../db/db.js';
+import type { Db } from '../db/db.js';
+import { Problem } from '../errors/problem.js';
+import { beyond } from '../errors/service-errors.js';
 import type { Log } from '../telemetry/log.js';
 import type { EventMetrics } from '../telemetry/metrics.js';
+import { WorkSlots } from '../work-slots.js';
 import type { FeedContext } from './cloudevents.js';
 import type { Event } from './event.js';
+import type { Filter } from './filter.js';
 import type { FeedFollower } from './follower.js';
 import { readEvents } from './outbox.js';
 import type { ReaderSlot } from './reader-slots.js';
 import { type EndReason, SseConnection, type StreamLimits, type Subscription } from './sse-connection.js';
+import { type Delivery, SseLane } from './sse-lane.js';
 
 export interface SseSettings extends StreamLimits {
   readonly eventsStreamMs: number;
@@ -20,6 +25,9 @@ const RETRY = 'retry: 2000\n\n';
 /** Streams that read at once what they have missed, and events per read. */
 const MAX_CATCHING_UP = 4;
 const PAGE_EVENTS = 500;
+/** Different conditions that streams of a process may have, and how many of them compare events at once. */
+const MAX_LANES = 256;
+const MAX_COMPARING = 16;
 
 /** The event streams of a process (Server-Sent Events; HTML, section 9.2). */
 export class SseHub {
@@ -27,12 +35,16 @@ export class SseHub {
   /** Connections that wait to read what they have missed. */
   readonly #behind: SseConnection[] = [];
   readonly #heartbeat: NodeJS.Timeout;
+  /** Streams with conditions, by the keys of their filters. */
+  readonly #lanes = new Map<string, SseLane>();
+  readonly #laneSlots = new WorkSlots(MAX_COMPARING, MAX_LANES);
   #catchingUp = 0;
+  #latest: Delivery | undefined;
   #unsubscribe: (() => void) | undefined;
   isClosed = false;
 
   constructor(
-    readonly run: Run,
+    readonly db: Db,
     readonly follower: FeedFollower,
     readonly log: Log,
     readonly settings: SseSettings,
@@ -45,6 +57,11 @@ export class SseHub {
   /** Streams in use, including requests that wait for events. */
   get size(): number {
     return this.metrics.readers.value;
+  }
+
+  /** Throws 503 if there are too many different conditions for another stream. */
+  requireLane({ live, key }: Filter): void {
+    if (live && this.#lanes.size >= MAX_LANES && !this.#lanes.has(key)) throw beyond('conditions');
   }
 
   /**
@@ -76,12 +93,32 @@ export class SseHub {
     this.#connections.add(connection);
     this.#unsubscribe ??= this.follower.subscribe({
       onEvents: (events) => this.#publish(events),
-      onMissed: () => this.#endAll('missed'),
+      onMissed: () => {
+        this.#latest = undefined;
+        this.#endAll('missed');
+      },
     });
     out.write(RETRY);
     slot.invalid.addEventListener('abort', revoke);
     if (slot.invalid.aborted) return revoke();
-    this.#queue(connection);
+    if (subscription.filter.live) this.#laneOf(subscription.filter).add(connection);
+    else this.#queue(connection);
+  }
+
+  #laneOf({ key }: Filter): SseLane {
+    const { db, follower, context } = this;
+    const lane =
+      this.#lanes.get(key) ??
+      new SseLane({
+        db,
+        follower,
+        context,
+        slots: this.#laneSlots,
+        latest: () => this.#latest,
+        onError: (err) => this.#logFault(err),
+      });
+    this.#lanes.set(key, lane);
+    return lane;
   }
 
   /** Ends all streams; the clients reconnect to another process. */
@@ -94,10 +131,15 @@ export class SseHub {
   #remove(connection: SseConnection): void {
     this.#connections.delete(connection);
     connection.release();
+    const { key } = connection.filter;
+    const lane = this.#lanes.get(key);
+    lane?.remove(connection);
+    if (lane?.isEmpty) this.#lanes.delete(key);
     this.metrics.ended.of(connection.endReason).value++;
     if (this.#connections.size > 0) return;
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
+    this.#latest = undefined;
   }
 
   #endAll(reason: EndReason): void {
@@ -106,11 +148,14 @@ export class SseHub {
 
   /** Writes new events. Connections at the same position with the same filter share the bytes. */
   #publish(events: readonly Event[]): void {
+    const until = this.follower.delivered();
+    this.#latest = { after: this.#latest?.until ?? until, until, events };
+    for (const lane of this.#lanes.values()) lane.wake();
     const last = events.at(-1)?.seq ?? 0;
     const shared = new Map<string, Buffer>();
     for (const connection of this.#connections) {
       const { position, filter } = connection;
-      if (!connection.isLive || position >= last) continue;
+      if (filter.live || !connection.isLive || position >= last) continue;
       const key = `${position < events[0]!.seq ? 0 : position}${filter.key}`;
       const bytes = shared.get(key) ?? Buffer.from(connection.textOf(events, this.context));
       shared.set(key, bytes);
@@ -131,12 +176,17 @@ export class SseHub {
       try {
         await this.#advance(next);
       } catch (err) {
-        // The follower logs that the database is away; anything else is an internal error. The client reconnects.
-        if (!problemOf(err)) this.log.error({ err }, 'an event stream could not be read on');
+        this.#logFault(err);
         next.end('fault');
       }
     }
     this.#catchingUp--;
+  }
+
+  /** The follower logs that the database is away; anything else is an internal error. The client reconnects. */
+  #logFault(err: unknown): void {
+    if (!(err instanceof Problem || problemOf(err)))
+      this.log.error({ err }, 'an event stream could not be read on');
   }
 
   async #advance(connection: SseConnection): Promise<void> {
@@ -147,7 +197,7 @@ export class SseHub {
       return;
     }
     const { position: after, filter, out } = connection;
-    const { events, until, floor } = await readEvents(this.run, {
+    const { events, until, floor } = await readEvents(this.db.run, {
       after,
       horizon: delivered,
       limit: PAGE_EVENTS,
@@ -168,8 +218,11 @@ export class SseHub {
   #beat(): void {
     for (const connection of this.#connections) {
       if (connection.hasStalled()) connection.end('slow');
-      const cursor = this.context.cursorOf(Math.max(connection.position, this.follower.delivered()));
-      connection.write(connection.isLive ? `:\nid: ${cursor}\n\n` : ':\n\n');
+      const { position, filter, isLive } = connection;
+      const cursor = this.context.cursorOf(
+        filter.live ? position : Math.max(position, this.follower.delivered()),
+      );
+      connection.write(isLive || filter.live ? `:\nid: ${cursor}\n\n` : ':\n\n');
     }
   }
 }

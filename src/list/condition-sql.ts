@@ -12,15 +12,16 @@ import { searchTerm } from './search-sql.js';
 
 /**
  * The records that a selection selects, as the source `record` of a statement. Each condition on the records of a list
- * is added here. Names come from the declaration, values are parameters.
+ * is added here. Names come from the declaration, values are parameters. `table` may be a source of rows with its columns.
  */
 export function recordsSql(
   resource: Resource,
   selection: Selection,
   parameter: Parameter,
   engine: Engine,
+  table = resource.table,
 ): string {
-  const source = accessibleSql(resource, 'record', selection.access, parameter, engine);
+  const source = accessibleSql(resource, 'record', selection.access, parameter, engine, table);
   const terms = termsOf(resource, selection, parameter, engine);
   return `${source}${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
 }
@@ -35,8 +36,9 @@ export function accessibleSql(
   access: Access | undefined,
   parameter: Parameter,
   engine: Engine,
+  table = resource.table,
 ): string {
-  if (!access) return `${resource.table} as ${name}`;
+  if (!access) return `${table} as ${name}`;
   const holds = (conditions: readonly Condition[]) =>
     grantSql(resource, 'granted', conditions, parameter, engine);
   const columns = access.grants.some(({ fields }) => fields)
@@ -48,10 +50,10 @@ export function accessibleSql(
       )
     : 'granted.*';
   const alternatives = access.alternatives.map(holds);
-  const from = `from ${resource.table} as granted where`;
+  const from = `from ${table} as granted where`;
   // The planner joins related records of one alternative, and would examine each record of a collection for several.
   const where =
-    access.isSelective && alternatives.length > 1
+    access.isSelective && alternatives.length > 1 && table === resource.table
       ? `granted.id in (${alternatives.map((each) => `select granted.id ${from} ${each}`).join(' union all ')})`
       : joined(alternatives, 'or');
   return `(select ${columns} ${from} ${where}) as ${name}`;

@@ -131,3 +131,20 @@ t.test('a stream ends when its credential expires', async (t) => {
   t.equal(stream.status, 200);
   await until('it is over', () => stream.isOver());
 });
+
+t.test('conditions widen nothing, and lead over no relation that the caller may not follow', async (t) => {
+  const { read, eve } = await setup(t);
+  const found = async (caller: string, query: string) => summaryOf((await read(caller, query)).json.data);
+  t.same(await found('self', '&types=posts.*&filter[_version]=1'), ['posts.created of Ada']);
+  t.same(await found('self', `&types=posts.*&filter[userId]=${eve}`), []);
+  t.same(await found('posts and self', `&types=posts.*&filter[userId]=${eve}`), ['posts.created of Eve']);
+  t.same(await found('admin', '&types=posts.*&filter[user][_version]=1'), [
+    'posts.created of Ada',
+    'posts.created of Eve',
+  ]);
+  for (const caller of ['self', 'posts and self']) {
+    const { status, json } = await read(caller, '&types=posts.*&filter[user][_version]=1');
+    t.match({ status, json }, { status: 403, json: { error: { code: 'INSUFFICIENT_SCOPE' } } }, caller);
+  }
+  t.equal((await read('self', '&types=items.*&filter[_version]=1')).status, 403);
+});

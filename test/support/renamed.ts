@@ -57,6 +57,7 @@ export const RUN_ONCE: Readonly<Record<string, string>> = {
   'events/bytes': 'the space that events take',
   'events/commit-horizon': 'the order of transactions',
   'events/crash': 'processes that are killed',
+  'events/live': 'declares collections of its own',
   'events/sse': 'the protocol of event streams',
   'events/tickets': 'credentials, also of users who sign in',
   'features/webhooks/dispatcher': 'deliveries, whatever the event',

@@ -44,7 +44,8 @@ export function asyncApi(settings: StreamSettings, caller: Principal): JsonObjec
     channels: {
       events: {
         address: '/events',
-        description: '`Accept: text/event-stream`, with `?after=<cursor>` and `?types=<types>`.',
+        description:
+          '`Accept: text/event-stream`, with `?after=<cursor>`, `?types=<types>`, and for types of one collection `filter[<field>]=<value>` as in lists.',
         messages: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/messages/${name}` }])),
       },
     },

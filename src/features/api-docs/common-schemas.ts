@@ -72,6 +72,11 @@ export const COMMON_SCHEMAS: Readonly<Record<string, Schema>> = {
         time: { type: 'string', format: 'date-time' },
         sequence: { ...text, description: 'The cursor of the event.' },
         previous: { type: 'integer', description: 'The version that was changed or deleted.' },
+        match: {
+          enum: ['entered', 'changed', 'left'],
+          description:
+            'Only with `filter`: whether the record matches since the change, as before it, or no longer.',
+        },
         datacontenttype: { const: 'application/json' },
         data: { type: 'object', description: 'The record; absent: it was deleted.' },
       },

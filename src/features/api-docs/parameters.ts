@@ -45,12 +45,16 @@ export function parametersOf(
   const inQuery = names.flatMap((name): JsonObject[] => {
     if (resource && name === 'filter') return filterReferences(resource);
     const schema = query[name];
-    return known[name] ? [known[name]] : schema ? [{ name, in: 'query', schema }] : [];
+    return known[name] ? [known[name]] : schema ? [{ name, in: 'query', ...styleOf(schema), schema }] : [];
   });
   const supported = requestFields(version);
   const headers = ['API-Version', ...fields].map((name) => supported[name]!);
   return [...inPath, ...inQuery, ...headers];
 }
+
+/** An object is a parameter for each of its members: `filter[price]`. */
+const styleOf = ({ type }: JsonObject): JsonObject =>
+  type === 'object' ? { style: 'deepObject', explode: true } : {};
 
 const listOf = (description: string, name: string, values: readonly string[]): JsonObject => ({
   name,

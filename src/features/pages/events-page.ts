@@ -22,7 +22,10 @@ export const eventsPage: Page = {
     const path = `${site.prefix}${request.path}`;
     const { data, meta, links } = json as unknown as EventsJson;
     const types = new URLSearchParams(request.query).get('types') ?? '';
-    const rest = types === '' ? '' : `&types=${encodeURIComponent(types)}`;
+    const rest = [...new URLSearchParams(request.query)]
+      .filter(([name, value]) => (name === 'types' && value !== '') || name.startsWith('filter['))
+      .map(([name, value]) => `&${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+      .join('');
     const newest = `${path}?${NEWEST}=1${rest}`;
     return {
       title: 'Events',

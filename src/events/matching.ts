@@ -1,0 +1,177 @@
+import { storedValue } from '../collection/column.js';
+import type { Resource } from '../collection/resource.js';
+import { databaseErrorOf } from '../db/database-errors.js';
+import type { Db } from '../db/db.js';
+import { queryTimeout } from '../errors/input-errors.js';
+import { type JsonObject, member } from '../json.js';
+import { parametersIn } from '../list/comparison-sql.js';
+import type { Condition } from '../list/condition.js';
+import { recordsSql } from '../list/condition-sql.js';
+import { sharing } from '../telemetry/metrics.js';
+import { parseUuid } from '../uuid.js';
+import type { Event, Match } from './event.js';
+import { admits, type Filter } from './filter.js';
+
+/** Whether conditions hold for the record of an event before and after the change. Without a record, they do not. */
+export interface Fulfilled {
+  /** Undefined: it is unknown, since the event was written before events had the columns of the former record. */
+  readonly before: boolean | undefined;
+  readonly after: boolean;
+}
+
+/** The columns of a record by their names, in the states of one event; null: there was no record. Undefined: they are unknown. */
+interface States {
+  readonly before: JsonObject | null | undefined;
+  readonly after: JsonObject | null;
+}
+
+/** The source of the states in statements, and the column with the number of a state. Fields have no such columns. */
+const SOURCE = 'plinth_states';
+const NUMBER = 'plinth_number';
+/** SQLSTATE of a statement that took longer than it may. */
+const TIMEOUT = '57014';
+
+/**
+ * Whether conditions hold for the records of events, all of one collection: a row for each of `lists`, whose conditions must
+ * all hold. One statement compares the columns as the events have them, and conditions on related records with their present
+ * state. Only over relations may it take long, and then it waits with the queries of lists. Throws 503.
+ */
+export async function matchEvents(
+  { query, composed, engine, metrics }: Db,
+  resource: Resource,
+  events: readonly Event[],
+  lists: readonly (readonly Condition[])[],
+): Promise<Fulfilled[][]> {
+  const types = comparedTypes(resource, lists.flat());
+  const numbers = new Map<string, number>();
+  const numberOf = (state: JsonObject): number => {
+    const compared = JSON.stringify(Object.fromEntries([...types.keys()].map((name) => [name, state[name]])));
+    const number = numbers.get(compared) ?? numbers.size;
+    numbers.set(compared, number);
+    return number;
+  };
+  const numbered = events.map((event) => {
+    const { before, after } = statesOf(resource, event);
+    return { before: before && numberOf(before), after: after && numberOf(after) };
+  });
+  const rows = [...numbers].map(([compared, number]) => `{"${NUMBER}":${number},${compared.slice(1)}`);
+  const args = [`[${rows.join(',')}]`];
+  const columns = [...types].map(([name, type]) => `, ${name} ${type}`).join('');
+  const parameter = parametersIn(args);
+  const matches = lists.map((conditions, list) => {
+    const records = recordsSql(resource, { conditions, search: [] }, parameter, engine, SOURCE);
+    return `select ${list} as list, record.${NUMBER} as number from ${records}`;
+  });
+  const text = `with ${SOURCE} as materialized (
+    select * from json_to_recordset($1::text::json) as state (${NUMBER} integer${columns})
+  ) ${matches.join(' union all ')}`;
+  const match = lists.flat().some(isOfRelation)
+    ? query(text, args, sharing(metrics, 'match', 'events'))
+    : composed(text, args);
+  const found = await match.catch((error: unknown) => {
+    throw databaseErrorOf(error)?.code === TIMEOUT ? queryTimeout() : error;
+  });
+  const holding = new Set(found.map(({ list, number }) => `${list} ${number}`));
+  return lists.map((_, list) => {
+    const holds = (number: number | null) => number !== null && holding.has(`${list} ${number}`);
+    return numbered.map(({ before, after }) => ({
+      before: before === undefined ? undefined : holds(before),
+      after: holds(after),
+    }));
+  });
+}
+
+/**
+ * The events that a filter admits, each with what the change means for the conditions of the filter. Of an event whose former
+ * record is unknown, the reader may have known it: none that left is missed. Throws 503.
+ */
+export async function liveEvents(
+  db: Db,
+  filter: Filter,
+  events: readonly Event[],
+): Promise<readonly Event[]> {
+  const { live } = filter;
+  const admitted = events.filter((event) => admits(filter, event));
+  if (!live || admitted.length === 0) return admitted;
+  const [fulfilled] = await matchEvents(db, live.resource, admitted, [live.conditions]);
+  return admitted.flatMap((event, at) => {
+    const match = matchOf(fulfilled![at]!);
+    return match ? [{ ...event, match }] : [];
+  });
+}
+
+function matchOf({ before, after }: Fulfilled): Match | undefined {
+  if (after) return before === false ? 'entered' : 'changed';
+  return before === false ? undefined : 'left';
+}
+
+const isOfRelation = (condition: Condition): boolean =>
+  condition.kind === 'relation' ||
+  (condition.kind !== 'comparison' && condition.conditions.some(isOfRelation));
+
+/** The names and types of the columns that conditions on a collection compare. */
+function comparedTypes(resource: Resource, conditions: readonly Condition[]): ReadonlyMap<string, string> {
+  const types = new Map<string, string>([['id', 'uuid']]);
+  const add = ({ name, type }: { name: string; type: string }) => types.has(name) || types.set(name, type);
+  const visit = (condition: Condition): void => {
+    switch (condition.kind) {
+      case 'comparison':
+        add(condition.column);
+        if (condition.operator === 'contains')
+          for (const field of resource.searchable) add(resource.columns.get(field)!);
+        break;
+      case 'relation':
+        if (condition.own) add(condition.own);
+        break;
+      default:
+        condition.conditions.forEach(visit);
+    }
+  };
+  conditions.forEach(visit);
+  return types;
+}
+
+/** Streams with other conditions read the states of an event as well. */
+const known = new WeakMap<Event, States>();
+
+function statesOf(resource: Resource, event: Event): States {
+  const present = known.get(event) ?? readStates(resource, event);
+  known.set(event, present);
+  return present;
+}
+
+function readStates(resource: Resource, { type, record, version, data, former }: Event): States {
+  const document = data === null ? undefined : (JSON.parse(data) as JsonObject);
+  const after = document && {
+    ...columnsOf(resource, record, (field) => member(document, field)),
+    version,
+    updated_at: instantIn(document),
+  };
+  if (type.endsWith('.created')) return { before: null, after: after ?? null };
+  const columns = former === null ? undefined : (JSON.parse(former) as JsonObject);
+  const before = columns && {
+    ...columnsOf(resource, record, (_, name) => member(columns, name)),
+    version: Number(columns.version),
+    updated_at: instantIn(columns),
+  };
+  return { before, after: after ?? null };
+}
+
+/** The values of columns as the present declaration has them: a value of another type, from before a change of it, is none. */
+function columnsOf(
+  { columns }: Resource,
+  id: string,
+  memberOf: (field: string, name: string) => JsonObject[string] | undefined,
+): JsonObject {
+  const values: JsonObject = { id };
+  for (const [field, column] of columns) {
+    if (column.type === 'jsonb') continue;
+    const value = storedValue(column, memberOf(field, column.name)) ?? null;
+    const isId = column.type === 'uuid' && value !== null;
+    values[column.name] = isId ? (parseUuid(String(value)) ?? null) : (value as JsonObject[string]);
+  }
+  return values;
+}
+
+const instantIn = ({ updated_at }: JsonObject): string | null =>
+  typeof updated_at === 'string' && !Number.isNaN(Date.parse(updated_at)) ? updated_at : null;
