@@ -5,13 +5,14 @@ const LONGEST_PAUSE_MS = 15_000;
  * Follows events of a service. The connection may end at any time: it is opened again, and no event is missed.
  *
  * `request(path, init)` is `fetch` for paths of the service, with a credential. `types` are whole names, like
- * `items.created`. `after` is a cursor, such as the `Events-Cursor` of a list; without one, only new events follow. `onEvent`
+ * `items.created`. `conditions` are parameters like `['filter[price][gte]', '10']`, for types of one collection: only changes of
+ * records that match before or after the change follow, and `match` in each envelope is `entered`, `changed` or `left`. `after` is a cursor, such as the `Events-Cursor` of a list; without one, only new events follow. `onEvent`
  * receives the envelope of each event, and `onState` a text for people. `onGap` is called when events were deleted before
  * this page received them: it reads the records again, and may return the cursor of that list.
  *
  * Returns a function that ends it.
  */
-export function followEvents({ service, request, types, after, onEvent, onState, onGap }) {
+export function followEvents({ service, request, types, conditions = [], after, onEvent, onState, onGap }) {
   const ended = new AbortController();
   let cursor = after;
   let failures = 0;
@@ -33,6 +34,7 @@ export function followEvents({ service, request, types, after, onEvent, onState,
     const made = await request('/events/tickets', { method: 'POST', signal: ended.signal });
     const { ticket } = await json(made);
     const query = new URLSearchParams({ ticket, after: cursor, types: types.join() });
+    for (const [name, value] of conditions) query.append(name, value);
     const source = new EventSource(`${service}/events?${query}`);
     const receive = (event) => {
       cursor = event.lastEventId || cursor;
