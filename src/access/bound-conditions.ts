@@ -5,13 +5,11 @@ import type { Access, Condition, Symbolic } from '../list/condition.js';
 import type { Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { alternativesOf, isAboutCaller } from './implied-conditions.js';
+import { NEVER } from './masked-conditions.js';
 import { grantsFor, isUnlimited, type Rules } from './rules.js';
 
 /** The most values of one claim. A condition on more does not hold. */
 const MAX_CLAIM_VALUES = 1000;
-
-/** A condition that never holds. */
-const NEVER: Condition = { kind: 'or', conditions: [] };
 
 /** A condition with values in place of its symbols. A comparison with a value that the caller does not have never holds. */
 export function bound(condition: Condition, find: (symbol: Symbolic) => string | undefined): Condition {

@@ -21,10 +21,19 @@ export function fieldsOf(grants: readonly Grant[]): Fields {
 /** A record of which a caller may read some fields. The order of its members remains. */
 export function shownPart(record: StoredRecord, fields: Fields): StoredRecord {
   if (!fields) return record;
-  const [shown, hidden]: JsonObject[] = [{}, {}];
-  for (const [name, value] of Object.entries(JSON.parse(record.doc) as JsonObject))
-    setMember(OWN_MEMBERS.includes(name) || fields.has(name) ? shown! : hidden!, name, value);
-  return { ...record, doc: JSON.stringify(shown), hidden: hidden! };
+  const [shown, hidden] = divided(record.doc, fields);
+  return { ...record, doc: JSON.stringify(shown), hidden };
+}
+
+/** The text of a document with some of its fields. */
+export const partOf = (doc: string, fields: ReadonlySet<string>): string =>
+  JSON.stringify(divided(doc, fields)[0]);
+
+function divided(doc: string, fields: ReadonlySet<string>): [shown: JsonObject, hidden: JsonObject] {
+  const [shown, hidden]: [JsonObject, JsonObject] = [{}, {}];
+  for (const [name, value] of Object.entries(JSON.parse(doc) as JsonObject))
+    setMember(OWN_MEMBERS.includes(name) || fields.has(name) ? shown : hidden, name, value);
+  return [shown, hidden];
 }
 
 /** Throws 403 for a body with a field that the caller may not read. */

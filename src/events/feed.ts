@@ -9,10 +9,10 @@ import { sharing } from '../telemetry/metrics.js';
 import type { FeedContext } from './cloudevents.js';
 import { cursorIn, positionIn } from './cursor.js';
 import type { Event } from './event.js';
-import { admits, type Filter } from './filter.js';
+import { admits, type Filter, isCompared } from './filter.js';
 import { FeedFollower } from './follower.js';
-import { liveEvents } from './matching.js';
 import { type Batch, lastNumber, readEvents, type Span } from './outbox.js';
+import { readableEvents } from './readable-events.js';
 import { type Admit, admitReaders, type ReaderLimits } from './reader-slots.js';
 import { SseHub, type SseSettings } from './sse-hub.js';
 import { Tickets } from './tickets.js';
@@ -112,10 +112,12 @@ export class Feed implements FeedContext {
     let from = after;
     for (let reads = 1; ; reads++) {
       const horizon = this.follower.horizon();
-      const span = { after: from, horizon, limit: filter.live ? MAX_COMPARED : limit, filter };
+      const span = { after: from, horizon, limit: isCompared(filter) ? MAX_COMPARED : limit, filter };
       const all = await this.#readSpan(span);
       if (from < all.floor && !isOldest) throw cursorGone(this.cursorOf(all.floor));
-      const batch = filter.live ? upTo(limit, all, await liveEvents(this.db, filter, all.events)) : all;
+      const batch = isCompared(filter)
+        ? upTo(limit, all, await readableEvents(this.db, filter, all.events))
+        : all;
       const isEnd = batch.until >= this.follower.horizon();
       if (batch.events.length > 0 || isEnd || reads === MAX_READS) return batch;
       from = batch.until;

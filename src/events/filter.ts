@@ -1,8 +1,9 @@
+import { readAccess } from '../access/bound-conditions.js';
 import { grantsFor, isUnlimited, rulesOf } from '../access/rules.js';
 import type { Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { badRequest } from '../errors/request-errors.js';
-import type { Condition } from '../list/condition.js';
+import type { Access, Condition } from '../list/condition.js';
 import { includes, type Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import type { Event } from './event.js';
@@ -16,9 +17,21 @@ export interface Filter {
   readonly owner: string | null;
   /** Conditions on the records of a collection, whose types alone are requested. Undefined: all its changes match. */
   readonly live: Live | undefined;
+  /** The collections with access rules whose events the reader may read in part, by their names. */
+  readonly ruled: ReadonlyMap<string, Ruled>;
   /** Equal for equal filters. */
   readonly key: string;
 }
+
+/** The access rules for the events of a collection. */
+export interface Ruled {
+  readonly resource: Resource;
+  /** The grants of the reader as of now: the values of its claims and the time are in them. */
+  readonly access: () => Access;
+}
+
+/** Whether the records of events are compared with conditions, beyond what the types say. */
+export const isCompared = ({ live, ruled }: Filter): boolean => live !== undefined || ruled.size > 0;
 
 /** Conditions that the record of a change must fulfil before or after it. */
 export interface Live {
@@ -47,15 +60,32 @@ export function filterOf(
   if (requested === null && scopes.has('admin') && resources.every(isWhole)) return filter(null, [], null);
   const owner = scopes.has('self') ? (parseUuid(subject) ?? null) : null;
   const [types, ownTypes]: [string[], string[]] = [[], []];
+  const ruled = new Map<string, Ruled>();
   for (const [type, resource] of requested === null ? allTypes(resources) : typesOf(requested, resources)) {
     const scope = resource.scopes.read;
     const may = (name: string | undefined) =>
       name === undefined || scopes.has('admin') || includes(scopes, name);
-    if (may('events:read') && may(scope) && isWhole(resource)) types.push(type);
+    const isAdmitted = may('events:read') || scopes.has('self');
+    if (
+      resource.access &&
+      isAdmitted &&
+      !isWhole(resource) &&
+      readAccess(rulesOf(resource, resources), resource, principal)!.grants.length > 0
+    ) {
+      types.push(type);
+      ruled.set(resource.name, {
+        resource,
+        access: () => readAccess(rulesOf(resource, resources), resource, principal)!,
+      });
+    } else if (may('events:read') && (resource.access ? isWhole(resource) : may(scope))) types.push(type);
     else if (owner !== null && !resource.access && (resource.owner || resource.isOwned)) ownTypes.push(type);
     else if (requested !== null) throw forbidden(['events:read', ...(scope === undefined ? [] : [scope])]);
   }
-  return filter(types, ownTypes, ownTypes.length === 0 ? null : owner);
+  const found = filter(types, ownTypes, ownTypes.length === 0 ? null : owner);
+  if (ruled.size === 0) return found;
+  // Readers with other values of their grants read other events.
+  const { claims = {} } = principal;
+  return { ...found, ruled, key: `${found.key} ${JSON.stringify([subject, [...scopes].sort(), claims])}` };
 }
 
 /** Whether an event matches. */
@@ -64,9 +94,11 @@ export function admits({ types, ownTypes, owner }: Filter, event: Event): boolea
   return owner !== null && event.owner === owner && ownTypes.includes(event.type);
 }
 
+const NONE: ReadonlyMap<string, Ruled> = new Map();
+
 function filter(types: string[] | null, ownTypes: string[], owner: string | null): Filter {
   const key = JSON.stringify([types?.toSorted() ?? null, ownTypes.toSorted(), owner]);
-  return { types, ownTypes, owner, live: undefined, key };
+  return { types, ownTypes, owner, live: undefined, ruled: NONE, key };
 }
 
 /** A filter with conditions, which `read` reads for the one collection of its types. Throws 400 if there are several. */

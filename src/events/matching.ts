@@ -9,8 +9,7 @@ import type { Condition } from '../list/condition.js';
 import { recordsSql } from '../list/condition-sql.js';
 import { sharing } from '../telemetry/metrics.js';
 import { parseUuid } from '../uuid.js';
-import type { Event, Match } from './event.js';
-import { admits, type Filter } from './filter.js';
+import type { Event } from './event.js';
 
 /** Whether conditions hold for the record of an event before and after the change. Without a record, they do not. */
 export interface Fulfilled {
@@ -79,30 +78,6 @@ export async function matchEvents(
       after: holds(after),
     }));
   });
-}
-
-/**
- * The events that a filter admits, each with what the change means for the conditions of the filter. Of an event whose former
- * record is unknown, the reader may have known it: none that left is missed. Throws 503.
- */
-export async function liveEvents(
-  db: Db,
-  filter: Filter,
-  events: readonly Event[],
-): Promise<readonly Event[]> {
-  const { live } = filter;
-  const admitted = events.filter((event) => admits(filter, event));
-  if (!live || admitted.length === 0) return admitted;
-  const [fulfilled] = await matchEvents(db, live.resource, admitted, [live.conditions]);
-  return admitted.flatMap((event, at) => {
-    const match = matchOf(fulfilled![at]!);
-    return match ? [{ ...event, match }] : [];
-  });
-}
-
-function matchOf({ before, after }: Fulfilled): Match | undefined {
-  if (after) return before === false ? 'entered' : 'changed';
-  return before === false ? undefined : 'left';
 }
 
 const isOfRelation = (condition: Condition): boolean =>

@@ -8,7 +8,7 @@ import type { EventMetrics } from '../telemetry/metrics.js';
 import { WorkSlots } from '../work-slots.js';
 import type { FeedContext } from './cloudevents.js';
 import type { Event } from './event.js';
-import type { Filter } from './filter.js';
+import { type Filter, isCompared } from './filter.js';
 import type { FeedFollower } from './follower.js';
 import { readEvents } from './outbox.js';
 import type { ReaderSlot } from './reader-slots.js';
@@ -26,7 +26,7 @@ const RETRY = 'retry: 2000\n\n';
 const MAX_CATCHING_UP = 4;
 const PAGE_EVENTS = 500;
 /** Different conditions that streams of a process may have, and how many of them compare events at once. */
-const MAX_LANES = 256;
+const MAX_LANES = 2048;
 const MAX_COMPARING = 16;
 
 /** The event streams of a process (Server-Sent Events; HTML, section 9.2). */
@@ -60,8 +60,9 @@ export class SseHub {
   }
 
   /** Throws 503 if there are too many different conditions for another stream. */
-  requireLane({ live, key }: Filter): void {
-    if (live && this.#lanes.size >= MAX_LANES && !this.#lanes.has(key)) throw beyond('conditions');
+  requireLane(filter: Filter): void {
+    if (isCompared(filter) && this.#lanes.size >= MAX_LANES && !this.#lanes.has(filter.key))
+      throw beyond('conditions');
   }
 
   /**
@@ -101,7 +102,7 @@ export class SseHub {
     out.write(RETRY);
     slot.invalid.addEventListener('abort', revoke);
     if (slot.invalid.aborted) return revoke();
-    if (subscription.filter.live) this.#laneOf(subscription.filter).add(connection);
+    if (isCompared(subscription.filter)) this.#laneOf(subscription.filter).add(connection);
     else this.#queue(connection);
   }
 
@@ -155,7 +156,7 @@ export class SseHub {
     const shared = new Map<string, Buffer>();
     for (const connection of this.#connections) {
       const { position, filter } = connection;
-      if (filter.live || !connection.isLive || position >= last) continue;
+      if (isCompared(filter) || !connection.isLive || position >= last) continue;
       const key = `${position < events[0]!.seq ? 0 : position}${filter.key}`;
       const bytes = shared.get(key) ?? Buffer.from(connection.textOf(events, this.context));
       shared.set(key, bytes);
@@ -220,9 +221,9 @@ export class SseHub {
       if (connection.hasStalled()) connection.end('slow');
       const { position, filter, isLive } = connection;
       const cursor = this.context.cursorOf(
-        filter.live ? position : Math.max(position, this.follower.delivered()),
+        isCompared(filter) ? position : Math.max(position, this.follower.delivered()),
       );
-      connection.write(isLive || filter.live ? `:\nid: ${cursor}\n\n` : ':\n\n');
+      connection.write(isLive || isCompared(filter) ? `:\nid: ${cursor}\n\n` : ':\n\n');
     }
   }
 }

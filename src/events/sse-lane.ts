@@ -3,8 +3,8 @@ import type { WorkSlots } from '../work-slots.js';
 import type { FeedContext } from './cloudevents.js';
 import type { Event } from './event.js';
 import type { FeedFollower } from './follower.js';
-import { liveEvents } from './matching.js';
 import { readEvents } from './outbox.js';
+import { readableEvents } from './readable-events.js';
 import type { SseConnection } from './sse-connection.js';
 
 /** Events per read of the outbox. */
@@ -90,7 +90,7 @@ export class SseLane {
       delivery && after >= delivery.after
         ? { ...delivery, floor: 0 }
         : await readEvents(db.run, { after, horizon: follower.delivered(), limit: PAGE_EVENTS, filter });
-    const matching = await liveEvents(
+    const matching = await readableEvents(
       db,
       filter,
       events.filter(({ seq }) => seq > after),

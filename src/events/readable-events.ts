@@ -1,0 +1,129 @@
+import { partOf } from '../access/fields.js';
+import { maskedCondition } from '../access/masked-conditions.js';
+import type { Db } from '../db/db.js';
+import type { Event, Match } from './event.js';
+import { admits, type Filter, isCompared, type Live, type Ruled } from './filter.js';
+import { type Fulfilled, matchEvents } from './matching.js';
+
+/**
+ * The events that a filter admits, as far as its reader may read them, each with what the change means for the conditions of the
+ * filter. Of an event whose former record is unknown, the reader may have known it: none that left is missed. Throws 503.
+ */
+export async function readableEvents(
+  db: Db,
+  filter: Filter,
+  events: readonly Event[],
+): Promise<readonly Event[]> {
+  const admitted = events.filter((event) => admits(filter, event));
+  if (!isCompared(filter) || admitted.length === 0) return admitted;
+  const found = new Map<Event, Event>();
+  for (const [name, group] of groupsOf(admitted)) {
+    const ruled = filter.ruled.get(name);
+    const read = ruled
+      ? await ruledEvents(db, ruled, filter.live, group)
+      : await liveEvents(db, filter.live, group);
+    for (const [event, shown] of read) found.set(event, shown);
+  }
+  return admitted.flatMap((event) => found.get(event) ?? []);
+}
+
+const collectionOf = ({ type }: Event): string => type.slice(0, type.lastIndexOf('.'));
+
+type Read = readonly (readonly [event: Event, shown: Event])[];
+
+async function liveEvents(db: Db, live: Live | undefined, events: readonly Event[]): Promise<Read> {
+  if (!live) return events.map((event) => [event, event] as const);
+  const [fulfilled] = await matchEvents(db, live.resource, events, [live.conditions]);
+  return events.flatMap((event, at) => {
+    const match = matchOf(fulfilled![at]!);
+    return match ? [[event, { ...event, match }] as const] : [];
+  });
+}
+
+/** The fields of a record that its reader may read; undefined: all. */
+interface State {
+  readonly fields: readonly string[] | undefined;
+}
+
+/**
+ * The events of a collection with access rules. A reader gets an event if it might read the record before the change, or may read it
+ * after the change, by the present state of other records; and the record after the change only if it may read that.
+ */
+async function ruledEvents(
+  db: Db,
+  { resource, access }: Ruled,
+  live: Live | undefined,
+  events: readonly Event[],
+): Promise<Read> {
+  const { grants } = access();
+  const held = await matchEvents(
+    db,
+    resource,
+    events,
+    grants.map(({ conditions }) => conditions),
+  );
+  const stateIn = (at: number, side: 'before' | 'after'): State | undefined => {
+    const holding = grants.filter((_, grant) => held[grant]![at]![side] === true);
+    if (holding.length === 0) return undefined;
+    const isWhole = holding.some(({ fields }) => !fields);
+    return {
+      fields: isWhole ? undefined : [...new Set(holding.flatMap(({ fields = [] }) => fields))].sort(),
+    };
+  };
+  const states = events.map((_, at) => ({ before: stateIn(at, 'before'), after: stateIn(at, 'after') }));
+  const matches = live && (await maskedMatches(db, live, events, states));
+  return events.flatMap((event, at) => {
+    const { before, after } = states[at]!;
+    if (!before && !after) return [];
+    const shown = shownEvent(event, after);
+    if (!matches) return [[event, shown] as const];
+    const match = matches[at];
+    return match ? [[event, { ...shown, match }] as const] : [];
+  });
+}
+
+/** An event with the part of the record that its reader may read after the change. */
+function shownEvent(event: Event, after: State | undefined): Event {
+  if (event.data === null || (after && !after.fields)) return event;
+  return { ...event, data: after ? partOf(event.data, new Set(after.fields)) : null };
+}
+
+/** What changes mean for conditions, about the fields alone that the reader may read in each state. */
+async function maskedMatches(
+  db: Db,
+  { resource, conditions }: Live,
+  events: readonly Event[],
+  states: readonly { readonly before: State | undefined; readonly after: State | undefined }[],
+): Promise<(Match | undefined)[]> {
+  const keyOf = ({ fields }: State) => JSON.stringify(fields ?? null);
+  const masks = new Map<string, State>();
+  for (const { before, after } of states)
+    for (const state of [before, after]) if (state) masks.set(keyOf(state), state);
+  const keys = [...masks.keys()];
+  const lists = [...masks.values()].map(({ fields }) => {
+    const visible = fields && new Set(fields);
+    return visible ? conditions.map((each) => maskedCondition(each, resource, visible)) : conditions;
+  });
+  const fulfilled = lists.length === 0 ? [] : await matchEvents(db, resource, events, lists);
+  return states.map(({ before, after }, at) => {
+    const side = (state: State | undefined, name: 'before' | 'after') =>
+      state !== undefined && fulfilled[keys.indexOf(keyOf(state))]![at]![name] === true;
+    return matchOf({ before: side(before, 'before'), after: side(after, 'after') });
+  });
+}
+
+function matchOf({ before, after }: Fulfilled): Match | undefined {
+  if (after) return before === false ? 'entered' : 'changed';
+  return before === false ? undefined : 'left';
+}
+
+/** Events by their collections. */
+function groupsOf(events: readonly Event[]): ReadonlyMap<string, readonly Event[]> {
+  const groups = new Map<string, Event[]>();
+  for (const event of events) {
+    const group = groups.get(collectionOf(event)) ?? [];
+    group.push(event);
+    groups.set(collectionOf(event), group);
+  }
+  return groups;
+}
