@@ -77,4 +77,4 @@ end $do$;
 -- What conditions on events compare besides the document after a change: the columns of the record before it, without its
 -- document. Null for a record that was created, and in events from before this file. Last, since writers lock a collection
 -- before the events.
-alter table events add column former jsonb;
+alter table events add column if not exists former jsonb;
