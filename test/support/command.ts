@@ -14,10 +14,18 @@ export interface Ended {
   readonly err: string;
 }
 
+/** What a command runs: `src/cli/run.ts` and `src/features.ts`. */
+export interface Program {
+  readonly run: typeof run;
+  readonly FEATURES: typeof FEATURES;
+}
+
 interface Given {
   readonly cwd?: string;
   /** The standard input; absent: it is empty. */
   readonly input?: string | Buffer;
+  /** Another copy of the program than that of this process. */
+  readonly program?: Program;
 }
 
 /** Runs `plinth` in this process to its end, with nothing in its environment but `env`. */
@@ -25,11 +33,11 @@ export async function plinth(
   _t: Test,
   args: readonly string[],
   env: Record<string, string> = {},
-  { cwd, input }: Given = {},
+  { cwd, input, program = { run, FEATURES } }: Given = {},
 ): Promise<Ended> {
   const [stdout, stderr] = [new Captured(), new Captured()];
-  const code = await run(args, {
-    features: FEATURES,
+  const code = await program.run(args, {
+    features: program.FEATURES,
     stdin: Readable.from(input === undefined ? [] : [Buffer.from(input)]),
     stdout,
     stderr,

@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { type Program, plinth } from '../support/command.js';
 import { startNode } from '../support/process.js';
 import { testDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
@@ -22,7 +23,7 @@ const LIST: readonly (readonly [before: string, after: string])[] = [
   ],
 ];
 
-/** A copy of the program with the feature of `test/support/added-feature`. */
+/** The folder of a copy of the program with the feature of `test/support/added-feature`. */
 function programWithFeature(t: Test): string {
   const copy = t.testdir();
   const isProgram = (file: string) => !/\.(d\.ts|map)$/.test(file);
@@ -44,18 +45,17 @@ function programWithFeature(t: Test): string {
     text = text.replace(before, after);
   }
   writeFileSync(list, text);
-  return join(copy, 'dist/src/cli/plinth.js');
+  return join(copy, 'dist/src');
 }
 
 t.test('a feature is its folders and a line in the list', async (t) => {
-  const program = programWithFeature(t);
+  const folder = programWithFeature(t);
+  const load = (file: string) => import(pathToFileURL(join(folder, file)).href);
+  const program = { ...(await load('cli/run.js')), ...(await load('features.js')) } as Program;
   const DATABASE_URL = await testDatabase(t);
-  const run = async (args: readonly string[], env = {}) => {
-    const { ended, stdout, stderr } = startNode(t, [program, ...args], { DATABASE_URL, ...env });
-    return { code: await ended, out: stdout(), err: stderr() };
-  };
+  const run = (args: readonly string[], env = {}) => plinth(t, args, { DATABASE_URL, ...env }, { program });
   const start = async (env: Record<string, string>) => {
-    const service = startNode(t, [program], { DATABASE_URL, PORT: '0', ...env });
+    const service = startNode(t, [join(folder, 'main.js')], { DATABASE_URL, PORT: '0', ...env });
     const url = await service.ready();
     // Without `send`, which would note the errors of the feature as errors of the program without it.
     const get = async (path: string) => {
@@ -90,7 +90,7 @@ t.test('a feature is its folders and a line in the list', async (t) => {
   t.match(await run(['stats', '--json']), { code: 0, out: '{"requests":1}\n' });
   t.match((await run(['--help'])).out, /^ +stats +shows how many requests were counted$/m);
   t.match(await run(['serve'], { STATS: 'maybe' }), { code: 78, err: /STATS must be `on` or `off`/ });
-  const COLLECTIONS = join(dirname(program), 'declared');
+  const COLLECTIONS = join(folder, 'declared');
   mkdirSync(COLLECTIONS);
   writeFileSync(join(COLLECTIONS, 'stats.json'), '{"type": "object", "properties": {}}');
   t.match(await run(['collections', 'check'], { COLLECTIONS }), {
