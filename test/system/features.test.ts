@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -47,9 +47,8 @@ interface Without {
 
 /** The features of which a service has loaded files besides their `settings.ts`, and the statuses of requests to it. */
 async function serviceWithout(t: Test, { absent = [], settings }: Without, paths: readonly string[]) {
-  const coverage = t.testdir();
   const databaseUrl = await testDatabase(t);
-  const env = { DATABASE_URL: databaseUrl, PORT: '0', NODE_V8_COVERAGE: coverage, ...settings };
+  const env = { DATABASE_URL: databaseUrl, PORT: '0', ...settings };
   const service = startNode(t, [PROGRAM, ...absent], env);
   const url = await service.ready();
   const statuses = await Promise.all(
@@ -60,9 +59,8 @@ async function serviceWithout(t: Test, { absent = [], settings }: Without, paths
   );
   service.child.kill('SIGTERM');
   t.equal(await service.ended, 0);
-  // V8 reports each script that the process has loaded.
-  const reports = readdirSync(coverage).map((file) => readFileSync(join(coverage, file), 'utf8'));
-  const loaded = reports.join('').matchAll(/\/dist\/src\/features\/([\w-]+)\/(?!settings\.js)/g);
+  t.match(service.stdout(), '/dist/src/app.js', 'it prints the scripts that it has loaded');
+  const loaded = service.stdout().matchAll(/\/dist\/src\/features\/([\w-]+)\/(?!settings\.js)/g);
   return { statuses, loaded: [...new Set([...loaded].map(([, name]) => name!))].sort() };
 }
 
