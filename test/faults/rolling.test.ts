@@ -2,6 +2,7 @@ import { claimPort } from '../support/claimed-port.js';
 import { type ServiceProcess, startProcess } from '../support/process.js';
 import { send } from '../support/service.js';
 import t from '../support/test.js';
+import { times } from '../support/thorough.js';
 import { until } from '../support/until.js';
 import { missingHaproxy, testHaproxy } from './haproxy.js';
 import { startKeepAlive } from './keep-alive.js';
@@ -9,8 +10,8 @@ import { TRANSPORTS, testPostgres } from './postgres.js';
 
 const CLIENTS = 64;
 /** Restarts take most of the time: at any moment of them, some requests are in flight, and the connections of all are open. */
-const PACE_MS = 100;
-const ROUNDS = 2;
+const PACE_MS = 400;
+const ROUNDS = times(1, 1, 4);
 
 const skip = missingHaproxy() ?? false;
 
@@ -39,7 +40,7 @@ t.test(
       return until(
         'the load goes on',
         () => load.confirmed.size,
-        (seen) => seen > now + 300,
+        (seen) => seen > now + 150,
       );
     };
     await goesOn();

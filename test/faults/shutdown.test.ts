@@ -38,7 +38,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     await until(
       'the load runs',
       () => load.confirmed.size,
-      (seen) => seen > 500,
+      (seen) => seen > 200,
     );
     const before = load.confirmed.size;
     first.child.kill(signal);
@@ -47,7 +47,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     await until(
       'the load goes on',
       () => load.confirmed.size,
-      (seen) => seen > before + 500,
+      (seen) => seen > before + 200,
     );
     await load.stop();
     t.comment(`${load.confirmed.size} requests, ${load.failed.length} failed`);

@@ -19,7 +19,7 @@ const SETTINGS = {
   WEBHOOK_INSECURE: 'on',
   WEBHOOK_RETRIES: Array(50).fill('2').join(' '),
 };
-const ENOUGH = 200;
+const ENOUGH = 80;
 
 interface Service extends ServiceProcess {
   readonly url: string;

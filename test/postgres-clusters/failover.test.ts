@@ -130,7 +130,7 @@ async function goesOn({ confirmed }: Writers): Promise<void> {
   await until(
     'the writers go on',
     () => confirmed.size,
-    (seen) => seen > before + 300,
+    (seen) => seen > before + 100,
   );
 }
 

@@ -33,8 +33,8 @@ export interface Writers {
 }
 
 const CLIENTS = 64;
-/** Each client pauses, so that the machine has time for the databases. */
-const PAUSE_MS = 300;
+/** Each client pauses, so that the machine has time for the databases: failovers take minutes. */
+const PAUSE_MS = 1500;
 /** The pause of a client before it repeats a request. */
 export const AGAIN_MS = 200;
 
