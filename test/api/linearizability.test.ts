@@ -5,7 +5,7 @@ import { testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { times } from '../support/thorough.js';
 
-const HISTORIES = times(40, 120, 300);
+const HISTORIES = times(40, 60, 300);
 const CLIENTS = 6;
 const OPERATIONS = 7;
 const RECORDS = 2;
@@ -200,7 +200,7 @@ t.test('what one service confirmed, the other shows', async (t) => {
   const misses: string[] = [];
   const expect = (holds: boolean, what: string) => void (holds || misses.push(what));
   const client = async (number: number): Promise<void> => {
-    for (let n = 0; n < times(2, 4, 8); n++) {
+    for (let n = 0; n < times(2, 2, 8); n++) {
       const [here, there] = [services[(number + n) % 2]!, services[(number + n + 1) % 2]!];
       const name = `client${number} round${n} end`;
       const { id } = (await here('POST', '/items', {}, { name })).json;
@@ -228,7 +228,7 @@ t.test('what one service confirmed, the other shows', async (t) => {
 t.test('64 clients that append to one record lose nothing', async (t) => {
   const services = await twoServices(t);
   const clients = 64;
-  const rounds = times(8, 20, 50);
+  const rounds = times(8, 8, 50);
   for (const using of [1, 2]) {
     const { id } = (await services[0]('POST', '/items', {}, { name: 'x', list: [] })).json;
     const statuses = new Map<number, number>();

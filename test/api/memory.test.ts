@@ -55,7 +55,7 @@ t.test('no body of a random declaration ends a process with little memory', asyn
   t.comment(`PLINTH_SEED=${seed}`);
   const random = randomFrom(seed);
   const fields = Array.from(
-    { length: times(6, 16) },
+    { length: times(6, 8, 16) },
     (_, n) => [`f${n}`, schemaOf(random, 1 + random(3))] as const,
   );
   const declaration = { type: 'object', properties: Object.fromEntries(fields), $defs: DEFINITIONS };

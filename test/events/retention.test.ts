@@ -141,12 +141,12 @@ t.test(
     const expiring = expire();
     const seen: number[] = [];
     const poll = async () => {
-      for (let count = 0; count < times(10, 40); count++)
+      for (let count = 0; count < times(10, 10, 40); count++)
         seen.push((await send('GET', '/events?types=users.*')).status);
     };
     await Promise.all([poll(), poll(), poll(), poll()]);
     const streams = await Promise.all(
-      Array.from({ length: times(10, 40) }, () => follow(t, `${url}/events`)),
+      Array.from({ length: times(10, 10, 40) }, () => follow(t, `${url}/events`)),
     );
     isOver = true;
     await expiring;

@@ -81,6 +81,7 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
     'system/oidc-libraries',
     'system/package',
     'system/readme',
+    'system/regular-expressions',
     'system/typed-clients',
     'validation/work-limits',
   ],
@@ -89,18 +90,25 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
 /** The files that run on a Citus cluster, besides those of test/features/citus. */
 const ON_CITUS = ['api', 'events'];
 
-/** The files that run with the names which the default set has not drawn for them. */
+/** What continuous integration runs by another Node: the files with the names that the default set has not drawn for them. */
 const OTHER_NAMES = 'names';
+/** The file about what the versions of Node do. */
+const OF_NODE = 'faults/programs';
 
 /** The files that look for rare orders of events, each time others. */
 const SOAK = 'soak';
 const REPEATING = ['api/linearizability', 'events/crash', 'features/issuer/crash'];
-const SOAKED = ['api/concurrent-creates', ...REPEATING];
+/** The files that draw requests, declarations and records, each time others. */
+const DRAWING = ['list/conditions', 'list/groups', 'list/includes'];
+const SOAKED = ['api/concurrent-creates', ...REPEATING, ...DRAWING];
 /** The files that repeat more, or with more records, in thorough tests (thorough.ts). */
 const THOROUGH = 'thorough';
 const THOROUGH_FILES = [
   ...REPEATING,
+  ...DRAWING,
+  'api/memory',
   'api/memory-queries',
+  'events/retention',
   'features/api-docs/openapi',
   'list/query-plans',
   'declarations/generated',
@@ -164,7 +172,8 @@ const LONG = [
 /** The files of a set; of the default one if it is undefined. */
 export function filesOf(set: string | undefined): TestFile[] {
   if (set === THOROUGH) return THOROUGH_FILES.map((name) => testFile(name, false));
-  if (set === OTHER_NAMES) return RUN_TWICE.map((name) => testFile(name, !isDrawn(name)));
+  if (set === OTHER_NAMES)
+    return [testFile(OF_NODE, false), ...RUN_TWICE.map((name) => testFile(name, !isDrawn(name)))];
   const hasDrawnNames = set === undefined || set === ALL;
   const isWanted = (name: string) => {
     if (set === undefined) return setOf(name) === undefined;
