@@ -25,6 +25,8 @@ export const BUNDLED = process.env.PLINTH_TEST_BUNDLED;
 const URL_PRINTED = /https?:\/\/\S+/;
 /** The program as tsc has made it. */
 export const DIST = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+/** The program that tests start. */
+export const PROGRAM = BUNDLED ?? DIST;
 
 /** A service as it is run: a process of its own. */
 export interface ServiceProcess {
@@ -38,11 +40,7 @@ export interface ServiceProcess {
 }
 
 /** Runs the service, without limits of time but those in `env`; killed when the test ends. */
-export function startProcess(
-  t: Test,
-  env: Record<string, string>,
-  program = BUNDLED ?? DIST,
-): ServiceProcess {
+export function startProcess(t: Test, env: Record<string, string>, program = PROGRAM): ServiceProcess {
   return startNode(t, [program], { ...NO_TIME_LIMITS, PORT: '0', ALLOWED_HOSTS: HOSTS, ...env });
 }
 

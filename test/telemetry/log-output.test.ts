@@ -2,17 +2,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { logLines } from '../../src/telemetry/log-output.js';
+import { PROGRAM } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-
 /** A service whose standard output is a pipe that the test reads, or not. */
 async function serviceWithLog(t: Test) {
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [PROGRAM], {
     env: { PATH: process.env.PATH, PORT: '0', ACCESS_LOG: 'on', DATABASE_URL: await testDatabase(t) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
