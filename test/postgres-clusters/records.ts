@@ -13,7 +13,7 @@ export interface Writers {
 
 export const CLIENTS = 8;
 /** The pause of a client before its next round, which leaves processor time to what the test does meanwhile. */
-const PACE_MS = 50;
+const PACE_MS = 400;
 
 export function startWriters(base: string, prefix: string): Writers {
   let [done, stopped] = [0, false];

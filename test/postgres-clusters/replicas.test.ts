@@ -206,7 +206,7 @@ t.test('replicas that are down are not used, and are used again', { skip }, asyn
         const path = at % 2 === 0 ? `/items/${json.id}` : '/items?sort=name';
         statuses.add((await send('GET', path)).status);
         // Leaves processor time to the restarts.
-        await pause(20);
+        await pause(100);
       }
     }),
   );
@@ -238,7 +238,7 @@ t.test('who reads a list from a replica and follows its cursor misses nothing', 
     while (!isOver) {
       if ((await send('POST', '/items', { body: { name: 'more' } })).status === 201) count++;
       // Each list would read thousands of records.
-      await pause(10);
+      await pause(50);
     }
   })();
   for (let n = 0; n < 30; n++) {

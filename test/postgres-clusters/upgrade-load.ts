@@ -7,7 +7,7 @@ const CLIENTS = 8;
 /** The pause of a client before it repeats a request, in milliseconds. */
 const AGAIN_MS = 20;
 /** The pause of a client before its next records, which leaves processor time to the upgrade. */
-const PACE_MS = 50;
+const PACE_MS = 200;
 const TYPES = 'users.*,items.*';
 
 /** Clients of several services, and a reader of the feed, that go on while these services come and go. */

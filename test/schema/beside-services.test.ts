@@ -108,7 +108,7 @@ const CHANGES: readonly [
   ],
 ];
 
-const WRITERS = 16;
+const WRITERS = 8;
 
 type Files = Readonly<Record<string, object>>;
 
