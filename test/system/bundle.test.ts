@@ -4,13 +4,13 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import bcrypt from 'bcrypt';
 import { connect } from '../features/mcp/session.js';
 import { authority, withoutOpenssl } from '../support/certificates.js';
 import { claimPort } from '../support/claimed-port.js';
-import { startNode } from '../support/process.js';
+import { BUNDLED, startNode } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
@@ -22,7 +22,9 @@ const BUILD = fileURLToPath(new URL('../../../.ci/bundle.js', import.meta.url));
 /** The bundle alone in a folder, without packages or SQL around it. */
 const folder = mkdtempSync(join(tmpdir(), 'plinth-bundle-'));
 t.teardown(() => rmSync(folder, { recursive: true }));
-execFileSync(process.execPath, [BUILD, join(folder, 'dist')]);
+// A run of many files has just made one.
+if (BUNDLED === undefined) execFileSync(process.execPath, [BUILD, join(folder, 'dist')]);
+else cpSync(dirname(BUNDLED), join(folder, 'dist'), { recursive: true });
 const PLINTH = join(folder, 'dist/plinth.cjs');
 const START = join(folder, 'dist/start.cjs');
 

@@ -1,7 +1,7 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { newSecret } from '../../src/features/webhooks/secret.js';
 import { signWebhook } from '../../src/features/webhooks/sign.js';
@@ -23,15 +23,23 @@ const npm = (cwd: string, ...args: string[]) =>
   execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 const node = (...args: string[]) => execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' });
 
+/** The description of an installed package in the lock file of npm. */
+interface Installed {
+  readonly dev?: boolean;
+  readonly optional?: boolean;
+  readonly devOptional?: boolean;
+}
+
 /** Packs and installs Plinth without the network: the packages that it needs are copied from this checkout. */
 function install(): void {
   const packed = JSON.parse(npm(ROOT, 'pack', '--silent', '--json', `--pack-destination=${folder}`));
   writeFileSync(join(folder, 'package.json'), '{"type":"module","private":true}');
-  const needed = npm(ROOT, 'ls', '--omit=dev', '--omit=optional', '--all', '--parseable').trim().split('\n');
-  for (const path of needed.slice(1)) {
-    const target = join(folder, relative(ROOT, path));
-    mkdirSync(target, { recursive: true });
-    cpSync(path, target, { recursive: true });
+  const lock = readFileSync(join(ROOT, 'node_modules/.package-lock.json'), 'utf8');
+  const { packages } = JSON.parse(lock) as { packages: Record<string, Installed> };
+  for (const [path, { dev, optional, devOptional }] of Object.entries(packages)) {
+    if (dev || optional || devOptional) continue;
+    mkdirSync(join(folder, path), { recursive: true });
+    cpSync(join(ROOT, path), join(folder, path), { recursive: true });
   }
   npm(
     folder,

@@ -8,7 +8,7 @@ import {
   otherFiles,
 } from '../../src/transport/open-files.js';
 import { claimPort } from '../support/claimed-port.js';
-import { startProgram } from '../support/process.js';
+import { PROGRAM, startProgram } from '../support/process.js';
 import { testProxy } from '../support/proxy.js';
 import { send, testDatabase } from '../support/service.js';
 import { readSettings } from '../support/settings.js';
@@ -63,7 +63,7 @@ for (const workers of ['1', '2'])
     const service = startProgram(
       t,
       'sh',
-      ['-c', `ulimit -n ${limit} && exec "$0" dist/src/main.js`, process.execPath],
+      ['-c', `ulimit -n ${limit} && exec "$0" "$1"`, process.execPath, PROGRAM],
       { ...NO_TIME_LIMITS, PORT: port, WORKERS: workers, DATABASE_URL: gate.url, DB_START_MS: '3600000' },
     );
     const url = `http://127.0.0.1:${port}`;
@@ -85,7 +85,7 @@ for (const limit of [400, 140])
     const service = startProgram(
       t,
       'sh',
-      ['-c', `ulimit -n ${limit} && exec "$0" dist/src/main.js`, process.execPath],
+      ['-c', `ulimit -n ${limit} && exec "$0" "$1"`, process.execPath, PROGRAM],
       { ...NO_TIME_LIMITS, PORT: '0', DATABASE_URL: await testDatabase(t) },
     );
     const url = await service.ready();
