@@ -14,7 +14,7 @@ export interface Ended {
   readonly err: string;
 }
 
-/** What a command runs: `src/cli/run.ts` and `src/features.ts`. */
+/** The modules that run a command: `src/cli/run.ts` and `src/features.ts`. */
 export interface Program {
   readonly run: typeof run;
   readonly FEATURES: typeof FEATURES;

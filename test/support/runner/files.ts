@@ -90,9 +90,9 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
 /** The files that run on a Citus cluster, besides those of test/features/citus. */
 const ON_CITUS = ['api', 'events'];
 
-/** What continuous integration runs by another Node: the files with the names that the default set has not drawn for them. */
+/** The set that runs by another Node: files with the names that the default set has not drawn for them, and OF_NODE. */
 const OTHER_NAMES = 'names';
-/** The file about what the versions of Node do. */
+/** The file about differences between versions of Node. */
 const OF_NODE = 'faults/programs';
 
 /** The files that look for rare orders of events, each time others. */
