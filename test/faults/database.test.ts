@@ -116,7 +116,7 @@ for (const { says, happens, timeoutMs = TIMEOUT_MS, isBrief = false, transport }
       await until(
         'the load runs',
         () => ledger.statuses.get(201) ?? 0,
-        (seen) => seen > 200,
+        (seen) => seen > 60,
       );
       const before = refusals(ledger);
       const refused = async () => {
@@ -141,7 +141,8 @@ for (const { says, happens, timeoutMs = TIMEOUT_MS, isBrief = false, transport }
         () => refusals(ledger),
         (seen) => seen > before,
       );
-      await until('the load goes on', more(ledger, 200));
+      await until('the load goes on', more(ledger, 60));
+      proxy.endDead();
       await ledger.stop();
       const counts = [...ledger.statuses].map(([status, count]) => `${status}: ${count}`).join(', ');
       t.comment(

@@ -24,7 +24,7 @@ const RECORDS = 4;
 /** The pause of a client before it tries again; shorter than Retry-After says, so that nothing is missed. */
 const AGAIN_MS = 100;
 /** The pause of a client before its next request: their number matters less than that there always are some. */
-const PACE_MS = 50;
+const PACE_MS = 150;
 
 /** The outcome of one value that a client has sent. */
 type Outcome = 'confirmed' | 'unknown';

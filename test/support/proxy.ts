@@ -18,6 +18,11 @@ export interface Proxy {
   /** How many connections came while bytes vanished. */
   readonly swallowed: () => number;
   restore(): Promise<void>;
+  /**
+   * Ends the database's connections that were open when bytes vanished, as its keepalives do within a minute. A session of
+   * which the last message has arrived in part has no other limit of time, and holds its locks.
+   */
+  endDead(): void;
 }
 
 /** Stands between a service and the database at `url`. Closed when the test ends. */
@@ -82,6 +87,9 @@ export async function testProxy(t: Test, url: string): Promise<Proxy> {
     restore: async () => {
       swallowing = false;
       if (!server.listening) await listen(port);
+    },
+    endDead: () => {
+      for (const socket of open) if (dead.has(socket)) socket.destroy();
     },
   };
 }
