@@ -41,9 +41,10 @@ join passwords on user_id = users.id
 where email = any (array(select json_array_elements_text($1::text::json)));
 
 -- name: password_of ($1 user id)
-select email, hash, passwords.version
+select email, hash, passwords.version, array_to_string(user_scopes.scopes, ' ') as scopes
 from plinth_users as users
-left join passwords on user_id = users.id
+left join passwords on passwords.user_id = users.id
+left join user_scopes on user_scopes.user_id = users.id
 where users.id = $1;
 
 -- name: rehash ($1 user id, $2 hash that was verified, $3 new hash)

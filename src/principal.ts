@@ -92,7 +92,7 @@ function isOwn({ subject }: Principal, { ownership }: ScopeRequirement, { id }: 
 }
 
 /** Basic and the session of a browser are the user in person; all other credentials are held by applications. */
-function mayDeleteAccount({ scheme, scopes }: Principal): boolean {
+export function mayDeleteAccount({ scheme, scopes }: Principal): boolean {
   const isInPerson = scheme === 'basic' || scheme === 'session';
   return scopes.has(ACCOUNT_DELETION) || (isInPerson && scopes.has('self'));
 }

@@ -20,13 +20,13 @@ export function routesOf(
 ): ApiRoutes {
   const { config, database, auth, collections, feed, registry, features } = parts;
   const { endpoints, errorTypes } = parts.description;
-  const { lookup, requireCurrentPassword } = auth;
+  const { lookup, accounts } = auth;
   const resources = collections.map(({ resource }) => resource);
   const api = {
     db: database.db,
     collections,
     feed,
-    settings: { ...config, requireCurrentPassword },
+    settings: { ...config, accounts },
     read: memberOf(features, 'read'),
     adapter: memberOf(features, 'adapter'),
   };

@@ -1,5 +1,5 @@
 import type { Guarded } from '../access/guarded-collection.js';
-import type { RequireCurrentPassword, SignInChange } from '../auth/current-password.js';
+import type { AccountProtection, SignInChange } from '../auth/current-password.js';
 import { type VerifiedPassword, verifiedPasswordOf } from '../auth/verified-password.js';
 import { modifiedAt } from '../collection/document.js';
 import type { PreconditionFailed, StoredRecord } from '../collection/record.js';
@@ -28,7 +28,7 @@ export interface WriteSettings {
   /** PUT, PATCH and DELETE without If-Match are 428. */
   readonly requireIfMatch: boolean;
   /** Undefined: no record has a password. */
-  readonly requireCurrentPassword?: RequireCurrentPassword | undefined;
+  readonly accounts?: AccountProtection | undefined;
 }
 
 /** The preconditions of a write from its header fields. Throws 400 for invalid ones, 428 if one is required and missing. */
@@ -43,24 +43,25 @@ export function readWritePreconditions(
 }
 
 /**
- * Requires the current password from a caller that may write only its own record and changes how it signs in. Undefined if
- * that is not needed, and for an invalid id; else the password that confirms the change. A caller that may write every record
- * sets passwords only while its own sign-in is valid. Throws 403, 429, 503.
+ * Requires the current password from a caller that may write only its own record and changes how it signs in, and the scopes of
+ * the user from one that may write every record. Undefined if that is not needed, and for an invalid id; else the password that
+ * confirms the change. A caller that may write every record sets passwords only while its own sign-in is valid. Throws 403, 429,
+ * 503.
  */
 export function confirmSignInChange(
   { resource }: Pick<Guarded, 'resource'>,
   { permission, principal, params }: Request,
   change: SignInChange,
-  { requireCurrentPassword }: WriteSettings,
+  { accounts }: WriteSettings,
 ): Promise<VerifiedPassword | undefined> | undefined {
   if (!resource.hasPasswords) return undefined;
-  if (permission === 'all') {
+  if (permission === 'all' && principal.scopes.has('admin')) {
     const verified = change.password === undefined ? undefined : verifiedPasswordOf(principal);
     return verified && Promise.resolve(verified);
   }
-  if (!requireCurrentPassword) throw currentPasswordRequired();
+  if (!accounts) throw currentPasswordRequired();
   const id = parseUuid(params.id ?? '');
-  return id === undefined ? undefined : requireCurrentPassword(principal, id, change);
+  return id === undefined ? undefined : accounts.confirm({ principal, permission }, id, change);
 }
 
 /** The parts of validated input with which a user signs in. */

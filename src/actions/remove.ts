@@ -7,7 +7,7 @@ import { readWritePreconditions, requirePreconditions, type WriteSettings } from
 
 const ATTEMPTS = 8;
 
-/** Deletes a record: 204 also if it does not exist, 412, 428. */
+/** Deletes a record: 204 also if it does not exist, 403, 412, 428. */
 export function remove(guarded: Guarded, settings: WriteSettings): Action {
   const { resource } = guarded;
   return {
@@ -15,6 +15,8 @@ export function remove(guarded: Guarded, settings: WriteSettings): Action {
       const collection = guarded.as(request);
       const preconditions = readWritePreconditions(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
+      if (resource.hasPasswords && id !== undefined && request.permission !== 'own')
+        await settings.accounts?.requireDeletable(request.principal, id);
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const outcome = id === undefined ? 'absent' : await collection.remove(id, preconditions, request.run);
         if (outcome === undefined) return { status: 204, headers: [] };

@@ -1,11 +1,24 @@
 import { hash as digest } from 'node:crypto';
 import { AUTH_SQL } from '../db/core-statements.js';
-import type { Db } from '../db/db.js';
-import { currentPasswordRequired, currentPasswordWrong, passwordNotSet } from '../errors/caller-errors.js';
+import type { Db, Row } from '../db/db.js';
+import {
+  currentPasswordRequired,
+  currentPasswordWrong,
+  passwordNotSet,
+  userHasMoreScopes,
+} from '../errors/caller-errors.js';
 import type { LoginThrottle } from '../limits/login-throttle.js';
 import { verifyPassword } from '../passwords/password.js';
-import type { Principal } from '../principal.js';
+import {
+  ACCOUNT_DELETION,
+  includes,
+  mayDeleteAccount,
+  type Permission,
+  type Principal,
+  scopesOf,
+} from '../principal.js';
 import { TimedCache } from '../timed-cache.js';
+import { parseUuid } from '../uuid.js';
 import { type VerifiedPassword, verifiedPasswordOf } from './verified-password.js';
 
 const PASSWORD_OF = AUTH_SQL.password_of;
@@ -47,27 +60,31 @@ export interface SignInChange {
   readonly currentPassword: string | undefined;
 }
 
-/**
- * Requires that users who change their own email or password know the current password, or are present themselves: with
- * Basic, or with a session in a browser that began within five minutes. Tokens and keys, which applications hold, never
- * replace the current password. Returns the password that confirms the change, which must still be the current one when the
- * change commits; undefined: nothing needs a confirmation. Throws 403 without one, 429 while the account must wait after too many failures, and 503
- * when too many passwords are being checked.
- */
-export type RequireCurrentPassword = (
-  principal: Principal,
-  userId: string,
-  change: SignInChange,
-) => Promise<VerifiedPassword | undefined>;
+/** Protects accounts from callers that may write user records. */
+export interface AccountProtection {
+  /**
+   * Requires that a caller has each scope that was granted to a user whose email or password it changes: whoever sets a
+   * password can sign in with it. Requires that users who change their own email or password know the current password, or are
+   * present themselves: with Basic, or with a session in a browser that began within five minutes. Tokens and keys, which
+   * applications hold, never replace the current password. Returns the password that confirms the change, which must still be the
+   * current one when the change commits; undefined: nothing needs a confirmation. Throws 403, 429 while the account must wait after
+   * too many failures, and 503 when too many passwords are being checked.
+   */
+  confirm(caller: AccountCaller, userId: string, change: SignInChange): Promise<VerifiedPassword | undefined>;
+  /** Requires that a caller that may write all users has each scope that was granted to the user whom it deletes. Throws 403. */
+  requireDeletable(principal: Principal, userId: string): Promise<void>;
+}
 
-/** Reads the committed password outside the request's transaction, so a batch sends the current password once. */
-export function currentPasswordRule(
-  db: Db,
-  check: PasswordCheck,
-  throttle: LoginThrottle,
-): RequireCurrentPassword {
-  async function verify(
-    principal: Principal,
+/** A caller, and whether it may write all user records or its own only. */
+export interface AccountCaller {
+  readonly principal: Principal;
+  readonly permission: Permission;
+}
+
+/** Reads committed scopes and passwords outside the request's transaction, so a batch sends the current password once. */
+export function accountProtection(db: Db, check: PasswordCheck, throttle: LoginThrottle): AccountProtection {
+  async function confirm(
+    { principal, permission }: AccountCaller,
     userId: string,
     change: SignInChange,
   ): Promise<VerifiedPassword | undefined> {
@@ -76,6 +93,11 @@ export function currentPasswordRule(
     const [row] = await db.run(PASSWORD_OF, [userId]);
     // The write itself reports an unknown user.
     if (!row || (password === undefined && newEmail === row.email)) return undefined;
+    if (permission === 'all') {
+      if (hasScopesOf(principal, row))
+        return password === undefined ? undefined : verifiedPasswordOf(principal);
+      if (!isUser(principal, userId)) throw userHasMoreScopes();
+    }
     if (hasSignedInRecently(principal)) return verifiedPasswordOf(principal);
     // An application that set the first password could sign in from then on.
     if (row.hash === null) throw passwordNotSet();
@@ -90,7 +112,27 @@ export function currentPasswordRule(
     return { userId, version: row.version as number };
   }
 
-  return verify;
+  async function requireDeletable(principal: Principal, userId: string): Promise<void> {
+    if (principal.scopes.has('admin')) return;
+    const [row] = await db.run(PASSWORD_OF, [userId]);
+    if (!row || hasScopesOf(principal, row)) return;
+    if (!isUser(principal, userId) || !mayDeleteAccount(principal)) throw userHasMoreScopes();
+  }
+
+  return { confirm, requireDeletable };
+}
+
+const isUser = ({ subject }: Principal, userId: string): boolean => parseUuid(subject) === userId;
+
+/** The scopes of every user, which concern its own records alone. */
+const OF_EVERY_USER: ReadonlySet<string> = new Set(['self', ACCOUNT_DELETION]);
+
+/** Whether a caller has each scope that was granted to a user. */
+function hasScopesOf({ scopes }: Principal, { scopes: granted }: Row): boolean {
+  return (
+    scopes.has('admin') ||
+    [...scopesOf(granted)].every((scope) => OF_EVERY_USER.has(scope) || includes(scopes, scope))
+  );
 }
 
 function hasSignedInRecently({ scheme, signedInAt }: Principal): boolean {

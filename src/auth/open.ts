@@ -8,7 +8,7 @@ import type { Log } from '../telemetry/log.js';
 import { type Authenticate, createAuthenticator, type FindSession } from './authenticate.js';
 import { CredentialCache } from './credentials/credential-cache.js';
 import { CredentialWatch } from './credentials/credential-watch.js';
-import { currentPasswordRule, PasswordCheck, type RequireCurrentPassword } from './current-password.js';
+import { type AccountProtection, accountProtection, PasswordCheck } from './current-password.js';
 import { passwordSignIn, type SignIn } from './password-sign-in.js';
 import { type CheckReplay, createReplayGuard } from './replay-guard.js';
 import { quote, type Scheme } from './scheme.js';
@@ -43,7 +43,7 @@ export interface Auth {
   readonly signIn: SignIn;
   readonly throttle: LoginThrottle;
   readonly checkReplay: CheckReplay;
-  readonly requireCurrentPassword: RequireCurrentPassword;
+  readonly accounts: AccountProtection;
   /** Users that have signed in in a browser; undefined without the embedded authorization server. */
   readonly session: FindSession | undefined;
   readonly close: () => Promise<void>;
@@ -99,7 +99,7 @@ export async function openAuth(
     signIn,
     throttle,
     checkReplay,
-    requireCurrentPassword: currentPasswordRule(db, passwords, throttle),
+    accounts: accountProtection(db, passwords, throttle),
     session: own?.session,
     close: async () => {
       credentials.close();

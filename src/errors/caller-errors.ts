@@ -43,6 +43,15 @@ export const fieldsDenied = define('FIELDS_DENIED', 403, {
   }),
 });
 
+/** A caller without `admin` that takes over or deletes the account of a user with scopes that it lacks. */
+export const userHasMoreScopes = () =>
+  forbidden.variant({
+    message:
+      'The user was granted scopes that this credential lacks. Therefore it may change neither the email nor the password of the user, and not delete the user.',
+    details: { scope: 'admin' },
+    scope: 'admin',
+  });
+
 /** A ticket for an event stream that is unknown, expired or used. */
 export const invalidTicket = define('INVALID_TICKET', 403, {
   message: 'The ticket has expired or was used.',

@@ -20,7 +20,7 @@ async function setUp(t: Test) {
 
 // docs/security.md says each of these, as limits of what the service protects.
 
-t.test('users:write includes the scopes of every user who can sign in', async (t) => {
+t.test('users:write includes what every user may', async (t) => {
   const { db, send, id } = await setUp(t);
   const writer = by((await makeKey(db, { scopes: ['users:write'] })).key);
   const body = { name: 'Lamp' };

@@ -1,0 +1,209 @@
+import { setUserScopes } from '../../src/auth/user-scopes.js';
+import { makeKey } from '../support/credentials.js';
+import { type SendOptions, type ServiceResponse, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
+import t, { type Test } from '../support/test.js';
+
+const ENV = { AUTH: 'api-key,basic', BASIC_INSECURE: 'loopback', AUTH_FAILURES: '0', MCP: 'on' };
+const MERGE_PATCH = 'application/merge-patch+json';
+const JSON_PATCH = 'application/json-patch+json';
+const PASSWORD = 'correct horse battery staple';
+const MORE = 'The user was granted scopes that this credential lacks.';
+
+type As = (method: string, path: string, options?: SendOptions) => Promise<ServiceResponse>;
+
+async function setUp(t: Test) {
+  const service = await testService(t, ENV);
+  const by = async (subject: string, ...scopes: string[]): Promise<As> => {
+    const { key } = await makeKey(service.db, { subject, scopes });
+    return (method, path, options = {}) =>
+      service.send(method, path, { ...options, headers: { ...options.headers, 'x-api-key': key } });
+  };
+  const admin = await by('operator', 'admin');
+  const user = async (name: string, ...scopes: string[]) => {
+    const { json } = await admin('POST', '/users', { body: { email: `${name}@example.org`, name } });
+    if (scopes.length > 0) await setUserScopes(service.db, json.id, scopes);
+    return json.id as string;
+  };
+  const sql = openSql(service.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const passwords = async () => (await sql`select count(*)::int as count from passwords`)[0]!.count as number;
+  return { ...service, by, admin, user, passwords };
+}
+
+interface Way {
+  readonly name: string;
+  readonly method: string;
+  readonly path: string;
+  readonly options?: SendOptions;
+}
+
+/** Each way to change how a user signs in, or to delete the user. */
+function ways(id: string, name: string): Way[] {
+  const path = `/users/${id}`;
+  const email = `eve+${name}@example.org`;
+  const filter = `/users?filter[email]=${name}@example.org`;
+  const add = (name: string, value: string) => [{ op: 'add', path: `/${name}`, value }];
+  const tool = (name: string, args: object) => ({
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
+    headers: { accept: 'application/json, text/event-stream' },
+  });
+  const batch = (...operations: object[]) => ({ body: operations });
+  return [
+    { name: 'PUT with an email', method: 'PUT', path, options: { body: { email, name } } },
+    {
+      name: 'PUT with a password',
+      method: 'PUT',
+      path,
+      options: { body: { email: `${name}@example.org`, name, password: PASSWORD } },
+    },
+    { name: 'PATCH of the email', method: 'PATCH', path, options: { body: { email } } },
+    { name: 'PATCH of the password', method: 'PATCH', path, options: { body: { password: PASSWORD } } },
+    { name: 'merge patch', method: 'PATCH', path, options: { body: { email }, type: MERGE_PATCH } },
+    {
+      name: 'merge patch of the password',
+      method: 'PATCH',
+      path,
+      options: { body: { password: PASSWORD }, type: MERGE_PATCH },
+    },
+    { name: 'JSON Patch', method: 'PATCH', path, options: { body: add('email', email), type: JSON_PATCH } },
+    {
+      name: 'JSON Patch of the password',
+      method: 'PATCH',
+      path,
+      options: { body: add('password', PASSWORD), type: JSON_PATCH },
+    },
+    {
+      name: 'JSON Patch that copies into the password',
+      method: 'PATCH',
+      path,
+      options: { body: [{ op: 'copy', from: '/id', path: '/password' }], type: JSON_PATCH },
+    },
+    {
+      name: 'PATCH with a key',
+      method: 'PATCH',
+      path,
+      options: { body: { password: PASSWORD }, headers: { 'idempotency-key': `key-${id}` } },
+    },
+    { name: 'PATCH of a filter', method: 'PATCH', path: filter, options: { body: { email } } },
+    { name: 'upsert', method: 'PUT', path: filter, options: { body: { name, password: PASSWORD } } },
+    {
+      name: 'PATCH in a batch',
+      method: 'POST',
+      path: '/batch',
+      options: batch({ method: 'PATCH', path, body: { password: PASSWORD } }),
+    },
+    {
+      name: 'PUT in a batch',
+      method: 'POST',
+      path: '/batch',
+      options: batch({ method: 'PUT', path, body: { name, email } }),
+    },
+    {
+      name: 'PATCH of a filter in a batch',
+      method: 'POST',
+      path: '/batch',
+      options: batch({ method: 'PATCH', path: filter, body: { email } }),
+    },
+    {
+      name: 'upsert in a batch',
+      method: 'POST',
+      path: '/batch',
+      options: batch({ method: 'PUT', path: filter, body: { name, password: PASSWORD } }),
+    },
+    {
+      name: 'DELETE in a batch',
+      method: 'POST',
+      path: '/batch',
+      options: batch({ method: 'DELETE', path }),
+    },
+    {
+      name: 'a tool that changes',
+      method: 'POST',
+      path: '/mcp',
+      options: tool('users_update', { id, patch: { email } }),
+    },
+    { name: 'a tool that deletes', method: 'POST', path: '/mcp', options: tool('users_delete', { id }) },
+    { name: 'DELETE of a filter', method: 'DELETE', path: filter },
+    { name: 'DELETE', method: 'DELETE', path },
+  ];
+}
+
+t.test('users:write takes over and deletes no account with scopes that it lacks', async (t) => {
+  const { by, admin, user, passwords } = await setUp(t);
+  const writer = await by('writer', 'users:write');
+  const both = await by('both', 'users:write', 'items:write');
+  for (const [name, scopes, callers] of [
+    ['root', ['admin'], [writer, both]],
+    ['editor', ['items:write'], [writer]],
+    ['reader', ['self', 'items:read', 'events:read'], [writer, both]],
+  ] as const) {
+    const id = await user(name, ...scopes);
+    const before = (await admin('GET', `/users/${id}`)).text;
+    for (const caller of callers) {
+      for (const { name: says, method, path, options } of ways(id, name)) {
+        const { status, json, text } = await caller(method, path, options);
+        const refused = path === '/mcp' ? [200, json.result?.isError] : [status, json.error?.code];
+        t.same(
+          refused,
+          path === '/mcp' ? [200, true] : [403, 'INSUFFICIENT_SCOPE'],
+          `${name}, ${says}: ${text}`,
+        );
+        t.match(text, MORE, `${name}, ${says}`);
+      }
+    }
+    t.equal((await admin('GET', `/users/${id}`)).text, before, `${name}: nothing was changed`);
+    t.equal(await passwords(), 0);
+  }
+});
+
+t.test('users:write changes and deletes other accounts in each way', async (t) => {
+  const { by, user } = await setUp(t);
+  const writer = await by('writer', 'users:write', 'items:write');
+  const owners = { nobody: [], self: ['self', 'self:delete'], reader: ['items:read', 'users:read'] };
+  for (const [name, scopes] of Object.entries(owners)) {
+    for (const index of ways('', '').keys()) {
+      const id = await user(`${name}${index}`, ...scopes);
+      const { name: says, method, path, options } = ways(id, `${name}${index}`)[index]!;
+      const { status, json, text } = await writer(method, path, options);
+      t.ok(status < 300, `${name}, ${says}: ${status} ${text}`);
+      if (path === '/mcp') t.notOk(json.result.isError, text);
+    }
+  }
+});
+
+t.test('other fields of an administrator are free, and so is its email as it is', async (t) => {
+  const { by, user, admin } = await setUp(t);
+  const writer = await by('writer', 'users:write');
+  const id = await user('root', 'admin');
+  for (const [method, body, type] of [
+    ['PATCH', { name: 'Root' }],
+    ['PATCH', { email: ' ROOT@example.org', note: 1 }],
+    ['PUT', { email: 'root@example.org', name: 'Root' }],
+    ['PATCH', { name: 'Root' }, MERGE_PATCH],
+  ] as [string, object, string?][]) {
+    const { status, text } = await writer(method, `/users/${id}`, { body, ...(type && { type }) });
+    t.equal(status, 200, text);
+  }
+  const many = await writer('PATCH', '/users?filter[email]=root@example.org', { body: { note: 2 } });
+  t.equal(many.status, 200, many.text);
+  t.equal((await admin('PATCH', `/users/${id}`, { body: { password: PASSWORD } })).status, 200);
+  t.equal((await admin('DELETE', `/users/${id}`)).status, 204);
+});
+
+t.test('an administrator whose credential has fewer scopes is a user of its own account', async (t) => {
+  const { by, user, admin, send } = await setUp(t);
+  const id = await user('root', 'admin');
+  const token = await by(id, 'users:write');
+  const change = (body: object) => token('PATCH', `/users/${id}`, { body });
+  t.equal((await change({ password: PASSWORD })).json.error.code, 'PASSWORD_NOT_SET');
+  t.equal((await admin('PATCH', `/users/${id}`, { body: { password: PASSWORD } })).status, 200);
+  t.equal((await change({ email: 'eve@example.org' })).json.error.code, 'CURRENT_PASSWORD_REQUIRED');
+  const wrong = { email: 'eve@example.org', current_password: 'wrong battery staple' };
+  t.equal((await change(wrong)).json.error.code, 'CURRENT_PASSWORD_WRONG');
+  t.equal((await change({ email: 'eve@example.org', current_password: PASSWORD })).status, 200);
+  const authorization = `Basic ${Buffer.from(`eve@example.org:${PASSWORD}`).toString('base64')}`;
+  t.equal((await send('GET', '/whoami', { headers: { authorization } })).status, 200);
+  t.equal((await token('DELETE', `/users/${id}`)).status, 403, 'an application without self:delete');
+  t.equal((await (await by(id, 'users:write', 'self:delete'))('DELETE', `/users/${id}`)).status, 204);
+});
