@@ -19,6 +19,7 @@ import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
+import { ofDocument } from '../limits/long-task.js';
 import { parseUuid } from '../uuid.js';
 
 /** Settings for writes. */
@@ -90,23 +91,24 @@ export function narrowToVersion(
 }
 
 /**
- * Throws the 412 of the preconditions or the 409 of `_version` that the current record violates. Returns if it violates
- * neither: then the record has changed meanwhile, and the write is to be attempted again.
+ * Rejects with the 412 of the preconditions or the 409 of `_version` that the current record violates. Resolves if it violates
+ * neither: then the record has changed meanwhile, and the write is to be attempted again. A long record is parsed in a long task.
  */
-export function requirePreconditions(
+export async function requirePreconditions(
   resource: Resource,
   { current }: PreconditionFailed,
   preconditions: WritePreconditions,
   expected: number | undefined,
   { prefix, permission, principal }: Request,
-): void {
+): Promise<void> {
+  const shown = () => withLinks(resource, current, prefix);
   if (preconditions !== NO_PRECONDITIONS && !admits(preconditions, current.version, modifiedAt(current))) {
     // `self:delete` alone permits no reading.
     if (permission === 'own' && !principal.scopes.has('self')) throw preconditionFailed();
-    throw preconditionFailed(etagOf(current), JSON.parse(withLinks(resource, current, prefix)));
+    throw await ofDocument(shown(), (record) => preconditionFailed(etagOf(current), record));
   }
   if (expected !== undefined && expected !== current.version)
-    throw versionConflict(etagOf(current), JSON.parse(withLinks(resource, current, prefix)));
+    throw await ofDocument(shown(), (record) => versionConflict(etagOf(current), record));
 }
 
 /** 200 with the record, or 204 with `Prefer: return=minimal` (RFC 7240 section 4.2). */

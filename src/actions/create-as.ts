@@ -7,6 +7,7 @@ import { unavailable } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { type JsonObject, member } from '../json.js';
+import { ofDocument } from '../limits/long-task.js';
 import type { Collection } from '../list/collection.js';
 import { createdAt, isVersion7, parseUuid } from '../uuid.js';
 import { createdReply } from './create.js';
@@ -56,7 +57,7 @@ export function createAs(guarded: Guarded, checkReferences: CheckReferences): Ac
       const id = parseUuid(request.params.id ?? '');
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const found = id === undefined ? 'absent' : await collection.get(id, request.run);
-        if (found !== 'absent') throw existing(collection, found, request);
+        if (found !== 'absent') throw await existing(collection, found, request);
         const stored = await collection.createAs(newId(id), input, request.run);
         if (stored) return createdReply(resource, stored, request);
       }
@@ -75,12 +76,14 @@ function newId(id: string | undefined): string {
 }
 
 /** The 412 or 410 for an id that is not free; the 403 of every id for a caller that may not write its record. */
-function existing({ resource }: Collection, found: StoredRecord | 'gone', request: Request) {
+async function existing({ resource }: Collection, found: StoredRecord | 'gone', request: Request) {
   const { permission, principal, prefix } = request;
-  const record = found === 'gone' ? undefined : (JSON.parse(found.doc) as JsonObject);
-  const owner = record && member(record, resource.parent?.field ?? '');
+  const ownerOf = (record: JsonObject) => member(record, resource.parent?.field ?? '');
+  const owner = found === 'gone' || permission === 'all' ? undefined : await ofDocument(found.doc, ownerOf);
   if (permission === 'own' && owner !== parseUuid(principal.subject))
     return forbidden([resource.scopes.write]);
   if (found === 'gone') return gone(resource.singular);
-  return preconditionFailed(etagOf(found), JSON.parse(withLinks(resource, found, prefix)));
+  return ofDocument(withLinks(resource, found, prefix), (record) =>
+    preconditionFailed(etagOf(found), record),
+  );
 }

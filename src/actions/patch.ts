@@ -14,7 +14,7 @@ import type { Body, Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { requireStorable } from '../http/strict-json.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
-import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
+import { LONG_TASK_BYTES, nextLongTask, ofDocument } from '../limits/long-task.js';
 import { ParseLimit } from '../limits/parse-limit.js';
 import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
@@ -119,24 +119,22 @@ class Patching {
     const { collection, request, body, preconditions } = this;
     const { resource } = collection;
     const isLong = current.doc.length + body.bytes.length > LONG_TASK_BYTES;
-    requirePreconditions(resource, { current }, preconditions, undefined, request);
+    await requirePreconditions(resource, { current }, preconditions, undefined, request);
     const record = this.#parse(current);
-    const present = {
-      // Patches change the record itself.
-      record: resource.readOnly.length > 0 ? this.#parse(current) : record,
-      isPatch: true,
-      hidden: current.hidden,
-    };
+    if (isLong) await nextLongTask();
+    // Patches change the record itself.
+    const before = resource.readOnly.length > 0 ? this.#parse(current) : record;
+    const present = { record: before, isPatch: true, hidden: current.hidden };
     if (isLong) await nextLongTask();
     const next = patched(record, body);
     if (isLong) await nextLongTask();
-    requirePreconditions(resource, { current }, preconditions, expectedVersion(next), request);
-    requireRecordBounds(next, body, this.settings.bodyLimit);
+    await requirePreconditions(resource, { current }, preconditions, expectedVersion(next), request);
+    await requireRecordBounds(next, body, this.settings.bodyLimit);
     if (isLong) await nextLongTask();
     const input = withPasswordHash(validatePermitted(collection, next, request, present), request);
     const confirmed = confirmSignInChange(collection, request, signInChangeOf(input), this.settings);
     const confirmedBy = confirmed && (await confirmed);
-    const checked = this.checkReferences(input, request, () => JSON.parse(current.doc) as JsonObject);
+    const checked = this.checkReferences(input, request, () => ofDocument(current.doc, (each) => each));
     if (checked) await checked;
     if (isLong) await nextLongTask();
     const outcome = await collection.replace(
@@ -174,10 +172,14 @@ function patched(record: JsonObject, { type, value }: Body): Json {
   return type === MERGE_PATCH ? mergePatch(record, value) : assign(record, value as JsonObject);
 }
 
-/** Throws 413 or 400 for a record that a body could not contain. */
-function requireRecordBounds(record: Json, { type }: Body, maxBytes: number): void {
+/** Rejects with 413 or 400 a record that a body could not contain. */
+async function requireRecordBounds(record: Json, { type }: Body, maxBytes: number): Promise<void> {
   const text = Buffer.from(JSON.stringify(record));
+  const isLong = text.length > LONG_TASK_BYTES;
   if (text.length > maxBytes) throw payloadTooLarge(maxBytes);
+  if (isLong) await nextLongTask();
   if (type === JSON_PATCH) requireStorable(record);
-  if (text.length > LONG_TASK_BYTES) requireJsonBounds(text);
+  if (!isLong) return;
+  await nextLongTask();
+  requireJsonBounds(text);
 }

@@ -25,7 +25,7 @@ export function remove(guarded: Guarded, settings: WriteSettings): Action {
           if (request.headers['if-match'] !== undefined) throw preconditionFailed();
           return { status: 204, headers: [] };
         }
-        requirePreconditions(resource, outcome, preconditions, undefined, request);
+        await requirePreconditions(resource, outcome, preconditions, undefined, request);
       }
       throw beyond('record');
     },

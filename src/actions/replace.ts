@@ -4,7 +4,7 @@ import type { BeforeWrite } from '../collection/validated-input.js';
 import { beyond } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import type { JsonObject } from '../json.js';
+import { ofDocument } from '../limits/long-task.js';
 import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 import {
@@ -66,7 +66,7 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
         );
         if (isStored(outcome)) return writtenReply(resource, outcome, request);
         if (typeof outcome === 'string') throw missingForWrite(resource, outcome);
-        requirePreconditions(resource, outcome, preconditions, expected, request);
+        await requirePreconditions(resource, outcome, preconditions, expected, request);
         if (!current) continue;
         current = await read();
         draft = draftOf(current?.present);
@@ -84,6 +84,8 @@ async function currentOf(
 ): Promise<{ present: BeforeWrite; version: number } | undefined> {
   const found = id === undefined ? 'absent' : await collection.get(id, run);
   if (typeof found === 'string') return undefined;
-  const { doc, version, hidden } = found;
-  return { present: { record: JSON.parse(doc) as JsonObject, isPatch: false, hidden }, version };
+  return ofDocument(found.doc, (record) => ({
+    present: { record, isPatch: false, hidden: found.hidden },
+    version: found.version,
+  }));
 }

@@ -96,6 +96,8 @@ function withOwnMembers(code: string): string {
 const COUNTED = ['$ref', '$dynamicRef', 'anyOf', 'oneOf', 'contains'];
 /** Work for each element of an array that `contains` looks at: each that does not match makes a failure. */
 const ELEMENT_UNITS = 20;
+/** Work for a value whose schema is another one by reference. */
+const REFERENCE_UNITS = 5;
 
 /** Makes a keyword count as work of the validation. */
 function count(ajv: Ajv2020, keyword: string): void {
@@ -109,7 +111,7 @@ function count(ajv: Ajv2020, keyword: string): void {
           ? _`${context.data}.length * ${ELEMENT_UNITS}`
           : Array.isArray(schema)
             ? schema.length
-            : 1;
+            : REFERENCE_UNITS;
       gen.code(_`${gen.scopeValue('func', { ref: spend })}(${units})`);
       definition.code(context, ruleType);
       const limit = gen.scopeValue('func', { ref: requireFewErrors });

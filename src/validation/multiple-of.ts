@@ -20,6 +20,8 @@ const EXACT_DIGITS = 15;
 const MAX_UNITS = 10 ** EXACT_DIGITS;
 /** Digits whose division is one unit of work. */
 const DIGITS = 16;
+/** Work for a comparison of numbers, and for one of their decimal texts. */
+const [NUMBER_UNITS, TEXT_UNITS] = [8, 50];
 
 /** Whether a number is a multiple of another, in decimal. */
 function isMultiple(value: number, of: number): boolean {
@@ -29,8 +31,8 @@ function isMultiple(value: number, of: number): boolean {
     ({ digits, exponent: own }) => digits + '0'.repeat(own - exponent),
   ) as [string, string];
   const length = Math.max(dividend.length, divisor.length);
+  spend(TEXT_UNITS + Math.ceil(length / DIGITS));
   if (length <= EXACT_DIGITS) return Number(dividend) % Number(divisor) === 0;
-  spend(Math.ceil(length / DIGITS));
   return BigInt(dividend) % BigInt(divisor) === 0n;
 }
 
@@ -47,6 +49,7 @@ export function multipleOf(of: number): (value: number) => boolean {
   if (digits.length > EXACT_DIGITS || power < 0 || power > MAX_POWER) return (value) => isMultiple(value, of);
   const factor = Number(`1e${power}`);
   return (value) => {
+    spend(NUMBER_UNITS);
     const units = Math.round(value * factor);
     if (Math.abs(units) >= MAX_UNITS) return isMultiple(value, of);
     return units / factor === value && units % divisor === 0;

@@ -28,8 +28,14 @@ const ROWS: readonly (readonly [field: object, value: string, keyword?: string])
   ],
   [
     { type: 'array', uniqueItems: true, items: { type: ['string', 'number'] } },
-    distinct(60_000, (n) => `${n},"${n}"`),
+    distinct(50_000, (n) => `${n},"${n}"`),
   ],
+  [{ type: 'array', uniqueItems: true }, distinct(140_000, (n) => `${n}`), 'complexity'],
+  [{ type: 'array', items: { multipleOf: 0.01 } }, list('1', 400_000)],
+  [{ type: 'array', items: { multipleOf: 0.01 } }, list('1'), 'complexity'],
+  [{ type: 'array', items: { multipleOf: 0.01 } }, list('1e15'), 'complexity'],
+  [{ type: 'array', items: { multipleOf: 1e-25 } }, list('1'), 'complexity'],
+  [{ $ref: '#/$defs/lists' }, list('1'), 'complexity'],
   [{ type: 'array', uniqueItems: true, maxItems: 10 }, list('{"a":1}', 300_000), 'maxItems'],
   [
     { type: 'array', uniqueItems: true },
@@ -121,6 +127,7 @@ const ROWS: readonly (readonly [field: object, value: string, keyword?: string])
   [{ $ref: '#/$defs/twice' }, nested(24, '1')],
 ];
 const DEFINITIONS = {
+  lists: { anyOf: [{ items: { $ref: '#/$defs/lists' } }, { type: 'number' }] },
   one: { const: 1 },
   sets: { items: { $ref: '#/$defs/sets' }, uniqueItems: true },
   // Each level has two alternatives that both look at the next one.
