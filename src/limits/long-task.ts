@@ -17,6 +17,27 @@ export function nextLongTask(): Promise<void> {
   });
 }
 
+/** How long a part of long work may last before other requests are served; milliseconds. */
+const MAX_PART_MS = 8;
+
+/** Work that takes longer than a tick should. It is done in parts, each of which is a long task. */
+export class LongWork {
+  readonly #now: () => number;
+  #since: number;
+
+  constructor(now = () => performance.now()) {
+    this.#now = now;
+    this.#since = now();
+  }
+
+  /** Ends the present part if it has lasted long. */
+  async pause(): Promise<void> {
+    if (this.#now() - this.#since < MAX_PART_MS) return;
+    await nextLongTask();
+    this.#since = this.#now();
+  }
+}
+
 /** Parses the document of a record and returns the result of `use`. A long document is parsed in one task and used in the next. */
 export function ofDocument<T>(text: string, use: (record: JsonObject) => T): T | Promise<T> {
   return text.length > LONG_TASK_BYTES ? ofLongDocument(text, use) : use(JSON.parse(text) as JsonObject);

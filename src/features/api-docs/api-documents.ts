@@ -2,6 +2,7 @@ import type { Resource } from '../../collection/resource.js';
 import type { Config } from '../../config/config.js';
 import { isRetiring } from '../../http/api-version.js';
 import type { JsonObject } from '../../json.js';
+import type { LongWork } from '../../limits/long-task.js';
 import type { ApiDescription, OpenFeature } from '../../open-features.js';
 import type { Principal } from '../../principal.js';
 import type { Version } from '../../versions/version.js';
@@ -40,10 +41,10 @@ export class ApiDocuments implements OpenFeature {
   }
 
   /** The OpenAPI document of what a caller may use in a version. */
-  async openApi(caller: Principal, version: Version): Promise<JsonObject> {
+  async openApi(caller: Principal, version: Version, work?: LongWork): Promise<JsonObject> {
     const { settings, description } = this;
     const { openApi } = await import('./document.js');
-    return openApi({ ...settings, ...description, version }, caller);
+    return openApi({ ...settings, ...description, version }, caller, work);
   }
 
   /** The AsyncAPI document of the event stream. */

@@ -1,6 +1,7 @@
 import { schemaRef } from '../../api/schema.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
+import { LongWork } from '../../limits/long-task.js';
 import type { Principal } from '../../principal.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
@@ -19,7 +20,7 @@ export interface StreamSettings {
 const VERBS = ['created', 'updated', 'deleted'] as const;
 
 /** The AsyncAPI 3.0 document of the event stream, with a message for each type of event. */
-export function asyncApi(settings: StreamSettings, caller: Principal): JsonObject {
+export async function asyncApi(settings: StreamSettings, caller: Principal): Promise<JsonObject> {
   const { publicUrl = 'http://localhost:3000', publicPrefix } = settings;
   const described = describedResources(settings.resources, Object.keys(COMMON_SCHEMAS));
   const resources = described.filter((resource) => mayRead(caller, resource));
@@ -69,7 +70,7 @@ export function asyncApi(settings: StreamSettings, caller: Principal): JsonObjec
       messages,
     },
   };
-  return usedComponents(document as unknown as JsonObject);
+  return usedComponents(document as unknown as JsonObject, new LongWork());
 }
 
 function messageOf(resource: DescribedResource, verb: string): JsonObject {

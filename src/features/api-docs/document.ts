@@ -8,6 +8,7 @@ import { CORE_TYPES } from '../../errors/catalogue.js';
 import type { ProblemType } from '../../errors/problem.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import type { JsonObject } from '../../json.js';
+import { LongWork } from '../../limits/long-task.js';
 import { type Principal, SCHEMES, STRANGER } from '../../principal.js';
 import { prefixOf } from '../../versions/supported.js';
 import type { Version } from '../../versions/version.js';
@@ -43,8 +44,12 @@ export interface Described extends OperationSettings, CollectionSettings {
   readonly typeNames: readonly string[];
 }
 
-/** The OpenAPI 3.1 document of the operations that a caller may use. */
-export function openApi(described: Described, caller: Principal): JsonObject {
+/** The OpenAPI 3.1 document of the operations that a caller may use. It takes long, and is made in parts. */
+export async function openApi(
+  described: Described,
+  caller: Principal,
+  work = new LongWork(),
+): Promise<JsonObject> {
   const { publicUrl = '', publicPrefix, version, endpoints } = described;
   const resources = describedResources(described.resources, reservedNames(described));
   const hasErrorPages = described.documentation.some((each) => each.hasErrorPages);
@@ -63,10 +68,12 @@ export function openApi(described: Described, caller: Principal): JsonObject {
     const key = method === 'QUERY' ? 'x-query' : method.toLowerCase();
     paths[template] ??= {};
     paths[template][key] = operationObject(described, responses, operation);
+    await work.pause();
   }
   const tags = [...new Set(operations.map(({ description }) => description.tag))];
   const readable = resources.filter((resource) => mayRead(caller, resource));
   const schemas = schemasOf(described, resources, new Set(readable.map(({ name }) => name)));
+  await work.pause();
   const document = {
     openapi: '3.1.0',
     info: {
@@ -90,7 +97,7 @@ export function openApi(described: Described, caller: Principal): JsonObject {
       securitySchemes: securitySchemes(described, scopesOf(endpoints).sort()),
     },
   };
-  return withExamples(usedComponents(document as unknown as JsonObject));
+  return withExamples(await usedComponents(document as unknown as JsonObject, work), work);
 }
 
 const addressesOf = ({ number, mount, links }: Version): string =>

@@ -5,7 +5,8 @@ import { TEXT } from '../../api/schema.js';
 import { HTML_TYPE, hashedReply, JSON_TYPE, YAML_TYPE } from '../../collection/representation.js';
 import { readConditions } from '../../http/preconditions.js';
 import type { Action } from '../../http/router.js';
-import type { JsonObject } from '../../json.js';
+import { isObject, type JsonObject } from '../../json.js';
+import { LongWork } from '../../limits/long-task.js';
 import { type Principal, STRANGER } from '../../principal.js';
 import type { Version } from '../../versions/version.js';
 import type { ApiDocuments } from './api-documents.js';
@@ -60,9 +61,38 @@ const EVENTS: Endpoint<ApiDocuments> = {
 
 const json = async (document: Promise<JsonObject>) => JSON.stringify(await document);
 
+/** Each path and each component is written by itself, since the whole takes long. */
 async function yaml(document: Promise<JsonObject>): Promise<string> {
   const { stringify } = await import('yaml');
-  return stringify(await document, { aliasDuplicateObjects: false, lineWidth: 0 });
+  const work = new LongWork();
+  let text = '';
+  for (const { value, written } of partsOf(await document)) {
+    const lines = stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
+    text += written === 0 ? lines : lines.split('\n').slice(written).join('\n');
+    await work.pause();
+  }
+  return text;
+}
+
+/** A part of a document within its parents, of which the first ones are written already. */
+interface Part {
+  readonly value: JsonObject;
+  readonly written: number;
+}
+
+/** The levels below a member of the document whose members are parts. */
+const LEVELS: Readonly<Record<string, number>> = { paths: 1, webhooks: 1, components: 2 };
+
+function* partsOf(value: JsonObject, levels?: number, parents = 0, written = 0): Generator<Part> {
+  let before = written;
+  for (const [name, member] of Object.entries(value)) {
+    const below = levels ?? LEVELS[name] ?? 0;
+    if (below > 0 && isObject(member) && Object.keys(member).length > 0) {
+      for (const part of partsOf(member, below - 1, parents + 1, before))
+        yield { ...part, value: { [name]: part.value } };
+    } else yield { value: { [name]: member }, written: before };
+    before = parents;
+  }
 }
 
 /** Shows a document for the scopes of the caller: 200, 304, 406, 412. */

@@ -1,10 +1,15 @@
 import type { Json, JsonObject } from '../../json.js';
+import type { LongWork } from '../../limits/long-task.js';
 
 /** The document without components to which nothing refers. */
-export function usedComponents(document: JsonObject): JsonObject {
-  const { components, ...rest } = document as { components: Record<string, JsonObject> } & JsonObject;
+export async function usedComponents(document: JsonObject, work: LongWork): Promise<JsonObject> {
+  const { components, ...rest } = document as {
+    components: Record<string, JsonObject>;
+    paths?: JsonObject;
+  } & JsonObject;
   const used = new Set<string>();
-  const pending: Json[] = [rest];
+  const { paths = {}, ...others } = rest;
+  const pending: Json[] = [others, ...Object.values(paths)];
   for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
     for (const [, kind, name] of JSON.stringify(value).matchAll(/"#\/components\/(\w+)\/([\w.-]+)/g)) {
       const key = `${kind}/${name}`;
@@ -13,6 +18,7 @@ export function usedComponents(document: JsonObject): JsonObject {
       used.add(key);
       pending.push(target);
     }
+    await work.pause();
   }
   const shown = Object.entries(components).map(([kind, entries]) => {
     const isAlwaysUsed = kind === 'securitySchemes';

@@ -4,9 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import formats from 'ajv-formats';
 import { transform } from 'esbuild';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
+import type { ApiDocuments } from '../../../src/features/api-docs/api-documents.js';
 import type { JsonObject } from '../../../src/json.js';
+import { LongWork } from '../../../src/limits/long-task.js';
+import { NOBODY } from '../../../src/principal.js';
 import { createAjv } from '../../../src/validation/ajv.js';
+import { VERSIONS } from '../../../src/versions/supported.js';
 import { declare } from '../../support/collections.js';
 import { codesWithout } from '../../support/contract.js';
 import { makeKey } from '../../support/credentials.js';
@@ -98,6 +102,8 @@ for (const mount of isThorough ? ['', '/api/v2'] : [])
       const yaml = await service.send('GET', `${mount}/openapi.yaml`, { headers: key });
       t.equal(yaml.headers['content-type'], 'application/yaml');
       t.same(parse(yaml.text), json.json, 'the YAML is the same document');
+      const whole = stringify(json.json, { aliasDuplicateObjects: false, lineWidth: 0 });
+      t.equal(yaml.text, whole, 'its parts are those of the whole');
     }
   });
 
@@ -293,4 +299,28 @@ t.test('a generated client uses every operation', async (t) => {
   const all = paths.flatMap(([path, item]) => Object.keys(item).map((method) => `${method} ${path}`));
   const unused = all.filter((each) => !used.has(each) && !each.startsWith('x-query'));
   t.same(unused, []);
+});
+
+t.test('the document is made in parts, between which other requests are served', async (t) => {
+  const { features } = await testService(t, ALL_SCHEMES);
+  const documents = features.get('api-docs') as ApiDocuments;
+  let now = 0;
+  let ticks = 0;
+  let isOver = false;
+  const tick = () => {
+    ticks++;
+    if (!isOver) setImmediate(tick);
+  };
+  setImmediate(tick);
+  // Each part lasts long by this clock.
+  const { paths, components } = await documents.openApi(
+    NOBODY,
+    VERSIONS[0]!,
+    new LongWork(() => (now += 1000)),
+  );
+  isOver = true;
+  const operations = Object.values(paths as JsonObject).flatMap((path) => Object.keys(path as JsonObject));
+  const schemas = Object.keys((components as { schemas: JsonObject }).schemas);
+  t.ok(operations.length > 40 && schemas.length > 40, `${operations.length} ${schemas.length}`);
+  t.ok(ticks >= operations.length + schemas.length, `${ticks} ticks`);
 });
