@@ -2,7 +2,7 @@ import type { Guarded } from '../access/guarded-collection.js';
 import { MAX_PAGE_BYTES } from '../collection/document.js';
 import { problemOf } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
-import { pageTooLarge } from '../errors/input-errors.js';
+import { invalidBody, pageTooLarge } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
 import { badRequest } from '../errors/request-errors.js';
 import { batchFailed } from '../errors/service-errors.js';
@@ -62,13 +62,19 @@ async function authorizeAll(steps: readonly OperationStep[]): Promise<void> {
   }
 }
 
-/** Hashes the passwords of all operations, one after the other. */
+/** Operations of a batch with a password: to hash one takes a quarter second of the processor. */
+const MAX_PASSWORDS = 10;
+
+/** Hashes the passwords of all operations, one after the other. Throws 400 for too many. */
 function preparationOf(
   steps: readonly OperationStep[],
   whole: Request,
 ): (() => Promise<Request>) | undefined {
   const preparations = steps.map(({ action, request }) => action?.prepare?.(request));
-  if (preparations.every((prepare) => prepare === undefined)) return undefined;
+  const count = preparations.filter((prepare) => prepare !== undefined).length;
+  if (count === 0) return undefined;
+  if (count > MAX_PASSWORDS)
+    throw invalidBody(`must not have more than ${MAX_PASSWORDS} operations with a password`, 'maxItems');
   return async () => {
     const passwordHashes: (HashedPassword | undefined)[] = [];
     for (const [index, prepare] of preparations.entries()) {
