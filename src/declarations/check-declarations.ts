@@ -7,8 +7,10 @@ import { createAjv } from '../validation/ajv.js';
 import { declarationSchema } from './built-in.js';
 import { collectionFaults } from './collection-faults.js';
 import { columnOf, hasColumn } from './column-of.js';
+import { contradictionFaults } from './contradiction-faults.js';
 import type { Declaration, DeclarationFault, DeclaredField } from './declaration.js';
 import { defaultFaults } from './default-faults.js';
+import { formerNameFaults } from './former-name-faults.js';
 import { protectionFaults } from './protection-faults.js';
 import { DeclarationError, type Declarations, readFolder } from './read-declarations.js';
 import { schemaFaults } from './schema-faults.js';
@@ -36,15 +38,18 @@ export function checkDeclarations(declarations: Declarations): void {
 function faultsIn(declarations: Declarations, unreadable: readonly string[] = []): DeclarationFault[] {
   const { collections, shared, ownPaths } = declarations;
   const names = [...collections.map(({ name }) => name), ...unreadable];
-  const faults = collections.flatMap((declaration) => {
+  const checked = collections.map((declaration) => {
     const found = metaFaults(declaration);
-    return [
-      ...nameFaults(declaration, ownPaths),
-      ...found,
-      ...fieldFaults(without(declaration, found), names),
-    ];
+    return { declaration, found, sound: without(declaration, found) };
   });
+  const faults = checked.flatMap(({ declaration, found, sound }) => [
+    ...nameFaults(declaration, ownPaths),
+    ...found,
+    ...fieldFaults(sound, names),
+  ]);
+  faults.push(...formerNameFaults(checked.map(({ sound }) => sound)));
   faults.push(...[...shared].flatMap(sharedFaults), ...protectionFaults(declarations));
+  faults.push(...contradictionFaults(declarations));
   faults.push(...compileFaults(declarations, faults, unreadable.length > 0));
   const unique = new Map(faults.map((fault) => [`${fault.file}#${fault.pointer} ${fault.reason}`, fault]));
   return [...unique.values()];
@@ -85,18 +90,22 @@ function faultsOf(file: string, errors: readonly ErrorObject[]): DeclarationFaul
   return errors.flatMap((error) => {
     const fault = { file, pointer: pointerOf(error), reason: reasonOf(error) };
     const key = `${fault.pointer} ${fault.reason}`;
-    if (['anyOf', 'oneOf', 'if'].includes(error.keyword) || seen.has(key)) return [];
+    if (['anyOf', 'oneOf', 'if', 'propertyNames'].includes(error.keyword) || seen.has(key)) return [];
     seen.add(key);
     return [fault];
   });
 }
 
-const pointerOf = ({ instancePath, params, keyword }: ErrorObject): string =>
-  keyword === 'additionalProperties'
-    ? `${instancePath}/${escapeToken(params.additionalProperty)}`
-    : instancePath;
+/** The pointer of a member whose name is the fault leads to the member. */
+function pointerOf({ instancePath, params, keyword, propertyName }: ErrorObject): string {
+  const name: string | undefined =
+    keyword === 'additionalProperties' ? params.additionalProperty : (propertyName ?? params.propertyName);
+  return name === undefined ? instancePath : `${instancePath}/${escapeToken(name)}`;
+}
 
-function reasonOf({ keyword, params, message = 'is not valid' }: ErrorObject): string {
+function reasonOf({ keyword, params, propertyName, message = 'is not valid' }: ErrorObject): string {
+  if (propertyName !== undefined)
+    return keyword === 'not' ? 'is a field of the service' : `its name ${message}`;
   if (keyword === 'enum')
     return `must be one of ${params.allowedValues.map((value: unknown) => JSON.stringify(value)).join(', ')}`;
   if (keyword === 'const') return `must be ${JSON.stringify(params.allowedValue)}`;
@@ -128,6 +137,8 @@ function fieldFaults(declaration: Declaration, collections: readonly string[]): 
     const fault = (keyword: string, reason: string) =>
       void faults.push({ file, pointer: `${pointer}${keyword}`, reason });
     checkKeywords(field, collections, fault);
+    if (field['x-on-delete'] === 'null' && schema.required?.includes(name))
+      fault('/x-on-delete', 'would leave the record without a required field: restrict or cascade');
     if (field.writeOnly && schema.required?.includes(name))
       fault('/writeOnly', 'a field that is never returned cannot be required: a patch would not contain it');
     if (!hasColumn(field)) continue;
@@ -157,6 +168,8 @@ function checkKeywords(
       '/x-references',
       `there is no collection ${to}: there are ${collections.join(', ')}${nearest(to, collections)}`,
     );
+  if (field['x-normalize'] !== undefined && !mayBeNormalized(field))
+    fault('/x-normalize', 'has no effect on a field of another type than string or, for integer, a number');
   if (field['x-normalize']?.includes('nfc') && !(Number(field.maxLength) > 0))
     fault('/x-normalize', 'nfc needs maxLength');
   const [maxLength, where] = indexedLength(field);
@@ -168,6 +181,15 @@ function checkKeywords(
   if (field.writeOnly && hasColumn(field))
     fault('/writeOnly', 'a field that is never returned cannot be indexed');
 }
+
+/** Whether a field may have texts, or numbers that a body may give as texts. */
+const mayBeNormalized = ({ type, 'x-normalize': steps = [] }: DeclaredField): boolean =>
+  type === undefined ||
+  [type]
+    .flat()
+    .some(
+      (each) => each === 'string' || (steps.includes('integer') && each !== 'object' && each !== 'array'),
+    );
 
 /** The declared length of the texts that an index has whole, with its place. */
 function indexedLength(field: DeclaredField): [maxLength: number, keyword: string] {

@@ -15,6 +15,7 @@ import {
   repeatWork,
 } from './field-steps.js';
 import { type Change, fieldsOf, worksOf } from './field-work.js';
+import { requireFormerNames } from './former-names.js';
 import { type ChooseName, namesIn } from './names.js';
 import { isCollection, makeWay, requireCollection } from './occupied.js';
 import { isStricter } from './rules.js';
@@ -64,6 +65,7 @@ class Planner {
     );
     this.#resources = resourcesWithoutRefs(declarations, { typeOf: storedTypes(catalog, declarations) });
     requireInShards(declarations, this.#resources, catalog);
+    requireFormerNames(declarations, catalog);
     this.#wanted = this.#resources.map((resource) => tableOf(resource, catalog));
     this.#tables = new Map(catalog.tables);
     const names = new Set(declarations.map(({ name }) => name));

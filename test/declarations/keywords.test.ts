@@ -261,6 +261,72 @@ t.test('faults of keywords name what they are about', async (t) => {
   }
 });
 
+t.test('a former name that no migration can carry out is a fault', async (t) => {
+  const was = (name: string) => ({ type: 'string', 'x-was': name });
+  const rows: [faults: RegExp, properties: object][] = [
+    [/#\/properties\/a\/x-was: is the present name, too/, { a: was('a') }],
+    [/#\/properties\/b\/x-was: is the former name of a, too/, { a: was('c'), b: was('c') }],
+    [/a\/x-was: leads back to the present name.*b\/x-was: leads back/s, { a: was('b'), b: was('a') }],
+  ];
+  for (const [expected, properties] of rows)
+    t.match(await faultsOf(t, { 'a.json': { type: 'object', properties } }), expected);
+  const collection = (name: string) => ({ type: 'object', properties: {}, 'x-collection': { was: name } });
+  t.match(
+    await faultsOf(t, { 'a.json': collection('b'), 'b.json': collection('a') }),
+    /a\.json#\/x-collection\/was: leads back.*b\.json#\/x-collection\/was: leads back/s,
+  );
+  const chain = { a: was('b'), b: was('c') };
+  t.equal(await faultsOf(t, { 'a.json': { type: 'object', properties: chain } }), 'none');
+});
+
+t.test('a rule that no value obeys, or that is about another type, is a fault', async (t) => {
+  const text = { type: 'string' };
+  const user = { ...text, 'x-references': 'users', 'x-on-delete': 'null' };
+  const rows: [fault: RegExp | 'none', field: unknown, more?: object][] = [
+    [/a\/minLength: is more than maxLength/, { ...text, minLength: 5, maxLength: 3 }],
+    [/a\/minItems: is more than maxItems/, { type: 'array', minItems: 5, maxItems: 3 }],
+    [/a\/minimum: is more than maximum/, { type: 'integer', minimum: 5, maximum: 3 }],
+    [/a\/items\/minLength: is more/, { type: 'array', items: { minLength: 1, maxLength: 0 } }],
+    [/a\/anyOf\/1\/minimum: is more/, { anyOf: [text, { minimum: 1, maximum: 0 }] }],
+    [
+      /\$defs\/d\/minLength: is more/,
+      { $ref: '#/$defs/d' },
+      { $defs: { d: { minLength: 2, maxLength: 1 } } },
+    ],
+    ['none', { ...text, minLength: 3, maxLength: 3 }],
+    [/a\/maxLength: has no effect on a value of type number/, { type: 'number', maxLength: 3 }],
+    [/a\/minimum: has no effect on a value of type string or null/, { type: ['string', 'null'], minimum: 3 }],
+    [/a\/multipleOf: has no effect on a value of type array/, { type: 'array', multipleOf: 3 }],
+    [/a\/pattern: has no effect on a value of type array/, { type: 'array', items: text, pattern: 'a' }],
+    [/a\/items: has no effect on a value of type object/, { type: 'object', items: text }],
+    [/a\/required: has no effect on a value of type array/, { type: 'array', required: ['b'] }],
+    ['none', { type: ['string', 'number'], maxLength: 3, maximum: 3 }],
+    ['none', { type: 'integer', maximum: 3, multipleOf: 2 }],
+    ['none', { maxLength: 3, maximum: 3 }],
+    [/a\/enum\/1: is not of type string/, { ...text, enum: ['a', 1] }],
+    [/a\/enum\/0: is not of type integer/, { type: 'integer', enum: [1.5] }],
+    [/a\/const: is not of type string or null/, { type: ['string', 'null'], const: false }],
+    ['none', { type: ['integer', 'null'], enum: [1, null, 2.0] }],
+    [/a\/x-normalize: has no effect/, { type: 'object', 'x-normalize': ['trim'] }],
+    [/a\/x-normalize: has no effect/, { type: 'boolean', 'x-normalize': ['trim'] }],
+    [/a\/x-normalize: has no effect/, { type: 'array', items: text, 'x-normalize': ['integer'] }],
+    ['none', { type: ['integer', 'null'], 'x-normalize': ['integer'] }],
+    [/a\/x-on-delete: would leave the record without a required field/, user, { required: ['a'] }],
+    ['none', user],
+  ];
+  for (const [expected, field, more = {}] of rows) {
+    const schema = { type: 'object', properties: { a: field }, ...more };
+    const faults = await faultsOf(t, { 'things.json': schema });
+    if (expected === 'none') t.equal(faults, 'none', JSON.stringify(schema));
+    else t.match(faults, expected, JSON.stringify(schema));
+  }
+  for (const name of ['id', 'created_at', 'updated_at', '_version', '_links'])
+    t.match(
+      await faultsOf(t, { 'things.json': { type: 'object', properties: { [name]: text } } }),
+      `#/properties/${name}: is a field of the service`,
+    );
+});
+
 t.test('what has an effect is accepted', async (t) => {
   const tree = {
     type: 'object',

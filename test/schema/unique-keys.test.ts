@@ -48,7 +48,7 @@ t.test('the index of a key is built, renamed with its fields, and removed', asyn
   t.same(await indexes(), ['books_pkey', 'books_shelf_series_key']);
   const third = declare(t, {
     'volumes.json': {
-      ...books([['cabinet', 'series']], { cabinet: { ...text, 'x-was': 'shelf' } }),
+      ...books([['cabinet', 'series']], { shelf: undefined, cabinet: { ...text, 'x-was': 'shelf' } }),
       'x-collection': { was: 'books', unique: [['cabinet', 'series']] },
     },
   });
